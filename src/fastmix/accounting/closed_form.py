@@ -1,0 +1,194 @@
+"""The paper's closed-form guarantees and noise levels, as written (with the corrections)."""
+
+from __future__ import annotations
+
+import math
+
+from fastmix._validation import check_integer, check_probability, check_real
+
+__all__ = [
+    "closed_form_epsilon",
+    "closed_form_epsilon_unbounded",
+    "closed_form_gamma",
+    "closed_form_gradient_sigma",
+    "noise_upadhyay",
+]
+
+
+def closed_form_epsilon(gamma: float, rows: int, delta: float) -> float:
+    r"""Closed-form epsilon of ``rows`` rows of FastMix at a given delta.
+
+    Parameters
+    ----------
+    gamma : float
+        :math:`\gamma_f = (\lambda_{\min} + \sigma^2)/C^2`.
+    rows : int
+        Rows of the Gaussian sketch.
+    delta : float
+        Target delta of the sketching step.
+
+    Returns
+    -------
+    float
+        The bound; ``inf`` unless ``gamma > 25/8``.
+
+    Notes
+    -----
+    Paper: Theorem 1 (with delta/3 for delta) and Appendix D.3, second display.
+    Deviation: the display writes :math:`\lambda_{\min}+\sigma^2` where
+    :math:`\gamma_f` is meant (docs/corrections.md).
+    Sensitive inputs: none if ``gamma`` comes from released values.
+    """
+    gamma = check_real("gamma", gamma)
+    k = check_integer("rows", rows, at_least=1)
+    log_term = math.log(1.0 / check_probability("delta", delta))
+    if not gamma > 25.0 / 8.0:
+        return math.inf
+    rate = 25.0 * k / (32.0 * gamma**2)
+    if log_term <= (8.0 * gamma / 25.0 - 1.0) ** 2 * rate:
+        return rate + 2.0 * math.sqrt(rate * log_term)
+    return k / (4.0 * gamma) + 25.0 * log_term / (8.0 * gamma - 25.0)
+
+
+def closed_form_epsilon_unbounded(gamma: float, rows: int, delta: float) -> float:
+    r"""Closed-form epsilon of ``rows`` rows of FastMix when nothing is known of :math:`C^2`.
+
+    Parameters
+    ----------
+    gamma : float
+        :math:`\lambda_{\min} + \sigma^2`.
+    rows : int
+        Rows of the Gaussian sketch.
+    delta : float
+        Target delta of the sketching step.
+
+    Returns
+    -------
+    float
+        The bound; ``inf`` unless ``gamma > 25``.
+
+    Notes
+    -----
+    Paper: Appendix D.3, first display.
+    Deviation: none.
+    Sensitive inputs: none if ``gamma`` comes from released values.
+    """
+    gamma = check_real("gamma", gamma)
+    k = check_integer("rows", rows, at_least=1)
+    log_term = math.log(1.0 / check_probability("delta", delta))
+    if not gamma > 25.0:
+        return math.inf
+    root = math.sqrt(gamma)
+    if log_term < (root / 5.0 - 1.0) ** 2 * 2.0 * k / gamma:
+        return 2.0 * k / gamma + math.sqrt(8.0 * k * log_term / gamma)
+    return 2.0 * k / (5.0 * root) + 5.0 * log_term / (root - 5.0)
+
+
+def closed_form_gamma(epsilon: float, delta: float, rows: int) -> float:
+    r"""Smallest gamma whose closed-form epsilon is at most ``epsilon``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon of the sketching step.
+    delta : float
+        Target delta of the sketching step.
+    rows : int
+        Rows of the Gaussian sketch, over all steps.
+
+    Returns
+    -------
+    float
+        :math:`\gamma_1` where the first case of the closed form applies to it, otherwise the
+        root of the second case.
+
+    Notes
+    -----
+    Paper: Appendix E, :math:`\gamma_1` and :math:`\gamma_2` (with epsilon/3, delta/3, k1 T).
+    Deviation: the printed :math:`\gamma_2` spends about three times its share
+    (docs/corrections.md). Here it is the larger root of
+    :math:`k/(4\gamma) + 25L/(8\gamma-25) = \epsilon`, a quadratic in :math:`8\gamma`.
+    Sensitive inputs: none.
+    """
+    e = check_real("epsilon", epsilon, above=0.0)
+    k = check_integer("rows", rows, at_least=1)
+    log_term = math.log(1.0 / check_probability("delta", delta))
+    factor = 1.0 + math.sqrt(1.0 + e / log_term)
+    gamma_1 = 5.0 * math.sqrt(2.0 * k * log_term) / (8.0 * e) * factor
+    if gamma_1 > 25.0 / 8.0 and log_term <= (8.0 * gamma_1 / 25.0 - 1.0) ** 2 * 25.0 * k / (
+        32.0 * gamma_1**2
+    ):
+        return gamma_1
+    b = 25.0 * e + 2.0 * k + 25.0 * log_term
+    return (b + math.sqrt(b**2 - 200.0 * k * e)) / (16.0 * e)
+
+
+def closed_form_gradient_sigma(
+    epsilon: float, delta: float, n_steps: int, clip: float = 1.0
+) -> float:
+    r"""Noise of ``n_steps`` clipped gradients in closed form.
+
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon of all gradient steps together.
+    delta : float
+        Target delta of all gradient steps together.
+    n_steps : int
+        Number of steps T.
+    clip : float, default 1.0
+        Residual clipping level C, which is the sensitivity of one gradient.
+
+    Returns
+    -------
+    float
+        :math:`\sigma` with :math:`C\sqrt{2TL}/\sigma + TC^2/(2\sigma^2) = \epsilon`,
+        :math:`L = \log(1/\delta)`.
+
+    Notes
+    -----
+    Paper: Appendix E, :math:`\sigma` (with epsilon/3 and delta/3).
+    Deviation: none.
+    Sensitive inputs: none.
+    """
+    e = check_real("epsilon", epsilon, above=0.0)
+    log_term = math.log(1.0 / check_probability("delta", delta))
+    steps = check_integer("n_steps", n_steps, at_least=1)
+    c = check_real("clip", clip, above=0.0)
+    factor = 1.0 + math.sqrt(1.0 + e / log_term)
+    return c * math.sqrt(steps * log_term) / (math.sqrt(2.0) * e) * factor
+
+
+def noise_upadhyay(epsilon: float, delta: float, k: int, lambda_min: float) -> float:
+    r"""Noise that the earlier fast sketch of Upadhyay (2014) asks for.
+
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon.
+    delta : float
+        Target delta.
+    k : int
+        Rows of the sketch.
+    lambda_min : float
+        Smallest eigenvalue of the sketched Gram matrix.
+
+    Returns
+    -------
+    float
+        The least :math:`\sigma \ge 0` with :math:`\sqrt{\lambda_{\min}+\sigma^2} \ge
+        16\sqrt{k\log(2/\delta)}\,\log(16k/\delta)/\epsilon`.
+
+    Notes
+    -----
+    Paper: Figure 1; Upadhyay (2014), Theorem 16. The constants 16, 2 and 16 above are the ones
+    used for the figure.
+    Deviation: none.
+    Sensitive inputs: none.
+    """
+    e = check_real("epsilon", epsilon, above=0.0)
+    delta = check_probability("delta", delta)
+    k = check_integer("k", k, at_least=1)
+    lam = check_real("lambda_min", lambda_min, at_least=0.0)
+    level = 16.0 * math.sqrt(k * math.log(2.0 / delta)) * math.log(16.0 * k / delta) / e
+    return math.sqrt(max(0.0, level**2 - lam))

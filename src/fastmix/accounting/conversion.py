@@ -1,0 +1,134 @@
+"""From Rényi-DP curves to (epsilon, delta) and back.
+
+Every order gives a valid bound, so the minimum over the orders that were looked at is on the
+private side whatever the search does; the search only decides how tight it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_probability, check_real, type_error, value_error
+
+__all__ = ["RdpCurve", "rdp_to_delta", "rdp_to_epsilon"]
+
+RdpCurve: TypeAlias = Callable[[npt.NDArray[np.float64]], Any]
+
+#: alpha - 1 of the first, coarse look at a curve.
+_COARSE = np.logspace(-4.0, 9.0, 261)
+
+
+def rdp_to_epsilon(
+    rdp: RdpCurve | npt.ArrayLike, delta: float, *, orders: npt.ArrayLike | None = None
+) -> float:
+    r"""Convert an RDP curve to the epsilon of (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    rdp : callable or array_like
+        The curve: a function of an array of orders, or its values at ``orders``.
+    delta : float
+        Target delta, strictly between 0 and 1.
+    orders : array_like, optional
+        Orders to use. By default a callable is optimised over all real orders above 1.
+
+    Returns
+    -------
+    float
+        :math:`\min_\alpha r(\alpha) + \log(1 - 1/\alpha) - \log(\alpha\delta)/(\alpha-1)`,
+        at least 0; ``inf`` when the curve is infinite everywhere.
+
+    Notes
+    -----
+    Paper: Proposition 1 (Canonne, Kamath and Steinke, Proposition 12).
+    Deviation: epsilon is 0 when some order has :math:`\delta^2 > 1 - e^{-r}`, because total
+    variation is at most :math:`\sqrt{1 - e^{-KL}}` (Bretagnolle and Huber).
+    Sensitive inputs: none.
+    """
+    delta = check_probability("delta", delta)
+
+    def epsilon(alpha: npt.NDArray[np.float64], r: npt.NDArray[np.float64]) -> Any:
+        bound = r + np.log1p(-1.0 / alpha) - (np.log(delta) + np.log(alpha)) / (alpha - 1.0)
+        return np.where(delta**2 + np.expm1(-r) > 0.0, 0.0, bound)
+
+    return max(0.0, _minimise(epsilon, rdp, orders))
+
+
+def rdp_to_delta(
+    rdp: RdpCurve | npt.ArrayLike, epsilon: float, *, orders: npt.ArrayLike | None = None
+) -> float:
+    r"""Convert an RDP curve to the delta of (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    rdp : callable or array_like
+        The curve: a function of an array of orders, or its values at ``orders``.
+    epsilon : float
+        Target epsilon, at least 0.
+    orders : array_like, optional
+        Orders to use. By default a callable is optimised over all real orders above 1.
+
+    Returns
+    -------
+    float
+        The smallest delta found, at most 1.
+
+    Notes
+    -----
+    Paper: Proposition 1 solved for delta.
+    Deviation: also :math:`\sqrt{1 - e^{-r}}`, as in `rdp_to_epsilon`.
+    Sensitive inputs: none.
+    """
+    epsilon = check_real("epsilon", epsilon, at_least=0.0)
+
+    def log_delta(alpha: npt.NDArray[np.float64], r: npt.NDArray[np.float64]) -> Any:
+        bound = (alpha - 1.0) * (r - epsilon + np.log1p(-1.0 / alpha)) - np.log(alpha)
+        with np.errstate(divide="ignore"):
+            variation = 0.5 * np.log(-np.expm1(-r))
+        return np.minimum(bound, variation)
+
+    return min(1.0, float(np.exp(min(0.0, _minimise(log_delta, rdp, orders)))))
+
+
+def _minimise(
+    bound: Callable[[npt.NDArray[np.float64], npt.NDArray[np.float64]], Any],
+    rdp: RdpCurve | npt.ArrayLike,
+    orders: npt.ArrayLike | None,
+) -> float:
+    """Minimise ``bound(alpha, rdp(alpha))`` over given orders, or over all of (1, inf)."""
+    if orders is not None:
+        alpha = np.atleast_1d(np.asarray(orders, dtype=np.float64))
+        values = rdp(alpha) if callable(rdp) else rdp
+        r = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        if alpha.shape != r.shape:
+            raise value_error("orders", "have one entry for each value of rdp", alpha)
+        return float(_evaluate(bound, alpha, r).min(initial=np.inf))
+    if not callable(rdp):
+        raise type_error("rdp", "be callable when no orders are given", rdp)
+
+    shift = _COARSE
+    best = np.inf
+    for _ in range(12):
+        value = _evaluate(bound, 1.0 + shift, np.asarray(rdp(1.0 + shift), dtype=np.float64))
+        at = int(value.argmin())
+        previous, best = best, min(best, float(value[at]))
+        if not np.isfinite(best) or previous - best <= 1e-14 * abs(best):
+            break
+        low, high = shift[max(at - 1, 0)], shift[min(at + 1, shift.size - 1)]
+        shift = np.geomspace(low, high, 41)
+    return best
+
+
+def _evaluate(
+    bound: Callable[[npt.NDArray[np.float64], npt.NDArray[np.float64]], Any],
+    alpha: npt.NDArray[np.float64],
+    r: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """Evaluate a bound, ``inf`` where the order or the curve does not give one."""
+    usable = (alpha > 1.0) & np.isfinite(alpha) & np.isfinite(r) & (r >= 0.0)
+    value = bound(np.where(usable, alpha, 2.0), np.where(usable, r, 0.0))
+    return np.where(usable, value, np.inf)

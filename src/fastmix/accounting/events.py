@@ -1,0 +1,222 @@
+"""Privacy events: what was released, in terms an accountant can compose.
+
+An event is a frozen value that knows three things about itself, whatever its kind:
+
+``rdp(alpha)``
+    a Rényi-DP curve that holds unless the rare event ``tail`` happens;
+``pure_epsilon``
+    its pure-DP epsilon, ``inf`` when it has none;
+``tail``
+    the probability of the rare event on which the curve does not hold.
+
+Rare events are counted once each, by a union bound; see ``docs/proofs/rare_events.md``.
+All events are for zero-out neighbours: one record is replaced by zeros and n is public.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_choice, check_integer, check_real, type_error, value_error
+from fastmix.accounting import rdp as _rdp
+
+__all__ = [
+    "ComposedEvent",
+    "GaussianEvent",
+    "LaplaceEvent",
+    "PrivacyEvent",
+    "SketchEvent",
+    "TailEvent",
+    "event_from_dict",
+]
+
+
+@dataclass(frozen=True)
+class PrivacyEvent:
+    """Base class of all events; composes with ``+``."""
+
+    kind: ClassVar[str] = ""
+
+    def rdp(self, alpha: npt.ArrayLike) -> Any:
+        """Return the Rényi-DP curve at ``alpha``."""
+        return np.zeros_like(np.asarray(alpha, dtype=np.float64))
+
+    @property
+    def pure_epsilon(self) -> float:
+        """Pure-DP epsilon, ``inf`` when there is none."""
+        return math.inf
+
+    @property
+    def tail(self) -> float:
+        """Probability of the rare event on which the curve does not hold."""
+        return 0.0
+
+    def __iter__(self) -> Iterator[PrivacyEvent]:
+        yield self
+
+    def __add__(self, other: PrivacyEvent) -> ComposedEvent:
+        return ComposedEvent((*self, *other))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event as plain JSON types."""
+        return {
+            "kind": self.kind,
+            **{field.name: getattr(self, field.name) for field in fields(self)},
+        }
+
+
+@dataclass(frozen=True)
+class GaussianEvent(PrivacyEvent):
+    """Gaussian noise added ``count`` times to something of bounded l2 sensitivity."""
+
+    sigma: float
+    sensitivity: float = 1.0
+    count: int = 1
+
+    kind: ClassVar[str] = "gaussian"
+
+    def __post_init__(self) -> None:
+        check_real("sigma", self.sigma, above=0.0, allow_inf=True)
+        check_real("sensitivity", self.sensitivity, at_least=0.0)
+        check_integer("count", self.count, at_least=1)
+
+    def rdp(self, alpha: npt.ArrayLike) -> Any:
+        """Return ``count`` times the curve of one Gaussian release."""
+        return self.count * _rdp.rdp_gaussian(alpha, self.sigma, self.sensitivity)
+
+    @property
+    def mu_squared(self) -> float:
+        """Sum of squared sensitivity-to-noise ratios, which is what Gaussian releases add."""
+        return self.count * (self.sensitivity / self.sigma) ** 2
+
+
+@dataclass(frozen=True)
+class LaplaceEvent(PrivacyEvent):
+    """Laplace noise added ``count`` times to something of bounded l1 sensitivity."""
+
+    scale: float
+    sensitivity: float = 1.0
+    count: int = 1
+
+    kind: ClassVar[str] = "laplace"
+
+    def __post_init__(self) -> None:
+        check_real("scale", self.scale, above=0.0)
+        check_real("sensitivity", self.sensitivity, at_least=0.0)
+        check_integer("count", self.count, at_least=1)
+
+    def rdp(self, alpha: npt.ArrayLike) -> Any:
+        """Return ``count`` times the curve of one Laplace release."""
+        return self.count * _rdp.rdp_laplace(alpha, self.scale, self.sensitivity)
+
+    @property
+    def pure_epsilon(self) -> float:
+        """Pure-DP epsilon of all ``count`` releases."""
+        return self.count * self.sensitivity / self.scale
+
+
+@dataclass(frozen=True)
+class SketchEvent(PrivacyEvent):
+    """Rows of a Gaussian sketch, each with the curve of the lemma named by ``bound``."""
+
+    bound: str
+    gamma: float
+    rows: int
+
+    kind: ClassVar[str] = "sketch"
+    BOUNDS: ClassVar[dict[str, Any]] = {
+        "gauss_mix": _rdp.rdp_gauss_mix,
+        "fast_mix": _rdp.rdp_fast_mix,
+        "fast_mix_unbounded": _rdp.rdp_fast_mix_unbounded,
+    }
+
+    def __post_init__(self) -> None:
+        check_choice("bound", self.bound, tuple(self.BOUNDS))
+        check_real("gamma", self.gamma, above=1.0)
+        check_integer("rows", self.rows, at_least=1)
+
+    def rdp(self, alpha: npt.ArrayLike) -> Any:
+        """Return ``rows`` times the curve of one row."""
+        return self.rows * self.BOUNDS[self.bound](alpha, self.gamma)
+
+
+@dataclass(frozen=True)
+class TailEvent(PrivacyEvent):
+    """A rare event that adds its probability to delta and nothing to epsilon."""
+
+    probability: float
+
+    kind: ClassVar[str] = "tail"
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= check_real("probability", self.probability) < 1.0:
+            raise value_error("probability", "be at least 0 and below 1", self.probability)
+
+    @property
+    def tail(self) -> float:
+        """Probability of the rare event."""
+        return self.probability
+
+    @property
+    def pure_epsilon(self) -> float:
+        """Zero: outside the rare event nothing is released."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class ComposedEvent(PrivacyEvent):
+    """Several events, adaptively composed."""
+
+    events: tuple[PrivacyEvent, ...]
+
+    kind: ClassVar[str] = "composed"
+
+    def __init__(self, events: Iterable[PrivacyEvent]) -> None:
+        flat: list[PrivacyEvent] = []
+        for event in events:
+            if not isinstance(event, PrivacyEvent):
+                raise type_error("events", "hold PrivacyEvent objects", event)
+            flat.extend(event)
+        object.__setattr__(self, "events", tuple(flat))
+
+    def rdp(self, alpha: npt.ArrayLike) -> Any:
+        """Return the sum of the curves."""
+        alpha = np.asarray(alpha, dtype=np.float64)
+        return sum((event.rdp(alpha) for event in self.events), np.zeros_like(alpha))
+
+    @property
+    def pure_epsilon(self) -> float:
+        """Sum of the pure-DP epsilons."""
+        return math.fsum(event.pure_epsilon for event in self.events)
+
+    @property
+    def tail(self) -> float:
+        """Union bound over the rare events."""
+        return math.fsum(event.tail for event in self.events)
+
+    def __iter__(self) -> Iterator[PrivacyEvent]:
+        yield from self.events
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the events as plain JSON types."""
+        return {"kind": self.kind, "events": [event.to_dict() for event in self.events]}
+
+
+_KINDS: dict[str, type[PrivacyEvent]] = {
+    cls.kind: cls for cls in (GaussianEvent, LaplaceEvent, SketchEvent, TailEvent)
+}
+
+
+def event_from_dict(data: dict[str, Any]) -> PrivacyEvent:
+    """Rebuild an event from what `PrivacyEvent.to_dict` returned."""
+    parameters = dict(data)
+    kind = check_choice("kind", parameters.pop("kind", None), (*_KINDS, ComposedEvent.kind))
+    if kind == ComposedEvent.kind:
+        return ComposedEvent(event_from_dict(event) for event in parameters["events"])
+    return _KINDS[kind](**parameters)

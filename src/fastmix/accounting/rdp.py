@@ -1,0 +1,275 @@
+"""Rényi-DP curves, one function a lemma.
+
+Every function maps Rényi orders ``alpha`` to a bound on the divergence of *one* release (one
+row of a sketch) and is vectorised over ``alpha``.  Where its lemma does not apply the value is
+``inf``: a curve may always be used at every order.
+
+The divergences are differences of nearly equal logarithms.  They are written with
+
+    excess(w) = -log(1 - w) - w  =  w^2/2 + w^3/3 + ...
+
+so that the linear parts cancel on paper and not in floating point.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_real
+
+__all__ = [
+    "rdp_fast_mix",
+    "rdp_fast_mix_simple",
+    "rdp_fast_mix_unbounded",
+    "rdp_gauss_mix",
+    "rdp_gaussian",
+    "rdp_laplace",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def _orders(alpha: npt.ArrayLike) -> FloatArray:
+    return np.asarray(alpha, dtype=np.float64)
+
+
+def _excess(w: FloatArray) -> FloatArray:
+    """Return -log(1 - w) - w for 0 <= w < 1 without cancellation."""
+    small = np.where(w < 0.1, w, 0.0)
+    series = np.zeros_like(small)
+    for power in range(18, 1, -1):
+        series = series * small + 1.0 / power
+    large = np.where(w < 0.1, 0.5, w)
+    return np.where(w < 0.1, series * small**2, -np.log1p(-large) - large)
+
+
+def _finish(value: FloatArray, alpha: FloatArray, valid: npt.NDArray[np.bool_]) -> Any:
+    result = np.where(valid & (alpha > 1.0), value, np.inf)
+    return float(result) if result.ndim == 0 else result
+
+
+def rdp_gauss_mix(alpha: npt.ArrayLike, gamma: float) -> Any:
+    r"""Rényi divergence of one row of the Gaussian sketch.
+
+    Parameters
+    ----------
+    alpha : array_like
+        Rényi orders.
+    gamma : float
+        A lower bound on :math:`\lambda_{\min}(X^\top X) + \sigma^2`, for rows of norm at most 1.
+
+    Returns
+    -------
+    float or ndarray
+        :math:`\varphi(\alpha; \gamma)`; ``inf`` unless ``gamma > 1`` and ``1 < alpha < gamma``.
+
+    Notes
+    -----
+    Paper: Proposition 2, :math:`\varphi = \frac{1}{2(\alpha-1)}
+    [\alpha \log(1 - 1/\gamma) - \log(1 - \alpha/\gamma)]`.
+    Deviation: none; linear terms are cancelled analytically.
+    Sensitive inputs: none; ``gamma`` must come from released values.
+    """
+    return _rank_two_bound(alpha, check_real("gamma", gamma, allow_inf=True), 0.0)
+
+
+def rdp_fast_mix(alpha: npt.ArrayLike, gamma: float, row_bound_sq: float | None = None) -> Any:
+    r"""Rényi divergence of one row of the FastMix sketch, for sketches with unit columns.
+
+    Parameters
+    ----------
+    alpha : array_like
+        Rényi orders.
+    gamma : float
+        A lower bound on :math:`(\lambda_{\min}(Z^\top Z) + \sigma^2) / C^2`.
+    row_bound_sq : float, optional
+        :math:`C^2 = 1 + 2 m`; ``None`` gives the bound that holds for every :math:`C^2`.
+
+    Returns
+    -------
+    float or ndarray
+        :math:`\phi(\alpha; \gamma, C^2)`, or :math:`\bar\phi(\alpha; \gamma)` for ``None``;
+        ``inf`` outside :math:`1 < \alpha < \gamma/\bar\gamma`, :math:`\gamma > \bar\gamma`.
+
+    Notes
+    -----
+    Paper: Appendix C.1, the displays that define :math:`\phi` and :math:`\bar\phi`.
+    Deviation: valid for unit columns only (docs/corrections.md), which sketches here guarantee.
+    Sensitive inputs: none if ``gamma`` and ``row_bound_sq`` come from released values.
+    """
+    gamma = check_real("gamma", gamma, allow_inf=True)
+    if row_bound_sq is None:
+        return _rank_two_bound(alpha, gamma, 1.0)
+    c_sq = check_real("row_bound_sq", row_bound_sq, at_least=1.0, allow_inf=True)
+    return _rank_two_bound(alpha, gamma, (1.0 / c_sq - 1.0) ** 2)
+
+
+def _rank_two_bound(alpha: npt.ArrayLike, gamma: float, b: float) -> Any:
+    r"""Evaluate :math:`\frac{1}{2(\alpha-1)}[\alpha\log(1-w(1)) - \log(1-w(\alpha))]`.
+
+    Here :math:`w(a) = a/\gamma + b a^2/(4\gamma^2)` and ``b`` is
+    :math:`((1 - C^2)/C^2)^2`: 0 for the Gaussian sketch, 1 for the uniform bound.
+    """
+    alpha = _orders(alpha)
+    if not gamma > 1.0:
+        return _finish(np.zeros_like(alpha), alpha, np.zeros(alpha.shape, dtype=bool))
+    a = np.where(np.isfinite(alpha), np.maximum(alpha, 1.0), 1.0)
+
+    def w(order: FloatArray) -> FloatArray:
+        return np.asarray(order / gamma + 0.25 * b * (order / gamma) ** 2)
+
+    valid = (w(a) < 1.0) & np.isfinite(alpha)
+    a = np.where(valid, a, 1.0)
+    one = np.ones_like(a)
+    if not w(one).max(initial=0.0) < 1.0:
+        return _finish(np.zeros_like(alpha), alpha, np.zeros(alpha.shape, dtype=bool))
+    # alpha log(1-w(1)) - log(1-w(alpha)) with the terms linear in alpha cancelled by hand.
+    bracket = 0.25 * b * a * (a - 1.0) / gamma**2 + _excess(w(a)) - a * _excess(w(one))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.maximum(bracket, 0.0) / (2.0 * (a - 1.0))
+    return _finish(value, alpha, valid)
+
+
+def rdp_fast_mix_simple(alpha: npt.ArrayLike, gamma: float) -> Any:
+    r"""Linear bound on the Rényi divergence of one row of the FastMix sketch.
+
+    Parameters
+    ----------
+    alpha : array_like
+        Rényi orders.
+    gamma : float
+        As in `rdp_fast_mix`.
+
+    Returns
+    -------
+    float or ndarray
+        :math:`25 \alpha / (32 \gamma^2)`; ``inf`` unless ``gamma > 25/8`` and
+        ``1 < alpha < 8 gamma / 25``.
+
+    Notes
+    -----
+    Paper: Lemma 1.
+    Deviation: none beyond unit columns (docs/corrections.md).
+    Sensitive inputs: none if ``gamma`` comes from released values.
+    """
+    alpha = _orders(alpha)
+    gamma = check_real("gamma", gamma, allow_inf=True)
+    if not gamma > 25.0 / 8.0:
+        return _finish(np.zeros_like(alpha), alpha, np.zeros(alpha.shape, dtype=bool))
+    valid = alpha < 8.0 * gamma / 25.0
+    return _finish(25.0 * np.where(valid, alpha, 0.0) / (32.0 * gamma**2), alpha, valid)
+
+
+def rdp_fast_mix_unbounded(alpha: npt.ArrayLike, gamma: float) -> Any:
+    r"""Rényi divergence of one row of the FastMix sketch when nothing is known of :math:`C^2`.
+
+    Parameters
+    ----------
+    alpha : array_like
+        Rényi orders.
+    gamma : float
+        A lower bound on :math:`\lambda_{\min}(Z^\top Z) + \sigma^2` (not divided by :math:`C^2`).
+
+    Returns
+    -------
+    float or ndarray
+        :math:`\hat\phi(\alpha; \gamma)`; ``inf`` unless ``gamma > 1`` and
+        ``1 < alpha < gamma / (2 sqrt(gamma) - 1)``.
+
+    Notes
+    -----
+    Paper: Appendix C.2; equal to :math:`\varphi(\alpha; g)` with
+    :math:`1/g = 2/\sqrt\gamma - 1/\gamma` (Appendix D.2).
+    Deviation: none beyond unit columns (docs/corrections.md).
+    Sensitive inputs: none if ``gamma`` comes from released values.
+    """
+    gamma = check_real("gamma", gamma, allow_inf=True)
+    if not gamma > 1.0:
+        return rdp_gauss_mix(alpha, 1.0)
+    root = np.sqrt(gamma)
+    return rdp_gauss_mix(alpha, gamma / (2.0 * root - 1.0) if np.isfinite(gamma) else np.inf)
+
+
+def rdp_gaussian(alpha: npt.ArrayLike, sigma: float, sensitivity: float = 1.0) -> Any:
+    r"""Rényi divergence of the Gaussian mechanism.
+
+    Parameters
+    ----------
+    alpha : array_like
+        Rényi orders.
+    sigma : float
+        Standard deviation of the noise.
+    sensitivity : float, default 1.0
+        :math:`\ell_2` sensitivity of what it is added to.
+
+    Returns
+    -------
+    float or ndarray
+        :math:`\alpha\, s^2 / (2 \sigma^2)`.
+
+    Notes
+    -----
+    Paper: Lemma 7 (Mironov).
+    Deviation: none.
+    Sensitive inputs: none.
+    """
+    alpha = _orders(alpha)
+    sigma = check_real("sigma", sigma, above=0.0, allow_inf=True)
+    sensitivity = check_real("sensitivity", sensitivity, at_least=0.0)
+    return _finish(alpha * (sensitivity / sigma) ** 2 / 2.0, alpha, np.isfinite(alpha))
+
+
+def rdp_laplace(alpha: npt.ArrayLike, scale: float, sensitivity: float = 1.0) -> Any:
+    r"""Rényi divergence of the Laplace mechanism.
+
+    Parameters
+    ----------
+    alpha : array_like
+        Rényi orders; ``inf`` gives the pure-DP epsilon.
+    scale : float
+        Scale of the Laplace noise.
+    sensitivity : float, default 1.0
+        :math:`\ell_1` sensitivity of what it is added to.
+
+    Returns
+    -------
+    float or ndarray
+        With :math:`t` = sensitivity / scale, :math:`\frac{1}{\alpha-1}\log[
+        \frac{\alpha}{2\alpha-1}e^{(\alpha-1)t} + \frac{\alpha-1}{2\alpha-1}e^{-\alpha t}]`.
+
+    Notes
+    -----
+    Paper: uses the pure guarantee :math:`t` only; this is Mironov (2017), Table II.
+    Deviation: none.
+    Sensitive inputs: none.
+    """
+    alpha = _orders(alpha)
+    t = check_real("sensitivity", sensitivity, at_least=0.0) / check_real("scale", scale, above=0.0)
+    finite = np.isfinite(alpha) & (alpha > 1.0)
+    a = np.where(finite, alpha, 2.0)
+    # The bracket is 1 + p (e^{(a-1)t} - 1) + q (e^{-a t} - 1) with p + q = 1; for small t its
+    # linear terms cancel (p (a-1) = q a), so they are left out of both factors.
+    p, q = a / (2.0 * a - 1.0), (a - 1.0) / (2.0 * a - 1.0)
+    up, down = (a - 1.0) * t, -a * t
+    small, large = np.maximum(up, -down) < 1e-2, up > 1.0
+    tiny = p * _expm1_minus(np.where(small, up, 0.0)) + q * _expm1_minus(np.where(small, down, 0.0))
+    plain = p * np.expm1(np.where(large, 0.0, up)) + q * np.expm1(down)
+    value = np.where(
+        large,
+        np.logaddexp(np.log(p) + up, np.log(q) + down),
+        np.log1p(np.maximum(np.where(small, tiny, plain), 0.0)),
+    ) / (a - 1.0)
+    # Data processing: never above the pure guarantee, whatever rounding says.
+    value = np.where(np.isposinf(alpha), t, np.minimum(np.maximum(value, 0.0), t))
+    return _finish(value, alpha, finite | np.isposinf(alpha))
+
+
+def _expm1_minus(x: FloatArray) -> FloatArray:
+    """Return e^x - 1 - x for abs(x) < 1e-2 without cancellation."""
+    series = np.zeros_like(x)
+    for term in range(9, 1, -1):
+        series = (series * x / (term + 1)) + 1.0
+    return np.asarray(series * x**2 / 2.0)

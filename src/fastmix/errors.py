@@ -1,0 +1,26 @@
+"""Exceptions and warnings of fastmix.
+
+::
+
+    Exception
+    ├── ValueError
+    │   ├── CalibrationError       no noise level on the private side meets the target
+    │   └── BudgetError            the budget does not cover the release; nothing was drawn
+    └── Warning
+        └── RuntimeWarning
+            └── PrivacyLeakWarning a bound was taken from the data: the result is not private
+"""
+
+__all__ = ["BudgetError", "CalibrationError", "PrivacyLeakWarning"]
+
+
+class CalibrationError(ValueError):
+    """No parameter on the private side of the target was found."""
+
+
+class BudgetError(ValueError):
+    """A release would exceed the privacy budget; raised before data is touched or noise drawn."""
+
+
+class PrivacyLeakWarning(RuntimeWarning):
+    """A quantity that must be public was computed from the data: the guarantee does not hold."""

@@ -1,0 +1,136 @@
+"""The fast Walsh-Hadamard transform."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_integer, type_error, value_error
+from fastmix.kernels import reference
+from fastmix.kernels._backend import native
+
+__all__ = ["fwht"]
+
+FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
+
+
+def fwht(
+    x: npt.ArrayLike,
+    *,
+    axis: int = 0,
+    norm: Literal["ortho"] | None = "ortho",
+    out: FloatArray | None = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """Walsh-Hadamard transform along one axis, in natural (Hadamard) order.
+
+    Parameters
+    ----------
+    x : array_like of shape (n,), (n, d) or (d, n)
+        float64 or float32, of any layout. The length along ``axis`` is a power of two.
+    axis : int, default=0
+        Axis along which to transform.
+    norm : {"ortho", None}, default="ortho"
+        "ortho" divides by the square root of the length, so that the transform is its own
+        inverse; None leaves the plain sums and differences.
+    out : ndarray, optional
+        Where to put the result: an array of the shape and dtype of ``x``. It may be ``x`` itself
+        (the same elements in the same places); otherwise the two must not overlap.
+    n_threads : int, optional
+        Greatest number of threads; by default, the processors available to this process. Small
+        inputs use one.
+
+    Returns
+    -------
+    ndarray
+        ``out``, or a new array in the memory order of ``x``.
+
+    Notes
+    -----
+    The result does not depend on the layout, the number of threads, the processor, or whether the
+    compiled kernel is used: every path takes the levels in the same order.
+    """
+    a = np.asarray(x)
+    axis, scale = _check(a, axis, norm)
+    threads = _threads(n_threads)
+    if out is None:
+        out = np.empty_like(a, subok=False)
+    else:
+        _check_out(out, a)
+
+    source, target = _columns(a, axis), _columns(out, axis)
+    if a.shape[axis] == 1:
+        np.copyto(target, source)
+    elif native is None:
+        reference.fwht(source, target, scale)
+    else:
+        # The compiled kernel counts steps in elements; odd views go through a copy.
+        work = target if _is_regular(target) else np.empty_like(target, subok=False)
+        native.fwht(source if _is_regular(source) else source.copy(), work, scale, threads)
+        if work is not target:
+            np.copyto(target, work)
+    return out
+
+
+def _check(x: FloatArray, axis: int, norm: str | None) -> tuple[int, float]:
+    """Check ``x``, ``axis`` and ``norm``; return the axis counted from 0 and the factor."""
+    if x.dtype not in (np.float64, np.float32):
+        raise type_error("x", "have dtype float64 or float32", x)
+    if x.ndim not in (1, 2):
+        raise value_error("x", "be one- or two-dimensional", x)
+    if x.size == 0:
+        raise value_error("x", "not be empty", x)
+    axis = check_integer("axis", axis, at_least=-x.ndim, at_most=x.ndim - 1) % x.ndim
+    n = x.shape[axis]
+    if n & (n - 1):
+        raise value_error("x", f"have a power of two as its length along axis {axis}", x)
+    if norm is None:
+        return axis, 1.0
+    if not isinstance(norm, str):
+        raise type_error("norm", "be 'ortho' or None", norm)
+    if norm != "ortho":
+        raise value_error("norm", "be 'ortho' or None", norm)
+    return axis, 1.0 / float(np.sqrt(n))
+
+
+def _check_out(out: FloatArray, x: FloatArray) -> None:
+    if not isinstance(out, np.ndarray):
+        raise type_error("out", "be an array or None", type(out))
+    if out.dtype != x.dtype:
+        raise type_error("out", f"have the dtype of x, {x.dtype}", out)
+    if out.shape != x.shape:
+        raise value_error("out", f"have the shape of x, {x.shape}", out)
+    if not out.flags.writeable:
+        raise value_error("out", "be writeable", out)
+    # Sufficient for distinct elements, and true of every slice of an ordinary array.
+    end = out.itemsize
+    for step, length in sorted((abs(s), k) for s, k in zip(out.strides, out.shape, strict=True)):
+        if length > 1 and step < end:
+            raise value_error("out", "not overlap itself", out)
+        end += step * (length - 1)
+    start_x, start_out = (a.__array_interface__["data"][0] for a in (x, out))
+    same = start_x == start_out and x.strides == out.strides
+    if not same and np.shares_memory(x, out):
+        raise value_error("out", "be x itself or not overlap x", out)
+
+
+def _threads(n_threads: int | None) -> int:
+    if n_threads is not None:
+        return check_integer("n_threads", n_threads, at_least=1)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _columns(a: FloatArray, axis: int) -> FloatArray:
+    """View ``a`` as a matrix whose columns are to be transformed."""
+    if a.ndim == 1:
+        return a[:, np.newaxis]
+    return a.T if axis == 1 else a
+
+
+def _is_regular(a: FloatArray) -> bool:
+    return a.flags.aligned and all(s % a.itemsize == 0 for s in a.strides)

@@ -1,0 +1,24 @@
+"""Mechanisms: the only layer that sees raw data and noise together."""
+
+from fastmix.mechanisms.fast_mix import (
+    FastMixRelease,
+    MultipleFastMixRelease,
+    fast_mix,
+    fast_mix_event,
+    multiple_fast_mix,
+)
+from fastmix.mechanisms.gauss_mix import GaussMixRelease, gauss_mix, gauss_mix_event
+from fastmix.mechanisms.gradient import gradient_event, noisy_gradient
+
+__all__ = [
+    "FastMixRelease",
+    "GaussMixRelease",
+    "MultipleFastMixRelease",
+    "fast_mix",
+    "fast_mix_event",
+    "gauss_mix",
+    "gauss_mix_event",
+    "gradient_event",
+    "multiple_fast_mix",
+    "noisy_gradient",
+]

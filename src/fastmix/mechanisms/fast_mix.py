@@ -1,0 +1,240 @@
+"""The fast mixing mechanism: a fast sketch, then a small Gaussian sketch and calibrated noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_choice, check_integer, check_real, type_error, value_error
+from fastmix.accounting import ComposedEvent, PrivacyEvent, SketchEvent
+from fastmix.mechanisms import sampling
+from fastmix.mechanisms._input import as_rows
+from fastmix.mechanisms.spectral_bounds import (
+    release_distortion,
+    release_sketched_eigenvalue,
+    spectral_events,
+)
+from fastmix.random import RandomState, public_generator, secret_generator
+from fastmix.rows import Rows
+from fastmix.sketches import Sketch, SketchDraw
+
+__all__ = [
+    "FastMixRelease",
+    "MultipleFastMixRelease",
+    "fast_mix",
+    "fast_mix_event",
+    "multiple_fast_mix",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FastMixRelease:
+    """What Algorithm 1 gives out; every field is private."""
+
+    sketch: FloatArray
+    eta: float
+    m_tilde: float
+    lambda_tilde: float
+    event: PrivacyEvent
+
+
+@dataclass(frozen=True)
+class MultipleFastMixRelease:
+    """What Algorithm 3 with line 5 of Algorithm 2 gives out; every field is private.
+
+    ``sketches`` holds one array a step: k1 x d rows, or the d x d Gram matrix of such rows.
+    """
+
+    sketches: tuple[FloatArray, ...]
+    eta: float
+    m_tilde: tuple[float, ...]
+    lambda_tilde: tuple[float, ...]
+    event: PrivacyEvent
+
+
+def fast_mix_event(
+    *,
+    k1: int,
+    gamma: float,
+    tau: float,
+    omega: float,
+    n_steps: int = 1,
+    release: str = "laplace",
+) -> ComposedEvent:
+    """Return the event of `multiple_fast_mix`, before any data is seen."""
+    return ComposedEvent(
+        [
+            *spectral_events(release, tau=tau, omega=omega, count=2 * n_steps),
+            SketchEvent("fast_mix", gamma, k1 * n_steps),
+        ]
+    )
+
+
+def fast_mix(
+    X: Rows | npt.ArrayLike,
+    *,
+    k1: int,
+    gamma: float,
+    tau: float,
+    omega: float,
+    sketch: Sketch | SketchDraw,
+    c_x: float = 1.0,
+    release: str = "laplace",
+    engine: str = "cholesky",
+    rng: RandomState = None,
+) -> FastMixRelease:
+    r"""Release :math:`S_G S_f X + \tilde\eta \xi` (Algorithm 1).
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d) or Rows
+        Data; rows longer than ``c_x`` are shortened to it, always.
+    k1 : int
+        Rows of the Gaussian sketch.
+    gamma : float
+        Level that :math:`(\lambda_{\min} + \eta^2)/C^2` must reach; above 5/4.
+    tau : float
+        Shift that makes the noisy bounds one-sided with high probability.
+    omega : float
+        Noise of the two spectral releases, in units of their sensitivities.
+    sketch : Sketch or SketchDraw
+        The fast sketch S_f, or a distribution to draw it from. Its randomness is public.
+    c_x : float, default 1.0
+        Public bound on the norm of a row.
+    release : {"laplace", "gaussian"}
+        Noise of the two spectral releases.
+    engine : {"cholesky", "literal"}
+        Draw from the covariance of the sketch, or form S_G and xi as written.
+    rng : None, int, RandomState or Generator
+        ``None`` draws cryptographic noise; anything else voids the guarantee.
+
+    Returns
+    -------
+    FastMixRelease
+        ``sketch``, ``eta``, ``m_tilde``, ``lambda_tilde`` and the privacy event.
+
+    Notes
+    -----
+    Paper: Algorithm 1, with the scaling by C_X of Algorithm 3.
+    Deviation: sketches are brought to unit columns first (docs/corrections.md).
+    Sensitive inputs: X.
+    """
+    many = multiple_fast_mix(
+        X,
+        k1=k1,
+        gamma=gamma,
+        tau=tau,
+        omega=omega,
+        sketch=sketch,
+        n_steps=1,
+        c_x=c_x,
+        release=release,
+        engine=engine,
+        rng=rng,
+    )
+    return FastMixRelease(
+        many.sketches[0], many.eta, many.m_tilde[0], many.lambda_tilde[0], many.event
+    )
+
+
+def multiple_fast_mix(
+    X: Rows | npt.ArrayLike,
+    *,
+    k1: int,
+    gamma: float,
+    tau: float,
+    omega: float,
+    sketch: Sketch | SketchDraw,
+    n_steps: int,
+    c_x: float = 1.0,
+    release: str = "laplace",
+    form: str = "rows",
+    engine: str = "cholesky",
+    rng: RandomState = None,
+) -> MultipleFastMixRelease:
+    r"""Release :math:`S_{G,t} S_{f,t} X + \eta \xi_t` for T steps with one :math:`\eta`.
+
+    Parameters
+    ----------
+    X, k1, gamma, tau, omega, c_x, release, engine, rng
+        As in `fast_mix`.
+    sketch : Sketch or SketchDraw
+        A distribution, from which each step draws its own fast sketch, or one fixed draw.
+    n_steps : int
+        Number of steps T.
+    form : {"rows", "gram"}
+        Give out k1 x d sketches, or their Gram matrices only.
+
+    Returns
+    -------
+    MultipleFastMixRelease
+        ``sketches``, ``eta``, ``m_tilde``, ``lambda_tilde`` and the privacy event.
+
+    Notes
+    -----
+    Paper: Algorithm 3 followed by line 5 of Algorithm 2. The sketched data of Algorithm 3 are
+    not private and are never given out without their Gaussian sketch and noise.
+    Deviation: sketches are brought to unit columns first (docs/corrections.md).
+    Sensitive inputs: X.
+    """
+    k1 = check_integer("k1", k1, at_least=1)
+    gamma = check_real("gamma", gamma, above=5.0 / 4.0)
+    tau = check_real("tau", tau)
+    omega = check_real("omega", omega, above=0.0)
+    n_steps = check_integer("n_steps", n_steps, at_least=1)
+    check_choice("release", release, ("laplace", "gaussian"))
+    check_choice("form", form, ("rows", "gram"))
+    check_choice("engine", engine, ("cholesky", "literal"))
+    rows = as_rows(X, c_x)
+    if not isinstance(sketch, (Sketch, SketchDraw)):
+        raise type_error("sketch", "be a Sketch or a SketchDraw", sketch)
+    if sketch.n != rows.n:
+        raise value_error("sketch", f"be for n={rows.n} rows", sketch.n)
+    generator = secret_generator(rng)
+    # The fast sketch is public: unless the caller seeds everything it never sees the secret stream.
+    public = public_generator(None if rng is None else generator)
+    event = fast_mix_event(
+        k1=k1, gamma=gamma, tau=tau, omega=omega, n_steps=n_steps, release=release
+    )
+
+    eta, m_tilde, lambda_tilde, sketched = 0.0, [], [], []
+    for _ in range(n_steps):
+        draw = sketch if isinstance(sketch, SketchDraw) else sketch.sample(public)
+        Z, m_hat = rows.sketch(draw)
+        # With unit columns S~ = S diag(1/|u_i|) the rows of X~ = diag(|u_i|) X are this long.
+        bound = rows.bound * float(draw.column_norms.max())
+        gram_hat = Z.T @ Z
+        lambda_hat = max(0.0, float(np.linalg.eigvalsh(gram_hat)[0]))
+        noise: dict[str, Any] = {
+            "tau": tau,
+            "omega": omega,
+            "c_x": bound,
+            "release": release,
+            "rng": generator,
+        }
+        m = release_distortion(m_hat, draw.coherence, **noise)
+        lam = release_sketched_eigenvalue(lambda_hat, m, **noise)
+        eta = max(eta, math.sqrt(max(0.0, gamma * bound * (bound + 2.0 * m) - lam)))
+        m_tilde.append(m)
+        lambda_tilde.append(lam)
+        sketched.append(Z if engine == "literal" else gram_hat)
+
+    sketches = [_mix(each, k1, eta, form, engine, generator) for each in sketched]
+    return MultipleFastMixRelease(tuple(sketches), eta, tuple(m_tilde), tuple(lambda_tilde), event)
+
+
+def _mix(
+    sketched: FloatArray, k1: int, eta: float, form: str, engine: str, rng: np.random.Generator
+) -> FloatArray:
+    """Draw the Gaussian sketch of one step from S_f X (literal) or from its Gram matrix."""
+    if engine == "literal":
+        rows = sampling.literal_rows(sketched, k1, eta, rng)
+        return rows.T @ rows if form == "gram" else rows
+    root = sampling.covariance_root(sketched, eta)
+    return (sampling.gaussian_gram if form == "gram" else sampling.gaussian_rows)(root, k1, rng)

@@ -1,0 +1,78 @@
+"""Gaussian rows with a given covariance: literally, or by an equal distribution.
+
+Given Z the rows of ``S_G Z + eta xi`` are independent N(0, Z'Z + eta^2 I).  So they can be
+drawn as ``G R`` with G standard normal and ``R'R = Z'Z + eta^2 I``, without S_G and xi; and
+their Gram matrix is Wishart, which one triangular draw gives (docs/proofs/exact_sampling.md).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, cholesky
+
+__all__ = ["covariance_root", "gaussian_gram", "gaussian_rows", "literal_rows"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def literal_rows(Z: FloatArray, k: int, eta: float, rng: np.random.Generator) -> FloatArray:
+    """Draw ``S_G Z + eta xi`` as written: k rows.
+
+    Notes
+    -----
+    Paper: Algorithm 1, line 5.
+    Deviation: none.
+    Sensitive inputs: Z.
+    """
+    xi = rng.standard_normal((k, Z.shape[1]))
+    return rng.standard_normal((k, Z.shape[0])) @ Z + eta * xi
+
+
+def covariance_root(gram: FloatArray, eta: float) -> FloatArray:
+    """Return R with ``R'R = gram + eta^2 I``.
+
+    Notes
+    -----
+    Paper: the covariance of the rows in Algorithm 1, line 5.
+    Deviation: a Cholesky factor where one exists. A matrix that is singular in floating point
+    gets a symmetric root, whose tiny negative eigenvalues are taken as zero.
+    Sensitive inputs: gram.
+    """
+    covariance = gram + eta**2 * np.eye(len(gram))
+    try:
+        return np.asarray(cholesky(covariance, lower=False, check_finite=False))
+    except LinAlgError:
+        values, vectors = np.linalg.eigh(covariance)
+        return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+
+
+def gaussian_rows(root: FloatArray, k: int, rng: np.random.Generator) -> FloatArray:
+    """Draw k independent rows of covariance ``R'R``.
+
+    Notes
+    -----
+    Paper: Algorithm 1, line 5, in distribution.
+    Deviation: none in distribution.
+    Sensitive inputs: root.
+    """
+    return np.asarray(rng.standard_normal((k, len(root))) @ root)
+
+
+def gaussian_gram(root: FloatArray, k: int, rng: np.random.Generator) -> FloatArray:
+    """Draw the Gram matrix of k independent rows of covariance ``R'R``: a Wishart matrix.
+
+    Notes
+    -----
+    Paper: Algorithm 2, line 7 uses the sketch through this matrix only.
+    Deviation: none in distribution; Bartlett's decomposition when k >= d.
+    Sensitive inputs: root.
+    """
+    d = len(root)
+    if k < d:
+        rows = gaussian_rows(root, k, rng)
+        return rows.T @ rows
+    factor = np.tril(rng.standard_normal((d, d)), -1)
+    factor[np.diag_indices(d)] = np.sqrt(rng.chisquare(k - np.arange(d)))
+    half = factor.T @ root
+    return half.T @ half

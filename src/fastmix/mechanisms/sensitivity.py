@@ -1,0 +1,89 @@
+"""Sensitivities, each a named function, so that each can be tested.
+
+Neighbours are zero-out: one row of X (and its target) is replaced by zeros, or the reverse.
+``c_x`` bounds the norm of a row.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "distortion_sensitivity",
+    "eigenvalue_sensitivity",
+    "gradient_sensitivity",
+    "gram_sensitivity",
+    "moment_sensitivity",
+    "sketched_eigenvalue_sensitivity",
+]
+
+
+def distortion_sensitivity(coherence: float, c_x: float = 1.0) -> float:
+    r"""Sensitivity of :math:`\hat m = \max_i \|(S^\top S - I) X\|_i`.
+
+    Notes
+    -----
+    Paper: Lemma 4; the factor c_x as in Algorithm 3.
+    Deviation: for unit columns, where the diagonal of S'S - I is zero.
+    Sensitive inputs: none.
+    """
+    return c_x * coherence
+
+
+def sketched_eigenvalue_sensitivity(m: float, c_x: float = 1.0) -> float:
+    r"""Sensitivity of :math:`\lambda_{\min}(X^\top S^\top S X)` around data with distortion m.
+
+    Notes
+    -----
+    Paper: Lemma 5 with Lambda = 1; the factors c_x as in Algorithm 3.
+    Deviation: for unit columns. It is a local sensitivity: ``m`` must be at least the
+    distortion of the data at hand, which holds outside the rare event.
+    Sensitive inputs: none if ``m`` is a released upper bound.
+    """
+    return c_x * (c_x + 2.0 * m)
+
+
+def eigenvalue_sensitivity(c_x: float = 1.0) -> float:
+    r"""Sensitivity of :math:`\lambda_{\min}(X^\top X)`.
+
+    Notes
+    -----
+    Paper: Weyl's inequality, as in the proof of Lemma 5 with S = I.
+    Deviation: none.
+    Sensitive inputs: none.
+    """
+    return c_x**2
+
+
+def gradient_sensitivity(clip: float, c_x: float = 1.0) -> float:
+    r"""Sensitivity (l2) of :math:`X^\top \mathrm{clip}_C(y - X\theta)` for any fixed theta.
+
+    Notes
+    -----
+    Paper: Appendix E, eq. for the sensitivity of the gradient.
+    Deviation: none. A zero row adds nothing, so the difference is one clipped term.
+    Sensitive inputs: none.
+    """
+    return clip * c_x
+
+
+def gram_sensitivity(c_x: float = 1.0) -> float:
+    r"""Sensitivity (l2, over the upper triangle) of :math:`X^\top X`.
+
+    Notes
+    -----
+    Paper: AdaSSP (Wang, 2018). The upper triangle is no longer than the matrix in Frobenius norm.
+    Deviation: none.
+    Sensitive inputs: none.
+    """
+    return c_x**2
+
+
+def moment_sensitivity(c_x: float = 1.0, c_y: float = 1.0) -> float:
+    r"""Sensitivity (l2) of :math:`X^\top y`.
+
+    Notes
+    -----
+    Paper: AdaSSP (Wang, 2018).
+    Deviation: none.
+    Sensitive inputs: none.
+    """
+    return c_x * c_y

@@ -1,0 +1,21 @@
+"""Linear maps from n rows to few, as values: they know nothing of epsilon.
+
+A `Sketch` is a distribution, ``sample`` draws a `SketchDraw` from it, and a draw can be
+applied to data, transposed, and asked for what the privacy analysis needs of it.
+"""
+
+from fastmix.sketches.base import Sketch, SketchDraw
+from fastmix.sketches.dct import SubsampledDCT
+from fastmix.sketches.diagnostics import row_distortion, welch_bound
+from fastmix.sketches.gaussian import GaussianSketch
+from fastmix.sketches.srht import SRHT
+
+__all__ = [
+    "SRHT",
+    "GaussianSketch",
+    "Sketch",
+    "SketchDraw",
+    "SubsampledDCT",
+    "row_distortion",
+    "welch_bound",
+]

@@ -1,0 +1,252 @@
+"""What every sketch is: a distribution over matrices, and a matrix drawn from it.
+
+A `Sketch` says which matrices can be drawn and holds two integers.  A `SketchDraw` is one
+of them: an immutable linear map from ``n`` rows to ``k2`` rows.  Neither knows epsilon.
+
+A new sketch gives its draw the two products `SketchDraw._forward` and
+`SketchDraw._backward` on a tile of columns; checks, tiling, the dense matrix and the
+quantities of the privacy analysis follow.  It overrides those that it can compute faster.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_integer, type_error, value_error
+from fastmix.random import RandomState
+
+__all__ = ["FloatArray", "Sketch", "SketchDraw"]
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sketch(ABC):
+    """A distribution over ``k2 x n`` matrices.
+
+    Parameters
+    ----------
+    k2 : int
+        Rows of the sketch, at least 1.
+    n : int
+        Rows of the data, at least 1.
+    """
+
+    k2: int
+    n: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k2", check_integer("k2", self.k2, at_least=1))
+        object.__setattr__(self, "n", check_integer("n", self.n, at_least=1))
+
+    @abstractmethod
+    def sample(self, rng: RandomState = None) -> SketchDraw:
+        """Draw one matrix.
+
+        Parameters
+        ----------
+        rng : None, int, RandomState or Generator
+            Source of the draw; an int makes it reproducible.
+
+        Returns
+        -------
+        SketchDraw
+            The drawn matrix, as a linear map.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class SketchDraw(ABC):
+    """One drawn ``k2 x n`` matrix S, as an immutable linear map.
+
+    Parameters
+    ----------
+    k2 : int
+        Rows of the matrix.
+    n : int
+        Columns of the matrix: rows of the data.
+    """
+
+    k2: int
+    n: int
+
+    # Columns worked on at a time: temporaries are n x _tile, whatever the width of the data.
+    _tile: ClassVar[int] = 8
+
+    def apply(self, X: npt.ArrayLike) -> FloatArray:
+        """Return ``S X``.
+
+        Parameters
+        ----------
+        X : array of shape (n,) or (n, d)
+            Data in float32 or float64, in any memory order.
+
+        Returns
+        -------
+        numpy.ndarray of shape (k2,) or (k2, d)
+            The product, computed and returned in float64.
+        """
+        columns, is_vector = _as_columns("X", X, self.n)
+        Z = np.empty((self.k2, columns.shape[1]))
+        for tile in self._tiles(columns):
+            Z[:, tile] = self._forward(columns[:, tile])
+        return Z[:, 0] if is_vector else Z
+
+    def adjoint(self, Z: npt.ArrayLike) -> FloatArray:
+        """Return ``S' Z``.
+
+        Parameters
+        ----------
+        Z : array of shape (k2,) or (k2, d)
+            Sketched data in float32 or float64, in any memory order.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,) or (n, d)
+            The product, computed and returned in float64.
+        """
+        columns, is_vector = _as_columns("Z", Z, self.k2)
+        X = np.empty((self.n, columns.shape[1]))
+        for tile in self._tiles(columns):
+            X[:, tile] = self._backward(columns[:, tile])
+        return X[:, 0] if is_vector else X
+
+    def to_dense(self) -> FloatArray:
+        """Return the matrix itself.
+
+        Returns
+        -------
+        numpy.ndarray of shape (k2, n)
+            A new array; small sizes only.
+        """
+        S = np.empty((self.k2, self.n))
+        for start in range(0, self.n, self._tile):
+            width = min(self._tile, self.n - start)
+            S[:, start : start + width] = self._forward(np.eye(self.n, width, -start))
+        return S
+
+    @cached_property
+    def column_norms(self) -> FloatArray:
+        """Euclidean norms of the ``n`` columns; read-only."""
+        return read_only(np.linalg.norm(self.to_dense(), axis=0))
+
+    @cached_property
+    def coherence(self) -> float:
+        """Largest absolute inner product of two different unit columns, from 0 to 1.
+
+        Notes
+        -----
+        Paper: Delta-hat of Algorithm 1 and Appendix F.
+        Deviation: columns are brought to length one first; a zero column stays zero.
+        Sensitive inputs: none, it is a property of the sketch alone.
+        """
+        U = self.to_dense() * inverse_or_zero(self.column_norms)
+        largest = 0.0
+        for start in range(0, self.n, 256):
+            gram = np.abs(U[:, start : start + 256].T @ U[:, start:])
+            np.fill_diagonal(gram, 0.0)
+            largest = max(largest, float(gram.max()))
+        return min(1.0, largest)
+
+    def sketch_and_distortion(self, X: npt.ArrayLike) -> tuple[FloatArray, float]:
+        """Return ``S X`` and the row distortion m-hat of the data, in one pass over columns.
+
+        Parameters
+        ----------
+        X : array of shape (n,) or (n, d)
+            Data in float32 or float64, in any memory order.
+
+        Returns
+        -------
+        Z : numpy.ndarray of shape (k2,) or (k2, d)
+            The sketched data ``S X``.
+        m_hat : float
+            Largest row norm of ``(S~'S~ - I) X~``.
+
+        Notes
+        -----
+        Paper: m-hat of Algorithm 1; how to compute it, Appendix C.4.2.
+        Deviation: for unit columns ``S~ = S diag(1/||u_i||)`` and ``X~ = diag(||u_i||) X``, so
+        that ``S~ X~ = S X``. Rows of X~ are ``column_norms`` times as long as those of X: a norm
+        bound C on the rows of X becomes ``C * column_norms.max()``.
+        Sensitive inputs: X. Both outputs are functions of it and are not private.
+        """
+        columns, is_vector = _as_columns("X", X, self.n)
+        Z = np.empty((self.k2, columns.shape[1]))
+        squares = np.zeros(self.n)
+        for tile in self._tiles(columns):
+            Z[:, tile], distortion = self._forward_and_distortion(columns[:, tile])
+            squares += np.einsum("ij,ij->i", distortion, distortion)
+        return (Z[:, 0] if is_vector else Z), float(np.sqrt(squares.max()))
+
+    @abstractmethod
+    def _forward(self, tile: npt.NDArray[np.floating[Any]]) -> FloatArray:
+        """Return S times an ``n x w`` tile, in float64."""
+
+    @abstractmethod
+    def _backward(self, tile: npt.NDArray[np.floating[Any]]) -> FloatArray:
+        """Return S' times a ``k2 x w`` tile, in float64."""
+
+    def _forward_and_distortion(
+        self, tile: npt.NDArray[np.floating[Any]]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return S times a tile and ``(S~'S~ - I) X~`` on it, the latter up to signs of rows."""
+        Z = self._forward(tile)
+        norms = self.column_norms[:, None]
+        # A zero column keeps its row of X out of the sketch, so it is left out of both terms.
+        return Z, self._backward(Z) * inverse_or_zero(norms) - norms * tile
+
+    def _tiles(self, columns: npt.NDArray[np.floating[Any]]) -> Iterator[slice]:
+        """Cut the columns of an array into slices of at most ``_tile`` columns."""
+        return (slice(j, j + self._tile) for j in range(0, columns.shape[1], self._tile))
+
+    def _hold(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> None:
+        """Check a field that is an array and replace it by a read-only copy."""
+        array = np.asarray(getattr(self, name))
+        if array.shape != shape:
+            raise value_error(name, f"have shape {shape}", array)
+        object.__setattr__(self, name, read_only(array.astype(dtype)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # NumPy forgets the read-only flag in a pickle; building the draw anew sets it again.
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
+
+
+def check_selection(rows: npt.NDArray[np.int64], signs: npt.NDArray[np.int8], size: int) -> None:
+    """Check the rows sampled from a transform of this size and the signs of its columns."""
+    if rows.min() < 0 or rows.max() >= size or np.unique(rows).size != rows.size:
+        raise value_error("rows", f"be distinct indices below {size}", rows)
+    if not (np.abs(signs) == 1).all():
+        raise value_error("signs", "hold only -1 and 1", signs)
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the array itself, closed to writing."""
+    array.setflags(write=False)
+    return array
+
+
+def inverse_or_zero(norms: FloatArray) -> FloatArray:
+    """Return ``1 / norms``, with 0 where a norm is 0."""
+    return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+
+
+def _as_columns(
+    name: str, value: npt.ArrayLike, rows: int
+) -> tuple[npt.NDArray[np.floating[Any]], bool]:
+    """Return a checked operand as a matrix without a copy, and whether it was a vector."""
+    array = np.asarray(value)
+    if array.dtype not in (np.float32, np.float64):
+        raise type_error(name, "hold float32 or float64 numbers", array)
+    if array.ndim not in (1, 2):
+        raise value_error(name, "be one- or two-dimensional", array)
+    if array.shape[0] != rows:
+        raise value_error(name, f"have {rows} rows", array)
+    return (array[:, None], True) if array.ndim == 1 else (array, False)
