@@ -1,12 +1,14 @@
 // The Walsh-Hadamard transform, natural order, of the columns of a strided matrix.
 //
-// n = n1 * n2 rows are transformed in passes over memory: blocks of n2 neighbouring rows first,
-// then groups of rows n2 apart, brought together in a tile. One pass costs about one copy.
-// Other kernels may call packed(), which works in cache on one contiguous buffer.
+// n = n2 * n1 rows are transformed in passes over memory: first blocks of n2 neighbouring rows,
+// then groups of n1 rows that lie n2 apart. A pass reads and writes each element once and does
+// everything else in cache. Other kernels call packed(), which is the part in cache.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -15,11 +17,10 @@
 
 namespace fastmix::fwht {
 
-// Sizes that fit every processor of the last decade; nearby values run alike.
-constexpr std::size_t l1_bytes = std::size_t(1) << 15;
-constexpr std::size_t block_bytes = std::size_t(1) << 18;
-constexpr std::size_t tile_bytes = std::size_t(1) << 16;
-constexpr std::size_t thread_bytes = std::size_t(1) << 18;  // less is not worth a thread
+// Elements in a cache line, in the first cache, and in half of a usual second cache.
+template <class T> constexpr std::size_t line = 64 / sizeof(T);
+template <class T> constexpr std::size_t small_room = (std::size_t(1) << 15) / sizeof(T);
+template <class T> constexpr std::size_t room = (std::size_t(1) << 19) / sizeof(T);
 
 // Steps are counted in elements and may have any sign.
 template <class T> struct View {
@@ -32,6 +33,11 @@ template <class T> struct View {
   operator View<const T>() const { return {p, row, col}; }
 };
 
+// Elements of the cache line of p that come before p.
+template <class T> std::size_t misfit(const T* p) {
+  return reinterpret_cast<std::uintptr_t>(p) / sizeof(T) % line<T>;
+}
+
 template <class T> bool is_packed(const View<T>& v, std::size_t m) {
   return v.row == std::ptrdiff_t(m) && (m == 1 || v.col == 1);
 }
@@ -40,7 +46,11 @@ template <class T> bool is_packed(const View<T>& v, std::size_t m) {
 
 #if defined(__GNUC__)
 #define FWHT_INLINE inline __attribute__((always_inline))
+#if defined(__clang__)
+#define FWHT_UNROLL _Pragma("unroll")
+#else
 #define FWHT_UNROLL _Pragma("GCC unroll 8")
+#endif
 #else
 #define FWHT_INLINE inline
 #define FWHT_UNROLL
@@ -49,11 +59,11 @@ template <class T> bool is_packed(const View<T>& v, std::size_t m) {
 #if defined(__GNUC__) && defined(__x86_64__)
 #define FWHT_X86 1
 #define FWHT_ISA avx512
-#define FWHT_TARGET __attribute__((target("avx512f,avx512dq,avx512vl,fma")))
+#define FWHT_TARGET __attribute__((target("avx512f")))
 #define FWHT_BYTES 64
 #include "fwht_simd.inc"
 #define FWHT_ISA avx2
-#define FWHT_TARGET __attribute__((target("avx2,fma")))
+#define FWHT_TARGET __attribute__((target("avx2")))
 #define FWHT_BYTES 32
 #include "fwht_simd.inc"
 #endif
@@ -75,10 +85,8 @@ using Tile = void (*)(View<const T>, View<T>, std::size_t n, std::size_t m, T c,
 template <class T> Tile<T> tile() {
 #ifdef FWHT_X86
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma"))
-    return avx512::tile<T>;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::tile<T>;
+  if (__builtin_cpu_supports("avx512f")) return avx512::tile<T>;
+  if (__builtin_cpu_supports("avx2")) return avx2::tile<T>;
 #endif
   return baseline::tile<T>;
 }
@@ -89,8 +97,8 @@ template <class T> void packed(const T* x, T* y, std::size_t n, std::size_t m, T
   tile<T>()({x, step, 1}, {y, step, 1}, n, m, c, nullptr);
 }
 
-// A group of m columns. When rows follow each other without a gap (flat), the n2 * m elements
-// between two rows of a group are one long row, whatever m is.
+// The passes over m columns. In a flat panel rows follow each other without a gap, so that the
+// s * m elements between two rows of a group are one long row, to be cut where it suits the cache.
 template <class T> struct Panel {
   View<const T> x;
   View<T> y;
@@ -98,67 +106,64 @@ template <class T> struct Panel {
   bool flat;
   T c;
 
-  // The longest power of two of rows that a block holds; then as many passes as memory needs.
+  // Calls run(units, work) for each pass; work(unit, tile function, buffer) may run in any order.
   template <class Run> void passes(const Run& run) const {
-    std::size_t s = n;
-    while (s > 1 && s * m * sizeof(T) > block_bytes) s /= 2;
     View<const T> from = x;
-    if (s > 1) {
-      run(n / s, s * m, [&](std::size_t u, Tile<T> f, T* buf) {
-        f({from.at(u * s), from.row, from.col}, {y.at(u * s), y.row, y.col}, s, m,
-          s == n ? c : T(1), buf);
-      });
-      from = y;
-    }
-    constexpr std::size_t most = tile_bytes / 64;  // of rows in a tile, so that each is a cache line
-    for (std::size_t r; s < n; s *= r, from = y) {
-      r = std::min(n / s, most);
+    for (std::size_t s = 1, r; s < n; s *= r, from = y) {
       const std::size_t row = flat ? s * m : m;
-      const std::size_t w = flat ? std::min(row, tile_bytes / (r * sizeof(T))) : m;
-      const std::size_t across = flat ? (row + w - 1) / w : s;
-      run(n / (s * r) * across, r * w, [&](std::size_t u, Tile<T> f, T* buf) {
-        const std::size_t i = u / across * s * r, j = u % across;
-        const auto place = [&](auto v) {
-          v.p = flat ? v.at(i, j * w) : v.at(i + j);
+      // Long rows are cut, but not below a few cache lines: shorter runs waste the memory bus.
+      const std::size_t most = room<T> / (row <= 1024 ? row : 64);
+      for (r = n / s; r > most;) r /= 2;
+      // A line less than what fits: rows a power of two apart would meet in the same cache sets.
+      const std::size_t w = row <= room<T> / r ? row : room<T> / r - line<T>;
+      // Cuts fall between cache lines, so that neighbouring tiles share none.
+      const std::size_t lead = w < row ? misfit(y.p) : 0;
+      const std::size_t across = flat ? (lead + row + w - 1) / w : s;
+      run(n / (s * r) * across, [&](std::size_t unit, Tile<T> tile, T* buf) {
+        const std::size_t i = unit / across * s * r, j = unit % across;
+        const std::size_t begin = flat && j ? j * w - lead : 0;
+        const std::size_t end = flat ? std::min(row, (j + 1) * w - lead) : m;
+        const auto part = [&](auto v) {
+          v.p = flat ? v.at(i, begin) : v.at(i + j);
           v.row *= std::ptrdiff_t(s);
           return v;
         };
-        f(place(from), place(y), r, flat ? std::min(w, row - j * w) : m, s * r == n ? c : T(1), buf);
+        tile(part(from), part(y), r, end - begin, s * r == n ? c : T(1), buf);
       });
     }
   }
 };
 
-// y = c * H x for the n >= 2 rows and d columns of x; the result does not depend on threads.
-// x and y are the same view or do not overlap.
+// y = c * H x for the n >= 2 rows and d >= 1 columns of x, where x and y are the same view or do
+// not overlap. The result does not depend on the number of threads.
 template <class T>
 void transform(View<const T> x, View<T> y, std::size_t n, std::size_t d, T c, std::size_t threads) {
-  const auto f = tile<T>();
-  const auto dist = [](std::ptrdiff_t s) { return s < 0 ? -s : s; };
   const auto width = std::ptrdiff_t(d);
-  const bool by_column = d == 1 || dist(y.row) < dist(y.col);
+  const bool by_column = d == 1 || std::abs(y.row) < std::abs(y.col);
   const bool flat = by_column || (x.row == width * x.col && y.row == width * y.col);
   const std::size_t m = by_column ? 1 : flat ? d : std::min<std::size_t>(d, 64);
   const std::size_t panels = (d + m - 1) / m;
   const auto panel = [&](std::size_t k) {
-    Panel<T> p{{x.at(0, k * m), x.row, x.col}, {y.at(0, k * m), y.row, y.col},
-               n, std::min(m, d - k * m), flat, c};
-    if (by_column) p.x.col = x.row, p.y.col = y.row;
-    return p;
+    const std::size_t j = k * m;
+    return Panel<T>{{x.at(0, j), x.row, by_column ? x.row : x.col},
+                    {y.at(0, j), y.row, by_column ? y.row : y.col},
+                    n, std::min(m, d - j), flat, c};
   };
 
-  threads = std::min(threads, n * d * sizeof(T) / thread_bytes + 1);
-  const std::size_t room = std::max(block_bytes / sizeof(T), tile_bytes);
-  const std::unique_ptr<T[]> buf(new T[room * threads]);
-  const bool whole = panels >= 4 * threads || threads == 1;  // a column at a time stays in cache
-  const auto all = [&](std::size_t k, std::size_t worker) {
-    panel(k).passes([&](std::size_t units, std::size_t, const auto& g) {
-      parallel(units, whole ? 1 : threads, [&](std::size_t u, std::size_t helper) {
-        g(u, f, buf.get() + (worker + helper) * room);
+  threads = std::max<std::size_t>(1, std::min(threads, n * d / room<T>));
+  // A panel that fits in the last cache is best left to one thread from its first pass to its last.
+  const bool whole = panels >= (n * m <= 8 * room<T> ? threads : 4 * threads);
+  const std::size_t size = (std::min(n * d, room<T>) + line<T> - 1) / line<T> * line<T>;
+  const std::unique_ptr<T[]> memory(new T[size * threads + line<T>]);
+  T* const buf = memory.get() + (line<T> - misfit(memory.get()));
+  const auto f = tile<T>();
+  parallel(panels, whole ? threads : 1, [&](std::size_t k, std::size_t i) {
+    panel(k).passes([&](std::size_t units, const auto& work) {
+      parallel(units, whole ? 1 : threads, [&](std::size_t unit, std::size_t j) {
+        work(unit, f, buf + (i + j) * size);
       });
     });
-  };
-  parallel(panels, whole ? threads : 1, all);
+  });
 }
 
 }  // namespace fastmix::fwht

@@ -1,1 +1,48 @@
-""""""
+"""fastmix: differentially private linear regression by fast sketching."""
+
+from importlib.metadata import version as _version
+
+from fastmix.accounting import (
+    BudgetAccountant,
+    calibrate_fast_ihm,
+    calibrate_fast_mix,
+    calibrate_gauss_mix,
+    calibrate_ihm,
+)
+from fastmix.errors import BudgetError, CalibrationError, PrivacyLeakWarning
+from fastmix.estimators import (
+    IHM,
+    IHS,
+    AdaSSP,
+    DPGradientDescent,
+    FastIHM,
+    LinearMixing,
+    PrivacyCertificate,
+    PrivateLinearRegression,
+)
+from fastmix.sketches import SRHT, GaussianSketch, SubsampledDCT
+
+__version__ = _version("fastmix")
+
+__all__ = [
+    "IHM",
+    "IHS",
+    "SRHT",
+    "AdaSSP",
+    "BudgetAccountant",
+    "BudgetError",
+    "CalibrationError",
+    "DPGradientDescent",
+    "FastIHM",
+    "GaussianSketch",
+    "LinearMixing",
+    "PrivacyCertificate",
+    "PrivacyLeakWarning",
+    "PrivateLinearRegression",
+    "SubsampledDCT",
+    "__version__",
+    "calibrate_fast_ihm",
+    "calibrate_fast_mix",
+    "calibrate_gauss_mix",
+    "calibrate_ihm",
+]

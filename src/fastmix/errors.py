@@ -11,6 +11,8 @@
             └── PrivacyLeakWarning a bound was taken from the data: the result is not private
 """
 
+import warnings
+
 __all__ = ["BudgetError", "CalibrationError", "PrivacyLeakWarning"]
 
 
@@ -24,3 +26,7 @@ class BudgetError(ValueError):
 
 class PrivacyLeakWarning(RuntimeWarning):
     """A quantity that must be public was computed from the data: the guarantee does not hold."""
+
+
+# Shown at every fit, not once a location; filters that a user sets come first and win.
+warnings.filterwarnings("always", category=PrivacyLeakWarning, append=True)

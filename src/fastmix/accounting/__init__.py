@@ -1,6 +1,7 @@
 """Privacy accounting: scalars in, scalars out; nothing here sees data."""
 
 from fastmix.accounting.accountant import RdpAccountant
+from fastmix.accounting.budget import BudgetAccountant
 from fastmix.accounting.calibration import (
     FastIHMCalibration,
     FastMixCalibration,
@@ -24,6 +25,7 @@ from fastmix.accounting.events import (
     ComposedEvent,
     GaussianEvent,
     LaplaceEvent,
+    NonPrivateEvent,
     PrivacyEvent,
     SketchEvent,
     TailEvent,
@@ -41,6 +43,7 @@ from fastmix.accounting.rdp import (
 from fastmix.accounting.spent import Part, PrivacySpent, RenyiCurve
 
 __all__ = [
+    "BudgetAccountant",
     "ComposedEvent",
     "FastIHMCalibration",
     "FastMixCalibration",
@@ -48,6 +51,7 @@ __all__ = [
     "GaussianEvent",
     "IHMCalibration",
     "LaplaceEvent",
+    "NonPrivateEvent",
     "Part",
     "PrivacyEvent",
     "PrivacySpent",

@@ -30,6 +30,7 @@ __all__ = [
     "ComposedEvent",
     "GaussianEvent",
     "LaplaceEvent",
+    "NonPrivateEvent",
     "PrivacyEvent",
     "SketchEvent",
     "TailEvent",
@@ -170,6 +171,17 @@ class TailEvent(PrivacyEvent):
 
 
 @dataclass(frozen=True)
+class NonPrivateEvent(PrivacyEvent):
+    """A release without noise: no finite budget covers it."""
+
+    kind: ClassVar[str] = "non_private"
+
+    def rdp(self, alpha: npt.ArrayLike) -> Any:
+        """Return ``inf`` at every order."""
+        return np.full_like(np.asarray(alpha, dtype=np.float64), np.inf)
+
+
+@dataclass(frozen=True)
 class ComposedEvent(PrivacyEvent):
     """Several events, adaptively composed."""
 
@@ -209,7 +221,7 @@ class ComposedEvent(PrivacyEvent):
 
 
 _KINDS: dict[str, type[PrivacyEvent]] = {
-    cls.kind: cls for cls in (GaussianEvent, LaplaceEvent, SketchEvent, TailEvent)
+    cls.kind: cls for cls in (GaussianEvent, LaplaceEvent, NonPrivateEvent, SketchEvent, TailEvent)
 }
 
 

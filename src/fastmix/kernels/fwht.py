@@ -111,10 +111,12 @@ def _check_out(out: FloatArray, x: FloatArray) -> None:
         if length > 1 and step < end:
             raise value_error("out", "not overlap itself", out)
         end += step * (length - 1)
-    start_x, start_out = (a.__array_interface__["data"][0] for a in (x, out))
-    same = start_x == start_out and x.strides == out.strides
-    if not same and np.shares_memory(x, out):
+    if out is not x and np.shares_memory(x, out) and _place(out) != _place(x):
         raise value_error("out", "be x itself or not overlap x", out)
+
+
+def _place(a: FloatArray) -> tuple[int, tuple[int, ...]]:
+    return a.__array_interface__["data"][0], a.strides
 
 
 def _threads(n_threads: int | None) -> int:

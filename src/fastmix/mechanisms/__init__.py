@@ -9,11 +9,13 @@ from fastmix.mechanisms.fast_mix import (
 )
 from fastmix.mechanisms.gauss_mix import GaussMixRelease, gauss_mix, gauss_mix_event
 from fastmix.mechanisms.gradient import gradient_event, noisy_gradient
+from fastmix.mechanisms.statistics import StatisticsRelease, noisy_statistics, statistics_event
 
 __all__ = [
     "FastMixRelease",
     "GaussMixRelease",
     "MultipleFastMixRelease",
+    "StatisticsRelease",
     "fast_mix",
     "fast_mix_event",
     "gauss_mix",
@@ -21,4 +23,6 @@ __all__ = [
     "gradient_event",
     "multiple_fast_mix",
     "noisy_gradient",
+    "noisy_statistics",
+    "statistics_event",
 ]

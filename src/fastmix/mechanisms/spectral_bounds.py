@@ -41,10 +41,13 @@ def release_distortion(
     Notes
     -----
     Paper: Algorithm 1, line 2; Algorithm 3, line 6.
-    Deviation: none; ``release="gaussian"`` is the remark after Theorem 1.
+    Deviation: none; ``release="gaussian"`` is the remark after Theorem 1. At coherence 0 the
+    distortion is 0 for all data, and 0 is released instead of the rounding error in m_hat.
     Sensitive inputs: m_hat.
     """
     scale = omega * distortion_sensitivity(coherence, c_x)
+    if scale == 0.0:
+        return 0.0
     return max(0.0, m_hat + scale * (tau - _noise(release, rng)))
 
 

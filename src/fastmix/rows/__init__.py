@@ -1,7 +1,8 @@
 """The one view of the data that mechanisms have: rows of bounded norm, read in passes."""
 
 from fastmix.rows.array import ArrayRows
+from fastmix.rows.augmented import AugmentedRows
 from fastmix.rows.base import Rows
 from fastmix.rows.maps import RowMap, TargetMap
 
-__all__ = ["ArrayRows", "RowMap", "Rows", "TargetMap"]
+__all__ = ["ArrayRows", "AugmentedRows", "RowMap", "Rows", "TargetMap"]

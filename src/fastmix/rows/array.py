@@ -59,6 +59,10 @@ class ArrayRows(Rows):
             y = np.zeros(len(A)) if self._y is None else self._target_map(self._y[rows])
             yield A, y
 
+    def apply(self, draw: SketchDraw) -> FloatArray:
+        """Return ``S X`` for a drawn sketch S."""
+        return draw.apply(self._row_map(self._X))
+
     def sketch(self, draw: SketchDraw) -> tuple[FloatArray, float]:
         """Return ``S X`` and the row distortion m-hat of a drawn sketch S."""
         return draw.sketch_and_distortion(self._row_map(self._X))

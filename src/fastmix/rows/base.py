@@ -31,6 +31,10 @@ class Rows(ABC):
         """Yield consecutive blocks of mapped rows with their targets (zeros if there are none)."""
 
     @abstractmethod
+    def apply(self, draw: SketchDraw) -> FloatArray:
+        """Return ``S X`` for a drawn sketch S."""
+
+    @abstractmethod
     def sketch(self, draw: SketchDraw) -> tuple[FloatArray, float]:
         """Return ``S X`` and the row distortion m-hat of a drawn sketch S."""
 

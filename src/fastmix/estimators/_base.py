@@ -1,0 +1,344 @@
+"""What all estimators share: parameters, public scaling, the ledger, and the order of a fit.
+
+A fit has a fixed order, so that nothing is spent in vain and nothing is released unpaid:
+
+1. parameters are checked and the plan is made, from public quantities only;
+2. the budget is asked whether it covers the plan, before any value of the data is read;
+3. the data are checked and scaled by public bounds;
+4. the plan is charged;
+5. mechanisms draw noise; their events must be exactly those of the plan.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar, dataclass_transform
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.linear_model import LinearRegression
+from sklearn.utils.validation import _num_features, _num_samples, check_is_fitted, validate_data
+
+from fastmix._validation import (
+    check_choice,
+    check_integer,
+    check_probability,
+    check_real,
+    type_error,
+)
+from fastmix.accounting import (
+    BudgetAccountant,
+    NonPrivateEvent,
+    Part,
+    PrivacyEvent,
+    PrivacySpent,
+)
+from fastmix.estimators._scaling import PublicScaling, public_scaling
+from fastmix.estimators.certificate import PrivacyCertificate
+from fastmix.random import RandomState, is_seeded, secret_generator
+from fastmix.rows import ArrayRows, Rows
+
+__all__ = ["Plan", "PrivateRegressor", "Solution", "estimator"]
+
+FloatArray = npt.NDArray[np.float64]
+T = TypeVar("T")
+
+_COMMON_PARAMETERS = """\
+epsilon : float, default=1.0
+    Privacy budget; ``float("inf")`` gives ordinary least squares.
+delta : float, default=None
+    Probability with which the guarantee may fail; None means ``1 / n**2`` (n at least 2).
+bounds_X : tuple of (lower, upper), default=None
+    Public bounds of the features, scalars or one entry a feature. Values outside are clipped.
+    Missing bounds are taken from the data with a `PrivacyLeakWarning`, unless ``data_norm`` is
+    given.
+bounds_y : tuple of (lower, upper), default=None
+    Public bounds of the target. Values outside are clipped.
+data_norm : float, default=None
+    Public bound on the Euclidean norm of a row: of scaled features when ``bounds_X`` is given,
+    in the units of X otherwise. Longer rows are shortened.
+fit_intercept : bool, default=True
+    Fit an intercept, as a constant column inside the same row bound.
+n_steps : int, default={n_steps}
+    Number of steps. It costs budget, so it is exact and never a maximum.
+gaussian_size : int, default=None
+    Rows of the Gaussian sketch; None means ``6 max(d, log(4 T / varrho))``.
+sketch_size : int, default=None
+    Rows of the fast sketch; None means ``200 max(d, log(4 T / varrho))``, at most the padded n.
+failure_probability : float, default=None
+    Utility failure probability varrho; None means ``delta / 10``.
+residual_clip : float, default=None
+    Residuals are clipped to this, in the units of the target; None means half the width of
+    ``bounds_y``.
+shrinkage : bool, default=False
+    Keep the term ``-eta**2 theta`` of Algorithm 2, which the paper's experiments omit.
+engine : {{"auto", "literal"}}, default="auto"
+    "auto" draws from the same distributions with far less work than "literal".
+accountant : BudgetAccountant, default=None
+    Budget that the fit is charged to; None means the active one, if there is one.
+random_state : int, RandomState or Generator, default=None
+    None draws cryptographic noise. Anything else makes the noise reproducible, which voids the
+    guarantee: for tests and experiments only.
+verbose : bool, default=False
+    Report progress on standard error; nothing that depends on the data is printed."""
+
+_COMMON_ATTRIBUTES = """\
+coef_ : ndarray of shape (n_features,)
+    Private coefficients, in the user's units.
+intercept_ : float
+    Private intercept, in the user's units.
+n_features_in_ : int
+    Number of features.
+feature_names_in_ : ndarray of shape (n_features,)
+    Names of the features, when X has names that are all strings.
+bounds_X_ : tuple of ndarray or None
+    Lower and upper bounds of the features that were used.
+bounds_y_ : tuple of float
+    Bounds of the target that were used.
+n_steps_ : int
+    Number of steps taken.
+gamma_, eta_, gradient_noise_ : float or None
+    Noise levels of the sketch and of the gradient, where the method has them.
+privacy_ : PrivacyCertificate
+    What the fit spent, with everything needed to check it."""
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def estimator(cls: type[T]) -> type[T]:
+    """Make a class an estimator: keyword-only parameters from its fields, shared documentation."""
+    made = dataclass(kw_only=True, eq=False, repr=False)(cls)
+    steps = next(f.default for f in fields(made) if f.name == "n_steps")  # type: ignore[arg-type]
+    doc = made.__doc__ or ""
+    for marker, text in (
+        ("{parameters}", _COMMON_PARAMETERS.format(n_steps=steps)),
+        ("{attributes}", _COMMON_ATTRIBUTES),
+    ):
+        doc = doc.replace(marker, text.replace("\n", "\n    "))
+    made.__doc__ = doc
+    return made
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a fit will do, from public quantities only: its account, sizes and noise levels."""
+
+    spent: PrivacySpent
+    parameters: dict[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.parameters[name]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a method gives back: private coefficients and the events of its releases."""
+
+    theta: FloatArray
+    event: PrivacyEvent
+    gamma: float | None = None
+    eta: float | None = None
+    gradient_noise: float | None = None
+
+
+@estimator
+class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class of the regressors: a method gives `_plan` and `_solve`, the rest is here.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+    """
+
+    epsilon: float = 1.0
+    delta: float | None = None
+    bounds_X: Any = None
+    bounds_y: Any = None
+    data_norm: float | None = None
+    fit_intercept: bool = True
+    n_steps: int = 4
+    gaussian_size: int | None = None
+    sketch_size: int | None = None
+    failure_probability: float | None = None
+    residual_clip: float | None = None
+    shrinkage: bool = False
+    engine: str = "auto"
+    accountant: BudgetAccountant | None = None
+    random_state: RandomState = None
+    verbose: bool = False
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Fit the model privately.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records, one a row.
+        y : array-like of shape (n_samples,)
+            Targets.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._check_parameters()
+        accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
+        shape = _public_shape(X)
+        if accountant is not None and shape is not None:
+            accountant.check(self._make_plan(*shape).spent)
+        X, y = self._check_data(X, y)
+        n, d = X.shape
+        plan = self._make_plan(n, d)
+        scaling = public_scaling(
+            X,
+            y,
+            bounds_X=self.bounds_X,
+            bounds_y=self.bounds_y,
+            data_norm=self.data_norm,
+            fit_intercept=self.fit_intercept,
+            warn=math.isfinite(plan.spent.epsilon),
+        )
+        if accountant is not None:
+            accountant.spend(plan.spent, label=type(self).__name__)
+        if math.isinf(self.epsilon):
+            solution = Solution(_least_squares(X, y, scaling), NonPrivateEvent())
+        else:
+            rows = ArrayRows(X, scaling.row_map, y, scaling.target_map)
+            clip = self.residual_clip or scaling.target_map.scale
+            rng = secret_generator(self.random_state)
+            solution = self._solve(rows, plan, clip / scaling.target_map.scale, rng)
+        if Counter(solution.event) != Counter(plan.spent.events):
+            raise RuntimeError("the releases differ from the plan that was charged.")
+        self._store(solution, plan, scaling, n, d)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records, one a row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predicted targets, in the user's units.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return np.asarray(X @ self.coef_ + self.intercept_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Privacy noise swamps the signal on the few hundred rows of a unit test.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def _plan(self, n: int, d: int, delta: float, varrho: float) -> Plan:
+        """Plan a fit of n rows and d columns (intercept included) from public quantities only."""
+        raise AttributeError(f"{type(self).__name__} has no plan; use one of its subclasses.")
+
+    def _solve(self, rows: Rows, plan: Plan, clip: float, rng: np.random.Generator) -> Solution:
+        """Run the planned mechanisms on rows of norm 1 and targets in [-1, 1]."""
+        raise AttributeError(f"{type(self).__name__} has no solver; use one of its subclasses.")
+
+    def _make_plan(self, n: int, d: int) -> Plan:
+        if math.isinf(self.epsilon):
+            return Plan(PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)]), {})
+        delta = 1.0 / max(n, 2) ** 2 if self.delta is None else self.delta
+        varrho = delta / 10.0 if self.failure_probability is None else self.failure_probability
+        return self._plan(n, d + bool(self.fit_intercept), delta, varrho)
+
+    def _check_parameters(self) -> None:
+        check_real("epsilon", self.epsilon, above=0.0, allow_inf=True)
+        if self.delta is not None:
+            check_probability("delta", self.delta)
+        if self.failure_probability is not None:
+            check_probability("failure_probability", self.failure_probability)
+        if self.data_norm is not None:
+            check_real("data_norm", self.data_norm, above=0.0)
+        if self.residual_clip is not None:
+            check_real("residual_clip", self.residual_clip, above=0.0)
+        check_integer("n_steps", self.n_steps, at_least=1)
+        for name in ("gaussian_size", "sketch_size"):
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), at_least=1)
+        check_choice("engine", self.engine, ("auto", "literal"))
+        if self.accountant is not None and not isinstance(self.accountant, BudgetAccountant):
+            raise type_error("accountant", "be a BudgetAccountant or None", self.accountant)
+
+    def _check_data(self, X: Any, y: Any) -> tuple[Any, Any]:
+        try:
+            X, y = validate_data(
+                self, X, y, dtype=[np.float64, np.float32], y_numeric=True, multi_output=False
+            )
+        except ValueError as error:
+            # NumPy quotes the text that it could not convert; a value of the data is not shown.
+            if "could not convert" in str(error):
+                raise ValueError("X and y must hold numbers; got text.") from None
+            raise
+        return X, np.asarray(y, dtype=np.float64)
+
+    def _store(
+        self, solution: Solution, plan: Plan, scaling: PublicScaling, n: int, d: int
+    ) -> None:
+        self.coef_, self.intercept_ = scaling.coefficients(solution.theta, d)
+        self.n_steps_ = self.n_steps
+        self.gamma_, self.eta_ = solution.gamma, solution.eta
+        self.gradient_noise_ = solution.gradient_noise
+        self.bounds_X_, self.bounds_y_ = scaling.bounds_X, scaling.bounds_y
+        leaks = [f"{name} was taken from the data" for name in scaling.from_data]
+        if is_seeded(self.random_state):
+            leaks.append("the noise was seeded by the caller")
+        if math.isinf(plan.spent.epsilon):
+            leaks.append("the method adds no noise")
+        skipped = ("accountant", "bounds_X", "bounds_y", "random_state")
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in skipped}
+        self.privacy_ = PrivacyCertificate(
+            spent=plan.spent,
+            mechanism=type(self).__name__,
+            parameters={**given, **plan.parameters},
+            data={"n_samples": n, "n_features": d, **scaling.describe()},
+            noise="seeded" if is_seeded(self.random_state) else "AES-128-CTR keyed by the OS",
+            leaks=tuple(leaks),
+        )
+
+    def _progress(self, step: int, total: int) -> None:
+        if self.verbose:
+            print(f"[{type(self).__name__}] step {step} of {total}", file=sys.stderr)
+
+    def _engine(self) -> str:
+        return "literal" if self.engine == "literal" else "cholesky"
+
+
+def _public_shape(X: Any) -> tuple[int, int] | None:
+    """Return n and d without reading a value; None leaves the complaint to validation."""
+    try:
+        n, d = _num_samples(X), _num_features(X)
+    except (TypeError, ValueError):
+        return None
+    return (n, d) if n >= 1 and d >= 1 else None
+
+
+def _least_squares(X: Any, y: Any, scaling: PublicScaling) -> FloatArray:
+    """Solve the clipped problem without privacy and return scaled coefficients."""
+    rows, target = scaling.row_map, scaling.target_map
+    d = X.shape[1]
+    A = rows(X)
+    # Back in the user's units, so that a rank-deficient problem has scikit-learn's solution.
+    scale = np.ones(d) if rows.scale is None else np.where(np.isfinite(rows.scale), rows.scale, 0.0)
+    clipped = A[:, :d] * rows.divisor * scale
+    model = LinearRegression(fit_intercept=rows.constant > 0.0).fit(clipped, target(y))
+    theta = np.append(model.coef_ * scale * rows.divisor, [])
+    if rows.constant > 0.0:
+        theta = np.append(theta, model.intercept_ * rows.divisor / rows.constant)
+    return theta

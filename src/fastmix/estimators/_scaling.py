@@ -1,0 +1,208 @@
+"""Public scaling: from the user's units to rows of norm 1 and targets in [-1, 1], and back."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_real, type_error, value_error
+from fastmix.errors import PrivacyLeakWarning
+from fastmix.rows import RowMap, TargetMap
+
+__all__ = ["PublicScaling", "public_scaling"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PublicScaling:
+    """Public maps of records and targets, the bounds behind them, and the way back.
+
+    Parameters
+    ----------
+    row_map : RowMap
+        Map of a record to a row of norm at most 1.
+    target_map : TargetMap
+        Map of a target to [-1, 1].
+    bounds_X : tuple of numpy.ndarray, optional
+        Lower and upper bounds of the features, if there are any.
+    bounds_y : tuple of float
+        Lower and upper bounds of the target.
+    from_data : tuple of str
+        Names of the bounds that were taken from the data.
+    """
+
+    row_map: RowMap
+    target_map: TargetMap
+    bounds_X: tuple[FloatArray, FloatArray] | None
+    bounds_y: tuple[float, float]
+    from_data: tuple[str, ...]
+
+    def coefficients(self, theta: FloatArray, d: int) -> tuple[FloatArray, float]:
+        r"""Map coefficients of the scaled problem to the user's units.
+
+        Notes
+        -----
+        With rows :math:`a = ((x - c)/s, c_0)/N` and target :math:`(y - c_y)/s_y`, the model
+        :math:`a^\top\theta` is :math:`x^\top w + b` with :math:`w = s_y \theta_x / (N s)` and
+        :math:`b = c_y + s_y c_0 \theta_0 / N - c^\top w`.
+        """
+        rows, target = self.row_map, self.target_map
+        scale = 1.0 if rows.scale is None else rows.scale
+        coef = np.asarray(target.scale * theta[:d] / (rows.divisor * scale))
+        if not rows.constant > 0.0:
+            return coef, 0.0
+        center = 0.0 if rows.center is None else float(rows.center @ coef)
+        offset = target.scale * rows.constant * float(theta[d]) / rows.divisor
+        return coef, target.center + offset - center
+
+    def describe(self) -> dict[str, Any]:
+        """Return the bounds and the clipping that follows from them, as plain JSON types."""
+        bounds = None if self.bounds_X is None else [side.tolist() for side in self.bounds_X]
+        return {
+            "bounds_X": bounds,
+            "bounds_y": list(self.bounds_y),
+            "row_norm": self.row_map.row_norm,
+            "intercept_column": self.row_map.constant,
+            "taken_from_data": list(self.from_data),
+        }
+
+
+def public_scaling(
+    X: npt.NDArray[np.floating[Any]],
+    y: npt.NDArray[np.floating[Any]],
+    *,
+    bounds_X: Any,
+    bounds_y: Any,
+    data_norm: float | None,
+    fit_intercept: bool,
+    warn: bool = True,
+) -> PublicScaling:
+    r"""Build the public scaling of a problem.
+
+    Parameters
+    ----------
+    X, y : numpy.ndarray
+        Data; read only when a bound is missing.
+    bounds_X : tuple of (lower, upper) or None
+        Scalars or one entry a feature.
+    bounds_y : tuple of (lower, upper) or None
+        Bounds of the target.
+    data_norm : float or None
+        Longest row: in scaled units when there are ``bounds_X``, in the user's units otherwise.
+    fit_intercept : bool
+        Centre at the midpoints of the bounds and add a constant column. Without an intercept
+        nothing is centred, because a shift would be one.
+    warn : bool, default True
+        Warn when a bound is taken from the data.
+
+    Returns
+    -------
+    PublicScaling
+        Maps for which rows have norm at most 1 and targets lie in [-1, 1].
+
+    Notes
+    -----
+    The constant column is as large as a typical feature, ``row_norm / sqrt(d)``, and lies inside
+    the same bound: all rows are divided by ``hypot(row_norm, constant)``.
+    Sensitive inputs: X and y, where a bound is missing; then the result is not private.
+    """
+    d = X.shape[1]
+    from_data = []
+    if bounds_X is None and data_norm is None:
+        from_data.append("bounds_X")
+        box: tuple[FloatArray, FloatArray] | None = (
+            X.min(axis=0).astype(np.float64),
+            X.max(axis=0).astype(np.float64),
+        )
+    else:
+        box = None if bounds_X is None else _feature_bounds(bounds_X, d)
+    if bounds_y is None:
+        from_data.append("bounds_y")
+        target_bounds = (float(y.min()), float(y.max()))
+    else:
+        target_bounds = _target_bounds(bounds_y)
+    if from_data and warn:
+        names = " and ".join(from_data)
+        warnings.warn(
+            f"{names} not given: taken from the data, so the result is NOT private. "
+            f"Pass {names} from public knowledge.",
+            PrivacyLeakWarning,
+            stacklevel=3,
+        )
+
+    if box is None:
+        lower = upper = center = scale = None
+        row_norm = check_real("data_norm", data_norm, above=0.0)
+    else:
+        lower, upper = box
+        center, scale = _center_and_scale(lower, upper, fit_intercept)
+        row_norm = (
+            np.sqrt(d) if data_norm is None else check_real("data_norm", data_norm, above=0.0)
+        )
+    constant = row_norm / np.sqrt(d) if fit_intercept else 0.0
+    row_map = RowMap(
+        row_norm=float(row_norm),
+        lower=lower,
+        upper=upper,
+        center=center,
+        scale=scale,
+        constant=float(constant),
+        divisor=float(np.hypot(row_norm, constant)),
+    )
+    low, high = target_bounds
+    y_center, y_scale = _center_and_scale(np.asarray([low]), np.asarray([high]), fit_intercept)
+    # A target that is constant by its bounds keeps a finite scale; it is clipped to 0 anyway.
+    y_unit = float(y_scale[0]) if np.isfinite(y_scale[0]) else 1.0
+    target_map = TargetMap(lower=low, upper=high, center=float(y_center[0]), scale=y_unit)
+    return PublicScaling(row_map, target_map, box, target_bounds, tuple(from_data))
+
+
+def _center_and_scale(
+    lower: FloatArray, upper: FloatArray, centred: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Return midpoints and half-widths, or 0 and the largest magnitude when not centred.
+
+    A feature that its bounds make constant gets an infinite scale, which removes it.
+    """
+    center = lower / 2.0 + upper / 2.0 if centred else np.zeros_like(lower)
+    scale = upper / 2.0 - lower / 2.0 if centred else np.maximum(np.abs(lower), np.abs(upper))
+    return center, np.where(scale > 0.0, scale, np.inf)
+
+
+def _pair(name: str, bounds: Any) -> tuple[Any, Any]:
+    try:
+        lower, upper = bounds
+    except (TypeError, ValueError):
+        raise type_error(name, "be a pair (lower, upper)", bounds) from None
+    return lower, upper
+
+
+def _feature_bounds(bounds: Any, d: int) -> tuple[FloatArray, FloatArray]:
+    sides = []
+    for side in _pair("bounds_X", bounds):
+        values = np.asarray(side, dtype=np.float64)
+        if values.shape not in ((), (1,), (d,)):
+            raise value_error(
+                "bounds_X", f"be scalars or have one entry for each of {d} features", values
+            )
+        sides.append(np.array(np.broadcast_to(values, (d,))))
+    lower, upper = sides
+    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+        raise value_error("bounds_X", "be finite", bounds)
+    if not (lower <= upper).all():
+        raise value_error("bounds_X", "have no lower bound above its upper bound", bounds)
+    return lower, upper
+
+
+def _target_bounds(bounds: Any) -> tuple[float, float]:
+    lower, upper = (
+        check_real("bounds_y", np.asarray(side).item()) for side in _pair("bounds_y", bounds)
+    )
+    if not lower <= upper:
+        raise value_error("bounds_y", "have no lower bound above its upper bound", bounds)
+    return lower, upper

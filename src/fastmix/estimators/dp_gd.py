@@ -1,0 +1,60 @@
+"""Full-batch gradient descent with clipped residuals and Gaussian noise."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fastmix._validation import check_real
+from fastmix.accounting import Part, PrivacySpent, gaussian_sigma
+from fastmix.estimators._base import Plan, PrivateRegressor, Solution, estimator
+from fastmix.mechanisms import gradient_event, noisy_gradient
+from fastmix.rows import Rows
+
+__all__ = ["DPGradientDescent"]
+
+
+@estimator
+class DPGradientDescent(PrivateRegressor):
+    """Private gradient descent on the squared loss, full batch.
+
+    Neighbouring relation: zero-out (one record replaced by zeros, n public).
+
+    Parameters
+    ----------
+    {parameters}
+    learning_rate : float, default=0.25
+        Step size on the mean gradient.
+
+    Attributes
+    ----------
+    {attributes}
+
+    Notes
+    -----
+    Paper: a method it compares with.
+    Deviation: noise by the analytic Gaussian mechanism over all steps.
+    Sensitive inputs: the data given to `fit`.
+    """
+
+    n_steps: int = 100
+    learning_rate: float = 0.25
+
+    def _plan(self, n: int, d: int, delta: float, varrho: float) -> Plan:
+        check_real("learning_rate", self.learning_rate, above=0.0)
+        steps = self.n_steps
+        # A hair below the target, so that rounding in the account cannot exceed it.
+        sigma = math.sqrt(steps) * gaussian_sigma(self.epsilon * (1.0 - 1e-9), delta)
+        event = gradient_event(sigma=sigma, clip=1.0, n_steps=steps)
+        return Plan(PrivacySpent([Part("gradients", [event], delta)]), {"sigma": sigma})
+
+    def _solve(self, rows: Rows, plan: Plan, clip: float, rng: np.random.Generator) -> Solution:
+        sigma = plan["sigma"] * clip
+        theta = np.zeros(rows.d)
+        for t in range(self.n_steps):
+            self._progress(t + 1, self.n_steps)
+            g = noisy_gradient(rows, theta, clip=clip, sigma=sigma, rng=rng)
+            theta = theta + self.learning_rate / rows.n * g
+        event = gradient_event(sigma=plan["sigma"], clip=1.0, n_steps=self.n_steps)
+        return Solution(theta, event, gradient_noise=sigma)

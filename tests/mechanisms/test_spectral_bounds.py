@@ -1,0 +1,136 @@
+"""Shifted private bounds: their noise, their one-sidedness, their events.
+
+Frequencies are compared at 5.5 binomial standard errors (4e-8 each) and distributions by
+Kolmogorov-Smirnov tests at 1e-6: the false-alarm rate of this file, over its seeds, is below 1e-4.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fastmix.accounting import GaussianEvent, LaplaceEvent, RdpAccountant, TailEvent
+from fastmix.mechanisms import spectral_bounds as sb
+
+N = 20_000
+ERRORS = 5.5
+P_VALUE = 1e-6
+NOISE = {"laplace": stats.laplace, "gaussian": stats.norm}
+
+
+def distortion(m_hat=3.0, coherence=0.4, *, tau, omega=0.5, c_x=2.0, release="laplace", seed=0):
+    rng = np.random.default_rng(seed)
+    return np.array(
+        [
+            sb.release_distortion(
+                m_hat, coherence, tau=tau, omega=omega, c_x=c_x, release=release, rng=rng
+            )
+            for _ in range(N)
+        ]
+    )
+
+
+def eigenvalue(lambda_hat=90.0, m=1.5, *, tau, omega=0.5, c_x=2.0, release="laplace", seed=0):
+    rng = np.random.default_rng(seed)
+    return np.array(
+        [
+            sb.release_sketched_eigenvalue(
+                lambda_hat, m, tau=tau, omega=omega, c_x=c_x, release=release, rng=rng
+            )
+            for _ in range(N)
+        ]
+    )
+
+
+def assert_frequency(hits, probability):
+    error = math.sqrt(probability * (1.0 - probability) / len(hits))
+    assert abs(hits.mean() - probability) <= ERRORS * error
+
+
+@pytest.mark.parametrize("release", ["laplace", "gaussian"])
+@pytest.mark.parametrize("tau", [-0.3, 0.0, 0.8, 2.0])
+def test_bounds_fail_as_often_as_the_event_says(release, tau):
+    """P(m~ < m^) and P(lambda~ > lambda^) are the tail of one noise variable above tau."""
+    one = float(NOISE[release].sf(tau))
+    assert_frequency(distortion(tau=tau, release=release) < 3.0, one)
+    assert_frequency(eigenvalue(tau=tau, release=release) > 90.0, one)
+    if 2 * one < 1.0:
+        event = sb.spectral_events(release, tau=tau, omega=0.5, count=2)
+        assert sum(e.tail for e in event) == pytest.approx(2 * one, rel=1e-12)
+
+
+@pytest.mark.parametrize("release", ["laplace", "gaussian"])
+def test_noise_is_in_units_of_the_sensitivity(release):
+    law = NOISE[release]
+    scale = 0.5 * (2.0 * 0.4)
+    noise = 1.2 - (distortion(m_hat=40.0, tau=1.2, release=release) - 40.0) / scale
+    assert stats.kstest(noise, law.cdf).pvalue > P_VALUE
+    scale = 0.5 * 2.0 * (2.0 + 2.0 * 1.5)
+    noise = 1.2 - (90.0 - eigenvalue(tau=1.2, release=release)) / scale
+    assert stats.kstest(noise, law.cdf).pvalue > P_VALUE
+    # The test is sharp enough to see a sensitivity that is 10% too small.
+    assert stats.kstest(1.1 * noise, law.cdf).pvalue < P_VALUE
+
+
+def test_noise_of_the_gaussian_eigenvalue():
+    rng = np.random.default_rng(1)
+    draws = np.array(
+        [
+            sb.release_eigenvalue(500.0, tau=1.0, sigma=3.0, c_x=2.0, rng=rng)
+            for _ in range(N)
+        ]
+    )
+    noise = 1.0 - (500.0 - draws) / (3.0 * 2.0**2)
+    assert stats.kstest(noise, stats.norm.cdf).pvalue > P_VALUE
+    assert_frequency(draws > 500.0, float(stats.norm.sf(1.0)))
+
+
+def test_bounds_are_not_negative():
+    assert (distortion(m_hat=0.0, tau=-1.0) == 0.0).any()
+    assert (distortion(m_hat=0.0, tau=-1.0) >= 0.0).all()
+    assert (eigenvalue(lambda_hat=0.0, tau=1.0) == 0.0).any()
+    assert (eigenvalue(lambda_hat=0.0, tau=1.0) >= 0.0).all()
+
+
+def test_two_neighbouring_values_have_a_bounded_density_ratio():
+    """Histograms of m~ for m^ and m^ + sensitivity differ by at most exp(1/omega) in every cell."""
+    omega, sensitivity = 0.8, 0.4 * 2.0
+    near = distortion(m_hat=9.0, tau=0.0, omega=omega, seed=1)
+    far = distortion(m_hat=9.0 + sensitivity, tau=0.0, omega=omega, seed=2)
+    edges = np.quantile(near, np.linspace(0.0, 1.0, 21))
+    p, q = (np.histogram(values, edges)[0] for values in (near, far))
+    slack = np.exp(ERRORS * np.sqrt(1.0 / p + 1.0 / q))
+    limit = math.exp(1.0 / omega)
+    assert (p <= limit * q * slack).all()
+    assert (q <= limit * p * slack).all()
+    assert max((p / q).max(), (q / p).max()) > 0.8 * limit
+
+
+def test_no_coherence_no_release_of_rounding_errors():
+    """With coherence 0 the distortion is 0 for all data: what is left of it must not come out."""
+    noise = {"tau": 5.0, "omega": 1.0, "c_x": 1.0, "release": "laplace"}
+    released = {
+        sb.release_distortion(m_hat, 0.0, rng=np.random.default_rng(seed), **noise)
+        for m_hat in (0.0, 1e-16, 3.3e-16)
+        for seed in range(3)
+    }
+    assert released == {0.0}
+
+
+@pytest.mark.parametrize(("release", "kind"), [("laplace", LaplaceEvent), ("gaussian", GaussianEvent)])
+def test_events(release, kind):
+    noise, tail = sb.spectral_events(release, tau=9.0, omega=4.0, count=6)
+    assert isinstance(noise, kind)
+    assert noise.count == 6
+    assert noise.sensitivity == 1.0
+    assert (noise.scale if release == "laplace" else noise.sigma) == 4.0
+    assert isinstance(tail, TailEvent)
+    assert tail.probability == pytest.approx(6 * NOISE[release].sf(9.0), rel=1e-9)
+    if release == "laplace":
+        assert RdpAccountant([noise, tail]).get_epsilon(0.5) <= 6 / 4.0
+
+
+def test_a_tail_of_one_is_refused():
+    with pytest.raises(ValueError, match="probability"):
+        sb.spectral_events("laplace", tau=-1.0, omega=1.0, count=2)
