@@ -116,7 +116,9 @@ def test_integer_ranges():
 def test_choices():
     assert check_choice("mode", "a", ("a", "b")) == "a"
     for value in ("c", "A", "", None, 1, ["a"], ("a", "b")):
-        message = message_of(lambda value=value: check_choice("mode", value, ("a", "b")), ValueError)
+        message = message_of(
+            lambda value=value: check_choice("mode", value, ("a", "b")), ValueError
+        )
         assert message == f"mode must be one of 'a', 'b'; got mode={value!r}."
 
 

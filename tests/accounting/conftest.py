@@ -9,13 +9,20 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from scipy.optimize import minimize_scalar
 
 mp = mpmath.mp.clone()
 mp.dps = 50
 
-settings.register_profile("accounting", derandomize=True, deadline=None, database=None)
+# No shrinking: the oracles are slow, and a failing example is short enough as it is.
+settings.register_profile(
+    "accounting",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=(Phase.explicit, Phase.generate),
+)
 settings.load_profile("accounting")
 
 

@@ -26,6 +26,7 @@ from fastmix.accounting import (
     BudgetAccountant,
     GaussianEvent,
     LaplaceEvent,
+    NonPrivateEvent,
     Part,
     PrivacySpent,
     RdpAccountant,
@@ -266,6 +267,18 @@ def test_infinite_budget_only_records(tmp_path):
     assert len(BudgetAccountant.load(tmp_path / "ledger")) == 3
     assert budget.remaining() == (math.inf, 1e-6)
     assert "remaining=inf" in repr(budget)
+
+
+def test_release_without_noise():
+    spent = PrivacySpent([Part("ols", [NonPrivateEvent()], 1e-7)])
+    with pytest.raises(BudgetError, match=r"got spent=\(epsilon=inf"):
+        BudgetAccountant(1e9, 1e-6).spend(spent)
+    budget = BudgetAccountant(math.inf, 1e-6)
+    for one in (spent, mixed(), spent):
+        budget.spend(one)
+    assert budget.charges[0].spent == spent
+    assert budget.total() == (math.inf, 1e-6)
+    assert budget.remaining() == (math.inf, 1e-6)
 
 
 @pytest.mark.parametrize(

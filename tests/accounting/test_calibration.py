@@ -193,6 +193,17 @@ def test_ihm_tail_stays_in_its_share_for_any_varrho(oracle, delta, varrho):
     assert oracle.mp.ncdf(-got.tau) <= delta / 4.0
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e3, 0.1), (1e5, 1e-6), (1e7, 1e-6)])
+def test_large_epsilon_is_calibrated_too(oracle, epsilon, delta):
+    got = calibrate_fast_ihm(epsilon, delta, 1, 1)
+    assert oracle.sketch_epsilon(1, got.gamma, delta / 3.0) <= epsilon / 3.0
+    got = calibrate_fast_mix(epsilon, delta, 1)
+    assert 2.0 / got.omega + oracle.sketch_epsilon(1, got.gamma, delta / 3.0) <= epsilon
+    got = calibrate_gauss_mix(epsilon, delta, 1)
+    sketch = oracle.sketch_epsilon(1, got.gamma, delta / 3.0, "gauss_mix")
+    assert oracle.gaussian_delta(got.lambda_sigma, epsilon - sketch) <= delta / 3.0
+
+
 # --- shape of the answers -----------------------------------------------------------------------
 
 

@@ -78,9 +78,7 @@ def test_delta_equals_dp_accounting_on_its_orders(name, epsilon):
     orders = [order for order in ORDERS if order > 1.01]
     curve = CURVES[name](np.array(orders))
     finite = np.isfinite(curve)
-    expected, _ = compute_delta(
-        np.array(orders)[finite].tolist(), curve[finite].tolist(), epsilon
-    )
+    expected, _ = compute_delta(np.array(orders)[finite].tolist(), curve[finite].tolist(), epsilon)
     assert rdp_to_delta(curve, epsilon, orders=orders) == pytest.approx(expected, rel=1e-9)
 
 
@@ -97,12 +95,22 @@ def test_continuous_orders_are_no_worse_than_any_grid(name, delta):
     assert everywhere >= on_grid * (1.0 - 1e-3)
 
 
+@pytest.mark.parametrize("rows", [1, 3, 7, 11, 20, 55, 150, 400])
+@pytest.mark.parametrize("gamma", [1.3, 2.0, 6.5, 30.0, 130.0, 700.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 6e-3])
+def test_optimum_is_found(oracle, rows, gamma, delta):
+    got = rdp_to_epsilon(lambda a: rows * rdp_fast_mix(a, gamma), delta)
+    assert got == pytest.approx(float(oracle.sketch_epsilon(rows, gamma, delta)), rel=1e-8)
+
+
 @pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-2])
 @pytest.mark.parametrize(("rows", "gamma"), [(1, 1.5), (10, 3.0), (600, 33.0), (4000, 1e4)])
 def test_epsilon_at_50_digits(oracle, delta, rows, gamma):
     for kind, curve in (("fast_mix", rdp_fast_mix), ("gauss_mix", rdp_gauss_mix)):
         got = rdp_to_epsilon(lambda a, curve=curve: rows * curve(a, gamma), delta)
-        assert got == pytest.approx(float(oracle.sketch_epsilon(rows, gamma, delta, kind)), rel=1e-9)
+        assert got == pytest.approx(
+            float(oracle.sketch_epsilon(rows, gamma, delta, kind)), rel=1e-9
+        )
 
 
 @given(log_mu=st.floats(-4.0, 1.0), log_delta=st.floats(math.log(1e-14), math.log(0.5)))
@@ -149,6 +157,14 @@ def test_epsilon_and_delta_are_inverse(name, delta):
         assert rdp_to_delta(CURVES[name], 0.0) <= delta
 
 
+@pytest.mark.parametrize("shift", [2.0**-52, 1e-14, 1e-12, 1e-9])
+def test_orders_next_to_one_promise_nothing_more(shift):
+    """No order, however chosen, may give less than the optimum over all of them."""
+    best = rdp_to_epsilon(lambda a: 100.0 * rdp_fast_mix(a, 10.0), 1e-6)
+    got = rdp_to_epsilon(lambda a: 100.0 * rdp_fast_mix(a, 10.0), 1e-6, orders=[1.0 + shift])
+    assert got >= best
+
+
 # --- edges --------------------------------------------------------------------------------------
 
 
@@ -189,7 +205,9 @@ def test_delta_outside_the_unit_interval(delta):
 def test_errors():
     with pytest.raises(ValueError, match=r"^orders must have one entry for each value of rdp; got"):
         rdp_to_epsilon([1.0, 2.0], 1e-5, orders=[2.0])
-    with pytest.raises(TypeError, match=r"^rdp must be callable when no orders are given; got rdp="):
+    with pytest.raises(
+        TypeError, match=r"^rdp must be callable when no orders are given; got rdp="
+    ):
         rdp_to_epsilon([1.0, 2.0], 1e-5)
     with pytest.raises(ValueError, match=r"^epsilon must be at least 0; got epsilon=-1.0\.$"):
         rdp_to_delta(np.zeros_like, -1.0)

@@ -172,7 +172,7 @@ def test_printed_rule_can_choose_a_gamma_without_any_guarantee(oracle):
 def test_appendix_d3_needs_gamma_f_and_not_the_level_itself(n):
     """S_f = (1 ... 1), x_i = 1: level n^2, C^2 = 2n - 1, exact delta known."""
     rows, delta, level, c_sq = 100, 1e-6, float(n) ** 2, 2.0 * n - 1.0
-    gram, m, smallest = released(np.ones((1, n)), np.ones((n, 1)))
+    _, m, smallest = released(np.ones((1, n)), np.ones((n, 1)))
     assert smallest == pytest.approx(level)
     assert 1.0 + 2.0 * m == pytest.approx(c_sq)
     ratio = (n - 1.0) ** 2 / level

@@ -106,6 +106,28 @@ def test_json_round_trip(event):
     np.testing.assert_array_equal(rebuilt.rdp(ALPHA), event.rdp(ALPHA))
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        GaussianEvent(np.float32(2.0), np.float64(0.5), np.int64(3)),
+        LaplaceEvent(np.int32(4), 1, np.uint8(2)),
+        SketchEvent("fast_mix", np.float32(50.0), np.int64(7)),
+        TailEvent(np.float32(0.25)),
+    ],
+    ids=lambda event: event.kind,
+)
+def test_numpy_numbers_become_plain_ones(event):
+    assert event_from_dict(json.loads(json.dumps(event.to_dict()))) == event
+
+
+def test_an_event_that_forgets_its_curve_is_not_free():
+    class Forgotten(PrivacyEvent):
+        pass
+
+    assert RdpAccountant([Forgotten()]).get_epsilon(1e-6) == math.inf
+    assert RdpAccountant([Forgotten()]).get_delta(1.0) == 1.0
+
+
 def test_json_names_are_stable():
     assert GaussianEvent(2.0, 0.5, 3).to_dict() == {
         "kind": "gaussian",
@@ -208,7 +230,9 @@ def test_errors(call, error, message):
     ("data", "shown"), [({"kind": "magic"}, "'magic'"), ({"sigma": 1.0}, "None")]
 )
 def test_unknown_kinds(data, shown):
-    with pytest.raises(ValueError, match=rf"^kind must be one of 'gaussian', .*; got kind={shown}\.$"):
+    with pytest.raises(
+        ValueError, match=rf"^kind must be one of 'gaussian', .*; got kind={shown}\.$"
+    ):
         event_from_dict(data)
 
 

@@ -45,9 +45,7 @@ def test_delta_at_50_digits(oracle, sigma, epsilon, sensitivity):
 @pytest.mark.parametrize(("sigma", "epsilon"), [(0.7, 0.4), (1.0, 1.0), (3.0, 0.1)])
 def test_delta_is_the_hockey_stick_integral(sigma, epsilon):
     def excess(x):
-        return max(
-            0.0, norm.pdf(x, 1.0, sigma) - math.exp(epsilon) * norm.pdf(x, 0.0, sigma)
-        )
+        return max(0.0, norm.pdf(x, 1.0, sigma) - math.exp(epsilon) * norm.pdf(x, 0.0, sigma))
 
     cut = epsilon * sigma**2 + 0.5
     value, _ = quad(excess, cut, cut + 40.0 * sigma, epsabs=1e-14, limit=200)
@@ -74,6 +72,20 @@ def test_sigma_and_epsilon_are_inverse(epsilon, delta):
     assert gaussian_epsilon(gaussian_sigma(epsilon, delta), delta) == pytest.approx(
         epsilon, rel=1e-8
     )
+
+
+@pytest.mark.parametrize(
+    ("sigma", "delta"), [(1e8, 1e-10), (1e10, 1e-12), (1e13, 1e-14), (1e17, 1e-18)]
+)
+def test_epsilon_is_private_for_very_large_noise(oracle, sigma, delta):
+    """Here delta is a difference of nearly equal numbers."""
+    assert oracle.gaussian_delta(sigma, gaussian_epsilon(sigma, delta)) <= delta * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-12, 1e-14), (1e-9, 1e-14), (1e-6, 1e-12)])
+def test_sigma_is_private_for_very_small_epsilon(oracle, epsilon, delta):
+    sigma = gaussian_sigma(epsilon, delta)
+    assert oracle.gaussian_delta(sigma, epsilon) <= delta * (1.0 + 1e-6)
 
 
 def test_only_the_ratio_matters():

@@ -128,6 +128,30 @@ def test_laplace_at_50_digits_and_below_pure(oracle, t, alpha):
     assert rdp_laplace(math.inf, 1.0, t) == t
 
 
+@pytest.mark.parametrize("shift", [2.0**-52, 1e-14, 1e-12, 1e-9, 1e-7])
+@pytest.mark.parametrize("gamma", [2.0, 3.0, 10.0, 1e3, 1e10])
+def test_curves_do_not_vanish_next_to_order_one(oracle, gamma, shift):
+    """The limit is a Kullback-Leibler divergence; rounding it to 0 would be epsilon 0."""
+    alpha = 1.0 + shift
+    for curve, expected in (
+        (rdp_gauss_mix, oracle.gauss_mix(alpha, gamma)),
+        (rdp_fast_mix, oracle.fast_mix(alpha, gamma)),
+        (lambda a, g: rdp_fast_mix(a, g, 3.0), oracle.fast_mix(alpha, gamma, 3.0)),
+    ):
+        got = curve(alpha, gamma)
+        assert float(expected) * (1.0 - 1e-9) <= got <= float(expected) * (1.0 + 1e-4)
+
+
+@pytest.mark.parametrize("gamma", [1e150, 1e200, 1e300])
+def test_huge_gamma_is_next_to_no_loss(gamma):
+    for curve in (rdp_gauss_mix, rdp_fast_mix, rdp_fast_mix_simple, rdp_fast_mix_unbounded):
+        assert 0.0 <= curve(2.0, gamma) < 1e-100
+
+
+def test_order_infinity_without_sensitivity():
+    assert rdp_gaussian(math.inf, 1.0, 0.0) == math.inf
+
+
 # --- ranges: inf exactly outside ----------------------------------------------------------------
 
 CURVES = {

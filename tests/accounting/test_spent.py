@@ -153,7 +153,9 @@ def test_part_composes_its_events():
 
 
 def test_a_part_without_a_finite_account_makes_the_whole_infinite():
-    spent = PrivacySpent([Part("a", [LaplaceEvent(1.0)], 0.0), Part("b", [GaussianEvent(1.0)], 0.0)])
+    spent = PrivacySpent(
+        [Part("a", [LaplaceEvent(1.0)], 0.0), Part("b", [GaussianEvent(1.0)], 0.0)]
+    )
     assert spent.epsilon == math.inf
 
 
@@ -189,6 +191,14 @@ def test_export_orders():
     assert spent.to_dp_accounting(3.0) == ([3.0], [0.375], 0.0)
     curve = PrivacySpent([Part("a", [SketchEvent("fast_mix", 2.0, 1)], 1e-6)]).to_dp_accounting()
     assert curve.rdp[-1] == math.inf
+
+
+@pytest.mark.parametrize("orders", [[2.0, math.inf], [math.nan], [1.0, 2.0], [0.5]])
+def test_export_refuses_orders_that_other_accountants_misread(orders):
+    """dp_accounting returns epsilon 0 for an infinite order with an infinite curve."""
+    spent = fast_ihm_in_thirds(1.0, 1e-6, 50, 3)
+    with pytest.raises(ValueError, match=r"^orders must .*; got orders="):
+        spent.to_dp_accounting(orders)
 
 
 # --- JSON and frozen values ---------------------------------------------------------------------

@@ -162,14 +162,30 @@ def multiple_fast_mix(
 
     Parameters
     ----------
-    X, k1, gamma, tau, omega, c_x, release, engine, rng
-        As in `fast_mix`.
+    X : array_like of shape (n, d) or Rows
+        Data; rows longer than ``c_x`` are shortened to it, always.
+    k1 : int
+        Rows of the Gaussian sketch of one step.
+    gamma : float
+        Level that :math:`(\lambda_{\min} + \eta^2)/C^2` must reach in every step; above 5/4.
+    tau : float
+        Shift that makes the noisy bounds one-sided with high probability.
+    omega : float
+        Noise of the spectral releases, in units of their sensitivities.
     sketch : Sketch or SketchDraw
         A distribution, from which each step draws its own fast sketch, or one fixed draw.
     n_steps : int
         Number of steps T.
+    c_x : float, default 1.0
+        Public bound on the norm of a row.
+    release : {"laplace", "gaussian"}
+        Noise of the spectral releases.
     form : {"rows", "gram"}
         Give out k1 x d sketches, or their Gram matrices only.
+    engine : {"cholesky", "literal"}
+        Draw from the covariance of the sketch, or form S_G and xi as written.
+    rng : None, int, RandomState or Generator
+        ``None`` draws cryptographic noise; anything else voids the guarantee.
 
     Returns
     -------

@@ -1,0 +1,47 @@
+"""Entry point of the ``fastmix`` command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import fastmix
+from fastmix.cli.demo import run_demo
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Arguments; those of the process by default.
+
+    Returns
+    -------
+    int
+        Exit code: 0 on success, 2 on a wrong argument or a missing package.
+    """
+    parser = argparse.ArgumentParser(prog="fastmix", description=fastmix.__doc__)
+    parser.add_argument("--version", action="version", version=f"fastmix {fastmix.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    demo = commands.add_parser(
+        "demo", help="fit a private regression to 327,346 real flights, beside the non-private one"
+    )
+    demo.add_argument("--epsilon", type=float, default=1.0, help="privacy budget (default: 1)")
+    demo.add_argument(
+        "--method",
+        default="auto",
+        choices=["auto", "adassp", "dp_gd", "fast_ihm", "ihm", "linear_mixing"],
+        help="how to fit (default: auto)",
+    )
+    parsed = parser.parse_args(arguments)
+    try:
+        print(run_demo(epsilon=parsed.epsilon, method=parsed.method))
+    except (ImportError, ValueError) as error:
+        print(f"fastmix: {error}", file=sys.stderr)
+        return 2
+    return 0

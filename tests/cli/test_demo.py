@@ -1,0 +1,41 @@
+"""The command line as a stranger would use it."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from fastmix.cli import main
+
+
+def test_demo_prints_private_beside_non_private(capsys):
+    assert main(["demo"]) == 0
+    out = capsys.readouterr().out
+    spent = float(re.search(r"epsilon = ([0-9.]+)", out).group(1))
+    assert 0.999 < spent <= 1.0
+    assert "private" in out
+    assert "non-private" in out
+    # Dominant coefficient: a minute of departure delay is about a minute of arrival delay.
+    row = next(line for line in out.splitlines() if line.startswith("dep_delay"))
+    private, ordinary = map(float, row.split()[-2:])
+    assert private == pytest.approx(ordinary, abs=0.2)
+    assert ordinary == pytest.approx(1.0, abs=0.1)
+
+
+def test_wrong_value_is_one_line_and_exit_code_2(capsys):
+    assert main(["demo", "--epsilon", "-1"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "fastmix: epsilon must be greater than 0; got epsilon=-1.0.\n"
+
+
+def test_installed_command(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "fastmix", "--version"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("fastmix ")
