@@ -207,6 +207,7 @@ def calibrate_fast_ihm(
     *,
     clip: float = 1.0,
     varrho: float | None = None,
+    n_sketches: int | None = None,
 ) -> FastIHMCalibration:
     r"""Noise parameters for which Algorithm 2 is (epsilon, delta)-DP, in thirds.
 
@@ -227,6 +228,9 @@ def calibrate_fast_ihm(
         Residual clipping level C.
     varrho : float, optional
         Utility failure probability; by default ``delta / 10``. It only raises ``tau``.
+    n_sketches : int, optional
+        Number of fast sketches, each with its pair of spectral releases; ``n_steps`` by default,
+        1 when all steps share one.
 
     Returns
     -------
@@ -245,6 +249,7 @@ def calibrate_fast_ihm(
     steps = check_integer("n_steps", n_steps, at_least=1)
     clip = check_real("clip", clip, above=0.0)
     varrho = delta / 10.0 if varrho is None else check_probability("varrho", varrho)
+    pairs = steps if n_sketches is None else check_integer("n_sketches", n_sketches, at_least=1)
     share, delta_share = epsilon / 3.0, delta / 3.0
 
     if check_choice("method", method, ("numerical", "closed_form")) == "closed_form":
@@ -266,8 +271,8 @@ def calibrate_fast_ihm(
     return FastIHMCalibration(
         gamma=gamma,
         sigma=sigma,
-        tau=max(math.log(3.0 * steps / delta), math.log(16.0 * steps / varrho)),
-        omega=6.0 * steps / epsilon,
+        tau=max(math.log(3.0 * pairs / delta), math.log(16.0 * pairs / varrho)),
+        omega=6.0 * pairs / epsilon,
     )
 
 

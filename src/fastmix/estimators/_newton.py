@@ -7,21 +7,24 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["newton_steps", "symmetric_solve"]
+from fastmix.mechanisms import PrivateGram
+
+__all__ = ["newton_steps"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
 def newton_steps(
-    hessians: Iterable[FloatArray],
+    hessians: Iterable[PrivateGram],
     gradient: Callable[[FloatArray], FloatArray],
     *,
     n_steps: int,
     d: int,
+    scale: float = 1.0,
     ridge: float = 0.0,
     progress: Callable[[int, int], None],
 ) -> FloatArray:
-    r"""Run :math:`\theta \gets \theta + H_t^{-1} (g(\theta) - \rho \theta)` from zero.
+    r"""Run :math:`\theta \gets \theta + s H_t^{-1} (g(\theta) - \rho \theta)` from zero.
 
     Notes
     -----
@@ -34,13 +37,5 @@ def newton_steps(
     for t, hessian in enumerate(hessians, start=1):
         progress(t, n_steps)
         g = gradient(theta)
-        theta = theta + symmetric_solve(hessian, g - ridge * theta)
+        theta = theta + scale * hessian.solve(g - ridge * theta)
     return theta
-
-
-def symmetric_solve(A: FloatArray, b: FloatArray) -> FloatArray:
-    """Solve A x = b for a released symmetric matrix; the least-norm solution if it is singular."""
-    values, vectors = np.linalg.eigh(A)
-    cutoff = len(A) * np.finfo(np.float64).eps * max(float(np.abs(values).max()), 1e-300)
-    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=np.abs(values) > cutoff)
-    return np.asarray(vectors @ (inverse * (vectors.T @ b)))

@@ -10,8 +10,7 @@ from fastmix._validation import check_choice
 from fastmix.accounting import Part, PrivacySpent, gaussian_sigma
 from fastmix.errors import CalibrationError
 from fastmix.estimators._base import Plan, PrivateRegressor, Solution, estimator
-from fastmix.estimators._newton import symmetric_solve
-from fastmix.mechanisms import noisy_statistics, statistics_event
+from fastmix.mechanisms import noisy_statistics, statistics_event, symmetric_solve
 from fastmix.rows import Rows
 
 __all__ = ["AdaSSP"]

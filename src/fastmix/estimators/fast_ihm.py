@@ -29,9 +29,10 @@ class FastIHM(PrivateRegressor):
     Parameters
     ----------
     {parameters}
-    variant : {"paper"}, default="paper"
+    variant : {"shared", "paper"}, default="shared"
         "paper" is Algorithm 2 to the letter: a fresh fast sketch each step, and thirds of the
-        budget for spectral bounds, sketches and gradients.
+        budget for spectral bounds, sketches and gradients. "shared" uses one fast sketch, with
+        one pair of spectral bounds, for all steps.
     calibration : {"numerical", "closed_form"}, default="numerical"
         Noise levels by optimised conversion, or by the formulas of Appendix E.
     sketch : {"srht", "dct"}, default="srht"
@@ -57,21 +58,24 @@ class FastIHM(PrivateRegressor):
     (4,)
     """
 
-    variant: str = "paper"
+    variant: str = "shared"
     calibration: str = "numerical"
     sketch: str = "srht"
 
     def _plan(self, n: int, d: int, delta: float, varrho: float) -> Plan:
-        check_choice("variant", self.variant, ("paper",))
+        check_choice("variant", self.variant, ("shared", "paper"))
         check_choice("sketch", self.sketch, ("srht", "dct"))
         steps = self.n_steps
         base = max(d, math.log(4.0 * steps / varrho))
         k1 = self.gaussian_size or math.ceil(6.0 * base)
         largest = 1 << (n - 1).bit_length() if self.sketch == "srht" else n
         k2 = self.sketch_size or min(largest, math.ceil(200.0 * base))
-        noise = calibrate_fast_ihm(self.epsilon, delta, k1, steps, self.calibration, varrho=varrho)
+        pairs = 1 if self.variant == "shared" else steps
+        noise = calibrate_fast_ihm(
+            self.epsilon, delta, k1, steps, self.calibration, varrho=varrho, n_sketches=pairs
+        )
         laplace, tail = spectral_events(
-            "laplace", tau=noise.tau, omega=noise.omega, count=2 * steps
+            "laplace", tau=noise.tau, omega=noise.omega, count=2 * pairs
         )
         spent = PrivacySpent(
             [
@@ -106,15 +110,17 @@ class FastIHM(PrivateRegressor):
             omega=plan["omega"],
             sketch=family(plan["k2"], rows.n),
             n_steps=self.n_steps,
+            shared=self.variant == "shared",
             form="gram",
             engine=self._engine(),
             rng=rng,
         )
         theta = newton_steps(
-            (gram / k1 for gram in mix.sketches),
+            mix.sketches,
             lambda theta: noisy_gradient(rows, theta, clip=clip, sigma=sigma, rng=rng),
             n_steps=self.n_steps,
             d=rows.d,
+            scale=k1,
             ridge=mix.eta**2 if self.shrinkage else 0.0,
             progress=self._progress,
         )

@@ -98,10 +98,11 @@ class IHM(PrivateRegressor):
             rng=rng,
         )
         theta = newton_steps(
-            (gram / k for gram in mix.sketches),
+            mix.sketches,
             lambda theta: noisy_gradient(rows, theta, clip=clip, sigma=sigma, rng=rng),
             n_steps=self.n_steps,
             d=rows.d,
+            scale=k,
             ridge=mix.eta**2 if self.shrinkage else 0.0,
             progress=self._progress,
         )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from fastmix._validation import check_choice
 from fastmix.accounting import NonPrivateEvent, Part, PrivacySpent
 from fastmix.estimators._base import Plan, PrivateRegressor, Solution, estimator
 from fastmix.estimators._newton import newton_steps
+from fastmix.mechanisms import PrivateGram
 from fastmix.rows import Rows
 from fastmix.sketches import SRHT
 
@@ -59,7 +59,7 @@ class IHS(PrivateRegressor):
         )
         return Solution(theta, NonPrivateEvent())
 
-    def _hessian(self, rows: Rows, k: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def _hessian(self, rows: Rows, k: int, rng: np.random.Generator) -> PrivateGram:
         if self.sketch == "srht":
             largest = 1 << (rows.n - 1).bit_length()
             Z = rows.apply(SRHT(min(k, largest), rows.n).sample(rng))
@@ -67,4 +67,4 @@ class IHS(PrivateRegressor):
             Z = np.zeros((k, rows.d))
             for A, _ in rows.blocks():
                 Z += rng.standard_normal((k, len(A))) @ A / math.sqrt(k)
-        return Z.T @ Z + _RIDGE * np.eye(rows.d)
+        return PrivateGram((np.vstack((Z, math.sqrt(_RIDGE) * np.eye(rows.d))),))

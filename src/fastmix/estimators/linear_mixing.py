@@ -14,8 +14,7 @@ from fastmix.accounting import (
     calibrate_gauss_mix,
 )
 from fastmix.estimators._base import Plan, PrivateRegressor, Solution, estimator
-from fastmix.estimators._newton import symmetric_solve
-from fastmix.mechanisms import gauss_mix, multiple_fast_mix
+from fastmix.mechanisms import gauss_mix, multiple_fast_mix, symmetric_solve
 from fastmix.mechanisms.spectral_bounds import spectral_events
 from fastmix.rows import AugmentedRows, Rows
 from fastmix.sketches import SRHT
@@ -104,5 +103,6 @@ class LinearMixing(PrivateRegressor):
                 rng=rng,
             )
             gram, eta, event = gauss.sketch, gauss.eta, gauss.event
-        theta = symmetric_solve(gram[:-1, :-1], gram[:-1, -1])
+        joint_gram = gram.matrix()
+        theta = symmetric_solve(joint_gram[:-1, :-1], joint_gram[:-1, -1])
         return Solution(theta, event, gamma=plan["gamma"], eta=eta)

@@ -9,12 +9,14 @@ from fastmix.mechanisms.fast_mix import (
 )
 from fastmix.mechanisms.gauss_mix import GaussMixRelease, gauss_mix, gauss_mix_event
 from fastmix.mechanisms.gradient import gradient_event, noisy_gradient
+from fastmix.mechanisms.gram import PrivateGram, symmetric_solve
 from fastmix.mechanisms.statistics import StatisticsRelease, noisy_statistics, statistics_event
 
 __all__ = [
     "FastMixRelease",
     "GaussMixRelease",
     "MultipleFastMixRelease",
+    "PrivateGram",
     "StatisticsRelease",
     "fast_mix",
     "fast_mix_event",
@@ -25,4 +27,5 @@ __all__ = [
     "noisy_gradient",
     "noisy_statistics",
     "statistics_event",
+    "symmetric_solve",
 ]

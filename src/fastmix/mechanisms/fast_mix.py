@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from fastmix._validation import check_choice, check_integer, check_real, type_er
 from fastmix.accounting import ComposedEvent, PrivacyEvent, SketchEvent
 from fastmix.mechanisms import sampling
 from fastmix.mechanisms._input import as_rows
+from fastmix.mechanisms.gram import PrivateGram
 from fastmix.mechanisms.spectral_bounds import (
     release_distortion,
     release_sketched_eigenvalue,
@@ -48,10 +50,10 @@ class FastMixRelease:
 class MultipleFastMixRelease:
     """What Algorithm 3 with line 5 of Algorithm 2 gives out; every field is private.
 
-    ``sketches`` holds one array a step: k1 x d rows, or the d x d Gram matrix of such rows.
+    ``sketches`` holds one a step: an array of k1 x d rows, or the `PrivateGram` of such rows.
     """
 
-    sketches: tuple[FloatArray, ...]
+    sketches: tuple[Any, ...]
     eta: float
     m_tilde: tuple[float, ...]
     lambda_tilde: tuple[float, ...]
@@ -65,12 +67,14 @@ def fast_mix_event(
     tau: float,
     omega: float,
     n_steps: int = 1,
+    shared: bool = False,
     release: str = "laplace",
 ) -> ComposedEvent:
     """Return the event of `multiple_fast_mix`, before any data is seen."""
+    releases = 2 if shared else 2 * n_steps
     return ComposedEvent(
         [
-            *spectral_events(release, tau=tau, omega=omega, count=2 * n_steps),
+            *spectral_events(release, tau=tau, omega=omega, count=releases),
             SketchEvent("fast_mix", gamma, k1 * n_steps),
         ]
     )
@@ -152,6 +156,7 @@ def multiple_fast_mix(
     omega: float,
     sketch: Sketch | SketchDraw,
     n_steps: int,
+    shared: bool = False,
     c_x: float = 1.0,
     release: str = "laplace",
     form: str = "rows",
@@ -176,6 +181,8 @@ def multiple_fast_mix(
         A distribution, from which each step draws its own fast sketch, or one fixed draw.
     n_steps : int
         Number of steps T.
+    shared : bool, default False
+        Use one fast sketch, and one pair of spectral releases, for all steps.
     c_x : float, default 1.0
         Public bound on the norm of a row.
     release : {"laplace", "gaussian"}
@@ -196,7 +203,8 @@ def multiple_fast_mix(
     -----
     Paper: Algorithm 3 followed by line 5 of Algorithm 2. The sketched data of Algorithm 3 are
     not private and are never given out without their Gaussian sketch and noise.
-    Deviation: sketches are brought to unit columns first (docs/corrections.md).
+    Deviation: sketches are brought to unit columns first (docs/corrections.md); ``shared`` is
+    beyond the paper (docs/proofs/shared_sketch.md).
     Sensitive inputs: X.
     """
     k1 = check_integer("k1", k1, at_least=1)
@@ -216,11 +224,11 @@ def multiple_fast_mix(
     # The fast sketch is public: unless the caller seeds everything it never sees the secret stream.
     public = public_generator(None if rng is None else generator)
     event = fast_mix_event(
-        k1=k1, gamma=gamma, tau=tau, omega=omega, n_steps=n_steps, release=release
+        k1=k1, gamma=gamma, tau=tau, omega=omega, n_steps=n_steps, shared=shared, release=release
     )
 
     eta, m_tilde, lambda_tilde, sketched = 0.0, [], [], []
-    for _ in range(n_steps):
+    for _ in range(1 if shared else n_steps):
         draw = sketch if isinstance(sketch, SketchDraw) else sketch.sample(public)
         Z, m_hat = rows.sketch(draw)
         # With unit columns S~ = S diag(1/|u_i|) the rows of X~ = diag(|u_i|) X are this long.
@@ -241,16 +249,18 @@ def multiple_fast_mix(
         lambda_tilde.append(lam)
         sketched.append(Z if engine == "literal" else gram_hat)
 
-    sketches = [_mix(each, k1, eta, form, engine, generator) for each in sketched]
-    return MultipleFastMixRelease(tuple(sketches), eta, tuple(m_tilde), tuple(lambda_tilde), event)
+    mixers = [_mixer(each, k1, eta, form, engine, generator) for each in sketched]
+    sketches = tuple(mixers[0 if shared else t]() for t in range(n_steps))
+    return MultipleFastMixRelease(sketches, eta, tuple(m_tilde), tuple(lambda_tilde), event)
 
 
-def _mix(
+def _mixer(
     sketched: FloatArray, k1: int, eta: float, form: str, engine: str, rng: np.random.Generator
-) -> FloatArray:
-    """Draw the Gaussian sketch of one step from S_f X (literal) or from its Gram matrix."""
+) -> Callable[[], Any]:
+    """Return what draws a Gaussian sketch of S_f X (literal) or from its Gram matrix."""
     if engine == "literal":
-        rows = sampling.literal_rows(sketched, k1, eta, rng)
-        return rows.T @ rows if form == "gram" else rows
+        wrap = (lambda rows: PrivateGram((rows,))) if form == "gram" else (lambda rows: rows)
+        return lambda: wrap(sampling.literal_rows(sketched, k1, eta, rng))
     root = sampling.covariance_root(sketched, eta)
-    return (sampling.gaussian_gram if form == "gram" else sampling.gaussian_rows)(root, k1, rng)
+    draw: Any = sampling.gaussian_gram if form == "gram" else sampling.gaussian_rows
+    return lambda: draw(root, k1, rng)

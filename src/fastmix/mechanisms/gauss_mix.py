@@ -13,29 +13,28 @@ from fastmix._validation import check_choice, check_integer, check_real
 from fastmix.accounting import ComposedEvent, PrivacyEvent, SketchEvent
 from fastmix.mechanisms import sampling
 from fastmix.mechanisms._input import as_rows
+from fastmix.mechanisms.gram import PrivateGram
 from fastmix.mechanisms.spectral_bounds import release_eigenvalue, spectral_events
 from fastmix.random import RandomState, secret_generator
 from fastmix.rows import Rows
 
 __all__ = ["GaussMixRelease", "gauss_mix", "gauss_mix_event"]
 
-FloatArray = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class GaussMixRelease:
     """What the Gaussian mixing mechanism gives out; every field is private.
 
-    ``sketches`` holds one array a step: k x d rows, or the d x d Gram matrix of such rows.
+    ``sketches`` holds one a step: an array of k x d rows, or the `PrivateGram` of such rows.
     """
 
-    sketches: tuple[FloatArray, ...]
+    sketches: tuple[Any, ...]
     eta: float
     lambda_tilde: float
     event: PrivacyEvent
 
     @property
-    def sketch(self) -> FloatArray:
+    def sketch(self) -> Any:
         """The sketch of the first step."""
         return self.sketches[0]
 
@@ -127,9 +126,9 @@ def gauss_mix(
     return GaussMixRelease(tuple(sketches), eta, lambda_tilde, event)
 
 
-def _literal(rows: Rows, k: int, eta: float, form: str, rng: np.random.Generator) -> FloatArray:
+def _literal(rows: Rows, k: int, eta: float, form: str, rng: np.random.Generator) -> Any:
     """Form ``S X + eta xi`` with S drawn block by block."""
     sketch = eta * rng.standard_normal((k, rows.d))
     for A, _ in rows.blocks():
         sketch += rng.standard_normal((k, len(A))) @ A
-    return sketch.T @ sketch if form == "gram" else sketch
+    return PrivateGram((sketch,)) if form == "gram" else sketch

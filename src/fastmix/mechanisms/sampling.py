@@ -7,11 +7,15 @@ their Gram matrix is Wishart, which one triangular draw gives (docs/proofs/exact
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cholesky
 
-__all__ = ["covariance_root", "gaussian_gram", "gaussian_rows", "literal_rows"]
+from fastmix.mechanisms.gram import PrivateGram
+
+__all__ = ["CovarianceRoot", "covariance_root", "gaussian_gram", "gaussian_rows", "literal_rows"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -29,7 +33,15 @@ def literal_rows(Z: FloatArray, k: int, eta: float, rng: np.random.Generator) ->
     return rng.standard_normal((k, Z.shape[0])) @ Z + eta * xi
 
 
-def covariance_root(gram: FloatArray, eta: float) -> FloatArray:
+@dataclass(frozen=True)
+class CovarianceRoot:
+    """A matrix R with ``R'R`` a covariance, and whether it is triangular and invertible."""
+
+    matrix: FloatArray
+    triangular: bool
+
+
+def covariance_root(gram: FloatArray, eta: float) -> CovarianceRoot:
     """Return R with ``R'R = gram + eta^2 I``.
 
     Notes
@@ -41,13 +53,13 @@ def covariance_root(gram: FloatArray, eta: float) -> FloatArray:
     """
     covariance = gram + eta**2 * np.eye(len(gram))
     try:
-        return np.asarray(cholesky(covariance, lower=False, check_finite=False))
+        return CovarianceRoot(np.asarray(cholesky(covariance, check_finite=False)), True)
     except LinAlgError:
         values, vectors = np.linalg.eigh(covariance)
-        return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+        return CovarianceRoot(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T, False)
 
 
-def gaussian_rows(root: FloatArray, k: int, rng: np.random.Generator) -> FloatArray:
+def gaussian_rows(root: CovarianceRoot, k: int, rng: np.random.Generator) -> FloatArray:
     """Draw k independent rows of covariance ``R'R``.
 
     Notes
@@ -56,23 +68,23 @@ def gaussian_rows(root: FloatArray, k: int, rng: np.random.Generator) -> FloatAr
     Deviation: none in distribution.
     Sensitive inputs: root.
     """
-    return np.asarray(rng.standard_normal((k, len(root))) @ root)
+    return np.asarray(rng.standard_normal((k, len(root.matrix))) @ root.matrix)
 
 
-def gaussian_gram(root: FloatArray, k: int, rng: np.random.Generator) -> FloatArray:
+def gaussian_gram(root: CovarianceRoot, k: int, rng: np.random.Generator) -> PrivateGram:
     """Draw the Gram matrix of k independent rows of covariance ``R'R``: a Wishart matrix.
 
     Notes
     -----
     Paper: Algorithm 2, line 7 uses the sketch through this matrix only.
-    Deviation: none in distribution; Bartlett's decomposition when k >= d.
+    Deviation: none in distribution; Bartlett's decomposition ``R' L L' R`` when k >= d, which
+    stays a product of triangular factors.
     Sensitive inputs: root.
     """
-    d = len(root)
+    d = len(root.matrix)
     if k < d:
-        rows = gaussian_rows(root, k, rng)
-        return rows.T @ rows
-    factor = np.tril(rng.standard_normal((d, d)), -1)
-    factor[np.diag_indices(d)] = np.sqrt(rng.chisquare(k - np.arange(d)))
-    half = factor.T @ root
-    return half.T @ half
+        return PrivateGram((gaussian_rows(root, k, rng),))
+    upper = np.zeros((d, d))
+    upper[np.triu_indices(d, 1)] = rng.standard_normal(d * (d - 1) // 2)
+    upper[np.diag_indices(d)] = np.sqrt(rng.chisquare(k - np.arange(d)))
+    return PrivateGram((upper, root.matrix), triangular=root.triangular)
