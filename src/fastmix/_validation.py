@@ -93,7 +93,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 
 def check_matrix(name: str, value: Any) -> npt.NDArray[np.floating[Any]]:
-    """Return ``value`` as a finite, non-empty, two-dimensional float32 or float64 array.
+    """Return ``value`` as a non-empty, two-dimensional float32 or float64 array.
 
     An array that already is one is returned as it is, in its own layout and dtype.
     """
@@ -106,8 +106,4 @@ def check_matrix(name: str, value: Any) -> npt.NDArray[np.floating[Any]]:
         raise value_error(name, "have at least one row and one column", array)
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
-    if not np.isfinite(array).all():
-        raise ValueError(
-            f"{name} must be finite; got NaN or infinity in an array of shape {array.shape}."
-        )
     return array

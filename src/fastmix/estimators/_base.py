@@ -206,12 +206,12 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             fit_intercept=self.fit_intercept,
             warn=math.isfinite(plan.spent.epsilon),
         )
+        rows = ArrayRows(X, scaling.row_map, y, scaling.target_map)
         if accountant is not None:
             accountant.spend(plan.spent, label=type(self).__name__)
         if math.isinf(self.epsilon):
-            solution = Solution(_least_squares(X, y, scaling), NonPrivateEvent())
+            solution = Solution(_least_squares(rows, scaling), NonPrivateEvent())
         else:
-            rows = ArrayRows(X, scaling.row_map, y, scaling.target_map)
             clip = self.residual_clip or scaling.target_map.scale
             rng = secret_generator(self.random_state)
             solution = self._solve(rows, plan, clip / scaling.target_map.scale, rng)
@@ -279,7 +279,14 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _check_data(self, X: Any, y: Any) -> tuple[Any, Any]:
         try:
             X, y = validate_data(
-                self, X, y, dtype=[np.float64, np.float32], y_numeric=True, multi_output=False
+                self,
+                X,
+                y,
+                dtype=[np.float64, np.float32],
+                y_numeric=True,
+                multi_output=False,
+                # Rows are checked where their norms are taken, which spares a pass.
+                ensure_all_finite=False,
             )
         except ValueError as error:
             # NumPy quotes the text that it could not convert; a value of the data is not shown.
@@ -329,16 +336,18 @@ def _public_shape(X: Any) -> tuple[int, int] | None:
     return (n, d) if n >= 1 and d >= 1 else None
 
 
-def _least_squares(X: Any, y: Any, scaling: PublicScaling) -> FloatArray:
+def _least_squares(rows: Rows, scaling: PublicScaling) -> FloatArray:
     """Solve the clipped problem without privacy and return scaled coefficients."""
-    rows, target = scaling.row_map, scaling.target_map
-    d = X.shape[1]
-    A = rows(X)
+    A, y = (np.concatenate(parts) for parts in zip(*rows.blocks(), strict=True))
+    public = scaling.row_map
+    intercept = public.constant > 0.0
+    d = rows.d - intercept
     # Back in the user's units, so that a rank-deficient problem has scikit-learn's solution.
-    scale = np.ones(d) if rows.scale is None else np.where(np.isfinite(rows.scale), rows.scale, 0.0)
-    clipped = A[:, :d] * rows.divisor * scale
-    model = LinearRegression(fit_intercept=rows.constant > 0.0).fit(clipped, target(y))
-    theta = np.append(model.coef_ * scale * rows.divisor, [])
-    if rows.constant > 0.0:
-        theta = np.append(theta, model.intercept_ * rows.divisor / rows.constant)
+    unit = public.divisor * np.ones(d)
+    if public.scale is not None:
+        unit *= np.where(np.isfinite(public.scale), public.scale, 0.0)
+    model = LinearRegression(fit_intercept=intercept).fit(A[:, :d] * unit, y)
+    theta: FloatArray = model.coef_ * unit
+    if intercept:
+        theta = np.append(theta, model.intercept_ * public.divisor / public.constant)
     return theta

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["fwht"]
+if TYPE_CHECKING:
+    from fastmix.kernels.passes import Mapped, Targets
+
+__all__ = ["fwht", "gradient", "gram", "map_rows", "map_targets", "squared_norms", "srht"]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Bytes of mapped rows held at a time.
+_BLOCK_BYTES = 4 << 20
 
 
 def fwht(
@@ -39,3 +49,111 @@ def fwht(
         pairs[:, 0], pairs[:, 1] = a + b, a - b
         h *= 2
     np.multiply(y, y.dtype.type(scale), out=out)
+
+
+def map_rows(A: Mapped, start: int, stop: int) -> FloatArray:
+    """Return rows ``start`` to ``stop`` of a mapped matrix as a new array."""
+    n, p = A.shape
+    stop = min(stop, n)
+    block = np.empty((stop - start, p))
+    features = block[:, : A.X.shape[1]]
+    features[...] = A.X[start:stop]
+    if A.lower is not None or A.upper is not None:
+        np.clip(features, A.lower, A.upper, out=features)
+    if A.center is not None:
+        features -= A.center
+    if A.inverse_scale is not None:
+        features *= A.inverse_scale
+    if A.factors is not None:
+        features *= A.factors[start:stop, None]
+    if A.constant != 0.0:
+        block[:, -1] = A.constant
+    return block
+
+
+def map_targets(targets: Targets, start: int, stop: int) -> FloatArray:
+    """Return targets ``start`` to ``stop`` through their map."""
+    clipped = np.clip(targets.y[start:stop], targets.lower, targets.upper)
+    return np.asarray(np.clip((clipped - targets.center) * targets.inverse_scale, -1.0, 1.0))
+
+
+def squared_norms(A: Mapped) -> FloatArray:
+    """Return the squared norms of the rows, without factors and constant; NaN as in `passes`."""
+    plain = replace(A, factors=None, constant=0.0)
+    norms = np.empty(A.shape[0])
+    for start, stop in _blocks(A):
+        with np.errstate(over="ignore", invalid="ignore"):
+            block = map_rows(plain, start, stop)
+            norms[start:stop] = np.einsum("ij,ij->i", block, block)
+        norms[start:stop][~np.isfinite(A.X[start:stop]).all(axis=1)] = np.nan
+    return norms
+
+
+def gram(A: Mapped) -> FloatArray:
+    """Return ``A'A``."""
+    total = np.zeros((A.shape[1], A.shape[1]))
+    for start, stop in _blocks(A):
+        block = map_rows(A, start, stop)
+        total += block.T @ block
+    return total
+
+
+def gradient(A: Mapped, targets: Targets, theta: FloatArray, clip: float) -> FloatArray:
+    """Return ``A' clip(y - A theta)``."""
+    total = np.zeros(A.shape[1])
+    for start, stop in _blocks(A):
+        block = map_rows(A, start, stop)
+        residual = map_targets(targets, start, stop) - block @ theta
+        total += block.T @ np.clip(residual, -clip, clip)
+    return total
+
+
+def srht(
+    A: Mapped,
+    signs: npt.NDArray[np.int8],
+    rows: npt.NDArray[np.int64],
+    n_pad: int,
+    distortion: bool,
+) -> tuple[FloatArray, float]:
+    """Return ``S A`` for an SRHT and its largest row distortion."""
+    n, p = A.shape
+    k2 = len(rows)
+    Z = np.empty((k2, p))
+    squares = np.zeros(n)
+    for j in range(0, p, 8):
+        tile = _map_columns(A, j, min(j + 8, p))
+        work = np.zeros((n_pad, tile.shape[1]))
+        work[:n] = tile * signs[:, None]
+        fwht(work, work, 1.0 / float(np.sqrt(n_pad)))
+        Z[:, j : j + 8] = work[rows] * np.sqrt(n_pad / k2)
+        if distortion:
+            # S'S - I = B H ((n/k2) P'P - I) H B; the last B changes no norm.
+            sampled = work[rows] * (n_pad / k2 - 1.0)
+            np.negative(work, out=work)
+            work[rows] = sampled
+            fwht(work, work, 1.0 / float(np.sqrt(n_pad)))
+            squares += np.einsum("ij,ij->i", work[:n], work[:n])
+    return Z, float(np.sqrt(squares.max()))
+
+
+def _map_columns(A: Mapped, start: int, stop: int) -> FloatArray:
+    """Return columns ``start`` to ``stop`` of a mapped matrix as a new array."""
+    d = A.X.shape[1]
+    chosen = slice(start, min(stop, d))
+    part = replace(
+        A,
+        X=A.X[:, chosen],
+        constant=A.constant if stop > d else 0.0,
+        **{
+            name: None if getattr(A, name) is None else getattr(A, name)[chosen]
+            for name in ("lower", "upper", "center", "inverse_scale")
+        },
+    )
+    return map_rows(part, 0, A.shape[0])
+
+
+def _blocks(A: Mapped) -> Iterator[tuple[int, int]]:
+    """Cut the rows into blocks of a few megabytes."""
+    n, p = A.shape
+    step = max(1, _BLOCK_BYTES // (8 * p))
+    return ((start, min(start + step, n)) for start in range(0, n, step))

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix._validation import value_error
+from fastmix.kernels import passes
 from fastmix.rows.base import FloatArray, Rows
 from fastmix.rows.maps import RowMap, TargetMap
 from fastmix.sketches import SketchDraw
@@ -20,16 +21,16 @@ _BLOCK_BYTES = 4 << 20
 
 
 class ArrayRows(Rows):
-    """Rows of a NumPy array, mapped block by block.
+    """Rows of a NumPy array, mapped on the fly: the array is neither copied nor written to.
 
     Parameters
     ----------
     X : numpy.ndarray of shape (n, features)
-        Records, float32 or float64, in any layout; never written to.
+        Records, float32 or float64, in any layout; must be finite.
     row_map : RowMap
         Public map from a record to a row of bounded norm.
     y : numpy.ndarray of shape (n,), optional
-        Targets.
+        Targets, float64; zeros by default.
     target_map : TargetMap, optional
         Public map of targets to [-1, 1].
     """
@@ -38,31 +39,41 @@ class ArrayRows(Rows):
         self,
         X: npt.NDArray[np.floating[Any]],
         row_map: RowMap,
-        y: npt.NDArray[np.floating[Any]] | None = None,
+        y: FloatArray | None = None,
         target_map: TargetMap | None = None,
     ) -> None:
-        if y is not None and y.shape != (X.shape[0],):
+        if y is None:
+            y = np.broadcast_to(0.0, (X.shape[0],))
+        if y.shape != (X.shape[0],):
             raise value_error("y", f"have shape {(X.shape[0],)}", y)
-        self.n = X.shape[0]
-        self.d = row_map.width(X.shape[1])
         self.bound = row_map.bound
-        self._X, self._y = X, y
-        self._row_map = row_map
-        self._target_map = target_map or TargetMap()
+        self._A = row_map(X)
+        self._targets = (target_map or TargetMap())(y)
+        self.n, self.d = self._A.shape
 
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield consecutive blocks of mapped rows with their targets (zeros if there are none)."""
         step = max(1, _BLOCK_BYTES // (8 * self.d))
         for start in range(0, self.n, step):
-            rows = slice(start, start + step)
-            A = self._row_map(self._X[rows])
-            y = np.zeros(len(A)) if self._y is None else self._target_map(self._y[rows])
-            yield A, y
+            block = passes.map_rows(self._A, start, start + step)
+            yield block, passes.map_targets(self._targets, start, start + step)
 
     def apply(self, draw: SketchDraw) -> FloatArray:
         """Return ``S X`` for a drawn sketch S."""
-        return draw.apply(self._row_map(self._X))
+        return draw.apply(self._A)
 
     def sketch(self, draw: SketchDraw) -> tuple[FloatArray, float]:
         """Return ``S X`` and the row distortion m-hat of a drawn sketch S."""
-        return draw.sketch_and_distortion(self._row_map(self._X))
+        return draw.sketch_and_distortion(self._A)
+
+    def gram(self) -> FloatArray:
+        """Return ``X'X``."""
+        return passes.gram(self._A)
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return ``X'X`` and ``X'y``."""
+        return self.gram(), self.gradient(np.zeros(self.d), np.inf)
+
+    def gradient(self, theta: FloatArray, clip: float) -> FloatArray:
+        """Return ``X' clip(y - X theta)``, residuals clipped to [-clip, clip]."""
+        return passes.gradient(self._A, self._targets, theta, clip)

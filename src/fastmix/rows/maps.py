@@ -6,13 +6,14 @@ into anything but a neighbouring pair, and what it returns obeys its bound whate
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fastmix._validation import check_real
+from fastmix.kernels.passes import Mapped, Targets, squared_norms
 
 __all__ = ["RowMap", "TargetMap"]
 
@@ -65,32 +66,31 @@ class RowMap:
         """Return the number of columns of a mapped row of ``d`` features."""
         return d + (self.constant > 0.0)
 
-    def __call__(self, X: npt.NDArray[np.floating[Any]]) -> FloatArray:
-        """Map a block of records, one a row, to a new float64 array."""
-        n, d = X.shape
-        A = np.empty((n, self.width(d)))
-        features = A[:, :d]
-        features[...] = X
-        if self.lower is not None or self.upper is not None:
-            np.clip(features, self.lower, self.upper, out=features)
-        if self.center is not None:
-            features -= self.center
-        if self.scale is not None:
-            features /= self.scale
-        features *= (self._shrink(features) / self.divisor)[:, None]
-        if self.constant > 0.0:
-            A[:, d] = self.constant / self.divisor
-        return A
+    def __call__(self, X: npt.NDArray[np.floating[Any]]) -> Mapped:
+        """Return the mapped rows of an array, which is read once for the norms of its rows.
 
-    def _shrink(self, features: FloatArray) -> FloatArray:
-        """Return the factors that bring rows to ``row_norm``; 1 for rows that are short enough."""
-        with np.errstate(over="ignore"):
-            norms: FloatArray = np.sqrt(np.einsum("ij,ij->i", features, features))
-        factors = np.ones_like(norms)
-        np.divide(
-            self.row_norm * _INWARD, norms, out=factors, where=norms > self.row_norm * _INWARD
+        Raises
+        ------
+        ValueError
+            If an entry is NaN or infinite.
+        """
+        inverse = None if self.scale is None else 1.0 / self.scale
+        plain = Mapped(X, self.lower, self.upper, self.center, inverse)
+        squares = squared_norms(plain)
+        if np.isnan(squares.max()):
+            raise ValueError(
+                f"X must be finite; got NaN or infinity in an array of shape {X.shape}."
+            )
+        longest = self.row_norm * _INWARD
+        factors = None
+        if squares.max() > longest**2:
+            factors = np.ones_like(squares)
+            np.divide(longest, np.sqrt(squares), out=factors, where=squares > longest**2)
+        if self.divisor != 1.0:
+            inverse = (np.ones(X.shape[1]) if inverse is None else inverse) / self.divisor
+        return replace(
+            plain, inverse_scale=inverse, factors=factors, constant=self.constant / self.divisor
         )
-        return factors
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,6 @@ class TargetMap:
     center: float = 0.0
     scale: float = 1.0
 
-    def __call__(self, y: npt.NDArray[np.floating[Any]]) -> FloatArray:
-        """Map a block of targets to a new float64 array."""
-        clipped = np.clip(np.asarray(y, dtype=np.float64), self.lower, self.upper)
-        return np.asarray(np.clip((clipped - self.center) / self.scale, -1.0, 1.0))
+    def __call__(self, y: FloatArray) -> Targets:
+        """Return mapped targets."""
+        return Targets(y, self.lower, self.upper, self.center, 1.0 / self.scale)

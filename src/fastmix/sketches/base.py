@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix._validation import check_integer, type_error, value_error
+from fastmix.kernels.passes import Mapped, map_rows
 from fastmix.random import RandomState
 
 __all__ = ["FloatArray", "Sketch", "SketchDraw"]
@@ -80,20 +81,20 @@ class SketchDraw(ABC):
     # Columns worked on at a time: temporaries are n x _tile, whatever the width of the data.
     _tile: ClassVar[int] = 8
 
-    def apply(self, X: npt.ArrayLike) -> FloatArray:
+    def apply(self, X: npt.ArrayLike | Mapped) -> FloatArray:
         """Return ``S X``.
 
         Parameters
         ----------
-        X : array of shape (n,) or (n, d)
-            Data in float32 or float64, in any memory order.
+        X : array of shape (n,) or (n, d), or Mapped
+            Data in float32 or float64, in any memory order, or seen through a public map.
 
         Returns
         -------
         numpy.ndarray of shape (k2,) or (k2, d)
             The product, computed and returned in float64.
         """
-        columns, is_vector = _as_columns("X", X, self.n)
+        columns, is_vector = as_columns("X", X, self.n)
         Z = np.empty((self.k2, columns.shape[1]))
         for tile in self._tiles(columns):
             Z[:, tile] = self._forward(columns[:, tile])
@@ -112,7 +113,7 @@ class SketchDraw(ABC):
         numpy.ndarray of shape (n,) or (n, d)
             The product, computed and returned in float64.
         """
-        columns, is_vector = _as_columns("Z", Z, self.k2)
+        columns, is_vector = as_columns("Z", Z, self.k2)
         X = np.empty((self.n, columns.shape[1]))
         for tile in self._tiles(columns):
             X[:, tile] = self._backward(columns[:, tile])
@@ -155,13 +156,13 @@ class SketchDraw(ABC):
             largest = max(largest, float(gram.max()))
         return min(1.0, largest)
 
-    def sketch_and_distortion(self, X: npt.ArrayLike) -> tuple[FloatArray, float]:
+    def sketch_and_distortion(self, X: npt.ArrayLike | Mapped) -> tuple[FloatArray, float]:
         """Return ``S X`` and the row distortion m-hat of the data, in one pass over columns.
 
         Parameters
         ----------
-        X : array of shape (n,) or (n, d)
-            Data in float32 or float64, in any memory order.
+        X : array of shape (n,) or (n, d), or Mapped
+            Data in float32 or float64, in any memory order, or seen through a public map.
 
         Returns
         -------
@@ -178,7 +179,7 @@ class SketchDraw(ABC):
         bound C on the rows of X becomes ``C * column_norms.max()``.
         Sensitive inputs: X. Both outputs are functions of it and are not private.
         """
-        columns, is_vector = _as_columns("X", X, self.n)
+        columns, is_vector = as_columns("X", X, self.n)
         Z = np.empty((self.k2, columns.shape[1]))
         squares = np.zeros(self.n)
         for tile in self._tiles(columns):
@@ -238,11 +239,11 @@ def inverse_or_zero(norms: FloatArray) -> FloatArray:
     return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
 
 
-def _as_columns(
-    name: str, value: npt.ArrayLike, rows: int
+def as_columns(
+    name: str, value: npt.ArrayLike | Mapped, rows: int
 ) -> tuple[npt.NDArray[np.floating[Any]], bool]:
-    """Return a checked operand as a matrix without a copy, and whether it was a vector."""
-    array = np.asarray(value)
+    """Return a checked operand as a matrix, and whether it was a vector."""
+    array = map_rows(value, 0, value.shape[0]) if isinstance(value, Mapped) else np.asarray(value)
     if array.dtype not in (np.float32, np.float64):
         raise type_error(name, "hold float32 or float64 numbers", array)
     if array.ndim not in (1, 2):

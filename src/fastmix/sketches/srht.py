@@ -10,10 +10,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastmix._validation import check_integer
+from fastmix._validation import check_integer, value_error
 from fastmix.kernels import fwht
+from fastmix.kernels.passes import Mapped, srht
 from fastmix.random import RandomState, public_generator
-from fastmix.sketches.base import FloatArray, Sketch, SketchDraw, check_selection, read_only
+from fastmix.sketches.base import (
+    FloatArray,
+    Sketch,
+    SketchDraw,
+    as_columns,
+    check_selection,
+    read_only,
+)
 
 __all__ = ["SRHT", "SRHTDraw"]
 
@@ -134,6 +142,55 @@ class SRHTDraw(SketchDraw):
         sums = fwht(indicator, norm=None)
         return float(np.abs(sums[1:]).max() / self.k2)
 
+    def apply(self, X: npt.ArrayLike | Mapped) -> FloatArray:
+        """Return ``S X``.
+
+        Parameters
+        ----------
+        X : array of shape (n,) or (n, d), or Mapped
+            Data in float32 or float64, in any memory order, or seen through a public map.
+
+        Returns
+        -------
+        numpy.ndarray of shape (k2,) or (k2, d)
+            The product, computed and returned in float64.
+        """
+        return self._pass(X, distortion=False)[0]
+
+    def sketch_and_distortion(self, X: npt.ArrayLike | Mapped) -> tuple[FloatArray, float]:
+        """Return ``S X`` and the row distortion m-hat of the data, in one read of the data.
+
+        Parameters
+        ----------
+        X : array of shape (n,) or (n, d), or Mapped
+            Data in float32 or float64, in any memory order, or seen through a public map.
+
+        Returns
+        -------
+        Z : numpy.ndarray of shape (k2,) or (k2, d)
+            The sketched data ``S X``.
+        m_hat : float
+            Largest row norm of ``(S'S - I) X``.
+
+        Notes
+        -----
+        Paper: m-hat of Algorithm 1; how to compute it, Appendix C.4.2.
+        Deviation: none, columns of S have norm 1.
+        Sensitive inputs: X. Both outputs are functions of it and are not private.
+        """
+        return self._pass(X, distortion=True)
+
+    def _pass(self, X: npt.ArrayLike | Mapped, distortion: bool) -> tuple[FloatArray, float]:
+        if isinstance(X, Mapped):
+            columns, is_vector = X, False
+            if X.shape[0] != self.n:
+                raise value_error("X", f"have {self.n} rows", X.X)
+        else:
+            array, is_vector = as_columns("X", X, self.n)
+            columns = Mapped(array)
+        Z, m_hat = srht(columns, self.signs, self.rows, self.n_pad, distortion=distortion)
+        return (Z[:, 0] if is_vector else Z), m_hat
+
     def _forward(self, tile: npt.NDArray[np.floating[Any]]) -> FloatArray:
         return self._gather(self._transform(tile))
 
@@ -144,19 +201,6 @@ class SRHTDraw(SketchDraw):
         X = work[: self.n]
         X *= math.sqrt(self.n_pad / self.k2) * self.signs[:, None]
         return X
-
-    def _forward_and_distortion(
-        self, tile: npt.NDArray[np.floating[Any]]
-    ) -> tuple[FloatArray, FloatArray]:
-        # Appendix C.4.2: S'S - I = B H ((n/k2) P'P - I) H B, and the middle factor is diagonal.
-        # The last B is left out, because it changes no norm of a row.
-        work = self._transform(tile)
-        Z = self._gather(work)
-        sampled = work[self.rows] * (self.n_pad / self.k2 - 1.0)
-        np.negative(work, out=work)
-        work[self.rows] = sampled
-        fwht(work, out=work)
-        return Z, work[: self.n]
 
     def _transform(self, tile: npt.NDArray[np.floating[Any]]) -> FloatArray:
         """Return ``H B`` times a tile, with columns contiguous in memory."""
