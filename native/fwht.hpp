@@ -147,7 +147,10 @@ void transform(View<const T> x, View<T> y, std::size_t n, std::size_t d, T c, st
     const std::size_t j = k * m;
     return Panel<T>{{x.at(0, j), x.row, by_column ? x.row : x.col},
                     {y.at(0, j), y.row, by_column ? y.row : y.col},
-                    n, std::min(m, d - j), flat, c};
+                    n,
+                    std::min(m, d - j),
+                    flat,
+                    c};
   };
 
   threads = std::max<std::size_t>(1, std::min(threads, n * d / room<T>));
@@ -159,9 +162,8 @@ void transform(View<const T> x, View<T> y, std::size_t n, std::size_t d, T c, st
   const auto f = tile<T>();
   parallel(panels, whole ? threads : 1, [&](std::size_t k, std::size_t i) {
     panel(k).passes([&](std::size_t units, const auto& work) {
-      parallel(units, whole ? 1 : threads, [&](std::size_t unit, std::size_t j) {
-        work(unit, f, buf + (i + j) * size);
-      });
+      parallel(units, whole ? 1 : threads,
+               [&](std::size_t unit, std::size_t j) { work(unit, f, buf + (i + j) * size); });
     });
   });
 }

@@ -11,8 +11,7 @@ namespace fastmix {
 
 // Calls f(unit, worker) for every unit < units; worker < threads tells whose scratch to use.
 // Units are handed out one by one: a thread that cannot start, or is slow, costs only time.
-template <class F>
-void parallel(std::size_t units, std::size_t threads, const F& f) {
+template <class F> void parallel(std::size_t units, std::size_t threads, const F& f) {
   std::atomic<std::size_t> next{0};
   const auto work = [&](std::size_t worker) {
     for (std::size_t u; (u = next.fetch_add(1, std::memory_order_relaxed)) < units;) f(u, worker);
