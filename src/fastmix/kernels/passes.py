@@ -14,10 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix.kernels import reference
-from fastmix.kernels._backend import native
-from fastmix.kernels.fwht import _threads
 
-__all__ = ["Mapped", "Targets", "gradient", "gram", "map_rows", "map_targets", "squared_norms", "srht"]
+__all__ = [
+    "Mapped",
+    "Targets",
+    "gradient",
+    "gram",
+    "map_rows",
+    "map_targets",
+    "squared_norms",
+    "srht",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
