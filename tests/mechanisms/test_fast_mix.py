@@ -65,9 +65,7 @@ def test_engines_agree_in_distribution(X, form):
     for seed, engine in enumerate(("cholesky", "literal")):
         rng = np.random.default_rng(seed)
         settings = {**SETTINGS, "tau": 1.2, "form": form, "engine": engine, "n_steps": 2}
-        releases = [
-            multiple_fast_mix(X, sketch=draw, rng=rng, **settings) for _ in range(n_draws)
-        ]
+        releases = [multiple_fast_mix(X, sketch=draw, rng=rng, **settings) for _ in range(n_draws)]
         A = np.array([release.sketches for release in releases])
         eta = np.array([release.eta for release in releases])
         assert A.shape == (n_draws, 2, *((4, 3) if form == "rows" else (3, 3)))
@@ -143,6 +141,35 @@ def test_eta_is_the_level_of_algorithm_3(X, release, c_x):
             for m, lam in zip(out.m_tilde, out.lambda_tilde, strict=True)
         ]
         assert out.eta == pytest.approx(math.sqrt(max(0.0, *levels)), rel=1e-12)
+
+
+@pytest.mark.parametrize("release", ["laplace", "gaussian"])
+@pytest.mark.parametrize("c_x", [1.0, 3.7])
+def test_noise_of_the_bounds_is_in_units_of_their_sensitivities(X, release, c_x):
+    """Of m~: c coherence. Of lambda~: c (c + 2 m~), with the released m~ and not with m^."""
+    tau, omega, law = 1.0, 5e-4, {"laplace": stats.laplace, "gaussian": stats.norm}[release]
+    for draw in (SRHT(8, 13).sample(1), SubsampledDCT(8, 13).sample(2)):
+        m_hat, lambda_hat, bound = true_values(draw, c_x * X, c_x)
+        rng = np.random.default_rng(3)
+        settings = {"k1": 1, "gamma": 5.0, "tau": tau, "omega": omega, "sketch": draw}
+        outs = [
+            fast_mix(c_x * X, c_x=c_x, release=release, rng=rng, **settings) for _ in range(800)
+        ]
+        m, lam = (
+            np.array([getattr(o, name) for o in outs]) for name in ("m_tilde", "lambda_tilde")
+        )
+        first = tau - (m - m_hat) / (omega * bound * draw.coherence)
+        second = tau - (lambda_hat - lam) / (omega * bound * (bound + 2.0 * m))
+        assert (lam > 0.0).all()
+        for noise in (first, second):
+            assert stats.kstest(noise, law.cdf).pvalue > P_VALUE
+            assert stats.kstest(2.0 * noise, law.cdf).pvalue < P_VALUE
+        assert abs(np.corrcoef(first, second)[0, 1]) < 6.0 / math.sqrt(800)
+        # Exactly that scale: with m^ for m~ the noise would not have been independent of m~.
+        rng = np.random.default_rng(3)
+        replay = getattr(rng, "laplace" if release == "laplace" else "standard_normal")
+        z = [replay() for _ in range(2)]
+        assert (first[0], second[0]) == pytest.approx(z, rel=1e-6, abs=1e-6)
 
 
 def test_rare_events_are_as_rare_as_accounted(X):
@@ -285,9 +312,7 @@ def test_rows_bring_their_own_bound(X):
 
 @pytest.mark.parametrize("release", ["laplace", "gaussian"])
 def test_event_is_known_before_the_data(X, release):
-    out = multiple_fast_mix(
-        X, sketch=SRHT(5, 13), n_steps=3, release=release, rng=0, **SETTINGS
-    )
+    out = multiple_fast_mix(X, sketch=SRHT(5, 13), n_steps=3, release=release, rng=0, **SETTINGS)
     assert out.event == fast_mix_event(n_steps=3, release=release, **SETTINGS)
     assert out.event == ComposedEvent(
         [
@@ -419,9 +444,9 @@ def test_a_sketch_has_at_most_n_pad_rows():
 def test_messages_hide_the_data():
     """Data that cannot be used are described by shape and dtype, not shown."""
     settings = {**SETTINGS, "sketch": SRHT(2, 2), "n_steps": 1}
-    for data in ([["4.321", "secret"]] * 2, [[4.321, math.nan]] * 2, [4.321, 4.321], [[4.321j]] * 2):
+    for row in (["4.321", "secret"], [4.321, math.nan], 4.321, [4.321j]):
         with pytest.raises((TypeError, ValueError)) as info:
-            multiple_fast_mix(data, rng=0, **settings)
+            multiple_fast_mix([row, row], rng=0, **settings)
         assert "4.321" not in str(info.value)
         assert "secret" not in str(info.value)
 

@@ -94,7 +94,8 @@ def test_scaling_data_and_bound_scales_the_release(X):
 def test_long_rows_are_clipped(X, norm):
     unit = X / np.linalg.norm(X, axis=1)[:, None]
     for engine in ("cholesky", "literal"):
-        out, expected = (gauss_mix(A, rng=2, engine=engine, **SETTINGS) for A in (norm * unit, unit))
+        settings = {**SETTINGS, "engine": engine, "rng": 2}
+        out, expected = gauss_mix(norm * unit, **settings), gauss_mix(unit, **settings)
         assert out.sketch == pytest.approx(expected.sketch, rel=1e-9, abs=1e-11)
         assert out.lambda_tilde == pytest.approx(expected.lambda_tilde, rel=1e-9)
 

@@ -88,7 +88,9 @@ def test_rows_have_the_covariance_of_the_mechanism(sketched, eta):
     whitened = np.linalg.solve(np.linalg.cholesky(sigma), cheap.T)
     assert stats.kstest((whitened**2).sum(axis=0), stats.chi2(3).cdf).pvalue > P_VALUE
     # Consecutive rows are independent, not only uncorrelated.
-    assert abs(np.corrcoef(whitened[0, ::2] ** 2, whitened[0, 1::2] ** 2)[0, 1]) < 6 / np.sqrt(N / 2)
+    assert abs(np.corrcoef(whitened[0, ::2] ** 2, whitened[0, 1::2] ** 2)[0, 1]) < 6 / np.sqrt(
+        N / 2
+    )
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 11])

@@ -76,10 +76,7 @@ def test_noise_is_in_units_of_the_sensitivity(release):
 def test_noise_of_the_gaussian_eigenvalue():
     rng = np.random.default_rng(1)
     draws = np.array(
-        [
-            sb.release_eigenvalue(500.0, tau=1.0, sigma=3.0, c_x=2.0, rng=rng)
-            for _ in range(N)
-        ]
+        [sb.release_eigenvalue(500.0, tau=1.0, sigma=3.0, c_x=2.0, rng=rng) for _ in range(N)]
     )
     noise = 1.0 - (500.0 - draws) / (3.0 * 2.0**2)
     assert stats.kstest(noise, stats.norm.cdf).pvalue > P_VALUE
@@ -118,7 +115,9 @@ def test_no_coherence_no_release_of_rounding_errors():
     assert released == {0.0}
 
 
-@pytest.mark.parametrize(("release", "kind"), [("laplace", LaplaceEvent), ("gaussian", GaussianEvent)])
+@pytest.mark.parametrize(
+    ("release", "kind"), [("laplace", LaplaceEvent), ("gaussian", GaussianEvent)]
+)
 def test_events(release, kind):
     noise, tail = sb.spectral_events(release, tau=9.0, omega=4.0, count=6)
     assert isinstance(noise, kind)

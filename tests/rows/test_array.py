@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 import fastmix.rows.array as array_module
 from fastmix.rows import ArrayRows, RowMap, TargetMap
@@ -71,7 +72,7 @@ def test_gradient(rows, dense, clip):
 def test_sketch(rows, dense, draw):
     A, S = dense[0], draw.to_dense()
     Z, m_hat = rows.sketch(draw)
-    assert Z == pytest.approx(S @ A, rel=1e-10, abs=1e-12)
+    assert_allclose(Z, S @ A, rtol=1e-10, atol=1e-12)
     norms = np.linalg.norm(S, axis=0)
     U, scaled = S / norms, norms[:, None] * A
     assert m_hat == pytest.approx(np.linalg.norm(U.T @ (U @ scaled) - scaled, axis=1).max())
@@ -103,8 +104,8 @@ def test_passes_do_not_write_to_the_data(data):
         t[...] = 0.0
     rows.gradient(np.zeros(3), 1.0)
     rows.sketch(SRHT(4, 37).sample(0))
-    assert (X == data[0]).all()
-    assert (y == data[1]).all()
+    assert_array_equal(X, data[0])
+    assert_array_equal(y, data[1])
 
 
 @pytest.mark.parametrize("layout", ["C", "F", "strided", "reversed", "float32"])

@@ -21,7 +21,9 @@ def exact_square(row):
     return sum((Fraction(float(value)) ** 2 for value in row), Fraction(0))
 
 
-def by_hand(X, row_norm, lower=None, upper=None, center=None, scale=None, constant=0.0, divisor=1.0):
+def by_hand(
+    X, row_norm, lower=None, upper=None, center=None, scale=None, constant=0.0, divisor=1.0
+):
     """The map, one record at a time, in plain Python."""
     out = []
     for record in np.asarray(X, dtype=float).tolist():

@@ -340,20 +340,28 @@ def _gradient_epsilon(sigma: float, delta: float, n_steps: int, clip: float) -> 
 
 
 def _least(name: str, cost: Callable[[float], float], target: float, start: float) -> float:
-    """Return the least x above ``start`` with cost(x) <= target, for a decreasing cost."""
-    high = 2.0 * start
-    while cost(high) > target:
-        high *= 2.0
-        if high > 1e18:
+    """Return the least x above ``start`` with cost(x) <= target, for a decreasing cost.
+
+    Costs fall about as fast as 1/x, so the root is sought in logarithms, where they are lines.
+    """
+
+    def gap(log_x: float) -> float:
+        spent = cost(start + math.exp(log_x))
+        return math.log(max(spent, 1e-300) / target) + _SLACK / 2.0 if spent < 1e300 else 700.0
+
+    low = high = 5.0
+    while gap(high) > 0.0:
+        low, high = high, high + 2.0
+        if high > 42.0:
             raise CalibrationError(
                 f"{name} must exist with epsilon at most {target:g}; none was found below 1e18."
             )
-
-    def gap(x: float) -> float:
-        return min(cost(x), 1e6) - target * (1.0 - _SLACK / 2.0)
-
-    root = float(brentq(gap, start, high, xtol=1e-300, rtol=1e-13, maxiter=500))
-    return _lift(name, root, cost, target)
+    while gap(low) <= 0.0:
+        low, high = low - 2.0, low
+        if low < -42.0:
+            return _lift(name, start + math.exp(low), cost, target)
+    root = float(brentq(gap, low, high, xtol=1e-12, rtol=1e-13, maxiter=500))
+    return _lift(name, start + math.exp(root), cost, target)
 
 
 def _lift(name: str, answer: float, cost: Callable[[float], float], target: float) -> float:

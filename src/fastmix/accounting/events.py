@@ -45,8 +45,8 @@ class PrivacyEvent:
     kind: ClassVar[str] = ""
 
     def rdp(self, alpha: npt.ArrayLike) -> Any:
-        """Return the Rényi-DP curve at ``alpha``."""
-        return np.zeros_like(np.asarray(alpha, dtype=np.float64))
+        """Return the Rényi-DP curve at ``alpha``; ``inf`` unless a subclass knows better."""
+        return np.full_like(np.asarray(alpha, dtype=np.float64), np.inf)
 
     @property
     def pure_epsilon(self) -> float:
@@ -57,6 +57,10 @@ class PrivacyEvent:
     def tail(self) -> float:
         """Probability of the rare event on which the curve does not hold."""
         return 0.0
+
+    def _set(self, name: str, value: float | int) -> None:
+        """Store a checked number as a plain one."""
+        object.__setattr__(self, name, value)
 
     def __iter__(self) -> Iterator[PrivacyEvent]:
         yield self
@@ -83,9 +87,9 @@ class GaussianEvent(PrivacyEvent):
     kind: ClassVar[str] = "gaussian"
 
     def __post_init__(self) -> None:
-        check_real("sigma", self.sigma, above=0.0, allow_inf=True)
-        check_real("sensitivity", self.sensitivity, at_least=0.0)
-        check_integer("count", self.count, at_least=1)
+        self._set("sigma", check_real("sigma", self.sigma, above=0.0, allow_inf=True))
+        self._set("sensitivity", check_real("sensitivity", self.sensitivity, at_least=0.0))
+        self._set("count", check_integer("count", self.count, at_least=1))
 
     def rdp(self, alpha: npt.ArrayLike) -> Any:
         """Return ``count`` times the curve of one Gaussian release."""
@@ -108,9 +112,9 @@ class LaplaceEvent(PrivacyEvent):
     kind: ClassVar[str] = "laplace"
 
     def __post_init__(self) -> None:
-        check_real("scale", self.scale, above=0.0)
-        check_real("sensitivity", self.sensitivity, at_least=0.0)
-        check_integer("count", self.count, at_least=1)
+        self._set("scale", check_real("scale", self.scale, above=0.0))
+        self._set("sensitivity", check_real("sensitivity", self.sensitivity, at_least=0.0))
+        self._set("count", check_integer("count", self.count, at_least=1))
 
     def rdp(self, alpha: npt.ArrayLike) -> Any:
         """Return ``count`` times the curve of one Laplace release."""
@@ -139,8 +143,8 @@ class SketchEvent(PrivacyEvent):
 
     def __post_init__(self) -> None:
         check_choice("bound", self.bound, tuple(self.BOUNDS))
-        check_real("gamma", self.gamma, above=1.0)
-        check_integer("rows", self.rows, at_least=1)
+        self._set("gamma", check_real("gamma", self.gamma, above=1.0))
+        self._set("rows", check_integer("rows", self.rows, at_least=1))
 
     def rdp(self, alpha: npt.ArrayLike) -> Any:
         """Return ``rows`` times the curve of one row."""
@@ -156,8 +160,13 @@ class TailEvent(PrivacyEvent):
     kind: ClassVar[str] = "tail"
 
     def __post_init__(self) -> None:
-        if not 0.0 <= check_real("probability", self.probability) < 1.0:
+        self._set("probability", check_real("probability", self.probability))
+        if not 0.0 <= self.probability < 1.0:
             raise value_error("probability", "be at least 0 and below 1", self.probability)
+
+    def rdp(self, alpha: npt.ArrayLike) -> Any:
+        """Return 0: outside the rare event nothing is released."""
+        return np.zeros_like(np.asarray(alpha, dtype=np.float64))
 
     @property
     def tail(self) -> float:
@@ -175,10 +184,6 @@ class NonPrivateEvent(PrivacyEvent):
     """A release without noise: no finite budget covers it."""
 
     kind: ClassVar[str] = "non_private"
-
-    def rdp(self, alpha: npt.ArrayLike) -> Any:
-        """Return ``inf`` at every order."""
-        return np.full_like(np.asarray(alpha, dtype=np.float64), np.inf)
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from scipy.optimize import brentq
-from scipy.special import log_ndtr
+from scipy.special import erfcx, log_ndtr, roots_legendre
 
 from fastmix._validation import check_probability, check_real
 from fastmix.errors import CalibrationError
 
 __all__ = ["gaussian_delta", "gaussian_epsilon", "gaussian_sigma"]
+
+#: Gauss-Legendre quadrature on [0, 1].
+_NODES, _WEIGHTS = (
+    (x + 1.0) / 2.0 if i == 0 else x / 2.0 for i, x in enumerate(roots_legendre(20))
+)
 
 #: Relative slack left on the private side of a root.
 _SLACK = 1e-10
@@ -45,11 +51,29 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float = 1.0) -> fl
     mu = check_real("sensitivity", sensitivity, at_least=0.0) / sigma
     if mu == 0.0:
         return 0.0
+    if mu < 1e-2:
+        return _small_ratio_delta(mu, epsilon)
     first = float(log_ndtr(mu / 2.0 - epsilon / mu))
     second = epsilon + float(log_ndtr(-mu / 2.0 - epsilon / mu))
     if first == -math.inf or second >= first:
         return 0.0
     return math.exp(first) * -math.expm1(second - first)
+
+
+def _small_ratio_delta(mu: float, epsilon: float) -> float:
+    r"""Return the same delta for a small ratio mu, where its two terms nearly cancel.
+
+    With :math:`u = \mu/2 - \epsilon/\mu`, :math:`v = \mu/2 + \epsilon/\mu` and Mills' ratio M,
+    delta is :math:`\varphi(u) \int_{v-\mu}^{v} (1 - t M(t))\, dt`, because
+    :math:`e^\epsilon \varphi(v) = \varphi(u)` and :math:`M'(t) = t M(t) - 1`.
+    """
+    u, v = mu / 2.0 - epsilon / mu, mu / 2.0 + epsilon / mu
+    t = v - mu * _NODES
+    mills = math.sqrt(math.pi / 2.0) * erfcx(t / math.sqrt(2.0))
+    # For large t the difference 1 - t M(t) cancels too; there it is 1/t^2 up to terms in 1/t^4.
+    rest = np.where(t > 1e4, 1.0 / np.maximum(t, 1.0) ** 2, 1.0 - t * mills)
+    density = math.exp(-(u**2) / 2.0) / math.sqrt(2.0 * math.pi)
+    return density * mu * float(_WEIGHTS @ rest)
 
 
 def gaussian_epsilon(sigma: float, delta: float, sensitivity: float = 1.0) -> float:

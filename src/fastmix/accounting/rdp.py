@@ -114,23 +114,23 @@ def _rank_two_bound(alpha: npt.ArrayLike, gamma: float, b: float) -> Any:
     :math:`((1 - C^2)/C^2)^2`: 0 for the Gaussian sketch, 1 for the uniform bound.
     """
     alpha = _orders(alpha)
-    if not gamma > 1.0:
-        return _finish(np.zeros_like(alpha), alpha, np.zeros(alpha.shape, dtype=bool))
-    a = np.where(np.isfinite(alpha), np.maximum(alpha, 1.0), 1.0)
+    nowhere = np.zeros(alpha.shape, dtype=bool)
 
-    def w(order: FloatArray) -> FloatArray:
-        return np.asarray(order / gamma + 0.25 * b * (order / gamma) ** 2)
+    def w(order: FloatArray | float) -> FloatArray:
+        return np.asarray(order / gamma + 0.25 * b * (order / gamma) * (order / gamma))
 
-    valid = (w(a) < 1.0) & np.isfinite(alpha)
-    a = np.where(valid, a, 1.0)
-    one = np.ones_like(a)
-    if not w(one).max(initial=0.0) < 1.0:
-        return _finish(np.zeros_like(alpha), alpha, np.zeros(alpha.shape, dtype=bool))
+    if not (gamma > 1.0 and w(1.0) < 1.0):
+        return _finish(np.zeros_like(alpha), alpha, nowhere)
+    # Divergences do not decrease in the order, so an order next to 1, where the quotient is
+    # rounding noise, takes the value of a slightly larger one.
+    a = np.where(np.isfinite(alpha), np.maximum(alpha, 1.0 + 1e-6), np.inf)
+    valid = np.isfinite(a) & (w(np.where(np.isfinite(a), a, 1.0)) < 1.0)
+    a = np.where(valid, a, 1.0 + 1e-6)
+    valid &= w(a) < 1.0
     # alpha log(1-w(1)) - log(1-w(alpha)) with the terms linear in alpha cancelled by hand.
-    bracket = 0.25 * b * a * (a - 1.0) / gamma**2 + _excess(w(a)) - a * _excess(w(one))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.maximum(bracket, 0.0) / (2.0 * (a - 1.0))
-    return _finish(value, alpha, valid)
+    linear = 0.25 * b * (a / gamma) * ((a - 1.0) / gamma)
+    bracket = linear + _excess(np.where(valid, w(a), 0.0)) - a * _excess(w(1.0))
+    return _finish(np.maximum(bracket, 0.0) / (2.0 * (a - 1.0)), alpha, valid)
 
 
 def rdp_fast_mix_simple(alpha: npt.ArrayLike, gamma: float) -> Any:
@@ -160,7 +160,7 @@ def rdp_fast_mix_simple(alpha: npt.ArrayLike, gamma: float) -> Any:
     if not gamma > 25.0 / 8.0:
         return _finish(np.zeros_like(alpha), alpha, np.zeros(alpha.shape, dtype=bool))
     valid = alpha < 8.0 * gamma / 25.0
-    return _finish(25.0 * np.where(valid, alpha, 0.0) / (32.0 * gamma**2), alpha, valid)
+    return _finish(25.0 * (np.where(valid, alpha, 0.0) / gamma) / (32.0 * gamma), alpha, valid)
 
 
 def rdp_fast_mix_unbounded(alpha: npt.ArrayLike, gamma: float) -> Any:
@@ -219,7 +219,9 @@ def rdp_gaussian(alpha: npt.ArrayLike, sigma: float, sensitivity: float = 1.0) -
     alpha = _orders(alpha)
     sigma = check_real("sigma", sigma, above=0.0, allow_inf=True)
     sensitivity = check_real("sensitivity", sensitivity, at_least=0.0)
-    return _finish(alpha * (sensitivity / sigma) ** 2 / 2.0, alpha, np.isfinite(alpha))
+    valid = np.isfinite(alpha)
+    ratio = sensitivity / sigma
+    return _finish(np.where(valid, alpha, 0.0) * ratio * ratio / 2.0, alpha, valid)
 
 
 def rdp_laplace(alpha: npt.ArrayLike, scale: float, sensitivity: float = 1.0) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fastmix._validation import check_real
+from fastmix._validation import check_real, value_error
 from fastmix.accounting.accountant import RdpAccountant
 from fastmix.accounting.events import ComposedEvent, PrivacyEvent, event_from_dict
 
@@ -121,6 +121,8 @@ class PrivacySpent:
             ``(orders, rdp, tail)``; the rare events' ``tail`` comes off the target delta.
         """
         at = np.atleast_1d(np.asarray(orders, dtype=np.float64))
+        if not (np.isfinite(at) & (at > 1.0)).all():
+            raise value_error("orders", "be finite and above 1", at)
         return RenyiCurve(at.tolist(), np.atleast_1d(self.rdp(at)).tolist(), self.tail)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,0 +1,270 @@
+"""One budget over scikit-learn's tools: clones, folds, grids, pickles and worker processes."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import fastmix
+from fastmix import IHM, AdaSSP, BudgetAccountant, BudgetError
+from fastmix.estimators import _base
+
+BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}
+
+
+def problem(n=90, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-1, 1, (n, d)), rng.uniform(-1, 1, n)
+
+
+def budget_for(count, estimator, n, d=3):
+    """Return a budget that covers exactly ``count`` fits of n rows, by its own account."""
+    spent = estimator._make_plan(n, d).spent
+    ledger = BudgetAccountant(1e9, spent.delta)
+    for _ in range(count):
+        ledger.spend(spent)
+    return BudgetAccountant(ledger.total().epsilon, spent.delta)
+
+
+@pytest.mark.parametrize("cls", [IHM, AdaSSP, fastmix.PrivateLinearRegression])
+def test_a_budget_for_three_fits_stops_at_the_fourth(cls):
+    X, y = problem(90)
+    estimator = cls(delta=1e-6, **BOUNDS)
+    budget = budget_for(3, estimator, 72)
+    estimator.set_params(accountant=budget)
+    with pytest.raises(BudgetError, match="spent must fit the budget"):
+        cross_val_score(estimator, X, y, cv=KFold(5), error_score="raise")
+    assert len(budget) == 3
+    # Three folds fit exactly.
+    budget = budget_for(3, estimator.set_params(accountant=None), 60)
+    scores = cross_val_score(estimator.set_params(accountant=budget), X, y, cv=KFold(3))
+    assert np.isfinite(scores).all()
+    assert len(budget) == 3
+    with pytest.raises(BudgetError):
+        estimator.fit(X[:60], y[:60])
+    assert len(budget) == 3
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_grid_search_charges_one_budget(n_jobs):
+    X, y = problem()
+    budget = BudgetAccountant(100.0, 1e-4)
+    search = GridSearchCV(
+        AdaSSP(delta=1e-6, accountant=budget, **BOUNDS),
+        {"epsilon": [0.5, 1.0]},
+        cv=KFold(3),
+        n_jobs=n_jobs,
+        error_score="raise",
+    ).fit(X, y)
+    # Two values, three folds, one refit.
+    assert len(budget) == 7
+    assert search.best_estimator_.accountant is budget
+    spent = sorted(charge.spent.epsilon for charge in budget.charges)
+    assert spent[0] == pytest.approx(0.5, rel=1e-6)
+    assert spent[-1] == pytest.approx(1.0, rel=1e-6)
+    assert {charge.label for charge in budget.charges} == {"AdaSSP"}
+
+
+def test_a_grid_search_in_worker_processes_stops_when_it_is_spent():
+    X, y = problem()
+    estimator = AdaSSP(delta=1e-6, **BOUNDS)
+    budget = budget_for(3, estimator, 60)
+    search = GridSearchCV(
+        estimator.set_params(accountant=budget),
+        {"fit_intercept": [True, False]},
+        cv=KFold(3),
+        n_jobs=2,
+        error_score="raise",
+    )
+    with pytest.raises(BudgetError):
+        search.fit(X, y)
+    assert len(budget) == 3
+
+
+def test_clones_and_copies_share_the_budget():
+    X, y = problem()
+    budget = BudgetAccountant(100.0, 1e-4)
+    model = AdaSSP(delta=1e-6, accountant=budget, **BOUNDS)
+    for copy in (clone(model), pickle.loads(pickle.dumps(model)), clone(clone(model))):
+        copy.fit(X, y)
+    make_pipeline(FunctionTransformer(), clone(model)).fit(X, y)
+    assert len(budget) == 4
+
+
+def fit_in_worker(model, X, y):
+    model.fit(X, y)
+    return len(model.accountant)
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
+def test_workers_share_the_budget(backend):
+    X, y = problem()
+    budget = BudgetAccountant(100.0, 1e-4)
+    model = AdaSSP(delta=1e-6, accountant=budget, **BOUNDS)
+    seen = Parallel(n_jobs=2, backend=backend)(
+        delayed(fit_in_worker)(clone(model), X, y) for _ in range(4)
+    )
+    assert len(budget) == 4
+    assert max(seen) == 4
+
+
+class Sealed:
+    """Data whose shape is public and whose values cannot be read."""
+
+    def __init__(self, shape):
+        self.shape = shape
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getattr__(self, name):
+        if name in ("__array__", "__dataframe__", "__arrow_c_stream__", "values", "to_numpy"):
+            raise AssertionError("data were read")
+        raise AttributeError(name)
+
+    def __getitem__(self, key):
+        raise AssertionError("data were read")
+
+    def __array__(self, *args, **kwargs):
+        raise AssertionError("data were read")
+
+
+def test_a_refusal_comes_before_data_are_touched():
+    X, y = Sealed((100, 3)), Sealed((100,))
+    for model in (IHM(), AdaSSP(), fastmix.FastIHM(), fastmix.PrivateLinearRegression()):
+        model.set_params(delta=1e-6, **BOUNDS)
+        budget = BudgetAccountant(0.5, 1e-6)
+        with pytest.raises(BudgetError):
+            clone(model).set_params(accountant=budget).fit(X, y)
+        assert len(budget) == 0
+        # With enough budget the data are asked for, and the failure to read them costs nothing.
+        budget = BudgetAccountant(50.0, 1e-6)
+        with pytest.raises(AssertionError, match="data were read"):
+            clone(model).set_params(accountant=budget).fit(X, y)
+        assert len(budget) == 0
+
+
+def test_validation_failures_cost_nothing():
+    X, y = problem()
+    budget = BudgetAccountant(100.0, 1e-4)
+    model = AdaSSP(delta=1e-6, accountant=budget, **BOUNDS)
+    bad = X.copy()
+    bad[0, 0] = np.nan
+    for data in ((bad, y), (X, y[:-1]), (X[:, 0], y), (X, None), (X[:0], y[:0])):
+        with pytest.raises(ValueError, match=r".+"):
+            model.fit(*data)
+    with pytest.raises(ValueError, match="bounds_X must"):
+        clone(model).set_params(bounds_X=(1, -1)).fit(X, y)
+    assert len(budget) == 0
+    assert budget.total().epsilon == 0.0
+
+
+def test_bounds_from_data_that_are_errors_cost_nothing():
+    X, y = problem()
+    budget = BudgetAccountant(100.0, 1e-4)
+    with pytest.raises(fastmix.PrivacyLeakWarning):  # warnings are errors here
+        AdaSSP(delta=1e-6, accountant=budget).fit(X, y)
+    assert len(budget) == 0
+
+
+def test_a_fit_that_fails_after_noise_was_drawn_has_spent(monkeypatch):
+    X, y = problem()
+    budget = BudgetAccountant(100.0, 1e-4)
+    model = AdaSSP(delta=1e-6, accountant=budget, **BOUNDS)
+    solve = AdaSSP._solve
+
+    def fail(self, *arguments):
+        solve(self, *arguments)
+        raise MemoryError("after the release")
+
+    monkeypatch.setattr(AdaSSP, "_solve", fail)
+    with pytest.raises(MemoryError):
+        model.fit(X, y)
+    assert len(budget) == 1
+    assert not hasattr(model, "coef_")
+
+
+def test_the_charge_is_on_disk_before_noise_is_drawn(monkeypatch):
+    X, y = problem()
+    budget = BudgetAccountant(100.0, 1e-4)
+    seen = []
+    generator = _base.secret_generator
+
+    def spy(random_state):
+        seen.append(len(BudgetAccountant.load(budget.ledger)))
+        return generator(random_state)
+
+    monkeypatch.setattr(_base, "secret_generator", spy)
+    AdaSSP(delta=1e-6, accountant=budget, **BOUNDS).fit(X, y)
+    assert seen == [1]
+
+
+def test_a_fit_is_charged_what_its_certificate_says():
+    X, y = problem()
+    budget = BudgetAccountant(100.0, 1e-4)
+    for model in (
+        IHM(),
+        AdaSSP(),
+        fastmix.FastIHM(),
+        fastmix.DPGradientDescent(n_steps=3),
+        fastmix.LinearMixing(),
+        fastmix.LinearMixing(fast=True),
+    ):
+        model.set_params(delta=1e-6, accountant=budget, **BOUNDS).fit(X, y)
+        assert budget.charges[-1].spent == model.privacy_.spent
+        assert budget.charges[-1].label == type(model).__name__
+    assert len(budget) == 6
+    # Joint composition is tighter than the sum, and never below the largest charge.
+    parts = [charge.spent.epsilon for charge in budget.charges]
+    assert max(parts) * 0.5 < budget.total(6e-6).epsilon <= sum(parts) * (1 + 1e-9)
+
+
+def test_the_active_budget_is_the_default():
+    X, y = problem()
+    model = AdaSSP(delta=1e-6, **BOUNDS)
+    outer, inner, given = (BudgetAccountant(100.0, 1e-4) for _ in range(3))
+    with outer:
+        model.fit(X, y)
+        with inner:
+            model.fit(X, y)
+        clone(model).set_params(accountant=given).fit(X, y)
+    model.fit(X, y)
+    assert (len(outer), len(inner), len(given)) == (1, 1, 1)
+    tight = BudgetAccountant(0.5, 1e-6)
+    with tight, pytest.raises(BudgetError):
+        model.fit(X, y)
+    assert model.accountant is None
+
+
+def test_an_infinite_epsilon_is_refused_by_every_finite_budget():
+    X, y = problem()
+    budget = BudgetAccountant(1e9, 0.5)
+    with pytest.raises(BudgetError):
+        AdaSSP(epsilon=float("inf"), accountant=budget, **BOUNDS).fit(X, y)
+    assert len(budget) == 0
+
+
+def test_a_delta_above_the_budget_is_refused():
+    X, y = problem()
+    budget = BudgetAccountant(1.0, 1e-9)
+    with pytest.raises(BudgetError):
+        IHM(epsilon=0.9, delta=1e-3, accountant=budget, **BOUNDS).fit(X, y)
+    assert len(budget) == 0
+
+
+def test_a_saved_budget_goes_on(tmp_path):
+    X, y = problem()
+    path = tmp_path / "ledger.jsonl"
+    budget = BudgetAccountant(100.0, 1e-4, ledger=path)
+    AdaSSP(delta=1e-6, accountant=budget, **BOUNDS).fit(X, y)
+    again = BudgetAccountant.load(path)
+    AdaSSP(delta=1e-6, accountant=again, **BOUNDS).fit(X, y)
+    assert len(budget) == len(again) == 2
+    assert budget.total() == again.total()

@@ -1,0 +1,243 @@
+"""FastIHM against Algorithms 2 and 3 and Appendices E and H, recomputed here."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fastmix import FastIHM
+from fastmix.datasets import make_sphere
+from fastmix.rows import ArrayRows, RowMap
+
+PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
+
+#: epsilon, delta, n, d, T
+GRID = [
+    (1.0, 1e-6, 64, 3, 4),
+    (0.1, None, 50, 2, 1),
+    (0.3, 1e-9, 128, 5, 3),
+    (3.0, 1e-5, 33, 1, 7),
+    (10.0, 1e-3, 200, 40, 4),
+    (1e-3, 1e-6, 16, 2, 2),
+    (100.0, 1e-8, 64, 3, 4),
+    (1.0, 0.1, 1, 1, 1),
+]
+
+
+def fitted(epsilon, delta, n, d, steps, **options):
+    X, y = make_sphere(n=n, d=d, random_state=1)
+    model = FastIHM(epsilon=epsilon, delta=delta, n_steps=steps, random_state=0, **PAPER, **options)
+    return model.fit(X, y)
+
+
+def expected_sizes(n, d, steps, varrho):
+    base = max(d, math.log(4 * steps / varrho))
+    return math.ceil(6 * base), min(1 << (n - 1).bit_length(), math.ceil(200 * base))
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "n", "d", "steps"), GRID)
+def test_numerical_noise_levels_and_account(epsilon, delta, n, d, steps, oracle):
+    model = fitted(epsilon, delta, n, d, steps, variant="paper", calibration="numerical")
+    delta = 1.0 / max(n, 2) ** 2 if delta is None else delta
+    varrho = delta / 10
+    k1, k2 = expected_sizes(n, d, steps, varrho)
+    plan = model.privacy_.parameters
+    assert (plan["k1"], plan["k2"]) == (k1, k2)
+    # Thirds of the budget, each level from its own third.
+    gamma = oracle.fast_gamma(epsilon / 3, delta / 3, k1 * steps)
+    sigma = math.sqrt(steps) * oracle.gaussian_sigma(epsilon / 3, delta / 3)
+    assert model.gamma_ == pytest.approx(gamma, rel=2e-7)
+    assert model.gradient_noise_ == pytest.approx(sigma, rel=2e-7)
+    assert plan["omega"] == pytest.approx(6 * steps / epsilon, rel=1e-14)
+    tau = max(math.log(3 * steps / delta), math.log(16 * steps / varrho))
+    assert plan["tau"] == pytest.approx(tau, rel=1e-14)
+
+    # The account of what was released, recomputed.
+    spent = 2 * steps / plan["omega"]
+    spent += oracle.sketch_epsilon(oracle.phi_bar, model.gamma_, k1 * steps, delta / 3)
+    spent += oracle.gaussian_epsilon(math.sqrt(steps) / model.gradient_noise_, delta / 3)
+    assert spent == pytest.approx(epsilon, rel=1e-6)
+    assert spent <= epsilon * (1 + 1e-9)
+    assert steps * math.exp(-plan["tau"]) <= delta / 3  # 2T tails of exp(-tau)/2
+
+    assert model.privacy_.epsilon == pytest.approx(epsilon, rel=1e-6)
+    assert model.privacy_.epsilon <= epsilon
+    assert model.privacy_.delta == pytest.approx(delta, rel=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "n", "d", "steps"), GRID)
+def test_closed_form_noise_levels_and_account(epsilon, delta, n, d, steps, oracle):
+    model = fitted(epsilon, delta, n, d, steps, calibration="closed_form")
+    delta = 1.0 / max(n, 2) ** 2 if delta is None else delta
+    k1, _ = expected_sizes(n, d, steps, delta / 10)
+    L = math.log(3 / delta)
+    root = 1 + math.sqrt(1 + epsilon / (3 * L))
+    sigma = 3 * math.sqrt(steps * L) / (math.sqrt(2) * epsilon) * root
+    assert model.gradient_noise_ == pytest.approx(sigma, rel=1e-7)
+    gamma = 15 * math.sqrt(2 * k1 * steps * L) / (8 * epsilon) * root
+    if not L <= (8 * gamma / 25 - 1) ** 2 * 25 * k1 * steps / (32 * gamma**2):
+        # The second case of the closed form, solved: k/(4 gamma) + 25 L/(8 gamma - 25).
+        def cost(g):
+            return k1 * steps / (4 * g) + 25 * L / (8 * g - 25)
+
+        low, high = 25 / 8 * (1 + 1e-12), 1e9
+        for _ in range(200):
+            middle = (low + high) / 2
+            low, high = (middle, high) if cost(middle) > epsilon / 3 else (low, middle)
+        gamma = high
+    assert model.gamma_ == pytest.approx(gamma, rel=1e-6)
+    spent = epsilon / 3
+    spent += oracle.sketch_epsilon(oracle.phi_bar, model.gamma_, k1 * steps, delta / 3)
+    spent += oracle.gaussian_epsilon(math.sqrt(steps) / model.gradient_noise_, delta / 3)
+    assert spent <= epsilon * (1 + 1e-9)
+    assert model.privacy_.epsilon == pytest.approx(spent, rel=1e-6)
+    assert model.privacy_.epsilon <= epsilon
+    # Closed forms are loose: they never need less noise than the optimised conversion.
+    best = fitted(epsilon, delta, n, d, steps)
+    assert model.gamma_ >= best.gamma_ * (1 - 1e-7)
+    assert model.gradient_noise_ >= best.gradient_noise_ * (1 - 1e-7)
+
+
+@pytest.mark.parametrize("varrho", [1e-12, 1e-6, 5e-6])
+def test_failure_probability_only_raises_tau(varrho):
+    plain = fitted(1.0, 1e-6, 64, 3, 4, gaussian_size=60)
+    other = fitted(1.0, 1e-6, 64, 3, 4, gaussian_size=60, failure_probability=varrho)
+    expected = max(math.log(12 / 1e-6), math.log(64 / varrho))
+    assert other.privacy_.parameters["tau"] == pytest.approx(expected, rel=1e-14)
+    assert (other.gamma_, other.gradient_noise_) == (plain.gamma_, plain.gradient_noise_)
+    assert other.privacy_.epsilon <= 1.0
+
+
+def test_sizes_can_be_given_and_are_paid_for(oracle):
+    for k1 in (1, 2, 500):
+        model = fitted(1.0, 1e-6, 64, 3, 2, gaussian_size=k1, sketch_size=17)
+        assert model.privacy_.parameters["k1"] == k1
+        assert model.privacy_.parameters["k2"] == 17
+        assert model.gamma_ == pytest.approx(oracle.fast_gamma(1 / 3, 1e-6 / 3, 2 * k1), rel=2e-7)
+        assert model.privacy_.epsilon <= 1.0
+        (sketch,) = [e for e in model.privacy_.events if e.kind == "sketch"]
+        assert sketch.rows == 2 * k1
+
+
+def algorithm_2(X, y, oracle, *, k1, k2, gamma, tau, omega, sigma, clip, steps, shrinkage, seed):
+    """Algorithms 2 and 3, line by line; only the order of the draws is the library's."""
+    rng = np.random.default_rng(seed)
+    n, d = X.shape
+    eta, sketched = 0.0, []
+    for _ in range(steps):
+        S = oracle.srht(rng, k2, n)
+        Z = S @ X
+        m_hat = np.linalg.norm(Z.T @ S - X.T, axis=0).max()
+        gram = np.abs(S.T @ S)
+        coherence = (gram - np.diag(np.diag(gram))).max()
+        lambda_hat = np.linalg.eigvalsh(Z.T @ Z)[0]
+        m = max(0.0, m_hat + omega * coherence * (tau - rng.laplace()))
+        lam = max(0.0, lambda_hat - omega * (1 + 2 * m) * (tau - rng.laplace()))
+        eta = max(eta, math.sqrt(max(0.0, gamma * (1 + 2 * m) - lam)))
+        sketched.append(Z)
+    mixed = []
+    for Z in sketched:
+        xi = rng.standard_normal((k1, d))
+        S_G = rng.standard_normal((k1, k2))
+        mixed.append(S_G @ Z + eta * xi)
+    theta = np.zeros(d)
+    for X_t in mixed:
+        zeta = rng.standard_normal(d)
+        residual = np.clip(y - X @ theta, -clip, clip)
+        G = X.T @ residual - (eta**2 * theta if shrinkage else 0.0) + sigma * zeta
+        theta = theta + np.linalg.solve(X_t.T @ X_t / k1, G)
+    return theta, eta
+
+
+@pytest.mark.parametrize("shrinkage", [False, True])
+@pytest.mark.parametrize(
+    ("n", "d", "k2", "clip", "epsilon", "steps"),
+    [(256, 3, 32, None, 2.0, 4), (100, 2, 50, 0.3, 1.0, 3), (512, 4, 100, None, 500.0, 5)],
+)
+def test_the_literal_engine_is_algorithm_2(n, d, k2, clip, epsilon, steps, shrinkage, oracle):
+    X, y = make_sphere(n=n, d=d, random_state=2)
+    X = X * (1.0 - 1e-12)
+    model = FastIHM(
+        epsilon=epsilon,
+        delta=1e-5,
+        n_steps=steps,
+        sketch_size=k2,
+        residual_clip=clip,
+        shrinkage=shrinkage,
+        engine="literal",
+        random_state=11,
+        **PAPER,
+    ).fit(X, y)
+    plan = model.privacy_.parameters
+    theta, eta = algorithm_2(
+        X,
+        y,
+        oracle,
+        k1=plan["k1"],
+        k2=k2,
+        gamma=model.gamma_,
+        tau=plan["tau"],
+        omega=plan["omega"],
+        sigma=model.gradient_noise_,
+        clip=clip or 1.0,
+        steps=steps,
+        shrinkage=shrinkage,
+        seed=11,
+    )
+    assert model.eta_ == pytest.approx(eta, rel=1e-10)
+    np.testing.assert_allclose(model.coef_, theta, rtol=1e-9, atol=1e-12)
+    assert model.intercept_ == 0.0
+
+
+def test_shrinkage_changes_the_answer_and_not_the_price():
+    X, y = make_sphere(n=256, d=3, random_state=2)
+    fits = [
+        FastIHM(epsilon=1.0, shrinkage=keep, random_state=0, **PAPER).fit(X, y)
+        for keep in (False, True)
+    ]
+    assert fits[0].eta_ == fits[1].eta_ > 0.0
+    assert not np.allclose(fits[0].coef_, fits[1].coef_)
+    assert fits[0].privacy_.spent == fits[1].privacy_.spent
+
+
+@pytest.mark.parametrize("sketch", ["srht", "dct"])
+def test_both_engines_have_one_distribution(sketch):
+    """Kolmogorov-Smirnov on three coordinates and eta, 300 draws each; false alarms below 4e-4."""
+    X, y = make_sphere(n=48, d=3, random_state=3)
+    rows = ArrayRows(X, RowMap(1.0), y)
+    draws = {}
+    for engine, seed in (("auto", 1), ("literal", 2)):
+        model = FastIHM(
+            epsilon=30.0, delta=1e-3, n_steps=2, sketch_size=24, engine=engine, sketch=sketch
+        )
+        plan = model._plan(48, 3, 1e-3, 1e-4)
+        rng = np.random.default_rng(seed)
+        solutions = [model._solve(rows, plan, 1.0, rng) for _ in range(300)]
+        draws[engine] = np.array([[*s.theta, s.eta] for s in solutions])
+    for auto, literal in zip(draws["auto"].T, draws["literal"].T, strict=True):
+        assert np.ptp(auto) > 0.0
+        assert stats.ks_2samp(auto, literal).pvalue > 1e-4
+
+
+def test_a_fresh_sketch_is_drawn_each_step(monkeypatch):
+    from fastmix.sketches import SRHT
+
+    drawn = []
+    sample = SRHT.sample
+    monkeypatch.setattr(
+        SRHT, "sample", lambda self, rng=None: drawn.append(sample(self, rng)) or drawn[-1]
+    )
+    fitted(1.0, 1e-6, 64, 3, 4, sketch_size=20)
+    assert len(drawn) == 4
+    assert len({draw.rows.tobytes() for draw in drawn}) == 4
+
+
+def test_dct_sketch_pays_for_its_columns():
+    X, y = make_sphere(n=100, d=3, random_state=4)
+    model = FastIHM(epsilon=2.0, sketch="dct", random_state=0, **PAPER).fit(X, y)
+    assert model.privacy_.parameters["k2"] == 100
+    assert model.privacy_.epsilon <= 2.0
+    assert np.isfinite(model.coef_).all()
