@@ -47,6 +47,7 @@ def check_real(
     *,
     above: float | None = None,
     at_least: float | None = None,
+    at_most: float | None = None,
     allow_inf: bool = False,
 ) -> float:
     """Return ``value`` as a float after checking kind and range."""
@@ -59,6 +60,8 @@ def check_real(
         raise value_error(name, f"be greater than {above:g}", value)
     if at_least is not None and not number >= at_least:
         raise value_error(name, f"be at least {at_least:g}", value)
+    if at_most is not None and not number <= at_most:
+        raise value_error(name, f"be at most {at_most:g}", value)
     return number
 
 

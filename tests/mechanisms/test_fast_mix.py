@@ -102,7 +102,7 @@ def test_gram_form_has_the_scale_of_the_rows(X, engine, k1):
     draw = SRHT(5, 13).sample(1)
     settings = {**SETTINGS, "k1": k1, "form": "gram", "engine": engine, "n_steps": 1}
     release = multiple_fast_mix(X, sketch=draw, rng=3, **settings)
-    gram = release.sketches[0]
+    gram = np.asarray(release.sketches[0])
     assert gram.shape == (3, 3)
     assert (gram == gram.T).all()
     assert np.linalg.matrix_rank(gram, tol=1e-8) == min(k1, 3)
@@ -250,16 +250,19 @@ def test_full_size_sketch_releases_no_distortion(X):
 @pytest.mark.parametrize("form", ["rows", "gram"])
 @pytest.mark.parametrize("c", [4.0, 2.0**-20, 3.7, 1e6])
 def test_scaling_data_and_bound_scales_the_release(X, engine, form, c):
+    # Released bounds lie on a grid of powers of two, which only such a c scales exactly.
+    rel = 1e-9 if math.log2(c).is_integer() else 1e-4
     for draw in sketches(13):
         settings = {**SETTINGS, "sketch": draw, "engine": engine, "form": form, "n_steps": 2}
         plain = multiple_fast_mix(X, rng=5, **settings)
         scaled = multiple_fast_mix(c * X, c_x=c, rng=5, **settings)
         power = 1 if form == "rows" else 2
         for first, second in zip(plain.sketches, scaled.sketches, strict=True):
-            assert second == pytest.approx(c**power * first, rel=1e-9, abs=1e-12 * c**power)
-        assert scaled.eta == pytest.approx(c * plain.eta, rel=1e-11)
-        assert scaled.m_tilde == pytest.approx(c * np.array(plain.m_tilde), rel=1e-11)
-        assert scaled.lambda_tilde == pytest.approx(c**2 * np.array(plain.lambda_tilde), rel=1e-9)
+            expected = c**power * np.asarray(first)
+            assert np.asarray(second) == pytest.approx(expected, rel=rel, abs=0.1 * rel * c**power)
+        assert scaled.eta == pytest.approx(c * plain.eta, rel=rel)
+        assert scaled.m_tilde == pytest.approx(c * np.array(plain.m_tilde), rel=rel)
+        assert scaled.lambda_tilde == pytest.approx(c**2 * np.array(plain.lambda_tilde), rel=rel)
         assert scaled.event == plain.event
 
 

@@ -85,9 +85,11 @@ def test_scaling_data_and_bound_scales_the_release(X):
         plain = gauss_mix(X, rng=5, engine=engine, **SETTINGS)
         for c in (4.0, 3.7, 1e6):
             scaled = gauss_mix(c * X, c_x=c, rng=5, engine=engine, **SETTINGS)
-            assert scaled.sketch == pytest.approx(c * plain.sketch, rel=1e-9, abs=1e-12 * c)
-            assert scaled.eta == pytest.approx(c * plain.eta, rel=1e-11)
-            assert scaled.lambda_tilde == pytest.approx(c**2 * plain.lambda_tilde, rel=1e-9)
+            # The released eigenvalue lies on a grid of powers of two.
+            rel = 1e-9 if c == 4.0 else 1e-4
+            assert scaled.sketch == pytest.approx(c * plain.sketch, rel=rel, abs=0.1 * rel * c)
+            assert scaled.eta == pytest.approx(c * plain.eta, rel=rel)
+            assert scaled.lambda_tilde == pytest.approx(c**2 * plain.lambda_tilde, rel=rel)
 
 
 @pytest.mark.parametrize("norm", [1.5, 1e6, 1e150])
@@ -108,7 +110,7 @@ def test_rows_bring_their_own_bound(X):
 def test_rank_deficient_data_without_noise():
     """eta = 0 happens in the rare event only, and must not crash on a singular matrix."""
     X = np.outer(np.ones(40), [1.0, 0.0])
-    settings = {**SETTINGS, "gamma": 1.1, "tau": -2.0, "lambda_sigma": 5.0}
+    settings = {**SETTINGS, "gamma": 1.1, "tau": 0.0, "lambda_sigma": 5.0}
     outs = [gauss_mix(X, rng=seed, engine="cholesky", **settings) for seed in range(30)]
     assert any(out.eta == 0.0 for out in outs)
     assert all(np.isfinite(out.sketch).all() for out in outs)

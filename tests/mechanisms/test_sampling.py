@@ -54,21 +54,21 @@ def same_distribution(first, second):
 
 @pytest.mark.parametrize("eta", [0.0, 0.7, 30.0])
 def test_root_of_the_covariance(sketched, eta):
-    root = sampling.covariance_root(sketched.T @ sketched, eta)
+    root = sampling.covariance_root(sketched.T @ sketched, eta).matrix
     assert root.T @ root == pytest.approx(covariance(sketched, eta), rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("rank", [0, 1, 2])
 def test_root_of_a_singular_covariance(rank):
     Z = np.random.default_rng(rank).standard_normal((max(rank, 1), 4)) * (rank > 0)
-    root = sampling.covariance_root(Z.T @ Z, 0.0)
+    root = sampling.covariance_root(Z.T @ Z, 0.0).matrix
     assert np.isfinite(root).all()
     assert root.T @ root == pytest.approx(Z.T @ Z, abs=1e-12)
 
 
 def test_root_of_an_indefinite_rounding_error():
     """An eigenvalue that rounding has made negative is taken as zero, not as its absolute value."""
-    root = sampling.covariance_root(np.diag([1.0, -1e-17]), 0.0)
+    root = sampling.covariance_root(np.diag([1.0, -1e-17]), 0.0).matrix
     assert root.T @ root == pytest.approx(np.diag([1.0, 0.0]), abs=1e-20)
 
 
@@ -121,7 +121,7 @@ def test_gram_depends_on_the_covariance_only(sketched):
     """Any root will do: a rotated one gives the same distribution."""
     n, k, sigma = 15_000, 5, covariance(sketched, 0.3)
     values, vectors = np.linalg.eigh(sigma)
-    root = np.sqrt(values)[:, None] * vectors.T
+    root = sampling.CovarianceRoot(np.sqrt(values)[:, None] * vectors.T, triangular=False)
     rng = np.random.default_rng(5)
     assert_wishart_moments(
         np.array([sampling.gaussian_gram(root, k, rng) for _ in range(n)]), k, sigma
@@ -136,7 +136,14 @@ def test_moments_would_notice(sketched):
     with pytest.raises(AssertionError):
         assert_moments(np.sqrt(1.08) * rows, sigma)
     with pytest.raises(AssertionError):
-        assert_moments(sampling.gaussian_rows(root.T, N, np.random.default_rng(1)), sigma)
+        assert_moments(
+            sampling.gaussian_rows(
+                sampling.CovarianceRoot(root.matrix.T, triangular=False),
+                N,
+                np.random.default_rng(1),
+            ),
+            sigma,
+        )
     rng = np.random.default_rng(4)
     grams = np.array([sampling.gaussian_gram(root, 5, rng) for _ in range(15_000)])
     with pytest.raises(AssertionError):
@@ -147,9 +154,21 @@ def test_one_feature():
     """d = 1, where the Bartlett factor is a single chi variable."""
     grams = np.array(
         [
-            sampling.gaussian_gram(np.array([[2.0]]), 3, rng)[0, 0]
+            sampling.gaussian_gram(
+                sampling.CovarianceRoot(np.array([[2.0]]), True), 3, rng
+            ).matrix()[0, 0]
             for rng in [np.random.default_rng(0)]
             for _ in range(N // 4)
         ]
     )
     assert stats.kstest(grams / 4.0, stats.chi2(3).cdf).pvalue > P_VALUE
+
+
+@pytest.mark.parametrize("k", [2, 3, 7])
+@pytest.mark.parametrize("eta", [0.0, 0.7])
+def test_solving_with_the_factors_is_solving_with_the_matrix(sketched, k, eta):
+    root = sampling.covariance_root(sketched.T @ sketched, eta)
+    gram = sampling.gaussian_gram(root, k, np.random.default_rng(3))
+    b = np.array([1.0, -2.0, 0.5])
+    assert gram.triangular == (k >= 3)
+    assert gram.solve(b) == pytest.approx(np.linalg.pinv(gram.matrix()) @ b, rel=1e-8)

@@ -10,6 +10,8 @@ from fastmix.sketches import SRHT, SubsampledDCT
 
 ROW_MAP = RowMap(
     1.2,
+    lower=np.full(3, -3.0),
+    upper=np.full(3, 2.5),
     center=np.array([0.1, 0.0, -0.3]),
     scale=np.array([1.0, 2.0, 0.5]),
     constant=0.6,
@@ -33,7 +35,7 @@ def rows(request, data, monkeypatch):
 
 @pytest.fixture(scope="module")
 def dense(data):
-    return ROW_MAP(data[0]), TARGET_MAP(data[1])
+    return np.asarray(ROW_MAP(data[0])), np.asarray(TARGET_MAP(data[1]))
 
 
 def test_shape_and_bound(rows, dense):

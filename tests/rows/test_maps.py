@@ -47,13 +47,13 @@ def test_norm_is_bounded_without_rounding(X, row_norm, divisor):
     """Squares are added up exactly, so not even the last bit may exceed the bound."""
     row_map = RowMap(row_norm, divisor=divisor)
     limit = Fraction(row_map.bound) ** 2
-    for row in row_map(X):
+    for row in np.asarray(row_map(X)):
         assert exact_square(row) <= limit
 
 
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(
-    X=arrays(np.float64, (3, 3), elements=st.floats(-1e300, 1e300)),
+    X=arrays(np.float64, (3, 3), elements=finite),
     row_norm=st.floats(1e-30, 1e30),
     center=arrays(np.float64, 3, elements=st.floats(-1e30, 1e30)),
     scale=arrays(np.float64, 3, elements=st.floats(1e-3, 1e30)),
@@ -62,11 +62,9 @@ def test_norm_is_bounded_without_rounding(X, row_norm, divisor):
     bounded=st.booleans(),
 )
 def test_norm_is_bounded_for_every_setting(X, row_norm, center, scale, constant, divisor, bounded):
-    box = {"lower": center - scale, "upper": center + scale} if bounded else {}
-    row_map = RowMap(
-        row_norm, center=center, scale=scale, constant=constant, divisor=divisor, **box
-    )
-    A = row_map(X)
+    box = {"lower": center - scale, "upper": center + scale, "center": center, "scale": scale}
+    row_map = RowMap(row_norm, constant=constant, divisor=divisor, **(box if bounded else {}))
+    A = np.asarray(row_map(X))
     assert A.shape == (3, row_map.width(3)) == (3, 3 + (constant > 0))
     assert np.isfinite(A).all()
     # The bound is itself rounded: half a unit in its last place.
@@ -96,34 +94,41 @@ def test_values(data):
         "constant": data.draw(st.sampled_from([0.0, 0.7])),
         "divisor": data.draw(st.floats(0.1, 10.0)),
     }
-    for name in data.draw(st.sets(st.sampled_from(["lower", "upper", "center", "scale"]))):
-        del arguments[name]
-    assert RowMap(**arguments)(X) == pytest.approx(by_hand(X, **arguments), rel=1e-9, abs=1e-12)
+    for name in data.draw(st.sampled_from(["", "center", "scale", "center scale", "all"])).split():
+        for removed in ("lower", "upper", "center", "scale") if name == "all" else (name,):
+            del arguments[removed]
+    assert np.asarray(RowMap(**arguments)(X)) == pytest.approx(
+        by_hand(X, **arguments), rel=1e-9, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("norm", [0.0, 5e-324, 1e-200, 0.3, 0.999, 1.0 - 2.0**-40])
 def test_short_rows_are_left_alone(norm):
     row = np.array([[norm, 0.0]])
-    assert (RowMap(1.0)(row) == row).all()
+    assert (np.asarray(RowMap(1.0)(row)) == row).all()
 
 
 @pytest.mark.parametrize("norm", [1.0, 1.0 + 2.0**-52, 1.5, 1e6, 1e150])
 def test_long_rows_keep_their_direction(norm):
-    out = RowMap(1.0)(norm * np.array([[0.6, -0.8]]))
+    out = np.asarray(RowMap(1.0)(norm * np.array([[0.6, -0.8]])))
     assert out == pytest.approx(np.array([[0.6, -0.8]]), rel=1e-14)
     assert exact_square(out[0]) <= 1
 
 
 @pytest.mark.parametrize("value", [1e155, 1e200, 1e300, 1.7976931348623157e308])
 def test_rows_whose_squares_overflow_stay_bounded(value):
-    out = RowMap(1.0)(np.array([[value, -value, 0.0], [0.0, 0.1, 0.0]]))
-    assert np.isfinite(out).all()
+    out = np.asarray(RowMap(1.0)(np.array([[value, -value, 0.0], [0.0, 0.1, 0.0]])))
+    half = math.sqrt(0.5)
+    # A row that double precision cannot shrink becomes zero.
+    expected = [half, -half, 0.0] if value < 1e306 else [0.0, 0.0, 0.0]
+    assert out[0] == pytest.approx(expected)
     assert exact_square(out[0]) <= 1
     assert (out[1] == [0.0, 0.1, 0.0]).all()
 
 
 def test_infinite_scale_removes_a_feature():
-    out = RowMap(1.0, scale=np.array([np.inf, 1.0]))(np.array([[1e300, 0.5]]))
+    box = {"lower": np.zeros(2), "upper": np.ones(2)}
+    out = np.asarray(RowMap(1.0, scale=np.array([np.inf, 1.0]), **box)(np.array([[1e300, 0.5]])))
     assert (out == [[0.0, 0.5]]).all()
 
 
@@ -131,9 +136,10 @@ def test_records_do_not_see_each_other():
     """A map of single records: a block is mapped row by row, so neighbours stay neighbours."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 4)) * 10.0 ** rng.integers(-8, 8, (50, 1))
-    row_map = RowMap(1.0, center=np.full(4, 0.1), scale=np.full(4, 3.0), constant=0.5)
-    together = row_map(X)
-    assert (np.vstack([row_map(X[i : i + 1]) for i in range(50)]) == together).all()
+    box = {"lower": np.full(4, -1e3), "upper": np.full(4, 1e3)}
+    row_map = RowMap(1.0, center=np.full(4, 0.1), scale=np.full(4, 3.0), constant=0.5, **box)
+    together = np.asarray(row_map(X))
+    assert (np.vstack([np.asarray(row_map(X[i : i + 1])) for i in range(50)]) == together).all()
 
 
 def test_dtypes_layouts_and_no_aliasing():
@@ -141,9 +147,9 @@ def test_dtypes_layouts_and_no_aliasing():
     single = X.astype(np.float32)
     for data in (single, np.asfortranarray(single), np.repeat(single, 2, axis=0)[::2]):
         data.setflags(write=False)
-        out = RowMap(0.5)(data)
+        out = np.asarray(RowMap(0.5)(data))
         assert out.dtype == np.float64
-        assert out == pytest.approx(RowMap(0.5)(single.astype(np.float64)), rel=1e-15)
+        assert out == pytest.approx(np.asarray(RowMap(0.5)(single.astype(np.float64))), rel=1e-15)
         assert not np.shares_memory(out, data)
         assert (np.linalg.norm(out, axis=1) <= 0.5).all()
 
@@ -165,10 +171,14 @@ def test_bound():
         ({"row_norm": 1.0, "constant": math.nan}, ValueError),
         ({"row_norm": 1.0, "divisor": 0.0}, ValueError),
         ({"row_norm": 1.0, "divisor": math.inf}, ValueError),
+        ({"row_norm": 1e-170}, ValueError),
+        ({"row_norm": 1e160}, ValueError),
+        ({"row_norm": 1.0, "scale": np.ones(2)}, ValueError),
+        ({"row_norm": 1.0, "lower": np.array([-1e101]), "upper": np.ones(1)}, ValueError),
     ],
 )
 def test_errors(arguments, error):
-    with pytest.raises(error, match=r"row_norm|constant|divisor"):
+    with pytest.raises(error, match=r"row_norm|constant|divisor|lower"):
         RowMap(**arguments)
 
 
@@ -181,7 +191,7 @@ def test_errors(arguments, error):
     scale=st.floats(1e-3, 1e100),
 )
 def test_targets_are_bounded(y, lower, width, center, scale):
-    out = TargetMap(lower, lower + width, center, scale)(y)
+    out = np.asarray(TargetMap(lower, lower + width, center, scale)(y))
     assert ((out >= -1.0) & (out <= 1.0)).all()
     expected = [
         max(-1.0, min(1.0, (max(lower, min(lower + width, v)) - center) / scale))
@@ -192,7 +202,18 @@ def test_targets_are_bounded(y, lower, width, center, scale):
 
 def test_targets_by_default():
     y = np.array([-7.0, -1.0, 0.25, 1.0, 9.0])
-    out = TargetMap()(y)
+    out = np.asarray(TargetMap()(y))
     assert (out == [-1.0, -1.0, 0.25, 1.0, 1.0]).all()
     assert y[0] == -7.0
-    assert TargetMap()(y.astype(np.float32)).dtype == np.float64
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_non_finite_entries_are_refused_without_being_shown(bad, bounded):
+    """Also where clipping to the bounds would have hidden them."""
+    X = np.full((2, 3), 123456.75)
+    X[1, 2] = bad
+    box = {"lower": np.zeros(3), "upper": np.ones(3)} if bounded else {}
+    with pytest.raises(ValueError, match="finite") as caught:
+        RowMap(1.0, **box)(X)
+    assert str(caught.value) == "X must be finite; got NaN or infinity in an array of shape (2, 3)."

@@ -153,7 +153,9 @@ def calibrate_fast_mix(
     gamma = _least(
         "gamma", lambda g: fast_mix_epsilon(g, omega, k1, delta), epsilon, start=5.0 / 4.0
     )
-    return FastMixCalibration(gamma=gamma, tau=math.log(3.0 / (2.0 * delta)), omega=omega)
+    return FastMixCalibration(
+        gamma=gamma, tau=_rounded_up(math.log(3.0 / (2.0 * delta))), omega=omega
+    )
 
 
 def calibrate_gauss_mix(epsilon: float, delta: float, k: int) -> GaussMixCalibration:
@@ -184,7 +186,8 @@ def calibrate_gauss_mix(epsilon: float, delta: float, k: int) -> GaussMixCalibra
     epsilon = check_real("epsilon", epsilon, above=0.0)
     delta = check_probability("delta", delta)
     gamma = _gauss_mix_gamma(epsilon, delta / 3.0, k, k)
-    return GaussMixCalibration(gamma, float(-ndtri(delta / 3.0)), gamma / math.sqrt(k))
+    tau = _rounded_up(float(-ndtri(delta / 3.0)))
+    return GaussMixCalibration(gamma, tau, gamma / math.sqrt(k))
 
 
 def _gauss_mix_gamma(epsilon: float, delta: float, k: int, rows: int) -> float:
@@ -271,7 +274,7 @@ def calibrate_fast_ihm(
     return FastIHMCalibration(
         gamma=gamma,
         sigma=sigma,
-        tau=max(math.log(3.0 * pairs / delta), math.log(16.0 * pairs / varrho)),
+        tau=_rounded_up(math.log(pairs * max(3.0 / delta, 16.0 / varrho))),
         omega=6.0 * pairs / epsilon,
     )
 
@@ -327,6 +330,11 @@ def calibrate_ihm(
         tau=math.sqrt(2.0 * math.log(2.0 / min(delta, varrho))),
         lambda_sigma=gamma / math.sqrt(k),
     )
+
+
+def _rounded_up(tau: float) -> float:
+    """Raise a shift by a hair, so that rounding cannot lift its tail above its share of delta."""
+    return tau * (1.0 + 1e-12)
 
 
 def _gradient_sigma(epsilon: float, delta: float, n_steps: int, clip: float) -> float:

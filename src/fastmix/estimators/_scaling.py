@@ -115,10 +115,7 @@ def public_scaling(
     from_data = []
     if bounds_X is None and data_norm is None:
         from_data.append("bounds_X")
-        box: tuple[FloatArray, FloatArray] | None = (
-            X.min(axis=0).astype(np.float64),
-            X.max(axis=0).astype(np.float64),
-        )
+        box: tuple[FloatArray, FloatArray] | None = _data_bounds(X)
     else:
         box = None if bounds_X is None else _feature_bounds(bounds_X, d)
     if bounds_y is None:
@@ -172,6 +169,14 @@ def _center_and_scale(
     center = lower / 2.0 + upper / 2.0 if centred else np.zeros_like(lower)
     scale = upper / 2.0 - lower / 2.0 if centred else np.maximum(np.abs(lower), np.abs(upper))
     return center, np.where(scale > 0.0, scale, np.inf)
+
+
+def _data_bounds(X: npt.NDArray[np.floating[Any]]) -> tuple[FloatArray, FloatArray]:
+    """Return the ranges of the features, which are not public."""
+    lower, upper = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+        raise ValueError(f"X must be finite; got NaN or infinity in an array of shape {X.shape}.")
+    return lower, upper
 
 
 def _pair(name: str, bounds: Any) -> tuple[Any, Any]:

@@ -70,6 +70,7 @@ class FastIHM(PrivateRegressor):
         k1 = self.gaussian_size or math.ceil(6.0 * base)
         largest = 1 << (n - 1).bit_length() if self.sketch == "srht" else n
         k2 = self.sketch_size or min(largest, math.ceil(200.0 * base))
+        share = math.nextafter(delta / 3.0, 0.0)
         pairs = 1 if self.variant == "shared" else steps
         noise = calibrate_fast_ihm(
             self.epsilon, delta, k1, steps, self.calibration, varrho=varrho, n_sketches=pairs
@@ -80,12 +81,12 @@ class FastIHM(PrivateRegressor):
         spent = PrivacySpent(
             [
                 Part("spectral bounds", [laplace], 0.0),
-                Part("spectral bounds fail", [tail], delta / 3.0),
-                Part("sketches", [SketchEvent("fast_mix", noise.gamma, k1 * steps)], delta / 3.0),
+                Part("spectral bounds fail", [tail], share),
+                Part("sketches", [SketchEvent("fast_mix", noise.gamma, k1 * steps)], share),
                 Part(
                     "gradients",
                     [gradient_event(sigma=noise.sigma, clip=1.0, n_steps=steps)],
-                    delta / 3.0,
+                    share,
                 ),
             ]
         )

@@ -50,7 +50,7 @@ class LinearMixing(PrivateRegressor):
 
     def _plan(self, n: int, d: int, delta: float, varrho: float) -> Plan:
         k = self.gaussian_size or math.ceil(2.5 * max(d, math.log(2.0 / varrho)))
-        share = delta / 3.0
+        share = math.nextafter(delta / 3.0, 0.0)
         if self.fast:
             fast = calibrate_fast_mix(self.epsilon, delta, k)
             largest = 1 << (n - 1).bit_length()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,8 @@ from fastmix.mechanisms import sampling
 from fastmix.mechanisms._input import as_rows
 from fastmix.mechanisms.gram import PrivateGram
 from fastmix.mechanisms.spectral_bounds import (
+    check_shift,
+    noise_level,
     release_distortion,
     release_sketched_eigenvalue,
     spectral_events,
@@ -209,7 +210,7 @@ def multiple_fast_mix(
     """
     k1 = check_integer("k1", k1, at_least=1)
     gamma = check_real("gamma", gamma, above=5.0 / 4.0)
-    tau = check_real("tau", tau)
+    tau = check_shift(tau)
     omega = check_real("omega", omega, above=0.0)
     n_steps = check_integer("n_steps", n_steps, at_least=1)
     check_choice("release", release, ("laplace", "gaussian"))
@@ -244,7 +245,7 @@ def multiple_fast_mix(
         }
         m = release_distortion(m_hat, draw.coherence, **noise)
         lam = release_sketched_eigenvalue(lambda_hat, m, **noise)
-        eta = max(eta, math.sqrt(max(0.0, gamma * bound * (bound + 2.0 * m) - lam)))
+        eta = max(eta, noise_level(gamma * bound * (bound + 2.0 * m) - lam))
         m_tilde.append(m)
         lambda_tilde.append(lam)
         sketched.append(Z if engine == "literal" else gram_hat)

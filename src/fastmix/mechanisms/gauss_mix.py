@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,12 @@ from fastmix.accounting import ComposedEvent, PrivacyEvent, SketchEvent
 from fastmix.mechanisms import sampling
 from fastmix.mechanisms._input import as_rows
 from fastmix.mechanisms.gram import PrivateGram
-from fastmix.mechanisms.spectral_bounds import release_eigenvalue, spectral_events
+from fastmix.mechanisms.spectral_bounds import (
+    check_shift,
+    noise_level,
+    release_eigenvalue,
+    spectral_events,
+)
 from fastmix.random import RandomState, secret_generator
 from fastmix.rows import Rows
 
@@ -102,7 +106,7 @@ def gauss_mix(
     """
     k = check_integer("k", k, at_least=1)
     gamma = check_real("gamma", gamma, above=1.0)
-    tau = check_real("tau", tau)
+    tau = check_shift(tau)
     lambda_sigma = check_real("lambda_sigma", lambda_sigma, above=0.0)
     n_steps = check_integer("n_steps", n_steps, at_least=1)
     check_choice("form", form, ("rows", "gram"))
@@ -116,7 +120,7 @@ def gauss_mix(
     lambda_tilde = release_eigenvalue(
         lambda_hat, tau=tau, sigma=lambda_sigma, c_x=rows.bound, rng=generator
     )
-    eta = math.sqrt(max(0.0, gamma * rows.bound**2 - lambda_tilde))
+    eta = noise_level(gamma * rows.bound**2 - lambda_tilde)
     if engine == "literal":
         sketches = [_literal(rows, k, eta, form, generator) for _ in range(n_steps)]
     else:

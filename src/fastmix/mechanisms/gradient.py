@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fastmix._validation import check_real
+from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent
 from fastmix.mechanisms.sensitivity import gradient_sensitivity
+from fastmix.mechanisms.snapping import snap
 from fastmix.rows import Rows
 
 __all__ = ["gradient_event", "noisy_gradient"]
@@ -53,4 +54,6 @@ def noisy_gradient(
     """
     clip = check_real("clip", clip, above=0.0)
     sigma = check_real("sigma", sigma, above=0.0)
-    return rows.gradient(theta, clip) + sigma * rng.standard_normal(rows.d)
+    if theta.shape != (rows.d,) or not np.isfinite(theta).all():
+        raise value_error("theta", f"be finite and have shape {(rows.d,)}", theta)
+    return snap(rows.gradient(theta, clip) + sigma * rng.standard_normal(rows.d), sigma)

@@ -11,19 +11,47 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
+from fastmix._validation import check_real
 from fastmix.accounting import GaussianEvent, LaplaceEvent, PrivacyEvent, TailEvent
 from fastmix.mechanisms.sensitivity import (
     distortion_sensitivity,
     eigenvalue_sensitivity,
     sketched_eigenvalue_sensitivity,
 )
+from fastmix.mechanisms.snapping import snap_down, snap_up
 
 __all__ = [
+    "check_shift",
+    "noise_level",
     "release_distortion",
     "release_eigenvalue",
     "release_sketched_eigenvalue",
     "spectral_events",
 ]
+
+
+#: Columns that are not orthogonal have a coherence of at least about 1/n (Welch); anything below
+#: this is the rounding error of a sketch with orthogonal columns.
+_ORTHOGONAL = 1e-12
+
+
+def check_shift(tau: float) -> float:
+    """Return a shift that makes a noisy bound one-sided more often than not."""
+    return check_real("tau", tau, at_least=0.0)
+
+
+def noise_level(square: float) -> float:
+    r"""Return :math:`\eta = \sqrt{\max\{0, \eta^2\}}`, refusing a level that is no number.
+
+    Notes
+    -----
+    Paper: Algorithm 1, line 4.
+    Deviation: none.
+    Sensitive inputs: none, it is computed from released values.
+    """
+    if not math.isfinite(square):
+        raise ValueError("eta must be finite; gamma, omega or tau is too large.")
+    return math.sqrt(max(0.0, square))
 
 
 def release_distortion(
@@ -45,10 +73,10 @@ def release_distortion(
     distortion is 0 for all data, and 0 is released instead of the rounding error in m_hat.
     Sensitive inputs: m_hat.
     """
-    scale = omega * distortion_sensitivity(coherence, c_x)
-    if scale == 0.0:
+    if coherence < _ORTHOGONAL:
         return 0.0
-    return max(0.0, m_hat + scale * (tau - _noise(release, rng)))
+    scale = omega * distortion_sensitivity(coherence, c_x)
+    return snap_up(max(0.0, m_hat + scale * (tau - _noise(release, rng))), scale)
 
 
 def release_sketched_eigenvalue(
@@ -70,7 +98,7 @@ def release_sketched_eigenvalue(
     Sensitive inputs: lambda_hat.
     """
     scale = omega * sketched_eigenvalue_sensitivity(m_tilde, c_x)
-    return max(0.0, lambda_hat - scale * (tau - _noise(release, rng)))
+    return snap_down(max(0.0, lambda_hat - scale * (tau - _noise(release, rng))), scale)
 
 
 def release_eigenvalue(
@@ -85,7 +113,7 @@ def release_eigenvalue(
     Sensitive inputs: lambda_hat.
     """
     scale = sigma * eigenvalue_sensitivity(c_x)
-    return max(0.0, lambda_hat - scale * (tau - _noise("gaussian", rng)))
+    return snap_down(max(0.0, lambda_hat - scale * (tau - _noise("gaussian", rng))), scale)
 
 
 def spectral_events(release: str, *, tau: float, omega: float, count: int) -> list[PrivacyEvent]:

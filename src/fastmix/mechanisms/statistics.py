@@ -14,6 +14,7 @@ from fastmix.mechanisms.sensitivity import (
     gram_sensitivity,
     moment_sensitivity,
 )
+from fastmix.mechanisms.snapping import snap, snap_down
 from fastmix.rows import Rows
 
 __all__ = ["StatisticsRelease", "noisy_statistics", "statistics_event"]
@@ -64,10 +65,14 @@ def noisy_statistics(rows: Rows, *, sigma: float, rng: np.random.Generator) -> S
     lambda_hat = float(np.linalg.eigvalsh(gram_hat)[0])
     upper = np.triu(rng.standard_normal((rows.d, rows.d)))
     noise = upper + np.triu(upper, 1).T
+    scales = (
+        sigma * gram_sensitivity(rows.bound),
+        sigma * moment_sensitivity(rows.bound),
+        sigma * eigenvalue_sensitivity(rows.bound),
+    )
     return StatisticsRelease(
-        gram=gram_hat + sigma * gram_sensitivity(rows.bound) * noise,
-        moment=moment_hat + sigma * moment_sensitivity(rows.bound) * rng.standard_normal(rows.d),
-        eigenvalue=lambda_hat
-        + sigma * eigenvalue_sensitivity(rows.bound) * float(rng.standard_normal()),
+        gram=snap(gram_hat + scales[0] * noise, scales[0]),
+        moment=snap(moment_hat + scales[1] * rng.standard_normal(rows.d), scales[1]),
+        eigenvalue=snap_down(lambda_hat + scales[2] * float(rng.standard_normal()), scales[2]),
         event=statistics_event(sigma=sigma),
     )

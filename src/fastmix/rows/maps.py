@@ -1,7 +1,8 @@
 """Public maps of single records: centre, scale, clip.
 
-A map sees one record at a time and only public constants, so it changes no neighbouring pair
-into anything but a neighbouring pair, and what it returns obeys its bound whatever it was given.
+A map sees one record at a time and only public constants, and what it returns obeys its bound
+whatever it was given.  Neighbours are taken after the map: an absent record is a zero row with a
+zero target, whatever the map would make of a record of zeros.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastmix._validation import check_real
-from fastmix.kernels.passes import Mapped, Targets, squared_norms
+from fastmix._validation import check_real, value_error
+from fastmix.kernels.passes import Mapped, Targets, map_rows, squared_norms
 
 __all__ = ["RowMap", "TargetMap"]
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Shrinks clipped rows by a few units in the last place, so that rounding cannot exceed a bound.
-_INWARD = 1.0 - 2.0**-50
+#: Bounds outside this range would overflow or vanish when squared.
+_SMALLEST, _LARGEST = 1e-100, 1e100
+
+#: Below this a number loses digits.
+_VANISHING = 1e-307
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,17 @@ class RowMap:
     divisor: float = 1.0
 
     def __post_init__(self) -> None:
-        check_real("row_norm", self.row_norm, above=0.0)
-        check_real("constant", self.constant, at_least=0.0)
-        check_real("divisor", self.divisor, above=0.0)
+        check_real("row_norm", self.row_norm, at_least=_SMALLEST, at_most=_LARGEST)
+        check_real("constant", self.constant, at_least=0.0, at_most=_LARGEST)
+        check_real("divisor", self.divisor, at_least=_SMALLEST, at_most=_LARGEST)
+        shifted = self.center is not None or self.scale is not None
+        for name in ("lower", "upper"):
+            side = getattr(self, name)
+            # Only bounded features are centred or scaled, so that no finite record overflows.
+            if shifted and side is None:
+                raise value_error(name, "be given with a centre or a scale", side)
+            if side is not None and not np.abs(side).max() <= _LARGEST:
+                raise value_error(name, f"be at most {_LARGEST:g} in magnitude", side)
 
     @property
     def bound(self) -> float:
@@ -81,16 +93,32 @@ class RowMap:
             raise ValueError(
                 f"X must be finite; got NaN or infinity in an array of shape {X.shape}."
             )
-        longest = self.row_norm * _INWARD
-        factors = None
-        if squares.max() > longest**2:
-            factors = np.ones_like(squares)
-            np.divide(longest, np.sqrt(squares), out=factors, where=squares > longest**2)
-        if self.divisor != 1.0:
-            inverse = (np.ones(X.shape[1]) if inverse is None else inverse) / self.divisor
+        factors = self._shrink(plain, squares)
+        if self.divisor != 1.0 and inverse is not None:
+            inverse = inverse / self.divisor
+        elif self.divisor != 1.0:
+            # An unbounded entry must be shrunk before it may grow.
+            factors = (np.ones(len(squares)) if factors is None else factors) / self.divisor
+        if factors is not None:
+            # A factor that double precision cannot hold makes the row zero, never too long.
+            factors[factors < _VANISHING] = 0.0
         return replace(
             plain, inverse_scale=inverse, factors=factors, constant=self.constant / self.divisor
         )
+
+    def _shrink(self, plain: Mapped, squares: FloatArray) -> FloatArray | None:
+        """Return the factors that bring rows to ``row_norm``; None if all rows are short enough."""
+        # A hair inside the bound, more for long sums, so that rounding cannot exceed it.
+        longest = self.row_norm * (1.0 - (plain.shape[1] + 16) * 2.0**-52)
+        if not squares.max() > longest**2:
+            return None
+        factors = np.ones_like(squares)
+        np.divide(longest, np.sqrt(squares), out=factors, where=squares > longest**2)
+        for i in map(int, np.flatnonzero(np.isinf(squares))):
+            row = map_rows(plain, i, i + 1)[0]
+            largest = np.abs(row).max()
+            factors[i] = longest / largest / np.linalg.norm(row / largest)
+        return factors
 
 
 @dataclass(frozen=True)
