@@ -1,7 +1,8 @@
 """Numerical kernels: compiled when built, readable NumPy otherwise.
 
 ``NATIVE`` tells which. Setting the environment variable ``FASTMIX_NO_NATIVE`` before the import
-chooses NumPy; both give the same errors and, bit for bit, the same results.
+chooses NumPy; both give the same errors and the same results, bit for bit for the transform and
+up to rounding for the passes.
 """
 
 from fastmix.kernels._backend import NATIVE

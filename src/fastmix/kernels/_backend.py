@@ -1,12 +1,17 @@
-"""Decides, once, whether the compiled kernels are used."""
+"""Decides, once, whether the compiled kernels are used, and what they take."""
 
 from __future__ import annotations
 
 import os
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
-__all__ = ["NATIVE", "native"]
+import numpy.typing as npt
+
+from fastmix._validation import check_integer
+
+__all__ = ["NATIVE", "is_regular", "native", "threads"]
 
 
 def _load() -> ModuleType | None:
@@ -16,6 +21,20 @@ def _load() -> ModuleType | None:
         return import_module("fastmix.kernels._native")
     except ImportError:
         return None
+
+
+def threads(n_threads: int | None) -> int:
+    """Return a checked number of threads; by default, the processors of this process."""
+    if n_threads is not None:
+        return check_integer("n_threads", n_threads, at_least=1)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def is_regular(a: npt.NDArray[Any]) -> bool:
+    """Tell whether the steps of an array are whole elements, as the compiled kernels count."""
+    return a.flags.aligned and all(s % a.itemsize == 0 for s in a.strides)
 
 
 native = _load()

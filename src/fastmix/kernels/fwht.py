@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy.typing as npt
 
 from fastmix._validation import check_integer, type_error, value_error
 from fastmix.kernels import reference
-from fastmix.kernels._backend import native
+from fastmix.kernels._backend import is_regular, native, threads
 
 __all__ = ["fwht"]
 
@@ -55,7 +54,7 @@ def fwht(
     """
     a = np.asarray(x)
     axis, scale = _check(a, axis, norm)
-    threads = _threads(n_threads)
+    thread_count = threads(n_threads)
     if out is None:
         out = np.empty_like(a, subok=False)
     else:
@@ -68,8 +67,8 @@ def fwht(
         reference.fwht(source, target, scale)
     else:
         # The compiled kernel counts steps in elements; odd views go through a copy.
-        work = target if _is_regular(target) else np.empty_like(target, subok=False)
-        native.fwht(source if _is_regular(source) else source.copy(), work, scale, threads)
+        work = target if is_regular(target) else np.empty_like(target, subok=False)
+        native.fwht(source if is_regular(source) else source.copy(), work, scale, thread_count)
         if work is not target:
             np.copyto(target, work)
     return out
@@ -119,20 +118,8 @@ def _place(a: FloatArray) -> tuple[int, tuple[int, ...]]:
     return a.__array_interface__["data"][0], a.strides
 
 
-def _threads(n_threads: int | None) -> int:
-    if n_threads is not None:
-        return check_integer("n_threads", n_threads, at_least=1)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _columns(a: FloatArray, axis: int) -> FloatArray:
     """View ``a`` as a matrix whose columns are to be transformed."""
     if a.ndim == 1:
         return a[:, np.newaxis]
     return a.T if axis == 1 else a
-
-
-def _is_regular(a: FloatArray) -> bool:
-    return a.flags.aligned and all(s % a.itemsize == 0 for s in a.strides)

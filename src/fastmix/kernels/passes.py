@@ -2,7 +2,7 @@
 
 Each pass reads the caller's array where it lies, in its own layout and dtype, maps entries on the
 fly and makes no n x d copy.  Sums are taken over fixed blocks in a fixed order, so the result
-does not depend on the number of threads.
+does not depend on the number of threads. The NumPy versions differ by rounding only.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix.kernels import reference
+from fastmix.kernels._backend import is_regular, native, threads
 
 __all__ = [
     "Mapped",
@@ -27,6 +28,13 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
+
+#: The compiled passes need vector types that some compilers lack.
+_native = native if hasattr(native, "srht") else None
+#: Bytes of mapped rows that are handed to BLAS at a time.
+_BLOCK_BYTES = 2 << 20
+#: Up to this many columns a Gram matrix is bound by memory, and the compiled sum beats BLAS.
+_FEW_COLUMNS = 16
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,9 @@ class Mapped:
         n, d = self.X.shape
         return n, d + (self.constant != 0.0)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.asarray(map_rows(self, 0, self.shape[0]), dtype=dtype)
+
 
 @dataclass(frozen=True)
 class Targets:
@@ -81,10 +92,19 @@ class Targets:
     center: float = 0.0
     inverse_scale: float = 1.0
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.asarray(map_targets(self, 0, len(self.y)), dtype=dtype)
+
 
 def map_rows(A: Mapped, start: int, stop: int) -> FloatArray:
     """Return rows ``start`` to ``stop`` of A as a new array."""
-    return reference.map_rows(A, start, stop)
+    if _native is None:
+        return reference.map_rows(A, start, stop)
+    start, stop, _ = slice(start, stop).indices(A.shape[0])
+    block = np.empty((max(0, stop - start), A.shape[1]), order="F")
+    if block.size:
+        _native.map_rows(*_arguments(A), start, block, threads(None))
+    return block
 
 
 def map_targets(targets: Targets, start: int, stop: int) -> FloatArray:
@@ -97,19 +117,52 @@ def squared_norms(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
 
     A row with an entry of X that is NaN or infinite has norm NaN, whatever the map makes of it.
     """
-    return reference.squared_norms(A)
+    if _native is None or A.X.size == 0:
+        return reference.squared_norms(A)
+    norms = np.empty(A.shape[0])
+    _native.squared_norms(*_arguments(A), norms, threads(n_threads))
+    return norms
 
 
 def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
-    """Return ``A'A``, summed in float64."""
-    return reference.gram(A)
+    """Return ``A'A``, summed in float64; exactly symmetric."""
+    if _native is None or A.X.size == 0:
+        return reference.gram(A)
+    n, p = A.shape
+    arguments = _arguments(A)
+    if p <= _FEW_COLUMNS:
+        total = np.empty((p, p))
+        _native.gram(*arguments, total.reshape(-1), threads(n_threads))
+        return total
+    if _is_plain(A):
+        return np.asarray(A.X.T @ A.X)
+    step = max(1, _BLOCK_BYTES // (8 * p))
+    memory = np.empty((min(n, step), p), order="F")
+    total = np.zeros((p, p))
+    for start in range(0, n, step):
+        block = memory[: n - start]
+        _native.map_rows(*arguments, start, block, threads(n_threads))
+        total += block.T @ block
+    return total
 
 
 def gradient(
     A: Mapped, targets: Targets, theta: FloatArray, clip: float, *, n_threads: int | None = None
 ) -> FloatArray:
     """Return ``A' clip(y - A theta)``, residuals clipped to [-clip, clip]."""
-    return reference.gradient(A, targets, theta, clip)
+    if _native is None or A.X.size == 0:
+        return reference.gradient(A, targets, theta, clip)
+    total = np.empty(A.shape[1])
+    _native.gradient(
+        *_arguments(A),
+        _regular(np.asarray(targets.y, dtype=np.float64)),
+        *(targets.lower, targets.upper, targets.center, targets.inverse_scale),
+        _packed(theta),
+        clip,
+        total,
+        threads(n_threads),
+    )
+    return total
 
 
 def srht(
@@ -130,4 +183,49 @@ def srht(
     Deviation: one pass for both; no copy of the data.
     Sensitive inputs: A. Both outputs are functions of it and are not private.
     """
-    return reference.srht(A, signs, rows, n_pad, distortion)
+    if _native is None or A.X.size == 0 or n_pad == 1:
+        return reference.srht(A, signs, rows, n_pad, distortion)
+    Z = np.empty((len(rows), A.shape[1]), order="F")
+    m_hat = _native.srht(
+        *_arguments(A),
+        np.ascontiguousarray(signs),
+        np.ascontiguousarray(rows),
+        n_pad,
+        Z.reshape(-1, order="F"),
+        distortion,
+        threads(n_threads),
+    )
+    return Z, m_hat
+
+
+def _arguments(A: Mapped) -> tuple[npt.NDArray[Any], FloatArray, FloatArray, float]:
+    """Return A as the compiled passes take it; empty arrays stand for None."""
+    n, d = A.X.shape
+    X = A.X if A.X.dtype in (np.float64, np.float32) else A.X.astype(np.float64)
+    columns = (A.lower, A.upper, A.center, A.inverse_scale)
+    bounds = np.empty((0, d))
+    if any(values is not None for values in columns):
+        bounds = np.empty((4, d))
+        for k, default in enumerate((-np.inf, np.inf, 0.0, 1.0)):
+            bounds[k] = default if columns[k] is None else columns[k]
+    factors = np.empty(0) if A.factors is None else _packed(np.broadcast_to(A.factors, (n,)))
+    return _regular(X), bounds.reshape(-1), factors, A.constant
+
+
+def _packed(a: FloatArray) -> FloatArray:
+    return np.ascontiguousarray(a, dtype=np.float64)
+
+
+def _regular(a: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return a if is_regular(a) else a.copy()
+
+
+def _is_plain(A: Mapped) -> bool:
+    """Tell whether A is its array, in a form that BLAS takes without a copy."""
+    maps = (A.lower, A.upper, A.center, A.inverse_scale, A.factors)
+    return (
+        all(values is None for values in maps)
+        and A.constant == 0.0
+        and A.X.dtype == np.float64
+        and (A.X.flags.c_contiguous or A.X.flags.f_contiguous)
+    )

@@ -1,0 +1,379 @@
+// Fused passes over the rows of an array that is seen through a public map of its entries.
+//
+// Every pass brings a block of rows into cache, mapped and column-major, and does everything else
+// there. Blocks, and the order in which their sums are added, depend on the shape alone: the
+// number of threads changes no bit of a result.
+#pragma once
+
+#include <cmath>
+#include <new>
+#include <vector>
+
+#include "fwht.hpp"
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace fastmix::passes {
+
+using fwht::View;
+
+// a_ij = f_i s_j (clip(x_ij, l_j, u_j) - c_j), and a last column of `constant` unless that is 0.
+template <class T> struct Mapped {
+  View<const T> x;
+  std::size_t n, d;
+  const double* map;      // l, u, c and s one after the other; null for none of them
+  const double* factors;  // f; null for 1
+  double constant;
+
+  std::size_t columns() const { return d + (constant != 0.0); }
+};
+
+struct Targets {
+  View<const double> y;
+  double lower, upper, center, scale;
+
+  double at(std::size_t i) const {
+    const double v = clip(*y.at(i), lower, upper);
+    return clip((v - center) * scale, -1.0, 1.0);
+  }
+  static double clip(double v, double low, double high) {
+    v = v < low ? low : v;
+    return v > high ? high : v;
+  }
+};
+
+template <class T> struct Kernels {
+  void (*load)(const Mapped<T>&, std::size_t i, std::size_t m, std::size_t j, std::size_t w,
+               const double* f, double* out, std::size_t ld);
+  void (*add_norms)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
+                    const double* map, double* sums);
+  void (*add_gradient)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
+                       const double* theta, double clip, double* r, double* g);
+  void (*add_gram)(const double* x, std::size_t ld, std::size_t m, std::size_t w, double* g);
+  void (*add_squares)(const double* x, std::size_t m, bool first, double* sums);
+};
+
+}  // namespace fastmix::passes
+
+#ifdef FWHT_X86
+#define PASSES_ISA avx2
+#define PASSES_TARGET __attribute__((target("avx2,fma")))
+#include "passes_simd.inc"
+#endif
+#define PASSES_ISA baseline
+#define PASSES_TARGET
+#include "passes_simd.inc"
+
+namespace fastmix::passes {
+
+template <class T> const Kernels<T>& kernels() {
+#ifdef FWHT_X86
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::kernels<T>;
+#endif
+  return baseline::kernels<T>;
+}
+
+inline std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
+
+// Uninitialised memory that starts with a cache line. Large pages spare most of the page faults,
+// which would otherwise cost as much as the work.
+class Scratch {
+ public:
+  explicit Scratch(std::size_t size) {
+    const std::size_t bytes = std::max<std::size_t>(size, 1) * sizeof(double);
+    const std::size_t unit = bytes < huge ? 64 : huge;
+    data_ = static_cast<double*>(std::aligned_alloc(unit, round_up(bytes, unit)));
+    if (!data_) throw std::bad_alloc();
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    if (unit == huge) madvise(data_, round_up(bytes, unit), MADV_HUGEPAGE);
+#endif
+  }
+  ~Scratch() { std::free(data_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  double* get() const { return data_; }
+
+ private:
+  static constexpr std::size_t huge = std::size_t(1) << 21;
+  double* data_;
+};
+
+// Threads that are worth starting for this many entries.
+inline std::size_t useful(std::size_t threads, std::size_t entries) {
+  return std::max<std::size_t>(1, std::min(threads, entries >> 16));
+}
+
+// Cuts n rows into blocks of at most `room` entries, and blocks into at most 128 units.
+struct Blocks {
+  std::size_t n, rows, per_unit, units;
+
+  Blocks(std::size_t n_, std::size_t width, std::size_t room, std::size_t most)
+      : n(n_), rows(std::max<std::size_t>(16, std::min(most, room / width)) / 8 * 8) {
+    const std::size_t blocks = (n + rows - 1) / rows;
+    per_unit = (blocks + 127) / 128;
+    units = (blocks + per_unit - 1) / per_unit;
+  }
+  // Columns of a block are a line more than a multiple of eight lines apart: a power of two would
+  // send all columns to the same cache sets.
+  std::size_t ld() const { return round_up(rows, 64) + 8; }
+
+  // Calls f(i, m, unit, worker) for the rows i to i + m of each block; a unit keeps their order.
+  template <class F> void run(std::size_t threads, const F& f) const {
+    parallel(units, threads, [&](std::size_t unit, std::size_t worker) {
+      const std::size_t end = std::min(n, (unit + 1) * per_unit * rows);
+      for (std::size_t i = unit * per_unit * rows; i < end; i += rows)
+        f(i, std::min(rows, end - i), unit, worker);
+    });
+  }
+};
+
+// Zeroes up to a multiple of eight rows, which the kernels are free to read.
+inline std::size_t pad(double* x, std::size_t ld, std::size_t m, std::size_t w) {
+  const std::size_t end = round_up(m, 8);
+  for (std::size_t k = 0; k < w; ++k) std::fill(x + k * ld + m, x + k * ld + end, 0.0);
+  return end;
+}
+
+// Rows i to i + m of A to columns of m entries.
+template <class T>
+void map_rows(const Mapped<T>& a, std::size_t i, std::size_t m, double* out, std::size_t ld,
+              std::size_t threads) {
+  const std::size_t p = a.columns(), step = 512;
+  const auto& k = kernels<T>();
+  parallel((m + step - 1) / step, useful(threads, m * p), [&](std::size_t unit, std::size_t) {
+    const std::size_t r = unit * step;
+    k.load(a, i + r, std::min(step, m - r), 0, p, a.factors ? a.factors + i + r : nullptr, out + r,
+           ld);
+  });
+}
+
+// Squared norms of mapped rows without factors and constant; NaN where the array is not finite.
+template <class T> void squared_norms(Mapped<T> a, double* out, std::size_t threads) {
+  const double* const map = a.map;
+  a.map = nullptr;
+  const Blocks blocks(a.n, a.d, 1 << 15, 512);
+  const std::size_t ld = blocks.ld(), size = ld * (a.d + 1);
+  threads = useful(threads, a.n * a.d);
+  const Scratch memory(size * threads);
+  const auto& k = kernels<T>();
+  blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t, std::size_t worker) {
+    double *x = memory.get() + worker * size, *sums = x + a.d * ld;
+    k.load(a, i, m, 0, a.d, nullptr, x, ld);
+    const std::size_t end = pad(x, ld, m, a.d);
+    std::fill_n(sums, end, 0.0);
+    k.add_norms(x, ld, end, a.d, map, sums);
+    std::copy_n(sums, m, out + i);
+  });
+}
+
+// A' clip(y - A theta).
+template <class T>
+void gradient(const Mapped<T>& a, const Targets& targets, const double* theta, double clip,
+              double* out, std::size_t threads) {
+  const std::size_t p = a.columns();
+  const Blocks blocks(a.n, p, 1 << 15, 512);
+  const std::size_t ld = blocks.ld(), size = ld * (p + 1), stride = round_up(p, 8);
+  threads = useful(threads, a.n * p);
+  const Scratch memory(size * threads), parts(stride * blocks.units);
+  std::fill_n(parts.get(), stride * blocks.units, 0.0);
+  const auto& k = kernels<T>();
+  blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t unit, std::size_t worker) {
+    double *x = memory.get() + worker * size, *r = x + p * ld;
+    k.load(a, i, m, 0, p, a.factors ? a.factors + i : nullptr, x, ld);
+    const std::size_t end = pad(x, ld, m, p);
+    for (std::size_t s = 0; s < m; ++s) r[s] = targets.at(i + s);
+    std::fill(r + m, r + end, 0.0);
+    k.add_gradient(x, ld, end, p, theta, clip, r, parts.get() + unit * stride);
+  });
+  std::fill_n(out, p, 0.0);
+  for (std::size_t unit = 0; unit < blocks.units; ++unit)
+    for (std::size_t j = 0; j < p; ++j) out[j] += parts.get()[unit * stride + j];
+}
+
+// A'A for few columns, where a matrix product would be bound by memory.
+template <class T> void gram(const Mapped<T>& a, double* out, std::size_t threads) {
+  const std::size_t p = a.columns(), w = round_up(p, 4);
+  const Blocks blocks(a.n, w, 1 << 12, 1024);
+  const std::size_t ld = blocks.ld(), size = ld * w, stride = round_up(w * w, 8);
+  threads = useful(threads, a.n * w);
+  const Scratch memory(size * threads), parts(stride * blocks.units);
+  std::fill_n(memory.get(), size * threads, 0.0);
+  std::fill_n(parts.get(), stride * blocks.units, 0.0);
+  const auto& k = kernels<T>();
+  blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t unit, std::size_t worker) {
+    double* x = memory.get() + worker * size;
+    k.load(a, i, m, 0, p, a.factors ? a.factors + i : nullptr, x, ld);
+    k.add_gram(x, ld, pad(x, ld, m, p), w, parts.get() + unit * stride);
+  });
+  for (std::size_t j = 0; j < p; ++j)
+    for (std::size_t l = 0; l <= j; ++l) {
+      double total = 0.0;
+      for (std::size_t unit = 0; unit < blocks.units; ++unit)
+        total += parts.get()[unit * stride + j * w + l];
+      out[j * p + l] = out[l * p + j] = total;
+    }
+}
+
+// S A, and the largest row norm of (S'S - I) A, for an SRHT.
+//
+// A few columns at a time go through two phases, each of which reads and writes them once:
+//   rows     in blocks of neighbours: signs, and the lower levels of the transform;
+//   columns  in slices across the blocks: the upper levels, the sampled rows, their weights, and
+//            the upper levels of the second transform, which may come first as levels commute.
+// The next phase over rows ends the second transform, adds its squares to the sums of the rows,
+// and loads the next columns in the same place.
+template <class T> class Srht {
+ public:
+  Srht(const Mapped<T>& a, const std::int8_t* signs, const std::int64_t* rows, std::size_t k2,
+       std::size_t n_pad, double* z, bool distortion, std::size_t threads)
+      : a_(a),
+        k_(kernels<T>()),
+        tile_(fwht::tile<double>()),
+        signs_(signs),
+        k2_(k2),
+        p_(a.columns()),
+        z_(z),
+        distortion_(distortion),
+        threads_(useful(threads, n_pad * p_)),
+        root_(1.0 / std::sqrt(double(n_pad))),
+        ratio_(double(n_pad) / double(k2)),
+        block_(std::min<std::size_t>(std::size_t(1) << 14, std::max<std::size_t>(1, n_pad / 8))),
+        blocks_(n_pad / block_),
+        slice_(cut(block_, std::max<std::size_t>(64, (std::size_t(1) << 15) / blocks_))),
+        // A line more than a power of two, or neighbours would meet in the same cache sets.
+        ld_(round_up(block_, 8) + 8),
+        column_(blocks_ * ld_ + 8),
+        width_(std::min(p_, std::max<std::size_t>(4, (std::size_t(1) << 21) / n_pad))),
+        work_(column_ * width_),
+        sums_(distortion ? a.n : 0),
+        buffers_(buffer() * threads_) {
+    sort(rows);
+  }
+
+  double run() const {
+    std::size_t j = 0;
+    for (; j < p_; j += width_) {
+      rows(j);
+      columns(j);
+    }
+    if (!distortion_) return 0.0;
+    rows(j);
+    double most = 0.0;
+    for (std::size_t i = 0; i < a_.n; ++i) {
+      const double v = sums_.get()[i];
+      if (v > most || v != v) most = v;  // NaN stays, as it does in NumPy
+    }
+    return std::sqrt(most);
+  }
+
+ private:
+  struct Sample {
+    std::size_t at, k;  // where in a slice, and which row of Z
+  };
+  static constexpr std::size_t chunk = 256;
+
+  // Length of equal slices of at most `most` entries, in whole lines.
+  static std::size_t cut(std::size_t length, std::size_t most) {
+    const std::size_t slices = (length + most - 1) / most;
+    return round_up((length + slices - 1) / slices, 8);
+  }
+  std::size_t buffer() const { return round_up(std::max(blocks_ * slice_, chunk), 8); }
+  std::size_t slices() const { return (block_ + slice_ - 1) / slice_; }
+  std::size_t slice_width(std::size_t s) const { return std::min(slice_, block_ - s * slice_); }
+  std::size_t tile_width(std::size_t j) const { return std::min(width_, p_ - j); }
+
+  void sort(const std::int64_t* rows) {
+    first_.assign(slices() + 1, 0);
+    const auto slice_of = [&](std::size_t k) { return std::size_t(rows[k]) % block_ / slice_; };
+    for (std::size_t k = 0; k < k2_; ++k) ++first_[slice_of(k) + 1];
+    for (std::size_t s = 0; s < slices(); ++s) first_[s + 1] += first_[s];
+    auto next = first_;
+    samples_.resize(k2_);
+    for (std::size_t k = 0; k < k2_; ++k) {
+      const std::size_t row = std::size_t(rows[k]), s = slice_of(k);
+      samples_[next[s]++] = {row / block_ * slice_width(s) + row % block_ - s * slice_, k};
+    }
+  }
+
+  // Ends the tile of columns before j, if any, and begins the one at j, if any.
+  void rows(std::size_t j) const {
+    parallel(blocks_, threads_, [&](std::size_t b, std::size_t worker) {
+      const std::size_t i = b * block_, m = std::min(block_, a_.n - std::min(a_.n, i));
+      if (j && distortion_ && m) end(b, i, m, j - width_);
+      if (j < p_) begin(b, i, m, j, buffers_.get() + worker * buffer());
+    });
+  }
+
+  void begin(std::size_t b, std::size_t i, std::size_t m, std::size_t j, double* f) const {
+    double* const x = work_.get() + b * ld_;
+    const std::size_t w = tile_width(j);
+    for (std::size_t r = 0; r < m; r += chunk) {
+      const std::size_t rows = std::min(chunk, m - r);
+      const std::int8_t* sign = signs_ + i + r;
+      for (std::size_t s = 0; s < rows; ++s)
+        f[s] = a_.factors ? a_.factors[i + r + s] * sign[s] : sign[s];
+      k_.load(a_, i + r, rows, j, w, f, x + r, column_);
+      if (j + w > a_.d)
+        for (std::size_t s = 0; s < rows; ++s) x[(w - 1) * column_ + r + s] *= sign[s];
+    }
+    for (std::size_t k = 0; k < w; ++k) {
+      double* const column = x + k * column_;
+      std::fill(column + m, column + block_, 0.0);
+      if (m && block_ > 1) fwht::packed(column, column, block_, 1, 1.0);
+    }
+  }
+
+  void end(std::size_t b, std::size_t i, std::size_t m, std::size_t j) const {
+    double* const x = work_.get() + b * ld_;
+    for (std::size_t k = 0; k < tile_width(j); ++k) {
+      double* const column = x + k * column_;
+      if (block_ > 1) fwht::packed(column, column, block_, 1, 1.0);
+      k_.add_squares(column, m, j + k == 0, sums_.get() + i);
+    }
+  }
+
+  void columns(std::size_t j) const {
+    const std::size_t w = tile_width(j);
+    // Threads keep to their own columns of Z where there are enough of them.
+    const std::size_t parts = w >= 4 * threads_ || threads_ == 1 ? 1 : slices();
+    parallel(w * parts, threads_, [&](std::size_t unit, std::size_t worker) {
+      const std::size_t k = unit % w, part = unit / w;
+      double* const buf = buffers_.get() + worker * buffer();
+      for (std::size_t s = part; s < slices(); s += parts)
+        slice(s, work_.get() + k * column_ + s * slice_, z_ + (j + k) * k2_, buf);
+    });
+  }
+
+  void slice(std::size_t s, double* x, double* z, double* buf) const {
+    const std::size_t w = slice_width(s);
+    const View<double> out{x, std::ptrdiff_t(ld_), 1}, in{buf, std::ptrdiff_t(w), 1};
+    tile_(out, in, blocks_, w, root_, buf);
+    const Sample *const begin = samples_.data() + first_[s], *const end = begin + (first_[s + 1] - first_[s]);
+    for (const Sample* t = begin; t < end; ++t) z[t->k] = buf[t->at];
+    if (distortion_) {
+      // S'S - I = B H ((n/k2) P'P - I) H B; neither the last B nor a sign changes a norm.
+      for (const Sample* t = begin; t < end; ++t) buf[t->at] = z[t->k] * (1.0 - ratio_);
+      tile_(in, out, blocks_, w, root_, buf);
+    }
+    for (const Sample* t = begin; t < end; ++t) z[t->k] *= std::sqrt(ratio_);
+  }
+
+  const Mapped<T> a_;
+  const Kernels<T>& k_;
+  const fwht::Tile<double> tile_;
+  const std::int8_t* const signs_;
+  const std::size_t k2_, p_;
+  double* const z_;
+  const bool distortion_;
+  const std::size_t threads_;
+  const double root_, ratio_;
+  const std::size_t block_, blocks_, slice_, ld_, column_, width_;
+  const Scratch work_, sums_, buffers_;
+  std::vector<std::size_t> first_;
+  std::vector<Sample> samples_;
+};
+
+}  // namespace fastmix::passes
