@@ -28,6 +28,7 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/kernels.py
+	$(BIN)/fastmix bench --out bench
 
 clean:
 	rm -rf $(VENV) build

@@ -21,6 +21,7 @@ LAYERS = {
     "mechanisms": 4,
     "estimators": 5,
     "datasets": 5,
+    "planning": 5,
     "cli": 6,
     "__main__": 7,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import fastmix
 from fastmix.cli.demo import run_demo
@@ -38,10 +39,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         choices=["auto", "adassp", "dp_gd", "fast_ihm", "ihm", "linear_mixing"],
         help="how to fit (default: auto)",
     )
+    bench = commands.add_parser(
+        "bench", help="measure all methods side by side on this machine, as ratios"
+    )
+    bench.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
+    bench.add_argument(
+        "--out", type=Path, default=Path("bench"), help="folder for CSV, plot and page"
+    )
     parsed = parser.parse_args(arguments)
     try:
-        print(run_demo(epsilon=parsed.epsilon, method=parsed.method))
+        if parsed.command == "bench":
+            _bench(parsed.out, quick=parsed.quick)
+        else:
+            print(run_demo(epsilon=parsed.epsilon, method=parsed.method))
     except (ImportError, ValueError) as error:
         print(f"fastmix: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _bench(folder: Path, *, quick: bool) -> None:
+    from fastmix.cli import bench
+
+    rows = list(bench.run_bench(quick=quick, seconds=0.05 if quick else 1.5))
+    folder.mkdir(parents=True, exist_ok=True)
+    bench.write_csv(rows, folder / "performance.csv")
+    (folder / "performance.md").write_text(bench.performance_page(rows))
+    try:
+        bench.plot_sweep(rows, folder / "performance.png")
+    except ImportError:
+        print('no plot: it needs matplotlib (pip install "fastmix[plot]").', file=sys.stderr)
+    print(f"wrote performance.csv and performance.md to {folder}")

@@ -23,7 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 #: Bounds outside this range would overflow or vanish when squared.
 _SMALLEST, _LARGEST = 1e-100, 1e100
 
-#: Below this a number loses digits.
+#: Below this a factor loses digits; it is taken as 0, so that the row is zero and never too long.
 _VANISHING = 1e-307
 
 
@@ -99,8 +99,6 @@ class RowMap:
         elif self.divisor != 1.0:
             # An unbounded entry must be shrunk before it may grow.
             factors = (np.ones(len(squares)) if factors is None else factors) / self.divisor
-        if factors is not None:
-            # A factor that double precision cannot hold makes the row zero, never too long.
             factors[factors < _VANISHING] = 0.0
         return replace(
             plain, inverse_scale=inverse, factors=factors, constant=self.constant / self.divisor
@@ -118,6 +116,7 @@ class RowMap:
             row = map_rows(plain, i, i + 1)[0]
             largest = np.abs(row).max()
             factors[i] = longest / largest / np.linalg.norm(row / largest)
+        factors[factors < _VANISHING] = 0.0
         return factors
 
 

@@ -1,0 +1,143 @@
+"""What a fit costs in seconds, predicted from public sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, fields
+
+import numpy as np
+from scipy.optimize import nnls
+
+from fastmix._validation import check_choice, check_integer
+
+__all__ = ["METHODS", "CostModel", "Measurement", "Problem", "fit_cost_model"]
+
+#: Methods whose cost is modelled.
+METHODS = ("adassp", "fast_ihm_paper", "fast_ihm_shared", "ihm")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Public sizes of a fit: rows, columns, rows of the fast sketch, steps."""
+
+    n: int
+    d: int
+    k2: int = 1
+    n_steps: int = 4
+
+    def __post_init__(self) -> None:
+        for name in ("n", "d", "k2", "n_steps"):
+            check_integer(name, getattr(self, name), at_least=1)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Seconds that a method took on a problem."""
+
+    method: str
+    problem: Problem
+    seconds: float
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """Seconds for each unit of work; the defaults were measured by ``fastmix bench``.
+
+    Parameters
+    ----------
+    call : float
+        Fixed cost of a fit: calibration, validation, certificate.
+    entry : float
+        One read of an entry of X, as in a norm or a gradient.
+    product : float
+        One multiply-add of a Gram matrix (half of it is computed).
+    butterfly : float
+        One entry through one level of the Hadamard transform, there and back.
+    cubic : float
+        One multiply-add of the d x d linear algebra.
+    """
+
+    call: float = 1.2e-2
+    entry: float = 5e-10
+    product: float = 1.8e-11
+    butterfly: float = 1.2e-10
+    cubic: float = 2.5e-10
+
+    def predict(self, method: str, problem: Problem) -> float:
+        """Return the predicted seconds of a fit.
+
+        Parameters
+        ----------
+        method : {"adassp", "fast_ihm_paper", "fast_ihm_shared", "ihm"}
+            The method.
+        problem : Problem
+            Public sizes.
+
+        Returns
+        -------
+        float
+            Seconds.
+        """
+        return float(np.dot(astuple(self), _work(method, problem)))
+
+    def crossover(self, n: int, k2_per_column: float = 16.0, largest: int = 8192) -> int | None:
+        """Return the least d at which `FastIHM` beats `IHM`, or None if there is none.
+
+        Parameters
+        ----------
+        n : int
+            Rows of the data.
+        k2_per_column : float, default 16.0
+            Rows of the fast sketch for each column.
+        largest : int, default 8192
+            Largest d that is looked at.
+
+        Returns
+        -------
+        int or None
+            The least such d; it is searched among powers of 2^(1/8).
+        """
+        for d in sorted({round(2 ** (step / 8)) for step in range(8, 8 * 14)}):
+            problem = Problem(n, d, max(1, round(k2_per_column * d)))
+            if d > largest or problem.k2 > n:
+                return None
+            if self.predict("fast_ihm_shared", problem) < self.predict("ihm", problem):
+                return d
+        return None
+
+
+def _work(method: str, problem: Problem) -> list[float]:
+    """Return the units of work of a fit, in the order of the fields of `CostModel`."""
+    n, d, k2, steps = problem.n, problem.d, problem.k2, problem.n_steps
+    n_pad = 1 << (n - 1).bit_length()
+    sketch = n_pad * d * math.log2(2 * n_pad)
+    passes, gram, sketches, cubes = {
+        "adassp": (2, n * d**2, 0, 1),
+        "ihm": (1 + steps, n * d**2, 0, 1),
+        "fast_ihm_shared": (1 + steps, k2 * d**2, 1, 1),
+        "fast_ihm_paper": (1 + steps, steps * k2 * d**2, steps, steps),
+    }[check_choice("method", method, METHODS)]
+    return [1.0, passes * n * d, gram, sketches * sketch, cubes * d**3]
+
+
+def fit_cost_model(measurements: Iterable[Measurement]) -> CostModel:
+    """Fit a cost model to measured times, by least squares on relative errors.
+
+    Parameters
+    ----------
+    measurements : iterable of Measurement
+        Measured fits, at least as many as the model has coefficients.
+
+    Returns
+    -------
+    CostModel
+        The model; coefficients are not negative.
+    """
+    measured = list(measurements)
+    work = np.array([_work(m.method, m.problem) for m in measured])
+    seconds = np.array([m.seconds for m in measured])
+    scale = work.max(axis=0)
+    weights, _ = nnls(work / scale / seconds[:, None], np.ones(len(measured)))
+    names = [field.name for field in fields(CostModel)]
+    return CostModel(**dict(zip(names, (weights / scale).tolist(), strict=True)))
