@@ -110,17 +110,24 @@ def test_the_guarantee_holds_and_the_fit_is_finite(name, fit_intercept, monkeypa
         assert np.linalg.norm(A.T @ target - A[1:].T @ target[1:]) <= 1.0 + 1e-12
 
 
+@pytest.mark.parametrize("cls", [IHM, FastIHM, fastmix.DPGradientDescent])
 @pytest.mark.parametrize(("clip", "expected"), [(None, 1.0), (0.5, 0.25), (2.0, 1.0), (6.0, 3.0)])
-def test_residual_clip_is_in_the_units_of_the_target(clip, expected, monkeypatch):
+def test_residual_clip_is_in_the_units_of_the_target(cls, clip, expected, monkeypatch):
     X, y = problem()
-    model = IHM(bounds_X=(-1, 1), bounds_y=(10, 14), residual_clip=clip, random_state=0)
+    options = {"bounds_X": (-1, 1), "bounds_y": (10, 14), "n_steps": 3, "random_state": 0}
+    model = cls(residual_clip=clip, **options)
     seen = watched(model, monkeypatch)
     model.fit(X, y)
     assert seen[0][3] == pytest.approx(expected, rel=1e-15)
-    plain = IHM(bounds_X=(-1, 1), bounds_y=(10, 14), random_state=0).fit(X, y)
+    plain = cls(**options).fit(X, y)
     # Noise follows the clip, so the account does not change.
     assert model.gradient_noise_ == pytest.approx(expected * plain.gradient_noise_, rel=1e-14)
     assert model.privacy_.epsilon == plain.privacy_.epsilon
+    # What was paid for is what was drawn: noise over sensitivity is that of the event.
+    (event,) = [
+        e for e in model.privacy_.events if getattr(e, "count", 0) == 3 and "sigma" in vars(e)
+    ]
+    assert event.sigma / event.sensitivity == pytest.approx(model.gradient_noise_ / expected)
 
 
 def test_a_record_contributes_at_most_the_clip_to_a_gradient():
@@ -239,7 +246,7 @@ BAD_OF = [
     (AdaSSP, "calibration", "exact", "be one of 'joint', 'published'"),
     (FastIHM, "calibration", "exact", "be one of 'numerical', 'closed_form'"),
     (FastIHM, "sketch", "gaussian", "be one of 'srht', 'dct'"),
-    (FastIHM, "variant", "mine", "be one of 'paper'"),
+    (FastIHM, "variant", "mine", "be one of 'shared', 'paper'"),
     (IHM, "variant", "mine", "be one of 'paper'"),
     (IHS, "sketch", "dct", "be one of 'srht', 'gaussian'"),
     (fastmix.DPGradientDescent, "learning_rate", 0.0, "be greater than 0"),
@@ -320,7 +327,9 @@ def test_missing_values_are_refused_without_showing_values(value):
     Z, z = X.copy(), y.copy()
     Z[17, 2], z[11] = value, value
     for data in ((Z, y), (X, z)):
-        with pytest.raises(ValueError, match=r"Input [Xy] contains (NaN|infinity)") as caught:
+        with pytest.raises(
+            ValueError, match=r"X must be finite|Input y contains (NaN|infinity)"
+        ) as caught:
             IHM(**BOUNDS, accountant=budget).fit(*data)
         assert not any(f"{number:.4f}"[:6] in str(caught.value) for number in (*X[17], *y[:20]))
     assert len(budget) == 0

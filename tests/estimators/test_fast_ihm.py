@@ -21,7 +21,7 @@ GRID = [
     (0.3, 1e-9, 128, 5, 3),
     (3.0, 1e-5, 33, 1, 7),
     (10.0, 1e-3, 200, 40, 4),
-    (1e-3, 1e-6, 16, 2, 2),
+    (1e-4, 1e-6, 16, 2, 2),
     (100.0, 1e-8, 64, 3, 4),
     (1.0, 0.1, 1, 1, 1),
 ]
@@ -29,7 +29,14 @@ GRID = [
 
 def fitted(epsilon, delta, n, d, steps, **options):
     X, y = make_sphere(n=n, d=d, random_state=1)
-    model = FastIHM(epsilon=epsilon, delta=delta, n_steps=steps, random_state=0, **PAPER, **options)
+    model = FastIHM(
+        epsilon=epsilon,
+        delta=delta,
+        n_steps=steps,
+        random_state=0,
+        **PAPER,
+        **{"variant": "paper", **options},
+    )
     return model.fit(X, y)
 
 
@@ -53,7 +60,7 @@ def test_numerical_noise_levels_and_account(epsilon, delta, n, d, steps, oracle)
     assert model.gradient_noise_ == pytest.approx(sigma, rel=2e-7)
     assert plan["omega"] == pytest.approx(6 * steps / epsilon, rel=1e-14)
     tau = max(math.log(3 * steps / delta), math.log(16 * steps / varrho))
-    assert plan["tau"] == pytest.approx(tau, rel=1e-14)
+    assert plan["tau"] == pytest.approx(tau, rel=1e-11)
 
     # The account of what was released, recomputed.
     spent = 2 * steps / plan["omega"]
@@ -78,7 +85,7 @@ def test_closed_form_noise_levels_and_account(epsilon, delta, n, d, steps, oracl
     sigma = 3 * math.sqrt(steps * L) / (math.sqrt(2) * epsilon) * root
     assert model.gradient_noise_ == pytest.approx(sigma, rel=1e-7)
     gamma = 15 * math.sqrt(2 * k1 * steps * L) / (8 * epsilon) * root
-    if not L <= (8 * gamma / 25 - 1) ** 2 * 25 * k1 * steps / (32 * gamma**2):
+    if not (8 * gamma / 25 - 1) ** 2 * 25 * k1 * steps / (32 * gamma**2) >= L:
         # The second case of the closed form, solved: k/(4 gamma) + 25 L/(8 gamma - 25).
         def cost(g):
             return k1 * steps / (4 * g) + 25 * L / (8 * g - 25)
@@ -106,7 +113,7 @@ def test_failure_probability_only_raises_tau(varrho):
     plain = fitted(1.0, 1e-6, 64, 3, 4, gaussian_size=60)
     other = fitted(1.0, 1e-6, 64, 3, 4, gaussian_size=60, failure_probability=varrho)
     expected = max(math.log(12 / 1e-6), math.log(64 / varrho))
-    assert other.privacy_.parameters["tau"] == pytest.approx(expected, rel=1e-14)
+    assert other.privacy_.parameters["tau"] == pytest.approx(expected, rel=1e-11)
     assert (other.gamma_, other.gradient_noise_) == (plain.gamma_, plain.gradient_noise_)
     assert other.privacy_.epsilon <= 1.0
 
@@ -161,6 +168,7 @@ def test_the_literal_engine_is_algorithm_2(n, d, k2, clip, epsilon, steps, shrin
     X, y = make_sphere(n=n, d=d, random_state=2)
     X = X * (1.0 - 1e-12)
     model = FastIHM(
+        variant="paper",
         epsilon=epsilon,
         delta=1e-5,
         n_steps=steps,
@@ -187,15 +195,16 @@ def test_the_literal_engine_is_algorithm_2(n, d, k2, clip, epsilon, steps, shrin
         shrinkage=shrinkage,
         seed=11,
     )
-    assert model.eta_ == pytest.approx(eta, rel=1e-10)
-    np.testing.assert_allclose(model.coef_, theta, rtol=1e-9, atol=1e-12)
+    # Released values lie on a grid of about 1e-6 of their noise.
+    assert model.eta_ == pytest.approx(eta, rel=1e-5)
+    np.testing.assert_allclose(model.coef_, theta, rtol=1e-3, atol=1e-5)
     assert model.intercept_ == 0.0
 
 
 def test_shrinkage_changes_the_answer_and_not_the_price():
     X, y = make_sphere(n=256, d=3, random_state=2)
     fits = [
-        FastIHM(epsilon=1.0, shrinkage=keep, random_state=0, **PAPER).fit(X, y)
+        FastIHM(variant="paper", epsilon=1.0, shrinkage=keep, random_state=0, **PAPER).fit(X, y)
         for keep in (False, True)
     ]
     assert fits[0].eta_ == fits[1].eta_ > 0.0
@@ -211,7 +220,13 @@ def test_both_engines_have_one_distribution(sketch):
     draws = {}
     for engine, seed in (("auto", 1), ("literal", 2)):
         model = FastIHM(
-            epsilon=30.0, delta=1e-3, n_steps=2, sketch_size=24, engine=engine, sketch=sketch
+            variant="paper",
+            epsilon=30.0,
+            delta=1e-3,
+            n_steps=2,
+            sketch_size=24,
+            engine=engine,
+            sketch=sketch,
         )
         plan = model._plan(48, 3, 1e-3, 1e-4)
         rng = np.random.default_rng(seed)

@@ -118,8 +118,9 @@ def test_the_literal_engine_is_the_published_iteration(n, d, clip, epsilon, step
         shrinkage=shrinkage,
         seed=12,
     )
-    assert model.eta_ == pytest.approx(eta, rel=1e-10)
-    np.testing.assert_allclose(model.coef_, theta, rtol=1e-9, atol=1e-12)
+    # Released values lie on a grid of about 1e-6 of their noise.
+    assert model.eta_ == pytest.approx(eta, rel=1e-5)
+    np.testing.assert_allclose(model.coef_, theta, rtol=1e-3, atol=1e-5)
 
 
 def test_both_engines_have_one_distribution():
@@ -138,7 +139,7 @@ def test_both_engines_have_one_distribution():
         assert stats.ks_2samp(auto, literal).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("k", [1, 2, 200])
+@pytest.mark.parametrize("k", [1, 2, 300])
 def test_a_given_size_is_paid_for(k, oracle):
     X, y = make_sphere(n=64, d=3, random_state=1)
     model = IHM(

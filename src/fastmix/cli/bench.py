@@ -239,11 +239,11 @@ def plot_sweep(rows: list[Row], path: Path) -> None:
     """Draw seconds against n, d and k2 with matplotlib."""
     import matplotlib
 
-    matplotlib.use("Agg")  # type: ignore[no-untyped-call]
+    matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     sweep = [row for row in rows if row.kind == "sweep"]
-    panels = [
+    panels: list[tuple[str, str, Callable[[Row], bool]]] = [
         ("rows n (d = 8)", "n", lambda r: r.d == 8),
         ("rows n (d = 32)", "n", lambda r: r.d == 32),
         ("columns d (n = 65,536)", "d", lambda r: r.n == 2**16 and r.k2 == 2**13),

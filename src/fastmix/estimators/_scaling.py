@@ -17,6 +17,9 @@ __all__ = ["PublicScaling", "public_scaling"]
 
 FloatArray = npt.NDArray[np.float64]
 
+#: Bounds beyond this would overflow; half-widths below its inverse make a feature constant.
+_LARGEST = 1e100
+
 
 @dataclass(frozen=True)
 class PublicScaling:
@@ -168,7 +171,7 @@ def _center_and_scale(
     """
     center = lower / 2.0 + upper / 2.0 if centred else np.zeros_like(lower)
     scale = upper / 2.0 - lower / 2.0 if centred else np.maximum(np.abs(lower), np.abs(upper))
-    return center, np.where(scale > 0.0, scale, np.inf)
+    return center, np.where(scale > 1.0 / _LARGEST, scale, np.inf)
 
 
 def _data_bounds(X: npt.NDArray[np.floating[Any]]) -> tuple[FloatArray, FloatArray]:
@@ -199,6 +202,8 @@ def _feature_bounds(bounds: Any, d: int) -> tuple[FloatArray, FloatArray]:
     lower, upper = sides
     if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
         raise value_error("bounds_X", "be finite", bounds)
+    if max(np.abs(lower).max(), np.abs(upper).max()) > _LARGEST:
+        raise value_error("bounds_X", f"be at most {_LARGEST:g} in magnitude", bounds)
     if not (lower <= upper).all():
         raise value_error("bounds_X", "have no lower bound above its upper bound", bounds)
     return lower, upper
@@ -206,7 +211,8 @@ def _feature_bounds(bounds: Any, d: int) -> tuple[FloatArray, FloatArray]:
 
 def _target_bounds(bounds: Any) -> tuple[float, float]:
     lower, upper = (
-        check_real("bounds_y", np.asarray(side).item()) for side in _pair("bounds_y", bounds)
+        check_real("bounds_y", np.asarray(side).item(), at_least=-_LARGEST, at_most=_LARGEST)
+        for side in _pair("bounds_y", bounds)
     )
     if not lower <= upper:
         raise value_error("bounds_y", "have no lower bound above its upper bound", bounds)
