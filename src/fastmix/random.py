@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from randomgen import AESCounter
 
-from fastmix._validation import type_error
+from fastmix._validation import type_error, value_error
 
 __all__ = ["RandomState", "is_seeded", "public_generator", "secret_generator"]
 
@@ -73,5 +73,7 @@ def _seeded(random_state: RandomState) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(0, 2**32, size=8, dtype=np.uint64))
     if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+        if random_state < 0:
+            raise value_error("random_state", "not be negative", random_state)
         return np.random.default_rng(int(random_state))
     raise type_error("random_state", "be None, an int, a RandomState or a Generator", random_state)

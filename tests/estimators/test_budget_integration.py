@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import fastmix
 from fastmix import IHM, AdaSSP, BudgetAccountant, BudgetError
-from fastmix.estimators import _base
+from fastmix.estimators import adassp
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}
 
@@ -195,13 +195,13 @@ def test_the_charge_is_on_disk_before_noise_is_drawn(monkeypatch):
     X, y = problem()
     budget = BudgetAccountant(100.0, 1e-4)
     seen = []
-    generator = _base.secret_generator
+    release = adassp.noisy_statistics
 
-    def spy(random_state):
+    def spy(*args, **kwargs):
         seen.append(len(BudgetAccountant.load(budget.ledger)))
-        return generator(random_state)
+        return release(*args, **kwargs)
 
-    monkeypatch.setattr(_base, "secret_generator", spy)
+    monkeypatch.setattr(adassp, "noisy_statistics", spy)
     AdaSSP(delta=1e-6, accountant=budget, **BOUNDS).fit(X, y)
     assert seen == [1]
 

@@ -10,6 +10,7 @@ from scipy import stats
 
 from fastmix import FastIHM
 from fastmix.datasets import make_sphere
+from fastmix.estimators._base import Streams, Target
 from fastmix.rows import ArrayRows, RowMap
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
@@ -228,9 +229,9 @@ def test_both_engines_have_one_distribution(sketch):
             engine=engine,
             sketch=sketch,
         )
-        plan = model._plan(48, 3, 1e-3, 1e-4)
+        plan = model._plan(48, 3, Target(model.epsilon, 1e-3, 1e-4))
         rng = np.random.default_rng(seed)
-        solutions = [model._solve(rows, plan, 1.0, rng) for _ in range(300)]
+        solutions = [model._solve(rows, plan, 1.0, Streams(rng, rng)) for _ in range(300)]
         draws[engine] = np.array([[*s.theta, s.eta] for s in solutions])
     for auto, literal in zip(draws["auto"].T, draws["literal"].T, strict=True):
         assert np.ptp(auto) > 0.0

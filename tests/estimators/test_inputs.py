@@ -301,7 +301,8 @@ def test_parameters_are_keyword_only_with_the_documented_defaults():
             cls(1.0)
         parameters = cls().get_params()
         for name, value in expected.items():
-            if (cls, name) != (DPGradientDescent, "n_steps"):
+            # Gradient descent needs more steps, and the front door takes those of its method.
+            if name != "n_steps" or cls not in (DPGradientDescent, fastmix.PrivateLinearRegression):
                 assert parameters[name] is value or parameters[name] == value
             assert f"{name} : " in cls.__doc__
     assert all(hasattr(fastmix, cls.__name__) for cls in ALL)

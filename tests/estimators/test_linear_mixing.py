@@ -10,6 +10,7 @@ from scipy import stats
 
 from fastmix import LinearMixing
 from fastmix.datasets import make_sphere
+from fastmix.estimators._base import Streams, Target
 from fastmix.rows import ArrayRows, AugmentedRows, RowMap
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
@@ -133,9 +134,9 @@ def test_both_engines_have_one_distribution(fast):
     draws = {}
     for engine, seed in (("auto", 1), ("literal", 2)):
         model = LinearMixing(epsilon=20.0, fast=fast, sketch_size=24, engine=engine)
-        plan = model._plan(40, 2, 1e-6, 1e-7)
+        plan = model._plan(40, 2, Target(model.epsilon, 1e-6, 1e-7))
         rng = np.random.default_rng(seed)
-        solutions = [model._solve(rows, plan, 1.0, rng) for _ in range(300)]
+        solutions = [model._solve(rows, plan, 1.0, Streams(rng, rng)) for _ in range(300)]
         draws[engine] = np.array([[*s.theta, s.eta] for s in solutions])
     for auto, literal in zip(draws["auto"].T, draws["literal"].T, strict=True):
         assert stats.ks_2samp(auto, literal).pvalue > 1e-4

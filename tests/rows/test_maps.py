@@ -217,3 +217,11 @@ def test_non_finite_entries_are_refused_without_being_shown(bad, bounded):
     with pytest.raises(ValueError, match="finite") as caught:
         RowMap(1.0, **box)(X)
     assert str(caught.value) == "X must be finite; got NaN or infinity in an array of shape (2, 3)."
+
+
+@pytest.mark.parametrize("d", [100, 1000, 10_000])
+def test_bound_holds_to_the_last_bit_in_many_dimensions(d):
+    """One large entry and many that are too small to count one by one in a sum of squares."""
+    x = np.full((1, d), 1e-8)
+    x[0, 0] = 1.0
+    assert exact_square(np.asarray(RowMap(1.0)(x))[0]) <= 1

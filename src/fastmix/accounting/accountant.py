@@ -20,7 +20,8 @@ __all__ = ["RdpAccountant"]
 class RdpAccountant:
     r"""Compose privacy events and convert the whole once.
 
-    Neighbouring relation: zero-out (one record replaced by zeros, n public).
+    Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
+    public).
 
     Parameters
     ----------

@@ -55,7 +55,8 @@ class Charge(NamedTuple):
 class BudgetAccountant:
     r"""A privacy budget that several fits draw on.
 
-    Neighbouring relation: zero-out (one record replaced by zeros, n public).
+    Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
+    public).
 
     The charges are kept in a file, the ledger, so that all copies of the accountant are one
     budget: a copy made by scikit-learn's ``clone`` is the same object, and a pickled one in a

@@ -10,7 +10,8 @@ An event is a frozen value that knows three things about itself, whatever its ki
     the probability of the rare event on which the curve does not hold.
 
 Rare events are counted once each, by a union bound; see ``docs/proofs/rare_events.md``.
-All events are for zero-out neighbours: one record is replaced by zeros and n is public.
+All events are for zero-out neighbours: one record is absent, its row and target (after the public
+scaling) are zeros, and n is public.
 """
 
 from __future__ import annotations

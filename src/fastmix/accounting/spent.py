@@ -58,7 +58,8 @@ class Part:
 class PrivacySpent:
     r"""The account of a release: (epsilon, delta) as the sum over its parts.
 
-    Neighbouring relation: zero-out (one record replaced by zeros, n public).
+    Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
+    public).
 
     Parameters
     ----------

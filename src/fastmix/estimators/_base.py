@@ -15,7 +15,7 @@ import math
 import sys
 from collections import Counter
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from fastmix._validation import (
     check_probability,
     check_real,
     type_error,
+    value_error,
 )
 from fastmix.accounting import (
     BudgetAccountant,
@@ -39,10 +40,10 @@ from fastmix.accounting import (
 )
 from fastmix.estimators._scaling import PublicScaling, public_scaling
 from fastmix.estimators.certificate import PrivacyCertificate
-from fastmix.random import RandomState, is_seeded, secret_generator
+from fastmix.random import RandomState, is_seeded, public_generator, secret_generator
 from fastmix.rows import ArrayRows, Rows
 
-__all__ = ["Plan", "PrivateRegressor", "Solution", "estimator"]
+__all__ = ["Plan", "PrivateRegressor", "Solution", "Streams", "Target", "estimator"]
 
 FloatArray = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -64,7 +65,8 @@ data_norm : float, default=None
 fit_intercept : bool, default=True
     Fit an intercept, as a constant column inside the same row bound.
 n_steps : int, default={n_steps}
-    Number of steps. It costs budget, so it is exact and never a maximum.
+    Number of steps. It costs budget, so it is exact and never a maximum. None, where it is the
+    default, means the default of the method.
 gaussian_size : int, default=None
     Rows of the Gaussian sketch; None means ``6 max(d, log(4 T / varrho))``.
 sketch_size : int, default=None
@@ -122,12 +124,32 @@ def estimator(cls: type[T]) -> type[T]:
     return made
 
 
+class Streams(NamedTuple):
+    """Where a fit draws from: secret noise, and public choices such as a fast sketch."""
+
+    secret: np.random.Generator
+    public: np.random.Generator
+
+
+class Target(NamedTuple):
+    """The guarantee that is asked for, and the utility failure probability."""
+
+    epsilon: float
+    delta: float
+    varrho: float
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a fit will do, from public quantities only: its account, sizes and noise levels."""
 
     spent: PrivacySpent
     parameters: dict[str, Any]
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the method adds noise at all."""
+        return not any(isinstance(event, NonPrivateEvent) for event in self.spent.events)
 
     def __getitem__(self, name: str) -> Any:
         return self.parameters[name]
@@ -190,13 +212,16 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             The fitted estimator.
         """
         self._check_parameters()
+        rng = secret_generator(self.random_state)
         accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
         shape = _public_shape(X)
-        if accountant is not None and shape is not None:
-            accountant.check(self._make_plan(*shape).spent)
+        plan = None if shape is None else self._make_plan(*shape)
+        if accountant is not None and plan is not None:
+            accountant.check(plan.spent)
         X, y = self._check_data(X, y)
         n, d = X.shape
-        plan = self._make_plan(n, d)
+        if plan is None or shape != (n, d):
+            plan = self._make_plan(n, d)
         scaling = public_scaling(
             X,
             y,
@@ -204,20 +229,28 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             bounds_y=self.bounds_y,
             data_norm=self.data_norm,
             fit_intercept=self.fit_intercept,
-            warn=math.isfinite(plan.spent.epsilon),
+            warn=plan.is_private,
         )
         rows = ArrayRows(X, scaling.row_map, y, scaling.target_map)
+        clip = 1.0
+        if self.residual_clip is not None:
+            clip = float(self.residual_clip) / scaling.target_map.scale
+            if not 1e-100 <= clip <= 1e100:
+                raise value_error(
+                    "residual_clip", "be of the order of bounds_y", self.residual_clip
+                )
         if accountant is not None:
-            accountant.spend(plan.spent, label=type(self).__name__)
+            leaky = " (NOT PRIVATE: bounds from the data)" if scaling.from_data else ""
+            accountant.spend(plan.spent, label=type(self).__name__ + leaky)
         if math.isinf(self.epsilon):
             solution = Solution(_least_squares(rows, scaling), NonPrivateEvent())
         else:
-            clip = self.residual_clip or scaling.target_map.scale
-            rng = secret_generator(self.random_state)
-            solution = self._solve(rows, plan, clip / scaling.target_map.scale, rng)
+            # Public choices leave the secret stream alone, unless the caller seeds everything.
+            public = rng if is_seeded(self.random_state) else public_generator()
+            solution = self._solve(rows, plan, clip, Streams(rng, public))
         if Counter(solution.event) != Counter(plan.spent.events):
             raise RuntimeError("the releases differ from the plan that was charged.")
-        self._store(solution, plan, scaling, n, d)
+        self._store(solution, plan, scaling, n, clip)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -243,20 +276,21 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.regressor_tags.poor_score = True
         return tags
 
-    def _plan(self, n: int, d: int, delta: float, varrho: float) -> Plan:
+    def _plan(self, n: int, d: int, target: Target) -> Plan:
         """Plan a fit of n rows and d columns (intercept included) from public quantities only."""
         raise AttributeError(f"{type(self).__name__} has no plan; use one of its subclasses.")
 
-    def _solve(self, rows: Rows, plan: Plan, clip: float, rng: np.random.Generator) -> Solution:
+    def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         """Run the planned mechanisms on rows of norm 1 and targets in [-1, 1]."""
         raise AttributeError(f"{type(self).__name__} has no solver; use one of its subclasses.")
 
     def _make_plan(self, n: int, d: int) -> Plan:
         if math.isinf(self.epsilon):
             return Plan(PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)]), {})
-        delta = 1.0 / max(n, 2) ** 2 if self.delta is None else self.delta
-        varrho = delta / 10.0 if self.failure_probability is None else self.failure_probability
-        return self._plan(n, d + bool(self.fit_intercept), delta, varrho)
+        delta = 1.0 / max(n, 2) ** 2 if self.delta is None else float(self.delta)
+        given = self.failure_probability
+        target = Target(float(self.epsilon), delta, delta / 10.0 if given is None else float(given))
+        return self._plan(n, d + bool(self.fit_intercept), target)
 
     def _check_parameters(self) -> None:
         check_real("epsilon", self.epsilon, above=0.0, allow_inf=True)
@@ -265,10 +299,14 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.failure_probability is not None:
             check_probability("failure_probability", self.failure_probability)
         if self.data_norm is not None:
-            check_real("data_norm", self.data_norm, above=0.0)
+            check_real("data_norm", self.data_norm, at_least=1e-100, at_most=1e100)
         if self.residual_clip is not None:
             check_real("residual_clip", self.residual_clip, above=0.0)
-        check_integer("n_steps", self.n_steps, at_least=1)
+        if self.n_steps is not None:
+            check_integer("n_steps", self.n_steps, at_least=1)
+        for name in ("fit_intercept", "shrinkage", "verbose"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise type_error(name, "be a bool", getattr(self, name))
         for name in ("gaussian_size", "sketch_size"):
             if getattr(self, name) is not None:
                 check_integer(name, getattr(self, name), at_least=1)
@@ -288,25 +326,23 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 # Rows are checked where their norms are taken, which spares a pass.
                 ensure_all_finite=False,
             )
-        except ValueError as error:
-            # NumPy quotes the text that it could not convert; a value of the data is not shown.
-            if "could not convert" in str(error):
-                raise ValueError("X and y must hold numbers; got text.") from None
-            raise
-        return X, np.asarray(y, dtype=np.float64)
+            return X, np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise type(error)(_without_data(str(error))) from None
 
     def _store(
-        self, solution: Solution, plan: Plan, scaling: PublicScaling, n: int, d: int
+        self, solution: Solution, plan: Plan, scaling: PublicScaling, n: int, clip: float
     ) -> None:
+        d: int = self.n_features_in_
         self.coef_, self.intercept_ = scaling.coefficients(solution.theta, d)
-        self.n_steps_ = self.n_steps
+        self.n_steps_ = plan.parameters.get("n_steps_", self.n_steps)
         self.gamma_, self.eta_ = solution.gamma, solution.eta
         self.gradient_noise_ = solution.gradient_noise
         self.bounds_X_, self.bounds_y_ = scaling.bounds_X, scaling.bounds_y
         leaks = [f"{name} was taken from the data" for name in scaling.from_data]
         if is_seeded(self.random_state):
             leaks.append("the noise was seeded by the caller")
-        if math.isinf(plan.spent.epsilon):
+        if not plan.is_private:
             leaks.append("the method adds no noise")
         skipped = ("accountant", "bounds_X", "bounds_y", "random_state")
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in skipped}
@@ -314,7 +350,12 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             spent=plan.spent,
             mechanism=type(self).__name__,
             parameters={**given, **plan.parameters},
-            data={"n_samples": n, "n_features": d, **scaling.describe()},
+            data={
+                "n_samples": n,
+                "n_features": d,
+                **scaling.describe(),
+                "residuals_clipped_at": clip * scaling.target_map.scale,
+            },
             noise="seeded" if is_seeded(self.random_state) else "AES-128-CTR keyed by the OS",
             leaks=tuple(leaks),
         )
@@ -325,6 +366,15 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _engine(self) -> str:
         return "literal" if self.engine == "literal" else "cholesky"
+
+
+def _without_data(message: str) -> str:
+    """Return a message of the validation without the values that it quotes."""
+    if "could not convert" in message:
+        return "X and y must hold numbers; got text."
+    first, *rest = message.splitlines() or [""]
+    advice = [line for line in rest if line.startswith("Reshape your data")]
+    return " ".join([first, *advice])
 
 
 def _public_shape(X: Any) -> tuple[int, int] | None:

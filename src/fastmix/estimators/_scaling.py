@@ -193,7 +193,10 @@ def _pair(name: str, bounds: Any) -> tuple[Any, Any]:
 def _feature_bounds(bounds: Any, d: int) -> tuple[FloatArray, FloatArray]:
     sides = []
     for side in _pair("bounds_X", bounds):
-        values = np.asarray(side, dtype=np.float64)
+        try:
+            values = np.asarray(side, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise type_error("bounds_X", "hold real numbers", bounds) from None
         if values.shape not in ((), (1,), (d,)):
             raise value_error(
                 "bounds_X", f"be scalars or have one entry for each of {d} features", values
@@ -210,9 +213,11 @@ def _feature_bounds(bounds: Any, d: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _target_bounds(bounds: Any) -> tuple[float, float]:
+    sides = [np.asarray(side) for side in _pair("bounds_y", bounds)]
+    if any(side.size != 1 for side in sides):
+        raise value_error("bounds_y", "be a pair of numbers", bounds)
     lower, upper = (
-        check_real("bounds_y", np.asarray(side).item(), at_least=-_LARGEST, at_most=_LARGEST)
-        for side in _pair("bounds_y", bounds)
+        check_real("bounds_y", side.item(), at_least=-_LARGEST, at_most=_LARGEST) for side in sides
     )
     if not lower <= upper:
         raise value_error("bounds_y", "have no lower bound above its upper bound", bounds)

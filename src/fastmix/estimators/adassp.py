@@ -9,7 +9,7 @@ import numpy as np
 from fastmix._validation import check_choice
 from fastmix.accounting import Part, PrivacySpent, gaussian_sigma
 from fastmix.errors import CalibrationError
-from fastmix.estimators._base import Plan, PrivateRegressor, Solution, estimator
+from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
 from fastmix.mechanisms import noisy_statistics, statistics_event, symmetric_solve
 from fastmix.rows import Rows
 
@@ -20,7 +20,8 @@ __all__ = ["AdaSSP"]
 class AdaSSP(PrivateRegressor):
     """Adaptive sufficient statistics perturbation: noisy X'X and X'y with a private ridge.
 
-    Neighbouring relation: zero-out (one record replaced by zeros, n public).
+    Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
+    public).
 
     Parameters
     ----------
@@ -43,17 +44,18 @@ class AdaSSP(PrivateRegressor):
 
     calibration: str = "joint"
 
-    def _plan(self, n: int, d: int, delta: float, varrho: float) -> Plan:
+    def _plan(self, n: int, d: int, target: Target) -> Plan:
+        epsilon, delta, varrho = target
         check_choice("calibration", self.calibration, ("joint", "published"))
         if self.calibration == "joint":
             # A hair below the target, so that rounding in the account cannot exceed it.
-            sigma = gaussian_sigma(self.epsilon * (1.0 - 1e-9), delta, math.sqrt(3.0))
+            sigma = gaussian_sigma(epsilon * (1.0 - 1e-9), delta, math.sqrt(3.0))
         else:
-            sigma = math.sqrt(math.log(6.0 / delta)) / (self.epsilon / 3.0)
+            sigma = math.sqrt(math.log(6.0 / delta)) / (epsilon / 3.0)
         spent = PrivacySpent([Part("statistics", [statistics_event(sigma=sigma)], delta)])
-        if spent.epsilon > self.epsilon:
+        if spent.epsilon > epsilon:
             raise CalibrationError(
-                f"calibration must meet epsilon={self.epsilon:g}; the published noise levels "
+                f"calibration must meet epsilon={epsilon:g}; the published noise levels "
                 f"spend {spent.epsilon:g} at delta={delta:g}. Use calibration='joint'."
             )
         parameters = {
@@ -63,8 +65,8 @@ class AdaSSP(PrivateRegressor):
         }
         return Plan(spent, parameters)
 
-    def _solve(self, rows: Rows, plan: Plan, clip: float, rng: np.random.Generator) -> Solution:
-        release = noisy_statistics(rows, sigma=plan["sigma"], rng=rng)
+    def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
+        release = noisy_statistics(rows, sigma=plan["sigma"], rng=streams.secret)
         lambda_tilde = max(0.0, release.eigenvalue - plan["eigenvalue_shift"])
         ridge = max(0.0, plan["ridge_level"] - lambda_tilde)
         theta = symmetric_solve(release.gram + ridge * np.eye(rows.d), release.moment)

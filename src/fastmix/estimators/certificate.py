@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from fastmix.accounting import Part, PrivacyEvent, PrivacySpent, RenyiCurve
@@ -21,7 +22,8 @@ __all__ = ["PrivacyCertificate"]
 class PrivacyCertificate:
     """What a fit has spent, and how: the account with the public facts behind it.
 
-    Neighbouring relation: zero-out (one record replaced by zeros, n public).
+    Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
+    public).
 
     Parameters
     ----------
@@ -128,6 +130,8 @@ def _jsonable(value: Any) -> Any:
         return {key: _jsonable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_jsonable(item) for item in value]
+    if isinstance(value, np.generic):
+        return _jsonable(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
     return value

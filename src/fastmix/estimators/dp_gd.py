@@ -8,7 +8,7 @@ import numpy as np
 
 from fastmix._validation import check_real
 from fastmix.accounting import Part, PrivacySpent, gaussian_sigma
-from fastmix.estimators._base import Plan, PrivateRegressor, Solution, estimator
+from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
 from fastmix.mechanisms import gradient_event, noisy_gradient
 from fastmix.rows import Rows
 
@@ -19,7 +19,8 @@ __all__ = ["DPGradientDescent"]
 class DPGradientDescent(PrivateRegressor):
     """Private gradient descent on the squared loss, full batch.
 
-    Neighbouring relation: zero-out (one record replaced by zeros, n public).
+    Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
+    public).
 
     Parameters
     ----------
@@ -41,20 +42,21 @@ class DPGradientDescent(PrivateRegressor):
     n_steps: int = 100
     learning_rate: float = 0.25
 
-    def _plan(self, n: int, d: int, delta: float, varrho: float) -> Plan:
+    def _plan(self, n: int, d: int, target: Target) -> Plan:
+        epsilon, delta, _ = target
         check_real("learning_rate", self.learning_rate, above=0.0)
         steps = self.n_steps
         # A hair below the target, so that rounding in the account cannot exceed it.
-        sigma = math.sqrt(steps) * gaussian_sigma(self.epsilon * (1.0 - 1e-9), delta)
+        sigma = math.sqrt(steps) * gaussian_sigma(epsilon * (1.0 - 1e-9), delta)
         event = gradient_event(sigma=sigma, clip=1.0, n_steps=steps)
         return Plan(PrivacySpent([Part("gradients", [event], delta)]), {"sigma": sigma})
 
-    def _solve(self, rows: Rows, plan: Plan, clip: float, rng: np.random.Generator) -> Solution:
+    def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         sigma = plan["sigma"] * clip
         theta = np.zeros(rows.d)
         for t in range(self.n_steps):
             self._progress(t + 1, self.n_steps)
-            g = noisy_gradient(rows, theta, clip=clip, sigma=sigma, rng=rng)
+            g = noisy_gradient(rows, theta, clip=clip, sigma=sigma, rng=streams.secret)
             theta = theta + self.learning_rate / rows.n * g
         event = gradient_event(sigma=plan["sigma"], clip=1.0, n_steps=self.n_steps)
         return Solution(theta, event, gradient_noise=sigma)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from fastmix._validation import check_choice
+from fastmix._validation import check_choice, check_integer
 from fastmix.accounting import Part, PrivacySpent, SketchEvent, calibrate_fast_ihm
-from fastmix.estimators._base import Plan, PrivateRegressor, Solution, estimator
+from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
 from fastmix.estimators._newton import newton_steps
 from fastmix.mechanisms import gradient_event, multiple_fast_mix, noisy_gradient
 from fastmix.mechanisms.spectral_bounds import spectral_events
@@ -24,7 +22,8 @@ class FastIHM(PrivateRegressor):
 
     Each step preconditions a noisy gradient with the Gram matrix of a FastMix sketch.
 
-    Neighbouring relation: zero-out (one record replaced by zeros, n public).
+    Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
+    public).
 
     Parameters
     ----------
@@ -62,7 +61,8 @@ class FastIHM(PrivateRegressor):
     calibration: str = "numerical"
     sketch: str = "srht"
 
-    def _plan(self, n: int, d: int, delta: float, varrho: float) -> Plan:
+    def _plan(self, n: int, d: int, target: Target) -> Plan:
+        epsilon, delta, varrho = target
         check_choice("variant", self.variant, ("shared", "paper"))
         check_choice("sketch", self.sketch, ("srht", "dct"))
         steps = self.n_steps
@@ -70,10 +70,11 @@ class FastIHM(PrivateRegressor):
         k1 = self.gaussian_size or math.ceil(6.0 * base)
         largest = 1 << (n - 1).bit_length() if self.sketch == "srht" else n
         k2 = self.sketch_size or min(largest, math.ceil(200.0 * base))
+        check_integer("sketch_size", k2, at_most=largest)
         share = math.nextafter(delta / 3.0, 0.0)
         pairs = 1 if self.variant == "shared" else steps
         noise = calibrate_fast_ihm(
-            self.epsilon, delta, k1, steps, self.calibration, varrho=varrho, n_sketches=pairs
+            epsilon, delta, k1, steps, self.calibration, varrho=varrho, n_sketches=pairs
         )
         laplace, tail = spectral_events(
             "laplace", tau=noise.tau, omega=noise.omega, count=2 * pairs
@@ -100,7 +101,7 @@ class FastIHM(PrivateRegressor):
         }
         return Plan(spent, parameters)
 
-    def _solve(self, rows: Rows, plan: Plan, clip: float, rng: np.random.Generator) -> Solution:
+    def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         family: type[Sketch] = SRHT if self.sketch == "srht" else SubsampledDCT
         k1, gamma, sigma = plan["k1"], plan["gamma"], plan["sigma"] * clip
         mix = multiple_fast_mix(
@@ -114,11 +115,12 @@ class FastIHM(PrivateRegressor):
             shared=self.variant == "shared",
             form="gram",
             engine=self._engine(),
-            rng=rng,
+            rng=streams.secret,
+            sketch_rng=streams.public,
         )
         theta = newton_steps(
             mix.sketches,
-            lambda theta: noisy_gradient(rows, theta, clip=clip, sigma=sigma, rng=rng),
+            lambda theta: noisy_gradient(rows, theta, clip=clip, sigma=sigma, rng=streams.secret),
             n_steps=self.n_steps,
             d=rows.d,
             scale=k1,

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from fastmix._validation import check_choice
 from fastmix.accounting import Part, PrivacySpent, SketchEvent, calibrate_ihm
-from fastmix.estimators._base import Plan, PrivateRegressor, Solution, estimator
+from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
 from fastmix.estimators._newton import newton_steps
 from fastmix.mechanisms import gauss_mix, gradient_event, noisy_gradient
 from fastmix.mechanisms.spectral_bounds import spectral_events
@@ -24,7 +22,8 @@ class IHM(PrivateRegressor):
     Each step preconditions a noisy gradient with the Gram matrix of a Gaussian sketch. One
     private smallest eigenvalue sets the noise of all sketches.
 
-    Neighbouring relation: zero-out (one record replaced by zeros, n public).
+    Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
+    public).
 
     Parameters
     ----------
@@ -55,11 +54,12 @@ class IHM(PrivateRegressor):
 
     variant: str = "paper"
 
-    def _plan(self, n: int, d: int, delta: float, varrho: float) -> Plan:
+    def _plan(self, n: int, d: int, target: Target) -> Plan:
+        epsilon, delta, varrho = target
         check_choice("variant", self.variant, ("paper",))
         steps = self.n_steps
         k = self.gaussian_size or math.ceil(6.0 * max(d, math.log(4.0 * steps / varrho)))
-        noise = calibrate_ihm(self.epsilon, delta, k, steps, varrho=varrho)
+        noise = calibrate_ihm(epsilon, delta, k, steps, varrho=varrho)
         eigenvalue, tail = spectral_events(
             "gaussian", tau=noise.tau, omega=noise.lambda_sigma, count=1
         )
@@ -84,7 +84,7 @@ class IHM(PrivateRegressor):
         }
         return Plan(spent, parameters)
 
-    def _solve(self, rows: Rows, plan: Plan, clip: float, rng: np.random.Generator) -> Solution:
+    def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         k, gamma, sigma = plan["k"], plan["gamma"], plan["sigma"] * clip
         mix = gauss_mix(
             rows,
@@ -95,11 +95,11 @@ class IHM(PrivateRegressor):
             n_steps=self.n_steps,
             form="gram",
             engine=self._engine(),
-            rng=rng,
+            rng=streams.secret,
         )
         theta = newton_steps(
             mix.sketches,
-            lambda theta: noisy_gradient(rows, theta, clip=clip, sigma=sigma, rng=rng),
+            lambda theta: noisy_gradient(rows, theta, clip=clip, sigma=sigma, rng=streams.secret),
             n_steps=self.n_steps,
             d=rows.d,
             scale=k,

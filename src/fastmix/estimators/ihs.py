@@ -8,7 +8,7 @@ import numpy as np
 
 from fastmix._validation import check_choice
 from fastmix.accounting import NonPrivateEvent, Part, PrivacySpent
-from fastmix.estimators._base import Plan, PrivateRegressor, Solution, estimator
+from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
 from fastmix.estimators._newton import newton_steps
 from fastmix.mechanisms import PrivateGram
 from fastmix.rows import Rows
@@ -43,15 +43,17 @@ class IHS(PrivateRegressor):
 
     sketch: str = "srht"
 
-    def _plan(self, n: int, d: int, delta: float, varrho: float) -> Plan:
+    def _plan(self, n: int, d: int, target: Target) -> Plan:
         check_choice("sketch", self.sketch, ("srht", "gaussian"))
-        k = self.sketch_size or math.ceil(6.0 * max(d, math.log(4.0 * self.n_steps / varrho)))
+        k = self.sketch_size or math.ceil(
+            6.0 * max(d, math.log(4.0 * self.n_steps / target.varrho))
+        )
         spent = PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)])
         return Plan(spent, {"k": k})
 
-    def _solve(self, rows: Rows, plan: Plan, clip: float, rng: np.random.Generator) -> Solution:
+    def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         theta = newton_steps(
-            (self._hessian(rows, plan["k"], rng) for _ in range(self.n_steps)),
+            (self._hessian(rows, plan["k"], streams.public) for _ in range(self.n_steps)),
             lambda theta: rows.gradient(theta, np.inf),
             n_steps=self.n_steps,
             d=rows.d,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
+from fastmix._validation import check_integer
 from fastmix.accounting import (
     Part,
     PrivacySpent,
@@ -13,7 +12,7 @@ from fastmix.accounting import (
     calibrate_fast_mix,
     calibrate_gauss_mix,
 )
-from fastmix.estimators._base import Plan, PrivateRegressor, Solution, estimator
+from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
 from fastmix.mechanisms import gauss_mix, multiple_fast_mix, symmetric_solve
 from fastmix.mechanisms.spectral_bounds import spectral_events
 from fastmix.rows import AugmentedRows, Rows
@@ -26,7 +25,8 @@ __all__ = ["LinearMixing"]
 class LinearMixing(PrivateRegressor):
     """Linear mixing: least squares on one private sketch of features and target together.
 
-    Neighbouring relation: zero-out (one record replaced by zeros, n public).
+    Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
+    public).
 
     Parameters
     ----------
@@ -48,13 +48,15 @@ class LinearMixing(PrivateRegressor):
 
     fast: bool = False
 
-    def _plan(self, n: int, d: int, delta: float, varrho: float) -> Plan:
+    def _plan(self, n: int, d: int, target: Target) -> Plan:
+        epsilon, delta, varrho = target
         k = self.gaussian_size or math.ceil(2.5 * max(d, math.log(2.0 / varrho)))
         share = math.nextafter(delta / 3.0, 0.0)
         if self.fast:
-            fast = calibrate_fast_mix(self.epsilon, delta, k)
+            fast = calibrate_fast_mix(epsilon, delta, k)
             largest = 1 << (n - 1).bit_length()
             k2 = self.sketch_size or min(largest, math.ceil(200.0 * max(d, math.log(2.0 / varrho))))
+            check_integer("sketch_size", k2, at_most=largest)
             laplace, tail = spectral_events("laplace", tau=fast.tau, omega=fast.omega, count=2)
             parts = [
                 Part("spectral bounds", [laplace], 0.0),
@@ -63,7 +65,7 @@ class LinearMixing(PrivateRegressor):
             ]
             noise = {"k2": k2, "gamma": fast.gamma, "tau": fast.tau, "omega": fast.omega}
         else:
-            gauss = calibrate_gauss_mix(self.epsilon, delta, k)
+            gauss = calibrate_gauss_mix(epsilon, delta, k)
             eigenvalue, tail = spectral_events(
                 "gaussian", tau=gauss.tau, omega=gauss.lambda_sigma, count=1
             )
@@ -75,7 +77,7 @@ class LinearMixing(PrivateRegressor):
             noise = {"gamma": gauss.gamma, "tau": gauss.tau, "lambda_sigma": gauss.lambda_sigma}
         return Plan(PrivacySpent(parts), {"k": k, **noise})
 
-    def _solve(self, rows: Rows, plan: Plan, clip: float, rng: np.random.Generator) -> Solution:
+    def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         joint = AugmentedRows(rows)
         if self.fast:
             fast = multiple_fast_mix(
@@ -88,7 +90,8 @@ class LinearMixing(PrivateRegressor):
                 n_steps=1,
                 form="gram",
                 engine=self._engine(),
-                rng=rng,
+                rng=streams.secret,
+                sketch_rng=streams.public,
             )
             gram, eta, event = fast.sketches[0], fast.eta, fast.event
         else:
@@ -100,7 +103,7 @@ class LinearMixing(PrivateRegressor):
                 lambda_sigma=plan["lambda_sigma"],
                 form="gram",
                 engine=self._engine(),
-                rng=rng,
+                rng=streams.secret,
             )
             gram, eta, event = gauss.sketch, gauss.eta, gauss.event
         joint_gram = gram.matrix()

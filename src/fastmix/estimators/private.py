@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
-
-import numpy as np
 
 from fastmix._validation import check_choice
-from fastmix.estimators._base import Plan, PrivateRegressor, Solution, estimator
+from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
+from fastmix.estimators._scaling import PublicScaling
 from fastmix.estimators.adassp import AdaSSP
 from fastmix.estimators.dp_gd import DPGradientDescent
 from fastmix.estimators.fast_ihm import FastIHM
@@ -34,14 +32,15 @@ _WIDE = 500
 class PrivateLinearRegression(PrivateRegressor):
     """Private linear regression: the front door.
 
-    Neighbouring relation: zero-out (one record replaced by zeros, n public).
+    Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
+    public).
 
     Parameters
     ----------
     {parameters}
     method : {"auto", "adassp", "dp_gd", "fast_ihm", "ihm", "linear_mixing"}, default="auto"
-        "auto" takes `IHM` below 500 columns, where one Gram matrix is both faster and more
-        accurate, and `FastIHM` from there on. The choice depends on public quantities only.
+        "auto" takes `IHM` below 500 columns, where it is both faster and more accurate than
+        `FastIHM`, and `FastIHM` from there on. The choice depends on public quantities only.
 
     Attributes
     ----------
@@ -67,38 +66,30 @@ class PrivateLinearRegression(PrivateRegressor):
     True
     """
 
+    n_steps: int | None = None  # type: ignore[assignment]
     method: str = "auto"
 
-    def fit(self, X: Any, y: Any) -> Any:
-        """Fit the model privately.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Records, one a row.
-        y : array-like of shape (n_samples,)
-            Targets.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_choice("method", self.method, ("auto", *_METHODS))
-        super().fit(X, y)
-        self.method_ = self.privacy_.parameters.get("method_", self.method)
-        return self
 
-    def _chosen(self, d: int) -> PrivateRegressor:
+    def _chosen(self, d: int) -> tuple[str, PrivateRegressor]:
         name = self.method if self.method != "auto" else "ihm" if d < _WIDE else "fast_ihm"
         common = {f.name: getattr(self, f.name) for f in fields(PrivateRegressor)}
-        return _METHODS[name](**common)
+        if self.n_steps is None:
+            del common["n_steps"]
+        return name, _METHODS[name](**common)
 
-    def _plan(self, n: int, d: int, delta: float, varrho: float) -> Plan:
-        method = self._chosen(d)
-        plan = method._plan(n, d, delta, varrho)
-        name = next(name for name, cls in _METHODS.items() if isinstance(method, cls))
-        return Plan(plan.spent, {**plan.parameters, "method_": name})
+    def _plan(self, n: int, d: int, target: Target) -> Plan:
+        name, method = self._chosen(d)
+        plan = method._plan(n, d, target)
+        return Plan(plan.spent, {**plan.parameters, "method_": name, "n_steps_": method.n_steps})
 
-    def _solve(self, rows: Rows, plan: Plan, clip: float, rng: np.random.Generator) -> Solution:
-        return self._chosen(rows.d)._solve(rows, plan, clip, rng)
+    def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
+        return self._chosen(rows.d)[1]._solve(rows, plan, clip, streams)
+
+    def _store(
+        self, solution: Solution, plan: Plan, scaling: PublicScaling, n: int, clip: float
+    ) -> None:
+        super()._store(solution, plan, scaling, n, clip)
+        self.method_ = plan.parameters.get("method_", "least_squares")

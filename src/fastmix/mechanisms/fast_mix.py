@@ -163,6 +163,7 @@ def multiple_fast_mix(
     form: str = "rows",
     engine: str = "cholesky",
     rng: RandomState = None,
+    sketch_rng: RandomState = None,
 ) -> MultipleFastMixRelease:
     r"""Release :math:`S_{G,t} S_{f,t} X + \eta \xi_t` for T steps with one :math:`\eta`.
 
@@ -194,6 +195,9 @@ def multiple_fast_mix(
         Draw from the covariance of the sketch, or form S_G and xi as written.
     rng : None, int, RandomState or Generator
         ``None`` draws cryptographic noise; anything else voids the guarantee.
+    sketch_rng : None, int, RandomState or Generator
+        Source of the fast sketch, which is public; by default a fast generator, or ``rng`` if
+        that is given.
 
     Returns
     -------
@@ -223,7 +227,8 @@ def multiple_fast_mix(
         raise value_error("sketch", f"be for n={rows.n} rows", sketch.n)
     generator = secret_generator(rng)
     # The fast sketch is public: unless the caller seeds everything it never sees the secret stream.
-    public = public_generator(None if rng is None else generator)
+    seeded = generator if sketch_rng is None and rng is not None else sketch_rng
+    public = public_generator(seeded)
     event = fast_mix_event(
         k1=k1, gamma=gamma, tau=tau, omega=omega, n_steps=n_steps, shared=shared, release=release
     )

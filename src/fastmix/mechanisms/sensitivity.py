@@ -1,6 +1,7 @@
 """Sensitivities, each a named function, so that each can be tested.
 
-Neighbours are zero-out: one row of X (and its target) is replaced by zeros, or the reverse.
+Neighbours are zero-out: one row of X (as the mechanism sees it, after the public map) and its
+target are replaced by zeros, or the reverse.
 ``c_x`` bounds the norm of a row.
 """
 

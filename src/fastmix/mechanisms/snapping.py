@@ -3,8 +3,7 @@
 Floating-point noise has holes: which doubles can come out depends on what the noise was added
 to, so the last bits of a sum can betray it (Mironov, 2012).  Rounding to a grid of 2^-20 of the
 noise scale is post-processing; it throws those bits away and costs no accuracy that noise of that
-scale had left.  It narrows the leak and does not close it: see the section on floating point in the
-README.
+scale had left.  It narrows the leak and does not close it: the README says so.
 """
 
 from __future__ import annotations
@@ -15,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._validation import value_error
+
 __all__ = ["snap", "snap_down", "snap_up"]
 
 _BITS = 20
@@ -22,6 +23,8 @@ _BITS = 20
 
 def _grid(scale: float) -> float:
     """Return the power of two that is 2^-20 to 2^-19 of the noise scale."""
+    if not 1e-250 < scale < 1e250:
+        raise value_error("scale", "lie between 1e-250 and 1e250", scale)
     return math.ldexp(1.0, math.frexp(scale)[1] - 1 - _BITS)
 
 
