@@ -7,6 +7,8 @@
 
 #include <cmath>
 #include <new>
+#include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "fwht.hpp"
@@ -28,25 +30,19 @@ template <class T> struct Mapped {
   double constant;
 
   std::size_t columns() const { return d + (constant != 0.0); }
+  bool is_plain() const { return !map && !factors && constant == 0.0; }
 };
 
+// clip((clip(y_i, lower, upper) - center) * scale, -1, 1).
 struct Targets {
   View<const double> y;
   double lower, upper, center, scale;
-
-  double at(std::size_t i) const {
-    const double v = clip(*y.at(i), lower, upper);
-    return clip((v - center) * scale, -1.0, 1.0);
-  }
-  static double clip(double v, double low, double high) {
-    v = v < low ? low : v;
-    return v > high ? high : v;
-  }
 };
 
 template <class T> struct Kernels {
   void (*load)(const Mapped<T>&, std::size_t i, std::size_t m, std::size_t j, std::size_t w,
                const double* f, double* out, std::size_t ld);
+  void (*load_targets)(const Targets&, std::size_t i, std::size_t m, double* out);
   void (*add_norms)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
                     const double* map, double* sums);
   void (*add_gradient)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
@@ -130,11 +126,23 @@ struct Blocks {
   }
 };
 
-// Zeroes up to a multiple of eight rows, which the kernels are free to read.
-inline std::size_t pad(double* x, std::size_t ld, std::size_t m, std::size_t w) {
-  const std::size_t end = round_up(m, 8);
-  for (std::size_t k = 0; k < w; ++k) std::fill(x + k * ld + m, x + k * ld + end, 0.0);
-  return end;
+// Columns ld apart; kernels read `rows`, a multiple of eight, of each.
+struct Block {
+  const double* x;
+  std::size_t ld, rows;
+};
+
+// Rows i to i + m of A and enough zero rows: in place if they lie there as the kernels want them,
+// or else in x, with columns ld apart.
+template <class T>
+Block fetch(const Mapped<T>& a, std::size_t i, std::size_t m, double* x, std::size_t ld) {
+  if constexpr (std::is_same_v<T, double>)
+    if (a.is_plain() && a.x.row == 1 && a.x.col > 0 && m % 8 == 0)
+      return {a.x.at(i), std::size_t(a.x.col), m};
+  const std::size_t p = a.columns(), end = round_up(m, 8);
+  kernels<T>().load(a, i, m, 0, p, a.factors ? a.factors + i : nullptr, x, ld);
+  for (std::size_t k = 0; k < p; ++k) std::fill(x + k * ld + m, x + k * ld + end, 0.0);
+  return {x, ld, end};
 }
 
 // Rows i to i + m of A to columns of m entries.
@@ -153,7 +161,8 @@ void map_rows(const Mapped<T>& a, std::size_t i, std::size_t m, double* out, std
 // Squared norms of mapped rows without factors and constant; NaN where the array is not finite.
 template <class T> void squared_norms(Mapped<T> a, double* out, std::size_t threads) {
   const double* const map = a.map;
-  a.map = nullptr;
+  a.map = a.factors = nullptr;
+  a.constant = 0.0;
   const Blocks blocks(a.n, a.d, 1 << 15, 512);
   const std::size_t ld = blocks.ld(), size = ld * (a.d + 1);
   threads = useful(threads, a.n * a.d);
@@ -161,10 +170,9 @@ template <class T> void squared_norms(Mapped<T> a, double* out, std::size_t thre
   const auto& k = kernels<T>();
   blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t, std::size_t worker) {
     double *x = memory.get() + worker * size, *sums = x + a.d * ld;
-    k.load(a, i, m, 0, a.d, nullptr, x, ld);
-    const std::size_t end = pad(x, ld, m, a.d);
-    std::fill_n(sums, end, 0.0);
-    k.add_norms(x, ld, end, a.d, map, sums);
+    const Block block = fetch(a, i, m, x, ld);
+    std::fill_n(sums, block.rows, 0.0);
+    k.add_norms(block.x, block.ld, block.rows, a.d, map, sums);
     std::copy_n(sums, m, out + i);
   });
 }
@@ -182,11 +190,10 @@ void gradient(const Mapped<T>& a, const Targets& targets, const double* theta, d
   const auto& k = kernels<T>();
   blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t unit, std::size_t worker) {
     double *x = memory.get() + worker * size, *r = x + p * ld;
-    k.load(a, i, m, 0, p, a.factors ? a.factors + i : nullptr, x, ld);
-    const std::size_t end = pad(x, ld, m, p);
-    for (std::size_t s = 0; s < m; ++s) r[s] = targets.at(i + s);
-    std::fill(r + m, r + end, 0.0);
-    k.add_gradient(x, ld, end, p, theta, clip, r, parts.get() + unit * stride);
+    const Block block = fetch(a, i, m, x, ld);
+    k.load_targets(targets, i, m, r);
+    std::fill(r + m, r + block.rows, 0.0);
+    k.add_gradient(block.x, block.ld, block.rows, p, theta, clip, r, parts.get() + unit * stride);
   });
   std::fill_n(out, p, 0.0);
   for (std::size_t unit = 0; unit < blocks.units; ++unit)
@@ -195,24 +202,23 @@ void gradient(const Mapped<T>& a, const Targets& targets, const double* theta, d
 
 // A'A for few columns, where a matrix product would be bound by memory.
 template <class T> void gram(const Mapped<T>& a, double* out, std::size_t threads) {
-  const std::size_t p = a.columns(), w = round_up(p, 4);
-  const Blocks blocks(a.n, w, 1 << 12, 1024);
-  const std::size_t ld = blocks.ld(), size = ld * w, stride = round_up(w * w, 8);
-  threads = useful(threads, a.n * w);
+  const std::size_t p = a.columns();
+  const Blocks blocks(a.n, p, 1 << 12, 1024);
+  const std::size_t ld = blocks.ld(), size = ld * p, stride = round_up(p * p, 8);
+  threads = useful(threads, a.n * p);
   const Scratch memory(size * threads), parts(stride * blocks.units);
-  std::fill_n(memory.get(), size * threads, 0.0);
   std::fill_n(parts.get(), stride * blocks.units, 0.0);
   const auto& k = kernels<T>();
   blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t unit, std::size_t worker) {
     double* x = memory.get() + worker * size;
-    k.load(a, i, m, 0, p, a.factors ? a.factors + i : nullptr, x, ld);
-    k.add_gram(x, ld, pad(x, ld, m, p), w, parts.get() + unit * stride);
+    const Block block = fetch(a, i, m, x, ld);
+    k.add_gram(block.x, block.ld, block.rows, p, parts.get() + unit * stride);
   });
   for (std::size_t j = 0; j < p; ++j)
     for (std::size_t l = 0; l <= j; ++l) {
       double total = 0.0;
       for (std::size_t unit = 0; unit < blocks.units; ++unit)
-        total += parts.get()[unit * stride + j * w + l];
+        total += parts.get()[unit * stride + j * p + l];
       out[j * p + l] = out[l * p + j] = total;
     }
 }
@@ -239,14 +245,15 @@ template <class T> class Srht {
         distortion_(distortion),
         threads_(useful(threads, n_pad * p_)),
         root_(1.0 / std::sqrt(double(n_pad))),
-        ratio_(double(n_pad) / double(k2)),
+        gain_(std::sqrt(double(n_pad) / double(k2))),
+        weight_(1.0 - double(n_pad) / double(k2)),
         block_(std::min<std::size_t>(std::size_t(1) << 14, std::max<std::size_t>(1, n_pad / 8))),
         blocks_(n_pad / block_),
         slice_(cut(block_, std::max<std::size_t>(64, (std::size_t(1) << 15) / blocks_))),
         // A line more than a power of two, or neighbours would meet in the same cache sets.
         ld_(round_up(block_, 8) + 8),
         column_(blocks_ * ld_ + 8),
-        width_(std::min(p_, std::max<std::size_t>(4, (std::size_t(1) << 21) / n_pad))),
+        width_(std::min(p_, width(n_pad))),
         work_(column_ * width_),
         sums_(distortion ? a.n : 0),
         buffers_(buffer() * threads_) {
@@ -261,20 +268,34 @@ template <class T> class Srht {
     }
     if (!distortion_) return 0.0;
     rows(j);
-    double most = 0.0;
-    for (std::size_t i = 0; i < a_.n; ++i) {
-      const double v = sums_.get()[i];
-      if (v > most || v != v) most = v;  // NaN stays, as it does in NumPy
-    }
-    return std::sqrt(most);
+    std::vector<double> most(blocks_, 0.0);
+    parallel(blocks_, threads_, [&](std::size_t b, std::size_t) {
+      const std::size_t i = std::min(a_.n, b * block_);
+      most[b] = maximum(sums_.get() + i, std::min(block_, a_.n - i));
+    });
+    return std::sqrt(maximum(most.data(), blocks_));
   }
 
  private:
   struct Sample {
-    std::size_t at, k;  // where in a slice, and which row of Z
+    std::uint32_t at, k;  // where in a slice, and which row of Z
   };
   static constexpr std::size_t chunk = 256;
 
+  // Columns to hold at a time: 8 MiB of them, but where neighbours share cache lines, as many as
+  // fill a line if 32 MiB will do.
+  std::size_t width(std::size_t n_pad) const {
+    const std::size_t few = (std::size_t(1) << 20) / n_pad, more = (std::size_t(1) << 22) / n_pad;
+    const bool share = std::abs(a_.x.col) < std::abs(a_.x.row);
+    return std::max<std::size_t>({1, few, share ? std::min<std::size_t>(8, more) : 0});
+  }
+  // NaN wins, as it does in NumPy.
+  static double maximum(const double* x, std::size_t m) {
+    double most = 0.0;
+    for (std::size_t i = 0; i < m; ++i)
+      if (x[i] > most || x[i] != x[i]) most = x[i];
+    return most;
+  }
   // Length of equal slices of at most `most` entries, in whole lines.
   static std::size_t cut(std::size_t length, std::size_t most) {
     const std::size_t slices = (length + most - 1) / most;
@@ -286,6 +307,7 @@ template <class T> class Srht {
   std::size_t tile_width(std::size_t j) const { return std::min(width_, p_ - j); }
 
   void sort(const std::int64_t* rows) {
+    if (k2_ > UINT32_MAX) throw std::length_error("more than 2^32 rows of a sketch");
     first_.assign(slices() + 1, 0);
     const auto slice_of = [&](std::size_t k) { return std::size_t(rows[k]) % block_ / slice_; };
     for (std::size_t k = 0; k < k2_; ++k) ++first_[slice_of(k) + 1];
@@ -294,7 +316,8 @@ template <class T> class Srht {
     samples_.resize(k2_);
     for (std::size_t k = 0; k < k2_; ++k) {
       const std::size_t row = std::size_t(rows[k]), s = slice_of(k);
-      samples_[next[s]++] = {row / block_ * slice_width(s) + row % block_ - s * slice_, k};
+      const std::size_t at = row / block_ * slice_width(s) + row % block_ - s * slice_;
+      samples_[next[s]++] = {std::uint32_t(at), std::uint32_t(k)};
     }
   }
 
@@ -351,14 +374,13 @@ template <class T> class Srht {
     const std::size_t w = slice_width(s);
     const View<double> out{x, std::ptrdiff_t(ld_), 1}, in{buf, std::ptrdiff_t(w), 1};
     tile_(out, in, blocks_, w, root_, buf);
-    const Sample *const begin = samples_.data() + first_[s], *const end = begin + (first_[s + 1] - first_[s]);
-    for (const Sample* t = begin; t < end; ++t) z[t->k] = buf[t->at];
-    if (distortion_) {
-      // S'S - I = B H ((n/k2) P'P - I) H B; neither the last B nor a sign changes a norm.
-      for (const Sample* t = begin; t < end; ++t) buf[t->at] = z[t->k] * (1.0 - ratio_);
-      tile_(in, out, blocks_, w, root_, buf);
+    // S'S - I = B H ((n/k2) P'P - I) H B; neither the last B nor a sign changes a norm.
+    for (std::size_t t = first_[s]; t < first_[s + 1]; ++t) {
+      double& v = buf[samples_[t].at];
+      z[samples_[t].k] = v * gain_;
+      v *= weight_;
     }
-    for (const Sample* t = begin; t < end; ++t) z[t->k] *= std::sqrt(ratio_);
+    if (distortion_) tile_(in, out, blocks_, w, root_, buf);
   }
 
   const Mapped<T> a_;
@@ -369,7 +391,7 @@ template <class T> class Srht {
   double* const z_;
   const bool distortion_;
   const std::size_t threads_;
-  const double root_, ratio_;
+  const double root_, gain_, weight_;
   const std::size_t block_, blocks_, slice_, ld_, column_, width_;
   const Scratch work_, sums_, buffers_;
   std::vector<std::size_t> first_;
