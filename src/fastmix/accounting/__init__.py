@@ -34,6 +34,7 @@ from fastmix.accounting.events import (
 from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
 from fastmix.accounting.rdp import (
     rdp_fast_mix,
+    rdp_fast_mix_sharp,
     rdp_fast_mix_simple,
     rdp_fast_mix_unbounded,
     rdp_gauss_mix,
@@ -41,6 +42,12 @@ from fastmix.accounting.rdp import (
     rdp_laplace,
 )
 from fastmix.accounting.spent import Part, PrivacySpent, RenyiCurve
+from fastmix.accounting.tuned import (
+    TunedCalibration,
+    calibrate_tuned_fast_ihm,
+    calibrate_tuned_ihm,
+    step_noise,
+)
 
 __all__ = [
     "BudgetAccountant",
@@ -59,10 +66,13 @@ __all__ = [
     "RenyiCurve",
     "SketchEvent",
     "TailEvent",
+    "TunedCalibration",
     "calibrate_fast_ihm",
     "calibrate_fast_mix",
     "calibrate_gauss_mix",
     "calibrate_ihm",
+    "calibrate_tuned_fast_ihm",
+    "calibrate_tuned_ihm",
     "closed_form_epsilon",
     "closed_form_epsilon_unbounded",
     "closed_form_gamma",
@@ -74,6 +84,7 @@ __all__ = [
     "gaussian_sigma",
     "noise_upadhyay",
     "rdp_fast_mix",
+    "rdp_fast_mix_sharp",
     "rdp_fast_mix_simple",
     "rdp_fast_mix_unbounded",
     "rdp_gauss_mix",
@@ -81,4 +92,5 @@ __all__ = [
     "rdp_laplace",
     "rdp_to_delta",
     "rdp_to_epsilon",
+    "step_noise",
 ]

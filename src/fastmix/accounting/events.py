@@ -139,6 +139,7 @@ class SketchEvent(PrivacyEvent):
     BOUNDS: ClassVar[dict[str, Any]] = {
         "gauss_mix": _rdp.rdp_gauss_mix,
         "fast_mix": _rdp.rdp_fast_mix,
+        "fast_mix_sharp": _rdp.rdp_fast_mix_sharp,
         "fast_mix_unbounded": _rdp.rdp_fast_mix_unbounded,
     }
 

@@ -59,6 +59,7 @@ class AdaSSP(PrivateRegressor):
                 f"spend {spent.epsilon:g} at delta={delta:g}. Use calibration='joint'."
             )
         parameters = {
+            "n_steps_": 1,
             "sigma": sigma,
             "eigenvalue_shift": sigma * math.sqrt(math.log(6.0 / delta)),
             "ridge_level": sigma * math.sqrt(d * math.log(2.0 * d**2 / varrho)),

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from fastmix._validation import check_real
-from fastmix.accounting import Part, PrivacySpent, gaussian_sigma
+from fastmix.accounting import ComposedEvent, Part, PrivacySpent, gaussian_sigma
 from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
-from fastmix.mechanisms import gradient_event, noisy_gradient
+from fastmix.mechanisms import gradient_events, noisy_gradient
 from fastmix.rows import Rows
 
 __all__ = ["DPGradientDescent"]
@@ -39,24 +39,25 @@ class DPGradientDescent(PrivateRegressor):
     Sensitive inputs: the data given to `fit`.
     """
 
-    n_steps: int = 100
     learning_rate: float = 0.25
 
     def _plan(self, n: int, d: int, target: Target) -> Plan:
         epsilon, delta, _ = target
         check_real("learning_rate", self.learning_rate, above=0.0)
-        steps = self.n_steps
+        steps = self.n_steps or 100
         # A hair below the target, so that rounding in the account cannot exceed it.
         sigma = math.sqrt(steps) * gaussian_sigma(epsilon * (1.0 - 1e-9), delta)
-        event = gradient_event(sigma=sigma, clip=1.0, n_steps=steps)
-        return Plan(PrivacySpent([Part("gradients", [event], delta)]), {"sigma": sigma})
+        events = gradient_events([sigma] * steps)
+        spent = PrivacySpent([Part("gradients", events, delta)])
+        return Plan(spent, {"n_steps_": steps, "sigma": sigma})
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         sigma = plan["sigma"] * clip
         theta = np.zeros(rows.d)
-        for t in range(self.n_steps):
-            self._progress(t + 1, self.n_steps)
+        steps = plan["n_steps_"]
+        for t in range(steps):
+            self._progress(t + 1, steps)
             g = noisy_gradient(rows, theta, clip=clip, sigma=sigma, rng=streams.secret)
             theta = theta + self.learning_rate / rows.n * g
-        event = gradient_event(sigma=plan["sigma"], clip=1.0, n_steps=self.n_steps)
+        event = ComposedEvent(gradient_events([plan["sigma"]] * steps))
         return Solution(theta, event, gradient_noise=sigma)

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import math
+from itertools import cycle
+from typing import Any
 
 from fastmix._validation import check_choice, check_integer
-from fastmix.accounting import Part, PrivacySpent, SketchEvent, calibrate_fast_ihm
+from fastmix.accounting import (
+    ComposedEvent,
+    Part,
+    PrivacySpent,
+    SketchEvent,
+    calibrate_fast_ihm,
+    calibrate_tuned_fast_ihm,
+)
 from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
-from fastmix.estimators._newton import newton_steps
-from fastmix.mechanisms import gradient_event, multiple_fast_mix, noisy_gradient
+from fastmix.estimators._newton import newton_steps, step_size
+from fastmix.mechanisms import (
+    fast_mix_event,
+    gradient_events,
+    multiple_fast_mix,
+    noisy_gradient,
+)
 from fastmix.mechanisms.spectral_bounds import spectral_events
 from fastmix.rows import Rows
 from fastmix.sketches import SRHT, Sketch, SubsampledDCT
@@ -28,12 +42,15 @@ class FastIHM(PrivateRegressor):
     Parameters
     ----------
     {parameters}
-    variant : {"shared", "paper"}, default="shared"
+    variant : {"tuned", "shared", "paper"}, default="tuned"
         "paper" is Algorithm 2 to the letter: a fresh fast sketch each step, and thirds of the
         budget for spectral bounds, sketches and gradients. "shared" uses one fast sketch, with
-        one pair of spectral bounds, for all steps.
+        one pair of spectral bounds, for all steps. "tuned" also draws only one Gaussian sketch,
+        takes a step of the right length, spends most of the gradient budget on the last steps,
+        and accounts for everything at once.
     calibration : {"numerical", "closed_form"}, default="numerical"
-        Noise levels by optimised conversion, or by the formulas of Appendix E.
+        Noise levels by optimised conversion, or by the formulas of Appendix E; the tuned variant
+        knows only the first.
     sketch : {"srht", "dct"}, default="srht"
         The fast sketch.
 
@@ -44,7 +61,8 @@ class FastIHM(PrivateRegressor):
     Notes
     -----
     Paper: Algorithms 2 and 3, Appendix E, set up as in Appendix H.
-    Deviation: gamma_2 as corrected (docs/corrections.md).
+    Deviation: in "paper" gamma_2 is as corrected (docs/corrections.md); "shared" and "tuned" are
+    beyond the paper (docs/proofs).
     Sensitive inputs: the data given to `fit`.
 
     Examples
@@ -57,25 +75,53 @@ class FastIHM(PrivateRegressor):
     (4,)
     """
 
-    variant: str = "shared"
+    variant: str = "tuned"
     calibration: str = "numerical"
     sketch: str = "srht"
 
     def _plan(self, n: int, d: int, target: Target) -> Plan:
-        epsilon, delta, varrho = target
-        check_choice("variant", self.variant, ("shared", "paper"))
+        check_choice("variant", self.variant, ("tuned", "shared", "paper"))
+        check_choice("calibration", self.calibration, ("numerical", "closed_form"))
         check_choice("sketch", self.sketch, ("srht", "dct"))
-        steps = self.n_steps
-        base = max(d, math.log(4.0 * steps / varrho))
-        k1 = self.gaussian_size or math.ceil(6.0 * base)
+        tuned = self.variant == "tuned"
+        steps = self.n_steps or (12 if tuned else 4)
+        base = max(d, math.log(4.0 * steps / target.varrho))
+        k1 = self.gaussian_size or math.ceil((12.0 if tuned else 6.0) * base)
         largest = 1 << (n - 1).bit_length() if self.sketch == "srht" else n
         k2 = self.sketch_size or min(largest, math.ceil(200.0 * base))
         check_integer("sketch_size", k2, at_most=largest)
+        plan = self._plan_tuned if tuned else self._plan_thirds
+        spent, noise = plan(k1, steps, target)
+        step = step_size(d / k1, d / k2) if tuned else 1.0
+        return Plan(spent, {"n_steps_": steps, "k1": k1, "k2": k2, "step": step, **noise})
+
+    def _plan_tuned(
+        self, k1: int, steps: int, target: Target
+    ) -> tuple[PrivacySpent, dict[str, Any]]:
+        noise = calibrate_tuned_fast_ihm(target.epsilon, target.delta, k1, steps)
+        mix = fast_mix_event(
+            k1=k1, gamma=noise.gamma, tau=noise.tau, omega=noise.spectral, curve="fast_mix_sharp"
+        )
+        events = [mix, *gradient_events(noise.sigmas)]
+        return PrivacySpent([Part("all releases", events, target.delta)]), {
+            "n_sketches": 1,
+            "curve": "fast_mix_sharp",
+            "gamma": noise.gamma,
+            "sigmas": list(noise.sigmas),
+            "tau": noise.tau,
+            "omega": noise.spectral,
+        }
+
+    def _plan_thirds(
+        self, k1: int, steps: int, target: Target
+    ) -> tuple[PrivacySpent, dict[str, Any]]:
+        epsilon, delta, varrho = target
         share = math.nextafter(delta / 3.0, 0.0)
         pairs = 1 if self.variant == "shared" else steps
         noise = calibrate_fast_ihm(
             epsilon, delta, k1, steps, self.calibration, varrho=varrho, n_sketches=pairs
         )
+        sigmas = [noise.sigma] * steps
         laplace, tail = spectral_events(
             "laplace", tau=noise.tau, omega=noise.omega, count=2 * pairs
         )
@@ -84,26 +130,21 @@ class FastIHM(PrivateRegressor):
                 Part("spectral bounds", [laplace], 0.0),
                 Part("spectral bounds fail", [tail], share),
                 Part("sketches", [SketchEvent("fast_mix", noise.gamma, k1 * steps)], share),
-                Part(
-                    "gradients",
-                    [gradient_event(sigma=noise.sigma, clip=1.0, n_steps=steps)],
-                    share,
-                ),
+                Part("gradients", gradient_events(sigmas), share),
             ]
         )
-        parameters = {
-            "k1": k1,
-            "k2": k2,
+        return spent, {
+            "n_sketches": steps,
+            "curve": "fast_mix",
             "gamma": noise.gamma,
-            "sigma": noise.sigma,
+            "sigmas": sigmas,
             "tau": noise.tau,
             "omega": noise.omega,
         }
-        return Plan(spent, parameters)
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         family: type[Sketch] = SRHT if self.sketch == "srht" else SubsampledDCT
-        k1, gamma, sigma = plan["k1"], plan["gamma"], plan["sigma"] * clip
+        k1, gamma, sigmas = plan["k1"], plan["gamma"], plan["sigmas"]
         mix = multiple_fast_mix(
             rows,
             k1=k1,
@@ -111,21 +152,24 @@ class FastIHM(PrivateRegressor):
             tau=plan["tau"],
             omega=plan["omega"],
             sketch=family(plan["k2"], rows.n),
-            n_steps=self.n_steps,
+            n_steps=plan["n_sketches"],
             shared=self.variant == "shared",
             form="gram",
             engine=self._engine(),
+            curve=plan["curve"],
             rng=streams.secret,
             sketch_rng=streams.public,
         )
         theta = newton_steps(
-            mix.sketches,
-            lambda theta: noisy_gradient(rows, theta, clip=clip, sigma=sigma, rng=streams.secret),
-            n_steps=self.n_steps,
+            cycle(mix.sketches),
+            lambda t, theta: noisy_gradient(
+                rows, theta, clip=clip, sigma=sigmas[t] * clip, rng=streams.secret
+            ),
+            n_steps=plan["n_steps_"],
             d=rows.d,
-            scale=k1,
+            scale=k1 * plan["step"],
             ridge=mix.eta**2 if self.shrinkage else 0.0,
             progress=self._progress,
         )
-        event = mix.event + gradient_event(sigma=plan["sigma"], clip=1.0, n_steps=self.n_steps)
-        return Solution(theta, event, gamma=gamma, eta=mix.eta, gradient_noise=sigma)
+        event = ComposedEvent([mix.event, *gradient_events(sigmas)])
+        return Solution(theta, event, gamma=gamma, eta=mix.eta, gradient_noise=sigmas[-1] * clip)

@@ -45,17 +45,16 @@ class IHS(PrivateRegressor):
 
     def _plan(self, n: int, d: int, target: Target) -> Plan:
         check_choice("sketch", self.sketch, ("srht", "gaussian"))
-        k = self.sketch_size or math.ceil(
-            6.0 * max(d, math.log(4.0 * self.n_steps / target.varrho))
-        )
+        steps = self.n_steps or 4
+        k = self.sketch_size or math.ceil(6.0 * max(d, math.log(4.0 * steps / target.varrho)))
         spent = PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)])
-        return Plan(spent, {"k": k})
+        return Plan(spent, {"n_steps_": steps, "k": k})
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         theta = newton_steps(
-            (self._hessian(rows, plan["k"], streams.public) for _ in range(self.n_steps)),
-            lambda theta: rows.gradient(theta, np.inf),
-            n_steps=self.n_steps,
+            (self._hessian(rows, plan["k"], streams.public) for _ in range(plan["n_steps_"])),
+            lambda _, theta: rows.gradient(theta, np.inf),
+            n_steps=plan["n_steps_"],
             d=rows.d,
             progress=self._progress,
         )

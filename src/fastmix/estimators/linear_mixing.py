@@ -75,7 +75,7 @@ class LinearMixing(PrivateRegressor):
                 Part("sketch", [SketchEvent("gauss_mix", gauss.gamma, k)], share),
             ]
             noise = {"gamma": gauss.gamma, "tau": gauss.tau, "lambda_sigma": gauss.lambda_sigma}
-        return Plan(PrivacySpent(parts), {"k": k, **noise})
+        return Plan(PrivacySpent(parts), {"n_steps_": 1, "k": k, **noise})
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         joint = AugmentedRows(rows)

@@ -66,7 +66,6 @@ class PrivateLinearRegression(PrivateRegressor):
     True
     """
 
-    n_steps: int | None = None  # type: ignore[assignment]
     method: str = "auto"
 
     def _check_parameters(self) -> None:
@@ -76,14 +75,12 @@ class PrivateLinearRegression(PrivateRegressor):
     def _chosen(self, d: int) -> tuple[str, PrivateRegressor]:
         name = self.method if self.method != "auto" else "ihm" if d < _WIDE else "fast_ihm"
         common = {f.name: getattr(self, f.name) for f in fields(PrivateRegressor)}
-        if self.n_steps is None:
-            del common["n_steps"]
         return name, _METHODS[name](**common)
 
     def _plan(self, n: int, d: int, target: Target) -> Plan:
         name, method = self._chosen(d)
         plan = method._plan(n, d, target)
-        return Plan(plan.spent, {**plan.parameters, "method_": name, "n_steps_": method.n_steps})
+        return Plan(plan.spent, {**plan.parameters, "method_": name})
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         return self._chosen(rows.d)[1]._solve(rows, plan, clip, streams)

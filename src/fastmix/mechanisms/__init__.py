@@ -8,7 +8,7 @@ from fastmix.mechanisms.fast_mix import (
     multiple_fast_mix,
 )
 from fastmix.mechanisms.gauss_mix import GaussMixRelease, gauss_mix, gauss_mix_event
-from fastmix.mechanisms.gradient import gradient_event, noisy_gradient
+from fastmix.mechanisms.gradient import gradient_events, noisy_gradient
 from fastmix.mechanisms.gram import PrivateGram, symmetric_solve
 from fastmix.mechanisms.statistics import StatisticsRelease, noisy_statistics, statistics_event
 
@@ -22,7 +22,7 @@ __all__ = [
     "fast_mix_event",
     "gauss_mix",
     "gauss_mix_event",
-    "gradient_event",
+    "gradient_events",
     "multiple_fast_mix",
     "noisy_gradient",
     "noisy_statistics",

@@ -70,13 +70,14 @@ def fast_mix_event(
     n_steps: int = 1,
     shared: bool = False,
     release: str = "laplace",
+    curve: str = "fast_mix",
 ) -> ComposedEvent:
     """Return the event of `multiple_fast_mix`, before any data is seen."""
     releases = 2 if shared else 2 * n_steps
     return ComposedEvent(
         [
             *spectral_events(release, tau=tau, omega=omega, count=releases),
-            SketchEvent("fast_mix", gamma, k1 * n_steps),
+            SketchEvent(curve, gamma, k1 * n_steps),
         ]
     )
 
@@ -162,6 +163,7 @@ def multiple_fast_mix(
     release: str = "laplace",
     form: str = "rows",
     engine: str = "cholesky",
+    curve: str = "fast_mix",
     rng: RandomState = None,
     sketch_rng: RandomState = None,
 ) -> MultipleFastMixRelease:
@@ -193,6 +195,8 @@ def multiple_fast_mix(
         Give out k1 x d sketches, or their Gram matrices only.
     engine : {"cholesky", "literal"}
         Draw from the covariance of the sketch, or form S_G and xi as written.
+    curve : {"fast_mix", "fast_mix_sharp"}
+        Curve that the rows are charged by: the paper's, or the sharper one beyond it.
     rng : None, int, RandomState or Generator
         ``None`` draws cryptographic noise; anything else voids the guarantee.
     sketch_rng : None, int, RandomState or Generator
@@ -213,7 +217,8 @@ def multiple_fast_mix(
     Sensitive inputs: X.
     """
     k1 = check_integer("k1", k1, at_least=1)
-    gamma = check_real("gamma", gamma, above=5.0 / 4.0)
+    check_choice("curve", curve, ("fast_mix", "fast_mix_sharp"))
+    gamma = check_real("gamma", gamma, above=5.0 / 4.0 if curve == "fast_mix" else 1.0)
     tau = check_shift(tau)
     omega = check_real("omega", omega, above=0.0)
     n_steps = check_integer("n_steps", n_steps, at_least=1)
@@ -230,7 +235,14 @@ def multiple_fast_mix(
     seeded = generator if sketch_rng is None and rng is not None else sketch_rng
     public = public_generator(seeded)
     event = fast_mix_event(
-        k1=k1, gamma=gamma, tau=tau, omega=omega, n_steps=n_steps, shared=shared, release=release
+        k1=k1,
+        gamma=gamma,
+        tau=tau,
+        omega=omega,
+        n_steps=n_steps,
+        shared=shared,
+        release=release,
+        curve=curve,
     )
 
     eta, m_tilde, lambda_tilde, sketched = 0.0, [], [], []

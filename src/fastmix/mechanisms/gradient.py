@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
 from fastmix._validation import check_real, value_error
-from fastmix.accounting import GaussianEvent
+from fastmix.accounting import GaussianEvent, PrivacyEvent
 from fastmix.mechanisms.sensitivity import gradient_sensitivity
 from fastmix.mechanisms.snapping import snap
 from fastmix.rows import Rows
 
-__all__ = ["gradient_event", "noisy_gradient"]
+__all__ = ["gradient_events", "noisy_gradient"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
-def gradient_event(
-    *, sigma: float, clip: float, c_x: float = 1.0, n_steps: int = 1
-) -> GaussianEvent:
-    """Return the event of ``n_steps`` calls of `noisy_gradient`, before any data is seen."""
-    return GaussianEvent(sigma, gradient_sensitivity(clip, c_x), n_steps)
+def gradient_events(sigmas: Iterable[float]) -> list[PrivacyEvent]:
+    """Return the events of `noisy_gradient` on rows of norm 1 with these noise levels a step.
+
+    Levels are in units of the clipping level, which is the sensitivity; equal ones are counted.
+    """
+    return [
+        GaussianEvent(sigma, gradient_sensitivity(1.0), count)
+        for sigma, count in Counter(sigmas).items()
+    ]
 
 
 def noisy_gradient(
