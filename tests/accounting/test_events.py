@@ -185,7 +185,7 @@ def test_events_are_frozen(event, field):
         (
             lambda: SketchEvent("magic", 5.0, 1),
             ValueError,
-            "bound must be one of 'gauss_mix', 'fast_mix', 'fast_mix_unbounded'; "
+            "bound must be one of 'gauss_mix', 'fast_mix', 'fast_mix_sharp', 'fast_mix_unbounded'; "
             "got bound='magic'.",
         ),
         (

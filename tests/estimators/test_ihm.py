@@ -1,4 +1,4 @@
-"""IHM against BASELINES.md and Appendix H, recomputed here."""
+"""IHM against its published set-up and Appendix H, recomputed here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ GRID = [
 @pytest.mark.parametrize(("epsilon", "delta", "n", "d", "steps"), GRID)
 def test_noise_levels_and_account(epsilon, delta, n, d, steps, oracle):
     X, y = make_sphere(n=n, d=d, random_state=1)
-    model = IHM(epsilon=epsilon, delta=delta, n_steps=steps, random_state=0, **PAPER).fit(X, y)
+    model = IHM(
+        variant="paper", epsilon=epsilon, delta=delta, n_steps=steps, random_state=0, **PAPER
+    ).fit(X, y)
     delta = 1.0 / max(n, 2) ** 2 if delta is None else delta
     varrho = delta / 10
     k = math.ceil(6 * max(d, math.log(4 * steps / varrho)))
@@ -61,6 +63,7 @@ def test_noise_levels_and_account(epsilon, delta, n, d, steps, oracle):
 def test_the_tail_stays_inside_delta_whatever_the_failure_probability(varrho):
     X, y = make_sphere(n=64, d=3, random_state=1)
     model = IHM(
+        variant="paper",
         epsilon=1.0, delta=1e-6, failure_probability=varrho, random_state=0, **PAPER
     ).fit(X, y)  # fmt: skip
     assert stats.norm.sf(model.privacy_.parameters["tau"]) <= 1e-6 / 4
@@ -69,7 +72,7 @@ def test_the_tail_stays_inside_delta_whatever_the_failure_probability(varrho):
 
 
 def ihm(X, y, *, k, gamma, tau, s, sigma, clip, steps, shrinkage, seed):
-    """Iterative Hessian mixing as in BASELINES.md; only the order of the draws is the library's."""
+    """Iterative Hessian mixing as published; only the order of the draws is the library's."""
     rng = np.random.default_rng(seed)
     n, d = X.shape
     lam = max(0.0, np.linalg.eigvalsh(X.T @ X)[0] - s * (tau - rng.standard_normal()))
@@ -96,6 +99,7 @@ def test_the_literal_engine_is_the_published_iteration(n, d, clip, epsilon, step
     X, y = make_sphere(n=n, d=d, random_state=2)
     X = X * (1.0 - 1e-12)
     model = IHM(
+        variant="paper",
         epsilon=epsilon,
         delta=1e-5,
         n_steps=steps,
@@ -130,7 +134,7 @@ def test_both_engines_have_one_distribution():
     rows = ArrayRows(X, RowMap(1.0), y)
     draws = {}
     for engine, seed in (("auto", 1), ("literal", 2)):
-        model = IHM(epsilon=15.0, n_steps=2, engine=engine)
+        model = IHM(variant="paper", epsilon=15.0, n_steps=2, engine=engine)
         plan = model._plan(48, 3, Target(model.epsilon, 1e-3, 1e-4))
         rng = np.random.default_rng(seed)
         solutions = [model._solve(rows, plan, 1.0, Streams(rng, rng)) for _ in range(400)]
@@ -144,6 +148,7 @@ def test_both_engines_have_one_distribution():
 def test_a_given_size_is_paid_for(k, oracle):
     X, y = make_sphere(n=64, d=3, random_state=1)
     model = IHM(
+        variant="paper",
         epsilon=1.0, delta=1e-6, gaussian_size=k, n_steps=2, random_state=0, **PAPER
     ).fit(X, y)  # fmt: skip
     assert model.gamma_ == pytest.approx(oracle.ihm_gamma(0.5, 2.5e-7, k, 2 * k), rel=2e-7)

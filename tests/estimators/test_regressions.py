@@ -164,7 +164,7 @@ def test_house_form(name, value):
 def test_the_front_door_keeps_the_default_steps_of_a_method():
     X, y = problem()
     door = fastmix.PrivateLinearRegression(method="dp_gd", **BOUNDS).fit(X, y)
-    assert door.n_steps_ == DPGradientDescent().n_steps
+    assert door.n_steps_ == DPGradientDescent(**BOUNDS).fit(X, y).n_steps_ == 100
 
 
 def test_the_warning_points_at_the_caller():

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from fastmix.accounting import GaussianEvent, RdpAccountant, gaussian_epsilon
-from fastmix.mechanisms import gradient_event, noisy_gradient
+from fastmix.mechanisms import gradient_events, noisy_gradient
 from fastmix.rows import ArrayRows, RowMap
 
 
@@ -51,10 +51,11 @@ def test_huge_coefficients_cannot_exceed_the_clip(rows):
 
 
 def test_event():
-    event = gradient_event(sigma=3.0, clip=0.5, c_x=4.0, n_steps=7)
-    assert event == GaussianEvent(3.0, 2.0, 7)
-    cost = RdpAccountant([event]).get_epsilon(1e-5)
-    assert cost == pytest.approx(gaussian_epsilon(3.0, 1e-5, 2.0 * math.sqrt(7)), rel=1e-9)
+    events = gradient_events([3.0, 2.0, 3.0, 3.0])
+    assert events == [GaussianEvent(3.0, 1.0, 3), GaussianEvent(2.0, 1.0, 1)]
+    cost = RdpAccountant(events).get_epsilon(1e-5)
+    mu = math.sqrt(3.0 / 9.0 + 1.0 / 4.0)
+    assert cost == pytest.approx(gaussian_epsilon(1.0, 1e-5, mu), rel=1e-9)
 
 
 @pytest.mark.parametrize(
