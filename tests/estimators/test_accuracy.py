@@ -81,6 +81,6 @@ def test_ihm_beats_adassp_on_correlated_data(correlated):
 
 
 def test_adassp_at_its_known_answer(sphere):
-    """Known answers of another program: 8.4e-6 at epsilon 1 and 1.4e-7 at 10, there for delta = 1e-6."""
+    """Another program gave 8.4e-6 at epsilon 1 and 1.4e-7 at 10, there for delta = 1e-6."""
     assert 4e-6 < mean(sphere, AdaSSP, 1.0) < 1.6e-5
     assert 5e-8 < mean(sphere, AdaSSP, 10.0) < 3e-7

@@ -72,12 +72,14 @@ def _methods(n: int, d: int, k2: int) -> dict[str, Any]:
     }
     fast = {**common, "sketch_size": k2}
     methods: dict[str, Any] = {
-        BASELINE: IHM(**common, engine="literal"),
+        BASELINE: IHM(**common, variant="paper", engine="literal"),
         "FastIHM, literal": FastIHM(**fast, variant="paper", engine="literal"),
         "FastIHS (not private)": IHS(**common),
-        "IHM, one Gram matrix": IHM(**common),
+        "IHM, one Gram matrix": IHM(**common, variant="paper"),
         "FastIHM, paper variant": FastIHM(**fast, variant="paper"),
         "FastIHM, shared sketch": FastIHM(**fast, variant="shared"),
+        "IHM, tuned (default)": IHM(**common),
+        "FastIHM, tuned (default)": FastIHM(**fast),
         "AdaSSP": AdaSSP(**common),
         "scikit-learn (not private)": LinearRegression(fit_intercept=False),
     }
