@@ -135,9 +135,10 @@ struct Block {
 // Rows i to i + m of A and enough zero rows: in place if they lie there as the kernels want them,
 // or else in x, with columns ld apart.
 template <class T>
-Block fetch(const Mapped<T>& a, std::size_t i, std::size_t m, double* x, std::size_t ld) {
+Block fetch(const Mapped<T>& a, std::size_t i, std::size_t m, double* x, std::size_t ld,
+            bool in_place = true) {
   if constexpr (std::is_same_v<T, double>)
-    if (a.is_plain() && a.x.row == 1 && a.x.col > 0 && m % 8 == 0)
+    if (in_place && a.is_plain() && a.x.row == 1 && a.x.col > 0 && m % 8 == 0)
       return {a.x.at(i), std::size_t(a.x.col), m};
   const std::size_t p = a.columns(), end = round_up(m, 8);
   kernels<T>().load(a, i, m, 0, p, a.factors ? a.factors + i : nullptr, x, ld);
@@ -200,7 +201,7 @@ void gradient(const Mapped<T>& a, const Targets& targets, const double* theta, d
     for (std::size_t j = 0; j < p; ++j) out[j] += parts.get()[unit * stride + j];
 }
 
-// A'A for few columns, where a matrix product would be bound by memory.
+// A'A for few columns, which a general matrix product handles badly.
 template <class T> void gram(const Mapped<T>& a, double* out, std::size_t threads) {
   const std::size_t p = a.columns();
   const Blocks blocks(a.n, p, 1 << 12, 1024);
@@ -211,7 +212,9 @@ template <class T> void gram(const Mapped<T>& a, double* out, std::size_t thread
   const auto& k = kernels<T>();
   blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t unit, std::size_t worker) {
     double* x = memory.get() + worker * size;
-    const Block block = fetch(a, i, m, x, ld);
+    // Columns are read many times: they must not meet in the same cache sets, as they would if
+    // they were a power of two apart and more than the ways of a cache.
+    const Block block = fetch(a, i, m, x, ld, p <= 8);
     k.add_gram(block.x, block.ld, block.rows, p, parts.get() + unit * stride);
   });
   for (std::size_t j = 0; j < p; ++j)

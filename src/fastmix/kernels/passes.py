@@ -32,9 +32,9 @@ FloatArray = npt.NDArray[np.float64]
 #: The compiled passes need vector types that some compilers lack.
 _native = native if hasattr(native, "srht") else None
 #: Bytes of mapped rows that are handed to BLAS at a time.
-_BLOCK_BYTES = 2 << 20
-#: Up to this many columns a Gram matrix is bound by memory, and the compiled sum beats BLAS.
-_FEW_COLUMNS = 16
+_BLOCK_BYTES = 8 << 20
+#: Up to this many columns the compiled Gram matrix beats BLAS, or BLAS fed with mapped blocks.
+_FEW_COLUMNS, _FEW_MAPPED_COLUMNS = 64, 128
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,12 @@ def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
         return reference.gram(A)
     n, p = A.shape
     arguments = _arguments(A)
-    if p <= _FEW_COLUMNS:
+    is_plain = _is_plain(A)
+    if p <= (_FEW_COLUMNS if is_plain else _FEW_MAPPED_COLUMNS):
         total = np.empty((p, p))
         _native.gram(*arguments, total.reshape(-1), threads(n_threads))
         return total
-    if _is_plain(A):
+    if is_plain:
         return np.asarray(A.X.T @ A.X)
     step = max(1, _BLOCK_BYTES // (8 * p))
     memory = np.empty((min(n, step), p), order="F")
@@ -175,6 +176,9 @@ def srht(
     n_threads: int | None = None,
 ) -> tuple[FloatArray, float]:
     """Return ``S A`` for an SRHT, and its largest row distortion (0 if not asked for).
+
+    ``signs`` and ``rows`` are the signs and the distinct sampled rows of the transform of length
+    ``n_pad``, a power of two.
 
     Notes
     -----

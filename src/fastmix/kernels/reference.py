@@ -73,7 +73,8 @@ def map_rows(A: Mapped, start: int, stop: int) -> FloatArray:
 
 def map_targets(targets: Targets, start: int, stop: int) -> FloatArray:
     """Return targets ``start`` to ``stop`` through their map."""
-    clipped = np.clip(targets.y[start:stop], targets.lower, targets.upper)
+    y = np.asarray(targets.y[start:stop], dtype=np.float64)
+    clipped = np.clip(y, targets.lower, targets.upper)
     return np.asarray(np.clip((clipped - targets.center) * targets.inverse_scale, -1.0, 1.0))
 
 
