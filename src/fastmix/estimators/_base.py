@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, TypeVar, dataclass_transform
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,7 @@ from fastmix.accounting import (
     PrivacyEvent,
     PrivacySpent,
 )
+from fastmix.estimators._documentation import estimator
 from fastmix.estimators._scaling import PublicScaling, public_scaling
 from fastmix.estimators.certificate import PrivacyCertificate
 from fastmix.random import RandomState, is_seeded, public_generator, secret_generator
@@ -46,82 +47,6 @@ from fastmix.rows import ArrayRows, Rows
 __all__ = ["Plan", "PrivateRegressor", "Solution", "Streams", "Target", "estimator"]
 
 FloatArray = npt.NDArray[np.float64]
-T = TypeVar("T")
-
-_COMMON_PARAMETERS = """\
-epsilon : float, default=1.0
-    Privacy budget; ``float("inf")`` gives ordinary least squares.
-delta : float, default=None
-    Probability with which the guarantee may fail; None means ``1 / n**2`` (n at least 2).
-bounds_X : tuple of (lower, upper), default=None
-    Public bounds of the features, scalars or one entry a feature. Values outside are clipped.
-    Missing bounds are taken from the data with a `PrivacyLeakWarning`, unless ``data_norm`` is
-    given.
-bounds_y : tuple of (lower, upper), default=None
-    Public bounds of the target. Values outside are clipped.
-data_norm : float, default=None
-    Public bound on the Euclidean norm of a row: of scaled features when ``bounds_X`` is given,
-    in the units of X otherwise. Longer rows are shortened.
-fit_intercept : bool, default=True
-    Fit an intercept, as a constant column inside the same row bound.
-n_steps : int, default=None
-    Number of steps. It costs budget, so it is exact and never a maximum. None means what the
-    method is set up for: 4 in the paper's variants, 12 in the tuned ones, 100 for gradient descent.
-gaussian_size : int, default=None
-    Rows of the Gaussian sketch; None means ``6 max(d, log(4 T / varrho))``, and 12 for 6 in the
-    tuned variants, which draw only one.
-sketch_size : int, default=None
-    Rows of the fast sketch; None means ``200 max(d, log(4 T / varrho))``, at most the padded n.
-failure_probability : float, default=None
-    Utility failure probability varrho; None means ``delta / 10``.
-residual_clip : float, default=None
-    Residuals are clipped to this, in the units of the target; None means half the width of
-    ``bounds_y``.
-shrinkage : bool, default=False
-    Keep the term ``-eta**2 theta`` of Algorithm 2, which the paper's experiments omit.
-engine : {"auto", "literal"}, default="auto"
-    "auto" draws from the same distributions with far less work than "literal".
-accountant : BudgetAccountant, default=None
-    Budget that the fit is charged to; None means the active one, if there is one.
-random_state : int, RandomState or Generator, default=None
-    None draws cryptographic noise. Anything else makes the noise reproducible, which voids the
-    guarantee: for tests and experiments only.
-verbose : bool, default=False
-    Report progress on standard error; nothing that depends on the data is printed."""
-
-_COMMON_ATTRIBUTES = """\
-coef_ : ndarray of shape (n_features,)
-    Private coefficients, in the user's units.
-intercept_ : float
-    Private intercept, in the user's units.
-n_features_in_ : int
-    Number of features.
-feature_names_in_ : ndarray of shape (n_features,)
-    Names of the features, when X has names that are all strings.
-bounds_X_ : tuple of ndarray or None
-    Lower and upper bounds of the features that were used.
-bounds_y_ : tuple of float
-    Bounds of the target that were used.
-n_steps_ : int
-    Number of steps taken.
-gamma_, eta_, gradient_noise_ : float or None
-    Noise levels of the sketch and of the gradient, where the method has them.
-privacy_ : PrivacyCertificate
-    What the fit spent, with everything needed to check it."""
-
-
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
-def estimator(cls: type[T]) -> type[T]:
-    """Make a class an estimator: keyword-only parameters from its fields, shared documentation."""
-    made = dataclass(kw_only=True, eq=False, repr=False)(cls)
-    doc = made.__doc__ or ""
-    for marker, text in (
-        ("{parameters}", _COMMON_PARAMETERS),
-        ("{attributes}", _COMMON_ATTRIBUTES),
-    ):
-        doc = doc.replace(marker, text.replace("\n", "\n    "))
-    made.__doc__ = doc
-    return made
 
 
 class Streams(NamedTuple):
