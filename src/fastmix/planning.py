@@ -58,11 +58,11 @@ class CostModel:
         One multiply-add of the d x d linear algebra.
     """
 
-    call: float = 1.2e-2
-    entry: float = 5e-10
-    product: float = 1.8e-11
-    butterfly: float = 1.2e-10
-    cubic: float = 2.5e-10
+    call: float = 2.8e-3
+    entry: float = 9.3e-10
+    product: float = 2.8e-11
+    butterfly: float = 2.9e-10
+    cubic: float = 0.0
 
     def predict(self, method: str, problem: Problem) -> float:
         """Return the predicted seconds of a fit.

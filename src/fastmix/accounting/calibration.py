@@ -1,7 +1,8 @@
 """From (epsilon, delta) to noise levels.
 
 Every function ends on the private side of its target: the answer is put back into the account
-it was solved from, and `CalibrationError` is raised if it does not meet it.
+it was solved from, and `CalibrationError` is raised if it does not meet it.  Answers depend on
+public numbers only and are remembered, so that fits of one size pay for a calibration once.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from scipy.optimize import brentq
 from scipy.special import ndtri
@@ -115,6 +117,7 @@ def _sketch_epsilon(gamma: float, rows: int, delta: float, method: str) -> float
     return rdp_to_epsilon(lambda alpha: rows * rdp.rdp_fast_mix(alpha, gamma), delta)
 
 
+@lru_cache(maxsize=64)
 def calibrate_fast_mix(
     epsilon: float, delta: float, k1: int, omega: float | None = None
 ) -> FastMixCalibration:
@@ -158,6 +161,7 @@ def calibrate_fast_mix(
     )
 
 
+@lru_cache(maxsize=64)
 def calibrate_gauss_mix(epsilon: float, delta: float, k: int) -> GaussMixCalibration:
     r"""Noise parameters for which the Gaussian sketch is (epsilon, delta)-DP.
 
@@ -201,6 +205,7 @@ def _gauss_mix_gamma(epsilon: float, delta: float, k: int, rows: int) -> float:
     return _least("gamma", cost, epsilon, start=1.0)
 
 
+@lru_cache(maxsize=64)
 def calibrate_fast_ihm(
     epsilon: float,
     delta: float,
@@ -279,6 +284,7 @@ def calibrate_fast_ihm(
     )
 
 
+@lru_cache(maxsize=64)
 def calibrate_ihm(
     epsilon: float,
     delta: float,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from scipy.special import ndtri
 
@@ -67,6 +68,7 @@ def step_noise(total: float, n_steps: int, decay: float) -> tuple[float, ...]:
     return tuple(1.0 / math.sqrt(scale * weight) for weight in weights)
 
 
+@lru_cache(maxsize=64)
 def calibrate_tuned_ihm(
     epsilon: float,
     delta: float,
@@ -123,6 +125,7 @@ def calibrate_tuned_ihm(
     return _meet(levels, events, epsilon, delta)
 
 
+@lru_cache(maxsize=64)
 def calibrate_tuned_fast_ihm(
     epsilon: float,
     delta: float,
