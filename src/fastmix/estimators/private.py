@@ -24,7 +24,7 @@ _METHODS: dict[str, type[PrivateRegressor]] = {
     "linear_mixing": LinearMixing,
 }
 
-#: From this many columns on one Gram matrix costs more than a fast sketch.
+#: From this many columns on a fast sketch is clearly cheaper than one Gram matrix.
 _WIDE = 500
 
 
@@ -39,8 +39,8 @@ class PrivateLinearRegression(PrivateRegressor):
     ----------
     {parameters}
     method : {"auto", "adassp", "dp_gd", "fast_ihm", "ihm", "linear_mixing"}, default="auto"
-        "auto" takes `IHM` below 500 columns, where it is both faster and more accurate than
-        `FastIHM`, and `FastIHM` from there on. The choice depends on public quantities only.
+        "auto" takes `IHM`, the more accurate one, below 500 columns, and `FastIHM`, the faster
+        one for wide data, from there on. The choice depends on public quantities only.
 
     Attributes
     ----------
