@@ -10,7 +10,13 @@ from dp_accounting import rdp as oracle
 from scipy import stats
 
 from fastmix.accounting import (
+    ChoiceEvent,
+    ComposedEvent,
+    GaussianEvent,
+    LaplaceEvent,
     RdpAccountant,
+    SketchEvent,
+    TailEvent,
     calibrate_tuned_fast_ihm,
     calibrate_tuned_ihm,
     rdp_fast_mix,
@@ -18,14 +24,14 @@ from fastmix.accounting import (
     rdp_gauss_mix,
     step_noise,
 )
-from fastmix.mechanisms import fast_mix_event, gauss_mix_event, gradient_events
+from fastmix.mechanisms import gradient_events
 
 ORDERS = [*np.geomspace(1.02, 20.0, 400), *np.geomspace(20.0, 4000.0, 400)]
 GRID = [
     (epsilon, delta, k, steps)
     for epsilon in (0.05, 1.0, 10.0)
     for delta in (1e-12, 1e-5)
-    for k, steps in ((12, 1), (400, 12), (12_000, 20))
+    for k, steps in ((24, 1), (400, 16), (12_000, 20))
 ]
 
 
@@ -43,19 +49,41 @@ def gaussian_curve(alpha, sigmas):
     return sum(alpha / (2.0 * sigma**2) for sigma in sigmas)
 
 
+def charged(noise, tail, bound, k, spectral):
+    options = [
+        ComposedEvent([SketchEvent(bound, each.gamma, k), *gradient_events(each.sigmas)])
+        for each in noise.options
+    ]
+    return RdpAccountant([spectral, TailEvent(tail), ChoiceEvent(options)])
+
+
 @pytest.mark.parametrize(("epsilon", "delta", "k", "steps"), GRID)
-def test_ihm_meets_its_target_by_another_account(epsilon, delta, k, steps):
+def test_ihm_meets_its_target_by_a_quadrature_of_its_own(epsilon, delta, k, steps):
+    """Adaptive quadrature over the chi-square and a plain sum over the normal loss."""
     noise = calibrate_tuned_ihm(epsilon, delta, k, steps)
     tail = float(stats.norm.sf(noise.tau))
-    curve = [
-        gaussian_curve(a, [noise.spectral, *noise.sigmas]) + k * sketch_curve(a, noise.gamma)
-        for a in ORDERS
-    ]
-    spent, _ = oracle.compute_epsilon(ORDERS, curve, delta - tail)
-    assert epsilon * 0.999 <= spent <= epsilon * 1.001
-    event = gauss_mix_event(k=k, gamma=noise.gamma, tau=noise.tau, lambda_sigma=noise.spectral)
-    ours = RdpAccountant([event, *gradient_events(noise.sigmas)]).get_epsilon(delta)
-    assert epsilon * (1.0 - 1e-6) <= ours <= epsilon
+    ours = charged(noise, tail, "gauss_mix", k, GaussianEvent(noise.spectral))
+    assert epsilon * (1.0 - 1e-6) <= ours.get_epsilon(delta) <= epsilon
+    for option in (noise.options[0], noise.options[-1]):
+        squares = math.fsum(sigma**-2 for sigma in (noise.spectral, *option.sigmas))
+        spent = sketch_delta(option.gamma, k, math.sqrt(squares), epsilon)
+        assert 0.8 * delta <= spent + tail <= delta * (1.0 + 1e-4)
+
+
+def sketch_delta(gamma, k, mu, epsilon):
+    """Delta of a Gaussian sketch with Gaussian releases, in the worse direction."""
+    s, law = 1.0 / gamma, stats.chi2(k)
+    shift = k / 2.0 * math.log1p(-s)
+    slopes = {1.0: s / (2.0 * (1.0 - s)), -1.0: s / 2.0}
+    u = np.linspace(-10.0, 10.0, 4001)
+    x = np.where(u < 0.0, law.ppf(stats.norm.cdf(u)), law.isf(stats.norm.sf(u)))
+    deltas = []
+    for sign, slope in slopes.items():
+        left = epsilon - sign * (shift + slope * x)
+        first, second = stats.norm.logsf(left / mu - mu / 2), stats.norm.logsf(left / mu + mu / 2)
+        profile = np.exp(first) - np.exp(left + second)
+        deltas.append(np.trapezoid(profile * stats.norm.pdf(u), u))
+    return max(deltas)
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "k", "steps"), GRID)
@@ -64,19 +92,26 @@ def test_fast_ihm_meets_its_target_by_another_account(epsilon, delta, k, steps):
     tail = math.exp(-noise.tau)
     laplace = oracle.RdpAccountant(ORDERS)
     laplace.compose(dp_accounting.LaplaceDpEvent(noise.spectral), 2)
-    curve = [
-        gaussian_curve(a, noise.sigmas) + k * sketch_curve(a, noise.gamma) + extra
-        for a, extra in zip(ORDERS, laplace._rdp, strict=True)
+    curves = [
+        [gaussian_curve(a, each.sigmas) + k * sketch_curve(a, each.gamma) for a in ORDERS]
+        for each in (noise.options[0], noise.options[-1])
     ]
-    inside, _ = oracle.compute_epsilon(ORDERS, curve, delta - tail)
-    rest = [gaussian_curve(a, noise.sigmas) + k * sketch_curve(a, noise.gamma) for a in ORDERS]
-    outside = 2.0 / noise.spectral + oracle.compute_epsilon(ORDERS, rest, delta - tail)[0]
-    assert epsilon * 0.999 <= min(inside, outside) <= epsilon * 1.001
-    event = fast_mix_event(
-        k1=k, gamma=noise.gamma, tau=noise.tau, omega=noise.spectral, curve="fast_mix_sharp"
-    )
-    ours = RdpAccountant([event, *gradient_events(noise.sigmas)]).get_epsilon(delta)
+    worst = np.max(curves, axis=0)
+    inside, _ = oracle.compute_epsilon(ORDERS, worst + laplace._rdp, delta - tail)
+    outside = 2.0 / noise.spectral + oracle.compute_epsilon(ORDERS, worst, delta - tail)[0]
+    assert epsilon * 0.98 <= min(inside, outside) <= epsilon * 1.001
+    event = LaplaceEvent(noise.spectral, count=2)
+    ours = charged(noise, tail, "fast_mix_sharp", k, event).get_epsilon(delta)
     assert epsilon * (1.0 - 1e-6) <= ours <= epsilon
+
+
+def test_options_trade_the_sketch_for_the_gradients():
+    noise = calibrate_tuned_ihm(1.0, 1e-10, 768, 16)
+    gammas = [option.gamma for option in noise.options]
+    assert gammas[:3] == sorted(gammas[:3], reverse=True)
+    last = [option.sigmas[-1] for option in noise.options if option.conditioned]
+    assert last == sorted(last)
+    assert [option.conditioned for option in noise.options] == [True, True, True, False]
 
 
 def test_schedule_adds_up_and_favours_the_last_step():

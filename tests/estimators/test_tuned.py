@@ -38,7 +38,7 @@ def test_the_whole_budget_is_spent_and_no_more(cls, epsilon, sphere):
     assert 0.999999 * epsilon <= model.privacy_.epsilon <= epsilon
     assert model.privacy_.delta == 1.0 / 2**30
     assert len(model.privacy_.parts) == 1
-    assert model.n_steps_ == 12
+    assert model.n_steps_ == 16
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 3.0, 10.0])

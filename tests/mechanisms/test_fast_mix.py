@@ -464,7 +464,7 @@ def test_release_holds_private_values_only(X):
         many = multiple_fast_mix(
             X, sketch=SRHT(16, 13), engine=engine, n_steps=2, rng=0, **SETTINGS
         )
-        assert set(vars(many)) == names - {"sketch"} | {"sketches"}
+        assert set(vars(many)) == names - {"sketch"} | {"sketches", "level"}
         assert not any(name.endswith("_hat") for name in dir(out) + dir(many))
         assert all(each.base is None for each in many.sketches)
 

@@ -127,7 +127,7 @@ def test_event(X):
     assert math.isfinite(RdpAccountant([out.event]).get_epsilon(0.01))
     assert RdpAccountant([out.event]).get_epsilon(0.001) == math.inf
     assert out.sketch is out.sketches[0]
-    assert set(vars(out)) == {"sketches", "eta", "lambda_tilde", "event"}
+    assert set(vars(out)) == {"sketches", "eta", "lambda_tilde", "level", "event"}
 
 
 @pytest.mark.parametrize(
@@ -176,3 +176,23 @@ def test_unseeded_releases_differ(X):
     first, second = (gauss_mix(X, n_steps=2, **SETTINGS) for _ in range(2))
     rows = np.vstack([*first.sketches, *second.sketches])
     assert len(np.unique(rows, axis=0)) == len(rows)
+
+
+def test_level_may_be_chosen_from_what_was_released(X):
+    seen = []
+
+    def choose(level):
+        seen.append(level)
+        return 7.0 if level > 2.0 else 3.0
+
+    options = {**SETTINGS, "gamma": choose}
+    out = gauss_mix(X, rng=0, **options)
+    assert seen == [out.level] == [out.lambda_tilde]
+    chosen = choose(out.level)
+    assert out.event == gauss_mix_event(**{**SETTINGS, "gamma": chosen})
+    assert out.lambda_tilde + out.eta**2 >= chosen * (1.0 - 1e-12)
+    # The choice itself draws nothing: a fixed level gives the same release.
+    fixed = gauss_mix(X, rng=0, **{**SETTINGS, "gamma": chosen})
+    assert np.array_equal(fixed.sketch, out.sketch)
+    with pytest.raises(ValueError, match="gamma must be greater than 1"):
+        gauss_mix(X, rng=0, **{**SETTINGS, "gamma": lambda level: 0.5})

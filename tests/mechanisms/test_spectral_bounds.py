@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fastmix.accounting import GaussianEvent, LaplaceEvent, RdpAccountant, TailEvent
+from fastmix.accounting import (
+    GaussianEvent,
+    LaplaceEvent,
+    RdpAccountant,
+    TailEvent,
+    rdp_fast_mix_sharp,
+    rdp_fast_mix_unbounded,
+)
 from fastmix.mechanisms import spectral_bounds as sb
 
 N = 20_000
@@ -133,3 +140,16 @@ def test_events(release, kind):
 def test_a_tail_of_one_is_refused():
     with pytest.raises(ValueError, match="probability"):
         sb.spectral_events("laplace", tau=-1.0, omega=1.0, count=2)
+
+
+def test_no_more_is_needed_than_by_the_analysis_without_distortion():
+    """At kappa the curve that needs no m equals the sharper one at gamma; beyond, m is ignored."""
+    orders = np.linspace(1.01, 20.0, 50)
+    for gamma in (1.5, 30.0, 800.0):
+        kappa = sb.needed_eigenvalue(gamma, 1e9, 1.0, "fast_mix_sharp")
+        assert 2.0 / math.sqrt(kappa) - 1.0 / kappa == pytest.approx(1.0 / gamma, rel=1e-12)
+        ours, other = rdp_fast_mix_sharp(orders, gamma), rdp_fast_mix_unbounded(orders, kappa)
+        assert ours == pytest.approx(other, rel=1e-8)
+        assert sb.needed_eigenvalue(gamma, 0.1, 2.0, "fast_mix_sharp") == gamma * 2.0 * 2.2
+        assert sb.needed_eigenvalue(gamma, 1e9, 2.0, "fast_mix_sharp") == pytest.approx(4.0 * kappa)
+        assert sb.needed_eigenvalue(gamma, 1e9, 1.0, "fast_mix") == gamma * (1.0 + 2e9)

@@ -22,6 +22,7 @@ from fastmix.accounting.closed_form import (
 )
 from fastmix.accounting.conversion import rdp_to_delta, rdp_to_epsilon
 from fastmix.accounting.events import (
+    ChoiceEvent,
     ComposedEvent,
     GaussianEvent,
     LaplaceEvent,
@@ -44,6 +45,7 @@ from fastmix.accounting.rdp import (
 from fastmix.accounting.spent import Part, PrivacySpent, RenyiCurve
 from fastmix.accounting.tuned import (
     TunedCalibration,
+    TunedOption,
     calibrate_tuned_fast_ihm,
     calibrate_tuned_ihm,
     step_noise,
@@ -51,6 +53,7 @@ from fastmix.accounting.tuned import (
 
 __all__ = [
     "BudgetAccountant",
+    "ChoiceEvent",
     "ComposedEvent",
     "FastIHMCalibration",
     "FastMixCalibration",
@@ -67,6 +70,7 @@ __all__ = [
     "SketchEvent",
     "TailEvent",
     "TunedCalibration",
+    "TunedOption",
     "calibrate_fast_ihm",
     "calibrate_fast_mix",
     "calibrate_gauss_mix",

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fastmix._validation import check_integer, check_probability, check_real
 from fastmix.accounting.conversion import rdp_to_delta, rdp_to_epsilon
 from fastmix.accounting.events import ComposedEvent, GaussianEvent, PrivacyEvent
+from fastmix.accounting.exact import exact_delta, exact_epsilon, mixture
 from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon
 
 __all__ = ["RdpAccountant"]
@@ -33,7 +34,8 @@ class RdpAccountant:
     Paper: Proposition 1 with the rare-event lemma of Appendix C.3.
     Deviation: several valid bounds are formed and the least is returned. Events with a pure
     epsilon may be added outside the conversion (their epsilon) or inside it (their curve);
-    what is left is converted exactly when it is all Gaussian and through RDP otherwise. Tails
+    what is left is converted exactly when its worst pair is known (all Gaussian, or with one
+    dense Gaussian sketch: docs/proofs/exact_account.md) and through RDP otherwise. Tails
     are subtracted from delta once (docs/proofs/rare_events.md).
     Sensitive inputs: none.
     """
@@ -102,11 +104,22 @@ def _epsilon(events: tuple[PrivacyEvent, ...], delta: float) -> float:
     mu = _gaussian_mu(events)
     if mu is not None:
         return gaussian_epsilon(1.0, delta, mu)
-    return rdp_to_epsilon(ComposedEvent(events).rdp, delta)
+    by_renyi = rdp_to_epsilon(ComposedEvent(events).rdp, delta)
+    exact = mixture(events)
+    if exact is None or not math.isfinite(by_renyi):
+        return by_renyi
+    return min(by_renyi, exact_epsilon(exact, delta, by_renyi))
 
 
 def _delta(events: tuple[PrivacyEvent, ...], epsilon: float) -> float:
     mu = _gaussian_mu(events)
     if mu is not None:
         return gaussian_delta(1.0, epsilon, mu)
+    exact = mixture(events)
+    delta = 1.0 if exact is None else exact_delta(exact, epsilon)
+    # The quadrature leaves out a mass of 1e-30, so that far down the Rényi bound is the better one.
+    return delta if delta < 1.0 and delta > 1e-25 else min(delta, _renyi_delta(events, epsilon))
+
+
+def _renyi_delta(events: tuple[PrivacyEvent, ...], epsilon: float) -> float:
     return rdp_to_delta(ComposedEvent(events).rdp, epsilon)

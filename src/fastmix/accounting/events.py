@@ -28,6 +28,7 @@ from fastmix._validation import check_choice, check_integer, check_real, type_er
 from fastmix.accounting import rdp as _rdp
 
 __all__ = [
+    "ChoiceEvent",
     "ComposedEvent",
     "GaussianEvent",
     "LaplaceEvent",
@@ -227,6 +228,39 @@ class ComposedEvent(PrivacyEvent):
         return {"kind": self.kind, "events": [event.to_dict() for event in self.events]}
 
 
+@dataclass(frozen=True)
+class ChoiceEvent(PrivacyEvent):
+    """One of several options, chosen from what was released before."""
+
+    options: tuple[ComposedEvent, ...]
+
+    kind: ClassVar[str] = "choice"
+
+    def __init__(self, options: Iterable[PrivacyEvent]) -> None:
+        composed = tuple(ComposedEvent([option]) for option in options)
+        if not composed:
+            raise value_error("options", "hold at least one event", composed)
+        object.__setattr__(self, "options", composed)
+
+    def rdp(self, alpha: npt.ArrayLike) -> Any:
+        """Return the largest of the curves at each order."""
+        return np.max([option.rdp(alpha) for option in self.options], axis=0)
+
+    @property
+    def pure_epsilon(self) -> float:
+        """The largest pure-DP epsilon."""
+        return max(option.pure_epsilon for option in self.options)
+
+    @property
+    def tail(self) -> float:
+        """The largest probability of the options' rare events."""
+        return max(option.tail for option in self.options)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options as plain JSON types."""
+        return {"kind": self.kind, "options": [option.to_dict() for option in self.options]}
+
+
 _KINDS: dict[str, type[PrivacyEvent]] = {
     cls.kind: cls for cls in (GaussianEvent, LaplaceEvent, NonPrivateEvent, SketchEvent, TailEvent)
 }
@@ -235,7 +269,10 @@ _KINDS: dict[str, type[PrivacyEvent]] = {
 def event_from_dict(data: dict[str, Any]) -> PrivacyEvent:
     """Rebuild an event from what `PrivacyEvent.to_dict` returned."""
     parameters = dict(data)
-    kind = check_choice("kind", parameters.pop("kind", None), (*_KINDS, ComposedEvent.kind))
+    nested = (ChoiceEvent.kind, ComposedEvent.kind)
+    kind = check_choice("kind", parameters.pop("kind", None), (*_KINDS, *nested))
     if kind == ComposedEvent.kind:
         return ComposedEvent(event_from_dict(event) for event in parameters["events"])
+    if kind == ChoiceEvent.kind:
+        return ChoiceEvent(event_from_dict(event) for event in parameters["options"])
     return _KINDS[kind](**parameters)

@@ -1,8 +1,9 @@
 """Noise levels under one joint account: everything composed, converted once.
 
-A single number rho scales all noise at once.  A release gets a share w of it, which makes its
-Rényi curve about ``w rho alpha``; shares and rho give every noise level, and rho is raised until
-the joint account meets the target.  Shares are public constants.
+A single number rho scales all noise of an option at once.  A release gets a share w of it, which
+makes its Rényi curve about ``w rho alpha``; shares and rho give every noise level, and rho is
+raised until the joint account meets the target.  Shares and schedules are public constants; which
+option is taken depends on released values only (docs/proofs/joint_account.md).
 """
 
 from __future__ import annotations
@@ -11,24 +12,60 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
+from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from fastmix._validation import check_probability, check_real
 from fastmix.accounting.accountant import RdpAccountant
-from fastmix.accounting.calibration import _least
 from fastmix.accounting.events import (
+    ChoiceEvent,
+    ComposedEvent,
     GaussianEvent,
     LaplaceEvent,
     PrivacyEvent,
     SketchEvent,
     TailEvent,
 )
+from fastmix.errors import CalibrationError
 
-__all__ = ["TunedCalibration", "calibrate_tuned_fast_ihm", "calibrate_tuned_ihm", "step_noise"]
+__all__ = [
+    "TunedCalibration",
+    "TunedOption",
+    "calibrate_tuned_fast_ihm",
+    "calibrate_tuned_ihm",
+    "step_noise",
+]
 
 #: Share of delta for the rare events.
 _TAIL = 0.05
+#: Sketch's share of rho and decay of the noise schedule: options for data whose smallest eigenvalue
+#: reaches gamma without noise, cheapest first, and the one for all other data.
+_CONDITIONED = ((0.03, 0.6), (0.1, 0.6), (0.3, 0.6))
+_ILL_CONDITIONED = (0.3, 0.85)
+#: Relative distance to the target delta at which a search ends.
+_SLACK = 1e-8
+
+Spectral = TypeVar("Spectral", bound=PrivacyEvent)
+
+
+@dataclass(frozen=True)
+class TunedOption:
+    """Level of the sketch, and gradient noise of each step for residuals clipped at 1.
+
+    ``conditioned`` tells whether the option is for a sketch that needs no noise.
+    """
+
+    gamma: float
+    sigmas: tuple[float, ...]
+    conditioned: bool
+
+    def event(self, bound: str, k: int) -> ComposedEvent:
+        """Return the event of k rows of a sketch and of all the gradients."""
+        squares = math.fsum(sigma**-2 for sigma in self.sigmas)
+        gradients = GaussianEvent(1.0, math.sqrt(squares))
+        return ComposedEvent([SketchEvent(bound, self.gamma, k), gradients])
 
 
 @dataclass(frozen=True)
@@ -36,13 +73,12 @@ class TunedCalibration:
     """Noise parameters of the tuned variants.
 
     ``spectral`` is the noise of the spectral releases in units of their sensitivities, and
-    ``sigmas`` the gradient noise of each step for residuals clipped at 1.
+    ``options`` are the levels to choose from when these are known.
     """
 
-    gamma: float
     tau: float
     spectral: float
-    sigmas: tuple[float, ...]
+    options: tuple[TunedOption, ...]
 
 
 def step_noise(total: float, n_steps: int, decay: float) -> tuple[float, ...]:
@@ -70,14 +106,7 @@ def step_noise(total: float, n_steps: int, decay: float) -> tuple[float, ...]:
 
 @lru_cache(maxsize=64)
 def calibrate_tuned_ihm(
-    epsilon: float,
-    delta: float,
-    k: int,
-    n_steps: int,
-    *,
-    sketch_share: float = 0.45,
-    eigenvalue_share: float = 0.02,
-    decay: float = 0.75,
+    epsilon: float, delta: float, k: int, n_steps: int, *, spectral_share: float = 0.02
 ) -> TunedCalibration:
     r"""Noise of IHM with one reused sketch and a noise schedule, under one joint account.
 
@@ -91,10 +120,8 @@ def calibrate_tuned_ihm(
         Rows of the one Gaussian sketch.
     n_steps : int
         Number of steps T.
-    sketch_share, eigenvalue_share : float
-        Shares of rho for the sketch and for the private eigenvalue; gradients get the rest.
-    decay : float, default 0.75
-        Of the noise schedule, see `step_noise`.
+    spectral_share : float
+        Share of rho for the private eigenvalue.
 
     Returns
     -------
@@ -104,37 +131,23 @@ def calibrate_tuned_ihm(
     Notes
     -----
     Paper: Proposition 2 for the sketch; beyond the paper otherwise (docs/proofs/joint_account.md).
-    Deviation: one sketch for all steps, one conversion for all releases.
+    Deviation: one sketch for all steps, one exact account for all releases.
     Sensitive inputs: none.
     """
-    gradient_share = 1.0 - sketch_share - eigenvalue_share
     tail = _TAIL * check_probability("delta", delta)
 
-    def levels(rho: float) -> TunedCalibration:
-        return TunedCalibration(
-            gamma=math.sqrt(k / (2.0 * sketch_share * rho)),
-            tau=-float(ndtri(tail)),
-            spectral=1.0 / math.sqrt(2.0 * eigenvalue_share * rho),
-            sigmas=step_noise(2.0 * gradient_share * rho, n_steps, decay),
-        )
+    def spectral(rho: float) -> GaussianEvent:
+        return GaussianEvent(1.0 / math.sqrt(2.0 * spectral_share * rho))
 
-    def events(noise: TunedCalibration) -> list[PrivacyEvent]:
-        sketch = SketchEvent("gauss_mix", noise.gamma, k)
-        return [GaussianEvent(noise.spectral), TailEvent(tail), sketch]
-
-    return _meet(levels, events, epsilon, delta)
+    event, options = _calibrate(
+        epsilon, delta, TailEvent(tail), spectral, "gauss_mix", k, n_steps, spectral_share
+    )
+    return TunedCalibration(-float(ndtri(tail)), event.sigma, options)
 
 
 @lru_cache(maxsize=64)
 def calibrate_tuned_fast_ihm(
-    epsilon: float,
-    delta: float,
-    k1: int,
-    n_steps: int,
-    *,
-    sketch_share: float = 0.45,
-    spectral_share: float = 0.15,
-    decay: float = 0.75,
+    epsilon: float, delta: float, k1: int, n_steps: int, *, spectral_share: float = 0.15
 ) -> TunedCalibration:
     r"""Noise of FastIHM with one fast sketch, one reused Gaussian sketch and a noise schedule.
 
@@ -148,10 +161,8 @@ def calibrate_tuned_fast_ihm(
         Rows of the one Gaussian sketch.
     n_steps : int
         Number of steps T.
-    sketch_share, spectral_share : float
-        Shares of rho for the sketch and for the two spectral releases; gradients get the rest.
-    decay : float, default 0.75
-        Of the noise schedule, see `step_noise`.
+    spectral_share : float
+        Share of rho for the two spectral releases.
 
     Returns
     -------
@@ -165,39 +176,97 @@ def calibrate_tuned_fast_ihm(
     (docs/proofs/joint_account.md).
     Sensitive inputs: none.
     """
-    gradient_share = 1.0 - sketch_share - spectral_share
     tail = _TAIL * check_probability("delta", delta)
 
-    def levels(rho: float) -> TunedCalibration:
-        return TunedCalibration(
-            gamma=math.sqrt(k1 / (2.0 * sketch_share * rho)),
-            tau=math.log(1.0 / tail),
-            spectral=1.0 / math.sqrt(spectral_share * rho),
-            sigmas=step_noise(2.0 * gradient_share * rho, n_steps, decay),
-        )
+    def spectral(rho: float) -> LaplaceEvent:
+        return LaplaceEvent(1.0 / math.sqrt(spectral_share * rho), count=2)
 
-    def events(noise: TunedCalibration) -> list[PrivacyEvent]:
-        sketch = SketchEvent("fast_mix_sharp", noise.gamma, k1)
-        return [LaplaceEvent(noise.spectral, count=2), TailEvent(tail), sketch]
-
-    return _meet(levels, events, epsilon, delta)
+    event, options = _calibrate(
+        epsilon, delta, TailEvent(tail), spectral, "fast_mix_sharp", k1, n_steps, spectral_share
+    )
+    return TunedCalibration(math.log(1.0 / tail), event.scale, options)
 
 
-def _meet(
-    levels: Callable[[float], TunedCalibration],
-    events: Callable[[TunedCalibration], list[PrivacyEvent]],
+def _calibrate(
     epsilon: float,
     delta: float,
-) -> TunedCalibration:
-    """Return the levels at the largest rho whose joint account is at most epsilon."""
+    tail: TailEvent,
+    spectral: Callable[[float], Spectral],
+    bound: str,
+    k: int,
+    n_steps: int,
+    spectral_share: float,
+) -> tuple[Spectral, tuple[TunedOption, ...]]:
+    """Return the spectral event and the options of least noise that meet the target together."""
     epsilon = check_real("epsilon", epsilon, above=0.0)
 
-    def cost(noise: float) -> float:
-        level = levels(1.0 / noise)
-        if not level.gamma > 1.0:
-            return math.inf
-        squares = math.fsum(sigma**-2 for sigma in level.sigmas)
-        gradients = GaussianEvent(1.0, math.sqrt(squares))
-        return RdpAccountant([*events(level), gradients]).get_epsilon(delta)
+    def option(rho: float, sketch_share: float, decay: float) -> TunedOption:
+        gradient_share = 1.0 - sketch_share - spectral_share
+        return TunedOption(
+            gamma=math.sqrt(k / (2.0 * sketch_share * rho)),
+            sigmas=step_noise(2.0 * gradient_share * rho, n_steps, decay),
+            conditioned=(sketch_share, decay) != _ILL_CONDITIONED,
+        )
 
-    return levels(1.0 / _least("noise", cost, epsilon, start=0.0))
+    def largest_rho(releases: Callable[[float], tuple[PrivacyEvent, list[TunedOption]]]) -> float:
+        def spent(rho: float) -> float:
+            event, options = releases(rho)
+            if not all(each.gamma > 1.0 for each in options):
+                return 1.0
+            choice = ChoiceEvent(each.event(bound, k) for each in options)
+            events = [event, tail, *(choice.options if len(options) == 1 else [choice])]
+            return RdpAccountant(events).get_delta(epsilon)
+
+        return _largest(spent, delta, start=_concentrated(epsilon, delta))
+
+    alone = largest_rho(lambda rho: (spectral(rho), [option(rho, *_ILL_CONDITIONED)]))
+    event = spectral(alone)
+    shares = (*_CONDITIONED, _ILL_CONDITIONED)
+
+    def only(share: tuple[float, float]) -> float:
+        return largest_rho(lambda rho: (event, [option(rho, *share)]))
+
+    rhos = [only(share) for share in shares]
+    # What the ill-conditioned option may spend, the others scaled with it.
+    most = largest_rho(
+        lambda r: (
+            event,
+            [option(r / rhos[-1] * rho, *s) for rho, s in zip(rhos, shares, strict=True)],
+        )
+    )
+    options = tuple(option(most / rhos[-1] * rho, *s) for rho, s in zip(rhos, shares, strict=True))
+    choice = ChoiceEvent(each.event(bound, k) for each in options)
+    if RdpAccountant([event, tail, choice]).get_epsilon(delta) > epsilon:
+        raise CalibrationError(f"noise must meet epsilon={epsilon:g}; none was found.")
+    return event, options
+
+
+def _concentrated(epsilon: float, delta: float) -> float:
+    r"""Return the rho of concentrated DP, :math:`\epsilon = \rho + 2\sqrt{\rho\log(1/\delta)}`."""
+    log = math.log(1.0 / delta)
+    return (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
+
+
+def _largest(spent: Callable[[float], float], delta: float, start: float) -> float:
+    """Return the largest rho, near ``start``, with spent(rho) <= delta for an increasing cost."""
+
+    def gap(log_rho: float) -> float:
+        return math.log(max(spent(math.exp(log_rho)), 1e-300) / delta) + _SLACK
+
+    low = high = math.log(start)
+    while gap(low) > 0.0:
+        low -= 0.5
+        if low < -80.0:
+            raise CalibrationError(
+                f"noise must exist with delta at most {delta:g}; none was found."
+            )
+    while gap(high) <= 0.0:
+        high += 0.5
+    root = float(brentq(gap, low, high, xtol=1e-9))
+    for _ in range(4):
+        if gap(root) <= _SLACK / 2.0:
+            return math.exp(root)
+        root -= 1e-9
+    raise CalibrationError(
+        f"noise must lie on the private side of delta={delta:g}; none was found."
+    )

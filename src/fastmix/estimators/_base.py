@@ -15,6 +15,7 @@ import math
 import sys
 from collections import Counter
 from dataclasses import dataclass, fields
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,8 @@ from fastmix._validation import (
 )
 from fastmix.accounting import (
     BudgetAccountant,
+    ChoiceEvent,
+    ComposedEvent,
     NonPrivateEvent,
     Part,
     PrivacyEvent,
@@ -75,6 +78,18 @@ class Plan:
     def is_private(self) -> bool:
         """Whether the method adds noise at all."""
         return not any(isinstance(event, NonPrivateEvent) for event in self.spent.events)
+
+    def covers(self, event: PrivacyEvent) -> bool:
+        """Whether releases are those that were planned, with one option of each choice."""
+        options = [
+            each.options if isinstance(each, ChoiceEvent) else (each,) for each in self.events
+        ]
+        return any(Counter(ComposedEvent(plan)) == Counter(event) for plan in product(*options))
+
+    @property
+    def events(self) -> tuple[PrivacyEvent, ...]:
+        """The events that are charged."""
+        return self.spent.events
 
     def __getitem__(self, name: str) -> Any:
         return self.parameters[name]
@@ -173,7 +188,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             # Public choices leave the secret stream alone, unless the caller seeds everything.
             public = rng if is_seeded(self.random_state) else public_generator()
             solution = self._solve(rows, plan, clip, Streams(rng, public))
-        if Counter(solution.event) != Counter(plan.spent.events):
+        if not plan.covers(solution.event):
             raise RuntimeError("the releases differ from the plan that was charged.")
         self._store(solution, plan, scaling, n, clip)
         return self

@@ -3,17 +3,146 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fastmix.mechanisms import PrivateGram
+from fastmix.accounting import (
+    ChoiceEvent,
+    ComposedEvent,
+    PrivacyEvent,
+    SketchEvent,
+    TunedCalibration,
+)
+from fastmix.mechanisms import PrivateGram, gradient_events, noisy_gradient
+from fastmix.rows import Rows
 
-__all__ = ["newton_steps", "step_size"]
+__all__ = ["Level", "choose", "mixed_newton", "newton_steps", "step_size", "tuned_levels"]
 
 FloatArray = npt.NDArray[np.float64]
+
+#: Step length where the sketch needs no noise: short, so that the steps average their noise.
+_AVERAGING_STEP = 0.5
+#: Part of the noise in the sketch, at the lower end of its spectrum, that is taken out again.
+_CORRECTION = 0.9
+
+
+@dataclass(frozen=True)
+class Level:
+    """How to go on once the spectral bounds are released: all of it public.
+
+    Parameters
+    ----------
+    gamma : float
+        Level of the sketch.
+    sigmas : tuple of float
+        Gradient noise of each step, for residuals clipped at 1.
+    step : float
+        Step length.
+    correction : float
+        Part of eta squared that is subtracted from the Hessian.
+    conditioned : bool
+        Whether the level is for data that reach gamma without noise.
+    """
+
+    gamma: float
+    sigmas: tuple[float, ...]
+    step: float = 1.0
+    correction: float = 0.0
+    conditioned: bool = False
+
+    def events(self, bound: str, k: int) -> ComposedEvent:
+        """Return the events of k rows of the sketch and of the gradients."""
+        return ComposedEvent([SketchEvent(bound, self.gamma, k), *gradient_events(self.sigmas)])
+
+
+def tuned_levels(noise: TunedCalibration, r: float, *others: float) -> tuple[Level, ...]:
+    """Return the levels of a calibration for a Gaussian sketch with r columns a row.
+
+    Parameters
+    ----------
+    noise : TunedCalibration
+        Noise levels of each option.
+    r, *others : float
+        Columns over rows of the Gaussian sketch, and of the sketches before it.
+
+    Returns
+    -------
+    tuple of Level
+        One for each option.
+
+    Notes
+    -----
+    Paper: beyond it (docs/proofs/joint_account.md).
+    Deviation: none.
+    Sensitive inputs: none, sizes are public.
+    """
+    lower_end = (1.0 - min(1.0, math.sqrt(r))) ** 2
+    return tuple(
+        Level(
+            gamma=option.gamma,
+            sigmas=option.sigmas,
+            step=_AVERAGING_STEP if option.conditioned else step_size(r, *others),
+            correction=0.0 if option.conditioned else _CORRECTION * lower_end,
+            conditioned=option.conditioned,
+        )
+        for option in noise.options
+    )
+
+
+def choose(levels: Sequence[Level], reached: float) -> Level:
+    """Return the level for data that reach a gamma, by released values, without noise."""
+    for level in levels:
+        if level.conditioned and level.gamma <= reached:
+            return level
+    return levels[-1]
+
+
+def choice_event(levels: Sequence[Level], bound: str, k: int) -> PrivacyEvent:
+    """Return the event of whichever level is chosen."""
+    return ChoiceEvent(level.events(bound, k) for level in levels)
+
+
+def mixed_newton(
+    rows: Rows,
+    mix: Any,
+    level: Level,
+    *,
+    k: int,
+    n_steps: int,
+    clip: float,
+    shrinkage: bool,
+    rng: np.random.Generator,
+    progress: Callable[[int, int], None],
+) -> tuple[FloatArray, PrivacyEvent]:
+    """Run the steps on a released mix; return coefficients and the events of both.
+
+    Notes
+    -----
+    Paper: Algorithm 2, lines 3-8.
+    Deviation: step length and correction of the tuned variants (docs/proofs/joint_account.md).
+    Sensitive inputs: rows.
+    """
+    hessians: Iterable[PrivateGram] = mix.sketches
+    if level.correction and mix.eta:
+        shift = -level.correction * k * mix.eta**2
+        hessians = [hessian.shifted(shift) for hessian in mix.sketches]
+    theta = newton_steps(
+        cycle(hessians),
+        lambda t, theta: noisy_gradient(
+            rows, theta, clip=clip, sigma=level.sigmas[t] * clip, rng=rng
+        ),
+        n_steps=n_steps,
+        d=rows.d,
+        scale=k * level.step,
+        ridge=mix.eta**2 if shrinkage else 0.0,
+        progress=progress,
+    )
+    return theta, ComposedEvent([mix.event, *gradient_events(level.sigmas)])
 
 
 def newton_steps(

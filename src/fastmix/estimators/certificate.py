@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import platform
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -126,6 +126,8 @@ class PrivacyCertificate:
 
 def _jsonable(value: Any) -> Any:
     """Replace infinities, which JSON has no word for, by strings."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return _jsonable(asdict(value))
     if isinstance(value, dict):
         return {key: _jsonable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

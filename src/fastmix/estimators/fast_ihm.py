@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from itertools import cycle
 from typing import Any
 
 from fastmix._validation import check_choice, check_integer
 from fastmix.accounting import (
-    ComposedEvent,
     Part,
     PrivacySpent,
     SketchEvent,
@@ -16,13 +14,8 @@ from fastmix.accounting import (
     calibrate_tuned_fast_ihm,
 )
 from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
-from fastmix.estimators._newton import newton_steps, step_size
-from fastmix.mechanisms import (
-    fast_mix_event,
-    gradient_events,
-    multiple_fast_mix,
-    noisy_gradient,
-)
+from fastmix.estimators._newton import Level, choice_event, choose, mixed_newton, tuned_levels
+from fastmix.mechanisms import gradient_events, multiple_fast_mix
 from fastmix.mechanisms.spectral_bounds import spectral_events
 from fastmix.rows import Rows
 from fastmix.sketches import SRHT, Sketch, SubsampledDCT
@@ -84,30 +77,29 @@ class FastIHM(PrivateRegressor):
         check_choice("calibration", self.calibration, ("numerical", "closed_form"))
         check_choice("sketch", self.sketch, ("srht", "dct"))
         tuned = self.variant == "tuned"
-        steps = self.n_steps or (12 if tuned else 4)
+        steps = self.n_steps or (16 if tuned else 4)
         base = max(d, math.log(4.0 * steps / target.varrho))
-        k1 = self.gaussian_size or math.ceil((12.0 if tuned else 6.0) * base)
+        k1 = self.gaussian_size or math.ceil((24.0 if tuned else 6.0) * base)
         largest = 1 << (n - 1).bit_length() if self.sketch == "srht" else n
         k2 = self.sketch_size or min(largest, math.ceil(200.0 * base))
         check_integer("sketch_size", k2, at_most=largest)
-        plan = self._plan_tuned if tuned else self._plan_thirds
-        spent, noise = plan(k1, steps, target)
-        step = step_size(d / k1, d / k2) if tuned else 1.0
-        return Plan(spent, {"n_steps_": steps, "k1": k1, "k2": k2, "step": step, **noise})
+        if tuned:
+            spent, noise = self._plan_tuned(k1, steps, target, (d / k1, d / k2))
+        else:
+            spent, noise = self._plan_thirds(k1, steps, target)
+        return Plan(spent, {"n_steps_": steps, "k1": k1, "k2": k2, **noise})
 
     def _plan_tuned(
-        self, k1: int, steps: int, target: Target
+        self, k1: int, steps: int, target: Target, ratios: tuple[float, float]
     ) -> tuple[PrivacySpent, dict[str, Any]]:
         noise = calibrate_tuned_fast_ihm(target.epsilon, target.delta, k1, steps)
-        mix = fast_mix_event(
-            k1=k1, gamma=noise.gamma, tau=noise.tau, omega=noise.spectral, curve="fast_mix_sharp"
-        )
-        events = [mix, *gradient_events(noise.sigmas)]
+        levels = tuned_levels(noise, *ratios)
+        bounds = spectral_events("laplace", tau=noise.tau, omega=noise.spectral, count=2)
+        events = [*bounds, choice_event(levels, "fast_mix_sharp", k1)]
         return PrivacySpent([Part("all releases", events, target.delta)]), {
             "n_sketches": 1,
             "curve": "fast_mix_sharp",
-            "gamma": noise.gamma,
-            "sigmas": list(noise.sigmas),
+            "levels": levels,
             "tau": noise.tau,
             "omega": noise.spectral,
         }
@@ -121,7 +113,7 @@ class FastIHM(PrivateRegressor):
         noise = calibrate_fast_ihm(
             epsilon, delta, k1, steps, self.calibration, varrho=varrho, n_sketches=pairs
         )
-        sigmas = [noise.sigma] * steps
+        level = Level(noise.gamma, (noise.sigma,) * steps)
         laplace, tail = spectral_events(
             "laplace", tau=noise.tau, omega=noise.omega, count=2 * pairs
         )
@@ -130,25 +122,24 @@ class FastIHM(PrivateRegressor):
                 Part("spectral bounds", [laplace], 0.0),
                 Part("spectral bounds fail", [tail], share),
                 Part("sketches", [SketchEvent("fast_mix", noise.gamma, k1 * steps)], share),
-                Part("gradients", gradient_events(sigmas), share),
+                Part("gradients", gradient_events(level.sigmas), share),
             ]
         )
         return spent, {
             "n_sketches": steps,
             "curve": "fast_mix",
-            "gamma": noise.gamma,
-            "sigmas": sigmas,
+            "levels": (level,),
             "tau": noise.tau,
             "omega": noise.omega,
         }
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         family: type[Sketch] = SRHT if self.sketch == "srht" else SubsampledDCT
-        k1, gamma, sigmas = plan["k1"], plan["gamma"], plan["sigmas"]
+        k1, levels = plan["k1"], plan["levels"]
         mix = multiple_fast_mix(
             rows,
             k1=k1,
-            gamma=gamma,
+            gamma=lambda reached: choose(levels, reached).gamma,
             tau=plan["tau"],
             omega=plan["omega"],
             sketch=family(plan["k2"], rows.n),
@@ -160,16 +151,17 @@ class FastIHM(PrivateRegressor):
             rng=streams.secret,
             sketch_rng=streams.public,
         )
-        theta = newton_steps(
-            cycle(mix.sketches),
-            lambda t, theta: noisy_gradient(
-                rows, theta, clip=clip, sigma=sigmas[t] * clip, rng=streams.secret
-            ),
+        level = choose(levels, mix.level)
+        theta, event = mixed_newton(
+            rows,
+            mix,
+            level,
+            k=k1,
             n_steps=plan["n_steps_"],
-            d=rows.d,
-            scale=k1 * plan["step"],
-            ridge=mix.eta**2 if self.shrinkage else 0.0,
+            clip=clip,
+            shrinkage=self.shrinkage,
+            rng=streams.secret,
             progress=self._progress,
         )
-        event = ComposedEvent([mix.event, *gradient_events(sigmas)])
-        return Solution(theta, event, gamma=gamma, eta=mix.eta, gradient_noise=sigmas[-1] * clip)
+        noise = level.sigmas[-1] * clip
+        return Solution(theta, event, gamma=level.gamma, eta=mix.eta, gradient_noise=noise)

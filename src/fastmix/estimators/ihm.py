@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import math
-from itertools import cycle
 
 from fastmix._validation import check_choice
-from fastmix.accounting import (
-    ComposedEvent,
-    Part,
-    PrivacySpent,
-    SketchEvent,
-    calibrate_ihm,
-    calibrate_tuned_ihm,
-)
+from fastmix.accounting import Part, PrivacySpent, SketchEvent, calibrate_ihm, calibrate_tuned_ihm
 from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
-from fastmix.estimators._newton import newton_steps, step_size
-from fastmix.mechanisms import gauss_mix, gauss_mix_event, gradient_events, noisy_gradient
+from fastmix.estimators._newton import Level, choice_event, choose, mixed_newton, tuned_levels
+from fastmix.mechanisms import gauss_mix, gradient_events
 from fastmix.mechanisms.spectral_bounds import spectral_events
 from fastmix.rows import Rows
 
@@ -71,20 +63,19 @@ class IHM(PrivateRegressor):
 
     def _plan_tuned(self, d: int, target: Target) -> Plan:
         epsilon, delta, varrho = target
-        steps = self.n_steps or 12
-        k = self.gaussian_size or math.ceil(12.0 * max(d, math.log(4.0 * steps / varrho)))
+        steps = self.n_steps or 16
+        k = self.gaussian_size or math.ceil(24.0 * max(d, math.log(4.0 * steps / varrho)))
         noise = calibrate_tuned_ihm(epsilon, delta, k, steps)
-        mix = gauss_mix_event(k=k, gamma=noise.gamma, tau=noise.tau, lambda_sigma=noise.spectral)
-        spent = PrivacySpent([Part("all releases", [mix, *gradient_events(noise.sigmas)], delta)])
+        levels = tuned_levels(noise, d / k)
+        eigenvalue = spectral_events("gaussian", tau=noise.tau, omega=noise.spectral, count=1)
+        events = [*eigenvalue, choice_event(levels, "gauss_mix", k)]
         return Plan(
-            spent,
+            PrivacySpent([Part("all releases", events, delta)]),
             {
                 "n_steps_": steps,
                 "n_sketches": 1,
                 "k": k,
-                "step": step_size(d / k),
-                "gamma": noise.gamma,
-                "sigmas": list(noise.sigmas),
+                "levels": levels,
                 "tau": noise.tau,
                 "lambda_sigma": noise.spectral,
             },
@@ -98,13 +89,13 @@ class IHM(PrivateRegressor):
         eigenvalue, tail = spectral_events(
             "gaussian", tau=noise.tau, omega=noise.lambda_sigma, count=1
         )
-        sigmas = [noise.sigma] * steps
+        level = Level(noise.gamma, (noise.sigma,) * steps)
         spent = PrivacySpent(
             [
                 Part("smallest eigenvalue", [eigenvalue], delta / 4.0),
                 Part("smallest eigenvalue fails", [tail], delta / 4.0),
                 Part("sketches", [SketchEvent("gauss_mix", noise.gamma, k * steps)], delta / 4.0),
-                Part("gradients", gradient_events(sigmas), delta / 4.0),
+                Part("gradients", gradient_events(level.sigmas), delta / 4.0),
             ]
         )
         return Plan(
@@ -113,20 +104,18 @@ class IHM(PrivateRegressor):
                 "n_steps_": steps,
                 "n_sketches": steps,
                 "k": k,
-                "step": 1.0,
-                "gamma": noise.gamma,
-                "sigmas": sigmas,
+                "levels": (level,),
                 "tau": noise.tau,
                 "lambda_sigma": noise.lambda_sigma,
             },
         )
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
-        k, gamma, sigmas = plan["k"], plan["gamma"], plan["sigmas"]
+        k, levels = plan["k"], plan["levels"]
         mix = gauss_mix(
             rows,
             k=k,
-            gamma=gamma,
+            gamma=lambda reached: choose(levels, reached).gamma,
             tau=plan["tau"],
             lambda_sigma=plan["lambda_sigma"],
             n_steps=plan["n_sketches"],
@@ -134,16 +123,17 @@ class IHM(PrivateRegressor):
             engine=self._engine(),
             rng=streams.secret,
         )
-        theta = newton_steps(
-            cycle(mix.sketches),
-            lambda t, theta: noisy_gradient(
-                rows, theta, clip=clip, sigma=sigmas[t] * clip, rng=streams.secret
-            ),
+        level = choose(levels, mix.level)
+        theta, event = mixed_newton(
+            rows,
+            mix,
+            level,
+            k=k,
             n_steps=plan["n_steps_"],
-            d=rows.d,
-            scale=k * plan["step"],
-            ridge=mix.eta**2 if self.shrinkage else 0.0,
+            clip=clip,
+            shrinkage=self.shrinkage,
+            rng=streams.secret,
             progress=self._progress,
         )
-        event = ComposedEvent([mix.event, *gradient_events(sigmas)])
-        return Solution(theta, event, gamma=gamma, eta=mix.eta, gradient_noise=sigmas[-1] * clip)
+        noise = level.sigmas[-1] * clip
+        return Solution(theta, event, gamma=level.gamma, eta=mix.eta, gradient_noise=noise)

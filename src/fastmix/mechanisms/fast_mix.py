@@ -15,7 +15,10 @@ from fastmix.mechanisms import sampling
 from fastmix.mechanisms._input import as_rows
 from fastmix.mechanisms.gram import PrivateGram
 from fastmix.mechanisms.spectral_bounds import (
+    Level,
     check_shift,
+    later_level,
+    needed_eigenvalue,
     noise_level,
     release_distortion,
     release_sketched_eigenvalue,
@@ -51,13 +54,15 @@ class FastMixRelease:
 class MultipleFastMixRelease:
     """What Algorithm 3 with line 5 of Algorithm 2 gives out; every field is private.
 
-    ``sketches`` holds one a step: an array of k1 x d rows, or the `PrivateGram` of such rows.
+    ``sketches`` holds one a step: an array of k1 x d rows, or the `PrivateGram` of such rows;
+    ``level`` is the gamma that the released bounds reach without noise in every step.
     """
 
     sketches: tuple[Any, ...]
     eta: float
     m_tilde: tuple[float, ...]
     lambda_tilde: tuple[float, ...]
+    level: float
     event: PrivacyEvent
 
 
@@ -153,7 +158,7 @@ def multiple_fast_mix(
     X: Rows | npt.ArrayLike,
     *,
     k1: int,
-    gamma: float,
+    gamma: Level,
     tau: float,
     omega: float,
     sketch: Sketch | SketchDraw,
@@ -175,8 +180,10 @@ def multiple_fast_mix(
         Data; rows longer than ``c_x`` are shortened to it, always.
     k1 : int
         Rows of the Gaussian sketch of one step.
-    gamma : float
-        Level that :math:`(\lambda_{\min} + \eta^2)/C^2` must reach in every step; above 5/4.
+    gamma : float or callable
+        Level that :math:`(\lambda_{\min} + \eta^2)/C^2` must reach in every step; above 5/4, or 1
+        for the sharper curve. A function gets the level that is reached without noise, by the
+        released bounds.
     tau : float
         Shift that makes the noisy bounds one-sided with high probability.
     omega : float
@@ -218,7 +225,8 @@ def multiple_fast_mix(
     """
     k1 = check_integer("k1", k1, at_least=1)
     check_choice("curve", curve, ("fast_mix", "fast_mix_sharp"))
-    gamma = check_real("gamma", gamma, above=5.0 / 4.0 if curve == "fast_mix" else 1.0)
+    least = 5.0 / 4.0 if curve == "fast_mix" else 1.0
+    gamma = later_level(gamma, above=least)
     tau = check_shift(tau)
     omega = check_real("omega", omega, above=0.0)
     n_steps = check_integer("n_steps", n_steps, at_least=1)
@@ -234,18 +242,8 @@ def multiple_fast_mix(
     # The fast sketch is public: unless the caller seeds everything it never sees the secret stream.
     seeded = generator if sketch_rng is None and rng is not None else sketch_rng
     public = public_generator(seeded)
-    event = fast_mix_event(
-        k1=k1,
-        gamma=gamma,
-        tau=tau,
-        omega=omega,
-        n_steps=n_steps,
-        shared=shared,
-        release=release,
-        curve=curve,
-    )
 
-    eta, m_tilde, lambda_tilde, sketched = 0.0, [], [], []
+    bounds, m_tilde, lambda_tilde, sketched = [], [], [], []
     for _ in range(1 if shared else n_steps):
         draw = sketch if isinstance(sketch, SketchDraw) else sketch.sample(public)
         Z, m_hat = rows.sketch(draw)
@@ -262,14 +260,30 @@ def multiple_fast_mix(
         }
         m = release_distortion(m_hat, draw.coherence, **noise)
         lam = release_sketched_eigenvalue(lambda_hat, m, **noise)
-        eta = max(eta, noise_level(gamma * bound * (bound + 2.0 * m) - lam))
+        bounds.append(bound)
         m_tilde.append(m)
         lambda_tilde.append(lam)
         sketched.append(Z if engine == "literal" else gram_hat)
 
+    released = list(zip(bounds, m_tilde, lambda_tilde, strict=True))
+    level = min(lam / (bound * (bound + 2.0 * m)) for bound, m, lam in released)
+    gamma = check_real("gamma", gamma(level), above=least)
+    eta = max(
+        noise_level(needed_eigenvalue(gamma, m, bound, curve) - lam) for bound, m, lam in released
+    )
+    event = fast_mix_event(
+        k1=k1,
+        gamma=gamma,
+        tau=tau,
+        omega=omega,
+        n_steps=n_steps,
+        shared=shared,
+        release=release,
+        curve=curve,
+    )
     mixers = [_mixer(each, k1, eta, form, engine, generator) for each in sketched]
     sketches = tuple(mixers[0 if shared else t]() for t in range(n_steps))
-    return MultipleFastMixRelease(sketches, eta, tuple(m_tilde), tuple(lambda_tilde), event)
+    return MultipleFastMixRelease(sketches, eta, tuple(m_tilde), tuple(lambda_tilde), level, event)
 
 
 def _mixer(

@@ -14,7 +14,9 @@ from fastmix.mechanisms import sampling
 from fastmix.mechanisms._input import as_rows
 from fastmix.mechanisms.gram import PrivateGram
 from fastmix.mechanisms.spectral_bounds import (
+    Level,
     check_shift,
+    later_level,
     noise_level,
     release_eigenvalue,
     spectral_events,
@@ -29,12 +31,14 @@ __all__ = ["GaussMixRelease", "gauss_mix", "gauss_mix_event"]
 class GaussMixRelease:
     """What the Gaussian mixing mechanism gives out; every field is private.
 
-    ``sketches`` holds one a step: an array of k x d rows, or the `PrivateGram` of such rows.
+    ``sketches`` holds one a step: an array of k x d rows, or the `PrivateGram` of such rows;
+    ``level`` is the gamma that ``lambda_tilde`` reaches without noise.
     """
 
     sketches: tuple[Any, ...]
     eta: float
     lambda_tilde: float
+    level: float
     event: PrivacyEvent
 
     @property
@@ -59,7 +63,7 @@ def gauss_mix(
     X: Rows | npt.ArrayLike,
     *,
     k: int,
-    gamma: float,
+    gamma: Level,
     tau: float,
     lambda_sigma: float,
     n_steps: int = 1,
@@ -76,8 +80,9 @@ def gauss_mix(
         Data; rows longer than ``c_x`` are shortened to it, always.
     k : int
         Rows of each sketch.
-    gamma : float
-        Level that :math:`(\lambda_{\min}(X^\top X) + \eta^2)/C^2` must reach; above 1.
+    gamma : float or callable
+        Level that :math:`(\lambda_{\min}(X^\top X) + \eta^2)/C^2` must reach; above 1. A function
+        gets the level that the private eigenvalue reaches without noise, which is released.
     tau : float
         Shift of the private eigenvalue.
     lambda_sigma : float
@@ -105,7 +110,7 @@ def gauss_mix(
     Sensitive inputs: X.
     """
     k = check_integer("k", k, at_least=1)
-    gamma = check_real("gamma", gamma, above=1.0)
+    gamma = later_level(gamma, above=1.0)
     tau = check_shift(tau)
     lambda_sigma = check_real("lambda_sigma", lambda_sigma, above=0.0)
     n_steps = check_integer("n_steps", n_steps, at_least=1)
@@ -113,13 +118,15 @@ def gauss_mix(
     check_choice("engine", engine, ("cholesky", "literal"))
     rows = as_rows(X, c_x)
     generator = secret_generator(rng)
-    event = gauss_mix_event(k=k, gamma=gamma, tau=tau, lambda_sigma=lambda_sigma, n_steps=n_steps)
 
     gram_hat = rows.gram()
     lambda_hat = max(0.0, float(np.linalg.eigvalsh(gram_hat)[0]))
     lambda_tilde = release_eigenvalue(
         lambda_hat, tau=tau, sigma=lambda_sigma, c_x=rows.bound, rng=generator
     )
+    level = lambda_tilde / rows.bound**2
+    gamma = check_real("gamma", gamma(level), above=1.0)
+    event = gauss_mix_event(k=k, gamma=gamma, tau=tau, lambda_sigma=lambda_sigma, n_steps=n_steps)
     eta = noise_level(gamma * rows.bound**2 - lambda_tilde)
     if engine == "literal":
         sketches = [_literal(rows, k, eta, form, generator) for _ in range(n_steps)]
@@ -127,7 +134,7 @@ def gauss_mix(
         draw: Any = sampling.gaussian_gram if form == "gram" else sampling.gaussian_rows
         root = sampling.covariance_root(gram_hat, eta)
         sketches = [draw(root, k, generator) for _ in range(n_steps)]
-    return GaussMixRelease(tuple(sketches), eta, lambda_tilde, event)
+    return GaussMixRelease(tuple(sketches), eta, lambda_tilde, level, event)
 
 
 def _literal(rows: Rows, k: int, eta: float, form: str, rng: np.random.Generator) -> Any:

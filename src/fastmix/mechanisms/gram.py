@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 
 __all__ = ["PrivateGram", "symmetric_solve"]
 
@@ -39,6 +39,15 @@ class PrivateGram:
         for factor in self.factors:
             b = solve_triangular(factor, b, check_finite=False)
         return b
+
+    def shifted(self, shift: float) -> PrivateGram:
+        """Return ``P'P + shift I`` with its Cholesky factor, or this one if that has none."""
+        matrix = self.matrix()
+        matrix[np.diag_indices_from(matrix)] += shift
+        try:
+            return PrivateGram((np.asarray(cholesky(matrix, check_finite=False)),), triangular=True)
+        except LinAlgError:
+            return self
 
     def matrix(self) -> FloatArray:
         """Return the matrix itself."""

@@ -7,6 +7,7 @@ probability, which the event of the release carries as a tail.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy.special import ndtr
@@ -21,7 +22,10 @@ from fastmix.mechanisms.sensitivity import (
 from fastmix.mechanisms.snapping import snap_down, snap_up
 
 __all__ = [
+    "Level",
     "check_shift",
+    "later_level",
+    "needed_eigenvalue",
     "noise_level",
     "release_distortion",
     "release_eigenvalue",
@@ -29,6 +33,9 @@ __all__ = [
     "spectral_events",
 ]
 
+
+#: A level gamma, or how to choose it once the private bounds are released.
+Level = float | Callable[[float], float]
 
 #: Columns that are not orthogonal have a coherence of at least about 1/n (Welch); anything below
 #: this is the rounding error of a sketch with orthogonal columns.
@@ -38,6 +45,14 @@ _ORTHOGONAL = 1e-12
 def check_shift(tau: float) -> float:
     """Return a shift that makes a noisy bound one-sided more often than not."""
     return check_real("tau", tau, at_least=0.0)
+
+
+def later_level(gamma: Level, *, above: float) -> Callable[[float], float]:
+    """Return gamma as a function of the level reached without noise; a number is checked now."""
+    if callable(gamma):
+        return gamma
+    fixed = check_real("gamma", gamma, above=above)
+    return lambda level: fixed
 
 
 def noise_level(square: float) -> float:
@@ -52,6 +67,24 @@ def noise_level(square: float) -> float:
     if not math.isfinite(square):
         raise ValueError("eta must be finite; gamma, omega or tau is too large.")
     return math.sqrt(max(0.0, square))
+
+
+def needed_eigenvalue(gamma: float, m_tilde: float, c_x: float, curve: str) -> float:
+    r"""Return the :math:`\lambda_{\min} + \eta^2` at which a FastMix sketch is at level gamma.
+
+    Notes
+    -----
+    Paper: :math:`\gamma C(C + 2\tilde m)`, Algorithm 1, line 4.
+    Deviation: for the sharper curve no more than the :math:`\kappa` with
+    :math:`2/\sqrt\kappa - 1/\kappa = 1/\gamma`, at which the analysis of Appendix C.2, which needs
+    no distortion at all, gives the same curve.
+    Sensitive inputs: none, it is computed from released values.
+    """
+    bounded = gamma * c_x * (c_x + 2.0 * m_tilde)
+    if curve != "fast_mix_sharp":
+        return bounded
+    unbounded = (gamma * (1.0 + math.sqrt(1.0 - 1.0 / gamma))) ** 2
+    return min(bounded, unbounded * c_x**2)
 
 
 def release_distortion(

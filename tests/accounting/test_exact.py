@@ -1,0 +1,136 @@
+"""The exact account against dp_accounting's discretised losses, Monte Carlo and the Rényi bound."""
+
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from scipy import stats
+
+from fastmix.accounting import (
+    ChoiceEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    RdpAccountant,
+    SketchEvent,
+    TailEvent,
+)
+from fastmix.accounting.conversion import rdp_to_delta
+from fastmix.accounting.events import ComposedEvent
+from fastmix.accounting.exact import Mixture, Option, exact_delta, exact_epsilon, mixture
+
+CASES = [(150.0, 768, 0.15), (20.0, 768, 0.8), (400.0, 6744, 0.1), (2.0, 24, 1.0)]
+
+
+def sketch(gamma, rows):
+    return SketchEvent("gauss_mix", gamma, rows)
+
+
+def loss_distribution(gamma, rows, mu, interval=1e-3):
+    """The pair N(0,1)^K, N(0,1-1/gamma)^K by its chi-square statistic in fine cells, and a normal.
+
+    Cells of the statistic lose nothing but what varies inside a cell.
+    """
+    edges = stats.chi2.isf([1.0 - 1e-18, 1e-18], rows)
+    x = np.linspace(max(edges[0], 0.0), edges[1], 60_001)
+    probabilities = []
+    for scaled in (x, x / (1.0 - 1.0 / gamma)):
+        lower, upper = stats.chi2.cdf(scaled, rows), stats.chi2.sf(scaled, rows)
+        mass = np.where(lower[1:] < 0.5, np.diff(lower), -np.diff(upper))
+        probabilities.append(np.maximum(mass, 1e-300))
+    one, other = (dict(enumerate(np.log(p / p.sum()))) for p in probabilities)
+    cells = pld.from_two_probability_mass_functions(
+        log_probability_mass_function_lower=other,
+        log_probability_mass_function_upper=one,
+        value_discretization_interval=interval,
+        symmetric=False,
+    )
+    normal = pld.from_gaussian_mechanism(1.0 / mu, value_discretization_interval=interval)
+    return cells.compose(normal)
+
+
+@pytest.mark.parametrize(("gamma", "rows", "mu"), CASES)
+def test_delta_is_that_of_dp_accounting(gamma, rows, mu):
+    oracle = loss_distribution(gamma, rows, mu)
+    ours = mixture([sketch(gamma, rows), GaussianEvent(1.0 / mu)])
+    for delta in (1e-3, 1e-6, 1e-9):
+        epsilon = oracle.get_epsilon_for_delta(delta)
+        assert exact_epsilon(ours, delta, 1e3) == pytest.approx(epsilon, rel=3e-3)
+
+
+@pytest.mark.parametrize(("gamma", "rows", "mu"), CASES)
+def test_delta_is_that_of_a_simulation(gamma, rows, mu):
+    """A mean of 400,000 draws; a false alarm needs five standard errors (6e-7 each)."""
+    rng = np.random.default_rng(0)
+    s, n = 1.0 / gamma, 400_000
+    ours = Mixture(0.0, (Option(gamma, rows, mu),))
+    epsilon = exact_epsilon(ours, 1e-2, 1e3)
+    x, z = rng.chisquare(rows, n), rng.standard_normal(n)
+    normal = mu**2 / 2.0 + mu * z
+    directions = [
+        rows / 2.0 * math.log1p(-s) + s / (2.0 * (1.0 - s)) * x + normal,
+        -rows / 2.0 * math.log1p(-s) - s / 2.0 * x + normal,
+    ]
+    gains = [np.maximum(0.0, -np.expm1(np.minimum(epsilon - loss, 0.0))) for loss in directions]
+    largest = max(gains, key=np.mean)
+    error = 5.0 * largest.std() / math.sqrt(n)
+    assert exact_delta(ours, epsilon) == pytest.approx(largest.mean(), abs=error + 1e-5)
+
+
+@pytest.mark.parametrize(("gamma", "rows", "mu"), CASES)
+def test_never_above_the_renyi_bound(gamma, rows, mu):
+    events = [sketch(gamma, rows), GaussianEvent(1.0 / mu)]
+    for epsilon in (0.1, 0.5, 1.0, 3.0):
+        bound = rdp_to_delta(ComposedEvent(events).rdp, epsilon)
+        assert exact_delta(mixture(events), epsilon) <= bound * (1.0 + 1e-3) + 2e-30
+        assert RdpAccountant(events).get_delta(epsilon) <= bound * (1.0 + 1e-3)
+
+
+def test_smaller_perturbations_are_dominated():
+    for sign in (0.3, 1.0, 3.0):
+        deltas = [exact_delta(Mixture(0.0, (Option(g, 300, 0.3),)), sign) for g in (20, 40, 160)]
+        assert deltas == sorted(deltas, reverse=True)
+
+
+def test_without_a_sketch_it_is_the_gaussian_mechanism():
+    choice = ChoiceEvent([GaussianEvent(5.0), GaussianEvent(5.0)])
+    joint = exact_epsilon(mixture([GaussianEvent(20.0), choice]), 1e-6, 10.0)
+    mu = math.hypot(1 / 5.0, 1 / 20.0)
+    assert joint == pytest.approx(RdpAccountant([GaussianEvent(1.0 / mu)]).get_epsilon(1e-6), 1e-3)
+
+
+def test_a_choice_costs_the_worst_of_its_options_and_little_more():
+    options = [ComposedEvent([sketch(g, 400), GaussianEvent(s)]) for g, s in ((90, 6), (300, 5.2))]
+    first = GaussianEvent(40.0)
+    alone = [RdpAccountant([first, option]).get_delta(1.0) for option in options]
+    both = RdpAccountant([first, ChoiceEvent(options)]).get_delta(1.0)
+    assert max(alone) <= both * (1 + 1e-3)
+    assert both <= 1.02 * max(alone)
+
+
+def test_a_choice_of_the_worse_option_everywhere_is_that_option():
+    worse, better = GaussianEvent(2.0), GaussianEvent(3.0)
+    first = sketch(50.0, 100)
+    with_choice = RdpAccountant([GaussianEvent(30.0), ChoiceEvent([worse, better])])
+    alone = RdpAccountant([GaussianEvent(30.0), worse])
+    assert with_choice.get_delta(1.0) == pytest.approx(alone.get_delta(1.0), rel=2e-3)
+    assert mixture([first, ChoiceEvent([worse, better])]) is None
+
+
+def test_only_known_pairs_have_an_exact_account():
+    gaussian, tail = GaussianEvent(3.0), TailEvent(1e-9)
+    assert mixture([sketch(9.0, 5), gaussian, tail]) is not None
+    assert mixture([sketch(9.0, 5), sketch(9.0, 7), gaussian]).options[0].rows == 12
+    assert mixture([gaussian]) is None
+    assert mixture([sketch(9.0, 5), sketch(8.0, 5), gaussian]) is None
+    assert mixture([sketch(9.0, 5), LaplaceEvent(3.0)]) is None
+    assert mixture([SketchEvent("fast_mix_sharp", 9.0, 5), gaussian]) is None
+    assert mixture([ChoiceEvent([gaussian, LaplaceEvent(3.0)])]) is None
+    # A normal loss too narrow for the quadrature is left to the Rényi conversion.
+    assert mixture([sketch(3.0, 500), GaussianEvent(1e5)]) is None
+
+
+def test_no_finite_epsilon_beyond_the_bracket():
+    ours = mixture([sketch(9.0, 50), GaussianEvent(3.0)])
+    assert exact_epsilon(ours, 1e-9, 0.1) == math.inf
+    assert exact_epsilon(ours, 0.999, 10.0) == 0.0
