@@ -257,3 +257,38 @@ def test_dct_sketch_pays_for_its_columns():
     assert model.privacy_.parameters["k2"] == 100
     assert model.privacy_.epsilon <= 2.0
     assert np.isfinite(model.coef_).all()
+
+
+def test_the_mean_is_released_with_an_intercept_and_bounds_only():
+    X, y = problem_with_mean()
+    kinds = {}
+    for name, options in {
+        "centred": {"bounds_X": (0, 1)},
+        "no intercept": {"bounds_X": (0, 1), "fit_intercept": False},
+        "no bounds": {"data_norm": 2.0},
+        "paper": {"bounds_X": (0, 1), "variant": "paper"},
+    }.items():
+        model = FastIHM(bounds_y=(-1, 1), random_state=0, **options).fit(X, y)
+        kinds[name] = model.privacy_.parameters["mean_sigma"] is not None
+        assert model.privacy_.epsilon <= 1.0
+    assert kinds == {"centred": True, "no intercept": False, "no bounds": False, "paper": False}
+
+
+def test_centring_lowers_the_noise_of_data_with_a_mean(monkeypatch):
+    X, y = problem_with_mean()
+    options = {"bounds_X": (0, 1), "bounds_y": (-1, 1), "random_state": 0, "epsilon": 3.0}
+    centred = FastIHM(**options).fit(X, y)
+    monkeypatch.setattr(FastIHM, "_centred", lambda self: False)
+    plain = FastIHM(**options).fit(X, y)
+    assert centred.eta_ < 0.8 * plain.eta_
+    best = np.linalg.lstsq(np.c_[X, np.ones(len(X))], y, rcond=None)[0]
+    risks = [np.mean((m.predict(X) - X @ best[:-1] - best[-1]) ** 2) for m in (centred, plain)]
+    assert risks[0] < 0.5 * risks[1]
+
+
+def problem_with_mean():
+    """Features of mean 0.8 in [0, 1], whose mean row carries most of the Gram matrix."""
+    rng = np.random.default_rng(3)
+    X = 1.0 - 0.4 * rng.uniform(size=(2**14, 6))
+    y = np.clip(2.0 * (X - 0.8) @ rng.standard_normal(6) + 0.05 * rng.standard_normal(2**14), -1, 1)
+    return X, y

@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
 
 from scipy.optimize import brentq
 from scipy.special import ndtri
@@ -23,7 +22,6 @@ from fastmix.accounting.events import (
     ChoiceEvent,
     ComposedEvent,
     GaussianEvent,
-    LaplaceEvent,
     PrivacyEvent,
     SketchEvent,
     TailEvent,
@@ -46,8 +44,6 @@ _CONDITIONED = ((0.03, 0.6), (0.1, 0.6), (0.3, 0.6))
 _ILL_CONDITIONED = (0.3, 0.85)
 #: Relative distance to the target delta at which a search ends.
 _SLACK = 1e-8
-
-Spectral = TypeVar("Spectral", bound=PrivacyEvent)
 
 
 @dataclass(frozen=True)
@@ -72,13 +68,18 @@ class TunedOption:
 class TunedCalibration:
     """Noise parameters of the tuned variants.
 
-    ``spectral`` is the noise of the spectral releases in units of their sensitivities, and
-    ``options`` are the levels to choose from when these are known.
+    ``spectral`` is the noise of the spectral releases and ``mean`` that of the private mean, in
+    units of their sensitivities; ``options`` are the levels to choose from when these are known.
     """
 
     tau: float
     spectral: float
     options: tuple[TunedOption, ...]
+    mean: float | None = None
+
+
+#: The first releases, and the options that follow, at a given rho.
+Releases = Callable[[float], tuple[tuple[PrivacyEvent, ...], list[TunedOption]]]
 
 
 def step_noise(total: float, n_steps: int, decay: float) -> tuple[float, ...]:
@@ -136,18 +137,25 @@ def calibrate_tuned_ihm(
     """
     tail = _TAIL * check_probability("delta", delta)
 
-    def spectral(rho: float) -> GaussianEvent:
-        return GaussianEvent(1.0 / math.sqrt(2.0 * spectral_share * rho))
+    def first(rho: float) -> tuple[GaussianEvent, ...]:
+        return (GaussianEvent(1.0 / math.sqrt(2.0 * spectral_share * rho)),)
 
-    event, options = _calibrate(
-        epsilon, delta, TailEvent(tail), spectral, "gauss_mix", k, n_steps, spectral_share
+    releases, options = _calibrate(
+        epsilon, delta, TailEvent(tail), first, "gauss_mix", k, n_steps, spectral_share
     )
-    return TunedCalibration(-float(ndtri(tail)), event.sigma, options)
+    return TunedCalibration(-float(ndtri(tail)), releases[0].sigma, options)
 
 
 @lru_cache(maxsize=64)
 def calibrate_tuned_fast_ihm(
-    epsilon: float, delta: float, k1: int, n_steps: int, *, spectral_share: float = 0.15
+    epsilon: float,
+    delta: float,
+    k1: int,
+    n_steps: int,
+    *,
+    centred: bool = False,
+    spectral_share: float = 0.1,
+    mean_share: float = 0.02,
 ) -> TunedCalibration:
     r"""Noise of FastIHM with one fast sketch, one reused Gaussian sketch and a noise schedule.
 
@@ -161,8 +169,10 @@ def calibrate_tuned_fast_ihm(
         Rows of the one Gaussian sketch.
     n_steps : int
         Number of steps T.
-    spectral_share : float
-        Share of rho for the two spectral releases.
+    centred : bool, default False
+        Whether the mean is released, and taken off before the data are sketched.
+    spectral_share, mean_share : float
+        Shares of rho for the two spectral releases and for the mean.
 
     Returns
     -------
@@ -171,74 +181,86 @@ def calibrate_tuned_fast_ihm(
 
     Notes
     -----
-    Paper: Algorithm 1 for the releases; the sharper curve of docs/proofs/sharp_lemma.md.
+    Paper: Algorithm 1 for the releases, with Gaussian noise (remark after Theorem 1); the
+    sharper curve of docs/proofs/sharp_lemma.md.
     Deviation: one sketch for all steps, one conversion for all releases
-    (docs/proofs/joint_account.md).
+    (docs/proofs/joint_account.md); the mean is beyond the paper (docs/proofs/centring.md).
     Sensitive inputs: none.
     """
     tail = _TAIL * check_probability("delta", delta)
+    mean_share = mean_share if centred else 0.0
 
-    def spectral(rho: float) -> LaplaceEvent:
-        return LaplaceEvent(1.0 / math.sqrt(spectral_share * rho), count=2)
+    def first(rho: float) -> tuple[GaussianEvent, ...]:
+        spectral = GaussianEvent(1.0 / math.sqrt(spectral_share * rho), count=2)
+        if not centred:
+            return (spectral,)
+        return (spectral, GaussianEvent(1.0 / math.sqrt(2.0 * mean_share * rho)))
 
-    event, options = _calibrate(
-        epsilon, delta, TailEvent(tail), spectral, "fast_mix_sharp", k1, n_steps, spectral_share
+    releases, options = _calibrate(
+        epsilon,
+        delta,
+        TailEvent(tail),
+        first,
+        "fast_mix_sharp",
+        k1,
+        n_steps,
+        spectral_share + mean_share,
     )
-    return TunedCalibration(math.log(1.0 / tail), event.scale, options)
+    tau = -float(ndtri(tail / 2.0))
+    mean = releases[1].sigma if centred else None
+    return TunedCalibration(tau, releases[0].sigma, options, mean)
 
 
 def _calibrate(
     epsilon: float,
     delta: float,
     tail: TailEvent,
-    spectral: Callable[[float], Spectral],
+    first: Callable[[float], tuple[GaussianEvent, ...]],
     bound: str,
     k: int,
     n_steps: int,
-    spectral_share: float,
-) -> tuple[Spectral, tuple[TunedOption, ...]]:
-    """Return the spectral event and the options of least noise that meet the target together."""
+    first_share: float,
+) -> tuple[tuple[GaussianEvent, ...], tuple[TunedOption, ...]]:
+    """Return the first releases and the options of least noise that meet the target together."""
     epsilon = check_real("epsilon", epsilon, above=0.0)
 
     def option(rho: float, sketch_share: float, decay: float) -> TunedOption:
-        gradient_share = 1.0 - sketch_share - spectral_share
+        gradient_share = 1.0 - sketch_share - first_share
         return TunedOption(
             gamma=math.sqrt(k / (2.0 * sketch_share * rho)),
             sigmas=step_noise(2.0 * gradient_share * rho, n_steps, decay),
             conditioned=(sketch_share, decay) != _ILL_CONDITIONED,
         )
 
-    def largest_rho(releases: Callable[[float], tuple[PrivacyEvent, list[TunedOption]]]) -> float:
+    def largest_rho(releases: Releases) -> float:
         def spent(rho: float) -> float:
-            event, options = releases(rho)
+            known, options = releases(rho)
             if not all(each.gamma > 1.0 for each in options):
                 return 1.0
             choice = ChoiceEvent(each.event(bound, k) for each in options)
-            events = [event, tail, *(choice.options if len(options) == 1 else [choice])]
+            events = [*known, tail, *(choice.options if len(options) == 1 else [choice])]
             return RdpAccountant(events).get_delta(epsilon)
 
         return _largest(spent, delta, start=_concentrated(epsilon, delta))
 
-    alone = largest_rho(lambda rho: (spectral(rho), [option(rho, *_ILL_CONDITIONED)]))
-    event = spectral(alone)
+    alone = largest_rho(lambda rho: (first(rho), [option(rho, *_ILL_CONDITIONED)]))
+    known = first(alone)
     shares = (*_CONDITIONED, _ILL_CONDITIONED)
 
     def only(share: tuple[float, float]) -> float:
-        return largest_rho(lambda rho: (event, [option(rho, *share)]))
+        return largest_rho(lambda rho: (known, [option(rho, *share)]))
 
     rhos = [only(share) for share in shares]
-    # What the ill-conditioned option may spend, the others scaled with it.
-    most = largest_rho(
-        lambda r: (
-            event,
-            [option(r / rhos[-1] * rho, *s) for rho, s in zip(rhos, shares, strict=True)],
-        )
-    )
-    options = tuple(option(most / rhos[-1] * rho, *s) for rho, s in zip(rhos, shares, strict=True))
+
+    def together(most: float) -> list[TunedOption]:
+        """Give the last option this much, and scale the others with it."""
+        return [option(most / rhos[-1] * rho, *s) for rho, s in zip(rhos, shares, strict=True)]
+
+    options = tuple(together(largest_rho(lambda rho: (known, together(rho)))))
     choice = ChoiceEvent(each.event(bound, k) for each in options)
-    if RdpAccountant([event, tail, choice]).get_epsilon(delta) > epsilon:
+    if RdpAccountant([*known, tail, choice]).get_epsilon(delta) > epsilon:
         raise CalibrationError(f"noise must meet epsilon={epsilon:g}; none was found.")
-    return event, options
+    return known, options
 
 
 def _concentrated(epsilon: float, delta: float) -> float:

@@ -118,19 +118,25 @@ def mixed_newton(
     shrinkage: bool,
     rng: np.random.Generator,
     progress: Callable[[int, int], None],
+    mean: FloatArray | None = None,
 ) -> tuple[FloatArray, PrivacyEvent]:
     """Run the steps on a released mix; return coefficients and the events of both.
+
+    With a ``mean`` the mix is of the centred features, and the Hessian gets the mean back.
 
     Notes
     -----
     Paper: Algorithm 2, lines 3-8.
-    Deviation: step length and correction of the tuned variants (docs/proofs/joint_account.md).
+    Deviation: step length and correction of the tuned variants (docs/proofs/joint_account.md),
+    and the mean (docs/proofs/centring.md).
     Sensitive inputs: rows.
     """
     hessians: Iterable[PrivateGram] = mix.sketches
     if level.correction and mix.eta:
         shift = -level.correction * k * mix.eta**2
-        hessians = [hessian.shifted(shift) for hessian in mix.sketches]
+        hessians = [hessian.shifted(shift) for hessian in hessians]
+    if mean is not None:
+        hessians = [hessian.bordered(mean, k * rows.n) for hessian in hessians]
     theta = newton_steps(
         cycle(hessians),
         lambda t, theta: noisy_gradient(

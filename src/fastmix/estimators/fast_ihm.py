@@ -7,6 +7,7 @@ from typing import Any
 
 from fastmix._validation import check_choice, check_integer
 from fastmix.accounting import (
+    ComposedEvent,
     Part,
     PrivacySpent,
     SketchEvent,
@@ -15,7 +16,7 @@ from fastmix.accounting import (
 )
 from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
 from fastmix.estimators._newton import Level, choice_event, choose, mixed_newton, tuned_levels
-from fastmix.mechanisms import gradient_events, multiple_fast_mix
+from fastmix.mechanisms import gradient_events, mean_event, multiple_fast_mix, noisy_mean
 from fastmix.mechanisms.spectral_bounds import spectral_events
 from fastmix.rows import Rows
 from fastmix.sketches import SRHT, Sketch, SubsampledDCT
@@ -72,6 +73,11 @@ class FastIHM(PrivateRegressor):
     calibration: str = "numerical"
     sketch: str = "srht"
 
+    def _centred(self) -> bool:
+        """Whether the mean is taken off first: tuned, with an intercept and bounded features."""
+        unbounded = self.bounds_X is None and self.data_norm is not None
+        return self.variant == "tuned" and bool(self.fit_intercept) and not unbounded
+
     def _plan(self, n: int, d: int, target: Target) -> Plan:
         check_choice("variant", self.variant, ("tuned", "shared", "paper"))
         check_choice("calibration", self.calibration, ("numerical", "closed_form"))
@@ -92,13 +98,17 @@ class FastIHM(PrivateRegressor):
     def _plan_tuned(
         self, k1: int, steps: int, target: Target, ratios: tuple[float, float]
     ) -> tuple[PrivacySpent, dict[str, Any]]:
-        noise = calibrate_tuned_fast_ihm(target.epsilon, target.delta, k1, steps)
+        centred = self._centred()
+        noise = calibrate_tuned_fast_ihm(target.epsilon, target.delta, k1, steps, centred=centred)
         levels = tuned_levels(noise, *ratios)
-        bounds = spectral_events("laplace", tau=noise.tau, omega=noise.spectral, count=2)
-        events = [*bounds, choice_event(levels, "fast_mix_sharp", k1)]
+        bounds = spectral_events("gaussian", tau=noise.tau, omega=noise.spectral, count=2)
+        means = [] if noise.mean is None else [mean_event(sigma=noise.mean)]
+        events = [*means, *bounds, choice_event(levels, "fast_mix_sharp", k1)]
         return PrivacySpent([Part("all releases", events, target.delta)]), {
             "n_sketches": 1,
             "curve": "fast_mix_sharp",
+            "release": "gaussian",
+            "mean_sigma": noise.mean,
             "levels": levels,
             "tau": noise.tau,
             "omega": noise.spectral,
@@ -128,6 +138,8 @@ class FastIHM(PrivateRegressor):
         return spent, {
             "n_sketches": steps,
             "curve": "fast_mix",
+            "release": "laplace",
+            "mean_sigma": None,
             "levels": (level,),
             "tau": noise.tau,
             "omega": noise.omega,
@@ -136,8 +148,12 @@ class FastIHM(PrivateRegressor):
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         family: type[Sketch] = SRHT if self.sketch == "srht" else SubsampledDCT
         k1, levels = plan["k1"], plan["levels"]
+        mean, sketched = None, rows
+        if plan["mean_sigma"] is not None:
+            mean = noisy_mean(rows, sigma=plan["mean_sigma"], rng=streams.secret)
+            sketched = rows.centred(mean)
         mix = multiple_fast_mix(
-            rows,
+            sketched,
             k1=k1,
             gamma=lambda reached: choose(levels, reached).gamma,
             tau=plan["tau"],
@@ -145,6 +161,7 @@ class FastIHM(PrivateRegressor):
             sketch=family(plan["k2"], rows.n),
             n_steps=plan["n_sketches"],
             shared=self.variant == "shared",
+            release=plan["release"],
             form="gram",
             engine=self._engine(),
             curve=plan["curve"],
@@ -162,6 +179,9 @@ class FastIHM(PrivateRegressor):
             shrinkage=self.shrinkage,
             rng=streams.secret,
             progress=self._progress,
+            mean=mean,
         )
+        means = [] if mean is None else [mean_event(sigma=plan["mean_sigma"])]
+        event = ComposedEvent([*means, event])
         noise = level.sigmas[-1] * clip
         return Solution(theta, event, gamma=level.gamma, eta=mix.eta, gradient_noise=noise)

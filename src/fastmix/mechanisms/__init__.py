@@ -10,6 +10,7 @@ from fastmix.mechanisms.fast_mix import (
 from fastmix.mechanisms.gauss_mix import GaussMixRelease, gauss_mix, gauss_mix_event
 from fastmix.mechanisms.gradient import gradient_events, noisy_gradient
 from fastmix.mechanisms.gram import PrivateGram, symmetric_solve
+from fastmix.mechanisms.mean import mean_event, noisy_mean
 from fastmix.mechanisms.statistics import StatisticsRelease, noisy_statistics, statistics_event
 
 __all__ = [
@@ -23,8 +24,10 @@ __all__ = [
     "gauss_mix",
     "gauss_mix_event",
     "gradient_events",
+    "mean_event",
     "multiple_fast_mix",
     "noisy_gradient",
+    "noisy_mean",
     "noisy_statistics",
     "statistics_event",
     "symmetric_solve",

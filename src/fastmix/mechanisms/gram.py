@@ -41,13 +41,17 @@ class PrivateGram:
         return b
 
     def shifted(self, shift: float) -> PrivateGram:
-        """Return ``P'P + shift I`` with its Cholesky factor, or this one if that has none."""
+        """Return ``P'P + shift I``, or this one if that is not positive definite."""
         matrix = self.matrix()
         matrix[np.diag_indices_from(matrix)] += shift
-        try:
-            return PrivateGram((np.asarray(cholesky(matrix, check_finite=False)),), triangular=True)
-        except LinAlgError:
-            return self
+        return _factored(matrix) or self
+
+    def bordered(self, mean: FloatArray, weight: float) -> PrivateGram:
+        """Return ``P'P + weight mean mean'``, P'P with zeros for the columns that it lacks."""
+        matrix = weight * np.outer(mean, mean)
+        size = self.factors[-1].shape[1]
+        matrix[:size, :size] += self.matrix()
+        return _factored(matrix) or PrivateGram((_symmetric_root(matrix),))
 
     def matrix(self) -> FloatArray:
         """Return the matrix itself."""
@@ -58,6 +62,19 @@ class PrivateGram:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.asarray(self.matrix(), dtype=dtype)
+
+
+def _factored(matrix: FloatArray) -> PrivateGram | None:
+    """Return a matrix with its Cholesky factor, or None if it has none."""
+    try:
+        return PrivateGram((np.asarray(cholesky(matrix, check_finite=False)),), triangular=True)
+    except LinAlgError:
+        return None
+
+
+def _symmetric_root(matrix: FloatArray) -> FloatArray:
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
 
 
 def symmetric_solve(A: FloatArray, b: FloatArray) -> FloatArray:

@@ -14,6 +14,7 @@ __all__ = [
     "gram_sensitivity",
     "moment_sensitivity",
     "sketched_eigenvalue_sensitivity",
+    "total_sensitivity",
 ]
 
 
@@ -88,3 +89,15 @@ def moment_sensitivity(c_x: float = 1.0, c_y: float = 1.0) -> float:
     Sensitive inputs: none.
     """
     return c_x * c_y
+
+
+def total_sensitivity(c_x: float = 1.0) -> float:
+    r"""Sensitivity (l2) of the sum of the rows, :math:`X^\top 1`.
+
+    Notes
+    -----
+    Paper: beyond it; one row is added or taken away.
+    Deviation: none.
+    Sensitive inputs: none.
+    """
+    return c_x

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from fastmix._validation import value_error
 from fastmix.kernels import passes
+from fastmix.kernels.passes import Targets
 from fastmix.rows.base import FloatArray, Rows
 from fastmix.rows.maps import RowMap, TargetMap
 from fastmix.sketches import SketchDraw
@@ -47,6 +48,8 @@ class ArrayRows(Rows):
         if y.shape != (X.shape[0],):
             raise value_error("y", f"have shape {(X.shape[0],)}", y)
         self.bound = row_map.bound
+        self.constant = row_map.constant / row_map.divisor
+        self._X, self._row_map = X, row_map
         self._A = row_map(X)
         self._targets = (target_map or TargetMap())(y)
         self.n, self.d = self._A.shape
@@ -69,6 +72,15 @@ class ArrayRows(Rows):
     def gram(self) -> FloatArray:
         """Return ``X'X``."""
         return passes.gram(self._A)
+
+    def total(self) -> FloatArray:
+        """Return the sum of the rows."""
+        ones = Targets(np.ones(self.n))
+        return passes.gradient(self._A, ones, np.zeros(self.d), 1.0)
+
+    def centred(self, mean: FloatArray) -> ArrayRows:
+        """Return the features minus a public mean, shortened to `bound` again; no constant."""
+        return ArrayRows(self._X, self._row_map.centred(mean))
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return ``X'X`` and ``X'y``."""

@@ -25,6 +25,8 @@ class Rows(ABC):
     n: int
     d: int
     bound: float
+    #: Value of the last column if that is constant, else 0.
+    constant: float = 0.0
 
     @abstractmethod
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -44,6 +46,17 @@ class Rows(ABC):
         for A, _ in self.blocks():
             total += A.T @ A
         return total
+
+    def total(self) -> FloatArray:
+        """Return the sum of the rows."""
+        total = np.zeros(self.d)
+        for A, _ in self.blocks():
+            total += A.sum(axis=0)
+        return total
+
+    def centred(self, mean: FloatArray) -> Rows:
+        """Return the features minus a public mean, shortened to `bound` again; no constant."""
+        raise NotImplementedError(f"{type(self).__name__} has no public centre to move.")
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return ``X'X`` and ``X'y``."""

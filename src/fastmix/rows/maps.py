@@ -78,6 +78,21 @@ class RowMap:
         """Return the number of columns of a mapped row of ``d`` features."""
         return d + (self.constant > 0.0)
 
+    def centred(self, mean: FloatArray) -> RowMap:
+        """Return the map to the features of a mapped row minus ``mean``, with the same bound.
+
+        The constant is left out, and rows are shortened after the mean is taken off, not before.
+        """
+        if self.center is None or self.scale is None:
+            raise value_error("center", "be given, with a scale, to be moved", self.center)
+        unit = np.where(np.isfinite(self.scale), self.scale, 0.0) * self.divisor
+        return replace(
+            self,
+            row_norm=self.bound * self.divisor,
+            center=self.center + unit * mean[: len(unit)],
+            constant=0.0,
+        )
+
     def __call__(self, X: npt.NDArray[np.floating[Any]]) -> Mapped:
         """Return the mapped rows of an array, which is read once for the norms of its rows.
 

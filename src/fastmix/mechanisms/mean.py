@@ -1,0 +1,56 @@
+"""The mean row with Gaussian noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_real
+from fastmix.accounting import GaussianEvent
+from fastmix.mechanisms.sensitivity import total_sensitivity
+from fastmix.mechanisms.snapping import snap
+from fastmix.rows import Rows
+
+__all__ = ["mean_event", "noisy_mean"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def mean_event(*, sigma: float) -> GaussianEvent:
+    """Return the event of `noisy_mean`, before any data is seen."""
+    return GaussianEvent(sigma)
+
+
+def noisy_mean(rows: Rows, *, sigma: float, rng: np.random.Generator) -> FloatArray:
+    r"""Release :math:`(X^\top 1 + \sigma C \zeta)/n`.
+
+    Parameters
+    ----------
+    rows : Rows
+        Data.
+    sigma : float
+        Noise of the sum, in units of its sensitivity C.
+    rng : numpy.random.Generator
+        Secret generator.
+
+    Returns
+    -------
+    numpy.ndarray of shape (d,)
+        The private mean, no longer than a row can be; a constant column has its public value.
+
+    Notes
+    -----
+    Paper: beyond it (docs/proofs/centring.md).
+    Deviation: none.
+    Sensitive inputs: rows.
+    """
+    scale = check_real("sigma", sigma, above=0.0) * total_sensitivity(rows.bound)
+    mean = snap(rows.total() + scale * rng.standard_normal(rows.d), scale) / rows.n
+    longest = rows.bound
+    if rows.constant:
+        mean[-1] = 0.0
+        longest = float(np.sqrt(max(0.0, longest**2 - rows.constant**2)))
+    mean *= min(1.0, longest / max(float(np.linalg.norm(mean)), 1e-300))
+    if rows.constant:
+        mean[-1] = rows.constant
+    return mean
