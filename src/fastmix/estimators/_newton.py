@@ -87,17 +87,39 @@ def tuned_levels(noise: TunedCalibration, r: float, *others: float) -> tuple[Lev
             gamma=option.gamma,
             sigmas=option.sigmas,
             step=_AVERAGING_STEP if option.conditioned else step_size(r, *others),
-            correction=0.0 if option.conditioned else _CORRECTION * lower_end,
+            correction=_CORRECTION * lower_end,
             conditioned=option.conditioned,
         )
         for option in noise.options
     )
 
 
-def choose(levels: Sequence[Level], reached: float) -> Level:
-    """Return the level for data that reach a gamma, by released values, without noise."""
+def choose(levels: Sequence[Level], reached: float, shift: float = 0.0) -> Level:
+    """Return the level for data that reach a gamma, by released values, without noise.
+
+    Parameters
+    ----------
+    levels : sequence of Level
+        Those for well-conditioned data first, the one for all others last.
+    reached : float
+        The private lower bound on what the data reach.
+    shift : float
+        How far below the truth that bound lies on average.
+
+    Returns
+    -------
+    Level
+        The first whose noise in the sketch is no larger than the smallest eigenvalue, as
+        estimated.
+
+    Notes
+    -----
+    Paper: beyond it (docs/proofs/joint_account.md).
+    Deviation: none.
+    Sensitive inputs: none, ``reached`` is released.
+    """
     for level in levels:
-        if level.conditioned and level.gamma <= reached:
+        if level.conditioned and 0.0 < reached and level.gamma <= 2.0 * reached + shift:
             return level
     return levels[-1]
 

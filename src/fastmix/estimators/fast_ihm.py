@@ -148,6 +148,7 @@ class FastIHM(PrivateRegressor):
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         family: type[Sketch] = SRHT if self.sketch == "srht" else SubsampledDCT
         k1, levels = plan["k1"], plan["levels"]
+        shift = plan["tau"] * plan["omega"]
         mean, sketched = None, rows
         if plan["mean_sigma"] is not None:
             mean = noisy_mean(rows, sigma=plan["mean_sigma"], rng=streams.secret)
@@ -155,7 +156,7 @@ class FastIHM(PrivateRegressor):
         mix = multiple_fast_mix(
             sketched,
             k1=k1,
-            gamma=lambda reached: choose(levels, reached).gamma,
+            gamma=lambda reached: choose(levels, reached, shift).gamma,
             tau=plan["tau"],
             omega=plan["omega"],
             sketch=family(plan["k2"], rows.n),
@@ -168,7 +169,7 @@ class FastIHM(PrivateRegressor):
             rng=streams.secret,
             sketch_rng=streams.public,
         )
-        level = choose(levels, mix.level)
+        level = choose(levels, mix.level, shift)
         theta, event = mixed_newton(
             rows,
             mix,

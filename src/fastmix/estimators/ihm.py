@@ -112,10 +112,11 @@ class IHM(PrivateRegressor):
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         k, levels = plan["k"], plan["levels"]
+        shift = plan["tau"] * plan["lambda_sigma"]
         mix = gauss_mix(
             rows,
             k=k,
-            gamma=lambda reached: choose(levels, reached).gamma,
+            gamma=lambda reached: choose(levels, reached, shift).gamma,
             tau=plan["tau"],
             lambda_sigma=plan["lambda_sigma"],
             n_steps=plan["n_sketches"],
@@ -123,7 +124,7 @@ class IHM(PrivateRegressor):
             engine=self._engine(),
             rng=streams.secret,
         )
-        level = choose(levels, mix.level)
+        level = choose(levels, mix.level, shift)
         theta, event = mixed_newton(
             rows,
             mix,
