@@ -27,7 +27,9 @@ def bisect(cost, target, low, high):
 def test_gaussian_noise_levels_and_account(epsilon, d, oracle):
     delta = 1e-6
     X, y = make_sphere(n=64, d=d, random_state=1)
-    model = LinearMixing(epsilon=epsilon, delta=delta, random_state=0, **PAPER).fit(X, y)
+    model = LinearMixing(
+        epsilon=epsilon, delta=delta, calibration="published", random_state=0, **PAPER
+    ).fit(X, y)
     plan = model.privacy_.parameters
     k = math.ceil(2.5 * max(d, math.log(2 / (delta / 10))))
     assert plan["k"] == k
@@ -38,7 +40,7 @@ def test_gaussian_noise_levels_and_account(epsilon, d, oracle):
 
     assert model.gamma_ == pytest.approx(bisect(cost, epsilon, 1.0 + 1e-9, 1e6), rel=5e-6)
     assert cost(model.gamma_) <= epsilon * (1 + 1e-9)
-    assert plan["lambda_sigma"] == pytest.approx(model.gamma_ / math.sqrt(k), rel=1e-14)
+    assert plan["omega"] == pytest.approx(model.gamma_ / math.sqrt(k), rel=1e-14)
     assert stats.norm.sf(plan["tau"]) == pytest.approx(delta / 3, rel=1e-9)
     assert model.privacy_.epsilon == pytest.approx(epsilon, rel=1e-6)
     assert model.privacy_.epsilon <= epsilon
@@ -49,7 +51,9 @@ def test_gaussian_noise_levels_and_account(epsilon, d, oracle):
 def test_fast_noise_levels_and_account(epsilon, d, oracle):
     delta = 1e-6
     X, y = make_sphere(n=64, d=d, random_state=1)
-    model = LinearMixing(epsilon=epsilon, delta=delta, fast=True, random_state=0, **PAPER)
+    model = LinearMixing(
+        epsilon=epsilon, delta=delta, fast=True, calibration="published", random_state=0, **PAPER
+    )
     model.fit(X, y)
     plan = model.privacy_.parameters
     k = math.ceil(2.5 * max(d, math.log(2 / (delta / 10))))
@@ -83,7 +87,7 @@ def test_the_gaussian_literal_engine_is_the_mechanism(epsilon):
     plan = model.privacy_.parameters
     rng = np.random.default_rng(5)
     A = np.column_stack([X, y])
-    s = 2.0 * plan["lambda_sigma"]  # the eigenvalue of (X, y) moves by C_X^2 + C_Y^2 = 2
+    s = 2.0 * plan["omega"]  # the eigenvalue of (X, y) moves by C_X^2 + C_Y^2 = 2
     lam = max(0.0, np.linalg.eigvalsh(A.T @ A)[0] - s * (plan["tau"] - rng.standard_normal()))
     eta = math.sqrt(max(0.0, 2.0 * model.gamma_ - lam))
     xi = rng.standard_normal((plan["k"], 4))
@@ -102,6 +106,7 @@ def test_the_fast_literal_engine_is_the_mechanism(epsilon, oracle):
         delta=1e-6,
         fast=True,
         sketch_size=50,
+        calibration="published",
         engine="literal",
         random_state=6,
         **PAPER,
@@ -154,5 +159,17 @@ def test_error_falls_with_epsilon(fast, n):
         ]
         return np.mean([np.linalg.norm(fit.coef_ - best) for fit in fits])
 
-    errors = [error(epsilon) for epsilon in (0.1, 3.0, 100.0)]
+    errors = [error(epsilon) for epsilon in (0.1, 1.0, 100.0)]
     assert errors[0] > 1.5 * errors[1] > 2.0 * errors[2]
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_the_joint_account_is_spent_to_the_end_and_asks_for_less_noise(fast, epsilon):
+    X, y = make_sphere(n=2**12, d=4, random_state=0)
+    options = {"epsilon": epsilon, "fast": fast, "random_state": 0, **PAPER}
+    joint = LinearMixing(**options).fit(X, y)
+    published = LinearMixing(calibration="published", **options).fit(X, y)
+    assert 0.999999 * epsilon <= joint.privacy_.epsilon <= epsilon
+    assert len(joint.privacy_.parts) == 1
+    assert joint.gamma_ < 0.7 * published.gamma_

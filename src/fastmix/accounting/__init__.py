@@ -44,8 +44,10 @@ from fastmix.accounting.rdp import (
 )
 from fastmix.accounting.spent import Part, PrivacySpent, RenyiCurve
 from fastmix.accounting.tuned import (
+    JointMixCalibration,
     TunedCalibration,
     TunedOption,
+    calibrate_joint_mix,
     calibrate_tuned_fast_ihm,
     calibrate_tuned_ihm,
     step_noise,
@@ -60,6 +62,7 @@ __all__ = [
     "GaussMixCalibration",
     "GaussianEvent",
     "IHMCalibration",
+    "JointMixCalibration",
     "LaplaceEvent",
     "NonPrivateEvent",
     "Part",
@@ -75,6 +78,7 @@ __all__ = [
     "calibrate_fast_mix",
     "calibrate_gauss_mix",
     "calibrate_ihm",
+    "calibrate_joint_mix",
     "calibrate_tuned_fast_ihm",
     "calibrate_tuned_ihm",
     "closed_form_epsilon",

@@ -29,8 +29,10 @@ from fastmix.accounting.events import (
 from fastmix.errors import CalibrationError
 
 __all__ = [
+    "JointMixCalibration",
     "TunedCalibration",
     "TunedOption",
+    "calibrate_joint_mix",
     "calibrate_tuned_fast_ihm",
     "calibrate_tuned_ihm",
     "step_noise",
@@ -103,6 +105,67 @@ def step_noise(total: float, n_steps: int, decay: float) -> tuple[float, ...]:
     weights = [decay ** (n_steps - 1 - t) for t in range(n_steps)]
     scale = total / math.fsum(weights)
     return tuple(1.0 / math.sqrt(scale * weight) for weight in weights)
+
+
+@dataclass(frozen=True)
+class JointMixCalibration:
+    """Noise of one sketch under one joint account: level, shift, noise of the spectral bounds."""
+
+    gamma: float
+    tau: float
+    spectral: float
+
+
+@lru_cache(maxsize=64)
+def calibrate_joint_mix(
+    epsilon: float, delta: float, k: int, *, fast: bool = False, spectral_share: float = 0.1
+) -> JointMixCalibration:
+    r"""Noise of one sketch and its spectral bounds, under one joint account.
+
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon.
+    delta : float
+        Target delta; a twentieth of it pays for the rare events.
+    k : int
+        Rows of the Gaussian sketch.
+    fast : bool, default False
+        Whether a fast sketch is in front of it, which has two spectral bounds instead of one.
+    spectral_share : float
+        Share of rho for the spectral bounds; the sketch gets the rest.
+
+    Returns
+    -------
+    JointMixCalibration
+        Noise levels.
+
+    Notes
+    -----
+    Paper: Proposition 2 or Algorithm 1 for the releases.
+    Deviation: one account for all of them (docs/proofs/joint_account.md).
+    Sensitive inputs: none.
+    """
+    epsilon = check_real("epsilon", epsilon, above=0.0)
+    tail = _TAIL * check_probability("delta", delta)
+    bound, count = ("fast_mix_sharp", 2) if fast else ("gauss_mix", 1)
+
+    def levels(rho: float) -> JointMixCalibration:
+        return JointMixCalibration(
+            gamma=math.sqrt(k / (2.0 * (1.0 - spectral_share) * rho)),
+            tau=-float(ndtri(tail / count)),
+            spectral=math.sqrt(count / (2.0 * spectral_share * rho)),
+        )
+
+    def spent(rho: float) -> float:
+        noise = levels(rho)
+        if not noise.gamma > 1.0:
+            return 1.0
+        spectral = GaussianEvent(noise.spectral, count=count)
+        events = [spectral, TailEvent(tail), SketchEvent(bound, noise.gamma, k)]
+        return RdpAccountant(events).get_delta(epsilon)
+
+    return levels(_largest(spent, delta, start=_concentrated(epsilon, delta)))
 
 
 @lru_cache(maxsize=64)

@@ -119,7 +119,7 @@ def choose(levels: Sequence[Level], reached: float, shift: float = 0.0) -> Level
     Sensitive inputs: none, ``reached`` is released.
     """
     for level in levels:
-        if level.conditioned and 0.0 < reached and level.gamma <= 2.0 * reached + shift:
+        if level.conditioned and reached > 0.0 and level.gamma <= 2.0 * reached + shift:
             return level
     return levels[-1]
 

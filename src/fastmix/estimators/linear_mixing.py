@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from fastmix._validation import check_integer
+from fastmix._validation import check_choice, check_integer
 from fastmix.accounting import (
     Part,
     PrivacySpent,
     SketchEvent,
     calibrate_fast_mix,
     calibrate_gauss_mix,
+    calibrate_joint_mix,
 )
 from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
 from fastmix.mechanisms import gauss_mix, multiple_fast_mix, symmetric_solve
@@ -34,6 +36,9 @@ class LinearMixing(PrivateRegressor):
     fast : bool, default=False
         Put a fast sketch in front of the Gaussian one (FastMix instead of GaussMix). Here
         ``gaussian_size`` defaults to ``2.5 max(d, log(2 / varrho))``.
+    calibration : {"joint", "published"}, default="joint"
+        "joint" accounts for sketch and spectral bounds at once; "published" adds up parts at
+        shares of delta, as Theorem 1 and Lev et al. (2025) do.
 
     Attributes
     ----------
@@ -42,40 +47,84 @@ class LinearMixing(PrivateRegressor):
     Notes
     -----
     Paper: the remark after Theorem 2; set up as in Lev et al. (2025).
-    Deviation: the eigenvalue is charged by the analytic Gaussian mechanism.
+    Deviation: "published" charges the eigenvalue by the analytic Gaussian mechanism; "joint" is
+    beyond the paper (docs/proofs/joint_account.md).
     Sensitive inputs: the data given to `fit`.
     """
 
     fast: bool = False
+    calibration: str = "joint"
 
     def _plan(self, n: int, d: int, target: Target) -> Plan:
+        check_choice("calibration", self.calibration, ("joint", "published"))
         epsilon, delta, varrho = target
-        k = self.gaussian_size or math.ceil(2.5 * max(d, math.log(2.0 / varrho)))
-        share = math.nextafter(delta / 3.0, 0.0)
+        base = max(d, math.log(2.0 / varrho))
+        k = self.gaussian_size or math.ceil(2.5 * base)
+        sizes = {"n_steps_": 1, "k": k}
         if self.fast:
-            fast = calibrate_fast_mix(epsilon, delta, k)
             largest = 1 << (n - 1).bit_length()
-            k2 = self.sketch_size or min(largest, math.ceil(200.0 * max(d, math.log(2.0 / varrho))))
-            check_integer("sketch_size", k2, at_most=largest)
-            laplace, tail = spectral_events("laplace", tau=fast.tau, omega=fast.omega, count=2)
-            parts = [
-                Part("spectral bounds", [laplace], 0.0),
-                Part("spectral bounds fail", [tail], 2.0 * share),
-                Part("sketch", [SketchEvent("fast_mix", fast.gamma, k)], share),
-            ]
-            noise = {"k2": k2, "gamma": fast.gamma, "tau": fast.tau, "omega": fast.omega}
+            k2 = self.sketch_size or min(largest, math.ceil(200.0 * base))
+            sizes["k2"] = check_integer("sketch_size", k2, at_most=largest)
+        if self.calibration == "joint":
+            spent, noise = self._plan_joint(epsilon, delta, k)
+        elif self.fast:
+            spent, noise = self._plan_fast_thirds(epsilon, delta, k)
         else:
-            gauss = calibrate_gauss_mix(epsilon, delta, k)
-            eigenvalue, tail = spectral_events(
-                "gaussian", tau=gauss.tau, omega=gauss.lambda_sigma, count=1
-            )
-            parts = [
-                Part("smallest eigenvalue", [eigenvalue], share),
-                Part("smallest eigenvalue fails", [tail], share),
-                Part("sketch", [SketchEvent("gauss_mix", gauss.gamma, k)], share),
-            ]
-            noise = {"gamma": gauss.gamma, "tau": gauss.tau, "lambda_sigma": gauss.lambda_sigma}
-        return Plan(PrivacySpent(parts), {"n_steps_": 1, "k": k, **noise})
+            spent, noise = self._plan_thirds(epsilon, delta, k)
+        return Plan(spent, {**sizes, **noise})
+
+    def _plan_joint(
+        self, epsilon: float, delta: float, k: int
+    ) -> tuple[PrivacySpent, dict[str, Any]]:
+        noise = calibrate_joint_mix(epsilon, delta, k, fast=bool(self.fast))
+        count, curve = (2, "fast_mix_sharp") if self.fast else (1, "gauss_mix")
+        bounds = spectral_events("gaussian", tau=noise.tau, omega=noise.spectral, count=count)
+        part = Part("all releases", [*bounds, SketchEvent(curve, noise.gamma, k)], delta)
+        return PrivacySpent([part]), {
+            "gamma": noise.gamma,
+            "tau": noise.tau,
+            "omega": noise.spectral,
+            "release": "gaussian",
+            "curve": curve,
+        }
+
+    def _plan_fast_thirds(
+        self, epsilon: float, delta: float, k: int
+    ) -> tuple[PrivacySpent, dict[str, Any]]:
+        share = math.nextafter(delta / 3.0, 0.0)
+        noise = calibrate_fast_mix(epsilon, delta, k)
+        laplace, tail = spectral_events("laplace", tau=noise.tau, omega=noise.omega, count=2)
+        parts = [
+            Part("spectral bounds", [laplace], 0.0),
+            Part("spectral bounds fail", [tail], 2.0 * share),
+            Part("sketch", [SketchEvent("fast_mix", noise.gamma, k)], share),
+        ]
+        return PrivacySpent(parts), {
+            "gamma": noise.gamma,
+            "tau": noise.tau,
+            "omega": noise.omega,
+            "release": "laplace",
+            "curve": "fast_mix",
+        }
+
+    def _plan_thirds(
+        self, epsilon: float, delta: float, k: int
+    ) -> tuple[PrivacySpent, dict[str, Any]]:
+        share = math.nextafter(delta / 3.0, 0.0)
+        noise = calibrate_gauss_mix(epsilon, delta, k)
+        eigenvalue, tail = spectral_events(
+            "gaussian", tau=noise.tau, omega=noise.lambda_sigma, count=1
+        )
+        parts = [
+            Part("smallest eigenvalue", [eigenvalue], share),
+            Part("smallest eigenvalue fails", [tail], share),
+            Part("sketch", [SketchEvent("gauss_mix", noise.gamma, k)], share),
+        ]
+        return PrivacySpent(parts), {
+            "gamma": noise.gamma,
+            "tau": noise.tau,
+            "omega": noise.lambda_sigma,
+        }
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         joint = AugmentedRows(rows)
@@ -88,6 +137,8 @@ class LinearMixing(PrivateRegressor):
                 omega=plan["omega"],
                 sketch=SRHT(plan["k2"], rows.n),
                 n_steps=1,
+                release=plan["release"],
+                curve=plan["curve"],
                 form="gram",
                 engine=self._engine(),
                 rng=streams.secret,
@@ -100,7 +151,7 @@ class LinearMixing(PrivateRegressor):
                 k=plan["k"],
                 gamma=plan["gamma"],
                 tau=plan["tau"],
-                lambda_sigma=plan["lambda_sigma"],
+                lambda_sigma=plan["omega"],
                 form="gram",
                 engine=self._engine(),
                 rng=streams.secret,
