@@ -21,9 +21,9 @@ LAYERS = {
     "mechanisms": 4,
     "estimators": 5,
     "datasets": 5,
-    "planning": 5,
-    "cli": 6,
-    "__main__": 7,
+    "planning": 6,
+    "cli": 7,
+    "__main__": 8,
 }
 ALLOWED_SIDEWAYS = {("random", "_validation")}
 

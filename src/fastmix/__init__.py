@@ -20,6 +20,7 @@ from fastmix.estimators import (
     PrivacyCertificate,
     PrivateLinearRegression,
 )
+from fastmix.planning import plan
 from fastmix.sketches import SRHT, GaussianSketch, SubsampledDCT
 
 __version__ = _version("fastmix")
@@ -45,4 +46,5 @@ __all__ = [
     "calibrate_fast_mix",
     "calibrate_gauss_mix",
     "calibrate_ihm",
+    "plan",
 ]

@@ -72,8 +72,22 @@ class PrivateLinearRegression(PrivateRegressor):
         super()._check_parameters()
         check_choice("method", self.method, ("auto", *_METHODS))
 
+    def _choose(self, d: int) -> tuple[str, str]:
+        """Return the method for d columns, and why."""
+        if self.method != "auto":
+            return self.method, f"{self.method}: asked for."
+        if d < _WIDE:
+            return "ihm", (
+                f"ihm: with {d} columns one Gram matrix is cheap, and its sketch needs the least "
+                "noise of all methods."
+            )
+        return "fast_ihm", (
+            f"fast_ihm: with {d} columns, {_WIDE} or more, a Gram matrix of all rows is the "
+            "larger part of a fit, and a fast sketch replaces it."
+        )
+
     def _chosen(self, d: int) -> tuple[str, PrivateRegressor]:
-        name = self.method if self.method != "auto" else "ihm" if d < _WIDE else "fast_ihm"
+        name, _ = self._choose(d)
         common = {f.name: getattr(self, f.name) for f in fields(PrivateRegressor)}
         return name, _METHODS[name](**common)
 

@@ -1,0 +1,218 @@
+"""A plan of a fit from public quantities, with reasons."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_choice, check_integer, check_real, value_error
+from fastmix.estimators import PrivateLinearRegression
+from fastmix.planning.cost import CostModel, Problem
+from fastmix.planning.forecast import Forecast, forecast
+
+__all__ = ["FitPlan", "MethodPlan", "plan"]
+
+_COMPARED = ("ihm", "fast_ihm", "adassp")
+_COST_NAMES = {"ihm": "ihm", "fast_ihm": "fast_ihm_shared", "adassp": "adassp"}
+_MEBI = float(1 << 20)
+
+
+@dataclass(frozen=True)
+class MethodPlan:
+    """One method: what it would do, and what is expected of it."""
+
+    method: str
+    sizes: dict[str, int]
+    forecast: Forecast
+    seconds: float
+    memory: float
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """The chosen method beside those it was compared with, from public quantities only.
+
+    Parameters
+    ----------
+    n, d : int
+        Rows, and features without the intercept.
+    epsilon, delta : float
+        The guarantee.
+    method : str
+        The chosen method, as `PrivateLinearRegression` takes it.
+    reason : str
+        Why, in words.
+    methods : tuple of MethodPlan
+        The chosen method first, then the others.
+    """
+
+    n: int
+    d: int
+    epsilon: float
+    delta: float
+    method: str
+    reason: str
+    methods: tuple[MethodPlan, ...]
+
+    @property
+    def chosen(self) -> MethodPlan:
+        """The plan of the chosen method."""
+        return self.methods[0]
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return one row a method, as plain values."""
+        return [
+            {
+                "method": each.method,
+                "sizes": ", ".join(f"{name}={size}" for name, size in each.sizes.items()),
+                "eta": each.forecast.eta,
+                "gradient_noise": each.forecast.gradient_noise,
+                "excess_risk": each.forecast.excess_risk,
+                "seconds": each.seconds,
+                "memory_mib": each.memory / _MEBI,
+            }
+            for each in self.methods
+        ]
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.n:,} rows, {self.d} features, epsilon {self.epsilon:g}, delta {self.delta:.2g}",
+            self.reason,
+            "",
+            f"{'method':<10} {'excess risk':>11} {'eta':>9} {'noise':>9} {'seconds':>9} {'MiB':>7}",
+        ]
+        for row in self.table():
+            lines.append(
+                f"{row['method']:<10} {row['excess_risk']:>11.2g} {row['eta']:>9.3g} "
+                f"{row['gradient_noise']:>9.3g} {row['seconds']:>9.3g} {row['memory_mib']:>7.0f}"
+                f"  {row['sizes']}"
+            )
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = self.table()
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in rows[0])
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f"<td>{html.escape(v if isinstance(v, str) else f'{v:.3g}')}</td>"
+                for v in row.values()
+            )
+            + "</tr>"
+            for row in rows
+        )
+        return f"<p>{html.escape(self.reason)}</p><table><tr>{head}</tr>{body}</table>"
+
+
+def plan(
+    n: int,
+    d: int,
+    epsilon: float = 1.0,
+    delta: float | None = None,
+    *,
+    method: str = "auto",
+    fit_intercept: bool = True,
+    eigenvalues: npt.ArrayLike | None = None,
+    theta_norm: float = 1.0,
+    cost: CostModel | None = None,
+) -> FitPlan:
+    """Plan a fit: method, sizes, noise, expected error, seconds and memory.
+
+    Parameters
+    ----------
+    n, d : int
+        Rows and features.
+    epsilon : float, default 1.0
+        Target epsilon.
+    delta : float, optional
+        Target delta; ``1 / n**2`` by default.
+    method : {"auto", "ihm", "fast_ihm", "adassp"}, default "auto"
+        The method; "auto" chooses as `PrivateLinearRegression` does.
+    fit_intercept : bool, default True
+        Whether there is an intercept, which is one more column.
+    eigenvalues : array_like, optional
+        Public guess at the eigenvalues of the Gram matrix of the scaled rows, whose norm is at
+        most 1; by default they are all ``n / d``, which is the easiest case.
+    theta_norm : float, default 1.0
+        Public guess at the norm of the coefficients of scaled rows and targets.
+    cost : CostModel, optional
+        Seconds for each unit of work; by default those that were measured for the documentation.
+
+    Returns
+    -------
+    FitPlan
+        The plan; print it for a table.
+
+    Examples
+    --------
+    >>> from fastmix import plan
+    >>> plan(n=100_000, d=20, epsilon=1.0).method
+    'ihm'
+    """
+    check_integer("n", n, at_least=1)
+    check_integer("d", d, at_least=1)
+    check_choice("method", method, ("auto", *_COMPARED))
+    theta_norm = check_real("theta_norm", theta_norm, at_least=0.0)
+    columns = d + bool(fit_intercept)
+    values = _spectrum(eigenvalues, n, columns)
+    front = PrivateLinearRegression(
+        epsilon=epsilon,
+        delta=delta,
+        method=method,
+        fit_intercept=fit_intercept,
+        bounds_X=(-1.0, 1.0),
+        bounds_y=(-1.0, 1.0),
+    )
+    front._check_parameters()
+    if math.isinf(epsilon):
+        raise value_error("epsilon", "be finite", epsilon)
+    chosen, reason = front._choose(columns)
+    compared = [chosen, *(name for name in _COMPARED if name != chosen)]
+    methods = []
+    for name in compared:
+        front.set_params(method=name)
+        planned = front._make_plan(n, d)
+        parameters = planned.parameters
+        sizes: dict[str, int] = {
+            key: parameters[key] for key in ("k", "k1", "k2") if key in parameters
+        }
+        problem = Problem(n, columns, sizes.get("k2", 1), max(1, parameters["n_steps_"]))
+        methods.append(
+            MethodPlan(
+                method=name,
+                sizes={"steps": parameters["n_steps_"], **sizes},
+                forecast=forecast(name, parameters, n, values, theta_norm),
+                seconds=(cost or CostModel()).predict(_COST_NAMES[name], problem),
+                memory=_memory(name, n, columns, sizes.get("k2", 0)),
+            )
+        )
+    return FitPlan(
+        n=n,
+        d=d,
+        epsilon=float(epsilon),
+        delta=1.0 / max(n, 2) ** 2 if delta is None else float(delta),
+        method=chosen,
+        reason=reason,
+        methods=tuple(methods),
+    )
+
+
+def _spectrum(eigenvalues: npt.ArrayLike | None, n: int, columns: int) -> npt.NDArray[np.float64]:
+    if eigenvalues is None:
+        return np.full(columns, n / columns)
+    values = np.asarray(eigenvalues, dtype=np.float64)
+    if values.shape != (columns,) or not (np.isfinite(values) & (values >= 0.0)).all():
+        raise value_error("eigenvalues", f"be {columns} finite numbers, none negative", values)
+    return values
+
+
+def _memory(method: str, n: int, columns: int, k2: int) -> float:
+    """Return bytes beyond the data: norms, one block or sketch, a few Gram matrices."""
+    block = min(n * columns * 8, 64 << 20) if columns > 128 else 0
+    sketch = k2 * columns * 8 if method == "fast_ihm" else block
+    return 16.0 * n + sketch + 5.0 * 8.0 * columns**2
