@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sets
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-import sets
-from fastmix import IHM, AdaSSP, FastIHM, PrivateLinearRegression
+from fastmix import IHM, AdaSSP, FastIHM
 
 EPSILONS = (0.3, 1.0, 3.0, 10.0)
 METHODS: dict[str, Any] = {
@@ -30,8 +30,6 @@ METHODS: dict[str, Any] = {
     "FastIHM": FastIHM,
     "FastIHM, paper": lambda **o: FastIHM(variant="paper", **o),
     "AdaSSP": AdaSSP,
-    "AdaSSP, published": lambda **o: AdaSSP(calibration="published", **o),
-    "auto": PrivateLinearRegression,
 }
 
 
@@ -75,11 +73,8 @@ class Problem:
         options = {**self.data.bounds, "fit_intercept": self.data.fit_intercept}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            try:
-                model = METHODS[method](epsilon=epsilon, random_state=seed, **options)
-                model.fit(self.X, self.y)
-            except ValueError:  # the published calibration has no answer at large epsilon
-                return Row(self.data.name, method, epsilon, seed, float("nan"), float("nan"))
+            model = METHODS[method](epsilon=epsilon, random_state=seed, **options)
+            model.fit(self.X, self.y)
         tail = [model.intercept_] if self.data.fit_intercept else []
         return Row(
             self.data.name, method, epsilon, seed, *self.measure(np.append(model.coef_, tail))
