@@ -3,6 +3,7 @@
 
 #include "fwht.hpp"
 #if defined(__GNUC__)
+#include "kerdock.hpp"
 #include "passes.hpp"
 #endif
 
@@ -102,6 +103,34 @@ double srht(const Matrix<const T>& x, const Packed<const double>& map,
   nb::gil_scoped_release release;
   return fastmix::passes::Srht<T>(a, sign, row, k2, n_pad, to, distortion, n_threads).run();
 }
+
+template <class T>
+void kerdock_sketch(const Matrix<const T>& x, const Packed<const double>& map,
+                    const Packed<const double>& factors, double constant,
+                    const Packed<const std::int8_t>& signs,
+                    const Packed<const std::uint32_t>& forms, size_t log_k2, size_t offset,
+                    const Packed<double>& z, size_t n_threads) {
+  const auto a = mapped(x, map, factors, constant);
+  const std::int8_t* const sign = signs.data();
+  const std::uint32_t* const form = forms.data();
+  double* const to = z.data();
+  nb::gil_scoped_release release;
+  fastmix::kerdock::Pass<T>(a, sign, form, log_k2, offset, n_threads).sketch(to);
+}
+
+template <class T>
+double kerdock_distortion(const Matrix<const T>& x, const Packed<const double>& map,
+                          const Packed<const double>& factors, double constant,
+                          const Packed<const std::int8_t>& signs,
+                          const Packed<const std::uint32_t>& forms, size_t log_k2, size_t offset,
+                          const Packed<const double>& z, size_t n_threads) {
+  const auto a = mapped(x, map, factors, constant);
+  const std::int8_t* const sign = signs.data();
+  const std::uint32_t* const form = forms.data();
+  const double* const from = z.data();
+  nb::gil_scoped_release release;
+  return fastmix::kerdock::Pass<T>(a, sign, form, log_k2, offset, n_threads).distortion(from);
+}
 #endif
 
 template <class T> void define(nb::module_& m) {
@@ -118,6 +147,11 @@ template <class T> void define(nb::module_& m) {
         "upper"_a, "center"_a, "inverse_scale"_a, "theta"_a.noconvert(), "clip"_a, out, n_threads);
   m.def("srht", &srht<T>, x, map, factors, constant, "signs"_a.noconvert(), "rows"_a.noconvert(),
         "n_pad"_a, "z"_a.noconvert(), "distortion"_a, n_threads);
+  const auto signs = "signs"_a.noconvert(), forms = "forms"_a.noconvert(), z = "z"_a.noconvert();
+  m.def("kerdock_sketch", &kerdock_sketch<T>, x, map, factors, constant, signs, forms, "log_k2"_a,
+        "offset"_a, z, n_threads);
+  m.def("kerdock_distortion", &kerdock_distortion<T>, x, map, factors, constant, signs, forms,
+        "log_k2"_a, "offset"_a, z, n_threads);
 #endif
 }
 

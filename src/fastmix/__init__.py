@@ -21,7 +21,7 @@ from fastmix.estimators import (
     PrivateLinearRegression,
 )
 from fastmix.planning import plan
-from fastmix.sketches import SRHT, GaussianSketch, SubsampledDCT
+from fastmix.sketches import SRHT, GaussianSketch, KerdockSketch, SubsampledDCT
 
 __version__ = _version("fastmix")
 
@@ -36,6 +36,7 @@ __all__ = [
     "DPGradientDescent",
     "FastIHM",
     "GaussianSketch",
+    "KerdockSketch",
     "LinearMixing",
     "PrivacyCertificate",
     "PrivacyLeakWarning",

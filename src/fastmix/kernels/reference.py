@@ -12,7 +12,18 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from fastmix.kernels.passes import Mapped, Targets
 
-__all__ = ["fwht", "gradient", "gram", "map_rows", "map_targets", "squared_norms", "srht"]
+__all__ = [
+    "fwht",
+    "gradient",
+    "gram",
+    "kerdock_distortion",
+    "kerdock_sketch",
+    "map_rows",
+    "map_targets",
+    "quadratic_signs",
+    "squared_norms",
+    "srht",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -135,6 +146,58 @@ def srht(
             fwht(work, work, 1.0 / float(np.sqrt(n_pad)))
             squares += np.einsum("ij,ij->i", work[:n], work[:n])
     return Z, float(np.sqrt(squares.max()))
+
+
+def quadratic_signs(form: npt.NDArray[np.uint32]) -> npt.NDArray[np.int8]:
+    """Return ``(-1)^Q(x)`` for all x, by ``Q(x + e_i) = Q(x) + Q(e_i) + B(x, e_i)`` for x < 2^i."""
+    signs = np.ones(1, dtype=np.int8)
+    for i, row in enumerate(map(int, form)):
+        x = np.arange(1 << i)
+        odd = (np.bitwise_count(x & row) + (row >> i)) & 1
+        signs = np.concatenate([signs, np.where(odd, -signs, signs)])
+    return signs
+
+
+def kerdock_sketch(
+    A: Mapped, signs: npt.NDArray[np.int8], forms: npt.NDArray[np.uint32], offset: int
+) -> FloatArray:
+    """Return the sum of ``D_b H B_b A_b`` over the blocks of rows that A has a part in."""
+    k2 = 1 << forms.shape[1]
+    Z = np.zeros((k2, A.shape[1]))
+    for b, start, stop in _sketch_blocks(A, k2, offset):
+        work = np.zeros_like(Z)
+        rows = slice(offset + start - b * k2, offset + stop - b * k2)
+        work[rows] = map_rows(A, start, stop) * signs[offset + start : offset + stop, None]
+        fwht(work, work, 1.0 / float(np.sqrt(k2)))
+        Z += work * quadratic_signs(forms[b])[:, None]
+    return Z
+
+
+def kerdock_distortion(
+    A: Mapped,
+    Z: FloatArray,
+    signs: npt.NDArray[np.int8],
+    forms: npt.NDArray[np.uint32],
+    offset: int,
+) -> float:
+    """Return the largest row norm of ``B_b H D_b Z - A_b`` over the blocks of rows of A."""
+    k2 = 1 << forms.shape[1]
+    largest = [0.0]
+    for b, start, stop in _sketch_blocks(A, k2, offset):
+        work = Z * quadratic_signs(forms[b])[:, None]
+        fwht(work, work, 1.0 / float(np.sqrt(k2)))
+        rows = work[offset + start - b * k2 : offset + stop - b * k2]
+        rows *= signs[offset + start : offset + stop, None]
+        rows -= map_rows(A, start, stop)
+        largest.append(np.einsum("ij,ij->i", rows, rows).max())
+    return float(np.sqrt(np.max(largest)))
+
+
+def _sketch_blocks(A: Mapped, k2: int, offset: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the blocks of k2 rows of the whole that A has a part in, and which of its rows."""
+    n = A.shape[0]
+    for b in range(offset // k2, -(-(offset + n) // k2)):
+        yield b, max(0, b * k2 - offset), min(n, (b + 1) * k2 - offset)
 
 
 def _map_columns(A: Mapped, start: int, stop: int) -> FloatArray:

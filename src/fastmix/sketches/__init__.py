@@ -8,11 +8,13 @@ from fastmix.sketches.base import Sketch, SketchDraw
 from fastmix.sketches.dct import SubsampledDCT
 from fastmix.sketches.diagnostics import row_distortion, welch_bound
 from fastmix.sketches.gaussian import GaussianSketch
+from fastmix.sketches.kerdock import KerdockSketch
 from fastmix.sketches.srht import SRHT
 
 __all__ = [
     "SRHT",
     "GaussianSketch",
+    "KerdockSketch",
     "Sketch",
     "SketchDraw",
     "SubsampledDCT",

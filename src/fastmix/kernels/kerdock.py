@@ -1,0 +1,91 @@
+"""Passes of the Kerdock sketch over the rows of an array that is seen through a public map.
+
+They work as those of `fastmix.kernels.passes` do: on the caller's array, without an n x d copy,
+with results that do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix.kernels import reference
+from fastmix.kernels._backend import native, threads
+from fastmix.kernels.passes import FloatArray, Mapped, _arguments
+
+__all__ = ["distortion", "quadratic_signs", "sketch", "sketch_and_distortion"]
+
+#: The compiled passes need vector types that some compilers lack.
+_native = native if hasattr(native, "kerdock_sketch") else None
+
+Signs = npt.NDArray[np.int8]
+Forms = npt.NDArray[np.uint32]
+
+
+def quadratic_signs(form: Forms) -> Signs:
+    """Return ``(-1)^Q(x)`` for all x below ``2**len(form)``.
+
+    Bit i of ``form[i]`` is ``Q(e_i)``; bit j < i of it is ``Q(e_i + e_j) + Q(e_i) + Q(e_j)``.
+    """
+    return reference.quadratic_signs(form)
+
+
+def sketch(
+    A: Mapped, signs: Signs, forms: Forms, offset: int = 0, *, n_threads: int | None = None
+) -> FloatArray:
+    """Return the sum of ``D_b H B_b A_b`` over the blocks of A, of shape (k2, p).
+
+    Rows of A are rows ``offset`` and following of the whole, which is cut into blocks of
+    ``k2 = 2**m`` rows; ``signs`` and ``forms``, of shape (blocks, m), are those of the whole.
+    """
+    if _native is None or A.X.size == 0 or forms.shape[1] == 0:
+        return reference.kerdock_sketch(A, signs, forms, offset)
+    Z = np.empty((1 << forms.shape[1], A.shape[1]), order="F")
+    _native.kerdock_sketch(*_all(A, Z, signs, forms, offset), threads(n_threads))
+    return Z
+
+
+def distortion(
+    A: Mapped,
+    Z: FloatArray,
+    signs: Signs,
+    forms: Forms,
+    offset: int = 0,
+    *,
+    n_threads: int | None = None,
+) -> float:
+    """Return the largest row norm of ``B_b H D_b Z - A_b`` over the blocks of A."""
+    if _native is None or A.X.size == 0 or forms.shape[1] == 0:
+        return reference.kerdock_distortion(A, Z, signs, forms, offset)
+    Z = np.asfortranarray(Z, dtype=np.float64)
+    return float(_native.kerdock_distortion(*_all(A, Z, signs, forms, offset), threads(n_threads)))
+
+
+def sketch_and_distortion(
+    A: Mapped, signs: Signs, forms: Forms, *, n_threads: int | None = None
+) -> tuple[FloatArray, float]:
+    """Return ``Z = S A`` and the largest row norm of ``S'Z - A``.
+
+    Notes
+    -----
+    Paper: m-hat of Algorithm 1, for a sketch that the paper does not have.
+    Deviation: for ``S = [D_1 H B_1, ...]`` the rows of block b are ``B_b (H D_b Z - B_b A_b)``,
+    and the first factor changes no norm: one transform of Z for each block.
+    Sensitive inputs: A. Both outputs are functions of it and are not private.
+    """
+    Z = sketch(A, signs, forms, n_threads=n_threads)
+    return Z, distortion(A, Z, signs, forms, n_threads=n_threads)
+
+
+def _all(A: Mapped, Z: FloatArray, signs: Signs, forms: Forms, offset: int) -> tuple[Any, ...]:
+    """Return the arguments of the compiled passes but the number of threads."""
+    return (
+        *_arguments(A),
+        np.ascontiguousarray(signs),
+        np.ascontiguousarray(forms).reshape(-1),
+        forms.shape[1],
+        offset,
+        Z.reshape(-1, order="F"),
+    )

@@ -1,0 +1,272 @@
+"""The block-Hadamard sketch with the smallest possible coherence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_integer, value_error
+from fastmix.kernels import fwht, kerdock
+from fastmix.kernels.passes import Mapped
+from fastmix.random import RandomState, public_generator
+from fastmix.sketches._forms import Forms, family_size, forms
+from fastmix.sketches.base import FloatArray, Sketch, SketchDraw, as_columns, read_only
+
+__all__ = ["KerdockDraw", "KerdockSketch"]
+
+
+@dataclass(frozen=True)
+class KerdockSketch(Sketch):
+    """Blocks of rows, each with random signs, a small Hadamard transform and signs of its own.
+
+    Parameters
+    ----------
+    k2 : int
+        Rows of the sketch, a power of two; at most the least power of two that is at least ``n``.
+    n : int
+        Rows of the data, at most `capacity`.
+
+    Notes
+    -----
+    Paper: none; ``docs/proofs/kerdock.md``. ``S = [D_1 H B_1, ..., D_p H B_p]`` with H the
+    orthonormal Hadamard matrix of size k2, B_b random signs and ``D_b = (-1)^Q_b`` for the forms
+    of a Kerdock set (k2 an even power of two) or of Gold functions (an odd power). Columns have
+    norm 1 and coherence ``1/sqrt(k2)``, or ``sqrt(2/k2)`` for an odd power; one block has 0.
+    Deviation: only the last block is padded with zeros, to k2 rows.
+    Sensitive inputs: none; the draw may be published.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.k2 & (self.k2 - 1):
+            raise value_error("k2", "be a power of two", self.k2)
+        check_integer("k2", self.k2, at_most=min(1 << 31, 1 << (self.n - 1).bit_length()))
+        if self.n > self.capacity:
+            enough = self.k2
+            while self.n > _capacity(enough):
+                enough *= 2
+            raise value_error(
+                "n", f"be at most {self.capacity} for k2={self.k2} (k2={enough} is enough)", self.n
+            )
+
+    @property
+    def capacity(self) -> int:
+        """Most rows of data: ``k2**2 / 2`` for an even power of two, ``k2**2`` for an odd one.
+
+        For the lone row of ``k2 = 1`` it is 1.
+        """
+        return _capacity(self.k2)
+
+    def sample(self, rng: RandomState = None) -> KerdockDraw:
+        """Draw one matrix.
+
+        Parameters
+        ----------
+        rng : None, int, RandomState or Generator
+            Source of the draw; an int makes it reproducible.
+
+        Returns
+        -------
+        KerdockDraw
+            The drawn matrix, as a linear map.
+        """
+        generator = public_generator(rng)
+        signs = 2 * generator.integers(0, 2, size=self.n, dtype=np.int8) - 1
+        return KerdockDraw(self.k2, self.n, signs)
+
+
+@dataclass(frozen=True, eq=False)
+class KerdockDraw(SketchDraw):
+    """One matrix ``[D_1 H B_1, ..., D_p H B_p]``, restricted to its first ``n`` columns.
+
+    Column i belongs to block ``i // k2``. Blocks are independent: the sketch of all rows is the sum
+    of `partial_sketch` over any cut of the rows into ranges, and the distortion is the maximum of
+    `partial_distortion` over them, so that the rows need never be in one place.
+
+    Parameters
+    ----------
+    k2 : int
+        Rows of the matrix.
+    n : int
+        Columns of the matrix: rows of the data.
+    signs : numpy.ndarray of shape (n,)
+        Diagonals of all B_b, one after the other, held as int8.
+    """
+
+    signs: npt.NDArray[np.int8]
+
+    def __post_init__(self) -> None:
+        KerdockSketch(self.k2, self.n)
+        self._hold("signs", np.int8, (self.n,))
+        if not (np.abs(self.signs) == 1).all():
+            raise value_error("signs", "hold only -1 and 1", self.signs)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks of ``k2`` columns; the last one may be cut short."""
+        return -(-self.n // self.k2)
+
+    @cached_property
+    def _forms(self) -> Forms:
+        """Quadratic forms of the diagonals D_b, as the kernels take them; read-only."""
+        return read_only(forms(self.k2.bit_length() - 1, self.n_blocks))
+
+    @cached_property
+    def column_norms(self) -> FloatArray:
+        """Euclidean norms of the ``n`` columns, all 1; read-only."""
+        return read_only(np.ones(self.n))
+
+    @cached_property
+    def coherence(self) -> float:
+        """Largest absolute inner product of two different columns, exact.
+
+        Notes
+        -----
+        Paper: Delta-hat of Algorithm 1; its value here is the theorem of
+        ``docs/proofs/kerdock.md``. It is attained as soon as there are two blocks, because the
+        first of them is complete.
+        Deviation: none.
+        Sensitive inputs: none, it is a property of the sketch alone.
+        """
+        # 2^(-m/2) for even m and 2^(-(m-1)/2) for odd m: a power of two, so without rounding.
+        return 0.0 if self.n_blocks == 1 else 2.0 ** -((self.k2.bit_length() - 1) // 2)
+
+    def apply(self, X: npt.ArrayLike | Mapped) -> FloatArray:
+        """Return ``S X``.
+
+        Parameters
+        ----------
+        X : array of shape (n,) or (n, d), or Mapped
+            Data in float32 or float64, in any memory order, or seen through a public map.
+
+        Returns
+        -------
+        numpy.ndarray of shape (k2,) or (k2, d)
+            The product, computed and returned in float64.
+        """
+        columns, is_vector = _operand("X", X, self.n)
+        Z = kerdock.sketch(columns, self.signs, self._forms)
+        return Z[:, 0] if is_vector else Z
+
+    def sketch_and_distortion(self, X: npt.ArrayLike | Mapped) -> tuple[FloatArray, float]:
+        """Return ``S X`` and the row distortion m-hat of the data, in two reads of the data.
+
+        Parameters
+        ----------
+        X : array of shape (n,) or (n, d), or Mapped
+            Data in float32 or float64, in any memory order, or seen through a public map.
+
+        Returns
+        -------
+        Z : numpy.ndarray of shape (k2,) or (k2, d)
+            The sketched data ``S X``.
+        m_hat : float
+            Largest row norm of ``(S'S - I) X``.
+
+        Notes
+        -----
+        Paper: m-hat of Algorithm 1.
+        Deviation: none, columns of S have norm 1.
+        Sensitive inputs: X. Both outputs are functions of it and are not private.
+        """
+        columns, is_vector = _operand("X", X, self.n)
+        Z, m_hat = kerdock.sketch_and_distortion(columns, self.signs, self._forms)
+        return (Z[:, 0] if is_vector else Z), m_hat
+
+    def partial_sketch(self, rows: npt.ArrayLike | Mapped, offset: int) -> FloatArray:
+        """Return the part of ``S X`` that comes from some consecutive rows of X.
+
+        Parameters
+        ----------
+        rows : array of shape (m,) or (m, d), or Mapped
+            Rows ``offset`` to ``offset + m`` of X.
+        offset : int
+            Position of the first of them, from 0; multiples of ``k2`` waste no work.
+
+        Returns
+        -------
+        numpy.ndarray of shape (k2,) or (k2, d)
+            The columns of S for these rows, times the rows. Parts add up to ``S X``.
+
+        Notes
+        -----
+        Paper: none.
+        Deviation: none.
+        Sensitive inputs: rows. The result is a function of them and is not private.
+        """
+        columns, is_vector = self._range(rows, offset)
+        Z = kerdock.sketch(columns, self.signs, self._forms, offset)
+        return Z[:, 0] if is_vector else Z
+
+    def partial_distortion(
+        self, rows: npt.ArrayLike | Mapped, Z: npt.ArrayLike, offset: int
+    ) -> float:
+        """Return the largest norm of ``S'Z - X`` over some consecutive rows of X.
+
+        Parameters
+        ----------
+        rows : array of shape (m,) or (m, d), or Mapped
+            Rows ``offset`` to ``offset + m`` of X.
+        Z : array of shape (k2,) or (k2, d)
+            The sketch ``S X`` of all rows of X, not of these alone.
+        offset : int
+            Position of the first of them, from 0; multiples of ``k2`` waste no work.
+
+        Returns
+        -------
+        float
+            The largest row norm; the maximum over all parts is m-hat.
+
+        Notes
+        -----
+        Paper: m-hat of Algorithm 1, a maximum over rows.
+        Deviation: none, columns of S have norm 1.
+        Sensitive inputs: rows and Z. The result is a function of them and is not private.
+        """
+        columns, _ = self._range(rows, offset)
+        sketched, _ = as_columns("Z", Z, self.k2)
+        if sketched.shape[1] != columns.shape[1]:
+            raise value_error("Z", f"have {columns.shape[1]} columns", sketched)
+        return kerdock.distortion(
+            columns, sketched.astype(np.float64, copy=False), self.signs, self._forms, offset
+        )
+
+    def _range(self, rows: npt.ArrayLike | Mapped, offset: int) -> tuple[Mapped, bool]:
+        """Return checked rows that start at an offset, and whether they were a vector."""
+        start = check_integer("offset", offset, at_least=0, at_most=self.n - 1)
+        length = rows.shape[0] if isinstance(rows, Mapped) else len(np.atleast_1d(rows))
+        if not 1 <= length <= self.n - start:
+            raise value_error("rows", f"have 1 to {self.n - start} rows", length)
+        return _operand("rows", rows, length)
+
+    def _forward(self, tile: npt.NDArray[np.floating[Any]]) -> FloatArray:
+        return kerdock.sketch(Mapped(tile), self.signs, self._forms)
+
+    def _backward(self, tile: npt.NDArray[np.floating[Any]]) -> FloatArray:
+        X = np.empty((self.n_blocks * self.k2, tile.shape[1]))
+        for b, form in enumerate(self._forms):
+            rows = X[b * self.k2 : (b + 1) * self.k2]
+            np.multiply(tile, kerdock.quadratic_signs(form)[:, None], out=rows)
+            fwht(rows, out=rows)
+        X = X[: self.n]
+        X *= self.signs[:, None]
+        return X
+
+
+def _capacity(k2: int) -> int:
+    """Return the most rows of data for this power of two."""
+    return k2 * family_size(k2.bit_length() - 1)
+
+
+def _operand(name: str, X: npt.ArrayLike | Mapped, n: int) -> tuple[Mapped, bool]:
+    """Return checked data of n rows as a mapped matrix, and whether they were a vector."""
+    if not isinstance(X, Mapped):
+        array, is_vector = as_columns(name, X, n)
+        return Mapped(array), is_vector
+    if X.shape[0] != n:
+        raise value_error(name, f"have {n} rows", X.X)
+    return X, False
