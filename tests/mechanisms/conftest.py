@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fastmix.sketches import SRHT, SketchDraw, SubsampledDCT
+from fastmix.sketches import SRHT, KerdockSketch, SketchDraw, SubsampledDCT
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +119,10 @@ def _draws():
     yield from (
         SubsampledDCT(k2, n).sample(seed)
         for seed, (k2, n) in enumerate([(1, 1), (1, 3), (2, 5), (3, 8), (7, 7), (4, 13)])
+    )
+    yield from (
+        KerdockSketch(k2, n).sample(seed)
+        for seed, (k2, n) in enumerate([(1, 1), (2, 4), (4, 3), (4, 8), (8, 13)])
     )
     yield dense(np.full((1, 4), 0.5))
     yield dense(rng.standard_normal((3, 9)) * np.geomspace(1e-3, 30.0, 9))

@@ -25,7 +25,7 @@ from fastmix.accounting import (
 from fastmix.mechanisms import fast_mix, fast_mix_event, multiple_fast_mix
 from fastmix.mechanisms.spectral_bounds import spectral_events
 from fastmix.rows import ArrayRows, RowMap
-from fastmix.sketches import SRHT, Sketch, SubsampledDCT
+from fastmix.sketches import SRHT, KerdockSketch, Sketch, SubsampledDCT
 
 # The function of the same name hides the module from an import statement.
 module = importlib.import_module("fastmix.mechanisms.fast_mix")
@@ -42,7 +42,7 @@ def X():
 
 
 def sketches(n):
-    return [SRHT(5, n).sample(1), SubsampledDCT(5, n).sample(2)]
+    return [SRHT(5, n).sample(1), SubsampledDCT(5, n).sample(2), KerdockSketch(8, n).sample(3)]
 
 
 def true_values(draw, X, c_x=1.0):
@@ -148,7 +148,8 @@ def test_eta_is_the_level_of_algorithm_3(X, release, c_x):
 def test_noise_of_the_bounds_is_in_units_of_their_sensitivities(X, release, c_x):
     """Of m~: c coherence. Of lambda~: c (c + 2 m~), with the released m~ and not with m^."""
     tau, omega, law = 1.0, 5e-4, {"laplace": stats.laplace, "gaussian": stats.norm}[release]
-    for draw in (SRHT(8, 13).sample(1), SubsampledDCT(8, 13).sample(2)):
+    for kind, seed in ((SRHT, 1), (SubsampledDCT, 2), (KerdockSketch, 3)):
+        draw = kind(8, 13).sample(seed)
         m_hat, lambda_hat, bound = true_values(draw, c_x * X, c_x)
         rng = np.random.default_rng(3)
         settings = {"k1": 1, "gamma": 5.0, "tau": tau, "omega": omega, "sketch": draw}
@@ -177,7 +178,7 @@ def test_rare_events_are_as_rare_as_accounted(X):
     tau, n_draws = 0.5, 1500
     probability = 0.5 * math.exp(-tau)
     error = ERRORS * math.sqrt(probability * (1 - probability) / n_draws)
-    for draw, seed in zip(sketches(13), (1, 2), strict=True):
+    for draw, seed in zip(sketches(13), (1, 2, 3), strict=True):
         m_hat, lambda_hat, bound = true_values(draw, X)
         rng = np.random.default_rng(seed)
         outs = [
@@ -230,7 +231,7 @@ def test_more_features_than_sketch_rows(X):
 
 @pytest.mark.parametrize("engine", ["cholesky", "literal"])
 def test_one_record(engine):
-    for sketch in (SRHT(1, 1), SubsampledDCT(1, 1)):
+    for sketch in (SRHT(1, 1), SubsampledDCT(1, 1), KerdockSketch(1, 1)):
         out = fast_mix([[0.3, 0.4]], sketch=sketch, engine=engine, rng=0, **SETTINGS)
         assert out.m_tilde == 0.0
         assert out.eta**2 + out.lambda_tilde == pytest.approx(SETTINGS["gamma"])
@@ -239,8 +240,9 @@ def test_one_record(engine):
 def test_full_size_sketch_releases_no_distortion(X):
     """k2 = n_pad: m^ is 0 whatever the data, and m~ must not depend on them either."""
     for seed in range(10):
-        out = fast_mix(X, sketch=SRHT(16, 13), rng=seed, **SETTINGS)
-        assert out.m_tilde == 0.0
+        for sketch in (SRHT(16, 13), KerdockSketch(16, 13)):
+            out = fast_mix(X, sketch=sketch, rng=seed, **SETTINGS)
+            assert out.m_tilde == 0.0
 
 
 # Scaling and clipping ------------------------------------------------------------------------

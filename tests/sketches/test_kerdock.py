@@ -119,8 +119,9 @@ def test_matrix_is_that_of_the_definition(k2, n):
     H = scipy.linalg.hadamard(k2) / np.sqrt(k2)
     blocks = [(1.0 - 2.0 * definition(m, b))[:, None] * H if m else H for b in range(-(-n // k2))]
     S = np.concatenate(blocks, axis=1)[:, :n] * draw.signs
-    np.testing.assert_allclose(draw.to_dense(), S, atol=1e-13)
-    np.testing.assert_allclose(np.abs(draw.to_dense()), 1 / np.sqrt(k2), rtol=1e-13)
+    np.testing.assert_allclose(draw.to_dense(), S, rtol=1e-14)
+    np.testing.assert_array_equal(np.abs(draw.to_dense()), 1 / np.sqrt(k2))
+    np.testing.assert_allclose(SketchDraw.to_dense(draw), S, atol=1e-13)
 
 
 @every_size

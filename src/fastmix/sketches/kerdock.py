@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -114,6 +115,19 @@ class KerdockDraw(SketchDraw):
     def _forms(self) -> Forms:
         """Quadratic forms of the diagonals D_b, as the kernels take them; read-only."""
         return read_only(forms(self.k2.bit_length() - 1, self.n_blocks))
+
+    def to_dense(self) -> FloatArray:
+        """Return the matrix itself.
+
+        Returns
+        -------
+        numpy.ndarray of shape (k2, n)
+            A new array; small sizes only.
+        """
+        D = np.stack([kerdock.quadratic_signs(form) for form in self._forms], axis=1)
+        block, column = np.divmod(np.arange(self.n), self.k2)
+        parity = np.bitwise_count(np.arange(self.k2)[:, None] & column) & 1
+        return np.where(parity == 1, -self.signs, self.signs) * D[:, block] / math.sqrt(self.k2)
 
     @cached_property
     def column_norms(self) -> FloatArray:
