@@ -3,7 +3,7 @@
 
 #include "fwht.hpp"
 #if defined(__GNUC__)
-#include "kerdock.hpp"
+#include "kerdock_fused.hpp"
 #include "passes.hpp"
 #endif
 
@@ -105,6 +105,23 @@ double srht(const Matrix<const T>& x, const Packed<const double>& map,
 }
 
 template <class T>
+double kerdock(const Matrix<const T>& x, const Packed<const double>& map,
+               const Packed<const double>& factors, double constant,
+               const Packed<const std::int8_t>& signs, const Packed<const std::uint32_t>& forms,
+               size_t log_k2, const Packed<double>& z, size_t n_threads) {
+  const auto a = mapped(x, map, factors, constant);
+  const std::int8_t* const sign = signs.data();
+  const std::uint32_t* const form = forms.data();
+  double* const to = z.data();
+  nb::gil_scoped_release release;
+  const fastmix::kerdock::Fused<T> fused(a, sign, form, log_k2, n_threads);
+  if (fused.is_possible()) return fused.run(to);
+  const fastmix::kerdock::Pass<T> pass(a, sign, form, log_k2, 0, n_threads);
+  pass.sketch(to);
+  return pass.distortion(to);
+}
+
+template <class T>
 void kerdock_sketch(const Matrix<const T>& x, const Packed<const double>& map,
                     const Packed<const double>& factors, double constant,
                     const Packed<const std::int8_t>& signs,
@@ -148,6 +165,7 @@ template <class T> void define(nb::module_& m) {
   m.def("srht", &srht<T>, x, map, factors, constant, "signs"_a.noconvert(), "rows"_a.noconvert(),
         "n_pad"_a, "z"_a.noconvert(), "distortion"_a, n_threads);
   const auto signs = "signs"_a.noconvert(), forms = "forms"_a.noconvert(), z = "z"_a.noconvert();
+  m.def("kerdock", &kerdock<T>, x, map, factors, constant, signs, forms, "log_k2"_a, z, n_threads);
   m.def("kerdock_sketch", &kerdock_sketch<T>, x, map, factors, constant, signs, forms, "log_k2"_a,
         "offset"_a, z, n_threads);
   m.def("kerdock_distortion", &kerdock_distortion<T>, x, map, factors, constant, signs, forms,

@@ -20,6 +20,9 @@ __all__ = ["distortion", "quadratic_signs", "sketch", "sketch_and_distortion"]
 #: The compiled passes need vector types that some compilers lack.
 _native = native if hasattr(native, "kerdock_sketch") else None
 
+#: Blocks of fewer than 2**6 rows are left to NumPy: there are at most 2**10 rows of them.
+_FEW_BITS = 6
+
 Signs = npt.NDArray[np.int8]
 Forms = npt.NDArray[np.uint32]
 
@@ -40,7 +43,7 @@ def sketch(
     Rows of A are rows ``offset`` and following of the whole, which is cut into blocks of
     ``k2 = 2**m`` rows; ``signs`` and ``forms``, of shape (blocks, m), are those of the whole.
     """
-    if _native is None or A.X.size == 0 or forms.shape[1] == 0:
+    if _native is None or A.X.size == 0 or forms.shape[1] < _FEW_BITS:
         return reference.kerdock_sketch(A, signs, forms, offset)
     Z = np.empty((1 << forms.shape[1], A.shape[1]), order="F")
     _native.kerdock_sketch(*_all(A, Z, signs, forms, offset), threads(n_threads))
@@ -57,7 +60,7 @@ def distortion(
     n_threads: int | None = None,
 ) -> float:
     """Return the largest row norm of ``B_b H D_b Z - A_b`` over the blocks of A."""
-    if _native is None or A.X.size == 0 or forms.shape[1] == 0:
+    if _native is None or A.X.size == 0 or forms.shape[1] < _FEW_BITS:
         return reference.kerdock_distortion(A, Z, signs, forms, offset)
     Z = np.asfortranarray(Z, dtype=np.float64)
     return float(_native.kerdock_distortion(*_all(A, Z, signs, forms, offset), threads(n_threads)))
@@ -75,8 +78,12 @@ def sketch_and_distortion(
     and the first factor changes no norm: one transform of Z for each block.
     Sensitive inputs: A. Both outputs are functions of it and are not private.
     """
-    Z = sketch(A, signs, forms, n_threads=n_threads)
-    return Z, distortion(A, Z, signs, forms, n_threads=n_threads)
+    if _native is None or A.X.size == 0 or forms.shape[1] < _FEW_BITS:
+        Z = reference.kerdock_sketch(A, signs, forms, 0)
+        return Z, reference.kerdock_distortion(A, Z, signs, forms, 0)
+    Z = np.empty((1 << forms.shape[1], A.shape[1]), order="F")
+    *rest, _, to = _all(A, Z, signs, forms, 0)
+    return Z, float(_native.kerdock(*rest, to, threads(n_threads)))
 
 
 def _all(A: Mapped, Z: FloatArray, signs: Signs, forms: Forms, offset: int) -> tuple[Any, ...]:
