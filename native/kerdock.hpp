@@ -3,7 +3,8 @@
 // signs (-1)^Q(x) of the quadratic form of block b.
 //
 // Both passes stream over blocks of k2 rows and do everything in cache. Which sums are formed, and
-// in which order, depends on the shape alone: the number of threads changes no bit of a result.
+// in which order, depends on shape and layout alone: the number of threads changes no bit of a
+// result.
 #pragma once
 
 #include "passes.hpp"
@@ -11,7 +12,6 @@
 namespace fastmix::kerdock {
 
 using passes::Mapped;
-using passes::round_up;
 using passes::Scratch;
 
 struct Kernels {
@@ -80,10 +80,7 @@ template <class T> class Pass {
         // line, which are read together; otherwise as many as stay in its cache.
         tile_(by_rows_ ? 8 : std::clamp<std::size_t>((std::size_t(1) << 15) >> m, 1, 8)),
         together_(by_rows_ ? tile_ : 1),
-        shift_(by_rows_ && std::abs(a.x.row) % std::ptrdiff_t(fwht::line<T>) == 0
-                   ? fwht::misfit(a.x.p) % tile_
-                   : 0),
-        tiles_((p_ + shift_ + tile_ - 1) / tile_),
+        tiles_((p_ + tile_ - 1) / tile_),
         size_((together_ + tile_ + 1) * 8 * hop_ + k2_ + (together_ + 1) * side),
         memory_(size_ * threads_) {}
 
@@ -93,7 +90,8 @@ template <class T> class Pass {
     const std::size_t ranges = std::min(most, (units + tiles_ - 1) / tiles_);
     const Scratch others(size * (ranges - 1));
     parallel(ranges * tiles_, threads_, [&](std::size_t unit, std::size_t worker) {
-      const std::size_t range = unit / tiles_, t = unit % tiles_, j = start(t), w = start(t + 1) - j;
+      const std::size_t range = unit / tiles_, t = unit % tiles_, j = start(t),
+                        w = start(t + 1) - j;
       const Worker my = scratch(worker);
       std::fill_n(my.z, w * 8 * hop_, 0.0);
       for (std::size_t b = range * blocks_ / ranges; b < (range + 1) * blocks_ / ranges; ++b)
@@ -170,8 +168,7 @@ template <class T> class Pass {
     my.f = my.piece + together_ * side;
     return my;
   }
-  // First column of a tile; the first tile is shorter if that makes the others whole lines.
-  std::size_t start(std::size_t t) const { return t ? std::min(p_, t * tile_ - shift_) : 0; }
+  std::size_t start(std::size_t t) const { return std::min(p_, t * tile_); }
   // NaN wins, as it does in NumPy.
   static double maximum(const double* x, std::size_t m) {
     double most = 0.0;
@@ -191,19 +188,15 @@ template <class T> class Pass {
     if (j + w > a_.d) k_.flip(out + (w - 1) * ld, sign, m, out + (w - 1) * ld);
   }
 
-  // The lower levels of H B A, for the w columns from j.
-  void begin(const Block& b, std::size_t j, std::size_t w, double* f, double* x,
+  // The lower levels of H B A in a part of a block, for the w columns from j.
+  void begin(const Block& b, const Part& part, std::size_t j, std::size_t w, double* f, double* x,
              std::size_t ld) const {
-    for (std::size_t e = 0; e < 8; ++e, x += hop_) {
-      const Part part = this->part(b, e);
-      for (std::size_t r = part.begin; r < part.end; r += chunk)
-        fetch(b.at + r - b.lead, std::min(chunk, part.end - r), j, w, f, x + r - part.first, ld);
-      for (std::size_t k = 0; k < w; ++k) {
-        double* const y = x + k * ld;
-        std::fill(y, y + part.begin - part.first, 0.0);
-        std::fill(y + part.end - part.first, y + part_, 0.0);
-        if (part.begin < part.end) lower(y);
-      }
+    for (std::size_t r = part.begin; r < part.end; r += chunk)
+      fetch(b.at + r - b.lead, std::min(chunk, part.end - r), j, w, f, x + r - part.first, ld);
+    for (std::size_t k = 0; k < w; ++k, x += ld) {
+      std::fill(x, x + part.begin - part.first, 0.0);
+      std::fill(x + part.end - part.first, x + part_, 0.0);
+      if (part.begin < part.end) lower(x);
     }
   }
 
@@ -213,7 +206,7 @@ template <class T> class Pass {
     k_.quadratic_signs(forms_ + b.index * m_, m_, part_, hop_, my.signs);
     for (std::size_t k = 0; k < w; k += together_) {
       const std::size_t c = std::min(together_, w - k);
-      begin(b, j + k, c, my.f, my.x, ld);
+      for (std::size_t e = 0; e < 8; ++e) begin(b, part(b, e), j + k, c, my.f, my.x + e * hop_, ld);
       for (std::size_t l = 0; l < c; ++l)
         k_.join(my.x + l * ld, my.signs, part_, hop_, my.z + (k + l) * ld, hop_);
     }
@@ -254,7 +247,7 @@ template <class T> class Pass {
   const double root_;
   const std::size_t first_, blocks_;
   const bool by_rows_;
-  const std::size_t tile_, together_, shift_, tiles_, size_;
+  const std::size_t tile_, together_, tiles_, size_;
   const Scratch memory_;
 };
 
