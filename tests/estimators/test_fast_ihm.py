@@ -292,3 +292,21 @@ def problem_with_mean():
     X = 1.0 - 0.4 * rng.uniform(size=(2**14, 6))
     y = np.clip(2.0 * (X - 0.8) @ rng.standard_normal(6) + 0.05 * rng.standard_normal(2**14), -1, 1)
     return X, y
+
+
+def test_the_fast_sketch_is_chosen_by_sizes_and_variant():
+    X, y = make_sphere(n=3000, d=3, random_state=0)
+    options = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False, "random_state": 0}
+
+    def used(**more):
+        plan = FastIHM(**options, **more).fit(X, y).privacy_.parameters
+        return plan["sketch_family"], plan["k2"]
+
+    assert used() == ("kerdock", 4096)
+    assert used(variant="shared", sketch_size=256) == ("kerdock", 256)
+    assert used(sketch_size=200) == ("srht", 200)
+    assert used(variant="paper")[0] == "srht"
+    assert used(sketch="srht", sketch_size=256) == ("srht", 256)
+    assert used(sketch="dct", sketch_size=256) == ("dct", 256)
+    with pytest.raises(ValueError, match="k2 must be a power of two"):
+        used(sketch="kerdock", sketch_size=200)

@@ -19,9 +19,16 @@ from fastmix.estimators._newton import Level, choice_event, choose, mixed_newton
 from fastmix.mechanisms import gradient_events, mean_event, multiple_fast_mix, noisy_mean
 from fastmix.mechanisms.spectral_bounds import spectral_events
 from fastmix.rows import Rows
-from fastmix.sketches import SRHT, Sketch, SubsampledDCT
+from fastmix.sketches import SRHT, KerdockSketch, Sketch, SubsampledDCT
 
 __all__ = ["FastIHM"]
+
+
+_FAMILIES: dict[str, type[Sketch]] = {
+    "dct": SubsampledDCT,
+    "kerdock": KerdockSketch,
+    "srht": SRHT,
+}
 
 
 @estimator
@@ -45,8 +52,10 @@ class FastIHM(PrivateRegressor):
     calibration : {"numerical", "closed_form"}, default="numerical"
         Noise levels by optimised conversion, or by the formulas of Appendix E; the tuned variant
         knows only the first.
-    sketch : {"srht", "dct"}, default="srht"
-        The fast sketch.
+    sketch : {"auto", "kerdock", "srht", "dct"}, default="auto"
+        The fast sketch. "auto" is the Kerdock sketch, which has the least coherence and needs no
+        padding, except in the paper's variant or when ``sketch_size`` is no power of two: then it
+        is the subsampled Hadamard transform.
 
     Attributes
     ----------
@@ -71,7 +80,7 @@ class FastIHM(PrivateRegressor):
 
     variant: str = "tuned"
     calibration: str = "numerical"
-    sketch: str = "srht"
+    sketch: str = "auto"
 
     def _centred(self) -> bool:
         """Whether the mean is taken off first: tuned, with an intercept and bounded features."""
@@ -81,19 +90,34 @@ class FastIHM(PrivateRegressor):
     def _plan(self, n: int, d: int, target: Target) -> Plan:
         check_choice("variant", self.variant, ("tuned", "shared", "paper"))
         check_choice("calibration", self.calibration, ("numerical", "closed_form"))
-        check_choice("sketch", self.sketch, ("srht", "dct"))
+        check_choice("sketch", self.sketch, ("auto", "kerdock", "srht", "dct"))
         tuned = self.variant == "tuned"
         steps = self.n_steps or (16 if tuned else 4)
         base = max(d, math.log(4.0 * steps / target.varrho))
         k1 = self.gaussian_size or math.ceil((24.0 if tuned else 6.0) * base)
-        largest = 1 << (n - 1).bit_length() if self.sketch == "srht" else n
-        k2 = self.sketch_size or min(largest, math.ceil(200.0 * base))
-        check_integer("sketch_size", k2, at_most=largest)
+        family, k2 = self._fast_sketch(n, 200.0 * base)
         if tuned:
             spent, noise = self._plan_tuned(k1, steps, target, (d / k1, d / k2))
         else:
             spent, noise = self._plan_thirds(k1, steps, target)
-        return Plan(spent, {"n_steps_": steps, "k1": k1, "k2": k2, **noise})
+        sizes = {"n_steps_": steps, "k1": k1, "k2": k2, "sketch_family": family}
+        return Plan(spent, {**sizes, **noise})
+
+    def _fast_sketch(self, n: int, size: float) -> tuple[str, int]:
+        """Return the kind of fast sketch and its rows, about ``size`` unless they are given."""
+        given = self.sketch_size
+        family = self.sketch
+        if family == "auto":
+            usable = given is None or not given & (given - 1)
+            family = "kerdock" if usable and self.variant != "paper" else "srht"
+        largest = n if family == "dct" else 1 << (n - 1).bit_length()
+        k2 = given
+        if k2 is None and family == "kerdock":
+            k2 = 1 << min(round(math.log2(size)), (n - 1).bit_length())
+            k2 = max(k2, KerdockSketch.least_size(n))
+        elif k2 is None:
+            k2 = min(largest, math.ceil(size))
+        return family, check_integer("sketch_size", k2, at_most=largest)
 
     def _plan_tuned(
         self, k1: int, steps: int, target: Target, ratios: tuple[float, float]
@@ -146,7 +170,6 @@ class FastIHM(PrivateRegressor):
         }
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
-        family: type[Sketch] = SRHT if self.sketch == "srht" else SubsampledDCT
         k1, levels = plan["k1"], plan["levels"]
         shift = plan["tau"] * plan["omega"]
         mean, sketched = None, rows
@@ -159,7 +182,7 @@ class FastIHM(PrivateRegressor):
             gamma=lambda reached: choose(levels, reached, shift).gamma,
             tau=plan["tau"],
             omega=plan["omega"],
-            sketch=family(plan["k2"], rows.n),
+            sketch=_FAMILIES[plan["sketch_family"]](plan["k2"], rows.n),
             n_steps=plan["n_sketches"],
             shared=self.variant == "shared",
             release=plan["release"],

@@ -47,12 +47,15 @@ class KerdockSketch(Sketch):
             raise value_error("k2", "be a power of two", self.k2)
         check_integer("k2", self.k2, at_most=min(1 << 31, 1 << (self.n - 1).bit_length()))
         if self.n > self.capacity:
-            enough = self.k2
-            while self.n > _capacity(enough):
-                enough *= 2
+            enough = KerdockSketch.least_size(self.n)
             raise value_error(
                 "n", f"be at most {self.capacity} for k2={self.k2} (k2={enough} is enough)", self.n
             )
+
+    @staticmethod
+    def least_size(n: int) -> int:
+        """Return the least k2 that has room for n rows of data."""
+        return next(1 << m for m in range(64) if n <= _capacity(1 << m))
 
     @property
     def capacity(self) -> int:
