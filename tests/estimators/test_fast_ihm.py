@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fastmix import FastIHM
+from fastmix import BudgetAccountant, FastIHM
 from fastmix.datasets import make_sphere
 from fastmix.estimators._base import Streams, Target
 from fastmix.rows import ArrayRows, RowMap
@@ -308,5 +308,8 @@ def test_the_fast_sketch_is_chosen_by_sizes_and_variant():
     assert used(variant="paper")[0] == "srht"
     assert used(sketch="srht", sketch_size=256) == ("srht", 256)
     assert used(sketch="dct", sketch_size=256) == ("dct", 256)
-    with pytest.raises(ValueError, match="k2 must be a power of two"):
-        used(sketch="kerdock", sketch_size=200)
+    for size, message in ((200, "sketch_size must be a power of two"), (32, "n must be at most")):
+        budget = BudgetAccountant(epsilon=3.0, delta=1e-3)
+        with pytest.raises(ValueError, match=message):
+            used(sketch="kerdock", sketch_size=size, accountant=budget)
+        assert budget.total() == (0.0, 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fastmix._validation import check_choice, check_integer
+from fastmix._validation import check_choice, check_integer, value_error
 from fastmix.accounting import (
     ComposedEvent,
     Part,
@@ -117,7 +117,12 @@ class FastIHM(PrivateRegressor):
             k2 = max(k2, KerdockSketch.least_size(n))
         elif k2 is None:
             k2 = min(largest, math.ceil(size))
-        return family, check_integer("sketch_size", k2, at_most=largest)
+        check_integer("sketch_size", k2, at_most=largest)
+        if family == "kerdock" and k2 & (k2 - 1):
+            raise value_error("sketch_size", "be a power of two for the Kerdock sketch", k2)
+        # What the sketch itself refuses is refused here, before anything is charged.
+        _FAMILIES[family](k2, n)
+        return family, k2
 
     def _plan_tuned(
         self, k1: int, steps: int, target: Target, ratios: tuple[float, float]
