@@ -170,7 +170,7 @@ class KerdockDraw(SketchDraw):
         return Z[:, 0] if is_vector else Z
 
     def sketch_and_distortion(self, X: npt.ArrayLike | Mapped) -> tuple[FloatArray, float]:
-        """Return ``S X`` and the row distortion m-hat of the data, in two reads of the data.
+        """Return ``S X`` and the row distortion m-hat, in one read of the data, two if it is long.
 
         Parameters
         ----------
