@@ -38,7 +38,7 @@ def main() -> None:
                 print(
                     f"{data.name:<14} {method:<8} epsilon {epsilon:<4g} "
                     f"diverged {np.count_nonzero(~(risks < useless)):>3} of {len(risks)}  "
-                    f"median {np.median(risks):.1e}  worst {risks.max():.1e}  useless {useless:.1e}",
+                    f"median {np.median(risks):.1e}  worst {risks.max():.1e}  zero {useless:.1e}",
                     flush=True,
                 )
 
