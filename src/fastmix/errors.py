@@ -35,5 +35,3 @@ class ReproducibleNoiseWarning(RuntimeWarning):
 
 # Shown at every fit, not once a location; filters that a user sets come first and win.
 warnings.filterwarnings("always", category=PrivacyLeakWarning, append=True)
-# Shown once a process: a seed is a choice of the caller, who needs to be told once.
-warnings.filterwarnings("once", category=ReproducibleNoiseWarning, append=True)

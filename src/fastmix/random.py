@@ -32,6 +32,9 @@ __all__ = [
     "warn_seeded",
 ]
 
+#: Whether this process has been told that its noise is seeded.
+_told = False
+
 RandomState: TypeAlias = int | np.integer | np.random.RandomState | np.random.Generator | None
 
 
@@ -84,13 +87,20 @@ def is_seeded(random_state: RandomState) -> bool:
 
 
 def warn_seeded(*, stacklevel: int = 3) -> None:
-    """Tell the user that the noise is reproducible; shown once a process."""
+    """Tell the user that the noise is reproducible, once a process.
+
+    Python's own "once" forgets what it has shown whenever any library touches the filters.
+    """
+    global _told
+    if _told:
+        return
     warnings.warn(
         "the noise is seeded, so whoever knows the seed can remove it and the result is NOT "
         "private. Leave random_state=None for real data.",
         ReproducibleNoiseWarning,
         stacklevel=stacklevel,
     )
+    _told = True
 
 
 def check_noise(noise: str, random_state: RandomState) -> str:
