@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from numbers import Integral, Real
@@ -52,6 +53,7 @@ class Ledger:
         """Create the file with its header, atomically; leave a file that exists as it is."""
         if not self.path.parent.is_dir():
             raise value_error("ledger", "lie in a directory that exists", str(self.path))
+        self._refuse_devices()
         header = {
             "format": FORMAT,
             "version": VERSION,
@@ -68,6 +70,7 @@ class Ledger:
         """Hold the lock and give the repaired contents, to read and to append to."""
         if not self.path.exists():  # before the lock, which would leave its own file behind
             raise self._missing()
+        self._refuse_devices()
         with self._lock():
             try:
                 fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
@@ -100,6 +103,12 @@ class Ledger:
         lock = FileLock(f"{self.path}.lock")
         with lock.acquire(timeout=LOCK_TIMEOUT, poll_interval=LOCK_POLL):
             yield
+
+    def _refuse_devices(self) -> None:
+        """Refuse a path that is there and no file: a device can have no end, or no memory."""
+        with suppress(FileNotFoundError):
+            if not stat.S_ISREG(os.stat(self.path).st_mode):
+                raise value_error("ledger", "be a file", str(self.path))
 
     def _missing(self) -> FileNotFoundError:
         return FileNotFoundError(
