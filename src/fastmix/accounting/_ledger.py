@@ -29,7 +29,7 @@ from filelock import FileLock
 
 from fastmix._validation import value_error
 
-__all__ = ["Ledger", "OpenLedger"]
+__all__ = ["Ledger", "OpenLedger", "write_atomically"]
 
 FORMAT, VERSION = "fastmix-ledger", 1
 
@@ -63,7 +63,7 @@ class Ledger:
         }
         with self._lock():
             if not self.path.exists():
-                _write_atomically(self.path, _encode(header), mode)
+                write_atomically(self.path, _encode(header), mode)
 
     @contextmanager
     def open(self) -> Iterator[OpenLedger]:
@@ -95,7 +95,7 @@ class Ledger:
                 raise value_error(
                     "path", "be new or hold an earlier copy of this ledger", str(target.path)
                 )
-            _write_atomically(target.path, content, 0o666)
+            write_atomically(target.path, content, 0o666)
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -229,7 +229,7 @@ def _write(fd: int, content: bytes) -> None:
     os.fsync(fd)
 
 
-def _write_atomically(path: Path, content: bytes, mode: int) -> None:
+def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Replace ``path`` by ``content`` as a whole, or leave it as it was."""
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
