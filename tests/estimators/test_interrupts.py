@@ -117,8 +117,8 @@ def stop_everywhere(model, generators, where, stride):
 @pytest.mark.parametrize("name", MODELS)
 def test_an_interrupted_fit_has_paid_for_what_it_drew(name, generators):
     charged, uncharged = stop_everywhere(MODELS[name], generators, WHERE, stride=13)
-    assert charged > 5
-    assert uncharged > 5
+    assert charged > 1
+    assert uncharged > 1
 
 
 @pytest.mark.slow
