@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant, ReproducibleNoiseWarning
-from fastmix.mechanisms import gradient, statistics
+from fastmix.mechanisms import exact_noise, gradient, statistics
 from fastmix.mechanisms.snapping import grid_step
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
@@ -127,15 +127,49 @@ def test_forked_and_pickled_estimators_never_repeat_noise(noise):
 
 
 @EACH
-def test_exact_noise_has_the_same_account(name):
+def test_exact_noise_pays_for_being_discrete(name):
     X, y = problem()
     plain = clone(NOISY[name]).set_params(**BOUNDS).fit(X, y).privacy_
     model = clone(NOISY[name]).set_params(noise="exact", **BOUNDS).fit(X, y)
-    assert model.privacy_.spent == plain.spent
-    assert model.privacy_.private
-    assert model.privacy_.noise.startswith("OpenDP ")
-    assert model.privacy_.parameters["noise"] == "exact"
+    certificate = model.privacy_
+    *parts, last = certificate.parts
+    assert [part.name for part in parts] == [part.name for part in plain.parts]
+    assert last.name == "discrete noise"
+    assert 0.0 < last.epsilon < 1e-12
+    assert certificate.epsilon <= 1.0
+    assert certificate.epsilon == pytest.approx(plain.epsilon, rel=1e-6)
+    assert certificate.delta == pytest.approx(plain.delta)
+    assert certificate.private
+    assert certificate.noise.startswith("OpenDP ")
+    assert certificate.parameters["noise"] == "exact"
     assert np.isfinite(model.coef_).all()
+
+
+def test_exact_fits_compose_in_a_budget():
+    X, y = problem()
+    budget = BudgetAccountant(3.0, 1e-5)
+    for model in (fastmix.IHM(), fastmix.IHM(), fastmix.AdaSSP()):
+        model.set_params(noise="exact", epsilon=0.5, accountant=budget, **BOUNDS).fit(X, y)
+    total = budget.total()
+    plain = BudgetAccountant(3.0, 1e-5)
+    for model in (fastmix.IHM(), fastmix.IHM(), fastmix.AdaSSP()):
+        model.set_params(epsilon=0.5, accountant=plain, **BOUNDS).fit(X, y)
+    assert total.epsilon == pytest.approx(plain.total().epsilon, rel=1e-6)
+
+
+@EACH
+def test_no_method_draws_more_coordinates_than_are_paid_for(name, monkeypatch):
+    X, y = problem()
+    drawn = []
+    draw = exact_noise._draw
+
+    def spy(kind, points, scale):
+        drawn.append(len(points))
+        return draw(kind, points, scale)
+
+    monkeypatch.setattr(exact_noise, "_draw", spy)
+    model = clone(NOISY[name]).set_params(noise="exact", **BOUNDS).fit(X, y)
+    assert 0 < sum(drawn) * exact_noise.SLACK <= model.privacy_.parts[-1].epsilon
 
 
 @pytest.mark.parametrize("cls", [fastmix.IHM, fastmix.FastIHM, fastmix.DPGradientDescent])
@@ -189,6 +223,7 @@ def test_exact_noise_cannot_be_seeded(seed):
     [
         ({"noise": "exakt"}, "noise must be one of 'float', 'exact'"),
         ({"noise": "exact", "epsilon": 101.0}, "epsilon must be at most 100"),
+        ({"noise": "exact", "epsilon": 1e-7}, "epsilon must be at least 1e-06"),
         ({"noise": "exact", "delta": 1e-120}, "delta must be at least 1e-100"),
     ],
 )

@@ -18,11 +18,11 @@ from scipy.special import ndtr
 from scipy.stats import binomtest, kstest
 
 from fastmix.accounting import gaussian_delta, rdp_laplace
-from fastmix.errors import CalibrationError
-from fastmix.mechanisms import exact_noise, gauss_mix, noisy_gradient, noisy_statistics
+from fastmix.mechanisms import exact_noise, gauss_mix, noisy_gradient, noisy_mean, noisy_statistics
 from fastmix.mechanisms.exact_noise import (
     EXCESS,
     enlarged_sensitivity,
+    exact_event,
     exact_gaussian,
     exact_lower,
     exact_upper,
@@ -84,11 +84,18 @@ def test_opendp_confirms_the_cost(ratio):
     assert laplace.map(math.ceil(enlarged_sensitivity(2.0, step, 1) / step)) <= 1.0 / ratio
 
 
-def test_the_range_of_the_proof_is_enforced():
-    with pytest.raises(CalibrationError, match="noise must be 'float' for 1000 coordinates"):
-        exact_noise._level(1e-8, 1.0, 1000)
+def test_a_sensitivity_of_zero_is_refused():
     with pytest.raises(ValueError, match="sensitivity must be greater than 0"):
         exact_noise._level(0.0, 1.0, 1)
+
+
+def test_the_event_is_a_pure_epsilon():
+    event = exact_event(1000)
+    assert event.pure_epsilon == 1000 * exact_noise.SLACK
+    assert exact_noise.SLACK >= (1 / 8 + 40.0**2 / 24) / 2.0**64
+    assert exact_noise.SLACK < 4e-18
+    with pytest.raises(ValueError, match="size must be at least 1"):
+        exact_event(0)
 
 
 # --- the inequalities of docs/proofs/exact_noise.md, away from the size where they are tiny -----
@@ -111,23 +118,18 @@ def test_discrete_and_rounded_gaussian_are_close_at_every_point(s):
         assert -1 / (8 * s**2) - 1e-12 <= ratio <= float(at) ** 2 / (24 * s**4) + 1e-12
 
 
-@pytest.mark.parametrize("s", [16.0, 50.0])
+@pytest.mark.parametrize("s", [8.0, 50.0])
 @pytest.mark.parametrize("mu", [0.25, 1.0, 3.0])
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 2.0, 6.0])
-def test_analytic_conversion_holds_for_the_discrete_gaussian(s, mu, epsilon):
-    """One coordinate: the exact delta of the draw is at most the delta that the account uses."""
-    kappa = 1 / (8 * s**2) + 40.0**2 / (24 * s**2)
-    excess = 4 * kappa / mu
+def test_privacy_profile_of_the_discrete_gaussian(s, mu, epsilon):
+    """One coordinate: the exact delta is at most that of the Gaussian, with the slack added."""
+    slack = 1 / (8 * s**2) + 40.0**2 / (24 * s**2)
     shift = max(1, round(mu * s))  # in grid steps
+    x, log_p = discrete_gaussian(s, width=45)
+    log_q = log_p + shift * (2 * x - shift) / (2 * s**2)
+    delta = math.fsum(np.maximum(0.0, np.exp(log_p) - np.exp(epsilon + slack + log_q)))
     claimed = gaussian_delta(s / shift, epsilon)
-    if claimed > 0.6:
-        return
-    x, log_p = discrete_gaussian(s * (1 + excess), width=45)
-    log_q = -((x - shift).astype(float) ** 2) / (2 * (s * (1 + excess)) ** 2) - (
-        -(x.astype(float) ** 2) / (2 * (s * (1 + excess)) ** 2) - log_p
-    )
-    delta = math.fsum(np.maximum(0.0, np.exp(log_p) - np.exp(epsilon + log_q)))
-    assert delta <= claimed * (1 + 1e-9) + 1e-15
+    assert delta <= claimed * math.exp(1 / (8 * s**2)) + 1e-14
 
 
 @pytest.mark.parametrize("scale", [1.0, 3.0, 40.0])
@@ -219,6 +221,7 @@ def test_mechanisms_leave_the_generator_alone():
     before = rng.bit_generator.state["s"]["counter"].tolist()
     theta = np.zeros(3)
     gradient = noisy_gradient(rows, theta, clip=1.0, sigma=2.0, rng=rng, noise="exact")
+    noisy_mean(rows, sigma=2.0, rng=rng, noise="exact")
     release = noisy_statistics(rows, sigma=2.0, rng=rng, noise="exact")
     assert rng.bit_generator.state["s"]["counter"].tolist() == before
     step = grid_step(2.0, 32)

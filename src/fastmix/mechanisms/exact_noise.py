@@ -55,7 +55,7 @@ def exact_source() -> str:
 
 
 def exact_event(size: int) -> LaplaceEvent:
-    r"""Return what ``size`` coordinates of exact noise cost beyond continuous noise: a pure epsilon.
+    r"""Return what ``size`` coordinates of exact noise cost beyond continuous noise.
 
     Notes
     -----
