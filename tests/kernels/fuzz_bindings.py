@@ -85,6 +85,10 @@ def odd_steps(a):
     return record["value"]
 
 
+def limits(a):
+    return np.iinfo(a.dtype) if a.dtype.kind == "i" else np.finfo(a.dtype)
+
+
 def read_only(a):
     copy = a.copy()
     copy.setflags(write=False)
@@ -124,8 +128,8 @@ SPOIL_ARRAY = {
     "NaN": lambda a: np.full_like(a, np.nan) if a.dtype.kind == "f" else a,
     "infinite": lambda a: np.full_like(a, -np.inf) if a.dtype.kind == "f" else a,
     "minus one": lambda a: np.full_like(a, -1),
-    "too large": lambda a: np.full_like(a, np.iinfo(a.dtype).max if a.dtype.kind == "i" else 9e99),
-    "too small": lambda a: np.full_like(a, np.iinfo(a.dtype).min if a.dtype.kind == "i" else -9e99),
+    "too large": lambda a: np.full_like(a, limits(a).max),
+    "too small": lambda a: np.full_like(a, limits(a).min),
     "list": lambda a: a.tolist(),
     "memory": lambda a: memoryview(np.ascontiguousarray(a)),
     "nothing": lambda a: None,
