@@ -126,7 +126,7 @@ def test_an_interrupted_fit_has_paid_for_what_it_drew(name, generators):
 @pytest.mark.parametrize("name", MODELS)
 def test_at_every_single_call(name, generators):
     charged, uncharged = stop_everywhere(
-        MODELS[name], generators, ("fastmix/", "_ledger"), stride=1
+        MODELS[name], generators, ("fastmix/", "_ledger"), most=10**9
     )
     assert charged > 20
     assert uncharged > 20
