@@ -161,12 +161,29 @@ double srht(const Matrix<const T>& x, const Packed<const double>& map,
   return fastmix::passes::Srht<T>(a, sign, row, k2, n_pad, to, distortion, capped(n_threads)).run();
 }
 
+// The signs and forms are those of the whole, of which x is the rows from offset on.
+template <class T, class Z>
+void require_kerdock(const fastmix::passes::Mapped<T>& a, const Packed<const std::int8_t>& signs,
+                     const Packed<const std::uint32_t>& forms, size_t log_k2, size_t offset,
+                     const Z& z) {
+  require_aligned(forms);
+  require_aligned(z);
+  require(log_k2 >= 6 && log_k2 <= 31, "log_k2 must lie between 6 and 31");
+  require(forms.size() % log_k2 == 0, "forms must have log_k2 entries a block");
+  require(signs.size() >= a.n && offset <= signs.size() - a.n, "signs must have offset + n entries");
+  require((offset + a.n - 1) >> log_k2 < forms.size() / log_k2, "forms must have all blocks");
+  require(z.size() >> log_k2 == a.columns() && z.size() % (size_t(1) << log_k2) == 0,
+          "z must have k2 p entries");
+}
+
 template <class T>
 double kerdock(const Matrix<const T>& x, const Packed<const double>& map,
                const Packed<const double>& factors, double constant,
                const Packed<const std::int8_t>& signs, const Packed<const std::uint32_t>& forms,
                size_t log_k2, const Packed<double>& z, size_t n_threads) {
   const auto a = mapped(x, map, factors, constant);
+  require_kerdock(a, signs, forms, log_k2, 0, z);
+  n_threads = capped(n_threads);
   const std::int8_t* const sign = signs.data();
   const std::uint32_t* const form = forms.data();
   double* const to = z.data();
@@ -185,6 +202,8 @@ void kerdock_sketch(const Matrix<const T>& x, const Packed<const double>& map,
                     const Packed<const std::uint32_t>& forms, size_t log_k2, size_t offset,
                     const Packed<double>& z, size_t n_threads) {
   const auto a = mapped(x, map, factors, constant);
+  require_kerdock(a, signs, forms, log_k2, offset, z);
+  n_threads = capped(n_threads);
   const std::int8_t* const sign = signs.data();
   const std::uint32_t* const form = forms.data();
   double* const to = z.data();
@@ -199,6 +218,8 @@ double kerdock_distortion(const Matrix<const T>& x, const Packed<const double>& 
                           const Packed<const std::uint32_t>& forms, size_t log_k2, size_t offset,
                           const Packed<const double>& z, size_t n_threads) {
   const auto a = mapped(x, map, factors, constant);
+  require_kerdock(a, signs, forms, log_k2, offset, z);
+  n_threads = capped(n_threads);
   const std::int8_t* const sign = signs.data();
   const std::uint32_t* const form = forms.data();
   const double* const from = z.data();

@@ -26,14 +26,14 @@ REFUSALS = (TypeError, ValueError, BufferError, MemoryError)
 def guarded(shape, dtype=np.float64, order="C"):
     """Return an array whose memory has guard values on both sides, and that memory."""
     size = math.prod(shape)
-    memory = np.full(size + 2 * GUARD, 77 if np.dtype(dtype).kind == "i" else MARK, dtype=dtype)
+    memory = np.full(size + 2 * GUARD, 77 if np.dtype(dtype).kind in "iu" else MARK, dtype=dtype)
     array = memory[GUARD : GUARD + size].reshape(shape, order=order)
     array[...] = 1
     return array, memory
 
 
 def intact(memory, size):
-    value = 77 if memory.dtype.kind == "i" else MARK
+    value = 77 if memory.dtype.kind in "iu" else MARK
     return (memory[:GUARD] == value).all() and (memory[GUARD + size :] == value).all()
 
 
@@ -64,6 +64,11 @@ def valid_call(name, n, d, dtype, constant, mapped):
         own = [array(p * p), 2]
     elif name == "gradient":
         own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), 0.5, array(p), 2]
+    elif name.startswith("kerdock"):
+        offset = 0 if name == "kerdock" else 70
+        forms = array((offset + n + 63) // 64 * 6, dtype=np.uint32)
+        place = [6] if name == "kerdock" else [6, offset]
+        own = [array(offset + n, dtype=np.int8), forms, *place, array(64 * p), 2]
     else:
         signs, rows = array(n, dtype=np.int8), array(3, dtype=np.int64)
         rows[:] = np.arange(3) % n_pad
@@ -86,7 +91,7 @@ def odd_steps(a):
 
 
 def limits(a):
-    return np.iinfo(a.dtype) if a.dtype.kind == "i" else np.finfo(a.dtype)
+    return np.iinfo(a.dtype) if a.dtype.kind in "iu" else np.finfo(a.dtype)
 
 
 def read_only(a):
@@ -127,7 +132,7 @@ SPOIL_ARRAY = {
     "swapped bytes": lambda a: a.astype(a.dtype.newbyteorder()),
     "NaN": lambda a: np.full_like(a, np.nan) if a.dtype.kind == "f" else a,
     "infinite": lambda a: np.full_like(a, -np.inf) if a.dtype.kind == "f" else a,
-    "minus one": lambda a: np.full_like(a, -1),
+    "minus one": lambda a: (0 * a - 1).astype(a.dtype),
     "too large": lambda a: np.full_like(a, limits(a).max),
     "too small": lambda a: np.full_like(a, limits(a).min),
     "list": lambda a: a.tolist(),
@@ -141,8 +146,12 @@ SCALARS = [
     "2", b"2", [], object, 1j,
 ]  # fmt: skip
 
+KERNELS = (
+    "fwht", "map_rows", "squared_norms", "gram", "gradient", "srht", "kerdock", "kerdock_sketch",
+    "kerdock_distortion",
+)  # fmt: skip
 CALLS = st.tuples(
-    st.sampled_from(["fwht", "map_rows", "squared_norms", "gram", "gradient", "srht"]),
+    st.sampled_from(KERNELS),
     st.one_of(st.integers(1, 40), st.sampled_from([64, 513, 2048])),
     st.one_of(st.integers(1, 9), st.just(130)),
     st.sampled_from(["float64", "float32"]),
@@ -217,7 +226,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     native = import_module("fastmix.kernels._native")
-    for name in ("fwht", "map_rows", "squared_norms", "gram", "gradient", "srht"):
+    for name in KERNELS:
         for n in (2, 64):  # what is spoiled must be in order first
             getattr(native, name)(*valid_call(name, n, 3, "float64", 1.0, True)[0])
     with tempfile.NamedTemporaryFile(prefix="fastmix-fuzz-", delete=False) as last:

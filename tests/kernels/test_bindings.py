@@ -59,12 +59,24 @@ def call(name, **changes):
             "signs": np.ones(n, dtype=np.int8), "rows": np.array([0, 7, 3]), "n_pad": 8,
             "z": np.ones(3 * p), "distortion": True,
         },
+        "kerdock": {
+            "signs": np.ones(n, dtype=np.int8), "forms": np.ones(6, dtype=np.uint32), "log_k2": 6,
+            "z": np.ones(64 * p),
+        },
+        "kerdock_sketch": {
+            "signs": np.ones(60 + n, dtype=np.int8), "forms": np.ones(12, dtype=np.uint32),
+            "log_k2": 6, "offset": 60, "z": np.ones(64 * p),
+        },
     }  # fmt: skip
+    own["kerdock_distortion"] = own["kerdock_sketch"]
     first = {} if name == "fwht" else common
     return getattr(_native, name)(**{**first, **own[name], "n_threads": 1, **changes})
 
 
-KERNELS = ["fwht", "map_rows", "squared_norms", "gram", "gradient", "srht"]
+KERNELS = [
+    "fwht", "map_rows", "squared_norms", "gram", "gradient", "srht", "kerdock", "kerdock_sketch",
+    "kerdock_distortion",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -102,6 +114,16 @@ REFUSED = [
     ("srht", {"n_pad": 4}, "n rounded up"),
     ("srht", {"n_pad": 2**62}, "n rounded up"),
     ("srht", {"z": np.ones(8)}, "k2 p entries"),
+    ("kerdock", {"log_k2": 5}, "between 6 and 31"),
+    ("kerdock", {"log_k2": 64}, "between 6 and 31"),
+    ("kerdock", {"forms": np.ones(7, dtype=np.uint32)}, "log_k2 entries a block"),
+    ("kerdock", {"forms": np.ones(0, dtype=np.uint32)}, "all blocks"),
+    ("kerdock", {"signs": np.ones(5, dtype=np.int8)}, "offset \\+ n entries"),
+    ("kerdock", {"z": np.ones(64)}, "k2 p entries"),
+    ("kerdock_sketch", {"offset": 61}, "offset \\+ n entries"),
+    ("kerdock_sketch", {"offset": 2**64 - 1}, "offset \\+ n entries"),
+    ("kerdock_sketch", {"forms": np.ones(6, dtype=np.uint32)}, "all blocks"),
+    ("kerdock_distortion", {"z": np.ones(64 * 3 + 1)}, "k2 p entries"),
 ]  # fmt: skip
 
 
