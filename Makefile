@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard native/*)
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo test test-slow test-numpy lint bench clean
+.PHONY: demo test test-slow test-numpy test-sanitize fuzz lint bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/fastmix demo
@@ -19,6 +19,24 @@ test-slow: $(VENV)/.test
 # The same suite on the NumPy kernels, as on a machine without a compiler.
 test-numpy: $(VENV)/.test
 	FASTMIX_NO_NATIVE=1 $(PYTEST) -n auto
+
+# The kernel tests and the fuzzer on a build with address and undefined-behaviour sanitizers. They
+# must be loaded before Python, and the C++ library with them, or exceptions cannot be thrown.
+SANITIZED := build/sanitize
+test-sanitize: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet cmake nanobind
+	$(BIN)/cmake -S . -B $(SANITIZED) -DFASTMIX_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DPython_EXECUTABLE=$(abspath $(BIN)/python) \
+	  -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir)
+	$(BIN)/cmake --build $(SANITIZED)
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so) \
+	  $$($(CXX) -print-file-name=libstdc++.so)" PYTHONMALLOC=malloc \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	  $(BIN)/python tests/kernels/run_sanitized.py $(SANITIZED)
+
+# Malformed calls to the compiled kernels; a crash is an exit code.
+fuzz: $(VENV)/.test
+	$(BIN)/python tests/kernels/fuzz_bindings.py --calls 100000
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

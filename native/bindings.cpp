@@ -1,6 +1,10 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+
 #include "fwht.hpp"
 #if defined(__GNUC__)
 #include "kerdock_fused.hpp"
@@ -17,17 +21,41 @@ template <class T> using Matrix = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
 template <class T> using Vector = nb::ndarray<T, nb::ndim<1>, nb::device::cpu>;
 template <class T> using Packed = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+// Everything that memory safety depends on is checked here, whoever calls; the Python callers
+// check the same and more, with better messages.
+void require(bool condition, const char* message) {
+  if (!condition) throw std::invalid_argument(message);
+}
+
+// Nobody has more processors, and scratch memory is a multiple of this.
+size_t capped(size_t n_threads) { return std::min<size_t>(n_threads, 1024); }
+
+template <class A> void require_aligned(const A& a) {
+  const auto at = reinterpret_cast<std::uintptr_t>(a.data());
+  require(at % sizeof(typename A::Scalar) == 0, "arrays must be aligned");
+}
+
+// Views that repeat their elements can have any shape: sizes must not overflow.
+template <class A> void require_size(const A& a) {
+  require(a.shape(0) >= 1 && a.shape(1) >= 1, "x must not be empty");
+  require(a.shape(0) <= (size_t(1) << 50) / a.shape(1), "x must have at most 2^50 entries");
+}
+
 template <class T> fastmix::fwht::View<T> view(const Matrix<T>& a) {
+  require_aligned(a);
   return {a.data(), std::ptrdiff_t(a.stride(0)), std::ptrdiff_t(a.stride(1))};
 }
 
 template <class T>
 void fwht(const Matrix<const T>& x, const Matrix<T>& out, double scale, size_t n_threads) {
+  require_size(x);
+  require(x.shape(0) >= 2 && (x.shape(0) & (x.shape(0) - 1)) == 0, "x must have 2^k rows, k >= 1");
+  require(out.shape(0) == x.shape(0) && out.shape(1) == x.shape(1), "out must be as large as x");
   const auto from = view(x);
   const auto to = view(out);
   const size_t n = x.shape(0), d = x.shape(1);
   nb::gil_scoped_release release;
-  fastmix::fwht::transform<T>(from, to, n, d, T(scale), n_threads);
+  fastmix::fwht::transform<T>(from, to, n, d, T(scale), capped(n_threads));
 }
 
 #if defined(__GNUC__)
@@ -36,6 +64,11 @@ void fwht(const Matrix<const T>& x, const Matrix<T>& out, double scale, size_t n
 template <class T>
 fastmix::passes::Mapped<T> mapped(const Matrix<const T>& x, const Packed<const double>& map,
                                   const Packed<const double>& factors, double constant) {
+  require_size(x);
+  require_aligned(map);
+  require_aligned(factors);
+  require(map.size() == 0 || map.size() == 4 * x.shape(1), "map must have four rows or none");
+  require(factors.size() == 0 || factors.size() == x.shape(0), "factors must have n entries");
   return {view(x),
           x.shape(0),
           x.shape(1),
@@ -51,8 +84,12 @@ void map_rows(const Matrix<const T>& x, const Packed<const double>& map,
   const auto a = mapped(x, map, factors, constant);
   const auto to = view(out);
   const size_t rows = out.shape(0);
+  require(out.shape(1) == a.columns(), "out must have the columns of the mapped array");
+  require(rows <= a.n && start <= a.n - rows, "start and out must stay within x");
+  require(rows <= 1 || to.row == 1, "out must be column-major");
+  require(a.columns() == 1 || to.col >= std::ptrdiff_t(rows), "columns of out must not overlap");
   nb::gil_scoped_release release;
-  fastmix::passes::map_rows(a, start, rows, to.p, size_t(to.col), n_threads);
+  fastmix::passes::map_rows(a, start, rows, to.p, size_t(to.col), capped(n_threads));
 }
 
 template <class T>
@@ -60,9 +97,11 @@ void squared_norms(const Matrix<const T>& x, const Packed<const double>& map,
                    const Packed<const double>& factors, double constant, const Packed<double>& out,
                    size_t n_threads) {
   const auto a = mapped(x, map, factors, constant);
+  require_aligned(out);
+  require(out.size() == a.n, "out must have n entries");
   double* const to = out.data();
   nb::gil_scoped_release release;
-  fastmix::passes::squared_norms(a, to, n_threads);
+  fastmix::passes::squared_norms(a, to, capped(n_threads));
 }
 
 template <class T>
@@ -70,9 +109,12 @@ void gram(const Matrix<const T>& x, const Packed<const double>& map,
           const Packed<const double>& factors, double constant, const Packed<double>& out,
           size_t n_threads) {
   const auto a = mapped(x, map, factors, constant);
+  require_aligned(out);
+  require(a.columns() <= (size_t(1) << 20), "x must have at most 2^20 columns");
+  require(out.size() == a.columns() * a.columns(), "out must have p^2 entries");
   double* const to = out.data();
   nb::gil_scoped_release release;
-  fastmix::passes::gram(a, to, n_threads);
+  fastmix::passes::gram(a, to, capped(n_threads));
 }
 
 template <class T>
@@ -82,12 +124,18 @@ void gradient(const Matrix<const T>& x, const Packed<const double>& map,
               const Packed<const double>& theta, double clip, const Packed<double>& out,
               size_t n_threads) {
   const auto a = mapped(x, map, factors, constant);
+  require_aligned(y);
+  require_aligned(theta);
+  require_aligned(out);
+  require(y.shape(0) == a.n, "y must have n entries");
+  require(theta.size() == a.columns() && out.size() == a.columns(),
+          "theta and out must have p entries");
   const fastmix::passes::Targets targets{
       {y.data(), std::ptrdiff_t(y.stride(0)), 0}, lower, upper, center, scale};
   const double* const at = theta.data();
   double* const to = out.data();
   nb::gil_scoped_release release;
-  fastmix::passes::gradient(a, targets, at, clip, to, n_threads);
+  fastmix::passes::gradient(a, targets, at, clip, to, capped(n_threads));
 }
 
 template <class T>
@@ -99,9 +147,33 @@ double srht(const Matrix<const T>& x, const Packed<const double>& map,
   const std::int8_t* const sign = signs.data();
   const std::int64_t* const row = rows.data();
   const size_t k2 = rows.shape(0);
+  require_aligned(rows);
+  require_aligned(z);
+  require(n_pad >= 2 && (n_pad & (n_pad - 1)) == 0, "n_pad must be 2^k, k >= 1");
+  require(n_pad >= a.n && n_pad / 2 <= a.n, "n_pad must be n rounded up");
+  require(signs.size() == a.n, "signs must have n entries");
+  require(k2 >= 1 && k2 <= UINT32_MAX, "rows must have 1 to 2^32 entries");
+  require(z.size() % k2 == 0 && z.size() / k2 == a.columns(), "z must have k2 p entries");
+  require(std::all_of(row, row + k2, [&](std::int64_t r) { return r >= 0 && size_t(r) < n_pad; }),
+          "rows must lie between 0 and n_pad");
   double* const to = z.data();
   nb::gil_scoped_release release;
-  return fastmix::passes::Srht<T>(a, sign, row, k2, n_pad, to, distortion, n_threads).run();
+  return fastmix::passes::Srht<T>(a, sign, row, k2, n_pad, to, distortion, capped(n_threads)).run();
+}
+
+// The signs and forms are those of the whole, of which x is the rows from offset on.
+template <class T, class Z>
+void require_kerdock(const fastmix::passes::Mapped<T>& a, const Packed<const std::int8_t>& signs,
+                     const Packed<const std::uint32_t>& forms, size_t log_k2, size_t offset,
+                     const Z& z) {
+  require_aligned(forms);
+  require_aligned(z);
+  require(log_k2 >= 6 && log_k2 <= 31, "log_k2 must lie between 6 and 31");
+  require(forms.size() % log_k2 == 0, "forms must have log_k2 entries a block");
+  require(signs.size() >= a.n && offset <= signs.size() - a.n, "signs must have offset + n entries");
+  require((offset + a.n - 1) >> log_k2 < forms.size() / log_k2, "forms must have all blocks");
+  require(z.size() >> log_k2 == a.columns() && z.size() % (size_t(1) << log_k2) == 0,
+          "z must have k2 p entries");
 }
 
 template <class T>
@@ -110,6 +182,8 @@ double kerdock(const Matrix<const T>& x, const Packed<const double>& map,
                const Packed<const std::int8_t>& signs, const Packed<const std::uint32_t>& forms,
                size_t log_k2, const Packed<double>& z, size_t n_threads) {
   const auto a = mapped(x, map, factors, constant);
+  require_kerdock(a, signs, forms, log_k2, 0, z);
+  n_threads = capped(n_threads);
   const std::int8_t* const sign = signs.data();
   const std::uint32_t* const form = forms.data();
   double* const to = z.data();
@@ -128,6 +202,8 @@ void kerdock_sketch(const Matrix<const T>& x, const Packed<const double>& map,
                     const Packed<const std::uint32_t>& forms, size_t log_k2, size_t offset,
                     const Packed<double>& z, size_t n_threads) {
   const auto a = mapped(x, map, factors, constant);
+  require_kerdock(a, signs, forms, log_k2, offset, z);
+  n_threads = capped(n_threads);
   const std::int8_t* const sign = signs.data();
   const std::uint32_t* const form = forms.data();
   double* const to = z.data();
@@ -142,6 +218,8 @@ double kerdock_distortion(const Matrix<const T>& x, const Packed<const double>& 
                           const Packed<const std::uint32_t>& forms, size_t log_k2, size_t offset,
                           const Packed<const double>& z, size_t n_threads) {
   const auto a = mapped(x, map, factors, constant);
+  require_kerdock(a, signs, forms, log_k2, offset, z);
+  n_threads = capped(n_threads);
   const std::int8_t* const sign = signs.data();
   const std::uint32_t* const form = forms.data();
   const double* const from = z.data();
@@ -176,7 +254,7 @@ template <class T> void define(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_native, m) {
-  m.doc() = "Compiled kernels; arguments are checked by their Python callers.";
+  m.doc() = "Compiled kernels; shapes are checked here, values by the Python callers.";
   define<double>(m);
   define<float>(m);
 }

@@ -25,7 +25,7 @@ LAYERS = {
     "cli": 7,
     "__main__": 8,
 }
-ALLOWED_SIDEWAYS = {("random", "_validation")}
+ALLOWED_SIDEWAYS = {("random", "_validation"), ("random", "errors")}
 
 
 def imports(path):

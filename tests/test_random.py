@@ -5,13 +5,18 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import pickle
+import subprocess
+import sys
+import textwrap
 import threading
+import warnings
 
 import numpy as np
 import pytest
 from randomgen import AESCounter
 
-from fastmix.random import is_seeded, public_generator, secret_generator
+from fastmix.errors import ReproducibleNoiseWarning
+from fastmix.random import check_noise, is_seeded, public_generator, secret_generator
 
 BOTH = pytest.mark.parametrize("make", [secret_generator, public_generator])
 
@@ -193,3 +198,62 @@ def test_secret_noise_has_the_right_distribution():
     assert kstest(rng.normal(size=20_000), "norm").pvalue > 1e-6
     assert kstest(rng.laplace(size=20_000), "laplace").pvalue > 1e-6
     assert kstest(rng.random(20_000), "uniform").pvalue > 1e-6
+
+
+# --- the warning --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["int", "numpy integer", "RandomState"])
+def test_a_seed_for_secret_noise_warns(kind, monkeypatch):
+    monkeypatch.setattr("fastmix.random._told", False)
+    with pytest.warns(ReproducibleNoiseWarning, match="whoever knows the seed"):
+        secret_generator(SEEDS[kind]())
+
+
+def test_what_does_not_warn(monkeypatch):
+    monkeypatch.setattr("fastmix.random._told", False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        secret_generator()
+        secret_generator(np.random.default_rng(0))  # handed on
+        secret_generator(7, warn=False)
+        public_generator(7)
+
+
+def test_the_warning_is_shown_once_a_process():
+    """Under Python's own filters, at different places, for all kinds of seeds."""
+    program = """
+        import numpy as np, fastmix
+        from fastmix.mechanisms import gauss_mix
+        X, y = np.linspace(-1, 1, 60).reshape(20, 3), np.linspace(-1, 1, 20)
+        bounds = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}
+        fastmix.IHS(random_state=0, **bounds).fit(X, y)
+        fastmix.IHM(**bounds).fit(X, y)
+        print("before", flush=True)
+        fastmix.IHM(random_state=0, **bounds).fit(X, y)
+        fastmix.AdaSSP(random_state=np.random.default_rng(0), **bounds).fit(X, y)
+        fastmix.FastIHM(random_state=np.random.RandomState(0), **bounds).fit(X, y)
+        gauss_mix(X, k=3, gamma=4.0, tau=1.0, lambda_sigma=2.0, rng=5)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    )
+    before, after = done.stdout.split("before\n")
+    assert before == ""
+    assert after.count("ReproducibleNoiseWarning: the noise is seeded") == 1
+    assert after.startswith("<string>:9: "), "the warning points at the fit"
+
+
+def test_check_noise():
+    assert check_noise("float", 7) == "float"
+    assert check_noise("exact", None) == "exact"
+    assert check_noise("exact", secret_generator()) == "exact"
+    with pytest.raises(ValueError, match="noise must be one of 'float', 'exact'; got noise='fl'"):
+        check_noise("fl", None)
+    for seed in SEEDS.values():
+        with pytest.raises(ValueError, match="random_state must be None with noise='exact'"):
+            check_noise("exact", seed())

@@ -9,7 +9,12 @@ from fastmix.accounting import (
     calibrate_gauss_mix,
     calibrate_ihm,
 )
-from fastmix.errors import BudgetError, CalibrationError, PrivacyLeakWarning
+from fastmix.errors import (
+    BudgetError,
+    CalibrationError,
+    PrivacyLeakWarning,
+    ReproducibleNoiseWarning,
+)
 from fastmix.estimators import (
     IHM,
     IHS,
@@ -41,6 +46,7 @@ __all__ = [
     "PrivacyCertificate",
     "PrivacyLeakWarning",
     "PrivateLinearRegression",
+    "ReproducibleNoiseWarning",
     "SubsampledDCT",
     "__version__",
     "calibrate_fast_ihm",

@@ -8,12 +8,13 @@
     │   └── BudgetError            the budget does not cover the release; nothing was drawn
     └── Warning
         └── RuntimeWarning
-            └── PrivacyLeakWarning a bound was taken from the data: the result is not private
+            ├── PrivacyLeakWarning a bound was taken from the data: the result is not private
+            └── ReproducibleNoiseWarning the noise was seeded: who knows the seed can remove it
 """
 
 import warnings
 
-__all__ = ["BudgetError", "CalibrationError", "PrivacyLeakWarning"]
+__all__ = ["BudgetError", "CalibrationError", "PrivacyLeakWarning", "ReproducibleNoiseWarning"]
 
 
 class CalibrationError(ValueError):
@@ -26,6 +27,10 @@ class BudgetError(ValueError):
 
 class PrivacyLeakWarning(RuntimeWarning):
     """A quantity that must be public was computed from the data: the guarantee does not hold."""
+
+
+class ReproducibleNoiseWarning(RuntimeWarning):
+    """Noise came from a seed: whoever knows or guesses it can subtract the noise."""
 
 
 # Shown at every fit, not once a location; filters that a user sets come first and win.

@@ -4,7 +4,8 @@ Two kinds of randomness are kept apart.
 
 *Secret* noise carries the guarantee.  Unless the caller seeds it, it comes from AES-128
 in counter mode, keyed by the operating system, freshly for every request: no state is
-shared between calls, threads, forks or pickled copies, so noise is never repeated.
+shared between calls, threads, forks or pickled copies, so noise is never repeated. Seeding it is
+possible for tests and experiments; it gives a `ReproducibleNoiseWarning`, once a process.
 
 *Public* randomness chooses sketches.  The guarantee does not depend on it; it may be
 published, so a fast generator is enough.
@@ -13,19 +14,31 @@ published, so a fast generator is enough.
 from __future__ import annotations
 
 import secrets
+import warnings
 from typing import TypeAlias
 
 import numpy as np
 from randomgen import AESCounter
 
-from fastmix._validation import type_error, value_error
+from fastmix._validation import check_choice, type_error, value_error
+from fastmix.errors import ReproducibleNoiseWarning
 
-__all__ = ["RandomState", "is_seeded", "public_generator", "secret_generator"]
+__all__ = [
+    "RandomState",
+    "check_noise",
+    "is_seeded",
+    "public_generator",
+    "secret_generator",
+    "warn_seeded",
+]
+
+#: Whether this process has been told that its noise is seeded.
+_told = False
 
 RandomState: TypeAlias = int | np.integer | np.random.RandomState | np.random.Generator | None
 
 
-def secret_generator(random_state: RandomState = None) -> np.random.Generator:
+def secret_generator(random_state: RandomState = None, *, warn: bool = True) -> np.random.Generator:
     """Return the generator for draws that the privacy guarantee depends on.
 
     Parameters
@@ -33,6 +46,9 @@ def secret_generator(random_state: RandomState = None) -> np.random.Generator:
     random_state : None, int, RandomState or Generator
         ``None`` gives a cryptographic generator keyed by the operating system. Anything else
         makes the noise reproducible, which voids the guarantee: for tests and experiments only.
+    warn : bool, default True
+        Warn about an int or a RandomState. A ``Generator`` is handed on from one function to the
+        next: whoever takes it from the user warns, by `warn_seeded`.
 
     Returns
     -------
@@ -41,7 +57,10 @@ def secret_generator(random_state: RandomState = None) -> np.random.Generator:
     """
     if random_state is None:
         return np.random.Generator(AESCounter(key=secrets.randbits(128)))
-    return _seeded(random_state)
+    generator = _seeded(random_state)
+    if warn and generator is not random_state:
+        warn_seeded(stacklevel=4)
+    return generator
 
 
 def public_generator(random_state: RandomState = None) -> np.random.Generator:
@@ -65,6 +84,43 @@ def public_generator(random_state: RandomState = None) -> np.random.Generator:
 def is_seeded(random_state: RandomState) -> bool:
     """Tell whether noise drawn with this ``random_state`` could be reproduced by its owner."""
     return random_state is not None
+
+
+def warn_seeded(*, stacklevel: int = 3) -> None:
+    """Tell the user that the noise is reproducible, once a process.
+
+    Python's own "once" forgets what it has shown whenever any library touches the filters.
+    """
+    global _told
+    if _told:
+        return
+    warnings.warn(
+        "the noise is seeded, so whoever knows the seed can remove it and the result is NOT "
+        "private. Leave random_state=None for real data.",
+        ReproducibleNoiseWarning,
+        stacklevel=stacklevel,
+    )
+    _told = True
+
+
+def check_noise(noise: str, random_state: RandomState) -> str:
+    """Return the kind of noise, "float" or "exact"; the exact one cannot be seeded.
+
+    A generator over AES, as `secret_generator` makes it, is no seed.
+    """
+    check_choice("noise", noise, ("float", "exact"))
+    unseeded = random_state is None or (
+        isinstance(random_state, np.random.Generator)
+        and isinstance(random_state.bit_generator, AESCounter)
+    )
+    if noise == "exact" and not unseeded:
+        raise value_error(
+            "random_state",
+            "be None with noise='exact', whose draws come from the operating system and cannot be "
+            "repeated",
+            type(random_state).__name__,
+        )
+    return noise
 
 
 def _seeded(random_state: RandomState) -> np.random.Generator:

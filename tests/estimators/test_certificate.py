@@ -5,6 +5,11 @@ from __future__ import annotations
 import json
 import math
 import platform
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
 from importlib.metadata import version
 
 import dp_accounting
@@ -197,3 +202,61 @@ def test_spent_is_a_value():
     assert PrivacySpent.from_dict(certificate.spent.to_dict()) == certificate.spent
     assert sum(part.delta for part in certificate.parts) == pytest.approx(1e-6)
     assert sum(part.epsilon for part in certificate.parts) == pytest.approx(certificate.epsilon)
+
+
+def test_a_saved_certificate_is_replaced_as_a_whole_or_not_at_all(tmp_path):
+    """The file may grow no further than each of many lengths; the previous one survives."""
+    X, y = problem()
+    path = tmp_path / "certificate.json"
+    first = IHM(delta=1e-6, **BOUNDS).fit(X, y).privacy_
+    first.save(path)
+    assert PrivacyCertificate.load(path) == first
+    before = path.read_bytes()
+    second = fastmix.AdaSSP(delta=1e-6, **BOUNDS).fit(X, y).privacy_
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        for room in range(0, len(second.to_json()), 97):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+            try:
+                with pytest.raises(OSError, match="File too large"):
+                    second.save(path)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+            assert path.read_bytes() == before
+            assert [file.name for file in tmp_path.iterdir()] == ["certificate.json"]
+    finally:
+        signal.signal(signal.SIGXFSZ, handler)
+    second.save(path)
+    assert PrivacyCertificate.load(path) == second
+
+
+def test_a_kill_while_saving_keeps_the_previous_certificate(tmp_path):
+    """A child dies by SIGKILL after writing part of the file, and just before the replacement."""
+    X, y = problem()
+    path = tmp_path / "certificate.json"
+    first = IHM(delta=1e-6, **BOUNDS).fit(X, y).privacy_
+    first.save(path)
+    program = """
+        import os, signal, sys
+        from fastmix import PrivacyCertificate
+        certificate = PrivacyCertificate.load(sys.argv[1])
+        write, replace = os.write, os.replace
+        def die(*arguments):
+            os.kill(os.getpid(), signal.SIGKILL)
+        for moment in ("write", "replace"):
+            if os.fork() == 0:
+                if moment == "write":
+                    os.write = lambda fd, data: die(write(fd, data[: len(data) // 2]))
+                else:
+                    os.replace = die
+                certificate.save(sys.argv[1])
+            assert os.wait()[1] == signal.SIGKILL
+    """
+    before = path.read_bytes()
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), str(path)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert path.read_bytes() == before
+    assert len(list(tmp_path.glob(".certificate.json.*"))) == 2  # what the dead left behind

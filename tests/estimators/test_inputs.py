@@ -294,7 +294,7 @@ def test_parameters_are_keyword_only_with_the_documented_defaults():
         "epsilon": 1.0, "delta": None, "bounds_X": None, "bounds_y": None, "data_norm": None,
         "fit_intercept": True, "n_steps": None, "gaussian_size": None, "sketch_size": None,
         "failure_probability": None, "residual_clip": None, "shrinkage": False, "engine": "auto",
-        "accountant": None, "random_state": None, "verbose": False,
+        "noise": "float", "accountant": None, "random_state": None, "verbose": False,
     }  # fmt: skip
     for cls in ALL:
         with pytest.raises(TypeError):

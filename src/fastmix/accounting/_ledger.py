@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from numbers import Integral, Real
@@ -28,7 +29,7 @@ from filelock import FileLock
 
 from fastmix._validation import value_error
 
-__all__ = ["Ledger", "OpenLedger"]
+__all__ = ["Ledger", "OpenLedger", "write_atomically"]
 
 FORMAT, VERSION = "fastmix-ledger", 1
 
@@ -52,6 +53,7 @@ class Ledger:
         """Create the file with its header, atomically; leave a file that exists as it is."""
         if not self.path.parent.is_dir():
             raise value_error("ledger", "lie in a directory that exists", str(self.path))
+        self._refuse_devices()
         header = {
             "format": FORMAT,
             "version": VERSION,
@@ -61,13 +63,14 @@ class Ledger:
         }
         with self._lock():
             if not self.path.exists():
-                _write_atomically(self.path, _encode(header), mode)
+                write_atomically(self.path, _encode(header), mode)
 
     @contextmanager
     def open(self) -> Iterator[OpenLedger]:
         """Hold the lock and give the repaired contents, to read and to append to."""
         if not self.path.exists():  # before the lock, which would leave its own file behind
             raise self._missing()
+        self._refuse_devices()
         with self._lock():
             try:
                 fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
@@ -92,7 +95,7 @@ class Ledger:
                 raise value_error(
                     "path", "be new or hold an earlier copy of this ledger", str(target.path)
                 )
-            _write_atomically(target.path, content, 0o666)
+            write_atomically(target.path, content, 0o666)
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -100,6 +103,12 @@ class Ledger:
         lock = FileLock(f"{self.path}.lock")
         with lock.acquire(timeout=LOCK_TIMEOUT, poll_interval=LOCK_POLL):
             yield
+
+    def _refuse_devices(self) -> None:
+        """Refuse a path that is there and no file: a device can have no end, or no memory."""
+        with suppress(FileNotFoundError):
+            if not stat.S_ISREG(os.stat(self.path).st_mode):
+                raise value_error("ledger", "be a file", str(self.path))
 
     def _missing(self) -> FileNotFoundError:
         return FileNotFoundError(
@@ -220,7 +229,7 @@ def _write(fd: int, content: bytes) -> None:
     os.fsync(fd)
 
 
-def _write_atomically(path: Path, content: bytes, mode: int) -> None:
+def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Replace ``path`` by ``content`` as a whole, or leave it as it was."""
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:

@@ -44,7 +44,15 @@ from fastmix.accounting import (
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators._scaling import PublicScaling, public_scaling
 from fastmix.estimators.certificate import PrivacyCertificate
-from fastmix.random import RandomState, is_seeded, public_generator, secret_generator
+from fastmix.mechanisms.exact_noise import exact_event, exact_source
+from fastmix.random import (
+    RandomState,
+    check_noise,
+    is_seeded,
+    public_generator,
+    secret_generator,
+    warn_seeded,
+)
 from fastmix.rows import ArrayRows, Rows
 
 __all__ = ["Plan", "PrivateRegressor", "Solution", "Streams", "Target", "estimator"]
@@ -53,10 +61,11 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class Streams(NamedTuple):
-    """Where a fit draws from: secret noise, and public choices such as a fast sketch."""
+    """Where a fit draws from: secret noise of some kind, and public choices such as a sketch."""
 
     secret: np.random.Generator
     public: np.random.Generator
+    noise: str = "float"
 
 
 class Target(NamedTuple):
@@ -69,10 +78,14 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a fit will do, from public quantities only: its account, sizes and noise levels."""
+    """What a fit will do, from public quantities only: its account, sizes and noise levels.
+
+    ``extra`` are events that are charged and belong to no single release.
+    """
 
     spent: PrivacySpent
     parameters: dict[str, Any]
+    extra: tuple[PrivacyEvent, ...] = ()
 
     @property
     def is_private(self) -> bool:
@@ -84,7 +97,8 @@ class Plan:
         options = [
             each.options if isinstance(each, ChoiceEvent) else (each,) for each in self.events
         ]
-        return any(Counter(ComposedEvent(plan)) == Counter(event) for plan in product(*options))
+        drawn = Counter((*event, *self.extra))
+        return any(Counter(ComposedEvent(plan)) == drawn for plan in product(*options))
 
     @property
     def events(self) -> tuple[PrivacyEvent, ...]:
@@ -132,6 +146,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     residual_clip: float | None = None
     shrinkage: bool = False
     engine: str = "auto"
+    noise: str = "float"
     accountant: BudgetAccountant | None = None
     random_state: RandomState = None
     verbose: bool = False
@@ -152,7 +167,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             The fitted estimator.
         """
         self._check_parameters()
-        rng = secret_generator(self.random_state)
+        rng = secret_generator(self.random_state, warn=False)
         accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
         shape = _public_shape(X)
         plan = None if shape is None else self._make_plan(*shape)
@@ -162,6 +177,8 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         n, d = X.shape
         if plan is None or shape != (n, d):
             plan = self._make_plan(n, d)
+        if plan.is_private and is_seeded(self.random_state):
+            warn_seeded()
         scaling = public_scaling(
             X,
             y,
@@ -187,7 +204,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             # Public choices leave the secret stream alone, unless the caller seeds everything.
             public = rng if is_seeded(self.random_state) else public_generator()
-            solution = self._solve(rows, plan, clip, Streams(rng, public))
+            solution = self._solve(rows, plan, clip, Streams(rng, public, self.noise))
         if not plan.covers(solution.event):
             raise RuntimeError("the releases differ from the plan that was charged.")
         self._store(solution, plan, scaling, n, clip)
@@ -230,7 +247,14 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         delta = 1.0 / max(n, 2) ** 2 if self.delta is None else float(self.delta)
         given = self.failure_probability
         target = Target(float(self.epsilon), delta, delta / 10.0 if given is None else float(given))
-        return self._plan(n, d + bool(self.fit_intercept), target)
+        d += bool(self.fit_intercept)
+        if self.noise == "float":
+            return self._plan(n, d, target)
+        # As many coordinates as any method draws: statistics, or bounds, a mean and gradients.
+        extra = exact_event((d + 1) ** 2 + 2 * ((self.n_steps or 100) + 2) * (d + 2))
+        plan = self._plan(n, d, target._replace(epsilon=target.epsilon - extra.pure_epsilon))
+        parts = [*plan.spent.parts, Part("discrete noise", [extra], 0.0)]
+        return Plan(PrivacySpent(parts), plan.parameters, (extra,))
 
     def _check_parameters(self) -> None:
         check_real("epsilon", self.epsilon, above=0.0, allow_inf=True)
@@ -251,6 +275,13 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             if getattr(self, name) is not None:
                 check_integer(name, getattr(self, name), at_least=1)
         check_choice("engine", self.engine, ("auto", "literal"))
+        if check_noise(self.noise, self.random_state) == "exact":
+            exact_source()
+            # The range of docs/proofs/exact_noise.md.
+            if not math.isinf(self.epsilon):
+                check_real("epsilon", self.epsilon, at_least=1e-6, at_most=100.0)
+            if self.delta is not None:
+                check_real("delta", self.delta, at_least=1e-100)
         if self.accountant is not None and not isinstance(self.accountant, BudgetAccountant):
             raise type_error("accountant", "be a BudgetAccountant or None", self.accountant)
 
@@ -296,9 +327,15 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 **scaling.describe(),
                 "residuals_clipped_at": clip * scaling.target_map.scale,
             },
-            noise="seeded" if is_seeded(self.random_state) else "AES-128-CTR keyed by the OS",
+            noise=self._noise_source(),
             leaks=tuple(leaks),
         )
+
+    def _noise_source(self) -> str:
+        if is_seeded(self.random_state):
+            return "seeded"
+        source = "AES-128-CTR keyed by the OS"
+        return source if self.noise == "float" else f"{exact_source()}; for sketches {source}"
 
     def _progress(self, step: int, total: int) -> None:
         if self.verbose:

@@ -42,11 +42,15 @@ shrinkage : bool, default=False
     Keep the term ``-eta**2 theta`` of Algorithm 2, which the paper's experiments omit.
 engine : {"auto", "literal"}, default="auto"
     "auto" draws from the same distributions with far less work than "literal".
+noise : {"float", "exact"}, default="float"
+    "exact" draws the noise of scalars, gradients and statistics from discrete distributions on a
+    grid, by OpenDP's samplers (``pip install "fastmix[exact]"``); sketches are always floating
+    point. It cannot be seeded, and takes epsilon from 1e-6 to 100.
 accountant : BudgetAccountant, default=None
     Budget that the fit is charged to; None means the active one, if there is one.
 random_state : int, RandomState or Generator, default=None
     None draws cryptographic noise. Anything else makes the noise reproducible, which voids the
-    guarantee: for tests and experiments only.
+    guarantee and gives a `ReproducibleNoiseWarning`: for tests and experiments only.
 verbose : bool, default=False
     Report progress on standard error; nothing that depends on the data is printed."""
 

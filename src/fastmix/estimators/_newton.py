@@ -138,6 +138,7 @@ def mixed_newton(
     n_steps: int,
     clip: float,
     shrinkage: bool,
+    noise: str,
     rng: np.random.Generator,
     progress: Callable[[int, int], None],
     mean: FloatArray | None = None,
@@ -162,7 +163,7 @@ def mixed_newton(
     theta = newton_steps(
         cycle(hessians),
         lambda t, theta: noisy_gradient(
-            rows, theta, clip=clip, sigma=level.sigmas[t] * clip, rng=rng
+            rows, theta, clip=clip, sigma=level.sigmas[t] * clip, rng=rng, noise=noise
         ),
         n_steps=n_steps,
         d=rows.d,

@@ -67,7 +67,9 @@ class AdaSSP(PrivateRegressor):
         return Plan(spent, parameters)
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
-        release = noisy_statistics(rows, sigma=plan["sigma"], rng=streams.secret)
+        release = noisy_statistics(
+            rows, sigma=plan["sigma"], rng=streams.secret, noise=streams.noise
+        )
         lambda_tilde = max(0.0, release.eigenvalue - plan["eigenvalue_shift"])
         ridge = max(0.0, plan["ridge_level"] - lambda_tilde)
         theta = symmetric_solve(release.gram + ridge * np.eye(rows.d), release.moment)

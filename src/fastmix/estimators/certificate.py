@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import platform
 from dataclasses import asdict, dataclass, is_dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fastmix.accounting import Part, PrivacyEvent, PrivacySpent, RenyiCurve
+from fastmix.accounting._ledger import write_atomically
 from fastmix.accounting.spent import ORDERS
 
 __all__ = ["PrivacyCertificate"]
@@ -109,6 +112,15 @@ class PrivacyCertificate:
     def to_json(self, indent: int | None = 2) -> str:
         """Return the certificate as a JSON document."""
         return json.dumps(_jsonable(self.to_dict()), indent=indent, allow_nan=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate to a file, as a whole or not at all."""
+        write_atomically(Path(path).resolve(), (self.to_json() + "\n").encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> PrivacyCertificate:
+        """Read a certificate that `save` wrote."""
+        return cls.from_json(Path(path).read_text())
 
     @classmethod
     def from_json(cls, text: str) -> PrivacyCertificate:

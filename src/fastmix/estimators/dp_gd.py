@@ -57,7 +57,9 @@ class DPGradientDescent(PrivateRegressor):
         steps = plan["n_steps_"]
         for t in range(steps):
             self._progress(t + 1, steps)
-            g = noisy_gradient(rows, theta, clip=clip, sigma=sigma, rng=streams.secret)
+            g = noisy_gradient(
+                rows, theta, clip=clip, sigma=sigma, rng=streams.secret, noise=streams.noise
+            )
             theta = theta + self.learning_rate / rows.n * g
         event = ComposedEvent(gradient_events([plan["sigma"]] * steps))
         return Solution(theta, event, gradient_noise=sigma)

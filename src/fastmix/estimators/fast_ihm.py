@@ -179,7 +179,9 @@ class FastIHM(PrivateRegressor):
         shift = plan["tau"] * plan["omega"]
         mean, sketched = None, rows
         if plan["mean_sigma"] is not None:
-            mean = noisy_mean(rows, sigma=plan["mean_sigma"], rng=streams.secret)
+            mean = noisy_mean(
+                rows, sigma=plan["mean_sigma"], rng=streams.secret, noise=streams.noise
+            )
             sketched = rows.centred(mean)
         mix = multiple_fast_mix(
             sketched,
@@ -194,6 +196,7 @@ class FastIHM(PrivateRegressor):
             form="gram",
             engine=self._engine(),
             curve=plan["curve"],
+            noise=streams.noise,
             rng=streams.secret,
             sketch_rng=streams.public,
         )
@@ -206,6 +209,7 @@ class FastIHM(PrivateRegressor):
             n_steps=plan["n_steps_"],
             clip=clip,
             shrinkage=self.shrinkage,
+            noise=streams.noise,
             rng=streams.secret,
             progress=self._progress,
             mean=mean,

@@ -122,6 +122,7 @@ class IHM(PrivateRegressor):
             n_steps=plan["n_sketches"],
             form="gram",
             engine=self._engine(),
+            noise=streams.noise,
             rng=streams.secret,
         )
         level = choose(levels, mix.level, shift)
@@ -133,6 +134,7 @@ class IHM(PrivateRegressor):
             n_steps=plan["n_steps_"],
             clip=clip,
             shrinkage=self.shrinkage,
+            noise=streams.noise,
             rng=streams.secret,
             progress=self._progress,
         )

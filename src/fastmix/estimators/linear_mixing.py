@@ -141,6 +141,7 @@ class LinearMixing(PrivateRegressor):
                 curve=plan["curve"],
                 form="gram",
                 engine=self._engine(),
+                noise=streams.noise,
                 rng=streams.secret,
                 sketch_rng=streams.public,
             )
@@ -154,6 +155,7 @@ class LinearMixing(PrivateRegressor):
                 lambda_sigma=plan["omega"],
                 form="gram",
                 engine=self._engine(),
+                noise=streams.noise,
                 rng=streams.secret,
             )
             gram, eta, event = gauss.sketch, gauss.eta, gauss.event

@@ -24,7 +24,7 @@ from fastmix.mechanisms.spectral_bounds import (
     release_sketched_eigenvalue,
     spectral_events,
 )
-from fastmix.random import RandomState, public_generator, secret_generator
+from fastmix.random import RandomState, check_noise, public_generator, secret_generator
 from fastmix.rows import Rows
 from fastmix.sketches import Sketch, SketchDraw
 
@@ -98,6 +98,7 @@ def fast_mix(
     c_x: float = 1.0,
     release: str = "laplace",
     engine: str = "cholesky",
+    noise: str = "float",
     rng: RandomState = None,
 ) -> FastMixRelease:
     r"""Release :math:`S_G S_f X + \tilde\eta \xi` (Algorithm 1).
@@ -122,6 +123,9 @@ def fast_mix(
         Noise of the two spectral releases.
     engine : {"cholesky", "literal"}
         Draw from the covariance of the sketch, or form S_G and xi as written.
+    noise : {"float", "exact"}
+        Of the spectral releases: floating point, or discrete on a grid. The sketch itself is
+        always floating point.
     rng : None, int, RandomState or Generator
         ``None`` draws cryptographic noise; anything else voids the guarantee.
 
@@ -147,6 +151,7 @@ def fast_mix(
         c_x=c_x,
         release=release,
         engine=engine,
+        noise=noise,
         rng=rng,
     )
     return FastMixRelease(
@@ -169,6 +174,7 @@ def multiple_fast_mix(
     form: str = "rows",
     engine: str = "cholesky",
     curve: str = "fast_mix",
+    noise: str = "float",
     rng: RandomState = None,
     sketch_rng: RandomState = None,
 ) -> MultipleFastMixRelease:
@@ -204,6 +210,9 @@ def multiple_fast_mix(
         Draw from the covariance of the sketch, or form S_G and xi as written.
     curve : {"fast_mix", "fast_mix_sharp"}
         Curve that the rows are charged by: the paper's, or the sharper one beyond it.
+    noise : {"float", "exact"}
+        Of the spectral releases: floating point, or discrete on a grid. The sketch itself is
+        always floating point.
     rng : None, int, RandomState or Generator
         ``None`` draws cryptographic noise; anything else voids the guarantee.
     sketch_rng : None, int, RandomState or Generator
@@ -233,6 +242,7 @@ def multiple_fast_mix(
     check_choice("release", release, ("laplace", "gaussian"))
     check_choice("form", form, ("rows", "gram"))
     check_choice("engine", engine, ("cholesky", "literal"))
+    check_noise(noise, rng)
     rows = as_rows(X, c_x)
     if not isinstance(sketch, (Sketch, SketchDraw)):
         raise type_error("sketch", "be a Sketch or a SketchDraw", sketch)
@@ -251,15 +261,16 @@ def multiple_fast_mix(
         bound = rows.bound * float(draw.column_norms.max())
         gram_hat = Z.T @ Z
         lambda_hat = max(0.0, float(np.linalg.eigvalsh(gram_hat)[0]))
-        noise: dict[str, Any] = {
+        common: dict[str, Any] = {
             "tau": tau,
             "omega": omega,
             "c_x": bound,
             "release": release,
             "rng": generator,
+            "noise": noise,
         }
-        m = release_distortion(m_hat, draw.coherence, **noise)
-        lam = release_sketched_eigenvalue(lambda_hat, m, **noise)
+        m = release_distortion(m_hat, draw.coherence, **common)
+        lam = release_sketched_eigenvalue(lambda_hat, m, **common)
         bounds.append(bound)
         m_tilde.append(m)
         lambda_tilde.append(lam)

@@ -21,7 +21,7 @@ from fastmix.mechanisms.spectral_bounds import (
     release_eigenvalue,
     spectral_events,
 )
-from fastmix.random import RandomState, secret_generator
+from fastmix.random import RandomState, check_noise, secret_generator
 from fastmix.rows import Rows
 
 __all__ = ["GaussMixRelease", "gauss_mix", "gauss_mix_event"]
@@ -70,6 +70,7 @@ def gauss_mix(
     c_x: float = 1.0,
     form: str = "rows",
     engine: str = "cholesky",
+    noise: str = "float",
     rng: RandomState = None,
 ) -> GaussMixRelease:
     r"""Release Gaussian sketches :math:`S_t X + \eta \xi_t` of the rows of X.
@@ -95,6 +96,9 @@ def gauss_mix(
         Give out k x d sketches, or their Gram matrices only.
     engine : {"cholesky", "literal"}
         Draw from the covariance of the sketch, or form S_t and xi_t as written.
+    noise : {"float", "exact"}
+        Of the spectral releases: floating point, or discrete on a grid. The sketch itself is
+        always floating point.
     rng : None, int, RandomState or Generator
         ``None`` draws cryptographic noise; anything else voids the guarantee.
 
@@ -116,13 +120,14 @@ def gauss_mix(
     n_steps = check_integer("n_steps", n_steps, at_least=1)
     check_choice("form", form, ("rows", "gram"))
     check_choice("engine", engine, ("cholesky", "literal"))
+    check_noise(noise, rng)
     rows = as_rows(X, c_x)
     generator = secret_generator(rng)
 
     gram_hat = rows.gram()
     lambda_hat = max(0.0, float(np.linalg.eigvalsh(gram_hat)[0]))
     lambda_tilde = release_eigenvalue(
-        lambda_hat, tau=tau, sigma=lambda_sigma, c_x=rows.bound, rng=generator
+        lambda_hat, tau=tau, sigma=lambda_sigma, c_x=rows.bound, rng=generator, noise=noise
     )
     level = lambda_tilde / rows.bound**2
     gamma = check_real("gamma", gamma(level), above=1.0)

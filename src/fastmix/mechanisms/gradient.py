@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent, PrivacyEvent
+from fastmix.mechanisms.exact_noise import exact_gaussian
 from fastmix.mechanisms.sensitivity import gradient_sensitivity
 from fastmix.mechanisms.snapping import snap
+from fastmix.random import check_noise
 from fastmix.rows import Rows
 
 __all__ = ["gradient_events", "noisy_gradient"]
@@ -31,7 +33,13 @@ def gradient_events(sigmas: Iterable[float]) -> list[PrivacyEvent]:
 
 
 def noisy_gradient(
-    rows: Rows, theta: FloatArray, *, clip: float, sigma: float, rng: np.random.Generator
+    rows: Rows,
+    theta: FloatArray,
+    *,
+    clip: float,
+    sigma: float,
+    rng: np.random.Generator,
+    noise: str = "float",
 ) -> FloatArray:
     r"""Release :math:`X^\top \mathrm{clip}_C(y - X\theta) + \sigma \zeta`.
 
@@ -47,6 +55,8 @@ def noisy_gradient(
         Standard deviation of the noise.
     rng : numpy.random.Generator
         Secret generator.
+    noise : {"float", "exact"}
+        Floating-point noise from ``rng``, or discrete noise on a grid, which leaves ``rng`` alone.
 
     Returns
     -------
@@ -64,4 +74,7 @@ def noisy_gradient(
     # Beyond this a residual could overflow, and whether it does depends on the data.
     if theta.shape != (rows.d,) or not np.abs(theta).max() <= 1e100:
         raise value_error("theta", f"be at most 1e100 and have shape {(rows.d,)}", theta)
+    if check_noise(noise, rng) == "exact":
+        sensitivity = gradient_sensitivity(clip, rows.bound)
+        return exact_gaussian(rows.gradient(theta, clip), sensitivity=sensitivity, sigma=sigma)
     return snap(rows.gradient(theta, clip) + sigma * rng.standard_normal(rows.d), sigma)

@@ -7,8 +7,10 @@ import numpy.typing as npt
 
 from fastmix._validation import check_real
 from fastmix.accounting import GaussianEvent
+from fastmix.mechanisms.exact_noise import exact_gaussian
 from fastmix.mechanisms.sensitivity import total_sensitivity
 from fastmix.mechanisms.snapping import snap
+from fastmix.random import check_noise
 from fastmix.rows import Rows
 
 __all__ = ["mean_event", "noisy_mean"]
@@ -21,7 +23,9 @@ def mean_event(*, sigma: float) -> GaussianEvent:
     return GaussianEvent(sigma)
 
 
-def noisy_mean(rows: Rows, *, sigma: float, rng: np.random.Generator) -> FloatArray:
+def noisy_mean(
+    rows: Rows, *, sigma: float, rng: np.random.Generator, noise: str = "float"
+) -> FloatArray:
     r"""Release :math:`(X^\top 1 + \sigma C \zeta)/n`.
 
     Parameters
@@ -32,6 +36,8 @@ def noisy_mean(rows: Rows, *, sigma: float, rng: np.random.Generator) -> FloatAr
         Noise of the sum, in units of its sensitivity C.
     rng : numpy.random.Generator
         Secret generator.
+    noise : {"float", "exact"}
+        Floating-point noise from ``rng``, or discrete noise on a grid, which leaves ``rng`` alone.
 
     Returns
     -------
@@ -44,8 +50,12 @@ def noisy_mean(rows: Rows, *, sigma: float, rng: np.random.Generator) -> FloatAr
     Deviation: none.
     Sensitive inputs: rows.
     """
-    scale = check_real("sigma", sigma, above=0.0) * total_sensitivity(rows.bound)
-    mean = snap(rows.total() + scale * rng.standard_normal(rows.d), scale) / rows.n
+    sensitivity = total_sensitivity(rows.bound)
+    scale = check_real("sigma", sigma, above=0.0) * sensitivity
+    if check_noise(noise, rng) == "exact":
+        mean = exact_gaussian(rows.total(), sensitivity=sensitivity, sigma=scale) / rows.n
+    else:
+        mean = snap(rows.total() + scale * rng.standard_normal(rows.d), scale) / rows.n
     longest = rows.bound
     if rows.constant:
         mean[-1] = 0.0

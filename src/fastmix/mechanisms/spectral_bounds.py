@@ -14,6 +14,7 @@ from scipy.special import ndtr
 
 from fastmix._validation import check_real
 from fastmix.accounting import GaussianEvent, LaplaceEvent, PrivacyEvent, TailEvent
+from fastmix.mechanisms.exact_noise import exact_lower, exact_upper
 from fastmix.mechanisms.sensitivity import (
     distortion_sensitivity,
     eigenvalue_sensitivity,
@@ -96,6 +97,7 @@ def release_distortion(
     c_x: float,
     release: str,
     rng: np.random.Generator,
+    noise: str = "float",
 ) -> float:
     r"""Release :math:`\tilde m = \max\{0, \hat m + \omega \hat\Delta (\tau - z)\}`.
 
@@ -108,7 +110,10 @@ def release_distortion(
     """
     if coherence < _ORTHOGONAL:
         return 0.0
-    scale = omega * distortion_sensitivity(coherence, c_x)
+    sensitivity = distortion_sensitivity(coherence, c_x)
+    if noise == "exact":
+        return exact_upper(m_hat, sensitivity=sensitivity, ratio=omega, tau=tau, release=release)
+    scale = omega * sensitivity
     return snap_up(max(0.0, m_hat + scale * (tau - _noise(release, rng))), scale)
 
 
@@ -121,6 +126,7 @@ def release_sketched_eigenvalue(
     c_x: float,
     release: str,
     rng: np.random.Generator,
+    noise: str = "float",
 ) -> float:
     r"""Release :math:`\tilde\lambda = \max\{0, \hat\lambda - \omega C(C + 2\tilde m)(\tau - z)\}`.
 
@@ -130,12 +136,23 @@ def release_sketched_eigenvalue(
     Deviation: Lambda = 1, because columns have been brought to unit length.
     Sensitive inputs: lambda_hat.
     """
-    scale = omega * sketched_eigenvalue_sensitivity(m_tilde, c_x)
+    sensitivity = sketched_eigenvalue_sensitivity(m_tilde, c_x)
+    if noise == "exact":
+        return exact_lower(
+            lambda_hat, sensitivity=sensitivity, ratio=omega, tau=tau, release=release
+        )
+    scale = omega * sensitivity
     return snap_down(max(0.0, lambda_hat - scale * (tau - _noise(release, rng))), scale)
 
 
 def release_eigenvalue(
-    lambda_hat: float, *, tau: float, sigma: float, c_x: float, rng: np.random.Generator
+    lambda_hat: float,
+    *,
+    tau: float,
+    sigma: float,
+    c_x: float,
+    rng: np.random.Generator,
+    noise: str = "float",
 ) -> float:
     r"""Release :math:`\tilde\lambda = \max\{0, \hat\lambda - s (\tau - z)\}`, z standard normal.
 
@@ -145,7 +162,12 @@ def release_eigenvalue(
     Deviation: none; ``sigma`` is in units of the sensitivity.
     Sensitive inputs: lambda_hat.
     """
-    scale = sigma * eigenvalue_sensitivity(c_x)
+    sensitivity = eigenvalue_sensitivity(c_x)
+    if noise == "exact":
+        return exact_lower(
+            lambda_hat, sensitivity=sensitivity, ratio=sigma, tau=tau, release="gaussian"
+        )
+    scale = sigma * sensitivity
     return snap_down(max(0.0, lambda_hat - scale * (tau - _noise("gaussian", rng))), scale)
 
 

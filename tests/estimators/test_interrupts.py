@@ -1,0 +1,161 @@
+"""A fit stopped at any step has been charged for whatever it drew, and leaves nothing half-done."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import fastmix
+from fastmix import BudgetAccountant
+from fastmix.estimators import _base
+from fastmix.random import secret_generator
+
+BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
+MODELS = {
+    "AdaSSP": fastmix.AdaSSP(),
+    "DPGradientDescent": fastmix.DPGradientDescent(n_steps=3),
+    "FastIHM": fastmix.FastIHM(n_steps=3),
+    "FastIHM paper": fastmix.FastIHM(variant="paper", n_steps=2),
+    "IHM": fastmix.IHM(n_steps=3),
+    "IHM literal": fastmix.IHM(n_steps=2, engine="literal"),
+    "LinearMixing": fastmix.LinearMixing(),
+    "LinearMixing fast": fastmix.LinearMixing(fast=True),
+    "PrivateLinearRegression": fastmix.PrivateLinearRegression(n_steps=2),
+    "exact AdaSSP": fastmix.AdaSSP(noise="exact"),
+    "exact FastIHM": fastmix.FastIHM(noise="exact", n_steps=2),
+}
+
+#: Where the order of a fit is decided; the thorough test stops everywhere.
+WHERE = ("fastmix/mechanisms", "fastmix/estimators", "fastmix/accounting/budget", "_ledger")
+
+
+class Interrupter:
+    """Watch the calls of a fit, raise KeyboardInterrupt at one of them, and see what was drawn.
+
+    Calls of Python functions and of built-in ones are counted alike, so that a stop falls between
+    any two steps that can be told apart from Python.
+    """
+
+    def __init__(self, stop=None, where=WHERE):
+        self.stop, self.where = stop, where
+        self.calls, self.sampled = 0, 0
+
+    def __call__(self, frame, event, argument):
+        if event not in ("call", "c_call"):
+            return
+        name = frame.f_code.co_filename
+        if event == "call" and "fastmix/mechanisms/exact_noise" in name:
+            self.sampled += frame.f_code.co_name == "_draw"
+        if any(part in name for part in self.where):
+            if self.calls == self.stop:
+                raise KeyboardInterrupt
+            self.calls += 1
+
+    def run(self, function, *arguments):
+        sys.setprofile(self)
+        try:
+            function(*arguments)
+        finally:
+            sys.setprofile(None)
+        return self
+
+
+@pytest.fixture
+def generators(monkeypatch):
+    """Keep every secret generator that a fit makes, with the state that it began with."""
+    kept = []
+
+    def keep(*arguments, **options):
+        generator = secret_generator(*arguments, **options)
+        kept.append((generator, pickle.dumps(generator.bit_generator.state)))
+        return generator
+
+    monkeypatch.setattr(_base, "secret_generator", keep)
+    return kept
+
+
+def moved(generators):
+    return any(pickle.dumps(g.bit_generator.state) != state for g, state in generators)
+
+
+def problem():
+    rng = np.random.default_rng(0)
+    return rng.uniform(-1, 1, (40, 3)), rng.uniform(-1, 1, 40)
+
+
+def stop_everywhere(model, generators, where, most):
+    """Stop at ``most`` calls or so, evenly spread; return how many stops were charged, and not."""
+    X, y = problem()
+    fit = clone(model).set_params(**BOUNDS).fit  # calibrations are remembered from here on
+    fit(X, y)
+    budget = BudgetAccountant(float("inf"), 1e-4)
+    whole = Interrupter(where=where).run(
+        clone(model).set_params(accountant=budget, **BOUNDS).fit, X, y
+    )
+    assert len(budget) == 1
+    assert moved(generators) or whole.sampled
+    charged = uncharged = 0
+    for stop in range(0, whole.calls, max(1, whole.calls // most)):
+        estimator = clone(model).set_params(accountant=budget, **BOUNDS)
+        before = len(budget)
+        generators.clear()
+        interrupter = Interrupter(stop, where)
+        with pytest.raises(KeyboardInterrupt):
+            interrupter.run(estimator.fit, X, y)
+        after = len(budget)  # which also shows that the lock was given back
+        assert after - before in (0, 1)
+        if interrupter.sampled or moved(generators):
+            assert after == before + 1, f"drew at call {stop} without a charge"
+        charged += after > before
+        uncharged += after == before
+    return charged, uncharged
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_interrupted_fit_has_paid_for_what_it_drew(name, generators):
+    charged, uncharged = stop_everywhere(MODELS[name], generators, WHERE, most=15)
+    assert charged > 1
+    assert uncharged > 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_at_every_single_call(name, generators):
+    charged, uncharged = stop_everywhere(
+        MODELS[name], generators, ("fastmix/", "_ledger"), most=10**9
+    )
+    assert charged > 20
+    assert uncharged > 20
+
+
+def test_the_watch_would_see_a_draw_without_a_charge(monkeypatch, generators):
+    """The test can fail: an estimator that charges after it draws is caught."""
+    solve, spend = fastmix.AdaSSP._solve, BudgetAccountant.spend
+    late = []
+    monkeypatch.setattr(BudgetAccountant, "spend", lambda *arguments, **_: late.append(arguments))
+
+    def solve_then_pay(*arguments):
+        solution = solve(*arguments)
+        spend(*late.pop()) if late else None
+        return solution
+
+    monkeypatch.setattr(fastmix.AdaSSP, "_solve", solve_then_pay)
+    with pytest.raises(AssertionError, match="without a charge"):
+        stop_everywhere(MODELS["AdaSSP"], generators, WHERE, most=15)
+
+
+def test_a_stopped_fit_leaves_no_model_and_can_be_repeated():
+    X, y = problem()
+    budget = BudgetAccountant(float("inf"), 1e-4)
+    model = fastmix.IHM(accountant=budget, **BOUNDS)
+    with pytest.raises(KeyboardInterrupt):
+        Interrupter(stop=120).run(model.fit, X, y)
+    assert not hasattr(model, "coef_")
+    assert not hasattr(model, "privacy_")
+    first = len(budget)
+    model.fit(X, y)
+    assert len(budget) == first + 1

@@ -1,0 +1,243 @@
+"""Where the noise of a fit comes from, and that it never comes twice."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import random
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+import fastmix
+from fastmix import BudgetAccountant, ReproducibleNoiseWarning
+from fastmix.mechanisms import exact_noise, gradient, statistics
+from fastmix.mechanisms.snapping import grid_step
+
+BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
+NOISY = {
+    "AdaSSP": fastmix.AdaSSP(),
+    "DPGradientDescent": fastmix.DPGradientDescent(n_steps=5),
+    "FastIHM": fastmix.FastIHM(),
+    "FastIHM paper": fastmix.FastIHM(variant="paper"),
+    "IHM": fastmix.IHM(),
+    "IHM paper": fastmix.IHM(variant="paper"),
+    "LinearMixing": fastmix.LinearMixing(),
+    "LinearMixing fast": fastmix.LinearMixing(fast=True),
+    "PrivateLinearRegression": fastmix.PrivateLinearRegression(),
+}
+EACH = pytest.mark.parametrize("name", NOISY)
+
+
+def problem(n=60, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-1, 1, (n, d)), rng.uniform(-1, 1, n)
+
+
+@pytest.fixture(autouse=True)
+def nobody_was_told(monkeypatch):
+    """The warning about seeds comes once a process; here, once a test."""
+    monkeypatch.setattr("fastmix.random._told", False)
+
+
+# --- seeds --------------------------------------------------------------------------------------
+
+
+@EACH
+@pytest.mark.parametrize("kind", [int, np.random.RandomState, np.random.default_rng])
+def test_a_seeded_fit_warns_once_and_says_so_in_its_certificate(name, kind):
+    X, y = problem()
+    model = clone(NOISY[name]).set_params(random_state=kind(3), **BOUNDS)
+    with pytest.warns(ReproducibleNoiseWarning, match="NOT private") as caught:
+        model.fit(X, y)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert not model.privacy_.private
+    assert model.privacy_.noise == "seeded"
+    assert "the noise was seeded by the caller" in model.privacy_.leaks
+
+
+def test_fits_without_noise_or_without_a_seed_do_not_warn():
+    X, y = problem()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fastmix.IHS(random_state=0, **BOUNDS).fit(X, y)
+        fastmix.IHM(epsilon=float("inf"), random_state=0, **BOUNDS).fit(X, y)
+        fastmix.IHM(**BOUNDS).fit(X, y)
+
+
+def test_a_warning_turned_into_an_error_spends_nothing():
+    X, y = problem()
+    budget = BudgetAccountant(9.0, 1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ReproducibleNoiseWarning):
+            fastmix.IHM(random_state=0, accountant=budget, **BOUNDS).fit(X, y)
+    assert len(budget) == 0
+
+
+@EACH
+@pytest.mark.parametrize("noise", ["float", "exact"])
+def test_no_global_state_is_read_or_written(name, noise):
+    X, y = problem()
+    fits = []
+    for _ in range(2):
+        np.random.seed(0)  # noqa: NPY002
+        random.seed(0)
+        before = pickle.dumps((np.random.get_state(legacy=False), random.getstate()))  # noqa: NPY002
+        fits.append(clone(NOISY[name]).set_params(noise=noise, **BOUNDS).fit(X, y).coef_)
+        after = pickle.dumps((np.random.get_state(legacy=False), random.getstate()))  # noqa: NPY002
+        assert before == after
+    assert (fits[0] != fits[1]).all()
+
+
+# --- never twice --------------------------------------------------------------------------------
+
+
+def refit(model, X, y):
+    return model.fit(X, y).coef_
+
+
+def refit_all(arguments):
+    return [refit(model, *arguments[1:]) for model in arguments[0]]
+
+
+@pytest.mark.parametrize("noise", ["float", "exact"])
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
+def test_forked_and_pickled_estimators_never_repeat_noise(noise):
+    """Every estimator, fitted before it is copied, in forks, in loky workers and in place."""
+    X, y = problem()
+    models = [clone(model).set_params(noise=noise, **BOUNDS).fit(X, y) for model in NOISY.values()]
+    rounds = [[model.coef_ for model in models]]
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        rounds += pool.map(refit_all, [(models, X, y)] * 3, chunksize=1)
+    rounds += Parallel(n_jobs=2, backend="loky")(
+        delayed(refit_all)((models, X, y)) for _ in range(3)
+    )
+    rounds += [refit_all((pickle.loads(pickle.dumps(models)), X, y))]
+    for fits in zip(*rounds, strict=True):
+        assert len({fit.tobytes() for fit in fits}) == len(rounds) == 8
+
+
+# --- exact noise --------------------------------------------------------------------------------
+
+
+@EACH
+def test_exact_noise_pays_for_being_discrete(name):
+    X, y = problem()
+    plain = clone(NOISY[name]).set_params(**BOUNDS).fit(X, y).privacy_
+    model = clone(NOISY[name]).set_params(noise="exact", **BOUNDS).fit(X, y)
+    certificate = model.privacy_
+    *parts, last = certificate.parts
+    assert [part.name for part in parts] == [part.name for part in plain.parts]
+    assert last.name == "discrete noise"
+    assert 0.0 < last.epsilon < 1e-12
+    assert certificate.epsilon <= 1.0
+    assert certificate.epsilon == pytest.approx(plain.epsilon, rel=1e-6)
+    assert certificate.delta == pytest.approx(plain.delta)
+    assert certificate.private
+    assert certificate.noise.startswith("OpenDP ")
+    assert certificate.parameters["noise"] == "exact"
+    assert np.isfinite(model.coef_).all()
+
+
+def test_exact_fits_compose_in_a_budget():
+    X, y = problem()
+    budget = BudgetAccountant(3.0, 1e-5)
+    for model in (fastmix.IHM(), fastmix.IHM(), fastmix.AdaSSP()):
+        model.set_params(noise="exact", epsilon=0.5, accountant=budget, **BOUNDS).fit(X, y)
+    total = budget.total()
+    plain = BudgetAccountant(3.0, 1e-5)
+    for model in (fastmix.IHM(), fastmix.IHM(), fastmix.AdaSSP()):
+        model.set_params(epsilon=0.5, accountant=plain, **BOUNDS).fit(X, y)
+    assert total.epsilon == pytest.approx(plain.total().epsilon, rel=1e-6)
+
+
+@EACH
+def test_no_method_draws_more_coordinates_than_are_paid_for(name, monkeypatch):
+    X, y = problem()
+    drawn = []
+    draw = exact_noise._draw
+
+    def spy(kind, points, scale):
+        drawn.append(len(points))
+        return draw(kind, points, scale)
+
+    monkeypatch.setattr(exact_noise, "_draw", spy)
+    model = clone(NOISY[name]).set_params(noise="exact", **BOUNDS).fit(X, y)
+    assert 0 < sum(drawn) * exact_noise.SLACK <= model.privacy_.parts[-1].epsilon
+
+
+@pytest.mark.parametrize("cls", [fastmix.IHM, fastmix.FastIHM, fastmix.DPGradientDescent])
+def test_gradients_of_an_exact_fit_lie_on_the_grid(cls, monkeypatch):
+    X, y = problem()
+    drawn = []
+    exact = gradient.exact_gaussian
+
+    def spy(values, **options):
+        noisy = exact(values, **options)
+        drawn.append((noisy, options["sigma"], options["sensitivity"]))
+        return noisy
+
+    monkeypatch.setattr(gradient, "exact_gaussian", spy)
+    model = cls(noise="exact", n_steps=3, residual_clip=0.5, **BOUNDS).fit(X, y)
+    assert len(drawn) == 3
+    for noisy, sigma, sensitivity in drawn:
+        step = grid_step(sigma, 32)
+        np.testing.assert_array_equal(noisy, np.rint(noisy / step) * step)
+        assert sensitivity == pytest.approx(0.5, abs=1e-12)
+    assert drawn[-1][1] == model.gradient_noise_
+
+
+def test_statistics_of_an_exact_fit_are_drawn_with_their_sensitivities(monkeypatch):
+    X, y = problem()
+    sizes = []
+    exact = statistics.exact_gaussian
+
+    def spy(values, **options):
+        sizes.append((values.size, options["sigma"] / options["sensitivity"]))
+        return exact(values, **options)
+
+    monkeypatch.setattr(statistics, "exact_gaussian", spy)
+    model = fastmix.AdaSSP(noise="exact", **BOUNDS).fit(X, y)
+    sigma = pytest.approx(model.privacy_.parameters["sigma"])
+    assert sizes == [(10, sigma), (4, sigma), (1, sigma)]
+
+
+@pytest.mark.parametrize("seed", [0, np.random.RandomState(0), np.random.default_rng(0)])
+def test_exact_noise_cannot_be_seeded(seed):
+    X, y = problem()
+    budget = BudgetAccountant(9.0, 1e-3)
+    model = fastmix.IHM(noise="exact", random_state=seed, accountant=budget, **BOUNDS)
+    with pytest.raises(ValueError, match="random_state must be None with noise='exact'"):
+        model.fit(X, y)
+    assert len(budget) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"noise": "exakt"}, "noise must be one of 'float', 'exact'"),
+        ({"noise": "exact", "epsilon": 101.0}, "epsilon must be at most 100"),
+        ({"noise": "exact", "epsilon": 1e-7}, "epsilon must be at least 1e-06"),
+        ({"noise": "exact", "delta": 1e-120}, "delta must be at least 1e-100"),
+    ],
+)
+def test_the_range_of_exact_noise(options, message):
+    X, y = problem()
+    with pytest.raises(ValueError, match=message):
+        fastmix.PrivateLinearRegression(**{**BOUNDS, **options}).fit(X, y)
+
+
+def test_without_opendp_nothing_is_spent(monkeypatch):
+    X, y = problem()
+    budget = BudgetAccountant(9.0, 1e-3)
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    with pytest.raises(ImportError, match=r"fastmix\[exact\]"):
+        fastmix.IHM(noise="exact", accountant=budget, **BOUNDS).fit(X, y)
+    assert len(budget) == 0
+    fastmix.IHM(**BOUNDS).fit(X, y)
