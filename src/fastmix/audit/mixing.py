@@ -1,0 +1,201 @@
+"""Cases of the mixing mechanisms: spectral bounds and sketches together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from fastmix import mechanisms
+from fastmix.audit import pairs
+from fastmix.audit.case import Case, Data, FloatArray, Pair, one_by_one
+from fastmix.audit.likelihood import one_sided, sketch_gram
+from fastmix.audit.mechanisms import DELTA, accounted, distortion, sketched_eigenvalue
+from fastmix.sketches import SRHT, SketchDraw
+
+__all__ = ["MIXING", "fast_mix", "gauss_mix", "gauss_mix_sketches"]
+
+#: What the shifts of all spectral releases of a case may cost of delta.
+_TAIL = DELTA / 20.0
+
+
+def gauss_mix(
+    name: str, pair: Pair, *, k: int, gamma: float, lambda_sigma: float, trials: int
+) -> Case:
+    """Return GaussMix: the released eigenvalue and the sketch, with their joint likelihood."""
+    tau = -float(ndtri(_TAIL))
+    levels: dict[str, Any] = {"k": k, "gamma": gamma, "tau": tau, "lambda_sigma": lambda_sigma}
+
+    def prepare(data: Data) -> Callable[[np.random.Generator], list[float]]:
+        X, _ = data.stretched()
+
+        def release(rng: np.random.Generator) -> list[float]:
+            out = mechanisms.gauss_mix(X, **levels, form="gram", rng=rng)
+            return [out.lambda_tilde, out.eta, *out.sketch.matrix().ravel()]
+
+        return release
+
+    def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
+        gram = data.X.T @ data.X
+        centre = np.linalg.eigvalsh(gram)[0] - lambda_sigma * tau
+        grams = values[:, 2:].reshape(-1, *gram.shape)
+        eigenvalue = one_sided(values[:, 0], centre, lambda_sigma, "gaussian")
+        return eigenvalue + sketch_gram(grams, k, gram, values[:, 1])
+
+    return Case(
+        name=name,
+        claim=accounted(mechanisms.gauss_mix_event(**levels)),
+        pair=pair,
+        draw=one_by_one(prepare),
+        score=pair.ratio(log_likelihood),
+        trials=trials,
+        quick=4_000,
+    )
+
+
+def gauss_mix_sketches() -> Case:
+    """Return GaussMix with an eigenvalue that says nothing, so that one call draws many sketches.
+
+    The eigenvalue has so much noise that it costs nothing, and so much shift that its bound is 0.
+    """
+    levels: dict[str, Any] = {"k": 10_000, "gamma": 141.0, "tau": 40.0, "lambda_sigma": 1e6}
+    pair = pairs.lone_row()
+
+    def draw(data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
+        X, _ = data.stretched()
+        out = mechanisms.gauss_mix(X, **levels, n_steps=trials, form="gram", rng=rng)
+        roots = [math.prod(float(f[0, 0]) for f in each.factors) for each in out.sketches]
+        return np.column_stack((np.full(trials, out.eta), np.square(roots)))
+
+    def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
+        grams = values[:, 1].reshape(-1, 1, 1)
+        return sketch_gram(grams, levels["k"], data.X.T @ data.X, values[:, 0])
+
+    return Case(
+        name="GaussMix, sketch alone",
+        claim=accounted(mechanisms.gauss_mix_event(**levels)),
+        pair=pair,
+        draw=draw,
+        score=pair.ratio(log_likelihood),
+        trials=1_000_000,
+        quick=20_000,
+    )
+
+
+def fast_mix(
+    name: str,
+    draw: SketchDraw,
+    pair: Pair,
+    *,
+    k1: int,
+    gamma: float,
+    omega: float,
+    n_steps: int = 1,
+    shared: bool = False,
+    curve: str = "fast_mix",
+    trials: int = 40_000,
+) -> Case:
+    """Return FastMix in one or several steps: all spectral bounds and all sketches."""
+    pairs_of_bounds = 1 if shared else n_steps
+    tau = math.log(pairs_of_bounds / _TAIL)
+    levels: dict[str, Any] = {"k1": k1, "gamma": gamma, "omega": omega, "tau": tau}
+    levels |= {"n_steps": n_steps, "shared": shared, "curve": curve}
+
+    def prepare(data: Data) -> Callable[[np.random.Generator], list[float]]:
+        X, _ = data.stretched()
+
+        def release(rng: np.random.Generator) -> list[float]:
+            out = mechanisms.multiple_fast_mix(X, **levels, sketch=draw, form="gram", rng=rng)
+            grams = (float(each.matrix()[0, 0]) for each in out.sketches)
+            return [out.eta, *out.m_tilde, *out.lambda_tilde, *grams]
+
+        return release
+
+    def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
+        ends = np.cumsum([1, pairs_of_bounds, pairs_of_bounds])
+        eta, m, lam, grams = np.split(values, ends, axis=1)
+        lambda_hat = sketched_eigenvalue(draw, data)
+        scale = omega * (1.0 + 2.0 * m)
+        bounds = one_sided(lam, lambda_hat - scale * tau, scale, "laplace")
+        if draw.coherence > 0.0:
+            scale = omega * draw.coherence
+            centre = distortion(draw, data) + scale * tau
+            bounds = bounds + one_sided(m, centre, scale, "laplace")
+        # Rows of all steps are independent with one covariance: together they are one sketch.
+        joint = grams.sum(axis=1).reshape(-1, 1, 1)
+        gram = np.array([[lambda_hat]])
+        return bounds.sum(axis=1) + sketch_gram(joint, k1 * n_steps, gram, eta[:, 0])
+
+    return Case(
+        name=name,
+        claim=accounted(mechanisms.fast_mix_event(**levels)),
+        pair=pair,
+        draw=one_by_one(prepare),
+        score=pair.ratio(log_likelihood),
+        trials=trials,
+        quick=2_000,
+    )
+
+
+def _distorted(name: str, worst: Callable[[SketchDraw], Pair], **levels: Any) -> Case:
+    """Return FastMix with a sketch of half as many rows as the data."""
+    draw = SRHT(64, 128).sample(0)
+    return fast_mix(name, draw, worst(draw), **levels)
+
+
+def _full_size(name: str, n: int, **levels: Any) -> Case:
+    """Return FastMix with a sketch as large as the data, which distorts nothing: m is 0."""
+    return fast_mix(name, SRHT(n, n).sample(0), pairs.one_direction(n), **levels)
+
+
+_FAST: dict[str, Callable[..., Case]] = {
+    "FastMix": lambda name: _distorted(name, pairs.aligned_rows, k1=800, gamma=40.0, omega=4.0),
+    "FastMix, lone row": lambda name: _distorted(
+        name, pairs.coherent_row, k1=4, gamma=12.0, omega=4.0
+    ),
+    "FastMix, full-size sketch": lambda name: _full_size(
+        name, 128, k1=20_000, gamma=200.0, omega=5.0, curve="fast_mix_sharp"
+    ),
+    "MultipleFastMix, 3 steps": lambda name: _distorted(
+        name, pairs.aligned_rows, k1=300, gamma=40.0, omega=12.0, n_steps=3, trials=20_000
+    ),
+    "MultipleFastMix, 3 steps, shared": lambda name: _distorted(
+        name,
+        pairs.aligned_rows,
+        k1=300,
+        gamma=40.0,
+        omega=4.0,
+        n_steps=3,
+        shared=True,
+        curve="fast_mix_sharp",
+    ),
+    "MultipleFastMix, 8 steps, full-size": lambda name: _full_size(
+        name, 16, k1=5_000, gamma=200.0, omega=60.0, n_steps=8, trials=20_000
+    ),
+}
+
+#: Cases by name, as functions that build them.
+MIXING: dict[str, Callable[[], Case]] = {
+    "GaussMix": lambda: gauss_mix(
+        "GaussMix",
+        pairs.weakest_direction(80, 60),
+        k=80_000,
+        gamma=400.0,
+        lambda_sigma=6.0,
+        trials=400_000,
+    ),
+    "GaussMix, sketch alone": gauss_mix_sketches,
+    "GaussMix, lone row": lambda: gauss_mix(
+        "GaussMix, lone row",
+        pairs.lone_row(),
+        k=4,
+        gamma=20.0,
+        lambda_sigma=10.0,
+        trials=40_000,
+    ),
+    **{name: partial(build, name) for name, build in _FAST.items()},
+}
