@@ -92,9 +92,7 @@ def epsilon_lower_bound(
         return np.maximum(np.log(gap) - np.log(q_upper), 0.0)[()]
 
 
-def choose_event(
-    present: FloatArray, absent: FloatArray, delta: float, confidence: float
-) -> Event:
+def choose_event(present: FloatArray, absent: FloatArray, delta: float, confidence: float) -> Event:
     """Return the event with the largest lower bound on these scores.
 
     Parameters

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from fastmix._validation import value_error
 from fastmix.audit import pairs
 from fastmix.audit.case import Case, Claim, Data, one_by_one
+from fastmix.audit.mechanisms import DELTA
 from fastmix.estimators import (
     IHM,
     AdaSSP,
@@ -82,12 +83,14 @@ def estimator_case(
     )
 
 
-def _case(name: str, estimator: type[PrivateRegressor], **parameters: Any) -> Case:
-    return estimator_case(estimator(epsilon=2.0, delta=1e-5, **parameters), name)
+def _case(
+    name: str, estimator: type[PrivateRegressor], delta: float = DELTA, **parameters: Any
+) -> Case:
+    return estimator_case(estimator(epsilon=2.0, delta=delta, **parameters), name)
 
 
-#: Cases by name, as functions that build them. IHS is not private and is not here.
-ESTIMATORS: dict[str, Callable[[], Case]] = {
+#: Cases by name, as functions of delta that build them. IHS is not private and is not here.
+ESTIMATORS: dict[str, Callable[..., Case]] = {
     name: partial(_case, name, estimator, **parameters)
     for name, (estimator, parameters) in {
         "FastIHM, tuned": (FastIHM, {"sketch_size": 8, "n_steps": 3}),

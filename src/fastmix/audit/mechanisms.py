@@ -31,13 +31,13 @@ __all__ = [
     "sketched_eigenvalue",
 ]
 
-#: Delta of all claims of mechanisms.
+#: Delta of the claims, unless a caller asks for another one.
 DELTA = 1e-5
 
 
-def accounted(*events: PrivacyEvent) -> Claim:
+def accounted(delta: float, *events: PrivacyEvent) -> Claim:
     """Return what the library's account says about these events."""
-    return Claim(RdpAccountant(events).get_epsilon(DELTA), DELTA)
+    return Claim(RdpAccountant(events).get_epsilon(delta), delta)
 
 
 def bounded_rows(data: Data) -> ArrayRows:
@@ -58,7 +58,7 @@ def sketched_eigenvalue(draw: SketchDraw, data: Data) -> float:
     return float(Z @ Z)
 
 
-def laplace_m() -> Case:
+def laplace_m(delta: float = 0.0) -> Case:
     """Return the release of m: one row moves m-hat by the whole coherence."""
     draw, tau, omega = SRHT(8, 16).sample(0), 12.0, 1.0
     pair, scale = pairs.coherent_row(draw), omega * draw.coherence
@@ -74,7 +74,7 @@ def laplace_m() -> Case:
 
     return Case(
         name="Laplace release of m",
-        claim=_pure(tau, omega),
+        claim=_pure(tau, omega, delta),
         pair=pair,
         draw=one_by_one(prepare),
         score=pair.ratio(log_likelihood),
@@ -83,7 +83,7 @@ def laplace_m() -> Case:
     )
 
 
-def laplace_lambda() -> Case:
+def laplace_lambda(delta: float = 0.0) -> Case:
     """Return the release of lambda at a given m: all rows lean towards one."""
     draw, tau, omega = SRHT(32, 64).sample(0), 2.0, 1.0
     pair = pairs.aligned_rows(draw)
@@ -103,7 +103,7 @@ def laplace_lambda() -> Case:
 
     return Case(
         name="Laplace release of lambda",
-        claim=_pure(tau, omega),
+        claim=_pure(tau, omega, delta),
         pair=pair,
         draw=one_by_one(prepare),
         score=pair.ratio(log_likelihood),
@@ -112,12 +112,12 @@ def laplace_lambda() -> Case:
     )
 
 
-def _pure(tau: float, omega: float) -> Claim:
+def _pure(tau: float, omega: float, delta: float) -> Claim:
     noise, _ = spectral_bounds.spectral_events("laplace", tau=tau, omega=omega, count=1)
-    return Claim(noise.pure_epsilon, 0.0)
+    return Claim(noise.pure_epsilon, delta)
 
 
-def gaussian_steps(name: str, thetas: tuple[float, ...], trials: int) -> Case:
+def gaussian_steps(name: str, thetas: tuple[float, ...], trials: int, delta: float = DELTA) -> Case:
     """Return noisy gradients at given points: residuals beyond the clip, at each of them."""
     pair, sigma = pairs.lone_row(), 2.0 * math.sqrt(len(thetas))
 
@@ -132,7 +132,7 @@ def gaussian_steps(name: str, thetas: tuple[float, ...], trials: int) -> Case:
 
     return Case(
         name=name,
-        claim=accounted(*mechanisms.gradient_events([sigma] * len(thetas))),
+        claim=accounted(delta, *mechanisms.gradient_events([sigma] * len(thetas))),
         pair=pair,
         draw=one_by_one(prepare),
         score=pair.ratio(log_likelihood),
@@ -141,7 +141,7 @@ def gaussian_steps(name: str, thetas: tuple[float, ...], trials: int) -> Case:
     )
 
 
-def gaussian_statistics() -> Case:
+def gaussian_statistics(delta: float = DELTA) -> Case:
     """Return the sufficient statistics: one record moves all three of them by 1."""
     pair, sigma = pairs.lone_row(), 2.0 * math.sqrt(3.0)
 
@@ -160,7 +160,7 @@ def gaussian_statistics() -> Case:
 
     return Case(
         name="Gaussian statistics",
-        claim=accounted(mechanisms.statistics_event(sigma=sigma)),
+        claim=accounted(delta, mechanisms.statistics_event(sigma=sigma)),
         pair=pair,
         draw=one_by_one(prepare),
         score=pair.ratio(log_likelihood),
@@ -169,11 +169,11 @@ def gaussian_statistics() -> Case:
     )
 
 
-#: Cases by name, as functions that build them.
-MECHANISMS: dict[str, Callable[[], Case]] = {
+#: Cases by name, as functions of delta that build them.
+MECHANISMS: dict[str, Callable[..., Case]] = {
     "Laplace release of m": laplace_m,
     "Laplace release of lambda": laplace_lambda,
-    "Gaussian step": lambda: gaussian_steps("Gaussian step", (-4.0,), 800_000),
-    "Gaussian steps, two": lambda: gaussian_steps("Gaussian steps, two", (-4.0, 4.0), 200_000),
+    "Gaussian step": partial(gaussian_steps, "Gaussian step", (-4.0,), 800_000),
+    "Gaussian steps, two": partial(gaussian_steps, "Gaussian steps, two", (-4.0, 4.0), 200_000),
     "Gaussian statistics": gaussian_statistics,
 }

@@ -14,20 +14,34 @@ from fastmix import mechanisms
 from fastmix.audit import pairs
 from fastmix.audit.case import Case, Data, FloatArray, Pair, one_by_one
 from fastmix.audit.likelihood import one_sided, sketch_gram
-from fastmix.audit.mechanisms import DELTA, accounted, distortion, sketched_eigenvalue
+from fastmix.audit.mechanisms import (
+    DELTA,
+    accounted,
+    bounded_rows,
+    distortion,
+    sketched_eigenvalue,
+)
+from fastmix.rows import AugmentedRows, Rows
 from fastmix.sketches import SRHT, SketchDraw
 
 __all__ = ["MIXING", "fast_mix", "gauss_mix", "gauss_mix_sketches"]
 
-#: What the shifts of all spectral releases of a case may cost of delta.
-_TAIL = DELTA / 20.0
+#: Share of delta that the shifts of all spectral releases of a case may cost.
+_TAIL = 0.05
 
 
 def gauss_mix(
-    name: str, pair: Pair, *, k: int, gamma: float, lambda_sigma: float, trials: int
+    name: str,
+    pair: Pair,
+    *,
+    k: int,
+    gamma: float,
+    lambda_sigma: float,
+    trials: int,
+    delta: float = DELTA,
 ) -> Case:
     """Return GaussMix: the released eigenvalue and the sketch, with their joint likelihood."""
-    tau = -float(ndtri(_TAIL))
+    tau = -float(ndtri(_TAIL * delta))
     levels: dict[str, Any] = {"k": k, "gamma": gamma, "tau": tau, "lambda_sigma": lambda_sigma}
 
     def prepare(data: Data) -> Callable[[np.random.Generator], list[float]]:
@@ -48,7 +62,7 @@ def gauss_mix(
 
     return Case(
         name=name,
-        claim=accounted(mechanisms.gauss_mix_event(**levels)),
+        claim=accounted(delta, mechanisms.gauss_mix_event(**levels)),
         pair=pair,
         draw=one_by_one(prepare),
         score=pair.ratio(log_likelihood),
@@ -57,7 +71,7 @@ def gauss_mix(
     )
 
 
-def gauss_mix_sketches() -> Case:
+def gauss_mix_sketches(name: str, *, with_target: bool = False, delta: float = DELTA) -> Case:
     """Return GaussMix with an eigenvalue that says nothing, so that one call draws many sketches.
 
     The eigenvalue has so much noise that it costs nothing, and so much shift that its bound is 0.
@@ -66,23 +80,24 @@ def gauss_mix_sketches() -> Case:
     pair = pairs.lone_row()
 
     def draw(data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
-        X, _ = data.stretched()
-        out = mechanisms.gauss_mix(X, **levels, n_steps=trials, form="gram", rng=rng)
-        roots = [math.prod(float(f[0, 0]) for f in each.factors) for each in out.sketches]
-        return np.column_stack((np.full(trials, out.eta), np.square(roots)))
+        rows: Rows = bounded_rows(data)
+        rows = AugmentedRows(rows) if with_target else rows
+        out = mechanisms.gauss_mix(rows, **levels, n_steps=trials, form="gram", rng=rng)
+        return np.array([[out.eta, *each.matrix().ravel()] for each in out.sketches])
 
     def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
-        grams = values[:, 1].reshape(-1, 1, 1)
-        return sketch_gram(grams, levels["k"], data.X.T @ data.X, values[:, 0])
+        A = np.column_stack(data) if with_target else data.X
+        grams = values[:, 1:].reshape(-1, A.shape[1], A.shape[1])
+        return sketch_gram(grams, levels["k"], A.T @ A, values[:, 0])
 
     return Case(
-        name="GaussMix, sketch alone",
-        claim=accounted(mechanisms.gauss_mix_event(**levels)),
+        name=name,
+        claim=accounted(delta, mechanisms.gauss_mix_event(**levels)),
         pair=pair,
         draw=draw,
         score=pair.ratio(log_likelihood),
-        trials=1_000_000,
-        quick=20_000,
+        trials=200_000 if with_target else 1_000_000,
+        quick=10_000,
     )
 
 
@@ -98,10 +113,11 @@ def fast_mix(
     shared: bool = False,
     curve: str = "fast_mix",
     trials: int = 40_000,
+    delta: float = DELTA,
 ) -> Case:
     """Return FastMix in one or several steps: all spectral bounds and all sketches."""
     pairs_of_bounds = 1 if shared else n_steps
-    tau = math.log(pairs_of_bounds / _TAIL)
+    tau = math.log(pairs_of_bounds / (_TAIL * delta))
     levels: dict[str, Any] = {"k1": k1, "gamma": gamma, "omega": omega, "tau": tau}
     levels |= {"n_steps": n_steps, "shared": shared, "curve": curve}
 
@@ -132,7 +148,7 @@ def fast_mix(
 
     return Case(
         name=name,
-        claim=accounted(mechanisms.fast_mix_event(**levels)),
+        claim=accounted(delta, mechanisms.fast_mix_event(**levels)),
         pair=pair,
         draw=one_by_one(prepare),
         score=pair.ratio(log_likelihood),
@@ -141,61 +157,71 @@ def fast_mix(
     )
 
 
-def _distorted(name: str, worst: Callable[[SketchDraw], Pair], **levels: Any) -> Case:
-    """Return FastMix with a sketch of half as many rows as the data."""
-    draw = SRHT(64, 128).sample(0)
+def _srht(name: str, k2: int, n: int, worst: Callable[[SketchDraw], Pair], **levels: Any) -> Case:
+    """Return FastMix with a fixed draw of the SRHT and the pair that is worst for it."""
+    draw = SRHT(k2, n).sample(0)
     return fast_mix(name, draw, worst(draw), **levels)
 
 
-def _full_size(name: str, n: int, **levels: Any) -> Case:
-    """Return FastMix with a sketch as large as the data, which distorts nothing: m is 0."""
-    return fast_mix(name, SRHT(n, n).sample(0), pairs.one_direction(n), **levels)
+def _equal_rows(draw: SketchDraw) -> Pair:
+    return pairs.one_direction(draw.n)
 
 
-_FAST: dict[str, Callable[..., Case]] = {
-    "FastMix": lambda name: _distorted(name, pairs.aligned_rows, k1=800, gamma=40.0, omega=4.0),
-    "FastMix, lone row": lambda name: _distorted(
-        name, pairs.coherent_row, k1=4, gamma=12.0, omega=4.0
+#: Levels of each case, and what builds it from them.
+_CASES: dict[str, tuple[Callable[..., Case], dict[str, Any]]] = {
+    "GaussMix": (
+        gauss_mix,
+        {
+            "pair": pairs.weakest_direction(80, 60),
+            "k": 80_000,
+            "gamma": 400.0,
+            "lambda_sigma": 6.0,
+            "trials": 400_000,
+        },
     ),
-    "FastMix, full-size sketch": lambda name: _full_size(
-        name, 128, k1=20_000, gamma=200.0, omega=5.0, curve="fast_mix_sharp"
+    "GaussMix, lone row": (
+        gauss_mix,
+        {
+            "pair": pairs.lone_row(),
+            "k": 4,
+            "gamma": 20.0,
+            "lambda_sigma": 10.0,
+            "trials": 40_000,
+        },
     ),
-    "MultipleFastMix, 3 steps": lambda name: _distorted(
-        name, pairs.aligned_rows, k1=300, gamma=40.0, omega=12.0, n_steps=3, trials=20_000
+    "GaussMix, sketch alone": (gauss_mix_sketches, {}),
+    "GaussMix of (X, y)": (gauss_mix_sketches, {"with_target": True}),
+    "FastMix": (
+        partial(_srht, k2=64, n=128, worst=pairs.aligned_rows),
+        {"k1": 800, "gamma": 40.0, "omega": 4.0},
     ),
-    "MultipleFastMix, 3 steps, shared": lambda name: _distorted(
-        name,
-        pairs.aligned_rows,
-        k1=300,
-        gamma=40.0,
-        omega=4.0,
-        n_steps=3,
-        shared=True,
-        curve="fast_mix_sharp",
+    "FastMix, lone row": (
+        partial(_srht, k2=64, n=128, worst=pairs.coherent_row),
+        {"k1": 4, "gamma": 12.0, "omega": 4.0},
     ),
-    "MultipleFastMix, 8 steps, full-size": lambda name: _full_size(
-        name, 16, k1=5_000, gamma=200.0, omega=60.0, n_steps=8, trials=20_000
+    # A sketch as large as the data distorts nothing: m is 0 and the bounds are tight.
+    "FastMix, full-size sketch": (
+        partial(_srht, k2=128, n=128, worst=_equal_rows),
+        {"k1": 20_000, "gamma": 200.0, "omega": 5.0, "curve": "fast_mix_sharp"},
+    ),
+    "MultipleFastMix, 3 steps": (
+        partial(_srht, k2=64, n=128, worst=pairs.aligned_rows),
+        {"k1": 300, "gamma": 40.0, "omega": 12.0, "n_steps": 3, "trials": 20_000},
+    ),
+    "MultipleFastMix, 32 steps, shared": (
+        partial(_srht, k2=16, n=16, worst=_equal_rows),
+        {
+            "k1": 600,
+            "gamma": 200.0,
+            "omega": 60.0,
+            "n_steps": 32,
+            "shared": True,
+            "trials": 20_000,
+        },
     ),
 }
 
-#: Cases by name, as functions that build them.
-MIXING: dict[str, Callable[[], Case]] = {
-    "GaussMix": lambda: gauss_mix(
-        "GaussMix",
-        pairs.weakest_direction(80, 60),
-        k=80_000,
-        gamma=400.0,
-        lambda_sigma=6.0,
-        trials=400_000,
-    ),
-    "GaussMix, sketch alone": gauss_mix_sketches,
-    "GaussMix, lone row": lambda: gauss_mix(
-        "GaussMix, lone row",
-        pairs.lone_row(),
-        k=4,
-        gamma=20.0,
-        lambda_sigma=10.0,
-        trials=40_000,
-    ),
-    **{name: partial(build, name) for name, build in _FAST.items()},
+#: Cases by name, as functions of delta that build them.
+MIXING: dict[str, Callable[..., Case]] = {
+    name: partial(build, name, **levels) for name, (build, levels) in _CASES.items()
 }

@@ -47,7 +47,14 @@ def plot_histograms(results: Sequence[AuditResult], path: str | Path) -> None:
             (without, "record absent", "tab:blue"),
             (with_, "record present", "tab:orange"),
         ):
-            axis.stairs(counts / len(result.present), edges, fill=True, alpha=0.45, color=colour, label=label)
+            axis.stairs(
+                counts / len(result.present),
+                edges,
+                fill=True,
+                alpha=0.45,
+                color=colour,
+                label=label,
+            )
         axis.axvline(result.event.threshold, color="black", linewidth=1.0, linestyle="--")
         axis.set_yscale("log")
         axis.set_title(f"{result.name}\n{result.lower:.2f} of {result.epsilon:.2f}", fontsize=10)

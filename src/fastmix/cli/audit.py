@@ -76,6 +76,6 @@ def _table(results: Iterable[AuditResult]) -> Iterator[str]:
         )
     yield ""
     yield (
-        f"{count - refuted} of {count} claims survived. 'at least' is a lower bound on epsilon with "
-        "confidence 99%; it must not exceed what is claimed."
+        f"{count - refuted} of {count} claims survived. 'at least' is a lower bound on epsilon "
+        "with confidence 99%; it must not exceed what is claimed."
     )

@@ -24,7 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0 on success, 1 if an audit refutes a claim, 2 on a wrong argument or a missing package.
+        Exit code: 0 on success, 1 if an audit refutes a claim, 2 on a wrong argument or a
+        missing package.
     """
     parser = argparse.ArgumentParser(prog="fastmix", description=fastmix.__doc__)
     parser.add_argument("--version", action="version", version=f"fastmix {fastmix.__version__}")
