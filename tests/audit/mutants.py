@@ -31,7 +31,7 @@ class Mutant:
 MUTANTS = []
 
 
-def mutant(case, trials=2_000, slow=False):
+def mutant(case, trials=1_000, slow=False):
     def register(break_it):
         name = break_it.__name__.replace("_", " ").strip()
         MUTANTS.append(Mutant(name, case, trials, slow, break_it))

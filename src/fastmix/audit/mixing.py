@@ -45,10 +45,10 @@ def gauss_mix(
     levels: dict[str, Any] = {"k": k, "gamma": gamma, "tau": tau, "lambda_sigma": lambda_sigma}
 
     def prepare(data: Data) -> Callable[[np.random.Generator], list[float]]:
-        X, _ = data.stretched()
+        rows = bounded_rows(data)
 
         def release(rng: np.random.Generator) -> list[float]:
-            out = mechanisms.gauss_mix(X, **levels, form="gram", rng=rng)
+            out = mechanisms.gauss_mix(rows, **levels, form="gram", rng=rng)
             return [out.lambda_tilde, out.eta, *out.sketch.matrix().ravel()]
 
         return release
@@ -76,7 +76,7 @@ def gauss_mix_sketches(name: str, *, with_target: bool = False, delta: float = D
 
     The eigenvalue has so much noise that it costs nothing, and so much shift that its bound is 0.
     """
-    levels: dict[str, Any] = {"k": 10_000, "gamma": 141.0, "tau": 40.0, "lambda_sigma": 1e6}
+    levels: dict[str, Any] = {"k": 100_000, "gamma": 447.0, "tau": 40.0, "lambda_sigma": 1e6}
     pair = pairs.lone_row()
 
     def draw(data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
@@ -122,10 +122,10 @@ def fast_mix(
     levels |= {"n_steps": n_steps, "shared": shared, "curve": curve}
 
     def prepare(data: Data) -> Callable[[np.random.Generator], list[float]]:
-        X, _ = data.stretched()
+        rows = bounded_rows(data)
 
         def release(rng: np.random.Generator) -> list[float]:
-            out = mechanisms.multiple_fast_mix(X, **levels, sketch=draw, form="gram", rng=rng)
+            out = mechanisms.multiple_fast_mix(rows, **levels, sketch=draw, form="gram", rng=rng)
             grams = (float(each.matrix()[0, 0]) for each in out.sketches)
             return [out.eta, *out.m_tilde, *out.lambda_tilde, *grams]
 
@@ -172,11 +172,11 @@ _CASES: dict[str, tuple[Callable[..., Case], dict[str, Any]]] = {
     "GaussMix": (
         gauss_mix,
         {
-            "pair": pairs.weakest_direction(80, 60),
-            "k": 80_000,
+            "pair": pairs.weakest_direction(16, 14),
+            "k": 240_000,
             "gamma": 400.0,
-            "lambda_sigma": 6.0,
-            "trials": 400_000,
+            "lambda_sigma": 2.0,
+            "trials": 800_000,
         },
     ),
     "GaussMix, lone row": (
