@@ -58,7 +58,7 @@ def test_event_is_found_on_either_side(above):
     # On one data set, in 3% of releases, something happens that never happens on the other.
     rare[:120] += 20.0 if above else -20.0
     present, absent = (rare, usual) if above else (usual, rare)
-    event = choose_event(present, absent, 1e-5, 0.99)
+    event = choose_event(present, absent, 1e-5)
     assert event.above is above
     likely, unlikely = event.counts(present, absent)
     assert likely >= 110

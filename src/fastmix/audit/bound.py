@@ -9,12 +9,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
-__all__ = ["Event", "choose_event", "clopper_pearson", "epsilon_lower_bound"]
+__all__ = ["Event", "cautious_bound", "choose_event", "clopper_pearson", "epsilon_lower_bound"]
 
 FloatArray = npt.NDArray[np.float64]
 
 #: Thresholds that are tried on each side.
 _THRESHOLDS = 400
+
+#: Confidence with which they are compared: the best of many must not be the luckiest.
+_CAUTION = 1.0 - 1e-6
 
 
 class Event(NamedTuple):
@@ -92,8 +95,13 @@ def epsilon_lower_bound(
         return np.maximum(np.log(gap) - np.log(q_upper), 0.0)[()]
 
 
-def choose_event(present: FloatArray, absent: FloatArray, delta: float, confidence: float) -> Event:
-    """Return the event with the largest lower bound on these scores.
+def cautious_bound(likely: Any, unlikely: Any, trials: int, delta: float) -> Any:
+    """Return the bound by which events are compared before one is tested."""
+    return epsilon_lower_bound(likely, unlikely, trials, delta, _CAUTION)
+
+
+def choose_event(present: FloatArray, absent: FloatArray, delta: float) -> Event:
+    """Return the event that promises the largest lower bound.
 
     Parameters
     ----------
@@ -101,22 +109,19 @@ def choose_event(present: FloatArray, absent: FloatArray, delta: float, confiden
         Scores with and without the record; not those that the bound is then computed from.
     delta : float
         Delta of the claim.
-    confidence : float
-        Of the bound.
 
     Returns
     -------
     Event
         A threshold and the side of it.
     """
-    trials = len(present)
     pooled = np.sort(np.concatenate((present, absent)))
     ranks = np.unique(np.geomspace(1, len(pooled), _THRESHOLDS).astype(int))
     best, event = -math.inf, Event(float(pooled[-1]), True)
     for above, thresholds in ((True, pooled[-ranks]), (False, pooled[ranks - 1])):
         counts = [_counts(np.sort(scores), thresholds, above) for scores in (present, absent)]
         likely, unlikely = counts if above else counts[::-1]
-        bounds = epsilon_lower_bound(likely, unlikely, trials, delta, confidence)
+        bounds = cautious_bound(likely, unlikely, len(present), delta)
         at = int(np.argmax(bounds))
         if bounds[at] > best:
             best, event = float(bounds[at]), Event(float(thresholds[at]), above)

@@ -65,7 +65,7 @@ def loss_weights(first: npt.ArrayLike, second: npt.ArrayLike) -> FloatArray:
 
 
 def exact_delta(
-    first: npt.ArrayLike, second: npt.ArrayLike, rows: int, epsilon: float
+    first: npt.ArrayLike, second: npt.ArrayLike, rows: int, epsilon: float, mu: float = 0.0
 ) -> ExactDelta:
     r"""Return the exact delta at ``epsilon`` of K rows of N(0, first) against N(0, second).
 
@@ -77,6 +77,8 @@ def exact_delta(
         Number K of independent rows.
     epsilon : float
         At least 0.
+    mu : float, default 0.0
+        Gaussian releases besides the sketch, of this total ratio of sensitivity to noise.
 
     Returns
     -------
@@ -88,43 +90,50 @@ def exact_delta(
     -----
     With :math:`w_j = \rho_j - 1` the loss is :math:`-\frac K2 \sum_j \log(1 + w_j) + \frac12
     \sum_j w_j \chi^2_{K,j}` under the first law, so that :math:`\log M(z) = -\frac K2 \sum_j
-    [z \log(1 + w_j) + \log(1 - z w_j)]`. The line of integration goes through the saddle
+    [z \log(1 + w_j) + \log(1 - z w_j)]`; Gaussian releases add :math:`\frac12 \mu^2 z(z + 1)`.
+    The line of integration goes through the saddle
     point, which leaves nothing to cancel, and is bent so that the integrand falls fast.
     """
     rows = check_integer("rows", rows, at_least=1)
     epsilon = check_real("epsilon", epsilon, at_least=0.0)
+    square = check_real("mu", mu, at_least=0.0) ** 2
     w = loss_weights(first, second)
-    # log M(z) - z epsilon = -z u - (K/2) sum log(1 - z w).
-    u = epsilon + 0.5 * rows * float(np.log1p(w).sum())
-    if not w.size or (w.max() <= 0.0 and u >= 0.0):
+    # log M(z) - z epsilon = -z u + mu^2 z^2 / 2 - (K/2) sum log(1 - z w).
+    u = epsilon + 0.5 * rows * float(np.log1p(w).sum()) - 0.5 * square
+    if square == 0.0 and w.max(initial=0.0) == 0.0 and u >= 0.0:
         return ExactDelta(0.0, 0.0)  # the loss never exceeds epsilon
 
     def exponent(z: Any) -> Any:
         logs = np.log1p(-np.multiply.outer(z, w)).sum(axis=-1)
-        return -z * u - 0.5 * rows * logs - np.log(z) - np.log1p(z)
+        return (0.5 * square * z - u) * z - 0.5 * rows * logs - np.log(z) - np.log1p(z)
 
-    saddle = _saddle(w, rows, u)
+    saddle = _saddle(w, rows, u, square)
     height = float(exponent(saddle))
     r = w / (1.0 - saddle * w)
-    curvature = 0.5 * rows * float((r**2).sum()) + saddle**-2 + (1.0 + saddle) ** -2
+    curvature = square + 0.5 * rows * float((r**2).sum())
+    curvature += saddle**-2 + (1.0 + saddle) ** -2
     spread = 1.0 / math.sqrt(curvature)
-    # Along the steepest descent of M(z) e^{-zu}, but always to the side where e^{-zu} falls.
+    # Along the steepest descent of M(z) e^{-zu}, but always to the side where e^{-zu} falls. With
+    # Gaussian releases the integrand falls fast enough on a straight line.
     side = math.copysign(1.0, u)
     steepest = side * rows * float((r**3).sum()) * spread**3 / 6.0
-    bend = side * min(max(steepest, 0.125 / (rows * w.size)), 0.125)
+    least = 0.125 / (rows * max(w.size, 1))
+    bend = 0.0 if square > 0.0 else side * min(max(steepest, least), 0.125)
     value, error = _line_integral(exponent, saddle, height, spread, bend)
     scale = math.exp(height) * spread / math.pi
     rounding = 1e-14 * (1.0 + abs(saddle * u) + rows * w.size)
     return ExactDelta(scale * value, scale * (error + rounding * abs(value)))
 
 
-def _saddle(w: FloatArray, rows: int, u: float) -> float:
+def _saddle(w: FloatArray, rows: int, u: float, square: float) -> float:
     """Return the point of the positive axis where the integrand is least."""
 
     def slope(z: float) -> float:
-        return float(-u + 0.5 * rows * (w / (1.0 - z * w)).sum() - 1.0 / z - 1.0 / (1.0 + z))
+        loss = 0.5 * rows * float((w / (1.0 - z * w)).sum())
+        return square * z - u + loss - 1.0 / z - 1.0 / (1.0 + z)
 
-    end = 1.0 / float(w.max()) if w.max() > 0.0 else math.inf
+    top = float(w.max(initial=0.0))
+    end = 1.0 / top if top > 0.0 else math.inf
     low, high = min(1.0, end / 2.0), min(1.0, end / 2.0)
     while slope(low) > 0.0:
         low /= 2.0

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.utils.parallel import Parallel, delayed
 
 from fastmix._validation import check_integer, check_probability, type_error
-from fastmix.audit.bound import Event, choose_event, epsilon_lower_bound
+from fastmix.audit.bound import Event, cautious_bound, choose_event, epsilon_lower_bound
 from fastmix.audit.case import Case, Claim
 from fastmix.audit.classifier import learned_score
 from fastmix.audit.estimators import ESTIMATORS, estimator_case
@@ -147,7 +147,7 @@ def audit(
     drawn = [
         case.draw(data, 4 * quarter, generator) for data in (case.pair.present, case.pair.absent)
     ]
-    scores, event = _choose(case, drawn, claim.delta, confidence, quarter)
+    scores, event = _choose(case, drawn, claim.delta, quarter)
     present, absent = (each[2 * quarter :] for each in scores)
     counts = event.counts(present, absent)
     return AuditResult(
@@ -165,28 +165,26 @@ def audit(
 
 
 def _choose(
-    case: Case, drawn: list[FloatArray], delta: float, confidence: float, quarter: int
+    case: Case, drawn: list[FloatArray], delta: float, quarter: int
 ) -> tuple[list[FloatArray], Event]:
-    """Return the score and the event that do best on the second quarter.
+    """Return the score and the event that do best on the first half.
 
     The closed form is the best score of a mechanism that does what it says; a broken one
     may betray itself elsewhere, so a learned score, from the first quarter, competes with it.
     """
-    candidates = [learned_score(*(values[:quarter] for values in drawn))]
-    if case.score is not None:
-        candidates.append(case.score)
-    best = None
-    for score in candidates:
+    learned = learned_score(*(values[:quarter] for values in drawn))
+    candidates = (
+        [(learned, quarter)] if case.score is None else [(learned, quarter), (case.score, 0)]
+    )
+    found = []
+    for score, start in candidates:
         # No score at all, of an infinity minus another, is no evidence.
         scores = [np.nan_to_num(score(values), nan=0.0) for values in drawn]
-        selection = [each[quarter : 2 * quarter] for each in scores]
-        event = choose_event(*selection, delta, confidence)
-        counts = event.counts(*selection)
-        bound = float(epsilon_lower_bound(*counts, quarter, delta, confidence))
-        if best is None or bound >= best[0]:
-            best = bound, scores, event
-    assert best is not None
-    return best[1], best[2]
+        event = choose_event(*(each[start : 2 * quarter] for each in scores), delta)
+        counts = event.counts(*(each[quarter : 2 * quarter] for each in scores))
+        found.append((cautious_bound(*counts, quarter, delta), scores, event))
+    _, scores, event = max(found, key=lambda each: each[0])
+    return scores, event
 
 
 def audit_all(
