@@ -36,8 +36,8 @@ def estimator_case(
     *,
     n: int = 16,
     d: int = 1,
-    trials: int = 20_000,
-    quick: int = 400,
+    trials: int = 10_000,
+    quick: int = 200,
 ) -> Case:
     """Return the case of an estimator: one record of the largest effect among zeros.
 

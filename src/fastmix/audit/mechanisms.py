@@ -79,7 +79,7 @@ def laplace_m(delta: float = 0.0) -> Case:
         draw=one_by_one(prepare),
         score=pair.ratio(log_likelihood),
         trials=100_000,
-        quick=10_000,
+        quick=4_000,
     )
 
 
@@ -108,7 +108,7 @@ def laplace_lambda(delta: float = 0.0) -> Case:
         draw=one_by_one(prepare),
         score=pair.ratio(log_likelihood),
         trials=100_000,
-        quick=10_000,
+        quick=4_000,
     )
 
 
@@ -137,7 +137,7 @@ def gaussian_steps(name: str, thetas: tuple[float, ...], trials: int, delta: flo
         draw=one_by_one(prepare),
         score=pair.ratio(log_likelihood),
         trials=trials,
-        quick=10_000,
+        quick=8_000,
     )
 
 
@@ -164,8 +164,8 @@ def gaussian_statistics(delta: float = DELTA) -> Case:
         pair=pair,
         draw=one_by_one(prepare),
         score=pair.ratio(log_likelihood),
-        trials=200_000,
-        quick=5_000,
+        trials=100_000,
+        quick=4_000,
     )
 
 
@@ -173,7 +173,7 @@ def gaussian_statistics(delta: float = DELTA) -> Case:
 MECHANISMS: dict[str, Callable[..., Case]] = {
     "Laplace release of m": laplace_m,
     "Laplace release of lambda": laplace_lambda,
-    "Gaussian step": partial(gaussian_steps, "Gaussian step", (-4.0,), 800_000),
-    "Gaussian steps, two": partial(gaussian_steps, "Gaussian steps, two", (-4.0, 4.0), 200_000),
+    "Gaussian step": partial(gaussian_steps, "Gaussian step", (-4.0,), 500_000),
+    "Gaussian steps, two": partial(gaussian_steps, "Gaussian steps, two", (-4.0, 4.0), 100_000),
     "Gaussian statistics": gaussian_statistics,
 }

@@ -67,7 +67,7 @@ def gauss_mix(
         draw=one_by_one(prepare),
         score=pair.ratio(log_likelihood),
         trials=trials,
-        quick=4_000,
+        quick=2_000,
     )
 
 
@@ -96,8 +96,8 @@ def gauss_mix_sketches(name: str, *, with_target: bool = False, delta: float = D
         pair=pair,
         draw=draw,
         score=pair.ratio(log_likelihood),
-        trials=200_000 if with_target else 1_000_000,
-        quick=10_000,
+        trials=200_000 if with_target else 800_000,
+        quick=5_000,
     )
 
 
@@ -153,7 +153,7 @@ def fast_mix(
         draw=one_by_one(prepare),
         score=pair.ratio(log_likelihood),
         trials=trials,
-        quick=2_000,
+        quick=1_000,
     )
 
 
@@ -189,8 +189,8 @@ def fast_mix_sketches(name: str, *, steps: int, delta: float = DELTA) -> Case:
         pair=pair,
         draw=draw,
         score=pair.ratio(log_likelihood),
-        trials=200_000 if steps == 1 else 40_000,
-        quick=4_000,
+        trials=200_000 // steps,
+        quick=4_000 // steps,
     )
 
 
@@ -213,7 +213,7 @@ _CASES: dict[str, tuple[Callable[..., Case], dict[str, Any]]] = {
             "k": 240_000,
             "gamma": 400.0,
             "lambda_sigma": 2.0,
-            "trials": 800_000,
+            "trials": 400_000,
         },
     ),
     "GaussMix, lone row": (
