@@ -73,7 +73,7 @@ def gradient_noise_halved(patch):
     wrap(patch, module("mechanisms"), "noisy_gradient", _half_sigma)
 
 
-@mutant("Gaussian statistics", 12_000)
+@mutant("Gaussian statistics", 12_000, slow=True)
 def statistics_noise_halved(patch):
     wrap(patch, module("mechanisms"), "noisy_statistics", _half_sigma)
 
@@ -184,7 +184,7 @@ def tail_shift_off_in_gauss_mix(patch):
     wrap(patch, module("mechanisms.gauss_mix"), "release_eigenvalue", _no_shift)
 
 
-@mutant("FastMix, lone row", 8_000)
+@mutant("FastMix, lone row", 5_000)
 def tail_shift_off_in_fast_mix(patch):
     for name in ("release_distortion", "release_sketched_eigenvalue"):
         wrap(patch, module("mechanisms.fast_mix"), name, _no_shift)
@@ -217,7 +217,7 @@ def m_left_out(patch):
     wrap(patch, module("mechanisms.fast_mix"), "release_distortion", lambda real, *a, **k: 0.0)
 
 
-@mutant("FastMix", 4_000)
+@mutant("FastMix", 2_400)
 def eta_not_raised_to_the_row_bound(patch):
     """The noise is set for rows of norm 1 and not for C^2 = 1 + 2 m."""
     where, seen = module("mechanisms.fast_mix"), {}
@@ -234,7 +234,7 @@ def eta_not_raised_to_the_row_bound(patch):
 # --- accounts --------------------------------------------------------------------------------
 
 
-@mutant("MultipleFastMix, 10 steps, shared", 4_000)
+@mutant("MultipleFastMix, 10 steps, shared", 3_000)
 def budget_charged_once_for_all_sketches(patch):
     def once(real, *, n_steps=1, **kwargs):
         return real(n_steps=1, **kwargs)
@@ -249,7 +249,7 @@ def budget_charged_once_for_all_steps(patch):
     wrap(patch, where, "gradient_events", lambda real, sigmas: real(list(sigmas)[:1]))
 
 
-@mutant("Gaussian statistics", 20_000)
+@mutant("Gaussian statistics", 60_000, slow=True)
 def eigenvalue_and_moment_not_charged(patch):
     events = module("accounting")
     for where in ("mechanisms", "mechanisms.statistics"):
@@ -261,7 +261,7 @@ def eigenvalue_and_moment_not_charged(patch):
         )
 
 
-@mutant("GaussMix of (X, y)", 10_000)
+@mutant("GaussMix of (X, y)", 24_000)
 def target_left_out_of_the_row_bound(patch):
     real = AugmentedRows.__init__
 

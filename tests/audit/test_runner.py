@@ -38,25 +38,25 @@ def randomised_response(truth, claimed, score=None):
 
 @pytest.mark.parametrize("score", [None, lambda values: values[:, 0]])
 def test_a_known_epsilon_is_found(score):
-    found = audit(randomised_response(1.0, 1.0, score), trials=40_000, rng=2)
-    assert 0.93 < found.lower < 1.0
+    found = audit(randomised_response(1.0, 1.0, score), trials=20_000, rng=2)
+    assert 0.9 < found.lower < 1.0
     assert found.passed
-    assert found.trials == 40_000
-    assert len(found.present) == len(found.absent) == 20_000
+    assert found.trials == 20_000
+    assert len(found.present) == len(found.absent) == 10_000
 
 
 def test_a_false_claim_is_refuted():
-    assert not audit(randomised_response(1.0, 0.8), trials=40_000, rng=2).passed
-    assert not audit(randomised_response(1.0, 1.0), epsilon=0.8, trials=40_000, rng=2).passed
+    assert not audit(randomised_response(1.0, 0.8), trials=20_000, rng=2).passed
+    assert not audit(randomised_response(1.0, 1.0), epsilon=0.8, trials=20_000, rng=2).passed
     # The same outputs are compatible with it when delta covers the difference.
-    assert audit(randomised_response(1.0, 0.8), delta=0.3, trials=40_000, rng=2).passed
+    assert audit(randomised_response(1.0, 0.8), delta=0.3, trials=20_000, rng=2).passed
 
 
 def test_false_alarms_are_rare():
-    """1% at most: 200 audits of an exact claim, more than 9 alarms have probability 5e-5."""
+    """1% at most: 50 audits of an exact claim, more than 4 alarms have probability 2e-4."""
     case = randomised_response(1.0, 1.0, lambda values: values[:, 0])
-    alarms = sum(not audit(case, trials=400, rng=seed).passed for seed in range(200))
-    assert alarms <= 9
+    alarms = sum(not audit(case, trials=200, rng=seed).passed for seed in range(50))
+    assert alarms <= 4
 
 
 def test_noise_of_production_can_be_audited():
@@ -68,10 +68,10 @@ def test_noise_of_production_can_be_audited():
 
 def test_an_estimator_is_audited_as_it_is():
     model = AdaSSP(epsilon=3.0, delta=1e-3, bounds_X=(0, 5), bounds_y=(0, 9))
-    found = audit(model, trials=800, rng=0)
+    found = audit(model, trials=200, rng=0)
     assert found.epsilon == pytest.approx(3.0, rel=1e-6)
     assert found.delta == pytest.approx(1e-3)
-    assert 0.0 < found.lower <= found.epsilon
+    assert 0.0 <= found.lower <= found.epsilon
     assert model.bounds_X == (0, 5)
     assert not hasattr(model, "coef_")
 

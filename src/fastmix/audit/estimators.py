@@ -89,19 +89,21 @@ def _case(
     return estimator_case(estimator(epsilon=2.0, delta=delta, **parameters), name)
 
 
+_CASES: dict[str, tuple[type[PrivateRegressor], dict[str, Any]]] = {
+    "FastIHM, tuned": (FastIHM, {"sketch_size": 8, "n_steps": 3}),
+    "FastIHM, shared": (FastIHM, {"variant": "shared", "sketch_size": 8, "n_steps": 3}),
+    "FastIHM, paper": (FastIHM, {"variant": "paper", "sketch_size": 8, "n_steps": 3}),
+    "IHM, tuned": (IHM, {"n_steps": 3}),
+    "IHM, paper": (IHM, {"variant": "paper", "n_steps": 3}),
+    "LinearMixing": (LinearMixing, {}),
+    "LinearMixing, fast": (LinearMixing, {"fast": True, "sketch_size": 8}),
+    "AdaSSP": (AdaSSP, {}),
+    "DPGradientDescent": (DPGradientDescent, {"n_steps": 10, "learning_rate": 1e-3}),
+    "PrivateLinearRegression": (PrivateLinearRegression, {"n_steps": 3}),
+}
+
 #: Cases by name, as functions of delta that build them. IHS is not private and is not here.
 ESTIMATORS: dict[str, Callable[..., Case]] = {
     name: partial(_case, name, estimator, **parameters)
-    for name, (estimator, parameters) in {
-        "FastIHM, tuned": (FastIHM, {"sketch_size": 8, "n_steps": 3}),
-        "FastIHM, shared": (FastIHM, {"variant": "shared", "sketch_size": 8, "n_steps": 3}),
-        "FastIHM, paper": (FastIHM, {"variant": "paper", "sketch_size": 8, "n_steps": 3}),
-        "IHM, tuned": (IHM, {"n_steps": 3}),
-        "IHM, paper": (IHM, {"variant": "paper", "n_steps": 3}),
-        "LinearMixing": (LinearMixing, {}),
-        "LinearMixing, fast": (LinearMixing, {"fast": True, "sketch_size": 8}),
-        "AdaSSP": (AdaSSP, {}),
-        "DPGradientDescent": (DPGradientDescent, {"n_steps": 10, "learning_rate": 1e-3}),
-        "PrivateLinearRegression": (PrivateLinearRegression, {"n_steps": 3}),
-    }.items()
+    for name, (estimator, parameters) in _CASES.items()
 }

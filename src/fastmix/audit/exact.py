@@ -60,8 +60,8 @@ def loss_weights(first: npt.ArrayLike, second: npt.ArrayLike) -> FloatArray:
     first, second = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if first.ndim != 2 or first.shape != second.shape or first.shape[0] != first.shape[1]:
         raise value_error("first", "be a square matrix of the shape of second", first)
-    weights = np.asarray(eigh(first - second, second, eigvals_only=True))
-    return weights[np.abs(weights) > _SHARED]
+    weights: FloatArray = np.asarray(eigh(first - second, second, eigvals_only=True))
+    return np.asarray(weights[np.abs(weights) > _SHARED])
 
 
 def exact_delta(

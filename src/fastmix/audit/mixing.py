@@ -135,8 +135,8 @@ def fast_mix(
         ends = np.cumsum([1, pairs_of_bounds, pairs_of_bounds])
         eta, m, lam, grams = np.split(values, ends, axis=1)
         lambda_hat = sketched_eigenvalue(draw, data)
-        scale = omega * (1.0 + 2.0 * m)
-        bounds = one_sided(lam, lambda_hat - scale * tau, scale, "laplace")
+        scales = omega * (1.0 + 2.0 * m)
+        bounds = one_sided(lam, lambda_hat - scales * tau, scales, "laplace")
         if draw.coherence > 0.0:
             scale = omega * draw.coherence
             centre = distortion(draw, data) + scale * tau
@@ -144,7 +144,8 @@ def fast_mix(
         # Rows of all steps are independent with one covariance: together they are one sketch.
         joint = grams.sum(axis=1).reshape(-1, 1, 1)
         gram = np.array([[lambda_hat]])
-        return bounds.sum(axis=1) + sketch_gram(joint, k1 * n_steps, gram, eta[:, 0])
+        rows = sketch_gram(joint, k1 * n_steps, gram, eta[:, 0])
+        return np.asarray(bounds.sum(axis=1) + rows)
 
     return Case(
         name=name,
@@ -162,7 +163,8 @@ def fast_mix_sketches(name: str, *, steps: int, delta: float = DELTA) -> Case:
 
     The sketch is as large as the data and distorts nothing; a release has ``steps`` sketches.
     """
-    levels: dict[str, Any] = {"k1": 100_000 // steps, "gamma": 447.0, "tau": 40.0, "omega": 1e6}
+    gamma = 447.0 if steps == 1 else 224.0
+    levels: dict[str, Any] = {"k1": 100_000 // steps, "gamma": gamma, "tau": 40.0, "omega": 1e6}
     levels |= {"shared": True, "curve": "fast_mix_sharp"}
     pair = pairs.lone_row()
     sketch = SRHT(4, 4).sample(0)

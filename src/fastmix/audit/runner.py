@@ -172,15 +172,14 @@ def _choose(
     The closed form is the best score of a mechanism that does what it says; a broken one
     may betray itself elsewhere, so a learned score, from the first quarter, competes with it.
     """
-    learned = learned_score(*(values[:quarter] for values in drawn))
-    candidates = (
-        [(learned, quarter)] if case.score is None else [(learned, quarter), (case.score, 0)]
-    )
+    candidates = [] if case.score is None else [(case.score, 0)]
+    candidates.append((learned_score(*(values[:quarter] for values in drawn)), quarter))
     found = []
     for score, start in candidates:
         # No score at all, of an infinity minus another, is no evidence.
         scores = [np.nan_to_num(score(values), nan=0.0) for values in drawn]
-        event = choose_event(*(each[start : 2 * quarter] for each in scores), delta)
+        present, absent = (each[start : 2 * quarter] for each in scores)
+        event = choose_event(present, absent, delta)
         counts = event.counts(*(each[quarter : 2 * quarter] for each in scores))
         found.append((cautious_bound(*counts, quarter, delta), scores, event))
     _, scores, event = max(found, key=lambda each: each[0])
