@@ -173,7 +173,7 @@ def gaussian_statistics(delta: float = DELTA) -> Case:
 MECHANISMS: dict[str, Callable[..., Case]] = {
     "Laplace release of m": laplace_m,
     "Laplace release of lambda": laplace_lambda,
-    "Gaussian step": partial(gaussian_steps, "Gaussian step", (-4.0,), 500_000),
+    "Gaussian step": partial(gaussian_steps, "Gaussian step", (-4.0,), 1_000_000),
     "Gaussian steps, two": partial(gaussian_steps, "Gaussian steps, two", (-4.0, 4.0), 100_000),
     "Gaussian statistics": gaussian_statistics,
 }
