@@ -22,6 +22,7 @@ LAYERS = {
     "estimators": 5,
     "datasets": 5,
     "planning": 6,
+    "audit": 6,
     "cli": 7,
     "__main__": 8,
 }

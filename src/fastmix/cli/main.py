@@ -24,7 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0 on success, 2 on a wrong argument or a missing package.
+        Exit code: 0 on success, 1 if an audit refutes a claim, 2 on a wrong argument or a
+        missing package.
     """
     parser = argparse.ArgumentParser(prog="fastmix", description=fastmix.__doc__)
     parser.add_argument("--version", action="version", version=f"fastmix {fastmix.__version__}")
@@ -46,8 +47,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench.add_argument(
         "--out", type=Path, default=Path("bench"), help="folder for CSV, plot and page"
     )
+    audit = commands.add_parser(
+        "audit", help="put every claim to the test: lower bounds on epsilon by experiment"
+    )
+    audit.add_argument("--all", action="store_true", help="many releases, strong bounds: minutes")
+    audit.add_argument("--quick", action="store_true", help="few releases: seconds (the default)")
+    audit.add_argument("--plot", type=Path, help="draw the histograms of all scores to this file")
+    audit.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    audit.add_argument("--seed", type=int, default=0, help="seed of the audit (default: 0)")
     parsed = parser.parse_args(arguments)
     try:
+        if parsed.command == "audit":
+            from fastmix.cli.audit import audit as run_audit
+
+            return run_audit(
+                all_=parsed.all,
+                quick=parsed.quick,
+                plot=parsed.plot,
+                json_=parsed.json,
+                seed=parsed.seed,
+            )
         if parsed.command == "bench":
             _bench(parsed.out, quick=parsed.quick)
         else:

@@ -1,0 +1,26 @@
+"""Audits: lower bounds on epsilon by experiment, and exact profiles to hold certified ones against.
+
+An audit can refute a claim and never prove one: see docs/audit.md.
+"""
+
+from fastmix.audit.case import Case, Claim, Data, Pair, one_by_one
+from fastmix.audit.estimators import estimator_case
+from fastmix.audit.exact import ExactDelta, exact_delta
+from fastmix.audit.plot import plot_histograms
+from fastmix.audit.runner import AuditResult, audit, audit_all, registry
+
+__all__ = [
+    "AuditResult",
+    "Case",
+    "Claim",
+    "Data",
+    "ExactDelta",
+    "Pair",
+    "audit",
+    "audit_all",
+    "estimator_case",
+    "exact_delta",
+    "one_by_one",
+    "plot_histograms",
+    "registry",
+]

@@ -1,0 +1,134 @@
+"""From scores on two neighbouring data sets to a lower bound on epsilon."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaincinv
+
+__all__ = ["Event", "cautious_bound", "choose_event", "clopper_pearson", "epsilon_lower_bound"]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Thresholds that are tried on each side.
+_THRESHOLDS = 400
+
+#: Confidence with which they are compared: the best of many must not be the luckiest.
+_CAUTION = 1.0 - 1e-6
+
+
+class Event(NamedTuple):
+    """A set of outputs that is likely with the record and unlikely without it, or the reverse.
+
+    ``above`` is the set of scores of at least ``threshold``, likely with the record; otherwise
+    it is the set of scores of at most ``threshold``, likely without it.
+    """
+
+    threshold: float
+    above: bool
+
+    def counts(self, present: FloatArray, absent: FloatArray) -> tuple[int, int]:
+        """Return how often the event happened: where it is likely, and where it is not."""
+        if self.above:
+            return int((present >= self.threshold).sum()), int((absent >= self.threshold).sum())
+        return int((absent <= self.threshold).sum()), int((present <= self.threshold).sum())
+
+
+def clopper_pearson(successes: Any, trials: int, confidence: float) -> tuple[Any, Any]:
+    """Return exact one-sided bounds on a probability.
+
+    Parameters
+    ----------
+    successes : int or array of int
+        How often the event happened.
+    trials : int
+        Out of how many.
+    confidence : float
+        Of each of the two bounds on its own.
+
+    Returns
+    -------
+    tuple
+        Lower and upper bound.
+
+    Notes
+    -----
+    Clopper and Pearson (1934): quantiles of Beta(k, n - k + 1) and Beta(k + 1, n - k).
+    """
+    k = np.asarray(successes, dtype=np.float64)
+    lower = np.where(k > 0, betaincinv(np.maximum(k, 1), trials - k + 1, 1.0 - confidence), 0.0)
+    rest = np.maximum(trials - k, 1)
+    upper = np.where(k < trials, betaincinv(k + 1, rest, confidence), 1.0)
+    return lower[()], upper[()]
+
+
+def epsilon_lower_bound(
+    likely: Any, unlikely: Any, trials: int, delta: float, confidence: float
+) -> Any:
+    r"""Return a lower bound on epsilon from the counts of one event.
+
+    Parameters
+    ----------
+    likely, unlikely : int or array of int
+        Counts of the event on the data set where it is likely and on the other one.
+    trials : int
+        Releases drawn on each data set.
+    delta : float
+        Delta of the claim.
+    confidence : float
+        Of the bound; each of the two probabilities gets half of what is left to 1.
+
+    Returns
+    -------
+    float or ndarray
+        :math:`\log((p_- - \delta) / q_+)`, at least 0: :math:`(\epsilon, \delta)`-DP demands
+        :math:`p \le e^\epsilon q + \delta` for every event.
+    """
+    each = 0.5 * (1.0 + confidence)
+    p_lower, _ = clopper_pearson(likely, trials, each)
+    _, q_upper = clopper_pearson(unlikely, trials, each)
+    gap = np.maximum(p_lower - delta, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(gap) - np.log(q_upper), 0.0)[()]
+
+
+def cautious_bound(likely: Any, unlikely: Any, trials: int, delta: float) -> Any:
+    """Return the bound by which events are compared before one is tested."""
+    return epsilon_lower_bound(likely, unlikely, trials, delta, _CAUTION)
+
+
+def choose_event(present: FloatArray, absent: FloatArray, delta: float) -> Event:
+    """Return the event that promises the largest lower bound.
+
+    Parameters
+    ----------
+    present, absent : numpy.ndarray
+        Scores with and without the record; not those that the bound is then computed from.
+    delta : float
+        Delta of the claim.
+
+    Returns
+    -------
+    Event
+        A threshold and the side of it.
+    """
+    pooled = np.sort(np.concatenate((present, absent)))
+    ranks = np.unique(np.geomspace(1, len(pooled), _THRESHOLDS).astype(int))
+    best, event = -math.inf, Event(float(pooled[-1]), True)
+    for above, thresholds in ((True, pooled[-ranks]), (False, pooled[ranks - 1])):
+        counts = [_counts(np.sort(scores), thresholds, above) for scores in (present, absent)]
+        likely, unlikely = counts if above else counts[::-1]
+        bounds = cautious_bound(likely, unlikely, len(present), delta)
+        at = int(np.argmax(bounds))
+        if bounds[at] > best:
+            best, event = float(bounds[at]), Event(float(thresholds[at]), above)
+    return event
+
+
+def _counts(ordered: FloatArray, thresholds: FloatArray, above: bool) -> Any:
+    if above:
+        return len(ordered) - np.searchsorted(ordered, thresholds, side="left")
+    return np.searchsorted(ordered, thresholds, side="right")

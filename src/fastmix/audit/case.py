@@ -1,0 +1,103 @@
+"""What is audited: a claim, two neighbouring data sets, a release, and how to score it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Case", "Claim", "Data", "Pair", "one_by_one"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Claim(NamedTuple):
+    """The guarantee that is put to the test."""
+
+    epsilon: float
+    delta: float
+
+
+class Data(NamedTuple):
+    """A data set inside its public bounds: rows of norm at most 1, targets in [-1, 1]."""
+
+    X: FloatArray
+    y: FloatArray
+
+    def stretched(self) -> Data:
+        """Return the records as a careless caller gives them, thrice as long as allowed.
+
+        A mechanism that clips sees the records themselves.
+        """
+        return Data(3.0 * self.X, 3.0 * self.y)
+
+
+class Pair(NamedTuple):
+    """Two neighbouring data sets: in the second one record is zeros."""
+
+    description: str
+    present: Data
+    absent: Data
+
+    def ratio(
+        self, log_likelihood: Callable[[FloatArray, Data], FloatArray]
+    ) -> Callable[[FloatArray], FloatArray]:
+        """Return the score of releases: their log-likelihood ratio, present over absent."""
+        return lambda values: (
+            log_likelihood(values, self.present) - log_likelihood(values, self.absent)
+        )
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of an audit.
+
+    Parameters
+    ----------
+    name : str
+        What is audited.
+    claim : Claim
+        Its guarantee, from the events that it charges.
+    pair : Pair
+        Neighbours that are hard to hide from each other.
+    draw : callable
+        ``draw(data, trials, rng)`` returns that many independent releases, one a row.
+    score : callable, optional
+        Log-likelihood ratio of releases, present over absent; without it one is learned.
+    trials : int
+        Releases on each data set in a full audit.
+    quick : int
+        Releases on each data set in a quick one.
+    """
+
+    name: str
+    claim: Claim
+    pair: Pair
+    draw: Callable[[Data, int, np.random.Generator], FloatArray]
+    score: Callable[[FloatArray], FloatArray] | None = None
+    trials: int = 20_000
+    quick: int = 2_000
+
+
+def one_by_one(prepare: Callable[[Data], Callable[[np.random.Generator], Any]]) -> Any:
+    """Return the ``draw`` of a case from a function that gives one release at a time.
+
+    Parameters
+    ----------
+    prepare : callable
+        ``prepare(data)`` returns a function of a generator, which returns the released numbers.
+
+    Returns
+    -------
+    callable
+        ``draw(data, trials, rng)``.
+    """
+
+    def draw(data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
+        release = prepare(data)
+        return np.array([release(rng) for _ in range(trials)], dtype=np.float64)
+
+    return draw

@@ -1,0 +1,266 @@
+"""Cases of the mixing mechanisms: spectral bounds and sketches together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from fastmix import mechanisms
+from fastmix.audit import pairs
+from fastmix.audit.case import Case, Data, FloatArray, Pair, one_by_one
+from fastmix.audit.likelihood import one_sided, sketch_gram
+from fastmix.audit.mechanisms import (
+    DELTA,
+    accounted,
+    bounded_rows,
+    distortion,
+    sketched_eigenvalue,
+)
+from fastmix.rows import AugmentedRows, Rows
+from fastmix.sketches import SRHT, SketchDraw
+
+__all__ = ["MIXING", "fast_mix", "fast_mix_sketches", "gauss_mix", "gauss_mix_sketches"]
+
+#: Share of delta that the shifts of all spectral releases of a case may cost.
+_TAIL = 0.05
+
+
+def gauss_mix(
+    name: str,
+    pair: Pair,
+    *,
+    k: int,
+    gamma: float,
+    lambda_sigma: float,
+    trials: int,
+    delta: float = DELTA,
+) -> Case:
+    """Return GaussMix: the released eigenvalue and the sketch, with their joint likelihood."""
+    tau = -float(ndtri(_TAIL * delta))
+    levels: dict[str, Any] = {"k": k, "gamma": gamma, "tau": tau, "lambda_sigma": lambda_sigma}
+
+    def prepare(data: Data) -> Callable[[np.random.Generator], list[float]]:
+        rows = bounded_rows(data)
+
+        def release(rng: np.random.Generator) -> list[float]:
+            out = mechanisms.gauss_mix(rows, **levels, form="gram", rng=rng)
+            return [out.lambda_tilde, out.eta, *out.sketch.matrix().ravel()]
+
+        return release
+
+    def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
+        gram = data.X.T @ data.X
+        centre = np.linalg.eigvalsh(gram)[0] - lambda_sigma * tau
+        grams = values[:, 2:].reshape(-1, *gram.shape)
+        eigenvalue = one_sided(values[:, 0], centre, lambda_sigma, "gaussian")
+        return eigenvalue + sketch_gram(grams, k, gram, values[:, 1])
+
+    return Case(
+        name=name,
+        claim=accounted(delta, mechanisms.gauss_mix_event(**levels)),
+        pair=pair,
+        draw=one_by_one(prepare),
+        score=pair.ratio(log_likelihood),
+        trials=trials,
+        quick=2_000,
+    )
+
+
+def gauss_mix_sketches(name: str, *, with_target: bool = False, delta: float = DELTA) -> Case:
+    """Return GaussMix with an eigenvalue that says nothing, so that one call draws many sketches.
+
+    The eigenvalue has so much noise that it costs little, and so much shift that its bound is 0.
+    """
+    levels: dict[str, Any] = {"k": 100_000, "gamma": 447.0, "tau": 40.0, "lambda_sigma": 10.0}
+    pair = pairs.lone_row()
+
+    def draw(data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
+        rows: Rows = bounded_rows(data)
+        rows = AugmentedRows(rows) if with_target else rows
+
+        def call(count: int) -> FloatArray:
+            out = mechanisms.gauss_mix(rows, **levels, n_steps=count, form="gram", rng=rng)
+            return np.array([[out.eta, *each.matrix().ravel()] for each in out.sketches])
+
+        return np.concatenate([call(count) for count in _calls(trials)])
+
+    def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
+        A = np.column_stack(data) if with_target else data.X
+        grams = values[:, 1:].reshape(-1, A.shape[1], A.shape[1])
+        return sketch_gram(grams, levels["k"], A.T @ A, values[:, 0])
+
+    return Case(
+        name=name,
+        claim=accounted(delta, mechanisms.gauss_mix_event(**levels)),
+        pair=pair,
+        draw=draw,
+        score=pair.ratio(log_likelihood),
+        trials=200_000 if with_target else 800_000,
+        quick=5_000,
+    )
+
+
+def fast_mix(
+    name: str,
+    draw: SketchDraw,
+    pair: Pair,
+    *,
+    k1: int,
+    gamma: float,
+    omega: float,
+    n_steps: int = 1,
+    shared: bool = False,
+    curve: str = "fast_mix",
+    trials: int = 40_000,
+    delta: float = DELTA,
+) -> Case:
+    """Return FastMix in one or several steps: all spectral bounds and all sketches."""
+    pairs_of_bounds = 1 if shared else n_steps
+    tau = math.log(pairs_of_bounds / (_TAIL * delta))
+    levels: dict[str, Any] = {"k1": k1, "gamma": gamma, "omega": omega, "tau": tau}
+    levels |= {"n_steps": n_steps, "shared": shared, "curve": curve}
+
+    def prepare(data: Data) -> Callable[[np.random.Generator], list[float]]:
+        rows = bounded_rows(data)
+
+        def release(rng: np.random.Generator) -> list[float]:
+            out = mechanisms.multiple_fast_mix(rows, **levels, sketch=draw, form="gram", rng=rng)
+            grams = (float(each.matrix()[0, 0]) for each in out.sketches)
+            return [out.eta, *out.m_tilde, *out.lambda_tilde, *grams]
+
+        return release
+
+    def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
+        ends = np.cumsum([1, pairs_of_bounds, pairs_of_bounds])
+        eta, m, lam, grams = np.split(values, ends, axis=1)
+        lambda_hat = sketched_eigenvalue(draw, data)
+        scales = omega * (1.0 + 2.0 * m)
+        bounds = one_sided(lam, lambda_hat - scales * tau, scales, "laplace")
+        if draw.coherence > 0.0:
+            scale = omega * draw.coherence
+            centre = distortion(draw, data) + scale * tau
+            bounds = bounds + one_sided(m, centre, scale, "laplace")
+        # Rows of all steps are independent with one covariance: together they are one sketch.
+        joint = grams.sum(axis=1).reshape(-1, 1, 1)
+        gram = np.array([[lambda_hat]])
+        rows = sketch_gram(joint, k1 * n_steps, gram, eta[:, 0])
+        return np.asarray(bounds.sum(axis=1) + rows)
+
+    return Case(
+        name=name,
+        claim=accounted(delta, mechanisms.fast_mix_event(**levels)),
+        pair=pair,
+        draw=one_by_one(prepare),
+        score=pair.ratio(log_likelihood),
+        trials=trials,
+        quick=1_000,
+    )
+
+
+def fast_mix_sketches(name: str, *, steps: int, delta: float = DELTA) -> Case:
+    """Return FastMix with bounds that say nothing, so that one call draws many sketches.
+
+    The sketch is as large as the data and distorts nothing; a release has ``steps`` sketches.
+    """
+    gamma = 447.0 if steps == 1 else 224.0
+    levels: dict[str, Any] = {"k1": 100_000 // steps, "gamma": gamma, "tau": 40.0, "omega": 1e6}
+    levels |= {"shared": True, "curve": "fast_mix_sharp"}
+    pair = pairs.lone_row()
+    sketch = SRHT(4, 4).sample(0)
+
+    def draw(data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
+        rows = bounded_rows(data)
+
+        def call(count: int) -> FloatArray:
+            out = mechanisms.multiple_fast_mix(
+                rows, **levels, n_steps=steps * count, sketch=sketch, form="gram", rng=rng
+            )
+            grams = np.array([each.matrix()[0, 0] for each in out.sketches])
+            return np.column_stack((np.full(count, out.eta), grams.reshape(count, steps)))
+
+        return np.concatenate([call(count) for count in _calls(trials)])
+
+    def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
+        joint = values[:, 1:].sum(axis=1).reshape(-1, 1, 1)
+        return sketch_gram(joint, levels["k1"] * steps, data.X.T @ data.X, values[:, 0])
+
+    return Case(
+        name=name,
+        claim=accounted(delta, mechanisms.fast_mix_event(**levels, n_steps=steps)),
+        pair=pair,
+        draw=draw,
+        score=pair.ratio(log_likelihood),
+        trials=200_000 // steps,
+        quick=4_000 // steps,
+    )
+
+
+def _calls(trials: int, most: int = 5_000) -> list[int]:
+    """Return how many releases each call draws, few enough to hold in memory."""
+    return [min(most, trials - done) for done in range(0, trials, most)]
+
+
+def _srht(name: str, k2: int, n: int, worst: Callable[[SketchDraw], Pair], **levels: Any) -> Case:
+    """Return FastMix with a fixed draw of the SRHT and the pair that is worst for it."""
+    draw = SRHT(k2, n).sample(0)
+    return fast_mix(name, draw, worst(draw), **levels)
+
+
+def _equal_rows(draw: SketchDraw) -> Pair:
+    return pairs.one_direction(draw.n)
+
+
+#: Levels of each case, and what builds it from them.
+_CASES: dict[str, tuple[Callable[..., Case], dict[str, Any]]] = {
+    "GaussMix": (
+        gauss_mix,
+        {
+            "pair": pairs.weakest_direction(16, 14),
+            "k": 240_000,
+            "gamma": 400.0,
+            "lambda_sigma": 2.0,
+            "trials": 600_000,
+        },
+    ),
+    "GaussMix, lone row": (
+        gauss_mix,
+        {
+            "pair": pairs.lone_row(),
+            "k": 4,
+            "gamma": 20.0,
+            "lambda_sigma": 10.0,
+            "trials": 40_000,
+        },
+    ),
+    "GaussMix, sketch alone": (gauss_mix_sketches, {}),
+    "GaussMix of (X, y)": (gauss_mix_sketches, {"with_target": True}),
+    "FastMix": (
+        partial(_srht, k2=64, n=128, worst=pairs.aligned_rows),
+        {"k1": 800, "gamma": 40.0, "omega": 4.0},
+    ),
+    "FastMix, lone row": (
+        partial(_srht, k2=64, n=128, worst=pairs.coherent_row),
+        {"k1": 4, "gamma": 12.0, "omega": 4.0},
+    ),
+    # A sketch as large as the data distorts nothing: m is 0 and the bounds are tight.
+    "FastMix, full-size sketch": (
+        partial(_srht, k2=128, n=128, worst=_equal_rows),
+        {"k1": 20_000, "gamma": 200.0, "omega": 5.0, "curve": "fast_mix_sharp"},
+    ),
+    "FastMix, sketch alone": (fast_mix_sketches, {"steps": 1}),
+    "MultipleFastMix, 3 steps": (
+        partial(_srht, k2=64, n=128, worst=pairs.aligned_rows),
+        {"k1": 300, "gamma": 40.0, "omega": 12.0, "n_steps": 3, "trials": 20_000},
+    ),
+    "MultipleFastMix, 10 steps, shared": (fast_mix_sketches, {"steps": 10}),
+}
+
+#: Cases by name, as functions of delta that build them.
+MIXING: dict[str, Callable[..., Case]] = {
+    name: partial(build, name, **levels) for name, (build, levels) in _CASES.items()
+}

@@ -1,0 +1,238 @@
+"""Run audits: draw releases on two neighbours, score them, bound epsilon from below."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.parallel import Parallel, delayed
+
+from fastmix._validation import check_integer, check_probability, type_error
+from fastmix.audit.bound import Event, cautious_bound, choose_event, epsilon_lower_bound
+from fastmix.audit.case import Case, Claim
+from fastmix.audit.classifier import learned_score
+from fastmix.audit.estimators import ESTIMATORS, estimator_case
+from fastmix.audit.mechanisms import MECHANISMS
+from fastmix.audit.mixing import MIXING
+from fastmix.estimators._base import PrivateRegressor
+from fastmix.random import RandomState, secret_generator
+
+__all__ = ["AuditResult", "audit", "audit_all", "registry"]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Every case by name, as functions of delta: a case is built when it is audited.
+registry: dict[str, Callable[..., Case]] = {**MECHANISMS, **MIXING, **ESTIMATORS}
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit found.
+
+    Parameters
+    ----------
+    name, pair : str
+        What was audited, and on which neighbours.
+    epsilon, delta : float
+        The claim.
+    lower : float
+        Lower bound on epsilon, at ``confidence``.
+    confidence : float
+        Probability that ``lower`` is below the true epsilon.
+    trials : int
+        Releases on each data set, half of which chose the event.
+    event : Event
+        The set of outputs that gave the bound.
+    present, absent : numpy.ndarray
+        Scores of the half that was tested, for a histogram.
+    """
+
+    name: str
+    pair: str
+    epsilon: float
+    delta: float
+    lower: float
+    confidence: float
+    trials: int
+    event: Event
+    present: FloatArray = field(repr=False)
+    absent: FloatArray = field(repr=False)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the claim survived: the lower bound does not exceed it."""
+        return self.lower <= self.epsilon
+
+    @property
+    def share(self) -> float:
+        """Lower bound as a share of the claim: how strong the audit is."""
+        return self.lower / self.epsilon if self.epsilon > 0.0 else np.inf
+
+    def histogram(self, bins: int = 60) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return counts of scores with and without the record, and the edges of their bins."""
+        both = np.concatenate((self.present, self.absent))
+        edges = np.histogram_bin_edges(both, bins=bins, range=tuple(np.quantile(both, (0, 1))))
+        with_, without = (np.histogram(s, edges)[0] for s in (self.present, self.absent))
+        return with_, without, edges
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row of the table as plain JSON types."""
+        return {
+            "name": self.name,
+            "pair": self.pair,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "lower": self.lower,
+            "share": self.share,
+            "confidence": self.confidence,
+            "trials": self.trials,
+            "passed": self.passed,
+        }
+
+
+def audit(
+    target: Case | str | PrivateRegressor,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    trials: int | None = None,
+    confidence: float = 0.99,
+    rng: RandomState = None,
+) -> AuditResult:
+    """Bound the epsilon of a mechanism or an estimator from below, by experiment.
+
+    Parameters
+    ----------
+    target : Case, str or estimator
+        What to audit: a case, the name of one in `registry`, or an estimator with its parameters.
+    epsilon, delta : float, optional
+        The claim; by default what the target charges for its release.
+    trials : int, optional
+        Releases to draw on each of the two data sets.
+    confidence : float, default 0.99
+        Of the bound, exact for any number of trials.
+    rng : None, int, RandomState or Generator
+        ``None`` audits the cryptographic noise of production; a seed repeats an audit.
+
+    Returns
+    -------
+    AuditResult
+        The bound, the claim and the scores. ``passed`` is False if the claim is refuted.
+
+    Notes
+    -----
+    The first half of the releases trains a score, if none is known, and chooses a score and an
+    event; probabilities of that event are bounded on the other half by Clopper and Pearson. A
+    mechanism that keeps its claim fails with probability at most ``1 - confidence``. One that
+    passes is not proved private: the pair or the event may be too weak to show a flaw.
+
+    Examples
+    --------
+    >>> from fastmix.audit import audit
+    >>> audit("Laplace release of m", trials=2000, rng=0).passed
+    True
+    """
+    case = _as_case(target)
+    claim = Claim(
+        case.claim.epsilon if epsilon is None else float(epsilon),
+        case.claim.delta if delta is None else float(delta),
+    )
+    quarter = check_integer("trials", case.trials if trials is None else trials, at_least=40) // 4
+    confidence = check_probability("confidence", confidence)
+    generator = secret_generator(rng)
+    drawn = [
+        case.draw(data, 4 * quarter, generator) for data in (case.pair.present, case.pair.absent)
+    ]
+    scores, event = _choose(case, drawn, claim.delta, quarter)
+    present, absent = (each[2 * quarter :] for each in scores)
+    counts = event.counts(present, absent)
+    return AuditResult(
+        name=case.name,
+        pair=case.pair.description,
+        epsilon=claim.epsilon,
+        delta=claim.delta,
+        lower=float(epsilon_lower_bound(*counts, 2 * quarter, claim.delta, confidence)),
+        confidence=confidence,
+        trials=4 * quarter,
+        event=event,
+        present=present,
+        absent=absent,
+    )
+
+
+def _choose(
+    case: Case, drawn: list[FloatArray], delta: float, quarter: int
+) -> tuple[list[FloatArray], Event]:
+    """Return the score and the event that do best on the first half.
+
+    The closed form is the best score of a mechanism that does what it says; a broken one
+    may betray itself elsewhere, so a learned score, from the first quarter, competes with it.
+    """
+    candidates = [] if case.score is None else [(case.score, 0)]
+    candidates.append((learned_score(*(values[:quarter] for values in drawn)), quarter))
+    found = []
+    for score, start in candidates:
+        # No score at all, of an infinity minus another, is no evidence.
+        scores = [np.nan_to_num(score(values), nan=0.0) for values in drawn]
+        present, absent = (each[start : 2 * quarter] for each in scores)
+        event = choose_event(present, absent, delta)
+        counts = event.counts(*(each[quarter : 2 * quarter] for each in scores))
+        found.append((cautious_bound(*counts, quarter, delta), scores, event))
+    _, scores, event = max(found, key=lambda each: each[0])
+    return scores, event
+
+
+def audit_all(
+    names: Sequence[str] | None = None,
+    *,
+    quick: bool = False,
+    seed: int | None = None,
+    workers: int | None = None,
+) -> Iterator[AuditResult]:
+    """Audit every case of the registry, in several processes.
+
+    Parameters
+    ----------
+    names : sequence of str, optional
+        Cases; all of them by default.
+    quick : bool, default False
+        Draw fewer releases: weaker bounds in less time.
+    seed : int, optional
+        Makes the audit repeatable; by default it runs on the noise of production.
+    workers : int, optional
+        Processes, by default one a core; 1 audits in this process.
+
+    Yields
+    ------
+    AuditResult
+        One for each case, in the order of the registry.
+    """
+    chosen = list(registry if names is None else names)
+    jobs = [
+        (name, quick, None if seed is None else seed + 1000 * i) for i, name in enumerate(chosen)
+    ]
+    workers = min(workers or os.cpu_count() or 1, len(jobs))
+    if workers == 1:
+        yield from map(_run, jobs)
+        return
+    yield from Parallel(workers, return_as="generator")(delayed(_run)(job) for job in jobs)
+
+
+def _run(job: tuple[str, bool, int | None]) -> AuditResult:
+    name, quick, seed = job
+    case = registry[name]()
+    return audit(case, trials=case.quick if quick else case.trials, rng=seed)
+
+
+def _as_case(target: Case | str | PrivateRegressor) -> Case:
+    if isinstance(target, Case):
+        return target
+    if isinstance(target, PrivateRegressor):
+        return estimator_case(target)
+    if isinstance(target, str) and target in registry:
+        return registry[target]()
+    raise type_error("target", "be a Case, an estimator or the name of a registered case", target)

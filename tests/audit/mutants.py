@@ -1,0 +1,272 @@
+"""Deliberately broken mechanisms, for tests only: an audit must catch each of them.
+
+A mutant changes the real code where it runs, in the one place where such a flaw would sit, and
+leaves the rest alone, the events that are charged above all.
+"""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from importlib import import_module
+
+import numpy as np
+
+from fastmix.rows import ArrayRows, AugmentedRows, RowMap
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A flaw, the case that must show it, and how many releases that takes."""
+
+    name: str
+    case: str
+    trials: int
+    slow: bool
+    break_it: Callable
+
+    def __str__(self):
+        return f"{self.name} ({self.case})"
+
+
+MUTANTS = []
+
+
+def mutant(case, trials=1_000, slow=False):
+    def register(break_it):
+        name = break_it.__name__.replace("_", " ").strip()
+        MUTANTS.append(Mutant(name, case, trials, slow, break_it))
+        return break_it
+
+    return register
+
+
+def module(name):
+    """Return a module, also where a function of the same name hides it."""
+    return import_module(f"fastmix.{name}")
+
+
+class Silent:
+    """A generator whose noise is 0."""
+
+    def laplace(self):
+        return 0.0
+
+    def standard_normal(self):
+        return 0.0
+
+
+def wrap(patch, where, name, around):
+    """Replace a function by ``around(real, *args, **kwargs)``."""
+    real = getattr(where, name)
+    patch.setattr(where, name, lambda *args, **kwargs: around(real, *args, **kwargs))
+
+
+# --- noise -----------------------------------------------------------------------------------
+
+
+def _half_sigma(real, *args, sigma, **kwargs):
+    return real(*args, sigma=sigma / 2.0, **kwargs)
+
+
+@mutant("Gaussian step", 12_000)
+def gradient_noise_halved(patch):
+    wrap(patch, module("mechanisms"), "noisy_gradient", _half_sigma)
+
+
+@mutant("Gaussian statistics", 12_000, slow=True)
+def statistics_noise_halved(patch):
+    wrap(patch, module("mechanisms"), "noisy_statistics", _half_sigma)
+
+
+@mutant("DPGradientDescent", 8_000, slow=True)
+def gradient_noise_of_the_estimator_halved(patch):
+    wrap(patch, module("estimators.dp_gd"), "noisy_gradient", _half_sigma)
+
+
+@mutant("Laplace release of m", 4_000)
+def laplace_noise_halved(patch):
+    wrap(patch, module("mechanisms.spectral_bounds"), "_noise", lambda real, *a: real(*a) / 2.0)
+
+
+def _half_eta(real, gram, eta):
+    return real(gram, eta / 2.0)
+
+
+@mutant("GaussMix, sketch alone", 4_000)
+def sketch_noise_halved(patch):
+    wrap(patch, module("mechanisms.sampling"), "covariance_root", _half_eta)
+
+
+@mutant("FastMix, sketch alone", 4_000)
+def fast_sketch_noise_halved(patch):
+    wrap(patch, module("mechanisms.sampling"), "covariance_root", _half_eta)
+
+
+@mutant("GaussMix")
+def lambda_not_noised_in_gauss_mix(patch):
+    def silent(real, *args, rng, **kwargs):
+        return real(*args, rng=Silent(), **kwargs)
+
+    wrap(patch, module("mechanisms.gauss_mix"), "release_eigenvalue", silent)
+
+
+@mutant("FastMix, full-size sketch")
+def lambda_not_noised_in_fast_mix(patch):
+    def silent(real, *args, rng, **kwargs):
+        return real(*args, rng=Silent(), **kwargs)
+
+    wrap(patch, module("mechanisms.fast_mix"), "release_sketched_eigenvalue", silent)
+
+
+@mutant("FastMix, lone row")
+def m_not_noised(patch):
+    def silent(real, *args, rng, **kwargs):
+        return real(*args, rng=Silent(), **kwargs)
+
+    wrap(patch, module("mechanisms.fast_mix"), "release_distortion", silent)
+
+
+@mutant("Gaussian steps, two")
+def noise_reused_for_two_releases(patch):
+    first = {}
+
+    def again(real, rows, theta, *, rng, **kwargs):
+        if not first or first["used"] == 2:
+            first.update(rng=deepcopy(rng), used=0)
+        first["used"] += 1
+        rng.standard_normal()
+        return real(rows, theta, rng=deepcopy(first["rng"]), **kwargs)
+
+    wrap(patch, module("mechanisms"), "noisy_gradient", again)
+
+
+# --- clipping --------------------------------------------------------------------------------
+
+
+def _rows_unclipped(patch):
+    patch.setattr(RowMap, "_shrink", lambda self, plain, squares: None)
+
+
+@mutant("GaussMix, sketch alone")
+def clipping_off_in_gauss_mix(patch):
+    _rows_unclipped(patch)
+
+
+@mutant("FastMix, sketch alone", 2_000)
+def clipping_off_in_fast_mix(patch):
+    _rows_unclipped(patch)
+
+
+@mutant("Gaussian step", 2_000)
+def clipping_of_rows_off_in_the_gradient(patch):
+    _rows_unclipped(patch)
+
+
+@mutant("Gaussian step", 2_000)
+def clipping_of_residuals_off(patch):
+    wrap(patch, ArrayRows, "gradient", lambda real, self, theta, clip: real(self, theta, np.inf))
+
+
+@mutant("DPGradientDescent", 8_000, slow=True)
+def clipping_off_in_the_estimator(patch):
+    _rows_unclipped(patch)
+
+
+# --- shifts and sensitivities ----------------------------------------------------------------
+
+
+def _no_shift(real, *args, tau, **kwargs):
+    return real(*args, tau=0.0, **kwargs)
+
+
+@mutant("GaussMix, lone row", 4_000)
+def tail_shift_off_in_gauss_mix(patch):
+    wrap(patch, module("mechanisms.gauss_mix"), "release_eigenvalue", _no_shift)
+
+
+@mutant("FastMix, lone row", 5_000)
+def tail_shift_off_in_fast_mix(patch):
+    for name in ("release_distortion", "release_sketched_eigenvalue"):
+        wrap(patch, module("mechanisms.fast_mix"), name, _no_shift)
+
+
+def _half_sensitivity(real, *args):
+    return real(*args) / 2.0
+
+
+@mutant("Laplace release of m", 4_000)
+def sensitivity_of_m_halved(patch):
+    where = module("mechanisms.spectral_bounds")
+    wrap(patch, where, "distortion_sensitivity", _half_sensitivity)
+
+
+@mutant("Laplace release of lambda", 4_000)
+def sensitivity_of_lambda_halved(patch):
+    where = module("mechanisms.spectral_bounds")
+    wrap(patch, where, "sketched_eigenvalue_sensitivity", _half_sensitivity)
+
+
+@mutant("Laplace release of lambda", 4_000)
+def sensitivity_of_lambda_without_m(patch):
+    where = module("mechanisms.spectral_bounds")
+    wrap(patch, where, "sketched_eigenvalue_sensitivity", lambda real, m, c_x: c_x**2)
+
+
+@mutant("FastMix")
+def m_left_out(patch):
+    wrap(patch, module("mechanisms.fast_mix"), "release_distortion", lambda real, *a, **k: 0.0)
+
+
+@mutant("FastMix", 2_400)
+def eta_not_raised_to_the_row_bound(patch):
+    """The noise is set for rows of norm 1 and not for C^2 = 1 + 2 m."""
+    where, seen = module("mechanisms.fast_mix"), {}
+
+    def remember(real, *args, **kwargs):
+        seen["m"] = real(*args, **kwargs)
+        return seen["m"]
+
+    gamma = 40.0  # that of the case
+    wrap(patch, where, "release_distortion", remember)
+    wrap(patch, where, "noise_level", lambda real, square: real(square - 2.0 * gamma * seen["m"]))
+
+
+# --- accounts --------------------------------------------------------------------------------
+
+
+@mutant("MultipleFastMix, 10 steps, shared", 3_000)
+def budget_charged_once_for_all_sketches(patch):
+    def once(real, *, n_steps=1, **kwargs):
+        return real(n_steps=1, **kwargs)
+
+    for where in ("mechanisms", "mechanisms.fast_mix"):
+        wrap(patch, module(where), "fast_mix_event", once)
+
+
+@mutant("DPGradientDescent", 8_000, slow=True)
+def budget_charged_once_for_all_steps(patch):
+    where = module("estimators.dp_gd")
+    wrap(patch, where, "gradient_events", lambda real, sigmas: real(list(sigmas)[:1]))
+
+
+@mutant("Gaussian statistics", 60_000, slow=True)
+def eigenvalue_and_moment_not_charged(patch):
+    events = module("accounting")
+    for where in ("mechanisms", "mechanisms.statistics"):
+        wrap(
+            patch,
+            module(where),
+            "statistics_event",
+            lambda real, *, sigma: events.GaussianEvent(sigma),
+        )
+
+
+@mutant("GaussMix of (X, y)", 24_000)
+def target_left_out_of_the_row_bound(patch):
+    real = AugmentedRows.__init__
+
+    def forgetful(self, rows):
+        real(self, rows)
+        self.bound = rows.bound
+
+    patch.setattr(AugmentedRows, "__init__", forgetful)

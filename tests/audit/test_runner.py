@@ -1,0 +1,133 @@
+"""Audits end to end: a mechanism with a known answer, estimators, the registry."""
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from fastmix import IHM, IHS, AdaSSP
+from fastmix.audit import (
+    Case,
+    Claim,
+    Data,
+    Pair,
+    audit,
+    audit_all,
+    estimator_case,
+    one_by_one,
+    plot_histograms,
+    registry,
+)
+
+
+def randomised_response(truth, claimed, score=None):
+    """A bit that is told truly with odds ``e^truth``; its epsilon is ``truth``."""
+
+    def prepare(data):
+        bit = data.X[0, 0] > 0.0
+        p = 1.0 / (1.0 + math.exp(-truth))
+        return lambda rng: [float(bit == (rng.random() < p))]
+
+    one, zero = np.ones((1, 1)), np.zeros((1, 1))
+    pair = Pair("one bit", Data(one, one[:, 0]), Data(zero, zero[:, 0]))
+    draw = one_by_one(prepare)
+    return Case("randomised response", Claim(claimed, 0.0), pair, draw, score, 4000, 400)
+
+
+@pytest.mark.parametrize("score", [None, lambda values: values[:, 0]])
+def test_a_known_epsilon_is_found(score):
+    found = audit(randomised_response(1.0, 1.0, score), trials=20_000, rng=2)
+    assert 0.9 < found.lower < 1.0
+    assert found.passed
+    assert found.trials == 20_000
+    assert len(found.present) == len(found.absent) == 10_000
+
+
+def test_a_false_claim_is_refuted():
+    assert not audit(randomised_response(1.0, 0.8), trials=20_000, rng=2).passed
+    assert not audit(randomised_response(1.0, 1.0), epsilon=0.8, trials=20_000, rng=2).passed
+    # The same outputs are compatible with it when delta covers the difference.
+    assert audit(randomised_response(1.0, 0.8), delta=0.3, trials=20_000, rng=2).passed
+
+
+def test_false_alarms_are_rare():
+    """1% at most: 50 audits of an exact claim, more than 4 alarms have probability 2e-4."""
+    case = randomised_response(1.0, 1.0, lambda values: values[:, 0])
+    alarms = sum(not audit(case, trials=200, rng=seed).passed for seed in range(50))
+    assert alarms <= 4
+
+
+def test_noise_of_production_can_be_audited():
+    first, second = (audit("Laplace release of m", trials=2000) for _ in range(2))
+    assert not np.array_equal(first.present, second.present)
+    again = [audit("Laplace release of m", trials=2000, rng=4).present for _ in range(2)]
+    assert np.array_equal(*again)
+
+
+def test_an_estimator_is_audited_as_it_is():
+    model = AdaSSP(epsilon=3.0, delta=1e-3, bounds_X=(0, 5), bounds_y=(0, 9))
+    found = audit(model, trials=200, rng=0)
+    assert found.epsilon == pytest.approx(3.0, rel=1e-6)
+    assert found.delta == pytest.approx(1e-3)
+    assert 0.0 <= found.lower <= found.epsilon
+    assert model.bounds_X == (0, 5)
+    assert not hasattr(model, "coef_")
+
+
+def test_what_is_not_private_is_refused():
+    with pytest.raises(ValueError, match="model must be private"):
+        estimator_case(IHS())
+    with pytest.raises(ValueError, match="model must be private"):
+        estimator_case(IHM(epsilon=math.inf))
+    with pytest.raises(TypeError, match="target must be a Case"):
+        audit("no such case")
+    with pytest.raises(ValueError, match="trials must be"):
+        audit("Laplace release of m", trials=10)
+
+
+def test_registry_names_its_cases_and_states_their_claims():
+    for name, build in registry.items():
+        case = build(delta=1e-4)
+        assert case.name == name
+        assert case.claim.delta == pytest.approx(1e-4)
+        assert 0.0 < case.claim.epsilon < 10.0
+        present, absent = case.pair.present, case.pair.absent
+        assert present.X.shape == absent.X.shape
+        # Neighbours: rows in the unit ball, one of which is zeros in the second data set.
+        assert np.linalg.norm(present.X, axis=1).max() == pytest.approx(1.0)
+        changed = np.flatnonzero((present.X != absent.X).any(axis=1) | (present.y != absent.y))
+        assert len(changed) == 1
+        assert not absent.X[changed].any()
+        assert not absent.y[changed].any()
+
+
+def test_every_mechanism_and_every_private_estimator_is_there():
+    import fastmix
+
+    names = " ".join(registry)
+    private = {"FastIHM", "IHM", "LinearMixing", "AdaSSP", "DPGradientDescent"}
+    for name in (*private, "PrivateLinearRegression", "GaussMix", "FastMix", "MultipleFastMix"):
+        assert name in names
+    estimators = {n for n in fastmix.__all__ if isinstance(getattr(fastmix, n), type)} & {
+        n for n in fastmix.__all__ if hasattr(getattr(fastmix, n), "fit")
+    }
+    assert estimators == {*private, "PrivateLinearRegression", "IHS"}
+
+
+def test_some_cases_in_this_process_and_results_travel(tmp_path):
+    names = ["Laplace release of m", "Gaussian statistics"]
+    found = list(audit_all(names, quick=True, seed=3, workers=1))
+    assert [r.name for r in found] == names
+    assert all(r.passed for r in found)
+    copy = pickle.loads(pickle.dumps(found[0]))
+    assert copy.lower == found[0].lower
+    row = json.loads(json.dumps(found[0].to_dict()))
+    assert row["passed"] is True
+    assert row["share"] == pytest.approx(row["lower"] / row["epsilon"])
+    with_, without, edges = found[1].histogram(bins=20)
+    assert with_.sum() == without.sum() == found[1].trials // 2
+    assert len(edges) == 21
+    plot_histograms(found, tmp_path / "scores.png")
+    assert (tmp_path / "scores.png").read_bytes().startswith(b"\x89PNG")
