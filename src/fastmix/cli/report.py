@@ -1,0 +1,23 @@
+"""``fastmix report``: figures and one HTML page from results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["run_report"]
+
+
+def run_report(results: Path = Path("results"), *, out: Path | None = None) -> None:
+    """Draw figures and write the page from the results in a folder.
+
+    Parameters
+    ----------
+    results : Path, default "results"
+        Folder that ``fastmix reproduce`` wrote.
+    out : Path, optional
+        The page; by default ``report.html`` in that folder.
+    """
+    from fastmix.report import write_report
+
+    page = write_report(results, out)
+    print(f"wrote {page} and {results / 'figures'}")
