@@ -59,6 +59,6 @@ def run_reproduce(
             command=" ".join(shown),
         )
     except KeyboardInterrupt:
-        print(f"interrupted; finished trials are in {out}, the same command continues.", file=sys.stderr)  # fmt: skip
+        print(f"interrupted; the same command continues from {out}.", file=sys.stderr)
         raise SystemExit(130) from None
     run_report(out)

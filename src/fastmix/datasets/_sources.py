@@ -128,9 +128,7 @@ def code(column: Any) -> Any:
     return column.astype(str).str.strip().str.removesuffix(".0")
 
 
-def one_hot(
-    title: str, column: Any, values: tuple[str, ...]
-) -> tuple[FloatArray, tuple[str, ...]]:
+def one_hot(title: str, column: Any, values: tuple[str, ...]) -> tuple[FloatArray, tuple[str, ...]]:
     """Return one indicator for each of the given values, whatever values occur."""
     text = code(column).to_numpy()
     indicators = (text[:, None] == np.array(values, dtype=object)).astype(np.float64)

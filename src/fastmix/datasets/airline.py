@@ -70,8 +70,7 @@ def load_airline(
     frame = frame.dropna()
     # Codes of days are written c-1, c-2, ... in some editions of the file.
     columns = [
-        code(frame[name]).str.removeprefix("c-").astype(np.float64).to_numpy()
-        for name in _FEATURES
+        code(frame[name]).str.removeprefix("c-").astype(np.float64).to_numpy() for name in _FEATURES
     ]
     return _table(np.column_stack(columns), frame["DepDelay"], "DepDelay", origin)
 

@@ -82,8 +82,8 @@ class Table:
         Notes
         -----
         Paper: Appendix H, :math:`\|x_i\| \le 1` and :math:`|y_i| \le 1`.
-        Deviation: none. The two divisors come from the data, so that a fit of the scaled problem is
-        private only as far as they are public; with your own data use ``bounds_X`` and ``bounds_y``.
+        Deviation: none. Both divisors come from the data, so that a fit of the scaled problem is
+        private only as far as they are public; for your own data there are public bounds.
         Sensitive inputs: the data.
         """
         return self.X / np.linalg.norm(self.X, axis=1).max(), self.y / np.abs(self.y).max()

@@ -28,7 +28,7 @@ CURVES = {
     "fast_mix_unbounded": "FastMix, C² → ∞",
     "fast_mix": "FastMix, C² = 2",
     "gauss_mix": "GaussMix",
-    "fast_mix_sharp": "FastMix, C² = 2, sharper lemma (fastmix default)",
+    "fast_mix_sharp": "C² = 2, sharper lemma (fastmix)",
 }
 
 _ROW_BOUND_SQ = 2.0

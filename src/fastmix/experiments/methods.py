@@ -17,7 +17,7 @@ LABELS = {
     "fast_ihs": "FastIHS (not private)",
     "ihm": "IHM, fastmix default",
     "fast_ihm": "FastIHM, fastmix default",
-    "auto": "fastmix, method chosen automatically",
+    "auto": "fastmix, automatic choice",
 }
 #: What the package does unless told otherwise.
 OURS = ("ihm", "fast_ihm", "auto")

@@ -45,14 +45,14 @@ _SYNTHETIC = {"sphere": datasets.make_sphere, "correlated": datasets.make_correl
 
 @dataclass(frozen=True)
 class Problem:
-    """Rows of norm at most 1, targets in [-1, 1], and the optimum they are compared with.
+    r"""Rows of norm at most 1, targets in [-1, 1], and the optimum they are compared with.
 
     Notes
     -----
     Paper: Appendix H, the excess empirical risk
-    :math:`\\frac1n (\\|Y - X\\theta\\|^2 - \\|Y - X\\theta^*\\|^2)`.
-    Deviation: computed as :math:`\\frac1n (\\theta - \\theta^*)^\\top X^\\top X (\\theta - \\theta^*)`,
-    which is the same and does not cancel.
+    :math:`\frac1n (\|Y - X\theta\|^2 - \|Y - X\theta^*\|^2)`.
+    Deviation: computed as :math:`\frac1n \|X (\theta - \theta^*)\|^2`, which is the same and does
+    not cancel.
     Sensitive inputs: the data; results are experiments on public data, not private.
     """
 
@@ -65,7 +65,7 @@ class Problem:
     def excess_risk(self, theta: FloatArray) -> float:
         """Return the normalised excess empirical risk of coefficients."""
         gap = theta - self.optimum
-        return float(max(0.0, gap @ self.gram @ gap) / len(self.y))
+        return max(0.0, float(gap @ self.gram @ gap)) / len(self.y)
 
     def save(self, folder: Path) -> Path:
         """Write the arrays to a folder, for other processes to map into memory."""
@@ -115,7 +115,7 @@ def load_problem(
             else _FILES[name](data_dir, download=download)
         )
         X, y = table.subsample(chosen.n, seed).in_unit_ball()
-    optimum = np.linalg.lstsq(X, y, rcond=None)[0]
+    optimum = np.asarray(np.linalg.lstsq(X, y, rcond=None)[0], dtype=np.float64)
     return Problem(name, X, y, X.T @ X, optimum)
 
 

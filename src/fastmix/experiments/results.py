@@ -17,7 +17,7 @@ from typing import Any
 from fastmix.experiments.config import Config
 from fastmix.kernels import NATIVE
 
-__all__ = ["ResultTable", "Results", "machine"]
+__all__ = ["ResultTable", "Results", "as_text", "machine"]
 
 
 def machine() -> dict[str, str]:
@@ -28,14 +28,15 @@ def machine() -> dict[str, str]:
         names = [x for x in info.read_text().splitlines() if x.startswith("model name")]
         processor = names[0].split(":", 1)[1].strip() if names else processor
     packages = ("fastmix", "numpy", "scipy", "scikit-learn")
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         **{name: version(name) for name in packages},
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "processor": processor,
-        "cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        "cores": str(available),
         "kernels": "compiled" if NATIVE else "NumPy",
-    }  # fmt: skip
+    }
 
 
 class ResultTable:
@@ -74,7 +75,7 @@ class ResultTable:
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Append a line; it is on disk when this returns."""
-        self._append([_text(row[name]) for name in self.columns])
+        self._append([as_text(row[name]) for name in self.columns])
 
     def _append(self, values: Iterable[str]) -> None:
         line = io.StringIO()
@@ -124,5 +125,6 @@ class Results:
         return ResultTable(self.folder / f"{name}.csv", (*columns, "run"), key)
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """Return a value as it stands in a file of results."""
     return "" if value is None else f"{value:.8g}" if isinstance(value, float) else str(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
-from fastmix.experiments.results import ResultTable
+from fastmix.experiments.results import ResultTable, as_text
 
 __all__ = ["one_thread", "run_trials", "trial_seed"]
 
@@ -19,8 +20,6 @@ Trial = TypeVar("Trial")
 
 def trial_seed(seed: int, *parts: object) -> int:
     """Return the seed of a trial: a hash of the run's seed and of what the trial is."""
-    import zlib
-
     return zlib.crc32("|".join(map(str, (seed, *parts))).encode())
 
 
@@ -77,7 +76,7 @@ def run_trials(
     """
     done = table.done()
     names = table.columns[: table.key]
-    todo = [t for t in trials if _key(t, names) not in done]
+    todo = [t for t in trials if tuple(as_text(getattr(t, name)) for name in names) not in done]
     with _progress(title, len(trials), len(trials) - len(todo)) as advance:
         if jobs == 1:
             rows: Any = (_in_one_thread(work, trial) for trial in todo)
@@ -92,15 +91,9 @@ def run_trials(
     return len(todo)
 
 
-def _key(trial: Any, names: Sequence[str]) -> tuple[str, ...]:
-    from fastmix.experiments.results import _text
-
-    return tuple(_text(getattr(trial, name)) for name in names)
-
-
 @contextmanager
 def _progress(title: str, total: int, finished: int) -> Iterator[Callable[[], None]]:
-    """Show a bar with the time left; on a log, a line at the end."""
+    """Show a bar with the time left; where there is no terminal, a line at the end."""
     try:
         from rich.progress import (
             BarColumn,
@@ -111,9 +104,7 @@ def _progress(title: str, total: int, finished: int) -> Iterator[Callable[[], No
             TimeRemainingColumn,
         )
     except ImportError:
-        raise ImportError(
-            'the experiments need rich: pip install "fastmix[reproduce]".'
-        ) from None
+        raise ImportError('the experiments need rich: pip install "fastmix[reproduce]".') from None
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
         TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -168,14 +169,14 @@ def _shrinks(topic: str, name: str, methods: _Methods) -> Iterator[Conclusion]:
         return
     curves = [methods["fast_ihm_paper", ratio] for ratio in ratios]
     common = _epsilons(curves[0])
-    steps = sum(all(a[e].value >= b[e].value for a, b in zip(curves, curves[1:], strict=False)) for e in common)  # fmt: skip
+    steps = sum(all(a[e].value >= b[e].value for a, b in pairwise(curves)) for e in common)
     clear = sum(curves[0][e].low > curves[-1][e].high for e in common)
     typical = [_typical(curve) for curve in curves]
     text = ", ".join(f"{value:.2g} at r = {r}" for value, r in zip(typical, ratios, strict=True))
     yield Conclusion(
         topic,
         f"{TITLES[name]}: FastIHM's loss shrinks as k₂ grows.",
-        all(a > b for a, b in zip(typical, typical[1:], strict=False)),
+        all(a > b for a, b in pairwise(typical)),
         f"Geometric mean of the excess risk over ε: {text}. It falls with every growth of k₂ at "
         f"{steps} of {len(common)} values of ε, and from the smallest to the largest k₂ by more "
         f"than both 95% intervals at {clear}.",
@@ -205,8 +206,9 @@ def _sphere(summary: Summary) -> Iterator[Conclusion]:
         curve = methods["fast_ihm_paper", ratio]
         at = _epsilons(curve)
         rises += [
-            f"r = {ratio}: {curve[low].value:.2e} at ε = {low:g}, {curve[high].value:.2e} at {high:g}"
-            for low, high in zip(at, at[1:], strict=False)
+            f"r = {ratio}: {curve[low].value:.2e} at ε = {low:g}, "
+            f"{curve[high].value:.2e} at {high:g}"
+            for low, high in pairwise(at)
             if curve[low].high < curve[high].low
         ]
     zero = summary.zero_noise["figure2"]["sphere"]
@@ -242,9 +244,9 @@ def _gap(summary: Summary) -> Iterator[Conclusion]:
 
 def _speed(summary: Summary) -> Iterator[Conclusion]:
     for name, times in summary.seconds.items():
-        literal = times.get(("ihm_paper", None))
-        ours = {r: literal / t for (m, r), t in times.items() if m == "fast_ihm_paper"} if literal else {}
-        if not ours:
+        literal = times.get(("ihm_paper", None), 0.0)
+        ours = {r: literal / t for (m, r), t in times.items() if m == "fast_ihm_paper"}
+        if not literal or not ours:
             continue
         printed = SPEED.get(name, {})
         text = ", ".join(
@@ -274,7 +276,7 @@ def _airline(summary: Summary, name: str, methods: _Methods) -> Iterator[Conclus
     )
     yield Conclusion(
         "airline",
-        f"{TITLES[name]}: with the largest k₂ FastIHM comes close to IHM at a fraction of its time.",
+        f"{TITLES[name]}: with the largest k₂ FastIHM is close to IHM at a fraction of its time.",
         max(over) <= 2.0,
         f"At r = {ratios[-1]} its excess risk is {min(over):.2f} to {max(over):.2f} times IHM's "
         f"over ε (close means at most 2){speed}.",

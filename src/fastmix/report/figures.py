@@ -29,7 +29,7 @@ _STYLES: dict[str, dict[str, Any]] = {
     "gauss_mix": {"color": "#e0531f", "marker": "*"},
     "fast_mix_sharp": {"color": "#c2509a", "marker": "D", "linestyle": ":"},
 }
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
     "font.size": 10,
@@ -43,7 +43,7 @@ _SETTINGS = {
     "axes.grid": True,
     "lines.markersize": 5,
     "legend.frameon": False,
-    "legend.fontsize": 8.5,
+    "legend.fontsize": 9,
 }
 
 
@@ -176,16 +176,13 @@ def _style(method: str, ratio: int | None, ratios: list[int]) -> dict[str, Any]:
     if ratio is None:
         return _STYLES[method]
     at = ratios.index(ratio)
-    spread = (
-        _BLUES[:: 2 if len(ratios) <= 3 else 1]
-    )
+    spread = _BLUES[:: 2 if len(ratios) <= 3 else 1]
     return {"color": spread[at % len(spread)], "marker": "+x^v2"[at % 5], "ms": 7}
 
 
-def _risk(
-    name: str, size: tuple[int, int], methods: dict[tuple[str, int | None], Curve]
-) -> str:
-    figure, axis = _panel(f"{TITLES[name]} (n = {size[0]:,}, d = {size[1]})", "excess empirical risk")
+def _risk(name: str, size: tuple[int, int], methods: dict[tuple[str, int | None], Curve]) -> str:
+    title = f"{TITLES[name]} (n = {size[0]:,}, d = {size[1]})"
+    figure, axis = _panel(title, "excess empirical risk")
     ratios = sorted({ratio for _, ratio in methods if ratio is not None})
     epsilons: list[float] = []
     for method, ratio in _order(methods):
