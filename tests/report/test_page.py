@@ -1,11 +1,13 @@
 """The page says what the results say, and a browser shows it without help from outside."""
 
+import csv
 import re
 import shutil
 
 import pytest
 
 from fastmix.cli import main
+from fastmix.report import write_docs
 
 
 def test_the_page_holds_claims_tables_commands_and_machine(world, page):
@@ -27,6 +29,23 @@ def test_command_line(world, tmp_path, capsys):
     assert "page.html" in capsys.readouterr().out
     assert main(["report", str(tmp_path / "nothing")]) == 2
     assert "run fastmix reproduce first" in capsys.readouterr().err
+
+
+def test_markdown_has_figures_tables_and_claims(world, tmp_path):
+    page = write_docs(world, tmp_path)
+    text = page.read_text()
+    images = re.findall(r"!\[[^]]+\]\((.*)\)", text)
+    assert len(images) == 4
+    assert all((tmp_path / name).stat().st_size > 5000 for name in images)
+    assert text.count("**Does not hold.**") == 1
+    assert "| data | statistic |" in text
+    for name in ("figure1", "speed", "datasets", "runs", "risk"):
+        assert (tmp_path / "reproduction" / f"{name}.csv").exists()
+    with (tmp_path / "reproduction" / "risk.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    (row,) = [r for r in rows if (r["set"], r["method"]) == ("sphere", "fast_ihs")]
+    assert float(row["excess_risk"]) == pytest.approx(1e-7)
+    assert row["trials"] == "3"
 
 
 @pytest.fixture(scope="module")

@@ -64,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report = commands.add_parser("report", help="write one HTML page from results")
     report.add_argument("results", type=Path, nargs="?", default=Path("results"))
     report.add_argument("--out", type=Path, help="the page (default: report.html beside results)")
+    report.add_argument("--docs", type=Path, help="folder for a Markdown page as well")
     parsed = parser.parse_args(arguments)
     try:
         if parsed.command == "bench":
@@ -72,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options = {k: v for k, v in vars(parsed).items() if k != "command"}
             run_reproduce(options.pop("experiment"), **options)
         elif parsed.command == "report":
-            run_report(parsed.results, out=parsed.out)
+            run_report(parsed.results, out=parsed.out, docs=parsed.docs)
         else:
             print(run_demo(epsilon=parsed.epsilon, method=parsed.method))
     except (FileNotFoundError, ImportError, ValueError) as error:

@@ -43,7 +43,7 @@ class Workspace:
     download: bool = False
     jobs: int = 1
     say: Callable[[str], None] = print
-    _absent: set[str] = field(default_factory=set)
+    _absent: set[str] = field(init=False, default_factory=set)
 
     def problem(self, chosen: SetConfig) -> Path | None:
         """Return the folder of a scaled problem, or None with a line that says what is missing."""

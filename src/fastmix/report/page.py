@@ -12,9 +12,9 @@ from fastmix.experiments.problems import TITLES
 from fastmix.report.conclusions import conclusions, relative_difference, within
 from fastmix.report.figures import draw_figures, inline_svg, save_figures
 from fastmix.report.published import DATASETS, SPEED, STATISTICS
-from fastmix.report.summary import Summary, read_summary
+from fastmix.report.summary import Summary, read_summary, write_means
 
-__all__ = ["write_report"]
+__all__ = ["write_docs", "write_report"]
 
 #: Sections: experiment, title, how it was set up.
 _SECTIONS = (
@@ -61,11 +61,52 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
     summary = read_summary(folder)
     drawn = draw_figures(summary)
     save_figures(drawn, folder / "figures")
-    template = (files("fastmix.report") / "page.html").read_text(encoding="utf-8")
-    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(template)
     path = folder / "report.html" if out is None else Path(out)
-    path.write_text(page.render(**_content(summary, drawn)), encoding="utf-8")
+    _render("page.html", path, _content(summary, drawn), Environment)
     return path
+
+
+def write_docs(folder: str | Path, docs: str | Path) -> Path:
+    """Write the results as a Markdown page, with its figures and small tables beside it.
+
+    Parameters
+    ----------
+    folder : path
+        Folder that ``fastmix reproduce`` wrote.
+    docs : path
+        Folder for ``reproduction.md`` and ``reproduction/``.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    try:
+        from jinja2 import Environment
+    except ImportError:
+        raise ImportError('the report needs jinja2: pip install "fastmix[reproduce]".') from None
+    folder, beside = Path(folder), Path(docs) / "reproduction"
+    summary = read_summary(folder)
+    drawn = draw_figures(summary)
+    save_figures(drawn, beside)
+    for name in ("figure1", "speed", "datasets", "runs"):
+        if (folder / f"{name}.csv").exists():
+            (beside / f"{name}.csv").write_text((folder / f"{name}.csv").read_text())
+    write_means(summary, beside / "risk.csv")
+    path = Path(docs) / "reproduction.md"
+    _render("page.md", path, _content(summary, drawn), Environment)
+    return path
+
+
+def _render(template: str, path: Path, content: dict[str, Any], environment: Any) -> None:
+    text = (files("fastmix.report") / template).read_text(encoding="utf-8")
+    page = environment(
+        autoescape=template.endswith(".html"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    path.write_text(page.from_string(text).render(**content), encoding="utf-8")
 
 
 def _content(summary: Summary, drawn: dict[str, str]) -> dict[str, Any]:
@@ -75,10 +116,10 @@ def _content(summary: Summary, drawn: dict[str, str]) -> dict[str, Any]:
     sections = []
     for topic, title, text in _SECTIONS:
         prefixes = ("airline", "tradeoff") if topic == "airline" else (topic,)
+        names = {name: _caption(name) for name in drawn if name.split("-")[0] in prefixes}
         images = [
-            Markup(inline_svg(name, svg, escape(_caption(name), quote=True)))
-            for name, svg in drawn.items()
-            if name.split("-")[0] in prefixes
+            Markup(inline_svg(name, drawn[name], escape(caption, quote=True)))
+            for name, caption in names.items()
         ]
         tables = {"table-speed": _speed_table, "table-datasets": _dataset_table}
         table = tables[topic](summary) if topic in tables else _risk_table(summary, topic)
@@ -91,6 +132,7 @@ def _content(summary: Summary, drawn: dict[str, str]) -> dict[str, Any]:
                     "title": title,
                     "text": text.format(steps=steps, d=d),
                     "images": images,
+                    "names": names,
                     "claims": own,
                     "table": table,
                 }

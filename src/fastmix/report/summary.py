@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Curve", "Mean", "Summary", "read_summary"]
+__all__ = ["Curve", "Mean", "Summary", "read_summary", "write_means"]
 
 
 class Mean(NamedTuple):
@@ -116,6 +116,30 @@ def read_summary(folder: Path) -> Summary:
         runs=_rows(folder, "runs"),
         config=json.loads((folder / "config.json").read_text()),
     )
+
+
+def write_means(summary: Summary, path: Path) -> None:
+    """Write the mean excess risks as a small CSV file.
+
+    Parameters
+    ----------
+    summary : Summary
+        Results.
+    path : Path
+        The file.
+    """
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        names = ("experiment", "set", "n", "d", "method", "ratio", "epsilon")
+        writer.writerow([*names, "excess_risk", "half_width_95", "trials"])
+        for experiment, sets in summary.risk.items():
+            for name, methods in sets.items():
+                for (method, ratio), curve in methods.items():
+                    writer.writerows(
+                        [experiment, name, *summary.sizes[experiment][name], method, ratio,
+                         epsilon, f"{mean.value:.6g}", f"{mean.half:.3g}", mean.trials]
+                        for epsilon, mean in curve.items()
+                    )  # fmt: skip
 
 
 def _rows(folder: Path, name: str) -> list[dict[str, str]]:
