@@ -86,3 +86,6 @@ def test_kernels_obey_the_environment(monkeypatch):
 def test_unknown_experiment(tiny, tmp_path):
     with pytest.raises(ValueError, match="experiment must be one of"):
         reproduce(["figure3"], load_config(tiny), tmp_path)
+    with pytest.raises(ValueError, match="data_dir must exist"):
+        reproduce(["all"], load_config(tiny), tmp_path / "out", data_dir=tmp_path / "no")
+    assert not (tmp_path / "out").exists()

@@ -51,7 +51,7 @@ def results(tmp_path_factory):
                        "run": run})  # fmt: skip
         sets = {"black_friday": (4, 100, 200), "sphere": (4, 400, 800)}
         table = made.table("figure2", accuracy.COLUMNS, 6)
-        timed = made.table("speed", speed.COLUMNS, 5)
+        timed = made.table("speed", speed.COLUMNS, 6)
         for name, ratios in sets.items():
             methods = [("fast_ihs", None), ("ihm_paper", None), ("ihm", None), ("fast_ihm", None),
                        ("auto", None), *(("fast_ihm_paper", r) for r in ratios)]  # fmt: skip
@@ -65,8 +65,8 @@ def results(tmp_path_factory):
                                "run": run})  # fmt: skip
                 seconds = {"ihm_paper": 4.0, "fast_ihm_paper": 2.0 * slower}.get(method, 0.1)
                 for repeat in range(3):
-                    timed.add({"set": name, "n": 1024, "method": method, "ratio": ratio,
-                               "repeat": repeat, "d": 8, "seed": 1, "seconds": seconds + repeat,
+                    timed.add({"experiment": "figure2", "set": name, "n": 1024, "method": method,
+                               "ratio": ratio, "repeat": repeat, "d": 8, "seed": 1, "seconds": seconds + repeat,
                                "run": run})  # fmt: skip
         table = made.table("datasets", statistics.COLUMNS, 2)
         for name, values in {

@@ -36,7 +36,7 @@ def test_worlds_in_which_it_is_wrong(results):
                  "our claim"):  # fmt: skip
         assert not any(c.agrees for c in find(folder, text)), text
     (match,) = find(folder, "matches IHM")
-    assert "r = 400: 400.00 to 400.00" in match.finding
+    assert "r = 400: 4e+02 at ε = 1" in match.finding
     assert "0.24 at r = 4" in find(folder, "literal FastIHM is faster")[0].finding
 
 

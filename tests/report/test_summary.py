@@ -15,7 +15,7 @@ def test_means_and_intervals(summary):
     assert mean.low < mean.value < mean.high
     assert list(summary.risk["figure2"]["sphere"]["fast_ihs", None]) == [None]
     assert summary.risk["airline"] == {}
-    assert summary.seconds["sphere"]["ihm_paper", None] == 5.0  # the median of 4, 5, 6
+    assert summary.seconds["figure2"]["sphere"]["ihm_paper", None] == 5.0  # the median of 4, 5, 6
     assert summary.zero_noise["figure2"]["sphere"]["fast_ihm_paper", 400] == [10.0]
     assert summary.sizes["figure2"]["sphere"] == (1024, 8)
     assert summary.figure1[10**4]["gauss_mix"][10.0] == pytest.approx(0.1)

@@ -59,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reproduce.add_argument("--config", type=Path, help="a TOML file instead of the paper's set-up")
     reproduce.add_argument("--data-dir", type=Path, help="folder with data files")
     reproduce.add_argument("--download", action="store_true", help="fetch from OpenML")
+    reproduce.add_argument("--trials", type=int, help="trials of each fit; more may follow")
     reproduce.add_argument("--jobs", type=int, help="processes (default: one a core)")
     reproduce.add_argument("--out", type=Path, default=Path("results"), help="folder for results")
     report = commands.add_parser("report", help="write one HTML page from results")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
+
+from fastmix._validation import check_integer
 
 __all__ = ["run_reproduce"]
 
@@ -16,6 +19,7 @@ def run_reproduce(
     config: Path | None = None,
     data_dir: Path | None = None,
     download: bool = False,
+    trials: int | None = None,
     jobs: int | None = None,
     out: Path = Path("results"),
 ) -> None:
@@ -33,6 +37,8 @@ def run_reproduce(
         Folder with data files; by default the one named by ``FASTMIX_DATA``.
     download : bool, default False
         Fetch from OpenML what is there.
+    trials : int, optional
+        Trials of each fit instead of those of the set-up; a later run may add more.
     jobs : int, optional
         Processes, each with one thread; by default one a core.
     out : Path, default "results"
@@ -48,10 +54,14 @@ def run_reproduce(
     # The folder's name is the user's business and stays out of the record.
     shown += ["--data-dir DIR"] if data_dir else []
     shown += ["--download"] if download else []
+    shown += [f"--trials {trials}"] if trials else []
+    chosen = load_config(config, quick=quick)
+    if trials is not None:
+        chosen = replace(chosen, trials=check_integer("trials", trials, at_least=1))
     try:
         reproduce(
             [experiment],
-            load_config(config, quick=quick),
+            chosen,
             out,
             data_dir=data_dir,
             download=download,

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fastmix._validation import check_choice
+from fastmix._validation import check_choice, value_error
 from fastmix.experiments.accuracy import run_airline, run_figure2
 from fastmix.experiments.config import Config
 from fastmix.experiments.figure1 import run_figure1
@@ -61,6 +61,8 @@ def reproduce(
     """
     for name in names:
         check_choice("experiment", name, (*EXPERIMENTS, "all"))
+    if data_dir is not None and not Path(data_dir).exists():
+        raise value_error("data_dir", "exist", os.fspath(data_dir))
     results = Results(Path(folder), config, command)
     with tempfile.TemporaryDirectory(prefix="fastmix-") as scratch:
         work = Workspace(config, results, Path(scratch), data_dir, download, jobs, say)

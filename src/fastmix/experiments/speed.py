@@ -14,12 +14,13 @@ from fastmix.experiments.workspace import Workspace
 
 __all__ = ["run_speed"]
 
-COLUMNS = ("set", "n", "method", "ratio", "repeat", "d", "seed", "seconds")
+COLUMNS = ("experiment", "set", "n", "method", "ratio", "repeat", "d", "seed", "seconds")
 
 
 class Timing(NamedTuple):
     """One timed fit; the paper's methods do all the work that the paper counts."""
 
+    experiment: str
     set: str
     n: int
     method: str
@@ -48,7 +49,7 @@ def _run(timing: Timing) -> dict[str, Any]:
     return {**timing._asdict(), "d": d, "seconds": perf_counter() - start}
 
 
-def _time_set(work: Workspace, chosen: SetConfig) -> bool:
+def _time_set(work: Workspace, experiment: str, chosen: SetConfig) -> bool:
     folder = work.problem(chosen)
     if folder is None:
         return False
@@ -62,12 +63,12 @@ def _time_set(work: Workspace, chosen: SetConfig) -> bool:
     timings = [
         Timing(*what, config.steps, trial_seed(config.seed, *what), folder)
         for repeat in range(config.timing_repeats)
-        for what in ((chosen.set, chosen.n, *method, repeat) for method in methods)
+        for what in ((experiment, chosen.set, chosen.n, *method, repeat) for method in methods)
     ]
     run_trials(
         timings,
         _run,
-        work.results.table("speed", COLUMNS, 5),
+        work.results.table("speed", COLUMNS, 6),
         run=work.results.run,
         jobs=1,  # nothing else runs while a fit is timed
         title=f"runtimes: {TITLES[chosen.set]}",
@@ -84,7 +85,7 @@ def run_speed(work: Workspace) -> None:
         What the run shares.
     """
     for chosen in work.config.figure2:
-        _time_set(work, chosen)
+        _time_set(work, "figure2", chosen)
     for chosen in work.config.airline:
-        if _time_set(work, chosen):
+        if _time_set(work, "airline", chosen):
             break

@@ -75,8 +75,9 @@ def draw_figures(summary: Summary) -> dict[str, str]:
                 size = summary.sizes[experiment][name]
                 drawn[f"{experiment}-{name}"] = _risk(name, size, methods)
         for name, methods in summary.risk["airline"].items():
-            if name in summary.seconds:
-                drawn[f"tradeoff-{name}"] = _tradeoff(name, methods, summary.seconds[name])
+            if name in summary.seconds["airline"]:
+                times = summary.seconds["airline"][name]
+                drawn[f"tradeoff-{name}"] = _tradeoff(name, methods, times)
     return drawn
 
 

@@ -174,7 +174,7 @@ def _risk_table(summary: Summary, topic: str) -> dict[str, Any]:
 
 def _speed_table(summary: Summary) -> dict[str, Any]:
     rows = []
-    for name, times in summary.seconds.items():
+    for name, times in (s for sets in summary.seconds.values() for s in sets.items()):
         literal = times.get(("ihm_paper", None))
         for (method, ratio), seconds in times.items():
             printed = SPEED.get(name, {}).get(ratio) if method not in (*OURS, "ihm_paper") else None

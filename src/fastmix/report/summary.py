@@ -50,7 +50,7 @@ class Summary:
     zero_noise : dict
         Experiment to set to (method, ratio) to the epsilons at which every trial had eta = 0.
     seconds : dict
-        Set to (method, ratio) to the median of timed fits.
+        Experiment to set to (method, ratio) to the median of timed fits.
     datasets : dict
         Set to its statistics.
     sizes : dict
@@ -64,7 +64,7 @@ class Summary:
     figure1: dict[int, dict[str, dict[float, float]]]
     risk: dict[str, dict[str, dict[tuple[str, int | None], Curve]]]
     zero_noise: dict[str, dict[str, dict[tuple[str, int | None], list[float]]]]
-    seconds: dict[str, dict[tuple[str, int | None], float]]
+    seconds: dict[str, dict[str, dict[tuple[str, int | None], float]]]
     datasets: dict[str, dict[str, float]]
     sizes: dict[str, dict[str, tuple[int, int]]]
     runs: list[dict[str, str]]
@@ -89,16 +89,13 @@ def read_summary(folder: Path) -> Summary:
     figure1: dict[int, dict[str, dict[float, float]]] = defaultdict(lambda: defaultdict(dict))
     for row in _rows(folder, "figure1"):
         figure1[int(row["n"])][row["curve"]][float(row["epsilon"])] = float(row["sigma"])
-    risk, zero, sizes = {}, {}, {}
+    risk, zero, sizes, seconds = {}, {}, {}, {}
+    timed = _rows(folder, "speed")
     for experiment in ("figure2", "airline"):
         rows = _rows(folder, experiment)
         risk[experiment], zero[experiment] = _risk(rows), _zero_noise(rows)
         sizes[experiment] = {row["set"]: (int(row["n"]), int(row["d"])) for row in rows}
-    times: dict[str, dict[tuple[str, int | None], list[float]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    for row in _rows(folder, "speed"):
-        times[row["set"]][_method(row)].append(float(row["seconds"]))
+        seconds[experiment] = _medians([row for row in timed if row["experiment"] == experiment])
     datasets = {
         row["set"]: {k: float(v) for k, v in row.items() if k not in ("set", "run", "seed")}
         for row in _rows(folder, "datasets")
@@ -107,10 +104,7 @@ def read_summary(folder: Path) -> Summary:
         figure1=figure1,
         risk=risk,
         zero_noise=zero,
-        seconds={
-            name: {method: float(np.median(all_times)) for method, all_times in found.items()}
-            for name, found in times.items()
-        },
+        seconds=seconds,
         datasets=datasets,
         sizes=sizes,
         runs=_rows(folder, "runs"),
@@ -189,6 +183,17 @@ def _zero_noise(
             for method, curve in methods.items()
         }
         for name, methods in _grouped(rows, "eta").items()
+    }
+
+
+def _medians(rows: list[dict[str, str]]) -> dict[str, dict[tuple[str, int | None], float]]:
+    times: dict[str, dict[tuple[str, int | None], list[float]]] = {}
+    for row in rows:
+        found = times.setdefault(row["set"], {}).setdefault(_method(row), [])
+        found.append(float(row["seconds"]))
+    return {
+        name: {method: float(np.median(values)) for method, values in methods.items()}
+        for name, methods in times.items()
     }
 
 
