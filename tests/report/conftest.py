@@ -66,8 +66,8 @@ def results(tmp_path_factory):
                 seconds = {"ihm_paper": 4.0, "fast_ihm_paper": 2.0 * slower}.get(method, 0.1)
                 for repeat in range(3):
                     timed.add({"experiment": "figure2", "set": name, "n": 1024, "method": method,
-                               "ratio": ratio, "repeat": repeat, "d": 8, "seed": 1, "seconds": seconds + repeat,
-                               "run": run})  # fmt: skip
+                               "ratio": ratio, "repeat": repeat, "d": 8, "seed": 1,
+                               "seconds": seconds + repeat, "run": run})  # fmt: skip
         table = made.table("datasets", statistics.COLUMNS, 2)
         for name, values in {
             "sphere": (524288, 32, 16150.0, 16650.0, 0.0341, 0.0449, 16384.0),
