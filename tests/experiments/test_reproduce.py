@@ -77,6 +77,20 @@ def test_processes_change_nothing(tiny, tmp_path):
         assert float(two[key][1]) == pytest.approx(float(risk), rel=1e-6)
 
 
+def test_methods_are_run_again_when_told(tiny, tmp_path):
+    config = load_config(tiny)
+    reproduce(["figure2"], config, tmp_path, say=str)
+    before = rows(tmp_path / "figure2.csv")
+    reproduce(["figure2"], config, tmp_path, redo=("ihm", "auto"), say=str)
+    after = rows(tmp_path / "figure2.csv")
+    first = before[0]["run"]
+    assert len(after) == len(before)
+    for row in after:
+        assert (row["run"] == first) == (row["method"] not in ("ihm", "auto"))
+    with pytest.raises(ValueError, match="redo must be one of"):
+        reproduce(["figure2"], config, tmp_path, redo=("ols",), say=str)
+
+
 def test_kernels_obey_the_environment(monkeypatch):
     monkeypatch.setenv("FASTMIX_NUM_THREADS", "3")
     assert threads(None) == 3

@@ -1,5 +1,8 @@
 """Results are read back as they were written."""
 
+import math
+import shutil
+
 import numpy as np
 import pytest
 
@@ -20,6 +23,17 @@ def test_means_and_intervals(summary):
     assert summary.sizes["figure2"]["sphere"] == (1024, 8)
     assert summary.figure1[10**4]["gauss_mix"][10.0] == pytest.approx(0.1)
     assert summary.datasets["rossman"]["d"] == 28.0
+
+
+def test_one_trial_has_no_interval(world, tmp_path):
+    copied = tmp_path / "one"
+    shutil.copytree(world, copied)
+    with (copied / "figure2.csv").open() as file:
+        lines = [line for line in file if line.split(",")[5] in ("trial", "0")]
+    (copied / "figure2.csv").write_text("".join(lines))
+    curve = read_summary(copied).risk["figure2"]["black_friday"]["ihm_paper", None]
+    assert curve[1.0].trials == 1
+    assert curve[1.0].half == math.inf
 
 
 def test_an_empty_folder(tmp_path):

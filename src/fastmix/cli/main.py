@@ -60,6 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reproduce.add_argument("--data-dir", type=Path, help="folder with data files")
     reproduce.add_argument("--download", action="store_true", help="fetch from OpenML")
     reproduce.add_argument("--trials", type=int, help="trials of each fit; more may follow")
+    reproduce.add_argument(
+        "--redo-defaults", action="store_true", help="run the package's own defaults again"
+    )
     reproduce.add_argument("--jobs", type=int, help="processes (default: one a core)")
     reproduce.add_argument("--out", type=Path, default=Path("results"), help="folder for results")
     report = commands.add_parser("report", help="write one HTML page from results")

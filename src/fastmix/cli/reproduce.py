@@ -21,6 +21,7 @@ def run_reproduce(
     download: bool = False,
     trials: int | None = None,
     jobs: int | None = None,
+    redo_defaults: bool = False,
     out: Path = Path("results"),
 ) -> None:
     """Run experiments of the paper, or continue an earlier run, then draw and write the report.
@@ -41,11 +42,14 @@ def run_reproduce(
         Trials of each fit instead of those of the set-up; a later run may add more.
     jobs : int, optional
         Processes, each with one thread; by default one a core.
+    redo_defaults : bool, default False
+        Run the package's own defaults again, as after an upgrade; the paper's methods are kept.
     out : Path, default "results"
         Folder for results, figures and the report.
     """
     from fastmix.cli.report import run_report
     from fastmix.experiments import load_config, reproduce
+    from fastmix.experiments.methods import OURS
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     shown = [f"fastmix reproduce {experiment}"]
@@ -55,6 +59,7 @@ def run_reproduce(
     shown += ["--data-dir DIR"] if data_dir else []
     shown += ["--download"] if download else []
     shown += [f"--trials {trials}"] if trials else []
+    shown += ["--redo-defaults"] if redo_defaults else []
     chosen = load_config(config, quick=quick)
     if trials is not None:
         chosen = replace(chosen, trials=check_integer("trials", trials, at_least=1))
@@ -66,6 +71,7 @@ def run_reproduce(
             data_dir=data_dir,
             download=download,
             jobs=jobs or cores or 1,
+            redo=OURS if redo_defaults else (),
             command=" ".join(shown),
         )
     except KeyboardInterrupt:

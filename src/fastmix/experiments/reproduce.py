@@ -11,6 +11,7 @@ from fastmix._validation import check_choice, value_error
 from fastmix.experiments.accuracy import run_airline, run_figure2
 from fastmix.experiments.config import Config
 from fastmix.experiments.figure1 import run_figure1
+from fastmix.experiments.methods import LABELS
 from fastmix.experiments.results import Results
 from fastmix.experiments.speed import run_speed
 from fastmix.experiments.statistics import run_statistics
@@ -35,6 +36,7 @@ def reproduce(
     data_dir: str | os.PathLike[str] | None = None,
     download: bool = False,
     jobs: int = 1,
+    redo: Sequence[str] = (),
     command: str = "",
     say: Callable[[str], None] = print,
 ) -> None:
@@ -54,6 +56,8 @@ def reproduce(
         Fetch from OpenML what is there.
     jobs : int, default 1
         Processes for trials whose time does not matter; each keeps to one thread.
+    redo : sequence of str, default ()
+        Methods whose earlier results are removed and run again, as after a change of them.
     command : str, default ""
         The command that was given, for the record.
     say : callable
@@ -63,7 +67,10 @@ def reproduce(
         check_choice("experiment", name, (*EXPERIMENTS, "all"))
     if data_dir is not None and not Path(data_dir).exists():
         raise value_error("data_dir", "exist", os.fspath(data_dir))
+    for name in redo:
+        check_choice("redo", name, tuple(LABELS))
     results = Results(Path(folder), config, command)
+    results.forget(tuple(redo))
     with tempfile.TemporaryDirectory(prefix="fastmix-") as scratch:
         work = Workspace(config, results, Path(scratch), data_dir, download, jobs, say)
         for name, run in EXPERIMENTS.items():

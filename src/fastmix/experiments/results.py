@@ -120,6 +120,23 @@ class Results:
         runs = ResultTable(folder / "runs.csv", ("run", "start", "command", *facts), 1)
         runs.add({"run": self.run, "start": start, "command": command, **facts})
 
+    def forget(self, methods: tuple[str, ...]) -> None:
+        """Remove the results of some methods, as after a change of them."""
+        for name in ("figure2", "airline", "speed"):
+            path = self.folder / f"{name}.csv"
+            if not path.exists():
+                continue
+            with path.open(newline="") as file:
+                reader = csv.DictReader(file)
+                columns = reader.fieldnames or ()
+                kept = [row for row in reader if row["method"] not in methods]
+            new = path.with_suffix(".new")
+            with new.open("w", newline="") as file:
+                writer = csv.DictWriter(file, columns, lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(kept)
+            os.replace(new, path)
+
     def table(self, name: str, columns: tuple[str, ...], key: int) -> ResultTable:
         """Open the results of an experiment; every line ends with its run."""
         return ResultTable(self.folder / f"{name}.csv", (*columns, "run"), key)

@@ -196,6 +196,8 @@ def _risk(name: str, size: tuple[int, int], methods: dict[tuple[str, int | None]
         epsilons = sorted({*epsilons, *at})
         means = [curve[e] for e in at]
         axis.plot(at, [m.value for m in means], label=label(method, ratio), **style)
+        if any(m.trials < 2 for m in means):
+            continue
         low = [max(m.low, m.value / 100.0) for m in means]
         axis.fill_between(at, low, [m.high for m in means], color=style["color"], alpha=0.2, lw=0)
     _epsilon_ticks(axis, epsilons)

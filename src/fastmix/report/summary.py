@@ -16,7 +16,10 @@ __all__ = ["Curve", "Mean", "Summary", "read_summary", "write_means"]
 
 
 class Mean(NamedTuple):
-    """A mean with the half-width of its 95% interval, 1.96 std / sqrt(trials)."""
+    """A mean with the half-width of its 95% interval, 1.96 std / sqrt(trials).
+
+    One trial has no interval: its half-width is infinite, so that nothing is concluded from it.
+    """
 
     value: float
     half: float
@@ -198,5 +201,5 @@ def _medians(rows: list[dict[str, str]]) -> dict[str, dict[tuple[str, int | None
 
 
 def _mean(values: list[float]) -> Mean:
-    spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else math.inf
     return Mean(float(np.mean(values)), 1.96 * spread / math.sqrt(len(values)), len(values))
