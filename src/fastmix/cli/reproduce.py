@@ -39,7 +39,8 @@ def run_reproduce(
     download : bool, default False
         Fetch from OpenML what is there.
     trials : int, optional
-        Trials of each fit instead of those of the set-up; a later run may add more.
+        Trials of each fit instead of those of the set-up, and at most as many timed fits; a later
+        run may add more.
     jobs : int, optional
         Processes, each with one thread; by default one a core.
     redo_defaults : bool, default False
@@ -62,7 +63,9 @@ def run_reproduce(
     shown += ["--redo-defaults"] if redo_defaults else []
     chosen = load_config(config, quick=quick)
     if trials is not None:
-        chosen = replace(chosen, trials=check_integer("trials", trials, at_least=1))
+        check_integer("trials", trials, at_least=1)
+        repeats = min(trials, chosen.timing_repeats)
+        chosen = replace(chosen, trials=trials, timing_repeats=repeats)
     try:
         reproduce(
             [experiment],

@@ -103,7 +103,7 @@ def make_method(
     check_choice("method", method, tuple(LABELS))
     if method == "fast_ihm_paper":
         k2 = sketch_rows(int(ratio or 0), n, d, steps)
-        return FastIHM(**paper, variant="paper", sketch_size=k2)
+        return FastIHM(**paper, variant="paper", sketch="srht", sketch_size=k2)
     if method == "ihm_paper":
         return IHM(**paper, variant="paper")
     if method == "fast_ihs":

@@ -136,7 +136,7 @@ def _datasets(summary: Summary) -> Iterator[Conclusion]:
             continue
         off = [s for s in STATISTICS if not within(name, s, row[s])]
         gaps = [
-            f"{s} {row[s]:.5g} against {DATASETS[name][s] or 'less than 0.001'}"
+            f"{s} {row[s]:.6g} against {DATASETS[name][s] or 'less than 0.001'}"
             + ("" if gap is None else f" ({gap:+.2%})")
             for s in STATISTICS
             for gap in [relative_difference(name, s, row[s])]
