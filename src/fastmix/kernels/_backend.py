@@ -24,9 +24,14 @@ def _load() -> ModuleType | None:
 
 
 def threads(n_threads: int | None) -> int:
-    """Return a checked number of threads; by default, the processors of this process."""
+    """Return a checked number of threads; by default, the processors of this process.
+
+    ``FASTMIX_NUM_THREADS`` sets another default, for programs that run several processes.
+    """
     if n_threads is not None:
         return check_integer("n_threads", n_threads, at_least=1)
+    if os.environ.get("FASTMIX_NUM_THREADS"):
+        return max(1, int(os.environ["FASTMIX_NUM_THREADS"]))
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,0 +1,29 @@
+"""``fastmix report``: figures and one HTML page from results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["run_report"]
+
+
+def run_report(
+    results: Path = Path("results"), *, out: Path | None = None, docs: Path | None = None
+) -> None:
+    """Draw figures and write the page from the results in a folder.
+
+    Parameters
+    ----------
+    results : Path, default "results"
+        Folder that ``fastmix reproduce`` wrote.
+    out : Path, optional
+        The page; by default ``report.html`` in that folder.
+    docs : Path, optional
+        Folder for a Markdown page as well, with figures and small tables beside it.
+    """
+    from fastmix.report import write_docs, write_report
+
+    page = write_report(results, out)
+    print(f"wrote {page} and {results / 'figures'}")
+    if docs is not None:
+        print(f"wrote {write_docs(results, docs)}")

@@ -1,0 +1,304 @@
+"""What the paper concludes, asked of the results: agrees or not, with the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from fastmix.experiments.problems import TITLES
+from fastmix.report.published import DATASETS, SPEED, STATISTICS
+from fastmix.report.summary import Curve, Summary
+
+__all__ = ["Conclusion", "conclusions", "relative_difference", "within"]
+
+_Methods = dict[tuple[str, int | None], Curve]
+
+#: A curve matches another when its mean is at most this much above it at every epsilon.
+_MATCH = 1.5
+
+
+class Conclusion(NamedTuple):
+    """One claim: where it belongs, what is claimed, whether results agree, and how we know."""
+
+    topic: str
+    claim: str
+    agrees: bool
+    finding: str
+
+
+def conclusions(summary: Summary) -> list[Conclusion]:
+    """Return every claim that the results can be asked about.
+
+    Parameters
+    ----------
+    summary : Summary
+        Results.
+
+    Returns
+    -------
+    list of Conclusion
+        In the order of the paper.
+    """
+    found = [*_figure1(summary), *_datasets(summary)]
+    for name, methods in summary.risk["figure2"].items():
+        found += _shrinks("figure2", name, methods)
+    found += _sphere(summary)
+    found += _gap(summary)
+    found += _speed(summary)
+    for name, methods in summary.risk["airline"].items():
+        found += [*_shrinks("airline", name, methods), *_airline(summary, name, methods)]
+    found += _ours(summary)
+    return found
+
+
+def _figure1(summary: Summary) -> Iterator[Conclusion]:
+    if not summary.figure1:
+        return
+    order = ("gauss_mix", "fast_mix", "fast_mix_unbounded", "upadhyay")
+    points = [
+        [curves[name][epsilon] for name in order]
+        for curves in summary.figure1.values()
+        for epsilon in curves["upadhyay"]
+    ]
+    kept = sum(a < b < c < d for a, b, c, d in points)
+    yield Conclusion(
+        "figure1",
+        "GaussMix needs less noise than FastMix with C² = 2, that less than FastMix with C² → ∞, "
+        "and that less than Upadhyay 2014.",
+        kept == len(points),
+        f"The order holds strictly at {kept} of {len(points)} points.",
+    )
+    ratios = [(d / b) ** 2 for _, b, _, d in points if b > 0.0]
+    large = sum(ratio > 100.0 for ratio in ratios)
+    yield Conclusion(
+        "figure1",
+        "FastMix reduces σ² by more than two orders of magnitude against Upadhyay 2014 for most ε.",
+        large > len(ratios) / 2,
+        f"σ² is more than 100 times smaller at {large} of {len(ratios)} points; the ratio lies "
+        f"between {min(ratios):.2g} and {max(ratios):.2g}.",
+    )
+
+
+def relative_difference(name: str, statistic: str, value: float) -> float | None:
+    """Return ours over the paper's, less 1; None where the paper prints no number.
+
+    Parameters
+    ----------
+    name : str
+        Data set.
+    statistic : str
+        One of `STATISTICS`.
+    value : float
+        Our number.
+
+    Returns
+    -------
+    float or None
+        The relative difference.
+    """
+    printed = DATASETS.get(name, {}).get(statistic)
+    return None if printed is None else value / float(printed) - 1.0
+
+
+def within(name: str, statistic: str, value: float, tolerance: float = 0.01) -> bool:
+    """Tell whether ours is within a tolerance of the paper's, or within its last printed digit.
+
+    Parameters
+    ----------
+    name : str
+        Data set.
+    statistic : str
+        One of `STATISTICS`.
+    value : float
+        Our number.
+    tolerance : float, default 0.01
+        Relative tolerance.
+
+    Returns
+    -------
+    bool
+        Whether the two agree; "< 1e-3" is taken at its word.
+    """
+    printed = DATASETS[name][statistic]
+    if printed is None:
+        return value < 1e-3
+    digits = len(printed.partition(".")[2])
+    gap = abs(value - float(printed))
+    return gap <= tolerance * float(printed) or gap <= 10.0**-digits * (digits > 0)
+
+
+def _datasets(summary: Summary) -> Iterator[Conclusion]:
+    for name, row in summary.datasets.items():
+        if name not in DATASETS:
+            continue
+        off = [s for s in STATISTICS if not within(name, s, row[s])]
+        gaps = [
+            f"{s} {row[s]:.6g} against {DATASETS[name][s] or 'less than 0.001'}"
+            + ("" if gap is None else f" ({gap:+.2%})")
+            for s in STATISTICS
+            for gap in [relative_difference(name, s, row[s])]
+        ]
+        yield Conclusion(
+            "table-datasets",
+            f"{TITLES[name]}: every statistic within 1% of the paper's, or within the last digit "
+            "that it prints.",
+            not off,
+            (f"Off: {', '.join(off)}. " if off else "") + "; ".join(gaps) + ".",
+        )
+
+
+def _epsilons(curve: Curve) -> list[float]:
+    return [e for e in curve if e is not None]
+
+
+def _ratios(methods: _Methods) -> list[int]:
+    return sorted(ratio for method, ratio in methods if method == "fast_ihm_paper" and ratio)
+
+
+def _typical(curve: Curve) -> float:
+    """Return the geometric mean over epsilons."""
+    return float(np.exp(np.mean([np.log(curve[e].value) for e in _epsilons(curve)])))
+
+
+def _shrinks(topic: str, name: str, methods: _Methods) -> Iterator[Conclusion]:
+    ratios = _ratios(methods)
+    if len(ratios) < 2:
+        return
+    curves = [methods["fast_ihm_paper", ratio] for ratio in ratios]
+    common = _epsilons(curves[0])
+    steps = sum(all(a[e].value >= b[e].value for a, b in pairwise(curves)) for e in common)
+    clear = sum(curves[0][e].low > curves[-1][e].high for e in common)
+    typical = [_typical(curve) for curve in curves]
+    text = ", ".join(f"{value:.2g} at r = {r}" for value, r in zip(typical, ratios, strict=True))
+    yield Conclusion(
+        topic,
+        f"{TITLES[name]}: FastIHM's loss shrinks as k₂ grows.",
+        all(a > b for a, b in pairwise(typical)),
+        f"Geometric mean of the excess risk over ε: {text}. It falls with every growth of k₂ at "
+        f"{steps} of {len(common)} values of ε, and from the smallest to the largest k₂ by more "
+        f"than both 95% intervals at {clear}.",
+    )
+
+
+def _sphere(summary: Summary) -> Iterator[Conclusion]:
+    methods = summary.risk["figure2"].get("sphere", {})
+    ratios = _ratios(methods)
+    if len(ratios) < 3 or ("ihm_paper", None) not in methods:
+        return
+    ihm = methods["ihm_paper", None]
+    above = {
+        ratio: {e: methods["fast_ihm_paper", ratio][e].value / ihm[e].value for e in _epsilons(ihm)}
+        for ratio in ratios[1:]
+    }
+    shown = "; ".join(
+        f"r = {r}: " + ", ".join(f"{over:.2g} at ε = {e:g}" for e, over in found.items())
+        for r, found in above.items()
+    )
+    yield Conclusion(
+        "figure2",
+        f"{TITLES['sphere']}: FastIHM with the two larger k₂ matches IHM.",
+        all(max(found.values()) <= _MATCH for found in above.values()),
+        f"Mean excess risk of FastIHM over IHM's: {shown} (matching means at most {_MATCH} at "
+        "every ε).",
+    )
+    rises = []
+    for ratio in ratios[1:]:
+        curve = methods["fast_ihm_paper", ratio]
+        at = _epsilons(curve)
+        rises += [
+            f"r = {ratio}: {curve[low].value:.2e} at ε = {low:g}, "
+            f"{curve[high].value:.2e} at {high:g}"
+            for low, high in pairwise(at)
+            if curve[low].high < curve[high].low
+        ]
+    zero = summary.zero_noise["figure2"]["sphere"]
+    quiet = "; ".join(
+        f"r = {r}: {', '.join(f'{e:g}' for e in zero.get(('fast_ihm_paper', r), [])) or 'none'}"
+        for r in ratios
+    )
+    yield Conclusion(
+        "figure2",
+        f"{TITLES['sphere']}: FastIHM is not monotone in ε.",
+        bool(rises),
+        (f"The risk rises with ε by more than both 95% intervals: {'; '.join(rises)}. " if rises
+         else "No step up in ε raises the risk by more than both 95% intervals. ")
+        + f"Values of ε at which no noise is added to the sketch: {quiet}.",
+    )  # fmt: skip
+
+
+def _gap(summary: Summary) -> Iterator[Conclusion]:
+    methods = summary.risk["figure2"].get("black_friday", {})
+    ratios = _ratios(methods)
+    if not ratios or ("ihm_paper", None) not in methods:
+        return
+    fast, ihm = methods["fast_ihm_paper", ratios[-1]], methods["ihm_paper", None]
+    last = max(_epsilons(ihm))
+    yield Conclusion(
+        "figure2",
+        "Black Friday keeps a gap between FastIHM and IHM, even at the largest ε.",
+        fast[last].low > ihm[last].high,
+        f"At ε = {last:g}, r = {ratios[-1]}: {fast[last].value:.2e} against {ihm[last].value:.2e}, "
+        f"{fast[last].value / ihm[last].value:.1f} times.",
+    )
+
+
+def _speed(summary: Summary) -> Iterator[Conclusion]:
+    for name, times in (s for sets in summary.seconds.values() for s in sets.items()):
+        literal = times.get(("ihm_paper", None), 0.0)
+        ours = {r: literal / t for (m, r), t in times.items() if m == "fast_ihm_paper"}
+        if not literal or not ours:
+            continue
+        printed = SPEED.get(name, {})
+        text = ", ".join(
+            f"{ours[r]:.2f} at r = {r}" + (f" (paper {printed[r]:.2f})" if r in printed else "")
+            for r in sorted(ours, key=lambda r: r or 0)
+        )
+        yield Conclusion(
+            "table-speed",
+            f"{TITLES[name]}: literal FastIHM is faster than literal IHM at every ratio.",
+            min(ours.values()) > 1.0,
+            f"IHM's time over FastIHM's: {text}.",
+        )
+
+
+def _airline(summary: Summary, name: str, methods: _Methods) -> Iterator[Conclusion]:
+    ratios = _ratios(methods)
+    if not ratios or ("ihm_paper", None) not in methods:
+        return
+    fast, ihm = methods["fast_ihm_paper", ratios[-1]], methods["ihm_paper", None]
+    at = _epsilons(ihm)
+    over = [fast[e].value / ihm[e].value for e in at]
+    times = summary.seconds["airline"].get(name, {})
+    speed = (
+        f"; it is {times['ihm_paper', None] / times['fast_ihm_paper', ratios[-1]]:.1f} times faster"
+        if ("fast_ihm_paper", ratios[-1]) in times
+        else ""
+    )
+    yield Conclusion(
+        "airline",
+        f"{TITLES[name]}: with the largest k₂ FastIHM is close to IHM at a fraction of its time.",
+        max(over) <= 2.0,
+        f"At r = {ratios[-1]} its excess risk is {min(over):.2f} to {max(over):.2f} times IHM's "
+        f"over ε (close means at most 2){speed}.",
+    )
+
+
+def _ours(summary: Summary) -> Iterator[Conclusion]:
+    for experiment, sets in summary.risk.items():
+        for name, methods in sets.items():
+            paper = methods.get(("ihm_paper", None))
+            ours = methods.get(("auto", None))
+            if not paper or not ours:
+                continue
+            gains = [paper[e].value / ours[e].value for e in _epsilons(paper)]
+            yield Conclusion(
+                experiment,
+                f"{TITLES[name]}: fastmix as it comes has a smaller error than the paper's IHM "
+                "(our claim, not the paper's).",
+                min(gains) > 1.0,
+                f"IHM's excess risk over that of the method chosen automatically: "
+                f"{min(gains):.2g} to {max(gains):.2g} times over ε.",
+            )
