@@ -14,9 +14,9 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,9 +41,13 @@ from fastmix.accounting import (
     PrivacyEvent,
     PrivacySpent,
 )
+from fastmix.estimators._display import NotebookCard
 from fastmix.estimators._documentation import estimator
+from fastmix.estimators._intervals import ConfidenceIntervals
 from fastmix.estimators._scaling import PublicScaling, public_scaling
 from fastmix.estimators.certificate import PrivacyCertificate
+from fastmix.estimators.inference import Trace, with_residuals
+from fastmix.mechanisms import noisy_residual_counts, residual_event
 from fastmix.random import RandomState, is_seeded, public_generator, secret_generator
 from fastmix.rows import ArrayRows, Rows
 
@@ -104,10 +108,12 @@ class Solution:
     gamma: float | None = None
     eta: float | None = None
     gradient_noise: float | None = None
+    trace: Trace | None = None
+    residuals: FloatArray | None = None
 
 
 @estimator
-class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of the regressors: a method gives `_plan` and `_solve`, the rest is here.
 
     Parameters
@@ -131,10 +137,14 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     failure_probability: float | None = None
     residual_clip: float | None = None
     shrinkage: bool = False
+    inference: bool = False
     engine: str = "auto"
     accountant: BudgetAccountant | None = None
     random_state: RandomState = None
     verbose: bool = False
+
+    #: Whether the method can say how its coefficients came about.
+    _infers: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any) -> Any:
         """Fit the model privately.
@@ -188,6 +198,8 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             # Public choices leave the secret stream alone, unless the caller seeds everything.
             public = rng if is_seeded(self.random_state) else public_generator()
             solution = self._solve(rows, plan, clip, Streams(rng, public))
+            if self.inference:
+                solution = _with_residuals(solution, rows, plan, clip, rng)
         if not plan.covers(solution.event):
             raise RuntimeError("the releases differ from the plan that was charged.")
         self._store(solution, plan, scaling, n, clip)
@@ -230,7 +242,17 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         delta = 1.0 / max(n, 2) ** 2 if self.delta is None else float(self.delta)
         given = self.failure_probability
         target = Target(float(self.epsilon), delta, delta / 10.0 if given is None else float(given))
-        return self._plan(n, d + bool(self.fit_intercept), target)
+        columns = d + bool(self.fit_intercept)
+        if not self.inference:
+            return self._plan(n, columns, target)
+        if not self._infers:
+            raise value_error("inference", f"be False for {type(self).__name__}", self.inference)
+        plan: Plan = with_residuals(
+            lambda epsilon, delta: self._plan(n, columns, Target(epsilon, delta, target.varrho)),
+            target.epsilon,
+            target.delta,
+        )
+        return plan
 
     def _check_parameters(self) -> None:
         check_real("epsilon", self.epsilon, above=0.0, allow_inf=True)
@@ -244,7 +266,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             check_real("residual_clip", self.residual_clip, above=0.0)
         if self.n_steps is not None:
             check_integer("n_steps", self.n_steps, at_least=1)
-        for name in ("fit_intercept", "shrinkage", "verbose"):
+        for name in ("fit_intercept", "shrinkage", "inference", "verbose"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise type_error(name, "be a bool", getattr(self, name))
         for name in ("gaussian_size", "sketch_size"):
@@ -279,6 +301,9 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.gamma_, self.eta_ = solution.gamma, solution.eta
         self.gradient_noise_ = solution.gradient_noise
         self.bounds_X_, self.bounds_y_ = scaling.bounds_X, scaling.bounds_y
+        self._store_intervals(
+            solution.theta, solution.trace, solution.residuals, scaling, plan, clip=clip, n=n
+        )
         leaks = [f"{name} was taken from the data" for name in scaling.from_data]
         if is_seeded(self.random_state):
             leaks.append("the noise was seeded by the caller")
@@ -306,6 +331,16 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _engine(self) -> str:
         return "literal" if self.engine == "literal" else "cholesky"
+
+
+def _with_residuals(
+    solution: Solution, rows: Rows, plan: Plan, clip: float, rng: np.random.Generator
+) -> Solution:
+    """Return a solution with noisy counts of its residuals, which were planned and charged."""
+    sigma = plan["residual_sigma"]
+    counts = noisy_residual_counts(rows, solution.theta, clip=clip, sigma=sigma, rng=rng)
+    event = ComposedEvent([solution.event, residual_event(sigma)])
+    return replace(solution, event=event, residuals=counts)
 
 
 def _without_data(message: str) -> str:
