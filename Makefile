@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard native/*)
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo test test-slow test-numpy test-sanitize fuzz lint bench browser reproduce clean
+.PHONY: demo test test-slow test-numpy test-sanitize fuzz lint bench browser reproduce docs dist clean
 
 demo: $(VENV)/.demo
 	$(BIN)/fastmix demo
@@ -48,16 +48,29 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/kernels.py
 	$(BIN)/fastmix bench --out bench
 
-# The browser in which a test opens the report (Debian and its relatives; asks for root).
-browser:
-	apt-get install --yes --no-install-recommends chromium
+# A browser for the tests of pages; without it they are skipped.
+browser: $(VENV)/.test
+	command -v chromium || (apt-get update && apt-get install -y --no-install-recommends chromium fonts-dejavu-core)
+	$(BIN)/python -m pip install --quiet "playwright>=1.49"
 
 # Every figure and table of the paper, small; DATA=folder adds the sets whose files are there.
 reproduce: $(VENV)/.test
 	$(BIN)/fastmix reproduce all --quick --out results $(if $(DATA),--data-dir $(DATA))
 
+# Documentation, with warnings as errors.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs build/docs
+	@echo "open build/docs/index.html"
+
+# Source distribution and wheel.
+dist: $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet "build>=1.2" "twine>=6"
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+
 clean:
-	rm -rf $(VENV) build
+	rm -rf $(VENV) build dist
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -65,6 +78,10 @@ $(VENV)/bin/python:
 
 $(VENV)/.demo: $(VENV)/bin/python $(SOURCES)
 	$(BIN)/python -m pip install --quiet --editable ".[demo]"
+	touch $@
+
+$(VENV)/.docs: $(VENV)/bin/python $(SOURCES)
+	$(BIN)/python -m pip install --quiet --editable ".[demo,plot,docs]"
 	touch $@
 
 $(VENV)/.test: $(VENV)/bin/python $(SOURCES)

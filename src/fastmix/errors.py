@@ -5,7 +5,8 @@
     Exception
     ├── ValueError
     │   ├── CalibrationError       no noise level on the private side meets the target
-    │   └── BudgetError            the budget does not cover the release; nothing was drawn
+    │   ├── BudgetError            the budget does not cover the release; nothing was drawn
+    │   └── DataError              a table cannot be read or does not match its bounds file
     └── Warning
         └── RuntimeWarning
             ├── PrivacyLeakWarning a bound was taken from the data: the result is not private
@@ -14,7 +15,13 @@
 
 import warnings
 
-__all__ = ["BudgetError", "CalibrationError", "PrivacyLeakWarning", "ReproducibleNoiseWarning"]
+__all__ = [
+    "BudgetError",
+    "CalibrationError",
+    "DataError",
+    "PrivacyLeakWarning",
+    "ReproducibleNoiseWarning",
+]
 
 
 class CalibrationError(ValueError):
@@ -23,6 +30,10 @@ class CalibrationError(ValueError):
 
 class BudgetError(ValueError):
     """A release would exceed the privacy budget; raised before data is touched or noise drawn."""
+
+
+class DataError(ValueError):
+    """A table cannot be read or does not match its bounds file; the message quotes no value."""
 
 
 class PrivacyLeakWarning(RuntimeWarning):

@@ -6,10 +6,32 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from fastmix.audit import AuditResult, audit_all, plot_histograms
 
-__all__ = ["audit"]
+__all__ = ["audit", "command"]
+
+EXAMPLES = ("fastmix audit --quick",)
+
+
+def command(
+    all_: Annotated[
+        bool, typer.Option("--all", help="Many releases, strong bounds: minutes.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few releases: seconds. The default.")
+    ] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw the histograms of all scores.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the audit.")] = 0,
+) -> None:
+    """Put every claim to the test: lower bounds on epsilon by experiment."""
+    code = audit(all_=all_, quick=quick, plot=plot, json_=json, seed=seed)
+    if code:
+        raise typer.Exit(code)
 
 
 def audit(

@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from sklearn.linear_model import LinearRegression
 
 from fastmix.datasets import make_sphere
@@ -20,7 +22,9 @@ from fastmix.estimators import IHM, IHS, AdaSSP, FastIHM
 from fastmix.kernels import NATIVE
 from fastmix.planning import CostModel, Measurement, Problem, fit_cost_model
 
-__all__ = ["Row", "performance_page", "run_bench", "write_csv"]
+__all__ = ["Row", "command", "performance_page", "run_bench", "write_csv"]
+
+EXAMPLES = ("fastmix bench --quick --out bench",)
 
 BASELINE = "IHM, literal"
 
@@ -272,3 +276,21 @@ def plot_sweep(rows: list[Row], path: Path) -> None:
         axes[0].legend(fontsize=8)
     figure.savefig(path, dpi=110)
     plt.close(figure)
+
+
+def command(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small sizes, to see that it runs.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Folder for table, plot and page.")] = Path("bench"),
+) -> None:
+    """Measure all methods side by side on this machine, as ratios."""
+    rows = list(run_bench(quick=quick, seconds=0.05 if quick else 1.5))
+    out.mkdir(parents=True, exist_ok=True)
+    write_csv(rows, out / "performance.csv")
+    (out / "performance.md").write_text(performance_page(rows))
+    try:
+        plot_sweep(rows, out / "performance.png")
+    except ImportError:
+        print('no plot: it needs matplotlib (pip install "fastmix[plot]").', file=sys.stderr)
+    print(f"wrote performance.csv and performance.md to {out}")

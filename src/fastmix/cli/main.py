@@ -1,18 +1,27 @@
-"""Entry point of the ``fastmix`` command."""
+"""Entry point of the ``fastmix`` command: errors in one line, documented exit codes."""
 
 from __future__ import annotations
 
-import argparse
 import sys
+import warnings
 from collections.abc import Sequence
-from pathlib import Path
+from enum import IntEnum
 
-import fastmix
-from fastmix.cli.demo import run_demo
-from fastmix.cli.report import run_report
-from fastmix.cli.reproduce import run_reproduce
+from fastmix.errors import BudgetError, DataError, PrivacyLeakWarning
 
-__all__ = ["main"]
+__all__ = ["ExitCode", "main"]
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the command."""
+
+    OK = 0
+    CHECK_FAILED = 1
+    USAGE = 2
+    DATA = 3
+    BUDGET = 4
+    MISSING_PACKAGE = 5
+    INTERNAL = 6
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,94 +35,73 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0 on success, 1 if an audit refutes a claim, 2 on a wrong argument or a
-        missing package.
+        Exit code: 0 on success, 1 when a check that was asked for fails, 2 for a wrong argument
+        or bounds file, 3 for data that cannot be read or do not match, 4 when a budget refuses,
+        5 for a missing package, 6 for an error of fastmix itself.
     """
-    parser = argparse.ArgumentParser(prog="fastmix", description=fastmix.__doc__)
-    parser.add_argument("--version", action="version", version=f"fastmix {fastmix.__version__}")
-    commands = parser.add_subparsers(dest="command", required=True)
-    demo = commands.add_parser(
-        "demo", help="fit a private regression to 327,346 real flights, beside the non-private one"
-    )
-    demo.add_argument("--epsilon", type=float, default=1.0, help="privacy budget (default: 1)")
-    demo.add_argument(
-        "--method",
-        default="auto",
-        choices=["auto", "adassp", "dp_gd", "fast_ihm", "ihm", "linear_mixing"],
-        help="how to fit (default: auto)",
-    )
-    bench = commands.add_parser(
-        "bench", help="measure all methods side by side on this machine, as ratios"
-    )
-    bench.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
-    bench.add_argument(
-        "--out", type=Path, default=Path("bench"), help="folder for CSV, plot and page"
-    )
-    audit = commands.add_parser(
-        "audit", help="put every claim to the test: lower bounds on epsilon by experiment"
-    )
-    audit.add_argument("--all", action="store_true", help="many releases, strong bounds: minutes")
-    audit.add_argument("--quick", action="store_true", help="few releases: seconds (the default)")
-    audit.add_argument("--plot", type=Path, help="draw the histograms of all scores to this file")
-    audit.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    audit.add_argument("--seed", type=int, default=0, help="seed of the audit (default: 0)")
-    reproduce = commands.add_parser(
-        "reproduce", help="run the paper's experiments, or continue them, and write the report"
-    )
-    reproduce.add_argument(
-        "experiment",
-        choices=["figure1", "figure2", "table-speed", "airline", "table-datasets", "all"],
-    )
-    reproduce.add_argument("--quick", action="store_true", help="small sizes, a few minutes")
-    reproduce.add_argument("--config", type=Path, help="a TOML file instead of the paper's set-up")
-    reproduce.add_argument("--data-dir", type=Path, help="folder with data files")
-    reproduce.add_argument("--download", action="store_true", help="fetch from OpenML")
-    reproduce.add_argument("--trials", type=int, help="trials of each fit; more may follow")
-    reproduce.add_argument(
-        "--redo-defaults", action="store_true", help="run the package's own defaults again"
-    )
-    reproduce.add_argument("--jobs", type=int, help="processes (default: one a core)")
-    reproduce.add_argument("--out", type=Path, default=Path("results"), help="folder for results")
-    report = commands.add_parser("report", help="write one HTML page from results")
-    report.add_argument("results", type=Path, nargs="?", default=Path("results"))
-    report.add_argument("--out", type=Path, help="the page (default: report.html beside results)")
-    report.add_argument("--docs", type=Path, help="folder for a Markdown page as well")
-    parsed = parser.parse_args(arguments)
     try:
-        if parsed.command == "audit":
-            from fastmix.cli.audit import audit as run_audit
+        from fastmix.cli.app import run
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("fastmix"):
+            raise
+        return _fail(
+            f'the command needs {error.name}: pip install "fastmix[cli]".',
+            ExitCode.MISSING_PACKAGE,
+        )
+    with warnings.catch_warnings():
+        # Warnings of other libraries may quote what they were given.
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", PrivacyLeakWarning)
+        warnings.showwarning = _show_warning
+        try:
+            return run(sys.argv[1:] if arguments is None else list(arguments))
+        except BudgetError as error:
+            return _fail(str(error), ExitCode.BUDGET)
+        except DataError as error:
+            return _fail(str(error), ExitCode.DATA)
+        except ImportError as error:
+            return _fail(str(error), ExitCode.MISSING_PACKAGE)
+        except OSError as error:
+            # Only the name of the file and the system's sentence: no contents.
+            name = f"{error.filename}: " if error.filename else ""
+            return _fail(f"{name}{error.strerror or type(error).__name__}.", ExitCode.DATA)
+        except (TypeError, ValueError) as error:
+            if not _is_ours(error):
+                return _fail(_withheld(error), ExitCode.INTERNAL)
+            return _fail(str(error), ExitCode.USAGE)
+        except KeyboardInterrupt:
+            return _fail("interrupted.", 130)
+        except Exception as error:
+            return _fail(_withheld(error), ExitCode.INTERNAL)
 
-            return run_audit(
-                all_=parsed.all,
-                quick=parsed.quick,
-                plot=parsed.plot,
-                json_=parsed.json,
-                seed=parsed.seed,
-            )
-        if parsed.command == "bench":
-            _bench(parsed.out, quick=parsed.quick)
-        elif parsed.command == "reproduce":
-            options = {k: v for k, v in vars(parsed).items() if k != "command"}
-            run_reproduce(options.pop("experiment"), **options)
-        elif parsed.command == "report":
-            run_report(parsed.results, out=parsed.out, docs=parsed.docs)
-        else:
-            print(run_demo(epsilon=parsed.epsilon, method=parsed.method))
-    except (FileNotFoundError, ImportError, ValueError) as error:
-        print(f"fastmix: {error}", file=sys.stderr)
-        return 2
-    return 0
+
+def _fail(message: str, code: int) -> int:
+    print(f"fastmix: {' '.join(message.split())}", file=sys.stderr)
+    return int(code)
 
 
-def _bench(folder: Path, *, quick: bool) -> None:
-    from fastmix.cli import bench
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    print(f"fastmix: warning: {message}", file=sys.stderr)
 
-    rows = list(bench.run_bench(quick=quick, seconds=0.05 if quick else 1.5))
-    folder.mkdir(parents=True, exist_ok=True)
-    bench.write_csv(rows, folder / "performance.csv")
-    (folder / "performance.md").write_text(bench.performance_page(rows))
-    try:
-        bench.plot_sweep(rows, folder / "performance.png")
-    except ImportError:
-        print('no plot: it needs matplotlib (pip install "fastmix[plot]").', file=sys.stderr)
-    print(f"wrote performance.csv and performance.md to {folder}")
+
+def _is_ours(error: BaseException) -> bool:
+    """Tell whether fastmix itself raised the error: its sentences quote no value of the data."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith("fastmix")
+
+
+def _withheld(error: BaseException) -> str:
+    """Say where an unexpected error came from; its own message may quote data."""
+    trace = error.__traceback__
+    place = "fastmix"
+    while trace is not None:
+        name = str(trace.tb_frame.f_globals.get("__name__"))
+        if name.startswith("fastmix"):
+            place = f"{name}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return (
+        f"internal error ({type(error).__name__} under {place}); its message is withheld because "
+        f"it may quote data. Please report it."
+    )

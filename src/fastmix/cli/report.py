@@ -3,8 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-__all__ = ["run_report"]
+import typer
+
+__all__ = ["command", "run_report"]
+
+EXAMPLES = ("fastmix report results",)
+
+
+def command(
+    results: Annotated[Path, typer.Argument(help="Folder that fastmix reproduce wrote.")] = Path(
+        "results"
+    ),
+    out: Annotated[
+        Path | None, typer.Option(help="The page; report.html in that folder by default.")
+    ] = None,
+    docs: Annotated[Path | None, typer.Option(help="Folder for a Markdown page as well.")] = None,
+) -> None:
+    """Write one HTML page, with all figures, from results of fastmix reproduce."""
+    run_report(results, out=out, docs=docs)
 
 
 def run_report(

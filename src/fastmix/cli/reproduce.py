@@ -5,11 +5,57 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from fastmix._validation import check_integer
 
-__all__ = ["run_reproduce"]
+__all__ = ["command", "run_reproduce"]
+
+EXAMPLES = ("fastmix reproduce figure1 --quick",)
+
+
+class Experiment(StrEnum):
+    """What can be reproduced."""
+
+    FIGURE1 = "figure1"
+    FIGURE2 = "figure2"
+    TABLE_SPEED = "table-speed"
+    AIRLINE = "airline"
+    TABLE_DATASETS = "table-datasets"
+    ALL = "all"
+
+
+def command(
+    experiment: Annotated[Experiment, typer.Argument(help="What to reproduce.")] = Experiment.ALL,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, a few minutes.")] = False,
+    config: Annotated[
+        Path | None, typer.Option(help="A TOML file instead of the paper's set-up.")
+    ] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with data files.")] = None,
+    download: Annotated[bool, typer.Option("--download", help="Fetch from OpenML.")] = False,
+    trials: Annotated[int | None, typer.Option(help="Trials of each fit; more may follow.")] = None,
+    redo_defaults: Annotated[
+        bool, typer.Option("--redo-defaults", help="Run the package's own defaults again.")
+    ] = False,
+    jobs: Annotated[int | None, typer.Option(help="Processes; one a core by default.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("results"),
+) -> None:
+    """Run the paper's experiments, or continue them, and write the report."""
+    run_reproduce(
+        experiment.value,
+        quick=quick,
+        config=config,
+        data_dir=data_dir,
+        download=download,
+        trials=trials,
+        jobs=jobs,
+        redo_defaults=redo_defaults,
+        out=out,
+    )
 
 
 def run_reproduce(

@@ -14,9 +14,9 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,11 +25,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import _num_features, _num_samples, check_is_fitted, validate_data
 
 from fastmix._validation import (
-    check_choice,
-    check_integer,
-    check_probability,
-    check_real,
-    type_error,
     value_error,
 )
 from fastmix.accounting import (
@@ -41,13 +36,17 @@ from fastmix.accounting import (
     PrivacyEvent,
     PrivacySpent,
 )
+from fastmix.estimators._display import NotebookCard
 from fastmix.estimators._documentation import estimator
+from fastmix.estimators._intervals import ConfidenceIntervals
+from fastmix.estimators._parameters import check_parameters
 from fastmix.estimators._scaling import PublicScaling, public_scaling
 from fastmix.estimators.certificate import PrivacyCertificate
+from fastmix.estimators.inference import Trace, with_residuals
+from fastmix.mechanisms import noisy_residual_counts, residual_event
 from fastmix.mechanisms.exact_noise import exact_event, exact_source
 from fastmix.random import (
     RandomState,
-    check_noise,
     is_seeded,
     public_generator,
     secret_generator,
@@ -118,10 +117,12 @@ class Solution:
     gamma: float | None = None
     eta: float | None = None
     gradient_noise: float | None = None
+    trace: Trace | None = None
+    residuals: FloatArray | None = None
 
 
 @estimator
-class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of the regressors: a method gives `_plan` and `_solve`, the rest is here.
 
     Parameters
@@ -145,11 +146,15 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     failure_probability: float | None = None
     residual_clip: float | None = None
     shrinkage: bool = False
+    inference: bool = False
     engine: str = "auto"
     noise: str = "float"
     accountant: BudgetAccountant | None = None
     random_state: RandomState = None
     verbose: bool = False
+
+    #: Whether the method can say how its coefficients came about.
+    _infers: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any) -> Any:
         """Fit the model privately.
@@ -205,6 +210,8 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             # Public choices leave the secret stream alone, unless the caller seeds everything.
             public = rng if is_seeded(self.random_state) else public_generator()
             solution = self._solve(rows, plan, clip, Streams(rng, public, self.noise))
+            if self.inference:
+                solution = _with_residuals(solution, rows, plan, clip, rng)
         if not plan.covers(solution.event):
             raise RuntimeError("the releases differ from the plan that was charged.")
         self._store(solution, plan, scaling, n, clip)
@@ -247,43 +254,26 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         delta = 1.0 / max(n, 2) ** 2 if self.delta is None else float(self.delta)
         given = self.failure_probability
         target = Target(float(self.epsilon), delta, delta / 10.0 if given is None else float(given))
-        d += bool(self.fit_intercept)
+        columns = d + bool(self.fit_intercept)
+
+        def planned(epsilon: float, delta: float) -> Plan:
+            return self._plan(n, columns, Target(epsilon, delta, target.varrho))
+
+        if self.inference and not self._infers:
+            raise value_error("inference", f"be False for {type(self).__name__}", self.inference)
         if self.noise == "float":
-            return self._plan(n, d, target)
+            if not self.inference:
+                return planned(target.epsilon, target.delta)
+            plan: Plan = with_residuals(planned, target.epsilon, target.delta)
+            return plan
         # As many coordinates as any method draws: statistics, or bounds, a mean and gradients.
-        extra = exact_event((d + 1) ** 2 + 2 * ((self.n_steps or 100) + 2) * (d + 2))
-        plan = self._plan(n, d, target._replace(epsilon=target.epsilon - extra.pure_epsilon))
-        parts = [*plan.spent.parts, Part("discrete noise", [extra], 0.0)]
-        return Plan(PrivacySpent(parts), plan.parameters, (extra,))
+        extra = exact_event((columns + 1) ** 2 + 2 * ((self.n_steps or 100) + 2) * (columns + 2))
+        exact = planned(target.epsilon - extra.pure_epsilon, target.delta)
+        parts = [*exact.spent.parts, Part("discrete noise", [extra], 0.0)]
+        return Plan(PrivacySpent(parts), exact.parameters, (extra,))
 
     def _check_parameters(self) -> None:
-        check_real("epsilon", self.epsilon, above=0.0, allow_inf=True)
-        if self.delta is not None:
-            check_probability("delta", self.delta)
-        if self.failure_probability is not None:
-            check_probability("failure_probability", self.failure_probability)
-        if self.data_norm is not None:
-            check_real("data_norm", self.data_norm, at_least=1e-100, at_most=1e100)
-        if self.residual_clip is not None:
-            check_real("residual_clip", self.residual_clip, above=0.0)
-        if self.n_steps is not None:
-            check_integer("n_steps", self.n_steps, at_least=1)
-        for name in ("fit_intercept", "shrinkage", "verbose"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise type_error(name, "be a bool", getattr(self, name))
-        for name in ("gaussian_size", "sketch_size"):
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), at_least=1)
-        check_choice("engine", self.engine, ("auto", "literal"))
-        if check_noise(self.noise, self.random_state) == "exact":
-            exact_source()
-            # The range of docs/proofs/exact_noise.md.
-            if not math.isinf(self.epsilon):
-                check_real("epsilon", self.epsilon, at_least=1e-6, at_most=100.0)
-            if self.delta is not None:
-                check_real("delta", self.delta, at_least=1e-100)
-        if self.accountant is not None and not isinstance(self.accountant, BudgetAccountant):
-            raise type_error("accountant", "be a BudgetAccountant or None", self.accountant)
+        check_parameters(self)
 
     def _check_data(self, X: Any, y: Any) -> tuple[Any, Any]:
         try:
@@ -310,6 +300,9 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.gamma_, self.eta_ = solution.gamma, solution.eta
         self.gradient_noise_ = solution.gradient_noise
         self.bounds_X_, self.bounds_y_ = scaling.bounds_X, scaling.bounds_y
+        self._store_intervals(
+            solution.theta, solution.trace, solution.residuals, scaling, plan, clip=clip, n=n
+        )
         leaks = [f"{name} was taken from the data" for name in scaling.from_data]
         if is_seeded(self.random_state):
             leaks.append("the noise was seeded by the caller")
@@ -343,6 +336,16 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _engine(self) -> str:
         return "literal" if self.engine == "literal" else "cholesky"
+
+
+def _with_residuals(
+    solution: Solution, rows: Rows, plan: Plan, clip: float, rng: np.random.Generator
+) -> Solution:
+    """Return a solution with noisy counts of its residuals, which were planned and charged."""
+    sigma = plan["residual_sigma"]
+    counts = noisy_residual_counts(rows, solution.theta, clip=clip, sigma=sigma, rng=rng)
+    event = ComposedEvent([solution.event, residual_event(sigma)])
+    return replace(solution, event=event, residuals=counts)
 
 
 def _without_data(message: str) -> str:

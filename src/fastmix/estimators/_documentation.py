@@ -40,6 +40,9 @@ residual_clip : float, default=None
     ``bounds_y``.
 shrinkage : bool, default=False
     Keep the term ``-eta**2 theta`` of Algorithm 2, which the paper's experiments omit.
+inference : bool, default=False
+    Spend a small part of the budget on the spread of the residuals, for standard errors and
+    `conf_int`: `IHM`, `FastIHM` and `AdaSSP` only.
 engine : {"auto", "literal"}, default="auto"
     "auto" draws from the same distributions with far less work than "literal".
 noise : {"float", "exact"}, default="float"
@@ -71,6 +74,9 @@ n_steps_ : int
     Number of steps taken.
 gamma_, eta_, gradient_noise_ : float or None
     Noise levels of the sketch and of the gradient, where the method has them.
+coef_std_, intercept_std_ : ndarray, float
+    Standard errors from released values, for ``inference=True``; also ``coef_noise_std_``, the
+    part that privacy noise alone accounts for, and ``residual_std_``, the spread of the errors.
 privacy_ : PrivacyCertificate
     What the fit spent, with everything needed to check it."""
 

@@ -18,6 +18,7 @@ from fastmix.accounting import (
     SketchEvent,
     TunedCalibration,
 )
+from fastmix.estimators.inference import NewtonTrace
 from fastmix.mechanisms import PrivateGram, gradient_events, noisy_gradient
 from fastmix.rows import Rows
 
@@ -142,8 +143,8 @@ def mixed_newton(
     rng: np.random.Generator,
     progress: Callable[[int, int], None],
     mean: FloatArray | None = None,
-) -> tuple[FloatArray, PrivacyEvent]:
-    """Run the steps on a released mix; return coefficients and the events of both.
+) -> tuple[FloatArray, PrivacyEvent, NewtonTrace]:
+    """Run the steps on a released mix; return coefficients, the events of both, and the trace.
 
     With a ``mean`` the mix is of the centred features, and the Hessian gets the mean back.
 
@@ -154,7 +155,7 @@ def mixed_newton(
     and the mean (docs/proofs/centring.md).
     Sensitive inputs: rows.
     """
-    hessians: Iterable[PrivateGram] = mix.sketches
+    hessians: Sequence[PrivateGram] = mix.sketches
     if level.correction and mix.eta:
         shift = -level.correction * k * mix.eta**2
         hessians = [hessian.shifted(shift) for hessian in hessians]
@@ -171,7 +172,18 @@ def mixed_newton(
         ridge=mix.eta**2 if shrinkage else 0.0,
         progress=progress,
     )
-    return theta, ComposedEvent([mix.event, *gradient_events(level.sigmas)])
+    trace = NewtonTrace(
+        sketches=mix.sketches,
+        hessians=tuple(hessians),
+        rows=k,
+        eta=mix.eta,
+        scale=k * level.step,
+        sigmas=tuple(sigma * clip for sigma in level.sigmas),
+        ridge=mix.eta**2 if shrinkage else 0.0,
+        floor=float(np.min(mix.lambda_tilde)),
+        border=None if mean is None else math.sqrt(rows.n) * mean,
+    )
+    return theta, ComposedEvent([mix.event, *gradient_events(level.sigmas)]), trace
 
 
 def newton_steps(

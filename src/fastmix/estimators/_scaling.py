@@ -63,6 +63,13 @@ class PublicScaling:
         offset = target.scale * rows.constant * float(theta[d]) / rows.divisor
         return coef, target.center + offset - center
 
+    def jacobian(self, d: int) -> FloatArray:
+        """Return the derivative of the user's coefficients, intercept last, by the scaled ones."""
+        size = d + (self.row_map.constant > 0.0)
+        base = self.coefficients(np.zeros(size), d)[1]
+        columns = [self.coefficients(unit, d) for unit in np.eye(size)]
+        return np.column_stack([np.append(coef, offset - base) for coef, offset in columns])
+
     def describe(self) -> dict[str, Any]:
         """Return the bounds and the clipping that follows from them, as plain JSON types."""
         bounds = None if self.bounds_X is None else [side.tolist() for side in self.bounds_X]

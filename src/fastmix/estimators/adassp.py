@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from fastmix._validation import check_choice
 from fastmix.accounting import Part, PrivacySpent, gaussian_sigma
 from fastmix.errors import CalibrationError
 from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
+from fastmix.estimators.inference import StatisticsTrace
 from fastmix.mechanisms import noisy_statistics, statistics_event, symmetric_solve
 from fastmix.rows import Rows
 
@@ -44,6 +46,8 @@ class AdaSSP(PrivateRegressor):
 
     calibration: str = "joint"
 
+    _infers: ClassVar[bool] = True
+
     def _plan(self, n: int, d: int, target: Target) -> Plan:
         epsilon, delta, varrho = target
         check_choice("calibration", self.calibration, ("joint", "published"))
@@ -73,4 +77,5 @@ class AdaSSP(PrivateRegressor):
         lambda_tilde = max(0.0, release.eigenvalue - plan["eigenvalue_shift"])
         ridge = max(0.0, plan["ridge_level"] - lambda_tilde)
         theta = symmetric_solve(release.gram + ridge * np.eye(rows.d), release.moment)
-        return Solution(theta, release.event)
+        trace = StatisticsTrace(gram=release.gram, sigma=plan["sigma"], ridge=ridge)
+        return Solution(theta, release.event, trace=trace)

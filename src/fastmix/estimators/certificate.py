@@ -17,8 +17,11 @@ import numpy.typing as npt
 from fastmix.accounting import Part, PrivacyEvent, PrivacySpent, RenyiCurve
 from fastmix.accounting._ledger import write_atomically
 from fastmix.accounting.spent import ORDERS
+from fastmix.render import certificate_card
 
-__all__ = ["PrivacyCertificate"]
+__all__ = ["FORMAT", "PrivacyCertificate", "jsonable"]
+
+FORMAT = "fastmix-certificate-1"
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class PrivacyCertificate:
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain JSON types."""
         return {
-            "format": "fastmix-certificate-1",
+            "format": FORMAT,
             "private": self.private,
             "leaks": list(self.leaks),
             "mechanism": self.mechanism,
@@ -111,7 +114,12 @@ class PrivacyCertificate:
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the certificate as a JSON document."""
-        return json.dumps(_jsonable(self.to_dict()), indent=indent, allow_nan=False)
+        return json.dumps(jsonable(self.to_dict()), indent=indent, allow_nan=False)
+
+    def _repr_html_(self) -> str:
+        from fastmix.estimators.explanation import explain  # it reads certificates
+
+        return certificate_card(explain(self), self.private)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the certificate to a file, as a whole or not at all."""
@@ -136,16 +144,16 @@ class PrivacyCertificate:
         )
 
 
-def _jsonable(value: Any) -> Any:
+def jsonable(value: Any) -> Any:
     """Replace infinities, which JSON has no word for, by strings."""
     if is_dataclass(value) and not isinstance(value, type):
-        return _jsonable(asdict(value))
+        return jsonable(asdict(value))
     if isinstance(value, dict):
-        return {key: _jsonable(item) for key, item in value.items()}
+        return {key: jsonable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_jsonable(item) for item in value]
+        return [jsonable(item) for item in value]
     if isinstance(value, np.generic):
-        return _jsonable(value.item())
+        return jsonable(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
     return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from fastmix._validation import check_choice, check_integer, value_error
 from fastmix.accounting import (
@@ -79,6 +79,8 @@ class FastIHM(PrivateRegressor):
     """
 
     variant: str = "tuned"
+
+    _infers: ClassVar[bool] = True
     calibration: str = "numerical"
     sketch: str = "auto"
 
@@ -201,7 +203,7 @@ class FastIHM(PrivateRegressor):
             sketch_rng=streams.public,
         )
         level = choose(levels, mix.level, shift)
-        theta, event = mixed_newton(
+        theta, event, trace = mixed_newton(
             rows,
             mix,
             level,
@@ -217,4 +219,6 @@ class FastIHM(PrivateRegressor):
         means = [] if mean is None else [mean_event(sigma=plan["mean_sigma"])]
         event = ComposedEvent([*means, event])
         noise = level.sigmas[-1] * clip
-        return Solution(theta, event, gamma=level.gamma, eta=mix.eta, gradient_noise=noise)
+        return Solution(
+            theta, event, gamma=level.gamma, eta=mix.eta, gradient_noise=noise, trace=trace
+        )

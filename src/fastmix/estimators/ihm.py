@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 from fastmix._validation import check_choice
 from fastmix.accounting import Part, PrivacySpent, SketchEvent, calibrate_ihm, calibrate_tuned_ihm
@@ -56,6 +57,8 @@ class IHM(PrivateRegressor):
     """
 
     variant: str = "tuned"
+
+    _infers: ClassVar[bool] = True
 
     def _plan(self, n: int, d: int, target: Target) -> Plan:
         check_choice("variant", self.variant, ("tuned", "paper"))
@@ -126,7 +129,7 @@ class IHM(PrivateRegressor):
             rng=streams.secret,
         )
         level = choose(levels, mix.level, shift)
-        theta, event = mixed_newton(
+        theta, event, trace = mixed_newton(
             rows,
             mix,
             level,
@@ -139,4 +142,6 @@ class IHM(PrivateRegressor):
             progress=self._progress,
         )
         noise = level.sigmas[-1] * clip
-        return Solution(theta, event, gamma=level.gamma, eta=mix.eta, gradient_noise=noise)
+        return Solution(
+            theta, event, gamma=level.gamma, eta=mix.eta, gradient_noise=noise, trace=trace
+        )

@@ -72,6 +72,10 @@ class PrivateLinearRegression(PrivateRegressor):
         super()._check_parameters()
         check_choice("method", self.method, ("auto", *_METHODS))
 
+    @property
+    def _infers(self) -> bool:  # type: ignore[override]
+        return self.method == "auto" or _METHODS[self.method]._infers
+
     def _choose(self, d: int) -> tuple[str, str]:
         """Return the method for d columns, and why."""
         if self.method != "auto":

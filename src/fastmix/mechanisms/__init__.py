@@ -11,6 +11,7 @@ from fastmix.mechanisms.gauss_mix import GaussMixRelease, gauss_mix, gauss_mix_e
 from fastmix.mechanisms.gradient import gradient_events, noisy_gradient
 from fastmix.mechanisms.gram import PrivateGram, symmetric_solve
 from fastmix.mechanisms.mean import mean_event, noisy_mean
+from fastmix.mechanisms.residuals import noisy_residual_counts, residual_event
 from fastmix.mechanisms.statistics import StatisticsRelease, noisy_statistics, statistics_event
 
 __all__ = [
@@ -28,7 +29,9 @@ __all__ = [
     "multiple_fast_mix",
     "noisy_gradient",
     "noisy_mean",
+    "noisy_residual_counts",
     "noisy_statistics",
+    "residual_event",
     "statistics_event",
     "symmetric_solve",
 ]

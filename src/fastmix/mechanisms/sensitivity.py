@@ -8,6 +8,7 @@ target are replaced by zeros, or the reverse.
 from __future__ import annotations
 
 __all__ = [
+    "count_sensitivity",
     "distortion_sensitivity",
     "eigenvalue_sensitivity",
     "gradient_sensitivity",
@@ -89,6 +90,18 @@ def moment_sensitivity(c_x: float = 1.0, c_y: float = 1.0) -> float:
     Sensitive inputs: none.
     """
     return c_x * c_y
+
+
+def count_sensitivity() -> float:
+    r"""Sensitivity (l2) of counts over disjoint bins, where an absent record counts nowhere.
+
+    Notes
+    -----
+    Paper: standard; beyond the paper in its use (docs/proofs/confidence.md).
+    Deviation: none.
+    Sensitive inputs: none.
+    """
+    return 1.0
 
 
 def total_sensitivity(c_x: float = 1.0) -> float:

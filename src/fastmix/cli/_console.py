@@ -1,0 +1,52 @@
+"""What commands print with: text for people, JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fastmix.estimators.certificate import jsonable
+
+__all__ = ["console", "print_json", "print_table", "print_text", "working"]
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console on the current standard output or standard error."""
+    stream = sys.stderr if stderr else sys.stdout
+    # A pipe has no width; tables must not be cut for one.
+    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else 120)
+
+
+def print_text(*lines: str, style: str | None = None) -> None:
+    """Print lines as they are: brackets in names are no markup."""
+    for line in lines:
+        console().print(Text(line, style=style or ""), soft_wrap=True)
+
+
+def print_json(data: Any) -> None:
+    """Print data as one JSON document, floats in full, infinities as text."""
+    print(json.dumps(jsonable(data), indent=2, allow_nan=False))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table; every column but the first is aligned to the right."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for i, name in enumerate(columns):
+        table.add_column(Text(name), justify="right" if i else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console().print(table)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on a terminal that work is going on."""
+    with console(stderr=True).status(what):
+        yield

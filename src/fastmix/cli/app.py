@@ -1,0 +1,118 @@
+"""The commands and how they hang together: one module a command, each with ``command``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+import fastmix
+from fastmix.cli import (
+    audit,
+    bench,
+    bounds,
+    calibrate,
+    demo,
+    explain,
+    fit,
+    ledger,
+    plan,
+    predict,
+    report,
+    reproduce,
+)
+from fastmix.cli.main import ExitCode
+
+__all__ = ["COMMANDS", "app", "run"]
+
+#: Modules by the name of their command, in the order of the help page.
+COMMANDS: dict[str, Any] = {
+    "demo": demo,
+    "bounds": bounds,
+    "fit": fit,
+    "predict": predict,
+    "explain": explain,
+    "plan": plan,
+    "calibrate": calibrate,
+    "ledger": ledger,
+    "audit": audit,
+    "bench": bench,
+    "reproduce": reproduce,
+    "report": report,
+}
+
+# Typer keeps its own copy of click, whose base of all usage errors has no public name.
+_USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+
+_EXIT_CODES = (
+    "Exit codes: 0 done; 1 a check that was asked for failed; 2 wrong argument or bounds file; "
+    "3 data cannot be read or do not match; 4 the budget refuses; 5 a package is missing; "
+    "6 an error of fastmix itself. No command prints a value of the data."
+)
+
+app = typer.Typer(
+    name="fastmix",
+    help="Differentially private linear regression by fast sketching.",
+    epilog=_EXIT_CODES,
+    no_args_is_help=True,
+    # Tracebacks of Typer show local variables: values of the data among them.
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"fastmix {fastmix.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _fastmix(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Take options that stand before a command."""
+
+
+def _epilog(examples: tuple[str, ...]) -> str:
+    return "\n\n".join(["[bold]Examples[/bold]", *(f"$ {line}" for line in examples)])
+
+
+for _name, _module in COMMANDS.items():
+    if isinstance(_module.command, typer.Typer):
+        app.add_typer(_module.command, name=_name, epilog=_epilog(_module.EXAMPLES))
+    else:
+        app.command(_name, epilog=_epilog(_module.EXAMPLES))(_module.command)
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command and return its exit code; errors of fastmix itself are left to the caller.
+
+    Parameters
+    ----------
+    arguments : list of str
+        Arguments of the command line.
+
+    Returns
+    -------
+    int
+        Exit code.
+    """
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(args=arguments, prog_name="fastmix", standalone_mode=False)
+    except typer.Exit as done:
+        code = done.exit_code
+    except typer.Abort:
+        code = 130
+    except _USAGE_ERROR as error:
+        message = error.format_message()  # type: ignore[attr-defined]
+        context = getattr(error, "ctx", None)
+        where = context.command_path if context is not None else "fastmix"
+        if message:
+            typer.echo(f"fastmix: {message} See '{where} --help'.", err=True)
+        code = int(ExitCode.USAGE)
+    return code if isinstance(code, int) else 0

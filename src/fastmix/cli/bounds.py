@@ -1,0 +1,43 @@
+"""``fastmix bounds``: a bounds file to fill in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fastmix._validation import value_error
+from fastmix.cli._console import print_json, print_text
+from fastmix.tables import bounds_template, table_fields
+
+__all__ = ["command"]
+
+EXAMPLES = (
+    "fastmix bounds people.csv --target income --out people.toml",
+    "fastmix bounds people.parquet --target income --features age,city",
+)
+
+
+def command(
+    data: Annotated[Path, typer.Argument(help="CSV, Parquet, Arrow, Feather or NPZ file.")],
+    target: Annotated[str, typer.Option(help="Column to predict.")],
+    features: Annotated[str, typer.Option(help="Columns to use, with commas; all others.")] = "",
+    out: Annotated[Path | None, typer.Option(help="File to write; standard output.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print names and kinds as JSON.")] = False,
+) -> None:
+    """Write a bounds file to fill in, from column names and types only, never from values."""
+    fields = table_fields(data)
+    names = [name.strip() for name in features.split(",")] if features else None
+    text = bounds_template(fields, target, names)
+    if out is not None:
+        if out.exists():
+            raise value_error("out", "not be there yet: a filled-in file could be lost", str(out))
+        out.write_text(text, encoding="utf-8")
+    if json:
+        print_json({"target": target, "columns": fields, "out": None if out is None else str(out)})
+    elif out is None:
+        print(text, end="")
+    else:
+        print_text(f"Wrote {out}. Fill in the bounds from public knowledge, then:", "")
+        print_text(f"  fastmix fit {data} --target {target} --bounds {out} --epsilon 1")

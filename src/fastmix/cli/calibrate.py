@@ -1,0 +1,54 @@
+"""``fastmix calibrate``: noise levels of a fit, from public sizes only."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from fastmix.cli._console import print_json, print_table, print_text
+from fastmix.estimators import PrivateLinearRegression
+from fastmix.estimators.explanation import explain_events
+
+__all__ = ["command"]
+
+EXAMPLES = ("fastmix calibrate --rows 100000 --columns 10 --epsilon 1 --delta 1e-6 --method ihm",)
+
+
+def command(
+    rows: Annotated[int, typer.Option(help="Rows of the table.")],
+    columns: Annotated[int, typer.Option(help="Columns of features, after encoding.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 1.0,
+    delta: Annotated[
+        float | None, typer.Option(help="Failure probability; 1/n^2 by default.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm or linear_mixing.")
+    ] = "auto",
+    intercept: Annotated[bool, typer.Option(help="With an intercept.")] = True,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show the noise levels that meet a privacy budget, before any data is touched."""
+    model = PrivateLinearRegression(
+        epsilon=epsilon, delta=delta, method=method, fit_intercept=intercept
+    )
+    model._check_parameters()
+    plan = model._make_plan(rows, columns)
+    if json:
+        print_json({**plan.parameters, "account": plan.spent.to_dict()})
+        return
+    print_table(
+        ["parameter", "value"],
+        [[name, _show(value)] for name, value in plan.parameters.items()],
+    )
+    print_text(
+        "",
+        f"Spends epsilon {plan.spent.epsilon:.6g} at delta {plan.spent.delta:.3g}, by:",
+        *(f"- {phrase}" for phrase in explain_events(plan.spent.events)),
+    )
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_show(item) for item in value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

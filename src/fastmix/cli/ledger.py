@@ -1,0 +1,79 @@
+"""``fastmix ledger``: a privacy budget in a file, shared by several fits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fastmix._validation import value_error
+from fastmix.accounting import BudgetAccountant
+from fastmix.cli._console import print_json, print_table, print_text
+from fastmix.errors import DataError
+
+__all__ = ["command"]
+
+EXAMPLES = (
+    "fastmix ledger new budget.jsonl --epsilon 3 --delta 1e-6",
+    "fastmix ledger show budget.jsonl",
+    "fastmix fit people.csv --target income --bounds bounds.toml --delta 1e-7 "
+    "--ledger budget.jsonl --out charged",
+)
+
+command = typer.Typer(
+    help="Keep a privacy budget in a file that several fits share.", no_args_is_help=True
+)
+
+_File = Annotated[Path, typer.Argument(help="The budget's file, on a local disk.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@command.command()
+def new(
+    file: _File,
+    epsilon: Annotated[float, typer.Option(help="Epsilon of the budget.")],
+    delta: Annotated[float, typer.Option(help="Delta of the budget.")],
+    json: _Json = False,
+) -> None:
+    """Make a new budget; pass it to fits with --ledger."""
+    if file.exists():
+        raise value_error("file", "not be there yet", str(file))
+    _show(BudgetAccountant(epsilon, delta, ledger=file), json)
+
+
+@command.command()
+def show(file: _File, json: _Json = False) -> None:
+    """Show what was spent and what is left."""
+    if not file.is_file():
+        raise DataError(f"{file} must be a ledger; make one with 'fastmix ledger new'.")
+    _show(BudgetAccountant.load(file), json)
+
+
+def _show(budget: BudgetAccountant, json: bool) -> None:
+    total, left = budget.total(), budget.remaining()
+    charges = [
+        {"label": charge.label, "epsilon": charge.spent.epsilon, "delta": charge.spent.delta}
+        for charge in budget.charges
+    ]
+    if json:
+        print_json(
+            {
+                "epsilon": budget.epsilon,
+                "delta": budget.delta,
+                "spent": total.epsilon,
+                "left": left.epsilon,
+                "charges": charges,
+            }
+        )
+        return
+    if charges:
+        print_table(
+            ["fit", "epsilon", "delta"],
+            [[str(c["label"]), f"{c['epsilon']:.6g}", f"{c['delta']:.3g}"] for c in charges],
+        )
+        print_text("")
+    print_text(
+        f"Budget: epsilon {budget.epsilon:g} at delta {budget.delta:g}. All {len(charges)} fits "
+        f"together spent {total.epsilon:.6g}; {left.epsilon:.6g} is left."
+    )

@@ -1,0 +1,67 @@
+"""``fastmix plan``: which method, and what to expect of it, from public sizes only."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fastmix.cli._console import print_json, print_table, print_text
+from fastmix.planning import plan
+
+__all__ = ["command"]
+
+EXAMPLES = (
+    "fastmix plan --rows 100000 --columns 20 --epsilon 1",
+    "fastmix plan --rows 65536 --columns 1000 --json",
+)
+
+
+def command(
+    rows: Annotated[int, typer.Option(help="Rows of the table.")],
+    columns: Annotated[int, typer.Option(help="Columns of features, after encoding.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 1.0,
+    delta: Annotated[
+        float | None, typer.Option(help="Failure probability; 1/n^2 by default.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="auto, ihm, fast_ihm or adassp.")] = "auto",
+    intercept: Annotated[bool, typer.Option(help="With an intercept.")] = True,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say which method to take and what error, seconds and memory to expect, without data."""
+    made = plan(rows, columns, epsilon, delta, method=method, fit_intercept=intercept)
+    table = made.table()
+    if json:
+        print_json(
+            {
+                "method": made.method,
+                "reason": made.reason,
+                "epsilon": made.epsilon,
+                "delta": made.delta,
+                "methods": table,
+            }
+        )
+        return
+    print_text(
+        f"{made.n:,} rows, {made.d:,} columns, epsilon {made.epsilon:g}, delta {made.delta:.2g}",
+        made.reason,
+        "",
+    )
+    print_table(
+        ["method", "excess risk", "seconds", "MiB", "sizes"],
+        [
+            [
+                row["method"],
+                f"{row['excess_risk']:.2g}",
+                f"{row['seconds']:.3g}",
+                f"{row['memory_mib']:.0f}",
+                row["sizes"],
+            ]
+            for row in table
+        ],
+    )
+    print_text(
+        "",
+        "Excess risk: mean squared error that privacy adds, for targets scaled to [-1, 1] and "
+        "well-conditioned features; correlated features have more.",
+    )

@@ -1,0 +1,41 @@
+"""``fastmix predict``: predictions of a saved model for the rows of a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fastmix.cli._console import print_json, print_text
+from fastmix.saved import SavedModel
+from fastmix.tables import Category, Number, read_columns, write_predictions
+
+__all__ = ["command"]
+
+EXAMPLES = ("fastmix predict model people.csv --out predictions.csv",)
+
+
+def command(
+    model: Annotated[Path, typer.Argument(help="Folder or file that 'fastmix fit' wrote.")],
+    data: Annotated[Path, typer.Argument(help="CSV, Parquet, Arrow, Feather or NPZ file.")],
+    out: Annotated[
+        Path, typer.Option(help="File for the predictions; its name gives the format.")
+    ] = Path("predictions.csv"),
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Predict the target for the rows of a table, into a file.
+
+    Predictions say as much about the rows of this table as its features do.
+    """
+    saved = SavedModel.load(model)
+    features = saved.bounds.features
+    numbers = [f.name for f in features if isinstance(f, Number)]
+    categories = {f.name: f.categories for f in features if isinstance(f, Category)}
+    values = saved.predict(read_columns(data, numbers, categories))
+    name = f"predicted_{saved.bounds.target.name}"
+    write_predictions(out, name, values)
+    if json:
+        print_json({"rows": len(values), "column": name, "out": str(out)})
+    else:
+        print_text(f"Wrote {len(values):,} predictions to {out}, column {name}.")

@@ -1,0 +1,55 @@
+"""Checks of the parameters that all estimators share, before anything else happens."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fastmix._validation import (
+    check_choice,
+    check_integer,
+    check_probability,
+    check_real,
+    type_error,
+    value_error,
+)
+from fastmix.accounting import BudgetAccountant
+from fastmix.mechanisms.exact_noise import exact_source
+from fastmix.random import check_noise
+
+__all__ = ["check_parameters"]
+
+
+def check_parameters(model: Any) -> None:
+    """Raise an error that names the first parameter of an estimator that is out of its range."""
+    check_real("epsilon", model.epsilon, above=0.0, allow_inf=True)
+    if model.delta is not None:
+        check_probability("delta", model.delta)
+    if model.failure_probability is not None:
+        check_probability("failure_probability", model.failure_probability)
+    if model.data_norm is not None:
+        check_real("data_norm", model.data_norm, at_least=1e-100, at_most=1e100)
+    if model.residual_clip is not None:
+        check_real("residual_clip", model.residual_clip, above=0.0)
+    if model.n_steps is not None:
+        check_integer("n_steps", model.n_steps, at_least=1)
+    for name in ("fit_intercept", "shrinkage", "inference", "verbose"):
+        if not isinstance(getattr(model, name), (bool, np.bool_)):
+            raise type_error(name, "be a bool", getattr(model, name))
+    for name in ("gaussian_size", "sketch_size"):
+        if getattr(model, name) is not None:
+            check_integer(name, getattr(model, name), at_least=1)
+    check_choice("engine", model.engine, ("auto", "literal"))
+    if check_noise(model.noise, model.random_state) == "exact":
+        exact_source()
+        if model.inference:
+            raise value_error("inference", "be False with noise='exact'", model.inference)
+        # The range of docs/proofs/exact_noise.md.
+        if not math.isinf(model.epsilon):
+            check_real("epsilon", model.epsilon, at_least=1e-6, at_most=100.0)
+        if model.delta is not None:
+            check_real("delta", model.delta, at_least=1e-100)
+    if model.accountant is not None and not isinstance(model.accountant, BudgetAccountant):
+        raise type_error("accountant", "be a BudgetAccountant or None", model.accountant)

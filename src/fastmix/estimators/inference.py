@@ -1,0 +1,327 @@
+"""Standard errors from released values only: what the noise and the sampling of records add.
+
+A method says how its coefficients came about (`NewtonTrace`, `StatisticsTrace`), in released
+values; the spread of the residuals is one more release with its own event.  Everything else is
+post-processing.  The derivation is in ``docs/proofs/confidence.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import cycle
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cholesky, solve_triangular
+
+from fastmix.accounting import (
+    GaussianEvent,
+    Part,
+    PrivacySpent,
+    gaussian_epsilon,
+    gaussian_sigma,
+)
+from fastmix.errors import CalibrationError
+from fastmix.mechanisms import PrivateGram
+from fastmix.mechanisms.residuals import RESIDUAL_EDGES, residual_event
+from fastmix.mechanisms.sampling import CovarianceRoot, gaussian_gram
+from fastmix.random import public_generator
+
+__all__ = [
+    "Intervals",
+    "NewtonTrace",
+    "Spread",
+    "StatisticsTrace",
+    "Trace",
+    "intervals",
+    "residual_variance",
+    "with_residuals",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Share of the squared signal-to-noise ratio that pays for the residuals.
+SHARE = 0.05
+
+#: Draws of the Gram matrix for up to this many columns, fewer beyond.
+DRAWS, DRAWS_UP_TO = 16, 128
+
+#: Least part of a coefficient that steps, and a solution with a ridge, are taken to have reached.
+_LEAST, _LEAST_RIDGE = 0.2, 0.02
+
+#: A bin is seen when its noisy count exceeds this many standard deviations of the noise.
+SEEN = 4.0
+
+
+class Spread(NamedTuple):
+    """Covariances of the coefficients around the truth, in scaled units.
+
+    ``noise`` is that of the privacy noise, with what the method has left to converge;
+    ``sampling`` that of the records, for residuals of variance 1.
+    ``excess`` is what the noise adds to the residual sum of squares.
+    """
+
+    noise: FloatArray
+    sampling: FloatArray
+    excess: float
+
+
+class Trace(Protocol):
+    """How coefficients came about, in released values."""
+
+    def spread(self, theta: FloatArray) -> Spread:
+        """Return covariances for the released coefficients ``theta``."""
+
+
+@dataclass(frozen=True)
+class NewtonTrace:
+    r"""Steps :math:`\theta \gets \theta + s H_t^{-1} (g(\theta) + \sigma_t \zeta_t - \rho\theta)`.
+
+    Parameters
+    ----------
+    sketches : tuple of PrivateGram
+        Released Gram matrices of the sketches.
+    hessians : tuple of PrivateGram
+        The :math:`H_t` made of them, used in turn.
+    rows : int
+        Rows of each sketch.
+    eta : float
+        Released noise of the sketches: they are Wishart around :math:`X^\top X + \eta^2 I`.
+    scale : float
+        s.
+    sigmas : tuple of float
+        Noise of the gradients, in scaled units.
+    ridge : float, default 0.0
+        :math:`\rho`.
+    floor : float, default 0.0
+        Released lower bound on the eigenvalues of what is sketched.
+    border : numpy.ndarray, optional
+        Where centred features are sketched, b with :math:`X^\top X` their Gram matrix plus
+        :math:`b b^\top`.
+    """
+
+    sketches: tuple[PrivateGram, ...]
+    hessians: tuple[PrivateGram, ...]
+    rows: int
+    eta: float
+    scale: float
+    sigmas: tuple[float, ...]
+    ridge: float = 0.0
+    floor: float = 0.0
+    border: FloatArray | None = None
+
+    def spread(self, theta: FloatArray) -> Spread:
+        """Return covariances, averaged over draws of the Gram matrix given the sketches."""
+        d = len(theta)
+        if self.rows * len(self.sketches) < 2 * d:  # too few to say anything about X'X
+            nothing = np.full((d, d), np.inf)
+            return Spread(nothing, nothing, np.inf)
+        root = cholesky(np.sum([H.matrix() for H in self.sketches], axis=0), check_finite=False)
+        inverses = [self.scale * np.linalg.inv(H.matrix()) for H in self.hessians]
+        noise, sampling, excess = np.zeros((d, d)), np.zeros((d, d)), 0.0
+        rng = public_generator(0)  # public: a seed makes the same release give the same answer
+        draws = max(2, min(DRAWS, DRAWS * DRAWS_UP_TO // d))
+        for _ in range(draws):
+            G = self._gram_draw(root, d, rng)
+            V, S, rest = np.zeros((d, d)), np.zeros((d, d)), np.eye(d)
+            for M, sigma in zip(cycle(inverses), self.sigmas, strict=False):
+                P = np.eye(d) - M @ G - self.ridge * M
+                V = P @ V @ P.T + sigma**2 * (M @ M.T)
+                S = P @ S + M
+                rest = P @ rest
+            # theta is about (1 - rest) of what it would converge to; b is what is missing.
+            b = rest @ np.linalg.solve((1.0 + _LEAST) * np.eye(d) - rest, theta)
+            noise += (V + np.outer(b, b)) / draws
+            sampling += S @ G @ S.T / draws
+            excess += float(np.sum(G * V)) / draws
+        return Spread(noise, sampling, excess)
+
+    def _gram_draw(self, root: FloatArray, d: int, rng: np.random.Generator) -> FloatArray:
+        """Draw X'X given the sketches: the pivot of a Wishart matrix, solved for its scale."""
+        size = len(root)
+        freedom = max(self.rows * len(self.sketches) - size + 1, size)
+        wishart = gaussian_gram(CovarianceRoot(np.eye(size), True), freedom, rng).matrix()
+        half = solve_triangular(cholesky(wishart), root, trans="T")
+        values, vectors = np.linalg.eigh(half.T @ half - self.eta**2 * np.eye(size))
+        G = np.zeros((d, d)) if self.border is None else np.outer(self.border, self.border)
+        G[:size, :size] += (vectors * np.maximum(values, max(self.floor, 0.0))) @ vectors.T
+        return G
+
+
+@dataclass(frozen=True)
+class StatisticsTrace:
+    r"""A solution :math:`\theta = (\tilde G + \rho I)^{-1} \tilde b` of noisy statistics.
+
+    Parameters
+    ----------
+    gram : numpy.ndarray
+        Released :math:`\tilde G`, with symmetric noise.
+    sigma : float
+        Noise of its entries and of those of :math:`\tilde b`.
+    ridge : float
+        :math:`\rho`.
+    """
+
+    gram: FloatArray
+    sigma: float
+    ridge: float
+
+    def spread(self, theta: FloatArray) -> Spread:
+        """Return covariances to first order in the noise of the Gram matrix."""
+        d = len(theta)
+        values, vectors = np.linalg.eigh(self.gram)
+        G = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        Q = np.linalg.inv(self.gram + self.ridge * np.eye(d))
+        # theta is about (1 - rest) of the solution without the ridge; b is what is missing.
+        rest = (
+            vectors * (self.ridge / (np.maximum(values, 0.0) + self.ridge + 1e-300))
+        ) @ vectors.T
+        b = rest @ np.linalg.solve((1.0 + _LEAST_RIDGE) * np.eye(d) - rest, theta)
+        whole = theta + b
+        # E theta for symmetric E with independent entries on and above the diagonal.
+        square = np.outer(whole, whole) - np.diag(whole**2)
+        square += (1.0 + whole @ whole) * np.eye(d)
+        V = self.sigma**2 * Q @ square @ Q.T
+        return Spread(V + np.outer(b, b), Q @ G @ Q.T, float(np.sum(G * V)))
+
+
+def residual_variance(
+    counts: FloatArray, sigma: float, *, clip: float, n: int, d: int, excess: float
+) -> float:
+    r"""Estimate the variance of the errors from noisy counts of residuals.
+
+    Parameters
+    ----------
+    counts : numpy.ndarray
+        Released by `noisy_residual_counts`.
+    sigma : float
+        Their noise.
+    clip : float
+        Residual clipping level.
+    n, d : int
+        Rows and columns.
+    excess : float
+        What the noise of the coefficients is expected to add to the sum of squares.
+
+    Returns
+    -------
+    float
+        The variance; the square of ``clip``, which no variance exceeds, if no bin is seen.
+
+    Notes
+    -----
+    Bins above twice the largest magnitude that is seen hold little but noise and are left out.
+    Sensitive inputs: none.
+    """
+    seen = np.flatnonzero(counts > SEEN * sigma)
+    if not len(seen):
+        return clip**2
+    top = min(int(seen[-1]) + 2, len(counts) - 1) + 1
+    low, high = RESIDUAL_EDGES[:-1], RESIDUAL_EDGES[1:]
+    # Second moment of a flat density on (low, high].
+    squares = (low**2 + low * high + high**2) / 3.0
+    total = clip**2 * float(counts[:top] @ squares[:top])
+    noise = clip**2 * sigma * float(np.linalg.norm(squares[:top]))
+    # What is left may be all noise: then its standard deviation is the honest answer.
+    return max(total - excess, noise) / max(n - d, 1)
+
+
+def with_residuals(plan: Callable[[float, float], Any], epsilon: float, delta: float) -> Any:
+    """Return a plan within (epsilon, delta) that also releases counts of residuals.
+
+    Parameters
+    ----------
+    plan : callable
+        Plans the method itself for an epsilon and a delta.
+    epsilon, delta : float
+        Target of everything together.
+
+    Returns
+    -------
+    Plan
+        The method's plan with the additional event and its noise ``residual_sigma``.
+
+    Notes
+    -----
+    A method with a joint account takes the event into it; one with several parts gets one part
+    more, of a tenth of the budget.
+    Sensitive inputs: none.
+    """
+    # The Gaussian release that would spend the same stands for the method when shares are set.
+    ratio = 1.0 / gaussian_sigma(epsilon, delta)
+    event = residual_event(1.0 / (math.sqrt(SHARE) * ratio))
+    level = gaussian_epsilon(1.0, delta, math.sqrt(1.0 - SHARE) * ratio) * (1.0 - 1e-3)
+    for attempt in range(30):
+        planned = plan(level, delta)
+        if len(planned.spent.parts) > 1:
+            return _split(plan, epsilon, delta)
+        (part,) = planned.spent.parts
+        joint = _joined(planned, [Part(part.name, [*part.events, event], delta)])
+        spent = _epsilon(joint.spent)
+        if spent <= epsilon and (spent >= 0.99 * epsilon or attempt > 5):
+            return joint
+        level *= epsilon / spent * (1.0 - 1e-3)
+    raise CalibrationError(
+        f"inference must leave a budget for the method; none was found at epsilon={epsilon:g}."
+    )
+
+
+def _split(plan: Callable[[float, float], Any], epsilon: float, delta: float) -> Any:
+    """Return a plan with the residuals as one part more, of a tenth of the budget."""
+    share = math.nextafter(delta / 10.0, 0.0)
+    sigma = gaussian_sigma(epsilon / 10.0 * (1.0 - 1e-9), share)
+    rest = plan(epsilon * 0.9, delta * 0.9)
+    return _joined(rest, [*rest.spent.parts, Part("residuals", [residual_event(sigma)], share)])
+
+
+@lru_cache(maxsize=256)
+def _epsilon(spent: PrivacySpent) -> float:
+    """Return the epsilon of an account, remembered: fits of one size ask for the same ones."""
+    return spent.epsilon
+
+
+def _joined(planned: Any, parts: list[Part]) -> Any:
+    sigmas = [event.sigma for event in parts[-1].events[-1:] if isinstance(event, GaussianEvent)]
+    return type(planned)(PrivacySpent(parts), {**planned.parameters, "residual_sigma": sigmas[0]})
+
+
+class Intervals(NamedTuple):
+    """Covariance of the coefficients in scaled units, the part of the noise, error variance."""
+
+    covariance: FloatArray
+    noise: FloatArray
+    variance: float
+
+
+def intervals(
+    trace: Trace, theta: FloatArray, counts: FloatArray, sigma: float, *, clip: float, n: int
+) -> Intervals:
+    """Put together what the noise and the sampling of records add.
+
+    Parameters
+    ----------
+    trace : Trace
+        How the coefficients came about.
+    theta : numpy.ndarray of shape (d,)
+        Released coefficients.
+    counts : numpy.ndarray
+        Released counts of residuals.
+    sigma : float
+        Their noise.
+    clip : float
+        Residual clipping level.
+    n : int
+        Rows.
+
+    Returns
+    -------
+    Intervals
+        Covariance, its part from the noise, and variance of the errors.
+    """
+    spread = trace.spread(theta)
+    variance = residual_variance(counts, sigma, clip=clip, n=n, d=len(theta), excess=spread.excess)
+    return Intervals(spread.noise + variance * spread.sampling, spread.noise, variance)

@@ -1,0 +1,106 @@
+"""Check a certificate: recompute its account, and the plan from its parameters."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from dataclasses import fields
+from importlib.metadata import version
+from typing import Any
+
+from fastmix import estimators
+from fastmix.accounting import NonPrivateEvent, PrivacySpent
+from fastmix.estimators.certificate import FORMAT
+
+__all__ = ["verify_certificate"]
+
+#: Relative difference of recomputed numbers that rounding explains.
+TOLERANCE = 1e-9
+
+
+def verify_certificate(text: str) -> list[str]:
+    """Return what is wrong with a certificate; nothing if it verifies.
+
+    The account is recomputed from the events. If the certificate was made by this version of
+    fastmix the events are also compared with those that its parameters call for.
+
+    Parameters
+    ----------
+    text : str
+        The JSON document.
+
+    Returns
+    -------
+    list of str
+        Complaints.
+    """
+    try:
+        data = json.loads(text)
+        if data["format"] != FORMAT:
+            return [f"its format is not {FORMAT}"]
+        return [*_account(data), *_leaks(data), *_plan(data)]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return ["it is not a complete certificate"]
+
+
+def _differs(stored: Any, computed: float) -> bool:
+    return not math.isclose(float(stored), computed, rel_tol=TOLERANCE, abs_tol=0.0)
+
+
+def _account(data: dict[str, Any]) -> list[str]:
+    account = data["account"]
+    spent = PrivacySpent.from_dict(account)
+    wrong = []
+    for stored, part in zip(account["parts"], spent.parts, strict=True):
+        if _differs(stored["epsilon"], part.epsilon):
+            wrong.append(
+                f"part {part.name!r} states epsilon {float(stored['epsilon']):.6g}; its "
+                f"events cost {part.epsilon:.6g}"
+            )
+    for name in ("epsilon", "delta"):
+        if _differs(account[name], getattr(spent, name)):
+            wrong.append(
+                f"it states {name} {float(account[name]):.6g}; its events cost "
+                f"{getattr(spent, name):.6g}"
+            )
+    asked = data["parameters"]
+    if spent.epsilon > float(asked["epsilon"]) * (1.0 + TOLERANCE):
+        wrong.append(f"it spent more than the epsilon {float(asked['epsilon']):.6g} asked for")
+    if asked["delta"] is not None and spent.delta > float(asked["delta"]) * (1.0 + TOLERANCE):
+        wrong.append(f"it spent more than the delta {float(asked['delta']):.6g} asked for")
+    return wrong
+
+
+def _leaks(data: dict[str, Any]) -> list[str]:
+    wrong = []
+    events = PrivacySpent.from_dict(data["account"]).events
+    reasons = (
+        bool(data["data"]["taken_from_data"])
+        or data["noise"] == "seeded"
+        or any(isinstance(event, NonPrivateEvent) for event in events)
+    )
+    if data["private"] == bool(data["leaks"]):
+        wrong.append("what it says about leaks contradicts itself")
+    if reasons and data["private"]:
+        wrong.append("it claims to be private, and its own entries say why it is not")
+    return wrong
+
+
+def _plan(data: dict[str, Any]) -> list[str]:
+    """Compare the events with the plan for the same public sizes and parameters."""
+    if data["versions"]["fastmix"] != version("fastmix"):
+        return []
+    method = getattr(estimators, data["mechanism"])
+    given = {
+        field.name: data["parameters"][field.name]
+        for field in fields(method)
+        if field.name in data["parameters"]
+    }
+    given["epsilon"] = float(given["epsilon"])
+    sizes = data["data"]["n_samples"], data["data"]["n_features"]
+    planned = method(**given)._make_plan(*sizes).spent
+    claimed = PrivacySpent.from_dict(data["account"])
+    if Counter(planned.events) != Counter(claimed.events):
+        return ["its events are not those that its parameters call for"]
+    return []

@@ -1,0 +1,68 @@
+"""How large residuals are: noisy counts of their magnitudes on a public logarithmic scale."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_real, value_error
+from fastmix.accounting import GaussianEvent
+from fastmix.mechanisms.sensitivity import count_sensitivity
+from fastmix.mechanisms.snapping import snap
+from fastmix.rows import Rows
+
+__all__ = ["RESIDUAL_EDGES", "noisy_residual_counts", "residual_event"]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Edges of the bins in units of the clipping level: half octaves from 2^-20 to 1. Smaller
+#: residuals are not counted, so that an absent record, whose residual is 0, counts nowhere.
+RESIDUAL_EDGES: FloatArray = 2.0 ** (np.arange(-40, 1) / 2.0)
+
+
+def residual_event(sigma: float) -> GaussianEvent:
+    """Return the event of `noisy_residual_counts`, before any data is seen."""
+    return GaussianEvent(sigma, count_sensitivity())
+
+
+def noisy_residual_counts(
+    rows: Rows, theta: FloatArray, *, clip: float, sigma: float, rng: np.random.Generator
+) -> FloatArray:
+    r"""Release how many residuals :math:`|\mathrm{clip}_C(y - X\theta)|` fall into each bin.
+
+    Parameters
+    ----------
+    rows : Rows
+        Data with targets.
+    theta : numpy.ndarray of shape (d,)
+        Public or already released coefficients.
+    clip : float
+        Residual clipping level C.
+    sigma : float
+        Standard deviation of the noise.
+    rng : numpy.random.Generator
+        Secret generator.
+
+    Returns
+    -------
+    numpy.ndarray
+        Noisy counts, one for each bin of `RESIDUAL_EDGES` times ``clip``.
+
+    Notes
+    -----
+    Paper: beyond it (docs/proofs/confidence.md).
+    Deviation: none.
+    Sensitive inputs: rows.
+    """
+    clip = check_real("clip", clip, above=0.0)
+    sigma = check_real("sigma", sigma, above=0.0)
+    if theta.shape != (rows.d,) or not np.abs(theta).max() <= 1e100:
+        raise value_error("theta", f"be at most 1e100 and have shape {(rows.d,)}", theta)
+    bins = len(RESIDUAL_EDGES) - 1
+    counts_hat = np.zeros(bins)
+    for A, y in rows.blocks():
+        size = np.minimum(np.abs(y - A @ theta) / clip, 1.0)
+        # Bin j holds sizes in (edge j, edge j+1]; 0 and everything tiny falls out at the left.
+        at = np.searchsorted(RESIDUAL_EDGES, size, side="left") - 1
+        counts_hat += np.bincount(at[at >= 0], minlength=bins)
+    return snap(counts_hat + sigma * rng.standard_normal(bins), sigma)

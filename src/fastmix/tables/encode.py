@@ -1,0 +1,81 @@
+"""From columns to the matrix of a regression, by public bounds only."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix.tables.bounds import OTHER, Category, Number, PublicBounds
+from fastmix.tables.read import MISSING, Columns
+
+__all__ = ["encode"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def encode(
+    columns: Columns, bounds: PublicBounds, *, intercept: bool = True, target: bool = True
+) -> tuple[FloatArray, FloatArray]:
+    """Clip, impute and one-hot encode the columns of a table.
+
+    Parameters
+    ----------
+    columns : Columns
+        Raw data, as `read_columns` gives them for these bounds.
+    bounds : PublicBounds
+        Public bounds, categories and rule for missing values.
+    intercept : bool, default True
+        Whether the fit has an intercept; then the first category of each list has no column.
+    target : bool, default True
+        Whether the target is among the columns; if not, a vector of zeros stands for it and no
+        row is dropped.
+
+    Returns
+    -------
+    X : numpy.ndarray of shape (n, d)
+        Encoded features, one row for each row of the table; all entries are finite.
+    y : numpy.ndarray of shape (n,)
+        Target, clipped.
+
+    Notes
+    -----
+    With the rule "impute" the number of rows is that of the table, so nothing about a value shows
+    in the shape.
+    Sensitive inputs: columns.
+    """
+    X = np.zeros((columns.n, len(bounds.columns(intercept))))
+    kept = np.ones(columns.n, dtype=bool)
+    at = 0
+    for feature in bounds.features:
+        width = len(feature.columns(intercept))
+        if isinstance(feature, Number):
+            X[:, at], known = _number(columns.numbers[feature.name], feature)
+        else:
+            known = _one_hot(columns.codes[feature.name], feature, X[:, at : at + width])
+        kept &= known
+        at += width
+    y = np.zeros(columns.n)
+    if target:
+        y, known = _number(columns.numbers[bounds.target.name], bounds.target)
+        kept &= known
+    if target and bounds.missing == "drop":
+        X, y = X[kept], y[kept]
+    return X, y
+
+
+def _number(values: FloatArray, feature: Number) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Return clipped values with the public one for missing ones, and which were known."""
+    known = ~np.isnan(values)
+    return np.where(known, np.clip(values, feature.lower, feature.upper), feature.filler), known
+
+
+def _one_hot(
+    codes: npt.NDArray[np.int64], feature: Category, block: FloatArray
+) -> npt.NDArray[np.bool_]:
+    """Write the one-hot columns of a category into ``block``, and return which were known."""
+    levels = feature.levels
+    level = np.where(codes >= 0, codes, levels.index(OTHER))
+    first = len(levels) - block.shape[1]
+    for j in range(block.shape[1]):
+        block[:, j] = level == first + j
+    return np.asarray(codes != MISSING)

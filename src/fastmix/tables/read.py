@@ -1,0 +1,274 @@
+"""Readers of CSV, Parquet, Arrow or Feather, and NPZ files.
+
+What a column is comes from the bounds file, never from its values.  Errors name the file, the
+column and the kind of trouble; they never quote a value or the number of a row.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix.errors import DataError
+
+__all__ = ["MISSING", "UNLISTED", "Columns", "inferred_numbers", "read_columns", "table_fields"]
+
+#: Codes of values that are not in the public list, and of missing ones.
+UNLISTED, MISSING = -1, -2
+
+_ARROW = (".arrow", ".feather", ".ipc")
+_SUFFIXES = (".csv", ".parquet", *_ARROW, ".npz")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of a table: numbers with NaN for missing ones, categories as codes."""
+
+    n: int
+    numbers: dict[str, npt.NDArray[np.float64]]
+    codes: dict[str, npt.NDArray[np.int64]]
+
+
+def table_fields(path: Path) -> dict[str, str]:
+    """Return the kinds of a table's columns by name, without reading a value.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        A ``.csv``, ``.parquet``, ``.arrow``, ``.feather`` or ``.npz`` file.
+
+    Returns
+    -------
+    dict of str to str
+        "number", "bool", "text", "unknown" (CSV has no types), or the name of another type.
+    """
+    suffix = _suffix(path)
+    if suffix == ".csv":
+        return dict.fromkeys(_csv_header(path), "unknown")
+    if suffix == ".npz":
+        return {name: kind for name, (kind, _, _) in _npz_columns(path).items()}
+    return {field.name: _arrow_kind(field.type) for field in _arrow_schema(path)}
+
+
+def read_columns(
+    path: Path, numbers: Iterable[str], categories: Mapping[str, Sequence[str]]
+) -> Columns:
+    """Read the columns that a bounds file names.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The table.
+    numbers : iterable of str
+        Names of the columns of numbers.
+    categories : mapping of str to sequence of str
+        Public categories by the name of their column.
+
+    Returns
+    -------
+    Columns
+        The columns. This is raw data.
+    """
+    wanted = [*numbers]
+    fields = table_fields(path)
+    for name in (*wanted, *categories):
+        if name not in fields:
+            raise DataError(f"{path.name} has no column {name!r}; it has {list(fields)}.")
+    for name in wanted:
+        if fields[name] not in ("number", "bool", "unknown"):
+            raise DataError(
+                f"{path.name}: column {name!r} must hold numbers, as its bounds say; it is "
+                f"of type {fields[name]}."
+            )
+    if _suffix(path) == ".npz":
+        return _read_npz(path, wanted, categories)
+    table = _read_arrow(path, wanted, list(categories))
+    return Columns(
+        table.num_rows,
+        {name: _arrow_number(table[name]) for name in wanted},
+        {name: _arrow_codes(table[name], list(levels)) for name, levels in categories.items()},
+    )
+
+
+def inferred_numbers(path: Path) -> list[str]:
+    """Return the columns that hold numbers; for CSV this looks at values, so it is NOT private."""
+    fields = table_fields(path)
+    if _suffix(path) == ".csv":
+        pa = _arrow()
+        try:
+            schema = pa.csv.read_csv(path).schema
+        except pa.ArrowException as error:
+            raise DataError(_trouble(path, str(error))) from None
+        fields = {field.name: _arrow_kind(field.type) for field in schema}
+    return [name for name, kind in fields.items() if kind in ("number", "bool")]
+
+
+def _suffix(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise DataError(f"{path.name} must end in one of {', '.join(_SUFFIXES)}.")
+    if not path.is_file():
+        raise DataError(f"{path.name} must be a file; there is none at {path}.")
+    return suffix
+
+
+def _distinct(path: Path, names: list[str]) -> list[str]:
+    if len(set(names)) != len(names):
+        raise DataError(f"{path.name} must have a different name for each column.")
+    return names
+
+
+def _csv_header(path: Path) -> list[str]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            return _distinct(path, next(csv.reader(file), []))
+    except (csv.Error, UnicodeDecodeError):
+        raise DataError(f"{path.name} must be comma-separated text in UTF-8.") from None
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.csv
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError('tables need the package pyarrow: pip install "fastmix[cli]".') from None
+    return pyarrow
+
+
+def _arrow_kind(kind: Any) -> str:
+    types = _arrow().types
+    if types.is_dictionary(kind):
+        return _arrow_kind(kind.value_type)
+    if types.is_boolean(kind):
+        return "bool"
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "number"
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return "text"
+    return str(kind)
+
+
+def _open_ipc(path: Path) -> Any:
+    pa = _arrow()
+    source = pa.memory_map(str(path))
+    try:
+        return pa.ipc.open_file(source)
+    except pa.ArrowInvalid:
+        source.seek(0)
+        return pa.ipc.open_stream(source)
+
+
+def _arrow_schema(path: Path) -> Any:
+    pa = _arrow()
+    try:
+        ipc = _suffix(path) in _ARROW
+        schema = _open_ipc(path).schema if ipc else pa.parquet.read_schema(path)
+    except pa.ArrowException:
+        raise DataError(f"{path.name} is damaged, or not what its name says.") from None
+    _distinct(path, schema.names)
+    return schema
+
+
+def _read_arrow(path: Path, numbers: list[str], categories: list[str]) -> Any:
+    pa = _arrow()
+    names = [*numbers, *categories]
+    try:
+        if _suffix(path) == ".csv":
+            types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(categories, pa.string())
+            options = pa.csv.ConvertOptions(include_columns=names, column_types=types)
+            return pa.csv.read_csv(path, convert_options=options)
+        if path.suffix.lower() == ".parquet":
+            return pa.parquet.read_table(path, columns=names)
+        return _open_ipc(path).read_all().select(names)
+    except pa.ArrowException as error:
+        raise DataError(_trouble(path, str(error))) from None
+
+
+def _trouble(path: Path, message: str) -> str:
+    """Say what is wrong with a file without the values and rows that Arrow's message quotes."""
+    at = re.search(r"In CSV column #(\d+): CSV conversion error", message)
+    if at:
+        name = _csv_header(path)[int(at.group(1))]
+        return f"{path.name}: column {name!r} has an entry that is not of the kind its bounds say."
+    if message.startswith("CSV parse error"):
+        return f"{path.name}: its rows must all have as many fields as its header."
+    return f"{path.name} is damaged, or not what its name says."
+
+
+def _arrow_number(column: Any) -> npt.NDArray[np.float64]:
+    pa = _arrow()
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    column = column.cast(pa.float64(), safe=False)
+    values = pa.compute.fill_null(column, float("nan")).to_numpy()
+    return np.asarray(values, dtype=np.float64)
+
+
+def _arrow_codes(column: Any, levels: list[str]) -> npt.NDArray[np.int64]:
+    pa = _arrow()
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    text = column.cast(pa.string())
+    found = pa.compute.index_in(text, value_set=pa.array(levels, pa.string()))
+    codes = pa.compute.fill_null(found, UNLISTED).to_numpy().astype(np.int64)
+    absent = pa.compute.fill_null(pa.compute.equal(text, ""), True).to_numpy().astype(bool)
+    return np.where(absent & (codes < 0), MISSING, codes)
+
+
+def _npz_columns(path: Path) -> dict[str, tuple[str, str, int | None]]:
+    """Return kind, array and index of each column, from the headers of the arrays only."""
+    columns: dict[str, tuple[str, str, int | None]] = {}
+    kinds = {"f": "number", "i": "number", "u": "number", "b": "bool", "U": "text", "S": "text"}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.namelist():
+                with archive.open(member) as file:
+                    version = np.lib.format.read_magic(file)
+                    read = {1: np.lib.format.read_array_header_1_0}.get(
+                        version[0], np.lib.format.read_array_header_2_0
+                    )
+                    shape, _, dtype = read(file)
+                name = member.removesuffix(".npy")
+                kind = kinds.get(dtype.kind, str(dtype))
+                if len(shape) == 1:
+                    columns[name] = (kind, name, None)
+                elif len(shape) == 2:
+                    columns |= {f"{name}_{j}": (kind, name, j) for j in range(shape[1])}
+    except (zipfile.BadZipFile, ValueError):
+        raise DataError(f"{path.name} is damaged, or not what its name says.") from None
+    return columns
+
+
+def _read_npz(path: Path, numbers: list[str], categories: Mapping[str, Sequence[str]]) -> Columns:
+    fields = _npz_columns(path)
+    with np.load(path, allow_pickle=False) as archive:
+        arrays = {key: archive[key] for key in {fields[n][1] for n in (*numbers, *categories)}}
+    if len({len(array) for array in arrays.values()}) > 1:
+        raise DataError(f"{path.name}: its arrays must have the same number of rows.")
+
+    def column(name: str) -> Any:
+        _, key, at = fields[name]
+        return arrays[key] if at is None else arrays[key][:, at]
+
+    codes = {}
+    for name, levels in categories.items():
+        text = np.strings.decode(column(name)) if column(name).dtype.kind == "S" else column(name)
+        text = text.astype(str)
+        codes[name] = np.where(text == "", MISSING, UNLISTED)
+        for code, level in enumerate(levels):
+            codes[name][text == level] = code
+    n = len(next(iter(arrays.values())))
+    return Columns(n, {name: column(name).astype(np.float64) for name in numbers}, codes)

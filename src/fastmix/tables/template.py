@@ -1,0 +1,75 @@
+"""A bounds file to fill in, from names and types of columns only."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+
+from fastmix.errors import DataError
+
+__all__ = ["bounds_template"]
+
+_HEAD = """\
+# Bounds for fastmix: what values are possible, from public knowledge.
+#
+# - Never look at the data to choose them: bounds taken from the data leak what they were taken
+#   from. Ask instead what anyone could say about the column: ages lie in 0 to 120.
+# - A number gets [lower, upper]; values outside are moved to the nearer bound. Narrow bounds
+#   need less noise, too narrow ones bias the fit.
+# - A category gets the public list of its values in quotes: ["a", "b", "c"]. The first one is what
+#   the others are compared with. Anything that is not in the list goes to a column "other".
+# - Delete the lines of columns that the fit should not use.
+"""
+
+_MISSING = """\
+[missing]
+# "impute": a missing number becomes the middle of its bounds, a missing category "other".
+# "drop": rows with a missing value are left out; the number of rows that remain becomes public.
+rule = "impute"
+# values = { column = 0 }   # a public value to put instead of the middle
+"""
+
+_HINTS = {
+    "number": "[]  # a number: [lower, upper]",
+    "bool": "[0, 1]  # true or false, as 1 or 0",
+    "text": '[]  # a category: ["a", "b", ...]',
+    "unknown": '[]  # a number: [lower, upper]; a category: ["a", "b", ...]',
+}
+
+
+def bounds_template(
+    fields: Mapping[str, str], target: str, features: Iterable[str] | None = None
+) -> str:
+    """Return a bounds file to fill in.
+
+    Parameters
+    ----------
+    fields : mapping of str to str
+        Kinds of the columns by name, as `table_fields` gives them.
+    target : str
+        Name of the target.
+    features : iterable of str, optional
+        Names of the features; all other columns by default.
+
+    Returns
+    -------
+    str
+        TOML with empty bounds and advice, made without a look at any value.
+    """
+    names = [name for name in fields if name != target] if features is None else list(features)
+    for name in (target, *names):
+        if name not in fields:
+            raise DataError(f"the table has no column {name!r}; it has {list(fields)}.")
+    lines = [_HEAD, "[target]", f"{_key(target)} = {_HINTS['number']}", "", "[features]"]
+    for name in names:
+        if fields[name] in _HINTS:
+            lines.append(f"{_key(name)} = {_HINTS[fields[name]]}")
+        else:
+            lines.append(f"# {_key(name)} is of a type that cannot be used ({fields[name]})")
+    return "\n".join([*lines, "", _MISSING])
+
+
+def _key(name: str) -> str:
+    """Return a name as a TOML key; a JSON string is a TOML string."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=True)

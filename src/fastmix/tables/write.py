@@ -1,0 +1,42 @@
+"""Predictions to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix.errors import DataError
+from fastmix.tables.read import _ARROW, _arrow
+
+__all__ = ["write_predictions"]
+
+
+def write_predictions(path: Path, name: str, values: npt.NDArray[np.float64]) -> None:
+    """Write one column of predictions, in the format that the file's name asks for.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        A ``.csv``, ``.parquet``, ``.arrow``, ``.feather`` or ``.npz`` file.
+    name : str
+        Name of the column.
+    values : numpy.ndarray of shape (n,)
+        Predictions.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
+        np.savez(path, allow_pickle=False, **{name: values})
+        return
+    pa = _arrow()
+    table = pa.table({name: values})
+    if suffix == ".csv":
+        pa.csv.write_csv(table, path)
+    elif suffix == ".parquet":
+        pa.parquet.write_table(table, path)
+    elif suffix in _ARROW:
+        with pa.ipc.new_file(str(path), table.schema) as writer:
+            writer.write_table(table)
+    else:
+        raise DataError(f"{path.name} must end in .csv, .parquet, .arrow, .feather or .npz.")

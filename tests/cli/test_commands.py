@@ -1,0 +1,266 @@
+"""The commands as a stranger would use them, and what they never say."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastmix
+from fastmix.cli import main
+from fastmix.cli.app import COMMANDS
+from fastmix.cli.main import ExitCode
+from fastmix.saved import SavedModel
+from fastmix.tables import encode, read_bounds, read_columns
+
+FIT = "fit people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6"
+SECRETS = ("Rumpelstilzchen", "77123", "61.2345")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_its_examples(name, run):
+    code, out, _ = run([name, "--help"])
+    assert code == 0
+    words = " ".join(re.sub(r"[│\n]", " ", out).split())
+    for example in COMMANDS[name].EXAMPLES:
+        assert f"$ {example}" in words
+    assert "Example" in out
+
+
+# Those of `bench` take longer and run in test_bench.py.
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "bench"])
+def test_examples_run(name, folder, run):
+    needs_model = name in ("predict", "explain")
+    if needs_model:
+        assert run(FIT)[0] == 0
+    for example in COMMANDS[name].EXAMPLES:
+        program, *arguments = example.split()
+        assert program == "fastmix"
+        code, _, err = run(arguments)
+        assert code == 0, (example, err)
+
+
+def test_a_table_of_ones_own_in_three_commands(folder, run):
+    code, out, _ = run("bounds people.csv --target income --out mine.toml")
+    assert code == 0
+    assert "fastmix fit people.csv --target income --bounds mine.toml" in out
+    code, _, err = run("fit people.csv --target income --bounds mine.toml")
+    assert code == ExitCode.USAGE
+    assert err == (
+        "fastmix: mine.toml: income has no bounds yet: write [lower, upper], or a list of "
+        "categories, from public knowledge.\n"
+    )
+    code, out, _ = run(FIT)
+    assert code == 0
+    assert "differentially private" in out
+    assert {p.name for p in Path("model").iterdir()} >= {"model.json", "certificate.json"}
+    code, out, _ = run("explain model --verify")
+    assert code == 0
+    assert "Verified" in out
+
+
+def test_nothing_of_the_data_is_ever_said(folder, run):
+    """Every command, working and failing, prints and writes no value of the table."""
+    lines = [
+        "bounds people.csv --target income",
+        "bounds people.parquet --target income --json",
+        FIT,
+        f"{FIT} --force --json",
+        f"{FIT} --features city --out other",
+        f"{FIT} --method linear_mixing --out mixing",
+        "explain model --verify --json",
+        "predict model people.csv",
+        "predict model people.parquet --json",
+        "fit people.csv --target city --bounds bounds.toml",
+        "fit people.csv --target nothing --bounds bounds.toml",
+        "ledger new b.jsonl --epsilon 0.1 --delta 1e-6",
+        f"{FIT} --ledger b.jsonl --out refused",
+    ]
+    (folder / "wrong.toml").write_text("[target]\nincome = [0, 1]\n[features]\ncity = [0, 1]\n")
+    lines.append("fit people.csv --target income --bounds wrong.toml --out wrong")
+    (folder / "ragged.csv").write_text("age,city,income\n1,Rumpelstilzchen,77123.4567,8\n")
+    lines.append("fit ragged.csv --target income --bounds bounds.toml --out ragged")
+    codes = []
+    for line in lines:
+        code, out, err = run(line)
+        codes.append(code)
+        assert err.count("\n") <= 1, line
+        for secret in SECRETS:
+            assert secret not in out + err, line
+    assert codes == [0] * 9 + [2, 2, 0, 4, 3, 3]
+    for path in folder.rglob("*"):
+        if path.is_file() and path.suffix in (".json", ".html", ".jsonl", ".toml"):
+            for secret in SECRETS:
+                assert secret not in path.read_text(), path
+
+
+def test_bounds_from_the_data_must_be_asked_for_and_are_marked(folder, run):
+    code, out, err = run("fit people.csv --target income")
+    assert code == ExitCode.USAGE
+    assert out == ""
+    assert "public knowledge" in err
+    line = "fit people.csv --target income --features age --unsafe-bounds-from-data"
+    code, out, err = run(line)
+    assert code == 0
+    assert "NOT PRIVATE" in out
+    assert "warning" in err
+    certificate = json.loads(Path("model/certificate.json").read_text())
+    assert certificate["private"] is False
+    assert json.loads(Path("model/model.json").read_text())["private"] is False
+    code, out, _ = run("explain model --verify")
+    assert code == 0
+    assert out.startswith("NOT PRIVATE")
+    code, _, _ = run(f"{FIT} --unsafe-bounds-from-data --out both")
+    assert code == ExitCode.USAGE
+
+
+def test_a_fit_is_the_estimators_fit(folder, run):
+    """Noise aside: at a huge epsilon the command agrees with least squares on the same matrix."""
+    code, out, _ = run(
+        "fit people.parquet --target income --bounds bounds.toml --epsilon 1e5 --delta 1e-6 --json"
+    )
+    assert code == 0
+    found = json.loads(out)
+    bounds = read_bounds(Path("bounds.toml"))
+    columns = read_columns(
+        Path("people.parquet"), ["income", "age"], {"city": ("Ulm", "Bonn", "Kiel")}
+    )
+    X, y = encode(columns, bounds)
+    A = np.column_stack([X, np.ones(len(y))])
+    exact = np.linalg.lstsq(A, y, rcond=None)[0]
+    np.testing.assert_allclose([*found["coef"], found["intercept"]], exact, rtol=0.02, atol=100)
+    assert found["columns"] == ["age", "city=Bonn", "city=Kiel", "city=other"]
+
+
+def test_model_round_trips_exactly_and_predicts(folder, run):
+    assert run(FIT)[0] == 0
+    text = Path("model/model.json").read_text()
+    model = SavedModel.load(Path("model"))
+    assert model.to_json() == text
+    assert run("predict model people.csv --out p.npz")[0] == 0
+    columns = read_columns(Path("people.csv"), ["age"], {"city": ("Ulm", "Bonn", "Kiel")})
+    np.testing.assert_array_equal(np.load("p.npz")["predicted_income"], model.predict(columns))
+    age = columns.numbers["age"][3]
+    city = ("Ulm", "Bonn", "Kiel", "other")[columns.codes["city"][3]]
+    effects = dict(zip(model.bounds.columns(), model.coef, strict=True))
+    expected = model.intercept + effects["age"] * age + effects.get(f"city={city}", 0.0)
+    assert model.predict(columns)[3] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("format", "x"), ("coef", [1.0]), ("columns", ["a"]), ("intercept", "x"), ("bounds", {})],
+)
+def test_a_damaged_model_is_refused(folder, run, key, value):
+    assert run(FIT)[0] == 0
+    path = Path("model/model.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+    code, _, err = run("predict model people.csv")
+    assert code == ExitCode.DATA
+    assert "fastmix-model-1" in err
+
+
+def test_an_existing_model_is_not_lost(folder, run):
+    assert run(FIT)[0] == 0
+    code, _, err = run(FIT)
+    assert code == ExitCode.USAGE
+    assert "--force" in err
+    assert run(f"{FIT} --force")[0] == 0
+    code, _, err = run("bounds people.csv --target income --out bounds.toml")
+    assert code == ExitCode.USAGE
+
+
+def test_a_ledger_is_shared_and_refuses(folder, run):
+    assert run("ledger new b.jsonl --epsilon 1.2 --delta 1e-6")[0] == 0
+    assert run("ledger new b.jsonl --epsilon 1 --delta 1e-6")[0] == ExitCode.USAGE
+    line = "fit people.csv --target income --bounds bounds.toml --delta 1e-7 --ledger b.jsonl"
+    assert run(f"{line} --out one")[0] == 0
+    code, _, err = run(f"{line} --out two")
+    assert code == ExitCode.BUDGET
+    assert "Nothing was charged" in err
+    assert not Path("two").exists()
+    code, out, _ = run("ledger show b.jsonl --json")
+    shown = json.loads(out)
+    assert len(shown["charges"]) == 1
+    assert 0.0 < shown["left"] < 0.4
+    assert run("ledger show nothing.jsonl")[0] == ExitCode.DATA
+
+
+def test_errors_are_one_line_with_a_code(folder, run):
+    for line, expected in (
+        (FIT.replace("--epsilon 1", "--epsilon -1"), ExitCode.USAGE),
+        (FIT.replace("--epsilon 1", "--epsilon one"), ExitCode.USAGE),
+        (FIT.replace("people.csv", "nobody.csv"), ExitCode.DATA),
+        (FIT.replace("bounds.toml", "nothing.toml"), ExitCode.DATA),
+        ("explain bounds.toml", ExitCode.DATA),
+        ("fit", ExitCode.USAGE),
+        ("frobnicate", ExitCode.USAGE),
+        ("calibrate --rows 0 --columns 2 --method nope", ExitCode.USAGE),
+    ):
+        code, out, err = run(line)
+        assert code == expected, (line, err)
+        assert out == ""
+        assert err.startswith("fastmix: ")
+        assert err.count("\n") == 1
+
+
+def test_an_unexpected_error_keeps_its_message(folder, run, monkeypatch):
+    def explode(*_args, **_kwargs):
+        raise RuntimeError("Rumpelstilzchen")
+
+    monkeypatch.setattr("fastmix.cli.fit.read_columns", explode)
+    code, out, err = run(FIT)
+    assert code == ExitCode.INTERNAL
+    assert "Rumpelstilzchen" not in out + err
+    assert "RuntimeError" in err
+
+
+def test_calibrate_tells_what_the_fit_will_do(folder, run):
+    code, out, _ = run("calibrate --rows 4000 --columns 4 --epsilon 1 --delta 1e-6 --json")
+    assert code == 0
+    planned = json.loads(out)
+    assert run(f"{FIT} --no-intervals")[0] == 0
+    certificate = json.loads(Path("model/certificate.json").read_text())
+    assert planned["account"] == certificate["account"]
+
+
+def test_the_command_explains_what_it_lacks(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "typer", None)
+    monkeypatch.delitem(sys.modules, "fastmix.cli.app")
+    assert main(["demo"]) == ExitCode.MISSING_PACKAGE
+    assert 'pip install "fastmix[cli]"' in capsys.readouterr().err
+
+
+def test_the_library_does_not_load_the_command_line():
+    """``import fastmix`` stays quick: no module outside the command line imports its packages."""
+    root = Path(fastmix.__file__).parent
+    for path in root.rglob("*.py"):
+        if "cli" in path.relative_to(root).parts:
+            continue
+        tree = ast.parse(path.read_text())
+        for node in tree.body:
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                assert name.split(".")[0] not in {"typer", "rich", "pyarrow", "matplotlib"}, path
+
+
+def test_completion_is_offered():
+    done = subprocess.run(
+        [sys.executable, "-m", "fastmix", "--show-completion", "bash"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            "PATH": "/usr/bin:/bin",
+            "SHELL": "/bin/bash",
+            "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1",
+        },
+    )
+    assert "_FASTMIX_COMPLETE" in done.stdout, done.stderr

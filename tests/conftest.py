@@ -1,0 +1,51 @@
+"""A folder as a stranger would have it: a table, and a bounds file filled in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from fastmix.cli import main
+
+#: Values that must never be seen: they are in the table and in no bounds file.
+SECRET_CITY, SECRET_INCOME, SECRET_AGE = "Rumpelstilzchen", 77123.4567, 61.2345
+
+BOUNDS = """
+[target]
+income = [0, 100000]
+[features]
+age = [0, 120]
+city = ["Ulm", "Bonn", "Kiel"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder with people.csv, people.parquet and bounds.toml, and nothing else."""
+    rng = np.random.default_rng(0)
+    n = 4000
+    age = rng.integers(18, 90, n).astype(float)
+    city = rng.choice(["Ulm", "Bonn", "Kiel", "Rom"], n)
+    income = 20_000 + 300 * age + 5_000 * (city == "Bonn") + rng.normal(0, 2_000, n)
+    age[0], city[1], income[2] = SECRET_AGE, SECRET_CITY, SECRET_INCOME
+    table = pa.table({"age": age, "city": city, "income": income})
+    pyarrow.csv.write_csv(table, tmp_path / "people.csv")
+    pyarrow.parquet.write_table(table, tmp_path / "people.parquet")
+    (tmp_path / "bounds.toml").write_text(BOUNDS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command and return its exit code, standard output and standard error."""
+
+    def run(line):
+        code = main(line.split() if isinstance(line, str) else line)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run

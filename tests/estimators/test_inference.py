@@ -1,0 +1,181 @@
+"""Confidence intervals: their coverage, their account, and that they use released values only."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import fastmix
+from fastmix.accounting import GaussianEvent
+from fastmix.datasets import make_correlated, make_sphere
+from fastmix.estimators.inference import NewtonTrace, residual_variance
+from fastmix.estimators.verification import verify_certificate
+from fastmix.mechanisms import PrivateGram
+from fastmix.mechanisms.residuals import RESIDUAL_EDGES
+
+IHM, ADASSP = fastmix.IHM(delta=1e-6), fastmix.AdaSSP(delta=1e-6)
+
+
+def coverage(model, X, repetitions, seed=1, level=0.95):
+    """Share of coefficients of a known model that the intervals cover, nothing clipped."""
+    rng = np.random.default_rng(seed)
+    theta = rng.standard_normal(X.shape[1])
+    theta *= 0.5 / np.abs(X @ theta).max()
+    hits = []
+    for _ in range(repetitions):
+        y = X @ theta + 0.1 * rng.standard_normal(len(X))
+        assert np.abs(y).max() < 1.0
+        fit = clone(model).set_params(
+            data_norm=1.0, bounds_y=(-1, 1), fit_intercept=False, inference=True, random_state=rng
+        )
+        low, high = fit.fit(X, y).conf_int(level).T
+        hits.append((low <= theta) & (theta <= high))
+    return float(np.mean(hits))
+
+
+@pytest.mark.parametrize(
+    ("model", "make", "n", "options"),
+    [
+        (IHM, make_sphere, 2**13, {}),
+        (IHM, make_correlated, 2**13, {"correlation": 0.5}),
+        (ADASSP, make_sphere, 2**13, {}),
+        # On half as many rows its ridge is at work, and the first order is not enough: 91%.
+        (ADASSP, make_correlated, 2**14, {"correlation": 0.5}),
+    ],
+    ids=["IHM sphere", "IHM correlated", "AdaSSP sphere", "AdaSSP correlated"],
+)
+def test_coverage(model, make, n, options):
+    """Nominal 95% covers 92 to 98%.
+
+    Seeded. With other seeds: at a true coverage of 95.5% and 8 coefficients that are all but
+    independent, 60 fits leave the range with probability below 1e-2.
+    """
+    X, _ = make(n, 8, random_state=0, **options)
+    assert 0.92 <= coverage(model, X, 60) <= 0.98
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("model", [IHM, ADASSP], ids=["IHM", "AdaSSP"])
+def test_coverage_at_length(model, epsilon):
+    """False alarm below 1e-6: the standard deviation of the mean is about 0.4%."""
+    for make, options in ((make_sphere, {}), (make_correlated, {"correlation": 0.5})):
+        X, _ = make(2**14, 8, random_state=0, **options)
+        assert 0.92 <= coverage(clone(model).set_params(epsilon=epsilon), X, 400) <= 0.98
+
+
+def test_badly_conditioned_data_widen_the_intervals():
+    """Where the steps do not converge the intervals say so instead of being wrong."""
+    X, _ = make_correlated(2**12, 8, random_state=0)
+    assert coverage(IHM, X, 15) >= 0.92
+    assert coverage(fastmix.FastIHM(delta=1e-6), make_sphere(2**12, 8, random_state=0)[0], 8) >= 0.9
+
+
+def test_intercept_and_units():
+    """Intervals follow the user's units, and the intercept has one too."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(10, 30, (4000, 2))
+    y = 500 + 7 * X[:, 0] - 4 * X[:, 1] + rng.normal(0, 10, 4000)
+    bounds = {"bounds_X": (10, 30), "bounds_y": (300, 800), "epsilon": 2.0, "delta": 1e-6}
+    fit = fastmix.PrivateLinearRegression(**bounds, inference=True, random_state=0).fit(X, y)
+    other = fastmix.PrivateLinearRegression(
+        **bounds | {"bounds_X": (0.1, 0.3)}, inference=True, random_state=0
+    ).fit(X / 100, y)
+    np.testing.assert_allclose(other.coef_std_, 100 * fit.coef_std_, rtol=1e-6)
+    np.testing.assert_allclose(other.intercept_std_, fit.intercept_std_, rtol=1e-6)
+    assert fit.residual_std_ == pytest.approx(10.0, rel=0.3)
+    assert (fit.coef_noise_std_ < fit.coef_std_).all()
+    intervals = fit.conf_int(0.999, intercept=True)
+    assert intervals.shape == (3, 2)
+    assert (intervals[:, 0] < [7, -4, 500]).all()
+    assert (intervals[:, 1] > [7, -4, 500]).all()
+    np.testing.assert_allclose(intervals[:2].mean(axis=1), fit.coef_)
+    narrow, wide = (np.ptp(fit.conf_int(level), axis=1) for level in (0.5, 0.95))
+    np.testing.assert_allclose(wide / narrow, 1.959964 / 0.6744898, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        IHM,
+        ADASSP,
+        fastmix.FastIHM(delta=1e-6),
+        fastmix.IHM(delta=1e-6, variant="paper"),
+        fastmix.FastIHM(delta=1e-6, variant="shared"),
+    ],
+    ids=["IHM", "AdaSSP", "FastIHM", "IHM paper", "FastIHM shared"],
+)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_the_release_is_paid_for(model, epsilon):
+    X, y = make_sphere(500, 3, random_state=0)
+    given = {"epsilon": epsilon, "data_norm": 1.0, "bounds_y": (-1, 1)}
+    fit = clone(model).set_params(**given, inference=True).fit(X, y)
+    certificate = fit.privacy_
+    assert 0.9 * epsilon < certificate.epsilon <= epsilon
+    assert certificate.delta <= 1e-6 * (1 + 1e-12)
+    sigma = certificate.parameters["residual_sigma"]
+    assert GaussianEvent(sigma, 1.0) in certificate.events
+    plain = clone(model).set_params(**given).fit(X, y).privacy_
+    assert len(certificate.events) == len(plain.events) + 1
+    assert verify_certificate(certificate.to_json()) == []
+
+
+def test_what_has_no_intervals():
+    X, y = make_sphere(200, 3, random_state=0)
+    given = {"data_norm": 1.0, "bounds_y": (-1, 1)}
+    fit = fastmix.IHM(**given).fit(X, y)
+    assert not hasattr(fit, "coef_std_")
+    with pytest.raises(ValueError, match="inference must be True"):
+        fit.conf_int()
+    for model in (fastmix.DPGradientDescent(), fastmix.LinearMixing()):
+        with pytest.raises(ValueError, match="inference must be False"):
+            clone(model).set_params(**given, inference=True).fit(X, y)
+    with pytest.raises(ValueError, match="inference must be False"):
+        fastmix.PrivateLinearRegression(**given, inference=True, method="dp_gd").fit(X, y)
+    fit.set_params(inference=True).fit(X, y)
+    with pytest.raises(ValueError, match="level must lie"):
+        fit.conf_int(1.0)
+    assert hasattr(fit, "coef_std_")
+    fit.set_params(inference=False).fit(X, y)
+    assert not hasattr(fit, "coef_std_")
+
+
+def test_newton_recursion_against_simulation():
+    """The covariance of the noise is that of the iteration itself, for a known Gram matrix.
+
+    False alarm: below 1e-4, 4000 simulated runs.
+    """
+    rng = np.random.default_rng(0)
+    d, rows = 3, 200_000  # so many rows that the sketch pins down the Gram matrix
+    G = np.diag([30.0, 10.0, 5.0])
+    sigmas, scale = (3.0, 2.0, 1.0), 0.8 * rows
+    theta = np.array([0.5, -0.2, 0.1])
+    sketches = (PrivateGram((np.sqrt(rows * G),)),)
+    trace = NewtonTrace(sketches, sketches, rows, 0.0, scale, sigmas)
+    spread = trace.spread(theta)
+    runs = np.zeros((4000, d))
+    for sigma in sigmas:
+        noise = sigma * rng.standard_normal(runs.shape)
+        runs = runs + scale * np.linalg.solve(rows * G, (G @ (theta - runs).T + noise.T)).T
+    # theta is where the iteration goes to; spread starts from what it has reached.
+    missing = theta - runs.mean(axis=0)
+    covariance = np.cov(runs.T)
+    np.testing.assert_allclose(np.diag(spread.noise), np.diag(covariance) + missing**2, rtol=0.12)
+    reached = 1.0 - 0.2**3
+    np.testing.assert_allclose(np.diag(spread.sampling), reached**2 / np.diag(G), rtol=0.03)
+
+
+def test_residual_variance():
+    """Counts of normal errors give their variance; no counts give the clipping level."""
+    rng = np.random.default_rng(0)
+    size = np.abs(0.05 * rng.standard_normal(5000))
+    exact, _ = np.histogram(size, RESIDUAL_EDGES)
+    common = {"clip": 1.0, "n": 5000, "d": 4}
+    noisy = exact + 20.0 * rng.standard_normal(len(exact))
+    found = residual_variance(noisy, 20.0, **common, excess=0.0)
+    assert np.sqrt(found) == pytest.approx(0.05, rel=0.15)
+    less = residual_variance(noisy, 20.0, **common, excess=1.0)
+    assert less == pytest.approx(found - 1.0 / 4996)
+    assert residual_variance(np.zeros(40), 20.0, **common, excess=0.0) == 1.0
+    assert residual_variance(noisy, 20.0, **common, excess=1e9) > 0.0

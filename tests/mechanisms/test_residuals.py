@@ -1,0 +1,77 @@
+"""Noisy counts of residuals: what they count, and how much one record changes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from fastmix.mechanisms import noisy_residual_counts, residual_event
+from fastmix.mechanisms.residuals import RESIDUAL_EDGES
+from fastmix.mechanisms.sensitivity import count_sensitivity
+from fastmix.rows import ArrayRows, RowMap
+
+
+def rows(X, y):
+    return ArrayRows(X, RowMap(row_norm=1.0), y)
+
+
+def counts(X, y, theta, clip=1.0):
+    """Counts with noise that is nothing beside them."""
+    rng = np.random.default_rng(0)
+    return noisy_residual_counts(rows(X, y), theta, clip=clip, sigma=1e-6, rng=rng)
+
+
+def problem(seed, n=300, d=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    X /= np.linalg.norm(X, axis=1).max()
+    return X, rng.uniform(-1, 1, n), rng.normal(size=d) * 0.3
+
+
+@pytest.mark.parametrize("clip", [1.0, 0.3])
+def test_counts_are_a_histogram(clip):
+    X, y, theta = problem(0)
+    size = np.minimum(np.abs(y - X @ theta), clip)
+    expected = [
+        ((size > clip * low) & (size <= clip * high)).sum()
+        for low, high in pairwise(RESIDUAL_EDGES)
+    ]
+    np.testing.assert_allclose(counts(X, y, theta, clip), expected, atol=1e-4)
+    assert sum(expected) == len(y)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_record_changes_one_count_by_one(seed):
+    """Zero-out neighbours: the absent record has a zero row and a zero target."""
+    X, y, theta = problem(seed)
+    X2, y2 = X.copy(), y.copy()
+    X2[seed], y2[seed] = 0.0, 0.0
+    change = counts(X, y, theta) - counts(X2, y2, theta)
+    assert np.linalg.norm(change) <= count_sensitivity() + 1e-4
+    assert np.linalg.norm(change) >= 0.9
+
+
+def test_noise_has_its_scale():
+    """False alarm: below 1e-6, chi-square with 40 x 200 degrees of freedom."""
+    X, y, theta = problem(1)
+    rng = np.random.default_rng(1)
+    exact = counts(X, y, theta)
+    drawn = [
+        noisy_residual_counts(rows(X, y), theta, clip=1.0, sigma=7.0, rng=rng) - exact
+        for _ in range(200)
+    ]
+    assert np.std(drawn) == pytest.approx(7.0, rel=0.04)
+    event = residual_event(7.0)
+    assert (event.sigma, event.sensitivity, event.count) == (7.0, 1.0, 1)
+
+
+def test_wrong_input_is_refused():
+    X, y, theta = problem(2)
+    rng = np.random.default_rng(0)
+    for bad in ({"clip": 0.0}, {"sigma": 0.0}):
+        with pytest.raises(ValueError, match="greater than 0"):
+            noisy_residual_counts(rows(X, y), theta, **{"clip": 1.0, "sigma": 1.0, **bad}, rng=rng)
+    with pytest.raises(ValueError, match="theta must"):
+        noisy_residual_counts(rows(X, y), theta[:2], clip=1.0, sigma=1.0, rng=rng)
