@@ -2,9 +2,12 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from fastmix.accounting import (
@@ -18,6 +21,7 @@ from fastmix.accounting import (
 from fastmix.accounting.conversion import rdp_to_delta
 from fastmix.accounting.events import ComposedEvent
 from fastmix.accounting.exact import Mixture, Option, exact_delta, exact_epsilon, mixture
+from fastmix.accounting.gaussian import gaussian_delta
 
 CASES = [(150.0, 768, 0.15), (20.0, 768, 0.8), (400.0, 6744, 0.1), (2.0, 24, 1.0)]
 
@@ -74,7 +78,7 @@ def test_delta_is_that_of_a_simulation(gamma, rows, mu):
     gains = [np.maximum(0.0, -np.expm1(np.minimum(epsilon - loss, 0.0))) for loss in directions]
     largest = max(gains, key=np.mean)
     error = 5.0 * largest.std() / math.sqrt(n)
-    assert exact_delta(ours, epsilon) == pytest.approx(largest.mean(), abs=error + 1e-5)
+    assert -error <= exact_delta(ours, epsilon) - largest.mean() <= error + 2e-3 * largest.mean()
 
 
 @pytest.mark.parametrize(("gamma", "rows", "mu"), CASES)
@@ -82,8 +86,8 @@ def test_never_above_the_renyi_bound(gamma, rows, mu):
     events = [sketch(gamma, rows), GaussianEvent(1.0 / mu)]
     for epsilon in (0.1, 0.5, 1.0, 3.0):
         bound = rdp_to_delta(ComposedEvent(events).rdp, epsilon)
-        assert exact_delta(mixture(events), epsilon) <= bound * (1.0 + 1e-3) + 2e-30
-        assert RdpAccountant(events).get_delta(epsilon) <= bound * (1.0 + 1e-3)
+        assert exact_delta(mixture(events), epsilon) <= bound * 1.01 + 1e-24
+        assert RdpAccountant(events).get_delta(epsilon) <= bound
 
 
 def test_smaller_perturbations_are_dominated():
@@ -104,7 +108,7 @@ def test_a_choice_costs_the_worst_of_its_options_and_little_more():
     first = GaussianEvent(40.0)
     alone = [RdpAccountant([first, option]).get_delta(1.0) for option in options]
     both = RdpAccountant([first, ChoiceEvent(options)]).get_delta(1.0)
-    assert max(alone) <= both * (1 + 1e-3)
+    assert max(alone) <= both * 1.01
     assert both <= 1.02 * max(alone)
 
 
@@ -113,7 +117,7 @@ def test_a_choice_of_the_worse_option_everywhere_is_that_option():
     first = sketch(50.0, 100)
     with_choice = RdpAccountant([GaussianEvent(30.0), ChoiceEvent([worse, better])])
     alone = RdpAccountant([GaussianEvent(30.0), worse])
-    assert with_choice.get_delta(1.0) == pytest.approx(alone.get_delta(1.0), rel=2e-3)
+    assert 1.0 <= with_choice.get_delta(1.0) / alone.get_delta(1.0) < 1.005
     assert mixture([first, ChoiceEvent([worse, better])]) is None
 
 
@@ -126,8 +130,65 @@ def test_only_known_pairs_have_an_exact_account():
     assert mixture([sketch(9.0, 5), LaplaceEvent(3.0)]) is None
     assert mixture([SketchEvent("fast_mix_sharp", 9.0, 5), gaussian]) is None
     assert mixture([ChoiceEvent([gaussian, LaplaceEvent(3.0)])]) is None
-    # A normal loss too narrow for the quadrature is left to the Rényi conversion.
-    assert mixture([sketch(3.0, 500), GaussianEvent(1e5)]) is None
+    # A normal loss too narrow to be computed is left to the Rényi conversion.
+    assert mixture([sketch(3.0, 500), GaussianEvent(1e7)]) is None
+
+
+@pytest.mark.parametrize("narrow", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0, 7.62, 7.85])
+def test_a_wide_first_release_never_hides_a_narrow_option(narrow, epsilon):
+    """Known in closed form: a Gaussian release, then a choice of one, is a Gaussian release."""
+    events = [GaussianEvent(1.0), ChoiceEvent([GaussianEvent(1.0 / narrow)])]
+    truth = gaussian_delta(1.0, epsilon, math.hypot(1.0, narrow))
+    assert truth <= exact_delta(mixture(events), epsilon) <= 1.3 * truth
+
+
+def test_levels_near_one_are_not_below_a_computation_at_30_digits():
+    """K = 2, where the chi-square is an exponential: one integral by mpmath."""
+    gamma, mu, epsilon = 1.0136, 1.0, 1000.0
+    with mpmath.workdps(30):
+        s = 1 / mpmath.mpf(gamma)
+
+        def integrand(x):
+            left = epsilon - mpmath.log(1 - s) - s / (2 * (1 - s)) * x
+            gain = mpmath.ncdf(mu / 2 - left / mu)
+            return (gain - mpmath.exp(left) * mpmath.ncdf(-mu / 2 - left / mu)) * mpmath.exp(-x / 2)
+
+        edge = float(2 * (1 - s) / s * (epsilon - mpmath.log(1 - s)))
+        cuts = [edge + step for step in (-2, -0.5, 0, 0.5, 2, 20, 200)]
+        truth = float(mpmath.quad(integrand, cuts) / 2)
+    ours = exact_delta(Mixture(0.0, (Option(gamma, 2, mu),)), epsilon)
+    assert truth <= ours <= 1.5 * truth
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    log_gap=st.floats(-4.0, 6.0),
+    log_rows=st.floats(0.0, 9.0),
+    log_mu=st.floats(-4.0, 1.5),
+    log_delta=st.floats(-28.0, -2.0),
+)
+def test_never_below_a_dense_quadrature(log_gap, log_rows, log_mu, log_delta):
+    option = Option(1.0 + math.exp(log_gap), int(math.exp(log_rows)), math.exp(log_mu))
+    ours = Mixture(0.0, (option,))
+    epsilon = exact_epsilon(ours, math.exp(log_delta), 1e5)
+    if 0.0 < epsilon < math.inf:
+        assert dense(option, epsilon) <= exact_delta(ours, epsilon)
+
+
+def dense(option, epsilon):
+    """Both directions by 40,000 trapezoids in a normal coordinate."""
+    s, law = 1.0 / option.gamma, stats.chi2(option.rows)
+    u = np.linspace(-11.0, 11.0, 40_001)
+    x = np.where(u < 0.0, law.ppf(stats.norm.cdf(u)), law.isf(stats.norm.sf(u)))
+    deltas = []
+    for sign, slope in ((1.0, s / (2.0 * (1.0 - s))), (-1.0, s / 2.0)):
+        left = epsilon - sign * (option.rows / 2.0 * math.log1p(-s) + slope * x)
+        first = stats.norm.logsf(left / option.mu - option.mu / 2)
+        second = left + stats.norm.logsf(left / option.mu + option.mu / 2)
+        profile = np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
+        deltas.append(np.trapezoid(profile * stats.norm.pdf(u), u))
+    return max(deltas)
 
 
 def test_no_finite_epsilon_beyond_the_bracket():

@@ -115,11 +115,6 @@ def _delta(events: tuple[PrivacyEvent, ...], epsilon: float) -> float:
     mu = _gaussian_mu(events)
     if mu is not None:
         return gaussian_delta(1.0, epsilon, mu)
+    by_renyi = rdp_to_delta(ComposedEvent(events).rdp, epsilon)
     exact = mixture(events)
-    delta = 1.0 if exact is None else exact_delta(exact, epsilon)
-    # The quadrature leaves out a mass of 1e-30, so that far down the Rényi bound is the better one.
-    return delta if delta < 1.0 and delta > 1e-25 else min(delta, _renyi_delta(events, epsilon))
-
-
-def _renyi_delta(events: tuple[PrivacyEvent, ...], epsilon: float) -> float:
-    return rdp_to_delta(ComposedEvent(events).rdp, epsilon)
+    return by_renyi if exact is None else min(by_renyi, exact_delta(exact, epsilon))
