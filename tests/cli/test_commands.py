@@ -33,8 +33,11 @@ def test_help_shows_its_examples(name, run):
     assert "Example" in out
 
 
-# Those of `bench` take longer and run in test_bench.py.
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "bench"])
+#: Take longer, or need results, and have tests of their own.
+ELSEWHERE = ("audit", "bench", "report", "reproduce")
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ELSEWHERE])
 def test_examples_run(name, folder, run):
     needs_model = name in ("predict", "explain")
     if needs_model:
