@@ -47,7 +47,8 @@ def plot(cells: pd.DataFrame, value: str, label: str, log: bool, path: Path) -> 
     names = list(dict.fromkeys(cells["data"]))
     columns = 4
     rows = -(-len(names) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(12, 2.6 * rows), squeeze=False)
+    size = (12, 2.6 * rows + 0.4)
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
     for axis, name in zip(axes.flat, names, strict=False):
         for method in SHOWN:
             line = cells[(cells["data"] == name) & (cells["method"] == method)]
@@ -77,8 +78,7 @@ def plot(cells: pd.DataFrame, value: str, label: str, log: bool, path: Path) -> 
     for axis in axes[:, 0]:
         axis.set_ylabel(label)
     handles = [plt.Line2D([], [], color=COLOURS[m], marker="o", ms=3, label=m) for m in SHOWN]
-    figure.legend(handles=handles, loc="lower right", ncols=1, frameon=False)
-    figure.tight_layout()
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(SHOWN), frameon=False)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
