@@ -42,6 +42,8 @@ def test_examples_run(name, folder, run):
     needs_model = name in ("predict", "explain")
     if needs_model:
         assert run(FIT)[0] == 0
+    if name == "report":  # it needs the results that the example of `reproduce` writes
+        assert run(COMMANDS["reproduce"].EXAMPLES[0].split()[1:])[0] == 0
     for example in COMMANDS[name].EXAMPLES:
         program, *arguments = example.split()
         assert program == "fastmix"

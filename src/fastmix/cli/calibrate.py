@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
 from typing import Annotated, Any
 
 import typer
@@ -49,6 +50,8 @@ def command(
 
 
 def _show(value: Any) -> str:
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return ", ".join(_show(item) for item in value)
+    if is_dataclass(value):  # one of several settings, known by its level
+        return f"gamma {value.gamma:.5g}" if hasattr(value, "gamma") else type(value).__name__
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from html import escape
 from typing import Any
 
@@ -244,4 +244,6 @@ def _clipping(facts: FitFacts) -> list[str]:
 def _show(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(_show(item) for item in value)
+    if is_dataclass(value):  # one of several settings, known by its level
+        return f"gamma {value.gamma:.5g}" if hasattr(value, "gamma") else type(value).__name__
     return f"{value:.5g}" if isinstance(value, float) else str(value)
