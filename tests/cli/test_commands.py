@@ -33,8 +33,8 @@ def test_help_shows_its_examples(name, run):
     assert "Example" in out
 
 
-#: Take longer, or need results, and have tests of their own.
-ELSEWHERE = ("audit", "bench", "report", "reproduce")
+#: Take longer and have tests of their own.
+ELSEWHERE = ("audit", "bench")
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ELSEWHERE])
