@@ -16,9 +16,9 @@ test: $(VENV)/.test
 test-slow: $(VENV)/.test
 	$(PYTEST) -n auto -m slow
 
-# The same suite on the NumPy kernels, as on a machine without a compiler.
+# What depends on the kernels, on their NumPy versions, as on a machine without a compiler.
 test-numpy: $(VENV)/.test
-	FASTMIX_NO_NATIVE=1 $(PYTEST) -n auto
+	FASTMIX_NO_NATIVE=1 $(PYTEST) -n auto tests/kernels tests/sketches tests/rows tests/mechanisms tests/estimators
 
 # The kernel tests and the fuzzer on a build with address and undefined-behaviour sanitizers. They
 # must be loaded before Python, and the C++ library with them, or exceptions cannot be thrown.

@@ -269,7 +269,7 @@ def test_the_search_comes_close():
 def test_the_account_without_renyi_curves_is_exact(gamma, rows, mu):
     """A dense sketch with Gaussian releases, by another quadrature, from both sides.
 
-    The account adds 5e-4 of delta for its own.
+    The account is an upper sum, less than 2% above the truth here.
     """
     account = RdpAccountant([SketchEvent("gauss_mix", gamma, rows), GaussianEvent(1.0 / mu)])
     pairs = [([[gamma]], [[gamma - 1.0]]), ([[gamma - 1.0]], [[gamma]])]
@@ -278,7 +278,7 @@ def test_the_account_without_renyi_curves_is_exact(gamma, rows, mu):
         certified = account.get_delta(epsilon)
         assert exact.delta - exact.error <= certified
         if exact.delta > 1e-20:
-            assert certified <= 1.001 * exact.delta
+            assert certified <= 1.02 * exact.delta
 
 
 def test_gaussian_releases_alone():

@@ -27,7 +27,7 @@ def test_command_line(world, tmp_path, capsys):
     assert main(["report", str(world), "--out", str(tmp_path / "page.html")]) == 0
     assert (tmp_path / "page.html").exists()
     assert "page.html" in capsys.readouterr().out
-    assert main(["report", str(tmp_path / "nothing")]) == 2
+    assert main(["report", str(tmp_path / "nothing")]) == 3
     assert "run fastmix reproduce first" in capsys.readouterr().err
 
 

@@ -18,6 +18,10 @@ from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon
 __all__ = ["RdpAccountant"]
 
 
+#: Where the search for an exact epsilon ends if the Rényi curve has none.
+_LARGEST_EPSILON = 1e9
+
+
 class RdpAccountant:
     r"""Compose privacy events and convert the whole once.
 
@@ -106,9 +110,9 @@ def _epsilon(events: tuple[PrivacyEvent, ...], delta: float) -> float:
         return gaussian_epsilon(1.0, delta, mu)
     by_renyi = rdp_to_epsilon(ComposedEvent(events).rdp, delta)
     exact = mixture(events)
-    if exact is None or not math.isfinite(by_renyi):
+    if exact is None:
         return by_renyi
-    return min(by_renyi, exact_epsilon(exact, delta, by_renyi))
+    return min(by_renyi, exact_epsilon(exact, delta, min(by_renyi, _LARGEST_EPSILON)))
 
 
 def _delta(events: tuple[PrivacyEvent, ...], epsilon: float) -> float:

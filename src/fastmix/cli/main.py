@@ -62,6 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except ImportError as error:
             return _fail(str(error), ExitCode.MISSING_PACKAGE)
         except OSError as error:
+            if error.strerror is None and _is_ours(error):
+                return _fail(str(error), ExitCode.DATA)
             # Only the name of the file and the system's sentence: no contents.
             name = f"{error.filename}: " if error.filename else ""
             return _fail(f"{name}{error.strerror or type(error).__name__}.", ExitCode.DATA)

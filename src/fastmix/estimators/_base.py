@@ -41,7 +41,7 @@ from fastmix.estimators._documentation import estimator
 from fastmix.estimators._intervals import ConfidenceIntervals
 from fastmix.estimators._parameters import check_parameters
 from fastmix.estimators._scaling import PublicScaling, public_scaling
-from fastmix.estimators.certificate import PrivacyCertificate
+from fastmix.estimators.certificate import PrivacyCertificate, jsonable
 from fastmix.estimators.inference import Trace, with_residuals
 from fastmix.mechanisms import noisy_residual_counts, residual_event
 from fastmix.mechanisms.exact_noise import exact_event, exact_source
@@ -313,7 +313,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         self.privacy_ = PrivacyCertificate(
             spent=plan.spent,
             mechanism=type(self).__name__,
-            parameters={**given, **plan.parameters},
+            parameters={**given, **jsonable(plan.parameters)},
             data={
                 "n_samples": n,
                 "n_features": d,
