@@ -178,9 +178,9 @@ def performance_page(rows: list[Row]) -> str:
         "# Performance",
         "",
         "Made by `fastmix bench`: all methods in one process, in turn, the best of several fits, "
-        "T = 4 (12 in the tuned variants), epsilon = 1, sizes of the sketches as in the paper's "
+        "T = 4 (16 in the tuned variants), epsilon = 1, sizes of the sketches as in the paper's "
         "experiments. Noise levels are remembered between fits of one size: the first fit of a "
-        "size takes about 10 ms more.",
+        "size takes a quarter of a second more.",
         "",
         f"Machine: {_machine()}.",
     ]

@@ -27,9 +27,9 @@ fit_intercept : bool, default=True
     Fit an intercept, as a constant column inside the same row bound.
 n_steps : int, default=None
     Number of steps. It costs budget, so it is exact and never a maximum. None means what the
-    method is set up for: 4 in the paper's variants, 12 in the tuned ones, 100 for gradient descent.
+    method is set up for: 4 in the paper's variants, 16 in the tuned ones, 100 for gradient descent.
 gaussian_size : int, default=None
-    Rows of the Gaussian sketch; None means ``6 max(d, log(4 T / varrho))``, and 12 for 6 in the
+    Rows of the Gaussian sketch; None means ``6 max(d, log(4 T / varrho))``, and 24 for 6 in the
     tuned variants, which draw only one.
 sketch_size : int, default=None
     Rows of the fast sketch; None means ``200 max(d, log(4 T / varrho))``, at most the padded n.
