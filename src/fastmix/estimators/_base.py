@@ -97,7 +97,7 @@ class Plan:
             each.options if isinstance(each, ChoiceEvent) else (each,) for each in self.events
         ]
         drawn = Counter((*event, *self.extra))
-        return any(Counter(ComposedEvent(plan)) == drawn for plan in product(*options))
+        return drawn in [Counter(ComposedEvent(plan)) for plan in product(*options)]
 
     @property
     def events(self) -> tuple[PrivacyEvent, ...]:
