@@ -215,7 +215,7 @@ def performance_page(rows: list[Row]) -> str:
         "",
         "![Seconds against rows, columns and rows of the fast sketch](performance.png)",
         "",
-        "A cost model with five coefficients is fitted to these times "
+        "A cost model with six coefficients is fitted to these times "
         f"(`fastmix.planning.CostModel`): {model}.",
         "",
         f"Predicted over measured seconds: median {np.median(ratios):.2f}, "

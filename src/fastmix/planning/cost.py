@@ -60,11 +60,11 @@ class CostModel:
         One multiply-add of the d x d linear algebra.
     """
 
-    call: float = 2.8e-3
-    step: float = 2.5e-3
-    entry: float = 9.3e-10
-    product: float = 2.8e-11
-    butterfly: float = 2.9e-10
+    call: float = 2.1e-3
+    step: float = 2.3e-4
+    entry: float = 8.1e-10
+    product: float = 3.0e-11
+    butterfly: float = 2.5e-10
     cubic: float = 0.0
 
     def predict(self, method: str, problem: Problem) -> float:
