@@ -18,7 +18,7 @@ from fastmix.accounting import (
     SketchEvent,
     TailEvent,
 )
-from fastmix.accounting.conversion import rdp_to_delta
+from fastmix.accounting.conversion import rdp_to_delta, rdp_to_epsilon
 from fastmix.accounting.events import ComposedEvent
 from fastmix.accounting.exact import Mixture, Option, exact_delta, exact_epsilon, mixture
 from fastmix.accounting.gaussian import gaussian_delta
@@ -88,6 +88,16 @@ def test_never_above_the_renyi_bound(gamma, rows, mu):
         bound = rdp_to_delta(ComposedEvent(events).rdp, epsilon)
         assert exact_delta(mixture(events), epsilon) <= bound * 1.01 + 1e-24
         assert RdpAccountant(events).get_delta(epsilon) <= bound
+
+
+@pytest.mark.parametrize(
+    ("case", "delta"), list(zip(CASES, (1e-10, 1e-6, 1e-10, 1e-5), strict=True))
+)
+def test_the_renyi_conversion_asks_for_more(case, delta):
+    gamma, rows, mu = case
+    events = [sketch(gamma, rows), GaussianEvent(1.0 / mu)]
+    renyi = rdp_to_epsilon(ComposedEvent(events).rdp, delta)
+    assert 1.05 < renyi / RdpAccountant(events).get_epsilon(delta) < 1.14
 
 
 def test_smaller_perturbations_are_dominated():

@@ -10,7 +10,7 @@ from scipy import stats
 from fastmix.accounting import GaussianEvent
 from fastmix.mechanisms import mean_event, noisy_mean
 from fastmix.mechanisms.sensitivity import total_sensitivity
-from fastmix.rows import ArrayRows, RowMap
+from fastmix.rows import ArrayRows, AugmentedRows, RowMap
 
 
 def rows_of(X, constant=0.0):
@@ -82,3 +82,5 @@ def test_centred_rows_are_the_features_minus_the_mean(X):
 def test_only_bounded_features_can_be_centred(X):
     with pytest.raises(ValueError, match="center must be given"):
         ArrayRows(X, RowMap(row_norm=1.0)).centred(np.zeros(3))
+    with pytest.raises(ValueError, match="rows must have a public centre"):
+        AugmentedRows(rows_of(X)).centred(np.zeros(4))

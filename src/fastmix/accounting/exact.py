@@ -3,7 +3,7 @@
 K rows of a dense Gaussian sketch are dominated by one pair, N(0, 1)^K against N(0, 1 - 1/gamma)^K,
 whose privacy loss is a shifted and scaled chi-square; Gaussian releases add a normal loss. Delta is
 then an integral in one dimension, and in two when one of several options is chosen from a Gaussian
-release (docs/proofs/exact_account.md). The Rényi conversion is 5 to 15% above it.
+release (docs/proofs/exact_account.md). The Rényi conversion is 5% and more above it.
 """
 
 from __future__ import annotations
@@ -99,8 +99,7 @@ def exact_delta(mixture: Mixture, epsilon: float) -> float:
     float
         :math:`\mathrm{E}_z \max_j \mathrm{E}_x\, \delta_{\mu_j}(\epsilon - \mu^2/2 - \mu z -
         L_j(x))` with z standard normal, x chi-square and :math:`\delta_\mu` the profile of the
-        Gaussian mechanism; the larger of the two directions. It is bounded from above, by less
-        than 1% in ordinary settings.
+        Gaussian mechanism; the larger of the two directions. It is bounded from above.
 
     Notes
     -----

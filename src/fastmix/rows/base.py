@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._validation import value_error
 from fastmix.sketches import SketchDraw
 
 __all__ = ["FloatArray", "Rows"]
@@ -55,8 +56,11 @@ class Rows(ABC):
         return total
 
     def centred(self, mean: FloatArray) -> Rows:
-        """Return the features minus a public mean, shortened to `bound` again; no constant."""
-        raise NotImplementedError(f"{type(self).__name__} has no public centre to move.")
+        """Return the features minus a public mean, shortened to `bound` again; no constant.
+
+        Rows whose map has no public centre refuse.
+        """
+        raise value_error("rows", "have a public centre to move", type(self).__name__)
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return ``X'X`` and ``X'y``."""
