@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import os
 import platform
 import time
+import uuid
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -116,7 +116,7 @@ class Results:
         facts = machine()
         start = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         # Names the run in every line of its results.
-        self.run = hashlib.sha256(f"{start}{os.getpid()}".encode()).hexdigest()[:8]
+        self.run = uuid.uuid4().hex[:8]
         runs = ResultTable(folder / "runs.csv", ("run", "start", "command", *facts), 1)
         runs.add({"run": self.run, "start": start, "command": command, **facts})
 
