@@ -55,7 +55,7 @@ from fastmix.random import (
     secret_generator,
     warn_seeded,
 )
-from fastmix.rows import ChunkRows, Chunks, Rows
+from fastmix.rows import ChunkRows, Chunks, Report, Rows
 from fastmix.rows.dask import Cluster, dask_chunks, is_dask
 from fastmix.rows.files import file_chunks
 
@@ -210,22 +210,24 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         executor = None if client is None else Cluster(client)
         return self.fit_chunks(file_chunks(path, target, features, executor))
 
-    def fit_chunks(self, table: Chunks) -> Any:
+    def fit_chunks(self, table: Chunks, *, report: Report | None = None) -> Any:
         """Fit the model privately to a table in chunks.
 
         Parameters
         ----------
         table : fastmix.rows.Chunks
             The records, and where they are read.
+        report : callable, default=None
+            Is told the name of each pass over the data and how much of it is done, from 0 to 1.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        return self._fit(Table(table))
+        return self._fit(Table(table), report)
 
-    def _fit(self, data: Data) -> Any:
+    def _fit(self, data: Data, report: Report | None = None) -> Any:
         self._check_parameters()
         rng = secret_generator(self.random_state, warn=False)
         accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
@@ -241,7 +243,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
             fit_intercept=self.fit_intercept,
             warn=plan is None or plan.is_private,
         )
-        rows = data.rows(scaling, self._report, in_blocks=self._works_in_blocks())
+        rows = data.rows(scaling, report or self._report, in_blocks=self._works_in_blocks())
         n, d = rows.n, self.n_features_in_
         if plan is None or shape != (n, d):
             plan = self._make_plan(n, d)

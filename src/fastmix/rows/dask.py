@@ -177,8 +177,9 @@ def _run(work: Work, chunk: Chunk, place: Place) -> Any:
 def _run_arrays(work: Work, name: str, place: Place, X: Any, y: Any) -> Any:
     """Return the value of a pass over a block of a collection, or what went wrong."""
     try:
-        X, y = np.asarray(X), np.asarray(y, dtype=np.float64)
-        X = X if X.dtype == np.float32 else X.astype(np.float64, copy=False)
+        # What came over the network need not be aligned.
+        kind = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        X, y = np.require(X, kind, "A"), np.require(y, np.float64, "A")
     except Exception:
         return Failure(f"{name}: X and y must hold numbers.")
     if len(X) != len(y):

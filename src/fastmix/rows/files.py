@@ -13,7 +13,7 @@ from fastmix._validation import value_error
 from fastmix.errors import DataError
 from fastmix.rows.chunks import BLOCK_BYTES, Chunk, Chunks, Executor, Records, Streaming
 
-__all__ = ["FileChunk", "file_chunks", "file_groups", "record_batches"]
+__all__ = ["FileChunk", "file_chunks", "file_groups", "record_batches", "table_files"]
 
 _PARQUET = (".parquet",)
 _ARROW = (".arrow", ".feather", ".ipc")
@@ -43,7 +43,7 @@ def file_chunks(
     Chunks
         One chunk for each row group or record batch. Only schemas and lengths are read.
     """
-    files = _files(path)
+    files = table_files(path)
     fields = _fields(files[0])
     names = [name for name in fields if name != target] if features is None else list(features)
     if not names or len({target, *names}) != len(names) + 1:
@@ -141,7 +141,7 @@ class damage:  # noqa: N801
             raise DataError(f"{self._path.name} is damaged, or not what its name says.") from None
 
 
-def _files(path: str | Path | Iterable[str | Path]) -> list[Path]:
+def table_files(path: str | Path | Iterable[str | Path]) -> list[Path]:
     """Return the files that are meant, in the order of their names."""
     paths = [Path(path)] if isinstance(path, (str, Path)) else [Path(each) for each in path]
     files: list[Path] = []
