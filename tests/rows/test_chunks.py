@@ -1,5 +1,7 @@
 """Rows in chunks: every pass equals that of the same rows in memory, wherever blocks end."""
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather
@@ -54,10 +56,7 @@ def dense(data):
 def in_arrays(data, folder):
     X, y = data
     cuts = [0, 1, 64, 64, 100, N]  # one chunk is empty
-    parts = [
-        ArrayChunk(f"part {i}", X[a:b], y[a:b])
-        for i, (a, b) in enumerate(zip(cuts, cuts[1:], strict=False))
-    ]
+    parts = [ArrayChunk(f"part {i}", X[a:b], y[a:b]) for i, (a, b) in enumerate(pairwise(cuts))]
     return Chunks(parts, D)
 
 

@@ -29,7 +29,7 @@ def test_kinds_of_numbers(tmp_path):
         "f": pa.array(values.astype(np.float32)),
         "t": pa.array(values > 3),
         "k": pa.array(values.astype(float)).dictionary_encode(),
-        "m": pa.array(values).cast(pa.decimal128(10, 2)),
+        "m": pa.array(values).cast(pa.decimal128(21, 2)),
         "h": pa.array(values.astype(np.float16)),
     }
     pq.write_table(table(**kinds), tmp_path / "kinds.parquet", row_group_size=30)

@@ -7,7 +7,7 @@ its value.  Tasks never raise: Dask would write their arguments, which are data,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -35,7 +35,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class DaskChunk(Chunk):
-    """Records that are a block of a Dask collection: delayed features and targets."""
+    """Records that are a block of a Dask collection: delayed features and targets.
+
+    Without targets of its own the last feature is the target.
+    """
 
     name: str
     length: int | None
@@ -129,18 +132,27 @@ def dask_chunks(X: Any, y: Any, client: Any = None) -> Chunks:
     if not is_dask(y):
         raise value_error("y", "be a Dask collection, as X has blocks of unknown length", "array")
     if len(y.shape) == 2 and y.shape[1] == 1:
-        y = y.iloc[:, 0] if hasattr(y, "iloc") else y[:, 0]
+        y = y[y.columns[0]] if hasattr(y, "columns") else y[:, 0]
     if len(y.shape) != 1:
         raise value_error("y", "be one-dimensional", type(y).__name__)
-    features, targets = (list(np.ravel(each.to_delayed())) for each in (X, y))
-    if len(features) != len(targets):
-        raise value_error("y", f"have as many blocks as X, {len(features)}", len(targets))
-    known: list[Any] = lengths or [None] * len(features)
+    if hasattr(X, "divisions") and hasattr(y, "divisions"):
+        # One collection, so that Dask cannot cut the two in different ways.
+        pairs = [(block, None) for block in X.assign(**{_unused(X.columns): y}).to_delayed()]
+    else:
+        features, targets = (list(np.ravel(each.to_delayed())) for each in (X, y))
+        if len(features) != len(targets):
+            raise value_error("y", f"have as many blocks as X, {len(features)}", len(targets))
+        pairs = list(zip(features, targets, strict=True))
     chunks = [
-        DaskChunk(f"block {i}", length, *pair)
-        for i, (length, *pair) in enumerate(zip(known, features, targets, strict=True))
+        DaskChunk(f"block {i}", lengths[i] if lengths else None, *pair)
+        for i, pair in enumerate(pairs)
     ]
     return Chunks(chunks, d, names, Cluster(client))
+
+
+def _unused(names: Iterable[Any]) -> str:
+    """Return a name for the target that no feature has."""
+    return max(map(str, names), key=len) + "_"
 
 
 def _lengths(X: Any) -> list[int] | None:
@@ -179,7 +191,8 @@ def _run_arrays(work: Work, name: str, place: Place, X: Any, y: Any) -> Any:
     try:
         # What came over the network need not be aligned.
         kind = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        X, y = np.require(X, kind, "A"), np.require(y, np.float64, "A")
+        X = np.require(X, kind, "A")
+        X, y = (X[:, :-1], X[:, -1]) if y is None else (X, np.require(y, np.float64, "A"))
     except Exception:
         return Failure(f"{name}: X and y must hold numbers.")
     if len(X) != len(y):
