@@ -7,10 +7,12 @@ its value.  Tasks never raise: Dask would write their arguments, which are data,
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,9 @@ __all__ = ["Cluster", "DaskChunk", "dask_chunks", "is_dask"]
 
 #: Values that one task combines.
 _FAN_IN = 16
+
+#: Tasks of a pass for each core: enough to even out slow workers, few enough to add up.
+_LANES = 4
 
 
 @dataclass(frozen=True)
@@ -69,21 +74,33 @@ class Cluster(Executor):
         task = partial(dask.delayed, pure=False)
         report(work.task.name, 0.0)
         shared = task(work, traverse=False)
-        parts = []
-        for chunk, place in chunks:
-            if isinstance(chunk, DaskChunk):
-                parts.append(task(_run_arrays)(shared, chunk.name, place, chunk.X, chunk.y))
-            else:
-                parts.append(task(_run)(shared, chunk, place))
+        parts = [
+            task(_run_arrays)(shared, chunk.name, place, chunk.X, chunk.y)
+            for chunk, place in chunks
+            if isinstance(chunk, DaskChunk)
+        ]
+        if not parts:
+            # Chunks that workers read themselves need not all have a value of their own.
+            lanes = min(len(chunks), _LANES * self._cores()) or 1
+            cuts = [i * len(chunks) // lanes for i in range(lanes + 1)]
+            parts = [task(_run)(shared, list(chunks[a:b])) for a, b in pairwise(cuts)]
         while len(parts) > 1:
             groups = range(0, len(parts), _FAN_IN)
             parts = [task(_combine)(shared, parts[i : i + _FAN_IN]) for i in groups]
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GiB"}):
-            value = self._compute(parts[0]) if parts else None
+            value = self._compute(parts[0])
         report(work.task.name, 1.0)
         if isinstance(value, Failure):
             raise DataError(value.message)
         return value
+
+    def _cores(self) -> int:
+        """Return how many tasks run at a time."""
+        try:
+            client = self._client or import_module("distributed").get_client()
+            return int(sum(client.ncores().values())) or 1
+        except (ImportError, ValueError):  # no cluster: threads of this machine
+            return os.cpu_count() or 1
 
     def _compute(self, node: Any) -> Any:
         if self._client is None:
@@ -174,16 +191,19 @@ def _aligned(y: Any, lengths: list[int]) -> Any:
     return import_module("dask.array").from_array(y, chunks=chunks)
 
 
-def _run(work: Work, chunk: Chunk, place: Place) -> Any:
-    """Return the value of a pass over a chunk, or what went wrong."""
-    try:
-        with one_thread():
-            blocks = work.blocks((chunk, place, records) for records in chunk.read())
-            return work.fold(map(work.task, blocks))
-    except DataError as error:
-        return Failure(str(error))
-    except Exception as error:
-        return Failure(f"{chunk.name} cannot be read: {type(error).__name__}.")
+def _run(work: Work, lane: Sequence[tuple[Chunk, Place]]) -> Any:
+    """Return the value of a pass over some chunks, or what went wrong."""
+    total = None
+    for chunk, place in lane:
+        try:
+            with one_thread():
+                blocks = work.blocks((chunk, place, records) for records in chunk.read())
+                total = work.fold([total, work.fold(map(work.task, blocks))])
+        except DataError as error:
+            return Failure(str(error))
+        except Exception as error:
+            return Failure(f"{chunk.name} cannot be read: {type(error).__name__}.")
+    return total
 
 
 def _run_arrays(work: Work, name: str, place: Place, X: Any, y: Any) -> Any:
@@ -197,7 +217,7 @@ def _run_arrays(work: Work, name: str, place: Place, X: Any, y: Any) -> Any:
         return Failure(f"{name}: X and y must hold numbers.")
     if len(X) != len(y):
         return Failure(f"{name}: X and y must have as many rows.")
-    return _run(work, ArrayChunk(name, X, y), place)
+    return _run(work, [(ArrayChunk(name, X, y), place)])
 
 
 def _combine(work: Work, values: Sequence[Any]) -> Any:
