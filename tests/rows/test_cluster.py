@@ -154,7 +154,7 @@ def test_workers_get_public_values_and_draw_no_noise(client, data, monkeypatch):
         "gradient": ["clip", "theta"],
         "residuals": ["clip", "edges", "theta"],
     }
-    assert all(set(vars(work)) == {"task", "row_map", "target_map"} for work in sent)
+    assert all(set(vars(work)) == {"task", "row_map", "target_map", "checked"} for work in sent)
 
 
 def test_blocks_that_do_not_fit_together(client, data):

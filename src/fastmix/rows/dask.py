@@ -84,11 +84,11 @@ class Cluster(Executor):
             lanes = min(len(chunks), _LANES * self._cores()) or 1
             cuts = [i * len(chunks) // lanes for i in range(lanes + 1)]
             parts = [task(_run)(shared, list(chunks[a:b])) for a, b in pairwise(cuts)]
-        while len(parts) > 1:
+        while len(parts) > _FAN_IN:
             groups = range(0, len(parts), _FAN_IN)
             parts = [task(_combine)(shared, parts[i : i + _FAN_IN]) for i in groups]
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GiB"}):
-            value = self._compute(parts[0])
+            value = _combine(work, self._compute(parts))
         report(work.task.name, 1.0)
         if isinstance(value, Failure):
             raise DataError(value.message)
@@ -102,10 +102,12 @@ class Cluster(Executor):
         except (ImportError, ValueError):  # no cluster: threads of this machine
             return os.cpu_count() or 1
 
-    def _compute(self, node: Any) -> Any:
+    def _compute(self, parts: list[Any]) -> Sequence[Any]:
         if self._client is None:
-            return node.compute()
-        return self._client.compute(node).result()
+            values: tuple[Any, ...] = _dask().compute(*parts)
+            return values
+        gathered: list[Any] = self._client.gather(self._client.compute(parts))
+        return gathered
 
 
 def is_dask(X: Any) -> bool:
