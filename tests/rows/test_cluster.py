@@ -30,7 +30,7 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def client():
+def shared_client():
     """A cluster on loopback; ports are free ones, so that tests may run side by side."""
     with (
         distributed.LocalCluster(
@@ -43,6 +43,13 @@ def client():
         distributed.Client(cluster) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def client(shared_client):
+    """The cluster with both workers, after tests that killed some."""
+    shared_client.wait_for_workers(2, timeout=120)
+    return shared_client
 
 
 def assert_same(found, expected):
@@ -97,6 +104,21 @@ def test_a_worker_is_killed_in_each_pass(client, data, tmp_path, method, passes)
     assert_same(model, method(**parameters).fit(*data))
     assert len(os.listdir(tmp_path)) == 2 * passes  # one death and one life in each
     assert len(budget.charges) == 1  # a retry is no second release
+
+
+def test_blocks_lost_with_a_worker_are_made_again(client, data):
+    X, y = (da.from_array(each, chunks=(3000, *each.shape[1:])).persist() for each in data)
+    distributed.wait([X, y])
+    killed = []
+
+    def report(name, part):
+        if name == "gradient" and not killed:
+            killed.extend(client.run(os.getpid).values())
+            os.kill(killed[0], signal.SIGKILL)
+
+    model = fastmix.IHM(**PARAMETERS).fit_chunks(dask_chunks(X, y), report=report)
+    assert_same(model, fastmix.IHM(**PARAMETERS).fit(*data))
+    assert killed
 
 
 class Slow(Chunk):
