@@ -12,6 +12,7 @@ from importlib import import_module
 import numpy as np
 
 from fastmix.rows import ArrayRows, AugmentedRows, RowMap
+from fastmix.sketches.kerdock import KerdockDraw
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,21 @@ def gradient_noise_halved(patch):
 @mutant("Gaussian statistics", 12_000, slow=True)
 def statistics_noise_halved(patch):
     wrap(patch, module("mechanisms"), "noisy_statistics", _half_sigma)
+
+
+@mutant("Gaussian mean", 12_000)
+def mean_noise_halved(patch):
+    wrap(patch, module("mechanisms"), "noisy_mean", _half_sigma)
+
+
+@mutant("Gaussian counts of residuals", 12_000)
+def residual_counts_noise_halved(patch):
+    wrap(patch, module("mechanisms"), "noisy_residual_counts", _half_sigma)
+
+
+@mutant("FastIHM, tuned, with intercept", 8_000, slow=True)
+def gradient_noise_halved_with_an_intercept(patch):
+    wrap(patch, module("estimators._newton"), "noisy_gradient", _half_sigma)
 
 
 @mutant("DPGradientDescent", 8_000, slow=True)
@@ -162,6 +178,11 @@ def clipping_of_rows_off_in_the_gradient(patch):
     _rows_unclipped(patch)
 
 
+@mutant("Gaussian mean", 2_000)
+def clipping_off_in_the_mean(patch):
+    _rows_unclipped(patch)
+
+
 @mutant("Gaussian step", 2_000)
 def clipping_of_residuals_off(patch):
     wrap(patch, ArrayRows, "gradient", lambda real, self, theta, clip: real(self, theta, np.inf))
@@ -212,9 +233,31 @@ def sensitivity_of_lambda_without_m(patch):
     wrap(patch, where, "sketched_eigenvalue_sensitivity", lambda real, m, c_x: c_x**2)
 
 
+@mutant("Gaussian mean", 12_000)
+def sensitivity_of_the_sum_halved(patch):
+    wrap(patch, module("mechanisms.mean"), "total_sensitivity", _half_sensitivity)
+
+
+@mutant("Gaussian counts of residuals", 60_000, slow=True)
+def absent_records_counted(patch):
+    """A residual of 0 falls into the first bin, so that one record moves two counts."""
+    where = module("mechanisms.residuals")
+    patch.setattr(where, "RESIDUAL_EDGES", np.append(-1.0, where.RESIDUAL_EDGES[1:]))
+
+
 @mutant("FastMix")
 def m_left_out(patch):
     wrap(patch, module("mechanisms.fast_mix"), "release_distortion", lambda real, *a, **k: 0.0)
+
+
+@mutant("FastMix, Kerdock sketch")
+def distortion_of_each_block_alone(patch):
+    """Columns of one block are orthogonal; what distorts is the sketch of the other blocks."""
+
+    def alone(real, self, X):
+        return real(self, X)[0], 0.0
+
+    wrap(patch, KerdockDraw, "sketch_and_distortion", alone)
 
 
 @mutant("FastMix", 2_400)
