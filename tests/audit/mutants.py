@@ -56,6 +56,16 @@ class Silent:
         return 0.0
 
 
+class Same:
+    """A generator whose normal numbers are all one."""
+
+    def __init__(self, rng):
+        self.rng = rng
+
+    def standard_normal(self, size):
+        return np.full(size, self.rng.standard_normal())
+
+
 def wrap(patch, where, name, around):
     """Replace a function by ``around(real, *args, **kwargs)``."""
     real = getattr(where, name)
@@ -87,11 +97,6 @@ def mean_noise_halved(patch):
 @mutant("Gaussian counts of residuals", 12_000)
 def residual_counts_noise_halved(patch):
     wrap(patch, module("mechanisms"), "noisy_residual_counts", _half_sigma)
-
-
-@mutant("FastIHM, tuned, with intercept", 8_000, slow=True)
-def gradient_noise_halved_with_an_intercept(patch):
-    wrap(patch, module("estimators._newton"), "noisy_gradient", _half_sigma)
 
 
 @mutant("DPGradientDescent", 8_000, slow=True)
@@ -154,6 +159,20 @@ def noise_reused_for_two_releases(patch):
         return real(rows, theta, rng=deepcopy(first["rng"]), **kwargs)
 
     wrap(patch, module("mechanisms"), "noisy_gradient", again)
+
+
+@mutant("Gaussian counts of residuals", 4_000)
+def one_draw_of_noise_for_all_counts(patch):
+    def again(real, *args, rng, **kwargs):
+        return real(*args, rng=Same(rng), **kwargs)
+
+    wrap(patch, module("mechanisms"), "noisy_residual_counts", again)
+
+
+@mutant("FastIHM, tuned, with intercept", 400)
+def spectral_bounds_released_as_they_are(patch):
+    for name in ("release_distortion", "release_sketched_eigenvalue"):
+        wrap(patch, module("mechanisms.fast_mix"), name, lambda real, value, *a, **k: value)
 
 
 # --- clipping --------------------------------------------------------------------------------
@@ -236,13 +255,6 @@ def sensitivity_of_lambda_without_m(patch):
 @mutant("Gaussian mean", 12_000)
 def sensitivity_of_the_sum_halved(patch):
     wrap(patch, module("mechanisms.mean"), "total_sensitivity", _half_sensitivity)
-
-
-@mutant("Gaussian counts of residuals", 60_000, slow=True)
-def absent_records_counted(patch):
-    """A residual of 0 falls into the first bin, so that one record moves two counts."""
-    where = module("mechanisms.residuals")
-    patch.setattr(where, "RESIDUAL_EDGES", np.append(-1.0, where.RESIDUAL_EDGES[1:]))
 
 
 @mutant("FastMix")

@@ -29,8 +29,7 @@ from fastmix.rows import Rows
 
 __all__ = ["ESTIMATORS", "estimator_case"]
 
-#: Public bounds of the data. Without an intercept, and without bounds on single features, which
-#: would do the work of clipping by norm, a record of zeros is an absent one.
+#: Public bounds that records at the norm bound just reach.
 _BOUNDS = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0)}
 
 
@@ -48,8 +47,7 @@ def estimator_case(
     Parameters
     ----------
     model : estimator
-        With the parameters to audit; its bounds and its randomness are replaced. With an intercept
-        features get bounds of their own, and records are made absent behind the public map.
+        With the parameters to audit; its bounds and its randomness are replaced.
     name : str, optional
         Name of the case; the estimator with its parameters by default.
     n, d : int
@@ -62,12 +60,15 @@ def estimator_case(
     Case
         Scored by a classifier on coefficients and published noise level. Its claim is that of
         the certificate.
+
+    Notes
+    -----
+    Without an intercept a record of zeros is an absent one. With an intercept no record is, and
+    records are made absent behind the public map.
     """
     worst = pairs.lone_row(n, d)
     bounds_X = (-1.0, 1.0) if model.fit_intercept else None
-    model = clone(model).set_params(
-        **_BOUNDS, bounds_X=bounds_X, accountant=None, verbose=False
-    )
+    model = clone(model).set_params(**_BOUNDS, bounds_X=bounds_X, accountant=None, verbose=False)
     spent = clone(model).set_params(random_state=0).fit(*worst.present).privacy_
     if not math.isfinite(spent.epsilon):
         raise value_error("model", "be private, with a finite epsilon", model)

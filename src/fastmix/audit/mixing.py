@@ -205,9 +205,7 @@ def _calls(trials: int, most: int = 5_000) -> list[int]:
     return [min(most, trials - done) for done in range(0, trials, most)]
 
 
-def _fixed(
-    name: str, sketch: Sketch, worst: Callable[[SketchDraw], Pair], **levels: Any
-) -> Case:
+def _fixed(name: str, sketch: Sketch, worst: Callable[[SketchDraw], Pair], **levels: Any) -> Case:
     """Return FastMix with a fixed draw of the fast sketch and the pair that is worst for it."""
     draw = sketch.sample(0)
     return fast_mix(name, draw, worst(draw), **levels)
@@ -222,9 +220,9 @@ _CASES: dict[str, tuple[Callable[..., Case], dict[str, Any]]] = {
     "GaussMix": (
         gauss_mix,
         {
-            "pair": pairs.weakest_direction(16, 14),
-            "k": 240_000,
-            "gamma": 400.0,
+            "pair": pairs.weakest_direction(26, 24),
+            "k": 1_280_000,
+            "gamma": 1600.0,
             "lambda_sigma": 2.0,
             "trials": 600_000,
         },
@@ -256,8 +254,8 @@ _CASES: dict[str, tuple[Callable[..., Case], dict[str, Any]]] = {
     ),
     # Every two columns of different blocks lean towards each other as much as any two.
     "FastMix, Kerdock sketch": (
-        partial(_fixed, sketch=KerdockSketch(64, 128), worst=pairs.aligned_rows),
-        {"k1": 800, "gamma": 40.0, "omega": 4.0, "curve": "fast_mix_sharp"},
+        partial(_fixed, sketch=KerdockSketch(64, 1024), worst=pairs.aligned_rows),
+        {"k1": 4, "gamma": 12.0, "omega": 1.0, "curve": "fast_mix_sharp"},
     ),
     "FastMix, sketch alone": (fast_mix_sketches, {"steps": 1}),
     "MultipleFastMix, 3 steps": (
