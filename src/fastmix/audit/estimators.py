@@ -75,7 +75,8 @@ def estimator_case(
 
     def prepare(data: Data) -> Callable[[np.random.Generator], list[float]]:
         X, y = data.stretched()
-        audited = _of_present(model, data.X.any(axis=1)) if model.fit_intercept else model
+        present = np.linalg.norm(data.X, axis=1) > 0.0
+        audited = _of_present(model, present) if model.fit_intercept else model
 
         def release(rng: np.random.Generator) -> list[float]:
             audited.set_params(random_state=rng).fit(X, y)
@@ -101,7 +102,7 @@ def _of_present(model: PrivateRegressor, present: npt.NDArray[np.bool_]) -> Priv
         return kind._solve(self, PresentRows(rows, present), *plan)
 
     kind = type(model)
-    audited = type(kind.__name__, (kind,), {"_solve": solve})
+    audited: type[PrivateRegressor] = type(kind.__name__, (kind,), {"_solve": solve})
     return audited(**model.get_params(deep=False))
 
 
