@@ -95,6 +95,8 @@ def test_a_browser_shows_it(page, browser, width, scheme, media):
     assert messages == []
     assert requests == [page.as_uri()]
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
+    cut = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth)"
+    assert opened.evaluate(f"{cut}.length") == 0
     figures = opened.evaluate(DRAWN)
     assert len(figures) == 4
     for figure in figures:

@@ -27,9 +27,10 @@ _SECTIONS = (
      "and targets scaled to norm 1 as in the paper. FastIHM of the paper has k₂ = r max(d, "
      "log(4T/ϱ)). Orange, pink and ochre curves are fastmix as it comes."),
     ("table-speed", "The table of Figure 2: runtimes",
-     "Times are medians of fits on one thread, one after the other, ε = 1. The paper's methods do "
-     "all the work that the paper counts; fastmix as it comes draws from the same distributions "
-     "with less."),
+     "Times are medians of fits on one thread, one after the other, ε = 1, so that what only the "
+     "first fit of a process pays, the calibration of its noise, does not count. The paper's "
+     "methods do all the work that the paper counts; fastmix as it comes draws from the same "
+     "distributions with less."),
     ("airline", "The Airline appendix: accuracy and runtime as k₂ grows",
      "The same as Figure 2, on many rows and few columns. One number scales all columns, as in the "
      "paper: days up to 31 beside times up to 2400 are directions with next to no signal, where "
