@@ -1,5 +1,7 @@
 """A claim holds when the results say so, and does not when they do not."""
 
+from dataclasses import replace
+
 import pytest
 
 from fastmix.report.conclusions import conclusions, relative_difference, within
@@ -46,6 +48,30 @@ def test_worlds_in_which_it_is_wrong(results):
     assert "r = 800: 2 at ε = 1" in noise.finding  # 16² over 1024/8
     assert "not more than 1 at ε = 1, 3, 10" in find(folder, "our claim")[0].finding
     assert "0.24 at r = 4" in find(folder, "literal FastIHM is faster")[0].finding
+
+
+def test_the_airline_appendix(summary):
+    """The same curves: FastIHM at three times the risk of IHM is not close, at IHM's it is."""
+    curves = summary.risk["figure2"]["black_friday"]
+    seconds = summary.seconds["figure2"]["black_friday"]
+
+    def conclude(methods, seconds):
+        airline = {"risk": methods, "seconds": seconds}
+        fields = {
+            name: {**getattr(summary, name), "airline": {"flights_2001": values}}
+            for name, values in airline.items()
+        }
+        (found,) = [c for c in conclusions(replace(summary, **fields)) if "fraction" in c.claim]
+        return found
+
+    far = conclude(curves, seconds)
+    assert not far.agrees
+    assert "more than 2 times at ε = 1, 3, 10" in far.finding
+    near = {**curves, ("fast_ihm_paper", 200): curves["ihm_paper", None]}
+    assert conclude(near, seconds).agrees
+    assert "it is 1.7 times faster" in conclude(near, seconds).finding
+    assert conclude(near, {("ihm_paper", None): 5.0}).agrees  # not timed yet
+    assert not conclude(near, {**seconds, ("fast_ihm_paper", 200): 9.0}).agrees
 
 
 def test_a_closed_gap_is_seen(results, paper_risk):
