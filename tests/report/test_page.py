@@ -16,6 +16,7 @@ def test_the_page_holds_claims_tables_commands_and_machine(world, page):
     assert text.count("<svg") == 4
     assert text.count("Does not hold") == 1  # lambda_max of Rossman
     assert "fastmix reproduce all" in text
+    assert "95% band over 3 trials" in text
     assert "40022.54" not in text  # Black Friday's statistics were not computed
     assert "Not run, because the files are not there" in text
     assert "1.95" in text  # the paper's ratio for Black Friday, r = 100
