@@ -156,8 +156,10 @@ def _svg(figure: Any, name: str) -> str:
 
 
 def _epsilon_ticks(axis: Any, epsilons: list[float]) -> None:
+    from matplotlib.ticker import NullLocator
+
     axis.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
-    axis.minorticks_off()
+    axis.xaxis.set_minor_locator(NullLocator())
     axis.tick_params(axis="x", labelsize=8.5, labelrotation=45 if len(epsilons) > 9 else 0)
 
 
