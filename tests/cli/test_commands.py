@@ -199,14 +199,13 @@ HARMLESS = {"name", "engine", "shrinkage", "sketch_size", "verbose"} | {
 }
 
 
-@pytest.mark.parametrize("method", ["adassp", pytest.param("ihm", marks=pytest.mark.slow)])
-def test_every_change_of_a_certificate_shows(folder, run, method):
+@pytest.mark.slow
+def test_every_change_of_a_certificate_shows(folder, run):
     """All but free text: the names of public categories and versions."""
-    line = f"fit people.csv --target income --bounds bounds.toml --method {method}"
-    assert run(line)[0] == 0
+    assert run("fit people.csv --target income --bounds bounds.toml")[0] == 0
     text = Path("model/certificate.json").read_text()
     paths = [path for path in leaves(json.loads(text)) if path[-1] not in HARMLESS]
-    assert len(paths) > 30
+    assert len(paths) > 40
     for path in paths:
         if path[-2:-1] == ("city",):
             continue
@@ -215,8 +214,7 @@ def test_every_change_of_a_certificate_shows(folder, run, method):
         for key in path[:-1]:
             at = at[key]
         old = at[path[-1]]
-        kinds = {bool: lambda: not old, float: lambda: 1.01 * old or 0.5, int: lambda: old + 1}
-        at[path[-1]] = kinds.get(type(old), lambda: "x")()
+        at[path[-1]] = {bool: not old, float: 0.9, int: 7}.get(type(old), "x")
         Path("changed.json").write_text(json.dumps(data))
         code, out, _ = run("explain changed.json --verify")
         assert code in (ExitCode.CHECK_FAILED, ExitCode.DATA), path

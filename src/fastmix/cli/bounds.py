@@ -23,8 +23,12 @@ EXAMPLES = (
 def command(
     data: Annotated[Path, typer.Argument(help="CSV, Parquet, Arrow, Feather or NPZ file.")],
     target: Annotated[str, typer.Option(help="Column to predict.")],
-    features: Annotated[str, typer.Option(help="Columns to use, with commas; all by default.")] = "",
-    out: Annotated[Path | None, typer.Option(help="File to write; on the screen by default.")] = None,
+    features: Annotated[
+        str, typer.Option(help="Columns to use, with commas; all by default.")
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; on the screen by default.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print names and kinds as JSON.")] = False,
 ) -> None:
     """Write a bounds file to fill in, from column names and types only, never from values."""
