@@ -110,7 +110,7 @@ def fit_report(facts: FitFacts) -> str:
                 ("rows", f"{facts.n:,}"),
                 ("columns", f"{len(facts.effects):,}"),
                 ("method", facts.method),
-                ("duration", f"{facts.seconds:.2f} s"),
+                ("duration", f"under {_minutes(facts.seconds)}"),
             ]
         ),
         "<h2>Coefficients</h2>",
@@ -128,7 +128,8 @@ def fit_report(facts: FitFacts) -> str:
         "<h2>Certificate</h2>",
         "<p>Check it with <code>fastmix explain certificate.json --verify</code>.</p>",
         f"<details><summary>Show</summary><pre>{escape(facts.certificate)}</pre></details>",
-        '<p class="soft">Made by fastmix from public and released values only.</p>',
+        '<p class="soft">Made by fastmix from public and released values; of the time that it took '
+        "only the minute is said.</p>",
     ]
     return page(f"Private regression of {facts.target}", "\n".join(body))
 
@@ -239,6 +240,12 @@ def _clipping(facts: FitFacts) -> list[str]:
         "said: it is not public.</p>",
         table(["column", "public bound", "what"], rows),
     ]
+
+
+def _minutes(seconds: float) -> str:
+    """Return a duration rounded up to minutes: time in full is not covered by the guarantee."""
+    minutes = max(1, math.ceil(seconds / 60.0))
+    return "a minute" if minutes == 1 else f"{minutes} minutes"
 
 
 #: What the settings of a plan are called for people; others keep their names.
