@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fastmix.audit.case import FloatArray
+from fastmix.kernels.passes import Mapped, Targets
 from fastmix.rows import Rows
+from fastmix.rows.passes import Block, Pass
 from fastmix.sketches import SketchDraw
 
 __all__ = ["PresentRows"]
+
+T = TypeVar("T")
 
 
 class PresentRows(Rows):
@@ -31,6 +36,11 @@ class PresentRows(Rows):
         self.n, self.d = rows.n, rows.d
         self.bound, self.constant = rows.bound, rows.constant
         self._rows, self._present = rows, present
+
+    def run(self, task: Pass[T]) -> T:
+        """Return the value of a pass over all rows, which are few."""
+        A, y = (np.concatenate(parts) for parts in zip(*self.blocks(), strict=True))
+        return task(Block(Mapped(A), Targets(y)))
 
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield consecutive blocks of rows with their targets, absent ones as zeros."""
