@@ -343,3 +343,22 @@ def test_both_paths_agree():
         env={**os.environ, "FASTMIX_NO_NATIVE": "1"},
         check=True,
     )
+
+
+def test_public_values_need_not_be_aligned():
+    """As arrays are that came over a network."""
+    rng = np.random.default_rng(0)
+    X, y, theta = rng.standard_normal((50, 3)), rng.standard_normal(50), rng.standard_normal(3)
+
+    def shifted(a):
+        memory = np.empty(a.nbytes + 1, dtype=np.uint8)[1:]
+        twin = memory.view(a.dtype).reshape(a.shape)
+        twin[...] = a
+        assert not twin.flags.aligned
+        return twin
+
+    expected = passes.gradient(Mapped(X), Targets(y), theta, 1.0)
+    found = passes.gradient(
+        Mapped(shifted(X), factors=shifted(np.ones(50))), Targets(shifted(y)), shifted(theta), 1.0
+    )
+    np.testing.assert_array_equal(found, expected)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import fastmix.rows.array as array_module
+import fastmix.rows.passes as passes_module
 from fastmix.accounting import GaussianEvent, RdpAccountant, SketchEvent, TailEvent
 from fastmix.mechanisms import gauss_mix, gauss_mix_event
 from fastmix.rows import ArrayRows, RowMap
@@ -51,7 +51,7 @@ def test_engines_agree_in_distribution(X, form):
 @pytest.mark.parametrize("engine", ["cholesky", "literal"])
 def test_rows_have_the_covariance_of_the_mechanism(X, engine, block_bytes, monkeypatch):
     """Also when the data come in blocks: a block that is left out, or read twice, shows."""
-    monkeypatch.setattr(array_module, "_BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(passes_module, "_FORMED_BYTES", block_bytes)
     k = 40_000
     release = gauss_mix(X, engine=engine, rng=7, **{**SETTINGS, "k": k})
     sigma = X.T @ X + release.eta**2 * np.eye(3)

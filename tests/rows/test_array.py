@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import fastmix.rows.array as array_module
+import fastmix.rows.passes as passes_module
 from fastmix.rows import ArrayRows, RowMap, TargetMap
 from fastmix.sketches import SRHT, SubsampledDCT
 
@@ -29,7 +29,7 @@ def data():
 @pytest.fixture(params=[8, 32, 96, 5 * 32, 37 * 32, 4 << 20])
 def rows(request, data, monkeypatch):
     """Blocks of one row, of one, three and five rows, of all rows exactly, and beyond."""
-    monkeypatch.setattr(array_module, "_BLOCK_BYTES", request.param)
+    monkeypatch.setattr(passes_module, "_FORMED_BYTES", request.param)
     return ArrayRows(data[0], ROW_MAP, data[1], TARGET_MAP)
 
 
@@ -47,7 +47,7 @@ def test_shape_and_bound(rows, dense):
 def test_blocks_are_consecutive_and_complete(rows, dense):
     blocks = list(rows.blocks())
     step = len(blocks[0][0])
-    assert step == max(1, min(37, array_module._BLOCK_BYTES // 32))
+    assert step == max(1, min(37, passes_module._FORMED_BYTES // 32))
     assert len(blocks) == -(-37 // step)
     assert (np.concatenate([A for A, _ in blocks]) == dense[0]).all()
     assert (np.concatenate([y for _, y in blocks]) == dense[1]).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -46,7 +46,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show on a terminal that work is going on."""
-    with console(stderr=True).status(what):
-        yield
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal that work is going on; what is yielded says how far it has come."""
+    with console(stderr=True).status(what) as status:
+        yield lambda more: status.update(f"{what}: {more}")

@@ -3,34 +3,54 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from fastmix._validation import value_error
+from fastmix._validation import check_choice, value_error
 from fastmix.accounting import BudgetAccountant
 from fastmix.cli._console import print_json, print_table, print_text, working
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression
 from fastmix.estimators.explanation import headline
 from fastmix.render import fit_report
+from fastmix.rows import Report, Streaming
+from fastmix.rows.dask import Cluster
 from fastmix.saved import SavedModel, fit_facts
-from fastmix.tables import Category, Number, PublicBounds, encode, read_bounds, read_columns
+from fastmix.tables import (
+    Number,
+    PublicBounds,
+    encode,
+    read_bounds,
+    read_columns,
+    table_bytes,
+    table_chunks,
+)
 from fastmix.tables.read import inferred_numbers
+from fastmix.tables.stream import needed
 
 __all__ = ["command"]
+
+#: Tables that take more bytes in memory are read in chunks.
+_LARGE = 1 << 30
 
 EXAMPLES = (
     "fastmix fit people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6",
     "fastmix fit people.csv --target income --bounds bounds.toml --features age,city --out small",
+    "fastmix fit people.parquet --target income --bounds bounds.toml --engine stream --out large",
 )
 
 
 def command(
-    data: Annotated[Path, typer.Argument(help="CSV, Parquet, Arrow, Feather or NPZ file.")],
+    data: Annotated[
+        Path, typer.Argument(help="CSV, Parquet, Arrow, Feather or NPZ file; a folder of them.")
+    ],
     target: Annotated[str, typer.Option(help="Column to predict.")],
     epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 1.0,
     delta: Annotated[
@@ -46,6 +66,13 @@ def command(
         bool | None,
         typer.Option(help="Standard errors, for 5% of the budget; where the method has them."),
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(help="memory, stream (block by block), dask (a cluster), or auto: by size."),
+    ] = "auto",
+    scheduler: Annotated[
+        str, typer.Option(help="Address of a Dask scheduler; a cluster of this machine by default.")
+    ] = "",
     ledger: Annotated[
         Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
     ] = None,
@@ -82,39 +109,75 @@ def command(
         accountant=None if ledger is None else BudgetAccountant.load(ledger),
     )
     model._check_parameters()  # before a large table is read
-    with working("reading"):
-        if bounds is None:
+    check_choice("engine", engine, ("auto", "memory", "stream", "dask"))
+    if scheduler and engine != "dask":
+        raise value_error("scheduler", "be given with --engine dask", scheduler)
+    if bounds is None:
+        if engine not in ("auto", "memory"):
+            raise value_error("engine", "be memory when bounds are taken from the data", engine)
+        with working("reading"):
             public, X, y = _leaky(data, target, names, intercept)
-        else:
-            public, X, y = _table(data, target, names, read_bounds(bounds), intercept)
-            model.set_params(
-                bounds_X=public.feature_bounds(intercept),
-                bounds_y=(public.target.lower, public.target.upper),
-                data_norm=public.data_norm,
-            )
-    started = time.perf_counter()
-    with working("fitting"):
-        model.fit(X, y)
-    seconds = time.perf_counter() - started
+        seconds = _timed(lambda _: model.fit(X, y))
+    else:
+        public = _public(bounds, target, names)
+        model.set_params(
+            bounds_X=public.feature_bounds(intercept),
+            bounds_y=(public.target.lower, public.target.upper),
+            data_norm=public.data_norm,
+        )
+        seconds = _fit(model, data, public, engine, scheduler)
     facts = {**model.privacy_.data, "missing": public.missing, "encoding": public.to_dict()}
     model.privacy_ = replace(model.privacy_, data=facts)
     _write(model, public, out, seconds)
     (_print_json if json else _print_text)(model, public, out, seconds)
 
 
-def _table(
-    data: Path, target: str, names: list[str], public: PublicBounds, intercept: bool
-) -> tuple[PublicBounds, Any, Any]:
+def _public(bounds: Path, target: str, names: list[str]) -> PublicBounds:
+    """Read the bounds file, and keep the features that are asked for."""
+    public = read_bounds(bounds)
     if public.target.name != target:
         raise value_error("target", f"be that of the bounds file, {public.target.name!r}", target)
-    public = public.select(names) if names else public
-    numbers = [f.name for f in public.features if isinstance(f, Number)]
-    categories = {f.name: f.categories for f in public.features if isinstance(f, Category)}
-    columns = read_columns(data, [target, *numbers], categories)
-    X, y = encode(columns, public, intercept=intercept)
-    if not len(y):
-        raise DataError(f"{data.name} must have at least one row to fit.")
-    return public, X, y
+    return public.select(names) if names else public
+
+
+def _fit(
+    model: PrivateLinearRegression, data: Path, public: PublicBounds, engine: str, scheduler: str
+) -> float:
+    """Fit the table where the engine says, and return the seconds that it took."""
+    intercept = model.fit_intercept
+    if engine == "auto":
+        large = data.is_dir() or table_bytes(data, public, intercept=intercept) > _LARGE
+        engine = "stream" if large else "memory"
+    if engine == "memory":
+        with working("reading"):
+            columns = read_columns(data, *needed(public))
+            X, y = encode(columns, public, intercept=intercept)
+        if not len(y):
+            raise DataError(f"{data.name} must have at least one row to fit.")
+        return _timed(lambda _: model.fit(X, y))
+    with _client(scheduler) if engine == "dask" else nullcontext() as client:
+        executor = Streaming() if client is None else Cluster(client)
+        table = table_chunks(data, public, intercept=intercept, executor=executor)
+        return _timed(lambda report: model.fit_chunks(table, report=report))
+
+
+def _client(scheduler: str) -> Any:
+    """Return a client of a Dask cluster: the one at an address, or a new one on this machine."""
+    try:
+        distributed = import_module("distributed")
+    except ImportError:
+        raise ImportError('--engine dask needs: pip install "fastmix[dask]".') from None
+    if scheduler:
+        return distributed.Client(scheduler)
+    return distributed.Client(threads_per_worker=1, dashboard_address=None)
+
+
+def _timed(fit: Callable[[Report], Any]) -> float:
+    """Run a fit, which may report its passes, and return the seconds that it took."""
+    started = time.perf_counter()
+    with working("fitting") as say:
+        fit(lambda name, part: say(f"{name} {part:.0%}"))
+    return time.perf_counter() - started
 
 
 def _leaky(

@@ -14,15 +14,17 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LinearRegression
-from sklearn.utils.validation import _num_features, _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fastmix._validation import (
     value_error,
@@ -36,14 +38,15 @@ from fastmix.accounting import (
     PrivacyEvent,
     PrivacySpent,
 )
+from fastmix.estimators._data import Arrays, Data, Table
 from fastmix.estimators._display import NotebookCard
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators._intervals import ConfidenceIntervals
 from fastmix.estimators._parameters import check_parameters
-from fastmix.estimators._scaling import PublicScaling, public_scaling
+from fastmix.estimators._scaling import PublicScaling
 from fastmix.estimators.certificate import PrivacyCertificate, jsonable
 from fastmix.estimators.inference import Trace, with_residuals
-from fastmix.mechanisms import noisy_residual_counts, residual_event
+from fastmix.mechanisms import noisy_residual_counts, residual_event, symmetric_solve
 from fastmix.mechanisms.exact_noise import exact_event, exact_source
 from fastmix.random import (
     RandomState,
@@ -52,7 +55,9 @@ from fastmix.random import (
     secret_generator,
     warn_seeded,
 )
-from fastmix.rows import ArrayRows, Rows
+from fastmix.rows import ChunkRows, Chunks, Report, Rows
+from fastmix.rows.dask import Cluster, dask_chunks, is_dask
+from fastmix.rows.files import file_chunks
 
 __all__ = ["Plan", "PrivateRegressor", "Solution", "Streams", "Target", "estimator"]
 
@@ -162,7 +167,8 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Records, one a row.
+            Records, one a row; a Dask array or dataframe is read by its cluster, block by block,
+            and so is a NumPy memory map, here.
         y : array-like of shape (n_samples,)
             Targets.
 
@@ -171,29 +177,78 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         self : object
             The fitted estimator.
         """
+        if is_dask(X):
+            return self._fit(Table(dask_chunks(X, y)))
+        return self._fit(Arrays(X, y))
+
+    def fit_parquet(
+        self,
+        path: str | Path | Iterable[str | Path],
+        target: str = "y",
+        features: Sequence[str] | None = None,
+        *,
+        client: Any = None,
+    ) -> Any:
+        """Fit the model privately to Parquet or Arrow files of any size, read block by block.
+
+        Parameters
+        ----------
+        path : path, or iterable of paths
+            Files, or folders that hold them, all with the same columns of numbers.
+        target : str, default="y"
+            Column to predict.
+        features : sequence of str, default=None
+            Columns to use; None means all others.
+        client : distributed.Client, default=None
+            A Dask cluster whose workers read the files; None reads them on this machine.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        executor = None if client is None else Cluster(client)
+        return self.fit_chunks(file_chunks(path, target, features, executor))
+
+    def fit_chunks(self, table: Chunks, *, report: Report | None = None) -> Any:
+        """Fit the model privately to a table in chunks.
+
+        Parameters
+        ----------
+        table : fastmix.rows.Chunks
+            The records, and where they are read.
+        report : callable, default=None
+            Is told the name of each pass over the data and how much of it is done, from 0 to 1.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit(Table(table), report)
+
+    def _fit(self, data: Data, report: Report | None = None) -> Any:
         self._check_parameters()
         rng = secret_generator(self.random_state, warn=False)
         accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
-        shape = _public_shape(X)
+        shape = data.shape
         plan = None if shape is None else self._make_plan(*shape)
         if accountant is not None and plan is not None:
             accountant.check(plan.spent)
-        X, y = self._check_data(X, y)
-        n, d = X.shape
-        if plan is None or shape != (n, d):
-            plan = self._make_plan(n, d)
-        if plan.is_private and is_seeded(self.random_state):
-            warn_seeded()
-        scaling = public_scaling(
-            X,
-            y,
+        data.check(self)
+        scaling = data.scaling(
             bounds_X=self.bounds_X,
             bounds_y=self.bounds_y,
             data_norm=self.data_norm,
             fit_intercept=self.fit_intercept,
-            warn=plan.is_private,
+            warn=plan is None or plan.is_private,
         )
-        rows = ArrayRows(X, scaling.row_map, y, scaling.target_map)
+        rows = data.rows(scaling, report or self._report, in_blocks=self._works_in_blocks())
+        n, d = rows.n, self.n_features_in_
+        if plan is None or shape != (n, d):
+            plan = self._make_plan(n, d)
+        if plan.is_private and is_seeded(self.random_state):
+            warn_seeded(stacklevel=4)
         clip = 1.0
         if self.residual_clip is not None:
             clip = float(self.residual_clip) / scaling.target_map.scale
@@ -231,6 +286,8 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
             Predicted targets, in the user's units.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return X @ self.coef_ + self.intercept_  # type: ignore[no-any-return]
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return np.asarray(X @ self.coef_ + self.intercept_)
 
@@ -275,21 +332,9 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
     def _check_parameters(self) -> None:
         check_parameters(self)
 
-    def _check_data(self, X: Any, y: Any) -> tuple[Any, Any]:
-        try:
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                dtype=[np.float64, np.float32],
-                y_numeric=True,
-                multi_output=False,
-                # Rows are checked where their norms are taken, which spares a pass.
-                ensure_all_finite=False,
-            )
-            return X, np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise type(error)(_without_data(str(error))) from None
+    def _works_in_blocks(self) -> bool:
+        """Whether passes over blocks of rows are all that the method needs."""
+        return self.engine != "literal"
 
     def _store(
         self, solution: Solution, plan: Plan, scaling: PublicScaling, n: int, clip: float
@@ -334,6 +379,10 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         if self.verbose:
             print(f"[{type(self).__name__}] step {step} of {total}", file=sys.stderr)
 
+    def _report(self, name: str, part: float) -> None:
+        if self.verbose:
+            print(f"[{type(self).__name__}] {name}: {part:.0%}", file=sys.stderr)
+
     def _engine(self) -> str:
         return "literal" if self.engine == "literal" else "cholesky"
 
@@ -348,26 +397,10 @@ def _with_residuals(
     return replace(solution, event=event, residuals=counts)
 
 
-def _without_data(message: str) -> str:
-    """Return a message of the validation without the values that it quotes."""
-    if "could not convert" in message:
-        return "X and y must hold numbers; got text."
-    first, *rest = message.splitlines() or [""]
-    advice = [line for line in rest if line.startswith("Reshape your data")]
-    return " ".join([first, *advice])
-
-
-def _public_shape(X: Any) -> tuple[int, int] | None:
-    """Return n and d without reading a value; None leaves the complaint to validation."""
-    try:
-        n, d = _num_samples(X), _num_features(X)
-    except (TypeError, ValueError):
-        return None
-    return (n, d) if n >= 1 and d >= 1 else None
-
-
 def _least_squares(rows: Rows, scaling: PublicScaling) -> FloatArray:
     """Solve the clipped problem without privacy and return scaled coefficients."""
+    if isinstance(rows, ChunkRows):
+        return symmetric_solve(*rows.moments())
     A, y = (np.concatenate(parts) for parts in zip(*rows.blocks(), strict=True))
     public = scaling.row_map
     intercept = public.constant > 0.0

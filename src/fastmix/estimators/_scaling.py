@@ -139,7 +139,7 @@ def public_scaling(
             f"{names} not given: taken from the data, so the result is NOT private. "
             f"Pass {names} from public knowledge.",
             PrivacyLeakWarning,
-            stacklevel=3,
+            stacklevel=5,
         )
 
     if box is None:

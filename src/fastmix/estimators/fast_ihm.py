@@ -105,13 +105,20 @@ class FastIHM(PrivateRegressor):
         sizes = {"n_steps_": steps, "k1": k1, "k2": k2, "sketch_family": family}
         return Plan(spent, {**sizes, **noise})
 
+    def _works_in_blocks(self) -> bool:
+        return super()._works_in_blocks() and self._family() == "kerdock"
+
+    def _family(self) -> str:
+        """Return the kind of fast sketch."""
+        if self.sketch != "auto":
+            return self.sketch
+        given = self.sketch_size
+        usable = given is None or not given & (given - 1)
+        return "kerdock" if usable and self.variant != "paper" else "srht"
+
     def _fast_sketch(self, n: int, size: float) -> tuple[str, int]:
         """Return the kind of fast sketch and its rows, about ``size`` unless they are given."""
-        given = self.sketch_size
-        family = self.sketch
-        if family == "auto":
-            usable = given is None or not given & (given - 1)
-            family = "kerdock" if usable and self.variant != "paper" else "srht"
+        given, family = self.sketch_size, self._family()
         largest = n if family == "dct" else 1 << (n - 1).bit_length()
         k2 = given
         if k2 is None and family == "kerdock":

@@ -50,6 +50,9 @@ class IHS(PrivateRegressor):
         spent = PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)])
         return Plan(spent, {"n_steps_": steps, "k": k})
 
+    def _works_in_blocks(self) -> bool:
+        return False
+
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         theta = newton_steps(
             (self._hessian(rows, plan["k"], streams.public) for _ in range(plan["n_steps_"])),

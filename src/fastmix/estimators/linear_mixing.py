@@ -126,6 +126,9 @@ class LinearMixing(PrivateRegressor):
             "omega": noise.lambda_sigma,
         }
 
+    def _works_in_blocks(self) -> bool:
+        return super()._works_in_blocks() and not self.fast
+
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         joint = AugmentedRows(rows)
         if self.fast:

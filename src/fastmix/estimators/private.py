@@ -100,6 +100,10 @@ class PrivateLinearRegression(PrivateRegressor):
         plan = method._plan(n, d, target)
         return Plan(plan.spent, {**plan.parameters, "method_": name})
 
+    def _works_in_blocks(self) -> bool:
+        columns = self.n_features_in_ + bool(self.fit_intercept)
+        return self._chosen(columns)[1]._works_in_blocks()
+
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         return self._chosen(rows.d)[1]._solve(rows, plan, clip, streams)
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -11,7 +14,9 @@ import numpy.typing as npt
 
 from fastmix._validation import check_integer
 
-__all__ = ["NATIVE", "is_regular", "native", "threads"]
+__all__ = ["NATIVE", "is_regular", "native", "one_thread", "threads"]
+
+_alone: ContextVar[bool] = ContextVar("fastmix_one_thread", default=False)
 
 
 def _load() -> ModuleType | None:
@@ -30,11 +35,23 @@ def threads(n_threads: int | None) -> int:
     """
     if n_threads is not None:
         return check_integer("n_threads", n_threads, at_least=1)
+    if _alone.get():
+        return 1
     if os.environ.get("FASTMIX_NUM_THREADS"):
         return max(1, int(os.environ["FASTMIX_NUM_THREADS"]))
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let kernels use one thread here, where others run their own kernels beside."""
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
 
 
 def is_regular(a: npt.NDArray[Any]) -> bool:

@@ -62,7 +62,7 @@ def distortion(
     """Return the largest row norm of ``B_b H D_b Z - A_b`` over the blocks of A."""
     if _native is None or A.X.size == 0 or forms.shape[1] < _FEW_BITS:
         return reference.kerdock_distortion(A, Z, signs, forms, offset)
-    Z = np.asfortranarray(Z, dtype=np.float64)
+    Z = np.require(Z, np.float64, ["F", "A"])
     return float(_native.kerdock_distortion(*_all(A, Z, signs, forms, offset), threads(n_threads)))
 
 

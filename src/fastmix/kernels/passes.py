@@ -218,7 +218,7 @@ def _arguments(A: Mapped) -> tuple[npt.NDArray[Any], FloatArray, FloatArray, flo
 
 
 def _packed(a: FloatArray) -> FloatArray:
-    return np.ascontiguousarray(a, dtype=np.float64)
+    return np.require(a, np.float64, ["C", "A"])
 
 
 def _regular(a: npt.NDArray[Any]) -> npt.NDArray[Any]:

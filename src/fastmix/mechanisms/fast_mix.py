@@ -258,7 +258,7 @@ def multiple_fast_mix(
         draw = sketch if isinstance(sketch, SketchDraw) else sketch.sample(public)
         Z, m_hat = rows.sketch(draw)
         # With unit columns S~ = S diag(1/|u_i|) the rows of X~ = diag(|u_i|) X are this long.
-        bound = rows.bound * float(draw.column_norms.max())
+        bound = rows.bound * draw.largest_norm
         gram_hat = Z.T @ Z
         lambda_hat = max(0.0, float(np.linalg.eigvalsh(gram_hat)[0]))
         common: dict[str, Any] = {

@@ -58,11 +58,5 @@ def noisy_residual_counts(
     sigma = check_real("sigma", sigma, above=0.0)
     if theta.shape != (rows.d,) or not np.abs(theta).max() <= 1e100:
         raise value_error("theta", f"be at most 1e100 and have shape {(rows.d,)}", theta)
-    bins = len(RESIDUAL_EDGES) - 1
-    counts_hat = np.zeros(bins)
-    for A, y in rows.blocks():
-        size = np.minimum(np.abs(y - A @ theta) / clip, 1.0)
-        # Bin j holds sizes in (edge j, edge j+1]; 0 and everything tiny falls out at the left.
-        at = np.searchsorted(RESIDUAL_EDGES, size, side="left") - 1
-        counts_hat += np.bincount(at[at >= 0], minlength=bins)
-    return snap(counts_hat + sigma * rng.standard_normal(bins), sigma)
+    counts_hat = rows.residual_counts(theta, clip, RESIDUAL_EDGES)
+    return snap(counts_hat + sigma * rng.standard_normal(len(counts_hat)), sigma)

@@ -3,6 +3,19 @@
 from fastmix.rows.array import ArrayRows
 from fastmix.rows.augmented import AugmentedRows
 from fastmix.rows.base import Rows
+from fastmix.rows.chunks import ArrayChunk, Chunk, ChunkRows, Chunks, Report, Streaming
 from fastmix.rows.maps import RowMap, TargetMap
 
-__all__ = ["ArrayRows", "AugmentedRows", "RowMap", "Rows", "TargetMap"]
+__all__ = [
+    "ArrayChunk",
+    "ArrayRows",
+    "AugmentedRows",
+    "Chunk",
+    "ChunkRows",
+    "Chunks",
+    "Report",
+    "RowMap",
+    "Rows",
+    "Streaming",
+    "TargetMap",
+]

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fastmix._validation import value_error
-from fastmix.kernels import passes
-from fastmix.kernels.passes import Targets
 from fastmix.rows.base import FloatArray, Rows
 from fastmix.rows.maps import RowMap, TargetMap
+from fastmix.rows.passes import Block, Pass
 from fastmix.sketches import SketchDraw
 
 __all__ = ["ArrayRows"]
 
-#: Bytes of mapped rows held at a time.
-_BLOCK_BYTES = 4 << 20
+T = TypeVar("T")
 
 
 class ArrayRows(Rows):
@@ -50,42 +48,25 @@ class ArrayRows(Rows):
         self.bound = row_map.bound
         self.constant = row_map.constant / row_map.divisor
         self._X, self._row_map = X, row_map
-        self._A = row_map(X)
-        self._targets = (target_map or TargetMap())(y)
-        self.n, self.d = self._A.shape
+        self._block = Block(row_map(X), (target_map or TargetMap())(y))
+        self.n, self.d = self._block.A.shape
+
+    def run(self, task: Pass[T]) -> T:
+        """Return the value of a pass over all rows, which are one block."""
+        return task(self._block)
 
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield consecutive blocks of mapped rows with their targets (zeros if there are none)."""
-        step = max(1, _BLOCK_BYTES // (8 * self.d))
-        for start in range(0, self.n, step):
-            block = passes.map_rows(self._A, start, start + step)
-            yield block, passes.map_targets(self._targets, start, start + step)
+        return self._block.formed()
 
     def apply(self, draw: SketchDraw) -> FloatArray:
         """Return ``S X`` for a drawn sketch S."""
-        return draw.apply(self._A)
+        return draw.apply(self._block.A)
 
     def sketch(self, draw: SketchDraw) -> tuple[FloatArray, float]:
         """Return ``S X`` and the row distortion m-hat of a drawn sketch S."""
-        return draw.sketch_and_distortion(self._A)
-
-    def gram(self) -> FloatArray:
-        """Return ``X'X``."""
-        return passes.gram(self._A)
-
-    def total(self) -> FloatArray:
-        """Return the sum of the rows."""
-        ones = Targets(np.ones(self.n))
-        return passes.gradient(self._A, ones, np.zeros(self.d), 1.0)
+        return draw.sketch_and_distortion(self._block.A)
 
     def centred(self, mean: FloatArray) -> ArrayRows:
         """Return the features minus a public mean, shortened to `bound` again; no constant."""
         return ArrayRows(self._X, self._row_map.centred(mean))
-
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return ``X'X`` and ``X'y``."""
-        return self.gram(), self.gradient(np.zeros(self.d), np.inf)
-
-    def gradient(self, theta: FloatArray, clip: float) -> FloatArray:
-        """Return ``X' clip(y - X theta)``, residuals clipped to [-clip, clip]."""
-        return passes.gradient(self._A, self._targets, theta, clip)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy as np
 
 from fastmix.rows.base import FloatArray, Rows
+from fastmix.rows.passes import Joined, Pass
 from fastmix.sketches import SketchDraw
 
 __all__ = ["AugmentedRows"]
+
+T = TypeVar("T")
 
 
 class AugmentedRows(Rows):
@@ -27,6 +31,11 @@ class AugmentedRows(Rows):
         self.bound = float(np.hypot(rows.bound, 1.0))
         self._rows = rows
 
+    def run(self, task: Pass[T]) -> T:
+        """Return the value of a pass over all joined rows."""
+        value: T = self._rows.run(Joined(task))
+        return value
+
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield consecutive blocks of (X, y), with zeros for targets."""
         for A, y in self._rows.blocks():
@@ -34,11 +43,11 @@ class AugmentedRows(Rows):
 
     def apply(self, draw: SketchDraw) -> FloatArray:
         """Return ``S (X, y)`` for a drawn sketch S."""
-        return draw.apply(self._dense())
+        return draw.apply(self._formed())
 
     def sketch(self, draw: SketchDraw) -> tuple[FloatArray, float]:
         """Return ``S (X, y)`` and the row distortion m-hat of a drawn sketch S."""
-        return draw.sketch_and_distortion(self._dense())
+        return draw.sketch_and_distortion(self._formed())
 
-    def _dense(self) -> FloatArray:
+    def _formed(self) -> FloatArray:
         return np.concatenate([A for A, _ in self.blocks()])

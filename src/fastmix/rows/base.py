@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-
-import numpy as np
-import numpy.typing as npt
+from typing import TypeVar
 
 from fastmix._validation import value_error
+from fastmix.rows.passes import (
+    FloatArray,
+    Gradient,
+    Gram,
+    Moments,
+    Pass,
+    ResidualCounts,
+    Total,
+)
 from fastmix.sketches import SketchDraw
 
 __all__ = ["FloatArray", "Rows"]
 
-FloatArray = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 
 class Rows(ABC):
     """A matrix X of ``n`` rows of norm at most ``bound``, perhaps with targets y in [-1, 1].
 
-    Every method is a pass over all rows, a sum of one term a block.  Results are functions of
-    raw data: they must not leave the mechanism that asked for them.
+    Wherever the rows lie, a kind of rows says how to `run` a pass; what the passes are is the same
+    for all.  Results are functions of raw data: they must not leave the mechanism that asked for
+    them.
     """
 
     n: int
@@ -28,6 +36,10 @@ class Rows(ABC):
     bound: float
     #: Value of the last column if that is constant, else 0.
     constant: float = 0.0
+
+    @abstractmethod
+    def run(self, task: Pass[T]) -> T:
+        """Return the value of a pass over all rows."""
 
     @abstractmethod
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -43,17 +55,23 @@ class Rows(ABC):
 
     def gram(self) -> FloatArray:
         """Return ``X'X``."""
-        total = np.zeros((self.d, self.d))
-        for A, _ in self.blocks():
-            total += A.T @ A
-        return total
+        return self.run(Gram())
 
     def total(self) -> FloatArray:
         """Return the sum of the rows."""
-        total = np.zeros(self.d)
-        for A, _ in self.blocks():
-            total += A.sum(axis=0)
-        return total
+        return self.run(Total())
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return ``X'X`` and ``X'y``."""
+        return self.run(Moments())
+
+    def gradient(self, theta: FloatArray, clip: float) -> FloatArray:
+        """Return ``X' clip(y - X theta)``, residuals clipped to [-clip, clip]."""
+        return self.run(Gradient(theta, clip))
+
+    def residual_counts(self, theta: FloatArray, clip: float, edges: FloatArray) -> FloatArray:
+        """Return how many ``|clip(y - X theta)|`` lie in each bin of ``clip`` times ``edges``."""
+        return self.run(ResidualCounts(theta, clip, edges))
 
     def centred(self, mean: FloatArray) -> Rows:
         """Return the features minus a public mean, shortened to `bound` again; no constant.
@@ -61,18 +79,3 @@ class Rows(ABC):
         Rows whose map has no public centre refuse.
         """
         raise value_error("rows", "have a public centre to move", type(self).__name__)
-
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return ``X'X`` and ``X'y``."""
-        gram, cross = np.zeros((self.d, self.d)), np.zeros(self.d)
-        for A, y in self.blocks():
-            gram += A.T @ A
-            cross += A.T @ y
-        return gram, cross
-
-    def gradient(self, theta: FloatArray, clip: float) -> FloatArray:
-        """Return ``X' clip(y - X theta)``, residuals clipped to [-clip, clip]."""
-        total = np.zeros(self.d)
-        for A, y in self.blocks():
-            total += A.T @ np.clip(y - A @ theta, -clip, clip)
-        return total

@@ -22,8 +22,8 @@ def family_size(m: int) -> int:
     return 1 << (m - 1 if m and m % 2 == 0 else m)
 
 
-def forms(m: int, count: int) -> Forms:
-    """Return the first forms of the family on m bits, as an array of shape (count, m).
+def forms(m: int, count: int, start: int = 0) -> Forms:
+    """Return ``count`` forms of the family on m bits, from ``start`` on, of shape (count, m).
 
     Notes
     -----
@@ -36,7 +36,7 @@ def forms(m: int, count: int) -> Forms:
     Deviation: none.
     Sensitive inputs: none.
     """
-    elements = np.arange(count, dtype=np.uint64)[:, None]
+    elements = np.arange(start, start + count, dtype=np.uint64)[:, None]
     if m == 0:
         return np.empty((count, 0), dtype=np.uint32)
     return _kerdock(m, elements) if m % 2 == 0 else _gold(m, elements)

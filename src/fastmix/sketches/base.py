@@ -138,6 +138,11 @@ class SketchDraw(ABC):
         """Euclidean norms of the ``n`` columns; read-only."""
         return read_only(np.linalg.norm(self.to_dense(), axis=0))
 
+    @property
+    def largest_norm(self) -> float:
+        """Largest norm of a column: rows of X~ are that much longer than those of X."""
+        return float(self.column_norms.max())
+
     @cached_property
     def coherence(self) -> float:
         """Largest absolute inner product of two different unit columns, from 0 to 1.
@@ -176,7 +181,7 @@ class SketchDraw(ABC):
         Paper: m-hat of Algorithm 1; how to compute it, Appendix C.4.2.
         Deviation: for unit columns ``S~ = S diag(1/||u_i||)`` and ``X~ = diag(||u_i||) X``, so
         that ``S~ X~ = S X``. Rows of X~ are ``column_norms`` times as long as those of X: a norm
-        bound C on the rows of X becomes ``C * column_norms.max()``.
+        bound C on the rows of X becomes ``C * largest_norm``.
         Sensitive inputs: X. Both outputs are functions of it and are not private.
         """
         columns, is_vector = as_columns("X", X, self.n)

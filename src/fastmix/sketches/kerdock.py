@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Philox
 
 from fastmix._validation import check_integer, value_error
 from fastmix.kernels import fwht, kerdock
@@ -18,6 +19,11 @@ from fastmix.sketches._forms import Forms, family_size, forms
 from fastmix.sketches.base import FloatArray, Sketch, SketchDraw, as_columns, read_only
 
 __all__ = ["KerdockDraw", "KerdockSketch"]
+
+Signs = npt.NDArray[np.int8]
+
+#: Random bits that the generator makes of one value of its counter.
+_COUNTER_BITS = 256
 
 
 @dataclass(frozen=True)
@@ -78,9 +84,8 @@ class KerdockSketch(Sketch):
         KerdockDraw
             The drawn matrix, as a linear map.
         """
-        generator = public_generator(rng)
-        signs = 2 * generator.integers(0, 2, size=self.n, dtype=np.int8) - 1
-        return KerdockDraw(self.k2, self.n, signs)
+        key = int.from_bytes(public_generator(rng).bytes(16), "little")
+        return KerdockDraw(self.k2, self.n, key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +94,8 @@ class KerdockDraw(SketchDraw):
 
     Column i belongs to block ``i // k2``. Blocks are independent: the sketch of all rows is the sum
     of `partial_sketch` over any cut of the rows into ranges, and the distortion is the maximum of
-    `partial_distortion` over them, so that the rows need never be in one place.
+    `partial_distortion` over them, so that the rows need never be in one place. Nor do the random
+    signs: any range of them follows from the key.
 
     Parameters
     ----------
@@ -97,17 +103,20 @@ class KerdockDraw(SketchDraw):
         Rows of the matrix.
     n : int
         Columns of the matrix: rows of the data.
-    signs : numpy.ndarray of shape (n,)
-        Diagonals of all B_b, one after the other, held as int8.
+    key : int
+        Key of the stream of random bits that the signs are, below ``2**128``; it may be published.
     """
 
-    signs: npt.NDArray[np.int8]
+    key: int
 
     def __post_init__(self) -> None:
         KerdockSketch(self.k2, self.n)
-        self._hold("signs", np.int8, (self.n,))
-        if not (np.abs(self.signs) == 1).all():
-            raise value_error("signs", "hold only -1 and 1", self.signs)
+        check_integer("key", self.key, at_least=0, at_most=(1 << 128) - 1)
+
+    @cached_property
+    def signs(self) -> Signs:
+        """Diagonals of all B_b, one after the other; read-only."""
+        return read_only(_random_signs(self.key, 0, self.n))
 
     @property
     def n_blocks(self) -> int:
@@ -136,6 +145,11 @@ class KerdockDraw(SketchDraw):
     def column_norms(self) -> FloatArray:
         """Euclidean norms of the ``n`` columns, all 1; read-only."""
         return read_only(np.ones(self.n))
+
+    @property
+    def largest_norm(self) -> float:
+        """Largest norm of a column, 1."""
+        return 1.0
 
     @cached_property
     def coherence(self) -> float:
@@ -216,7 +230,7 @@ class KerdockDraw(SketchDraw):
         Sensitive inputs: rows. The result is a function of them and is not private.
         """
         columns, is_vector = self._range(rows, offset)
-        Z = kerdock.sketch(columns, self.signs, self._forms, offset)
+        Z = kerdock.sketch(columns, *self._part(offset, columns.shape[0]))
         return Z[:, 0] if is_vector else Z
 
     def partial_distortion(
@@ -248,9 +262,8 @@ class KerdockDraw(SketchDraw):
         sketched, _ = as_columns("Z", Z, self.k2)
         if sketched.shape[1] != columns.shape[1]:
             raise value_error("Z", f"have {columns.shape[1]} columns", sketched)
-        return kerdock.distortion(
-            columns, sketched.astype(np.float64, copy=False), self.signs, self._forms, offset
-        )
+        Z = sketched.astype(np.float64, copy=False)
+        return kerdock.distortion(columns, Z, *self._part(offset, columns.shape[0]))
 
     def _range(self, rows: npt.ArrayLike | Mapped, offset: int) -> tuple[Mapped, bool]:
         """Return checked rows that start at an offset, and whether they were a vector."""
@@ -259,6 +272,16 @@ class KerdockDraw(SketchDraw):
         if not 1 <= length <= self.n - start:
             raise value_error("rows", f"have 1 to {self.n - start} rows", length)
         return _operand("rows", rows, length)
+
+    def _part(self, offset: int, length: int) -> tuple[Signs, Forms, int]:
+        """Return signs and forms of the blocks that a range of rows touches, and where it starts.
+
+        They are made anew: a draw that is sent elsewhere is as small as its key.
+        """
+        first, skipped = divmod(offset, self.k2)
+        count = -(-(skipped + length) // self.k2)
+        signs = _random_signs(self.key, first * self.k2, skipped + length)
+        return signs, forms(self.k2.bit_length() - 1, count, first), skipped
 
     def _forward(self, tile: npt.NDArray[np.floating[Any]]) -> FloatArray:
         return kerdock.sketch(Mapped(tile), self.signs, self._forms)
@@ -277,6 +300,14 @@ class KerdockDraw(SketchDraw):
 def _capacity(k2: int) -> int:
     """Return the most rows of data for this power of two."""
     return k2 * family_size(k2.bit_length() - 1)
+
+
+def _random_signs(key: int, start: int, count: int) -> Signs:
+    """Return ``count`` signs from ``start`` on: a sign for each bit of a counter's encryption."""
+    at, skipped = divmod(start, _COUNTER_BITS)
+    words = Philox(key=key, counter=at).random_raw(-(-(skipped + count) // 64))
+    bits = np.unpackbits(words.astype("<u8", copy=False).view(np.uint8), bitorder="little")
+    return 1 - 2 * bits[skipped : skipped + count].view(np.int8)
 
 
 def _operand(name: str, X: npt.ArrayLike | Mapped, n: int) -> tuple[Mapped, bool]:

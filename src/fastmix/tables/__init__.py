@@ -3,6 +3,7 @@
 from fastmix.tables.bounds import Category, Number, PublicBounds, read_bounds
 from fastmix.tables.encode import encode
 from fastmix.tables.read import Columns, read_columns, table_fields
+from fastmix.tables.stream import table_bytes, table_chunks
 from fastmix.tables.template import bounds_template
 from fastmix.tables.write import write_predictions
 
@@ -15,6 +16,8 @@ __all__ = [
     "encode",
     "read_bounds",
     "read_columns",
+    "table_bytes",
+    "table_chunks",
     "table_fields",
     "write_predictions",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,26 @@ import numpy.typing as npt
 
 from fastmix.errors import DataError
 
-__all__ = ["MISSING", "UNLISTED", "Columns", "inferred_numbers", "read_columns", "table_fields"]
+__all__ = [
+    "MISSING",
+    "UNLISTED",
+    "Columns",
+    "check_columns",
+    "columns_of",
+    "csv_batches",
+    "inferred_numbers",
+    "read_columns",
+    "table_fields",
+]
 
 #: Codes of values that are not in the public list, and of missing ones.
 UNLISTED, MISSING = -1, -2
 
 _ARROW = (".arrow", ".feather", ".ipc")
+
+#: Bytes of a CSV file that are read at a time.
+_CSV_BYTES = 16 << 20
+
 _SUFFIXES = (".csv", ".parquet", *_ARROW, ".npz")
 
 
@@ -78,6 +92,15 @@ def read_columns(
         The columns. This is raw data.
     """
     wanted = [*numbers]
+    check_columns(path, wanted, categories)
+    if _suffix(path) == ".npz":
+        return _read_npz(path, wanted, categories)
+    return columns_of(_read_arrow(path, wanted, list(categories)), wanted, categories)
+
+
+def check_columns(path: Path, numbers: Iterable[str], categories: Iterable[str]) -> None:
+    """Check that a table has the columns that a bounds file names, without reading a value."""
+    wanted = [*numbers]
     fields = table_fields(path)
     for name in (*wanted, *categories):
         if name not in fields:
@@ -88,14 +111,37 @@ def read_columns(
                 f"{path.name}: column {name!r} must hold numbers, as its bounds say; it is "
                 f"of type {fields[name]}."
             )
-    if _suffix(path) == ".npz":
-        return _read_npz(path, wanted, categories)
-    table = _read_arrow(path, wanted, list(categories))
+
+
+def columns_of(
+    table: Any, numbers: Iterable[str], categories: Mapping[str, Sequence[str]]
+) -> Columns:
+    """Return columns of an Arrow table or record batch."""
     return Columns(
         table.num_rows,
-        {name: _arrow_number(table[name]) for name in wanted},
+        {name: _arrow_number(table[name]) for name in numbers},
         {name: _arrow_codes(table[name], list(levels)) for name, levels in categories.items()},
     )
+
+
+def csv_batches(path: Path, numbers: list[str], categories: list[str]) -> Iterator[Any]:
+    """Yield some columns of a CSV file, a few megabytes at a time."""
+    pa = _arrow()
+    try:
+        with pa.csv.open_csv(
+            path,
+            read_options=pa.csv.ReadOptions(block_size=_CSV_BYTES),
+            convert_options=_csv_options(numbers, categories),
+        ) as reader:
+            yield from reader
+    except pa.ArrowException as error:
+        raise DataError(_trouble(path, str(error))) from None
+
+
+def _csv_options(numbers: list[str], categories: list[str]) -> Any:
+    pa = _arrow()
+    types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(categories, pa.string())
+    return pa.csv.ConvertOptions(include_columns=list(types), column_types=types)
 
 
 def inferred_numbers(path: Path) -> list[str]:
@@ -185,9 +231,7 @@ def _read_arrow(path: Path, numbers: list[str], categories: list[str]) -> Any:
     names = [*numbers, *categories]
     try:
         if _suffix(path) == ".csv":
-            types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(categories, pa.string())
-            options = pa.csv.ConvertOptions(include_columns=names, column_types=types)
-            return pa.csv.read_csv(path, convert_options=options)
+            return pa.csv.read_csv(path, convert_options=_csv_options(numbers, categories))
         if path.suffix.lower() == ".parquet":
             return pa.parquet.read_table(path, columns=names)
         return _open_ipc(path).read_all().select(names)
@@ -213,7 +257,7 @@ def _arrow_number(column: Any) -> npt.NDArray[np.float64]:
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     column = column.cast(pa.float64(), safe=False)
-    values = pa.compute.fill_null(column, float("nan")).to_numpy()
+    values = pa.compute.fill_null(column, float("nan")).to_numpy(zero_copy_only=False)
     return np.asarray(values, dtype=np.float64)
 
 
@@ -223,9 +267,9 @@ def _arrow_codes(column: Any, levels: list[str]) -> npt.NDArray[np.int64]:
         column = column.cast(column.type.value_type)
     text = column.cast(pa.string())
     found = pa.compute.index_in(text, value_set=pa.array(levels, pa.string()))
-    codes = pa.compute.fill_null(found, UNLISTED).to_numpy().astype(np.int64)
-    absent = pa.compute.fill_null(pa.compute.equal(text, ""), True).to_numpy().astype(bool)
-    return np.where(absent & (codes < 0), MISSING, codes)
+    codes = pa.compute.fill_null(found, UNLISTED).to_numpy(zero_copy_only=False)
+    absent = pa.compute.fill_null(pa.compute.equal(text, ""), True).to_numpy(zero_copy_only=False)
+    return np.where(absent.astype(bool) & (codes < 0), MISSING, codes.astype(np.int64))
 
 
 def _npz_columns(path: Path) -> dict[str, tuple[str, str, int | None]]:

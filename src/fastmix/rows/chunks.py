@@ -1,0 +1,285 @@
+"""Rows that are read in chunks, because they are too many for memory or lie elsewhere.
+
+A `Chunk` is read anew in every pass, one block after the other; an `Executor` says where: on this
+machine (`Streaming`) or on a cluster (`fastmix.rows.dask`).  The rows of a block are mapped inside
+it, so nothing that is as long as the data is ever held.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import value_error
+from fastmix.errors import DataError
+from fastmix.rows.base import FloatArray, Rows
+from fastmix.rows.maps import RowMap, TargetMap
+from fastmix.rows.passes import Block, Distortion, Lengths, Pass, Sketched
+from fastmix.sketches import SketchDraw
+from fastmix.sketches.kerdock import KerdockDraw
+
+__all__ = [
+    "BLOCK_BYTES",
+    "ArrayChunk",
+    "Chunk",
+    "ChunkRows",
+    "Chunks",
+    "Executor",
+    "Place",
+    "Records",
+    "Report",
+    "Streaming",
+    "Work",
+]
+
+T = TypeVar("T")
+Records: TypeAlias = tuple[npt.NDArray[np.floating[Any]], FloatArray]
+
+#: Is told the name of a pass and how much of it is done, from 0 to 1.
+Report: TypeAlias = Callable[[str, float], None]
+
+#: Bytes of records that are read at a time.
+BLOCK_BYTES = 16 << 20
+
+
+class Chunk(ABC):
+    """Consecutive records that can be read again and again.
+
+    ``name`` is what errors call it; ``length`` is its number of records, None if it is not known
+    before they are read.
+    """
+
+    name: str
+    length: int | None
+
+    @abstractmethod
+    def read(self) -> Iterator[Records]:
+        """Yield the records as arrays of shape (m, d) and (m,), a block at a time."""
+
+
+@dataclass(frozen=True)
+class ArrayChunk(Chunk):
+    """Records of an array, such as a memory map of a file."""
+
+    name: str
+    X: npt.NDArray[np.floating[Any]]
+    y: FloatArray
+
+    @property
+    def length(self) -> int:  # type: ignore[override]
+        """Number of records."""
+        return len(self.X)
+
+    def read(self) -> Iterator[Records]:
+        """Yield slices of the arrays."""
+        step = max(1, BLOCK_BYTES // (self.X.itemsize * max(1, self.X.shape[1])))
+        for start in range(0, len(self.X), step):
+            yield self.X[start : start + step], self.y[start : start + step]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a chunk is among all: its number, and its rows once they are counted."""
+
+    index: int
+    start: int = 0
+    stop: int | None = None
+
+
+@dataclass(frozen=True)
+class Work:
+    """A pass with the public maps of the rows that it reads: what is done to each chunk."""
+
+    task: Pass[Any]
+    row_map: RowMap
+    target_map: TargetMap
+
+    def blocks(self, records: Iterable[tuple[Chunk, Place, Records]]) -> Iterator[Block]:
+        """Yield records as blocks of rows of bounded norm; errors name their chunk and no value."""
+        last, position = -1, 0
+        for chunk, place, (X, y) in records:
+            if place.index != last:
+                last, position = place.index, place.start
+            if place.stop is not None and position + len(X) > place.stop:
+                raise DataError(f"{chunk.name} has changed while it was being fitted.")
+            if len(X):
+                yield self._block(chunk.name, X, y, position, place.index)
+            position += len(X)
+
+    def fold(self, values: Iterable[Any]) -> Any:
+        """Return the value of all blocks together; None if there are none."""
+        total = None
+        for value in values:
+            if value is not None:
+                total = value if total is None else self.task.combine(total, value)
+        return total
+
+    def _block(
+        self, name: str, X: npt.NDArray[Any], y: FloatArray, offset: int, index: int
+    ) -> Block:
+        try:
+            A = self.row_map(X)
+        except ValueError:
+            raise DataError(f"{name}: features must be finite, with none missing.") from None
+        if not np.isfinite(y).all():
+            raise DataError(f"{name}: the target must be finite, with none missing.")
+        return Block(A, self.target_map(y), offset, index)
+
+
+class Executor(ABC):
+    """Where chunks are read and passes run."""
+
+    @abstractmethod
+    def run(self, work: Work, chunks: Sequence[tuple[Chunk, Place]], report: Report) -> Any:
+        """Return the value of a pass over all chunks; None if there are no rows."""
+
+
+class Streaming(Executor):
+    """Here: chunk after chunk, with the next block read while the kernels work on this one."""
+
+    def run(self, work: Work, chunks: Sequence[tuple[Chunk, Place]], report: Report) -> Any:
+        """Return the value of a pass over all chunks; None if there are no rows."""
+        return work.fold(map(work.task, self.blocks(work, chunks, report)))
+
+    @staticmethod
+    def blocks(
+        work: Work, chunks: Sequence[tuple[Chunk, Place]], report: Report
+    ) -> Iterator[Block]:
+        """Yield all blocks in order."""
+
+        def read() -> Iterator[tuple[Chunk, Place, Records]]:
+            for chunk, place in chunks:
+                for records in chunk.read():
+                    yield chunk, place, records
+
+        last = -1
+        for block in work.blocks(read_ahead(read())):
+            if block.chunk != last:
+                last = block.chunk
+                report(work.task.name, last / len(chunks))
+            yield block
+        report(work.task.name, 1.0)
+
+
+def read_ahead(items: Iterator[T]) -> Iterator[T]:
+    """Yield items, each of which is made while the one before it is used."""
+    end: Any = object()
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, items, end)
+        while (item := coming.result()) is not end:
+            coming = reader.submit(next, items, end)
+            yield item
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """A table in chunks, before anything of it is read.
+
+    Parameters
+    ----------
+    chunks : sequence of Chunk
+        Its records.
+    d : int
+        Number of features.
+    names : sequence of str, optional
+        Names of the features.
+    executor : Executor
+        Where they are read.
+    """
+
+    chunks: Sequence[Chunk]
+    d: int
+    names: Sequence[str] | None = None
+    executor: Executor = field(default_factory=Streaming)
+
+    @property
+    def n(self) -> int | None:
+        """Number of records, None if it is not known before they are read."""
+        lengths = [chunk.length for chunk in self.chunks]
+        return None if None in lengths else sum(filter(None, lengths))
+
+
+class ChunkRows(Rows):
+    """Rows of a table in chunks; making them reads all of it once, to check and to count.
+
+    Parameters
+    ----------
+    table : Chunks
+        The records.
+    row_map : RowMap
+        Public map from a record to a row of bounded norm.
+    target_map : TargetMap
+        Public map of targets to [-1, 1].
+    report : Report, optional
+        Is told how far a pass has come.
+    """
+
+    def __init__(
+        self,
+        table: Chunks,
+        row_map: RowMap,
+        target_map: TargetMap,
+        report: Report = lambda name, part: None,
+    ) -> None:
+        self._table, self._row_map, self._target_map = table, row_map, target_map
+        self._report = report
+        self._chunks = [(chunk, Place(i)) for i, chunk in enumerate(table.chunks)]
+        self.d = row_map.width(table.d)
+        self.bound = row_map.bound
+        self.constant = row_map.constant / row_map.divisor
+        lengths: Counter[int] = self.run(Lengths()) or Counter()
+        ends = list(accumulate(lengths[place.index] for _, place in self._chunks))
+        self._chunks = [
+            (chunk, Place(i, stop - lengths[i], stop))
+            for i, (chunk, stop) in enumerate(zip(table.chunks, ends, strict=True))
+        ]
+        self.n = ends[-1] if ends else 0
+        if not self.n:
+            raise DataError("the data must have at least one row to fit.")
+
+    def run(self, task: Pass[T]) -> T:
+        """Return the value of a pass over all chunks."""
+        value: T = self._table.executor.run(self._work(task), self._chunks, self._report)
+        return value
+
+    def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Refuse: what needs the rows themselves needs them in memory."""
+        raise value_error("rows", "be in memory for this", type(self).__name__)
+
+    def apply(self, draw: SketchDraw) -> FloatArray:
+        """Return ``S X`` for a drawn Kerdock sketch S."""
+        return self.run(Sketched(_in_blocks(draw)))
+
+    def sketch(self, draw: SketchDraw) -> tuple[FloatArray, float]:
+        """Return ``S X`` and the row distortion m-hat of a drawn Kerdock sketch S."""
+        draw = _in_blocks(draw)
+        Z = self.run(Sketched(draw))
+        return Z, self.run(Distortion(draw, Z))
+
+    def centred(self, mean: FloatArray) -> ChunkRows:
+        """Return the features minus a public mean, shortened to `bound` again; no constant."""
+        rows = object.__new__(ChunkRows)
+        rows.__dict__.update(self.__dict__)
+        rows._row_map = self._row_map.centred(mean)
+        rows.d = rows._row_map.width(self._table.d)
+        rows.bound, rows.constant = rows._row_map.bound, 0.0
+        return rows
+
+    def _work(self, task: Pass[Any]) -> Work:
+        return Work(task, self._row_map, self._target_map)
+
+
+def _in_blocks(draw: SketchDraw) -> KerdockDraw:
+    if not isinstance(draw, KerdockDraw):
+        raise value_error(
+            "sketch", "be 'kerdock' for data that are not in memory", type(draw).__name__
+        )
+    return draw
