@@ -76,7 +76,7 @@ def fit(name: str, table: Chunks) -> dict[str, object]:
 
 
 def files(args: argparse.Namespace) -> None:
-    if not args.folder.exists():
+    if not args.folder.exists():  # written once, then kept
         write(args.folder, args.rows, args.columns)
     for name in METHODS if args.method is None else [args.method]:
         if args.method is None:

@@ -1,5 +1,6 @@
 """Rows in chunks: every pass equals that of the same rows in memory, wherever blocks end."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -227,3 +228,27 @@ def test_only_a_cluster_reads_blocks_of_a_collection(data):
     table = in_dask(data, None)
     with pytest.raises(ValueError, match="executor must be a Cluster"):
         ChunkRows(Chunks(table.chunks, D), ROW_MAP, TARGET_MAP)
+
+
+class Spoiling(Chunk):
+    """Is good once, and then has a NaN."""
+
+    name, length = "day", 10
+
+    def __init__(self):
+        self.readings = 0
+
+    def read(self):
+        self.readings += 1
+        yield np.full((10, D), 0.0 if self.readings == 1 else np.nan), np.zeros(10)
+
+
+@pytest.mark.parametrize("row_norm", [1.2, 1e3], ids=["norms are taken", "norms are not taken"])
+def test_nothing_comes_of_data_that_spoil(row_norm):
+    row_map = replace(ROW_MAP, row_norm=row_norm)
+    assert row_map.shortens == (row_norm == 1.2)
+    theta = np.ones(D + 1)
+    for run in (ChunkRows.gram, ChunkRows.total, lambda rows: rows.gradient(theta, 1.0)):
+        rows = ChunkRows(Chunks([Spoiling()], D), row_map, TARGET_MAP)
+        with pytest.raises(DataError):
+            run(rows)

@@ -3,6 +3,8 @@
 import io
 import os
 import signal
+import subprocess
+import sys
 import time
 from contextlib import redirect_stderr
 from itertools import pairwise
@@ -30,7 +32,7 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def client():
+def shared_client():
     """A cluster on loopback; ports are free ones, so that tests may run side by side."""
     with (
         distributed.LocalCluster(
@@ -43,6 +45,13 @@ def client():
         distributed.Client(cluster) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def client(shared_client):
+    """The cluster with both workers, after tests that killed some."""
+    shared_client.wait_for_workers(2, timeout=120)
+    return shared_client
 
 
 def assert_same(found, expected):
@@ -97,6 +106,21 @@ def test_a_worker_is_killed_in_each_pass(client, data, tmp_path, method, passes)
     assert_same(model, method(**parameters).fit(*data))
     assert len(os.listdir(tmp_path)) == 2 * passes  # one death and one life in each
     assert len(budget.charges) == 1  # a retry is no second release
+
+
+def test_blocks_lost_with_a_worker_are_made_again(client, data):
+    X, y = (da.from_array(each, chunks=(3000, *each.shape[1:])).persist() for each in data)
+    distributed.wait([X, y])
+    killed = []
+
+    def report(name, part):
+        if name == "gradient" and not killed:
+            killed.extend(client.run(os.getpid).values())
+            os.kill(killed[0], signal.SIGKILL)
+
+    model = fastmix.IHM(**PARAMETERS).fit_chunks(dask_chunks(X, y), report=report)
+    assert_same(model, fastmix.IHM(**PARAMETERS).fit(*data))
+    assert killed
 
 
 class Slow(Chunk):
@@ -154,7 +178,7 @@ def test_workers_get_public_values_and_draw_no_noise(client, data, monkeypatch):
         "gradient": ["clip", "theta"],
         "residuals": ["clip", "edges", "theta"],
     }
-    assert all(set(vars(work)) == {"task", "row_map", "target_map"} for work in sent)
+    assert all(set(vars(work)) == {"task", "row_map", "target_map", "checked"} for work in sent)
 
 
 def test_blocks_that_do_not_fit_together(client, data):
@@ -177,3 +201,16 @@ def test_blocks_that_do_not_fit_together(client, data):
         fastmix.IHM(**PARAMETERS).fit(lazy, lazy)
     with pytest.raises(ValueError, match="X must hold numbers"):
         fastmix.IHM(**PARAMETERS).fit(lazy.astype(str), y)
+
+
+def test_a_fit_leaves_the_configuration_of_dask_alone(data):
+    """Also when it is the fit that brings in the distributed scheduler."""
+    code = """
+import sys, dask, dask.array as da, numpy as np, fastmix
+assert "distributed" not in sys.modules
+X = da.from_array(np.eye(100), chunks=(50, 100))
+fastmix.AdaSSP(bounds_X=(-1, 1), bounds_y=(-1, 1)).fit(X, np.zeros(100))
+assert dask.config.get("distributed.comm.timeouts.connect")
+assert "1GiB" not in str(dask.config.get("distributed.admin"))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -225,3 +225,45 @@ def test_bound_holds_to_the_last_bit_in_many_dimensions(d):
     x = np.full((1, d), 1e-8)
     x[0, 0] = 1.0
     assert exact_square(np.asarray(RowMap(1.0)(x))[0]) <= 1
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 100, 1000])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_box_that_holds_no_long_row_is_not_read_again(d, intercept):
+    """Corners of the box, where rows are longest, obey the bound without being shortened."""
+    from fastmix.estimators._scaling import public_scaling
+
+    rng = np.random.default_rng(d)
+    lower, upper = rng.normal(-3.0, 1.0, d) - 5.0, rng.normal(3.0, 10.0, d) + 50.0
+    corners = np.where(rng.random((200, d)) < 0.5, lower, upper)
+    corners[0], corners[1] = lower, upper
+    scaling = public_scaling(
+        corners,
+        np.zeros(200),
+        bounds_X=(lower, upper),
+        bounds_y=(-1, 1),
+        data_norm=None,
+        fit_intercept=intercept,
+    )
+    assert not scaling.row_map.shortens
+    mapped = scaling.row_map(corners, checked=True)
+    assert mapped.factors is None
+    rows = np.asarray(mapped)
+    assert (np.linalg.norm(rows, axis=1) <= scaling.row_map.bound).all()
+    np.testing.assert_array_equal(rows, np.asarray(scaling.row_map(corners)))
+
+
+def test_boxes_with_long_rows_are_always_read():
+    box = {"lower": np.full(4, -1.0), "upper": np.full(4, 1.0)}
+    assert RowMap(1.9, **box).shortens
+    assert RowMap(2.0, **box).shortens  # a corner could round to more
+    assert not RowMap(2.1, **box).shortens
+    assert RowMap(2.1).shortens
+    corner = np.ones((3, 4))
+    rows = np.asarray(RowMap(1.9, **box)(corner, checked=True))
+    assert (np.linalg.norm(rows, axis=1) <= 1.9).all()
+    bad = np.full((3, 4), np.nan)
+    with pytest.raises(ValueError, match="X must be finite"):
+        RowMap(1.9, **box)(bad, checked=True)
+    with pytest.raises(ValueError, match="X must be finite"):
+        RowMap(2.1, **box)(bad)

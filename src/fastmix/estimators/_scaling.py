@@ -148,9 +148,9 @@ def public_scaling(
     else:
         lower, upper = box
         center, scale = _center_and_scale(lower, upper, fit_intercept)
-        row_norm = (
-            np.sqrt(d) if data_norm is None else check_real("data_norm", data_norm, above=0.0)
-        )
+        # A hair longer than the corners of the box: no row within the bounds is ever shortened.
+        corner = np.sqrt(d) * (1.0 + (2 * d + 64) * 2.0**-52)
+        row_norm = corner if data_norm is None else check_real("data_norm", data_norm, above=0.0)
     constant = row_norm / np.sqrt(d) if fit_intercept else 0.0
     row_map = RowMap(
         row_norm=float(row_norm),

@@ -101,6 +101,7 @@ class Work:
     task: Pass[Any]
     row_map: RowMap
     target_map: TargetMap
+    checked: bool
 
     def blocks(self, records: Iterable[tuple[Chunk, Place, Records]]) -> Iterator[Block]:
         """Yield records as blocks of rows of bounded norm; errors name their chunk and no value."""
@@ -126,7 +127,7 @@ class Work:
         self, name: str, X: npt.NDArray[Any], y: FloatArray, offset: int, index: int
     ) -> Block:
         try:
-            A = self.row_map(X)
+            A = self.row_map(X, checked=self.checked)
         except ValueError:
             raise DataError(f"{name}: features must be finite, with none missing.") from None
         if not np.isfinite(y).all():
@@ -248,6 +249,9 @@ class ChunkRows(Rows):
     def run(self, task: Pass[T]) -> T:
         """Return the value of a pass over all chunks."""
         value: T = self._table.executor.run(self._work(task), self._chunks, self._report)
+        parts: tuple[Any, ...] = value if isinstance(value, tuple) else (value,)
+        if hasattr(self, "n") and not all(np.isfinite(part).all() for part in parts):
+            raise DataError("the data have changed while they were being fitted.")
         return value
 
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -274,7 +278,7 @@ class ChunkRows(Rows):
         return rows
 
     def _work(self, task: Pass[Any]) -> Work:
-        return Work(task, self._row_map, self._target_map)
+        return Work(task, self._row_map, self._target_map, checked=hasattr(self, "n"))
 
 
 def _in_blocks(draw: SketchDraw) -> KerdockDraw:

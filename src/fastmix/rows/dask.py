@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -84,11 +86,11 @@ class Cluster(Executor):
             lanes = min(len(chunks), _LANES * self._cores()) or 1
             cuts = [i * len(chunks) // lanes for i in range(lanes + 1)]
             parts = [task(_run)(shared, list(chunks[a:b])) for a, b in pairwise(cuts)]
-        while len(parts) > 1:
+        while len(parts) > _FAN_IN:
             groups = range(0, len(parts), _FAN_IN)
             parts = [task(_combine)(shared, parts[i : i + _FAN_IN]) for i in groups]
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GiB"}):
-            value = self._compute(parts[0])
+        with _large_graphs():
+            value = _combine(work, self._compute(parts))
         report(work.task.name, 1.0)
         if isinstance(value, Failure):
             raise DataError(value.message)
@@ -102,10 +104,12 @@ class Cluster(Executor):
         except (ImportError, ValueError):  # no cluster: threads of this machine
             return os.cpu_count() or 1
 
-    def _compute(self, node: Any) -> Any:
+    def _compute(self, parts: list[Any]) -> Sequence[Any]:
         if self._client is None:
-            return node.compute()
-        return self._client.compute(node).result()
+            values: tuple[Any, ...] = _dask().compute(*parts)
+            return values
+        gathered: list[Any] = self._client.gather(self._client.compute(parts))
+        return gathered
 
 
 def is_dask(X: Any) -> bool:
@@ -226,6 +230,18 @@ def _combine(work: Work, values: Sequence[Any]) -> Any:
         if isinstance(value, Failure):
             return value
     return work.fold(values)
+
+
+def _large_graphs() -> AbstractContextManager[Any]:
+    """Let sketched data travel in a graph, whose parts survive a lost worker, without a warning."""
+    # Distributed must be there first: it sets its defaults when it is imported.
+    if find_spec("distributed") is None:
+        return nullcontext()
+    import_module("distributed")
+    manager: AbstractContextManager[Any] = _dask().config.set(
+        {"distributed.admin.large-graph-warning-threshold": "1GiB"}
+    )
+    return manager
 
 
 def _dask() -> Any:

@@ -8,6 +8,7 @@ zero target, whatever the map would make of a record of zeros.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,16 @@ class RowMap:
         """Bound on the norm of every mapped row."""
         return float(np.hypot(self.row_norm, self.constant) / self.divisor)
 
+    @cached_property
+    def shortens(self) -> bool:
+        """Whether a record within the bounds can be longer than ``row_norm``."""
+        if self.lower is None or self.upper is None:
+            return True
+        center = 0.0 if self.center is None else self.center
+        reach = np.maximum(np.abs(self.lower - center), np.abs(self.upper - center))
+        corner = np.linalg.norm(reach if self.scale is None else reach / self.scale)
+        return not corner * (1.0 + (len(reach) + 16) * 2.0**-52) <= self._longest(len(reach))
+
     def width(self, d: int) -> int:
         """Return the number of columns of a mapped row of ``d`` features."""
         return d + (self.constant > 0.0)
@@ -93,8 +104,10 @@ class RowMap:
             constant=0.0,
         )
 
-    def __call__(self, X: npt.NDArray[np.floating[Any]]) -> Mapped:
+    def __call__(self, X: npt.NDArray[np.floating[Any]], *, checked: bool = False) -> Mapped:
         """Return the mapped rows of an array, which is read once for the norms of its rows.
+
+        Records that were ``checked`` before are not read, unless they may have to be shortened.
 
         Raises
         ------
@@ -103,17 +116,19 @@ class RowMap:
         """
         inverse = None if self.scale is None else 1.0 / self.scale
         plain = Mapped(X, self.lower, self.upper, self.center, inverse)
-        squares = squared_norms(plain)
-        if np.isnan(squares.max()):
-            raise ValueError(
-                f"X must be finite; got NaN or infinity in an array of shape {X.shape}."
-            )
-        factors = self._shrink(plain, squares)
+        factors = None
+        if self.shortens or not checked:
+            squares = squared_norms(plain)
+            if np.isnan(squares.max()):
+                raise ValueError(
+                    f"X must be finite; got NaN or infinity in an array of shape {X.shape}."
+                )
+            factors = self._shrink(plain, squares)
         if self.divisor != 1.0 and inverse is not None:
             inverse = inverse / self.divisor
         elif self.divisor != 1.0:
             # An unbounded entry must be shrunk before it may grow.
-            factors = (np.ones(len(squares)) if factors is None else factors) / self.divisor
+            factors = (np.ones(len(X)) if factors is None else factors) / self.divisor
             factors[factors < _VANISHING] = 0.0
         return replace(
             plain, inverse_scale=inverse, factors=factors, constant=self.constant / self.divisor
@@ -121,8 +136,7 @@ class RowMap:
 
     def _shrink(self, plain: Mapped, squares: FloatArray) -> FloatArray | None:
         """Return the factors that bring rows to ``row_norm``; None if all rows are short enough."""
-        # A hair inside the bound, more for long sums, so that rounding cannot exceed it.
-        longest = self.row_norm * (1.0 - (plain.shape[1] + 16) * 2.0**-52)
+        longest = self._longest(plain.shape[1])
         if not squares.max() > longest**2:
             return None
         factors = np.ones_like(squares)
@@ -133,6 +147,10 @@ class RowMap:
             factors[i] = longest / largest / np.linalg.norm(row / largest)
         factors[factors < _VANISHING] = 0.0
         return factors
+
+    def _longest(self, d: int) -> float:
+        """Return ``row_norm`` less a hair, more in long sums: rounding cannot exceed it."""
+        return self.row_norm * (1.0 - (d + 16) * 2.0**-52)
 
 
 @dataclass(frozen=True)
