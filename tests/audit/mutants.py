@@ -99,7 +99,7 @@ def residual_counts_noise_halved(patch):
     wrap(patch, module("mechanisms"), "noisy_residual_counts", _half_sigma)
 
 
-@mutant("DPGradientDescent", 8_000, slow=True)
+@mutant("DPGradientDescent", 16_000, slow=True)
 def gradient_noise_of_the_estimator_halved(patch):
     wrap(patch, module("estimators.dp_gd"), "noisy_gradient", _half_sigma)
 

@@ -80,8 +80,8 @@ def estimator_case(
 
         def release(rng: np.random.Generator) -> list[float]:
             audited.set_params(random_state=rng).fit(X, y)
-            noise = 0.0 if audited.eta_ is None else audited.eta_
-            return [*audited.coef_, audited.intercept_, noise]
+            intercept = [audited.intercept_] if audited.fit_intercept else []
+            return [*audited.coef_, *intercept, 0.0 if audited.eta_ is None else audited.eta_]
 
         return release
 
