@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import sys
 
@@ -45,7 +46,8 @@ class Interrupter:
         self.calls, self.sampled = 0, 0
 
     def __call__(self, frame, event, argument):
-        if event not in ("call", "c_call"):
+        # An interrupt of a generator that is being closed is lost, by Python itself.
+        if event not in ("call", "c_call") or frame.f_code.co_flags & inspect.CO_GENERATOR:
             return
         name = frame.f_code.co_filename
         if event == "call" and "fastmix/mechanisms/exact_noise" in name:
@@ -100,6 +102,8 @@ def stop_everywhere(model, generators, where, most):
     assert moved(generators) or whole.sampled
     charged = uncharged = 0
     for stop in range(0, whole.calls, max(1, whole.calls // most)):
+        # Fresh, because checking a longer ledger takes more calls.
+        budget = BudgetAccountant(float("inf"), 1e-4)
         estimator = clone(model).set_params(accountant=budget, **BOUNDS)
         before = len(budget)
         generators.clear()
