@@ -161,6 +161,15 @@ def test_targets_may_be_a_list():
         dask_chunks(da.from_array(X), None)
 
 
+def test_blocks_of_a_collection_and_other_chunks_do_not_mix():
+    """The others were left out without a word."""
+    da = pytest.importorskip("dask.array")
+    table = dask_chunks(da.from_array(X, chunks=(100, D)), Y)
+    mixed = [*table.chunks, ArrayChunk("part", X, Y)]
+    with pytest.raises(ValueError, match="chunks must all be blocks of a Dask collection"):
+        ChunkRows(Chunks(mixed, D, executor=table.executor), ROW_MAP, TargetMap())
+
+
 FIRST_USE = """
 import dask.array as da, numpy as np
 from fastmix.rows import ChunkRows, RowMap, TargetMap

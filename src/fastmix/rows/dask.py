@@ -89,6 +89,8 @@ class Cluster(Executor):
             for chunk, place in chunks
             if isinstance(chunk, DaskChunk)
         ]
+        if parts and len(parts) < len(chunks):
+            raise value_error("chunks", "all be blocks of a Dask collection, or none", len(parts))
         if not parts:
             # Chunks that workers read themselves need not all have a value of their own.
             lanes = min(len(chunks), _LANES * self._cores()) or 1
