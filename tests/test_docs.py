@@ -20,7 +20,7 @@ SETUP = ("pip install ", "make ", "git clone ", "cd ")
 #: Commands that take minutes or other people's data, and have tests of their own: parsed only.
 LONG = ("fastmix audit", "fastmix reproduce", "fastmix report", "fastmix bench")
 #: Languages whose blocks are not run: directives of the documentation, and listings.
-NOT_CODE = ("{toctree}", "{eval-rst}", "text", "json", "bibtex")
+NOT_CODE = ("{toctree}", "{eval-rst}", "{include} ../SECURITY.md", "text", "json", "bibtex")
 
 
 def name(page):

@@ -77,6 +77,7 @@ def coefficients(
     ax.errorbar(model.coef_, at, xerr=reach, fmt="o", color="C0", capsize=3)
     ax.axvline(0.0, color="0.6", linewidth=1)
     ax.set_yticks(at, labels)
+    ax.margins(0.08)
     ax.invert_yaxis()
     ax.set_xlabel("coefficient" if reach is None else f"coefficient, {100 * level:g}% interval")
     return ax
@@ -102,12 +103,13 @@ def budget(accountant: BudgetAccountant, *, ax: Any = None) -> Any:
     totals = [0.0]
     for count in range(1, len(charges) + 1):
         totals.append(accountant._compose(charges[:count], accountant.delta).epsilon)
-    ax.step(range(len(totals)), totals, where="post", color="C0", label="spent together")
+    ax.plot(range(len(totals)), totals, "o-", color="C0", label="spent together")
     sums = np.cumsum([0.0, *(charge.epsilon for charge in charges)])
-    ax.step(range(len(sums)), sums, where="post", color="0.6", ls=":", label="plain sum")
+    ax.plot(range(len(sums)), sums, "o:", color="0.6", label="plain sum")
     if np.isfinite(accountant.epsilon):
         ax.axhline(accountant.epsilon, color="C3", ls="--", label="budget")
     ax.set(xlabel="fits", ylabel=f"epsilon at delta = {accountant.delta:g}", ylim=(0, None))
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.legend()
     ax.grid(alpha=0.3)
     return ax

@@ -12,6 +12,7 @@ from importlib import import_module
 import numpy as np
 
 from fastmix.rows import ArrayRows, AugmentedRows, RowMap
+from fastmix.sketches.kerdock import KerdockDraw
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,16 @@ class Silent:
         return 0.0
 
 
+class Same:
+    """A generator whose normal numbers are all one."""
+
+    def __init__(self, rng):
+        self.rng = rng
+
+    def standard_normal(self, size):
+        return np.full(size, self.rng.standard_normal())
+
+
 def wrap(patch, where, name, around):
     """Replace a function by ``around(real, *args, **kwargs)``."""
     real = getattr(where, name)
@@ -78,7 +89,17 @@ def statistics_noise_halved(patch):
     wrap(patch, module("mechanisms"), "noisy_statistics", _half_sigma)
 
 
-@mutant("DPGradientDescent", 8_000, slow=True)
+@mutant("Gaussian mean", 12_000)
+def mean_noise_halved(patch):
+    wrap(patch, module("mechanisms"), "noisy_mean", _half_sigma)
+
+
+@mutant("Gaussian counts of residuals", 12_000)
+def residual_counts_noise_halved(patch):
+    wrap(patch, module("mechanisms"), "noisy_residual_counts", _half_sigma)
+
+
+@mutant("DPGradientDescent", 16_000, slow=True)
 def gradient_noise_of_the_estimator_halved(patch):
     wrap(patch, module("estimators.dp_gd"), "noisy_gradient", _half_sigma)
 
@@ -140,6 +161,20 @@ def noise_reused_for_two_releases(patch):
     wrap(patch, module("mechanisms"), "noisy_gradient", again)
 
 
+@mutant("Gaussian counts of residuals", 4_000)
+def one_draw_of_noise_for_all_counts(patch):
+    def again(real, *args, rng, **kwargs):
+        return real(*args, rng=Same(rng), **kwargs)
+
+    wrap(patch, module("mechanisms"), "noisy_residual_counts", again)
+
+
+@mutant("FastIHM, tuned, with intercept", 400)
+def spectral_bounds_released_as_they_are(patch):
+    for name in ("release_distortion", "release_sketched_eigenvalue"):
+        wrap(patch, module("mechanisms.fast_mix"), name, lambda real, value, *a, **k: value)
+
+
 # --- clipping --------------------------------------------------------------------------------
 
 
@@ -159,6 +194,11 @@ def clipping_off_in_fast_mix(patch):
 
 @mutant("Gaussian step", 2_000)
 def clipping_of_rows_off_in_the_gradient(patch):
+    _rows_unclipped(patch)
+
+
+@mutant("Gaussian mean", 2_000)
+def clipping_off_in_the_mean(patch):
     _rows_unclipped(patch)
 
 
@@ -212,9 +252,24 @@ def sensitivity_of_lambda_without_m(patch):
     wrap(patch, where, "sketched_eigenvalue_sensitivity", lambda real, m, c_x: c_x**2)
 
 
+@mutant("Gaussian mean", 12_000)
+def sensitivity_of_the_sum_halved(patch):
+    wrap(patch, module("mechanisms.mean"), "total_sensitivity", _half_sensitivity)
+
+
 @mutant("FastMix")
 def m_left_out(patch):
     wrap(patch, module("mechanisms.fast_mix"), "release_distortion", lambda real, *a, **k: 0.0)
+
+
+@mutant("FastMix, Kerdock sketch")
+def distortion_of_each_block_alone(patch):
+    """Columns of one block are orthogonal; what distorts is the sketch of the other blocks."""
+
+    def alone(real, self, X):
+        return real(self, X)[0], 0.0
+
+    wrap(patch, KerdockDraw, "sketch_and_distortion", alone)
 
 
 @mutant("FastMix", 2_400)

@@ -22,7 +22,7 @@ from fastmix.accounting import (
 )
 from fastmix.audit.exact import exact_delta, loss_weights
 from fastmix.mechanisms.spectral_bounds import needed_eigenvalue
-from fastmix.sketches import SRHT, GaussianSketch, SubsampledDCT
+from fastmix.sketches import SRHT, GaussianSketch, KerdockSketch, SubsampledDCT
 
 
 def one_column(first, second, rows, epsilon):
@@ -131,7 +131,7 @@ def test_ends_of_the_profile():
 
 # --- against what is certified ---------------------------------------------------------------
 
-FAMILIES = ("identity", "srht", "dct", "ugly", "gaussian")
+FAMILIES = ("identity", "srht", "dct", "kerdock", "ugly", "gaussian")
 
 
 @st.composite
@@ -146,6 +146,8 @@ def sketches(draw_from):
         S = SRHT(k2, n).sample(seed).to_dense()
     elif family == "dct":
         S = SubsampledDCT(k2, n).sample(seed).to_dense()
+    elif family == "kerdock":
+        S = KerdockSketch(KerdockSketch.least_size(n), n).sample(seed).to_dense()
     elif family == "gaussian":
         S = GaussianSketch(k2, n).sample(seed).to_dense()
     else:

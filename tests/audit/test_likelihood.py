@@ -15,6 +15,8 @@ def test_one_sided_is_a_probability_law(noise, law):
     atom = np.exp(one_sided(np.zeros(1), location, scale, noise))[0]
     assert atom == pytest.approx(law.cdf(-location / scale))
     assert density.sum() * (grid[1] - grid[0]) + atom == pytest.approx(1.0, abs=1e-4)
+    # However unlikely a release is, it has a likelihood.
+    assert np.isfinite(one_sided(np.array([0.0, 1.0]), 1e4, 1.0, noise)).all()
 
 
 def test_gaussian_vector_differs_from_the_density_by_a_constant():

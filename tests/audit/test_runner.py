@@ -108,7 +108,8 @@ def test_every_mechanism_and_every_private_estimator_is_there():
 
     names = " ".join(registry)
     private = {"FastIHM", "IHM", "LinearMixing", "AdaSSP", "DPGradientDescent"}
-    for name in (*private, "PrivateLinearRegression", "GaussMix", "FastMix", "MultipleFastMix"):
+    mixing = ("GaussMix", "FastMix", "MultipleFastMix", "Kerdock")
+    for name in (*private, "PrivateLinearRegression", *mixing, "mean", "residuals", "intercept"):
         assert name in names
     estimators = {n for n in fastmix.__all__ if isinstance(getattr(fastmix, n), type)} & {
         n for n in fastmix.__all__ if hasattr(getattr(fastmix, n), "fit")

@@ -67,6 +67,24 @@ def test_tampering_shows(certificates):
     def hidden_leak(data):
         data["leaks"] = ["the noise was seeded by the caller"]
 
+    def other_relation(data):
+        data["account"]["neighboring_relation"] = "replace-one"
+
+    def other_clipping(data):
+        data["data"]["residuals_clipped_at"] = 2.0
+
+    def other_target(data):
+        data["data"]["bounds_y"] = [-2.0, 2.0]
+
+    def other_rows_bound(data):
+        data["data"]["row_norm"] *= 0.5
+
+    def other_size(data):
+        data["parameters"]["k"] += 1
+
+    def other_noise(data):
+        data["noise"] = "random.random"
+
     def other_format(data):
         data["format"] = "x"
 
@@ -78,6 +96,12 @@ def test_tampering_shows(certificates):
         (asked_less, "more than the epsilon"),
         (from_data, "claims to be private"),
         (hidden_leak, "contradicts itself"),
+        (other_relation, "its neighbouring relation"),
+        (other_clipping, "its residuals_clipped_at"),
+        (other_target, "its residuals_clipped_at"),
+        (other_rows_bound, "its row_norm"),
+        (other_size, "its k is not the one"),
+        (other_noise, "source of noise"),
         (other_format, "its format"),
     ):
         wrong = tampered(one, change)

@@ -66,10 +66,11 @@ def test_a_crash_loses_one_trial_and_the_rest_is_the_same(tiny, tmp_path, monkey
 
 
 @pytest.mark.slow  # starting processes takes seconds
-def test_processes_change_nothing(tiny, tmp_path):
+def test_processes_change_nothing(tiny, tmp_path, capfd):
     config = load_config(tiny)
     for jobs in (1, 2):
         reproduce(["figure2"], config, tmp_path / str(jobs), jobs=jobs, say=str)
+    assert "Warning" not in capfd.readouterr().err
     one, two = risks(tmp_path / "1"), risks(tmp_path / "2")
     assert one.keys() == two.keys()
     for key, (seed, risk) in one.items():

@@ -88,6 +88,10 @@ def test_a_report_stands_alone(reports, kind):
     assert ("NOT PRIVATE" in text) == (kind in ("leaky", "inf"))
     assert ("95% interval" in text) == (kind in ("private", "leaky"))
     assert "nan" not in text.lower().replace("nanobind", "")
+    assert re.search(r"<dt>duration</dt><dd>under a minute</dd>", text)
+    plan = text.partition("<h2>Plan</h2>")[2].partition("<h2>")[0]
+    assert "gamma" not in plan
+    assert ("rows of the sketch" in plan) == (kind in ("private", "leaky"))
 
 
 @pytest.mark.parametrize("viewport", browser.VIEWPORTS)

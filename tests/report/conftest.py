@@ -17,7 +17,7 @@ TRIALS = (0.97, 1.0, 1.03)
 def risk(name, method, ratio, epsilon, gap=3.0):
     """Excess risk of a world in which the paper is right."""
     if method == "fast_ihs":
-        return 1e-7
+        return 3e-5 if name == "sphere" else 1e-7
     loss = {"ihm_paper": 1.0, "ihm": 0.1, "fast_ihm": 0.3, "auto": 0.1}.get(method)
     if loss is None and name == "sphere":
         # Less noise makes it worse at the last step, and the larger sketches match IHM.
@@ -29,6 +29,11 @@ def risk(name, method, ratio, epsilon, gap=3.0):
     return 1e-3 * loss / epsilon
 
 
+def eta(method, ratio, epsilon):
+    """Noise in the sketch of a world in which the paper is right."""
+    return 0.0 if method == "ihm_paper" or (ratio != 4 and epsilon == 10.0) else 16.0
+
+
 @pytest.fixture
 def paper_risk():
     return risk
@@ -38,7 +43,7 @@ def paper_risk():
 def results(tmp_path_factory):
     """Return a function that writes a folder of results."""
 
-    def write(risk=risk, slower=1.0):
+    def write(risk=risk, eta=eta, slower=1.0):
         folder = tmp_path_factory.mktemp("world") / "results"
         made = Results(folder, load_config(), "fastmix reproduce all")
         run = made.run
@@ -61,7 +66,7 @@ def results(tmp_path_factory):
                     table.add({"set": name, "n": 1024, "method": method, "ratio": ratio,
                                "epsilon": epsilon, "trial": trial, "d": 8, "k2": None, "seed": 1,
                                "excess_risk": factor * risk(name, method, ratio, epsilon),
-                               "eta": 0.0 if epsilon == 10.0 else 1.0, "seconds": 0.1,
+                               "eta": eta(method, ratio, epsilon), "seconds": 0.1,
                                "run": run})  # fmt: skip
                 seconds = {"ihm_paper": 4.0, "fast_ihm_paper": 2.0 * slower}.get(method, 0.1)
                 for repeat in range(3):
@@ -70,7 +75,7 @@ def results(tmp_path_factory):
                                "seconds": seconds + repeat, "run": run})  # fmt: skip
         table = made.table("datasets", statistics.COLUMNS, 2)
         for name, values in {
-            "sphere": (524288, 32, 16150.0, 16650.0, 0.0341, 0.0449, 16384.0),
+            "sphere": (524288, 32, 16150.0, 16650.0, 0.0341, 0.0459, 16384.0),
             "rossman": (524288, 28, 0.0, 8600.0, 0.02497, 0.2658, 18724.57),
         }.items():
             row = dict(zip(statistics.COLUMNS[1:8], values, strict=True))

@@ -13,6 +13,7 @@ def test_every_curve_has_its_name_and_panel(drawn, tmp_path):
     for label in ("IHM, paper", "FastIHM, paper, r = 800", "FastIHS (not private)",
                   "IHM, fastmix default", "FastIHM, fastmix default"):  # fmt: skip
         assert f">{label}</text>" in drawn["figure2-sphere"]
+    assert ">FastIHS (not private): 1e-07</text>" in drawn["figure2-black_friday"]  # far below
     save_figures(drawn, tmp_path / "figures")
     for path in (tmp_path / "figures").iterdir():
         text = path.read_text()

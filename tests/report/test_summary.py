@@ -19,7 +19,8 @@ def test_means_and_intervals(summary):
     assert list(summary.risk["figure2"]["sphere"]["fast_ihs", None]) == [None]
     assert summary.risk["airline"] == {}
     assert summary.seconds["figure2"]["sphere"]["ihm_paper", None] == 5.0  # the median of 4, 5, 6
-    assert summary.zero_noise["figure2"]["sphere"]["fast_ihm_paper", 400] == [10.0]
+    eta = summary.eta["figure2"]["sphere"]["fast_ihm_paper", 400]
+    assert eta == {1.0: 16.0, 3.0: 16.0, 10.0: 0.0}
     assert summary.sizes["figure2"]["sphere"] == (1024, 8)
     assert summary.figure1[10**4]["gauss_mix"][10.0] == pytest.approx(0.1)
     assert summary.datasets["rossman"]["d"] == 28.0

@@ -3,6 +3,8 @@
 import io
 import os
 import signal
+import subprocess
+import sys
 import time
 from contextlib import redirect_stderr
 from itertools import pairwise
@@ -200,3 +202,16 @@ def test_blocks_that_do_not_fit_together(client, data):
         fastmix.IHM(**PARAMETERS).fit(lazy, lazy)
     with pytest.raises(ValueError, match="X must hold numbers"):
         fastmix.IHM(**PARAMETERS).fit(lazy.astype(str), y)
+
+
+def test_a_fit_leaves_the_configuration_of_dask_alone(data):
+    """Also when it is the fit that brings in the distributed scheduler."""
+    code = """
+import sys, dask, dask.array as da, numpy as np, fastmix
+assert "distributed" not in sys.modules
+X = da.from_array(np.eye(100), chunks=(50, 100))
+fastmix.AdaSSP(bounds_X=(-1, 1), bounds_y=(-1, 1)).fit(X, np.zeros(100))
+assert dask.config.get("distributed.comm.timeouts.connect")
+assert "1GiB" not in str(dask.config.get("distributed.admin"))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,8 +1,5 @@
 """Defects that were found in rows in chunks, each with the shortest case that shows it."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
@@ -168,27 +165,6 @@ def test_blocks_of_a_collection_and_other_chunks_do_not_mix():
     mixed = [*table.chunks, ArrayChunk("part", X, Y)]
     with pytest.raises(ValueError, match="chunks must all be blocks of a Dask collection"):
         ChunkRows(Chunks(mixed, D, executor=table.executor), ROW_MAP, TargetMap())
-
-
-FIRST_USE = """
-import dask.array as da, numpy as np
-from fastmix.rows import ChunkRows, RowMap, TargetMap
-from fastmix.rows.dask import dask_chunks
-table = dask_chunks(da.ones((10, 2), chunks=(5, 2)), np.zeros(10))
-print(ChunkRows(table, RowMap(2.0), TargetMap()).gram().sum())
-import dask, distributed
-print(dask.config.get("distributed.comm.timeouts.connect"))
-"""
-
-
-def test_the_first_use_of_dask_in_a_process():
-    """A setting of a package that is not loaded yet was taken back with all of its settings."""
-    pytest.importorskip("distributed")
-    done = subprocess.run(
-        [sys.executable, "-c", FIRST_USE], capture_output=True, text=True, check=False
-    )
-    assert done.stdout.split()[0] == "40.0", done.stderr
-    assert len(done.stdout.split()) == 2, done.stderr
 
 
 def test_errors_of_the_callers_own_tasks_are_not_quoted():

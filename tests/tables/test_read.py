@@ -14,6 +14,7 @@ from fastmix.tables import (
     Category,
     Number,
     PublicBounds,
+    bounds_template,
     encode,
     read_columns,
     table_fields,
@@ -152,3 +153,20 @@ def test_predictions_round_trip(tmp_path, suffix):
 def test_predictions_need_a_known_format(tmp_path):
     with pytest.raises(DataError, match="must end in"):
         write_predictions(tmp_path / "p.txt", "predicted", np.zeros(2))
+
+
+def test_the_first_line_of_a_text_file_is_not_quoted(tmp_path):
+    """Without a header it is a record."""
+    path = tmp_path / "a.csv"
+    path.write_text("61.2345,Rumpelstilzchen\n1,2\n")
+    with pytest.raises(DataError) as caught:
+        read_columns(path, ["income"], {})
+    assert str(caught.value) == (
+        "a.csv has no column 'income' in its first line, which must name the columns."
+    )
+    with pytest.raises(DataError) as caught:
+        bounds_template(table_fields(path), "income")
+    assert "61.2345" not in str(caught.value)
+    path.write_text("")
+    with pytest.raises(DataError, match=r"a\.csv must have a first line that names the columns"):
+        table_fields(path)

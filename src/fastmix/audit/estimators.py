@@ -8,10 +8,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 
 from fastmix._validation import value_error
 from fastmix.audit import pairs
+from fastmix.audit.absent import PresentRows
 from fastmix.audit.case import Case, Claim, Data, one_by_one
 from fastmix.audit.mechanisms import DELTA
 from fastmix.estimators import (
@@ -23,11 +25,12 @@ from fastmix.estimators import (
     PrivateLinearRegression,
 )
 from fastmix.estimators._base import PrivateRegressor
+from fastmix.rows import Rows
 
 __all__ = ["ESTIMATORS", "estimator_case"]
 
-#: Public scaling under which records of zeros are zeros, which is what an absent record is.
-_SCALING = {"data_norm": 1.0, "bounds_X": None, "bounds_y": (-1.0, 1.0), "fit_intercept": False}
+#: Public bounds that records at the norm bound just reach.
+_BOUNDS = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0)}
 
 
 def estimator_case(
@@ -57,19 +60,28 @@ def estimator_case(
     Case
         Scored by a classifier on coefficients and published noise level. Its claim is that of
         the certificate.
+
+    Notes
+    -----
+    Without an intercept a record of zeros is an absent one. With an intercept no record is, and
+    records are made absent behind the public map.
     """
     worst = pairs.lone_row(n, d)
-    model = clone(model).set_params(**_SCALING, accountant=None, verbose=False)
+    bounds_X = (-1.0, 1.0) if model.fit_intercept else None
+    model = clone(model).set_params(**_BOUNDS, bounds_X=bounds_X, accountant=None, verbose=False)
     spent = clone(model).set_params(random_state=0).fit(*worst.present).privacy_
     if not math.isfinite(spent.epsilon):
         raise value_error("model", "be private, with a finite epsilon", model)
 
     def prepare(data: Data) -> Callable[[np.random.Generator], list[float]]:
         X, y = data.stretched()
+        present = np.linalg.norm(data.X, axis=1) > 0.0
+        audited = _of_present(model, present) if model.fit_intercept else model
 
         def release(rng: np.random.Generator) -> list[float]:
-            model.set_params(random_state=rng).fit(X, y)
-            return [*model.coef_, 0.0 if model.eta_ is None else model.eta_]
+            audited.set_params(random_state=rng).fit(X, y)
+            intercept = [audited.intercept_] if audited.fit_intercept else []
+            return [*audited.coef_, *intercept, 0.0 if audited.eta_ is None else audited.eta_]
 
         return release
 
@@ -83,14 +95,34 @@ def estimator_case(
     )
 
 
+def _of_present(model: PrivateRegressor, present: npt.NDArray[np.bool_]) -> PrivateRegressor:
+    """Return the same estimator, to whose mechanisms only these records are present."""
+
+    def solve(self: Any, rows: Rows, *plan: Any) -> Any:
+        return kind._solve(self, PresentRows(rows, present), *plan)
+
+    kind = type(model)
+    audited: type[PrivateRegressor] = type(kind.__name__, (kind,), {"_solve": solve})
+    return audited(**model.get_params(deep=False))
+
+
 def _case(
-    name: str, estimator: type[PrivateRegressor], delta: float = DELTA, **parameters: Any
+    name: str,
+    estimator: type[PrivateRegressor],
+    delta: float = DELTA,
+    fit_intercept: bool = False,
+    **parameters: Any,
 ) -> Case:
-    return estimator_case(estimator(epsilon=2.0, delta=delta, **parameters), name)
+    model = estimator(epsilon=2.0, delta=delta, fit_intercept=fit_intercept, **parameters)
+    return estimator_case(model, name)
 
 
 _CASES: dict[str, tuple[type[PrivateRegressor], dict[str, Any]]] = {
     "FastIHM, tuned": (FastIHM, {"sketch_size": 8, "n_steps": 3}),
+    "FastIHM, tuned, with intercept": (
+        FastIHM,
+        {"fit_intercept": True, "sketch_size": 8, "n_steps": 3},
+    ),
     "FastIHM, shared": (FastIHM, {"variant": "shared", "sketch_size": 8, "n_steps": 3}),
     "FastIHM, paper": (FastIHM, {"variant": "paper", "sketch_size": 8, "n_steps": 3}),
     "IHM, tuned": (IHM, {"n_steps": 3}),

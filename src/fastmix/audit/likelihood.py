@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import laplace, norm
+from scipy.stats import norm
 
 __all__ = ["gaussian_vector", "one_sided", "sketch_gram"]
 
@@ -60,11 +60,15 @@ def one_sided(values: FloatArray, location: Any, scale: Any, noise: str) -> Floa
     -----
     Paper: Algorithm 1, lines 2 and 3.
     """
-    law = laplace if noise == "laplace" else norm
-    z = (values - location) / scale
-    return np.asarray(
-        np.where(values > 0.0, law.logpdf(z) - np.log(scale), law.logcdf(-location / scale))
-    )
+    z, at_zero = (values - location) / scale, -location / scale
+    if noise == "laplace":
+        # In logarithms throughout: a release of a broken mechanism can be far out.
+        density = -np.abs(z) - np.log(2.0)
+        rest = np.log1p(-0.5 * np.exp(-np.abs(at_zero)))
+        atom = np.where(at_zero < 0.0, at_zero - np.log(2.0), rest)
+    else:
+        density, atom = norm.logpdf(z), norm.logcdf(at_zero)
+    return np.asarray(np.where(values > 0.0, density - np.log(scale), atom))
 
 
 def sketch_gram(grams: FloatArray, rows: int, gram: FloatArray, eta: Any) -> FloatArray:

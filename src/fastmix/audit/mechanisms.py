@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +16,7 @@ from fastmix.audit import pairs
 from fastmix.audit.case import Case, Claim, Data, FloatArray, one_by_one
 from fastmix.audit.likelihood import gaussian_vector, one_sided
 from fastmix.mechanisms import spectral_bounds
+from fastmix.mechanisms.residuals import RESIDUAL_EDGES
 from fastmix.rows import ArrayRows, RowMap
 from fastmix.sketches import SRHT, SketchDraw
 
@@ -24,6 +26,8 @@ __all__ = [
     "accounted",
     "bounded_rows",
     "distortion",
+    "gaussian_mean",
+    "gaussian_residual_counts",
     "gaussian_statistics",
     "gaussian_steps",
     "laplace_lambda",
@@ -169,6 +173,58 @@ def gaussian_statistics(delta: float = DELTA) -> Case:
     )
 
 
+def gaussian_mean(delta: float = DELTA) -> Case:
+    """Return the mean: one record moves the sum by 1; a mean so small is never shortened."""
+    pair, sigma = pairs.lone_row(64), 2.0
+
+    def prepare(data: Data) -> Callable[[np.random.Generator], FloatArray]:
+        release = partial(mechanisms.noisy_mean, bounded_rows(data), sigma=sigma)
+        return lambda rng: release(rng=rng)
+
+    def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
+        return gaussian_vector(len(data.X) * values, data.X.sum(axis=0), sigma)
+
+    return Case(
+        name="Gaussian mean",
+        claim=accounted(delta, mechanisms.mean_event(sigma=sigma)),
+        pair=pair,
+        draw=one_by_one(prepare),
+        score=pair.ratio(log_likelihood),
+        trials=100_000,
+        quick=4_000,
+    )
+
+
+def gaussian_residual_counts(delta: float = DELTA) -> Case:
+    """Return the counts of residuals: one record, beyond the clip, is in the last bin."""
+    pair, sigma, theta = pairs.lone_row(), 2.0, -4.0
+
+    def prepare(data: Data) -> Callable[[np.random.Generator], FloatArray]:
+        point = np.array([theta])
+        release = partial(
+            mechanisms.noisy_residual_counts, bounded_rows(data), point, clip=1.0, sigma=sigma
+        )
+        return lambda rng: release(rng=rng)
+
+    def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
+        sizes = np.minimum(np.abs(data.y - theta * data.X[:, 0]), 1.0)
+        counts = [
+            ((low < sizes) & (sizes <= high)).sum()
+            for low, high in itertools.pairwise(RESIDUAL_EDGES)
+        ]
+        return gaussian_vector(values, np.array(counts), sigma)
+
+    return Case(
+        name="Gaussian counts of residuals",
+        claim=accounted(delta, mechanisms.residual_event(sigma)),
+        pair=pair,
+        draw=one_by_one(prepare),
+        score=pair.ratio(log_likelihood),
+        trials=100_000,
+        quick=4_000,
+    )
+
+
 #: Cases by name, as functions of delta that build them.
 MECHANISMS: dict[str, Callable[..., Case]] = {
     "Laplace release of m": laplace_m,
@@ -176,4 +232,6 @@ MECHANISMS: dict[str, Callable[..., Case]] = {
     "Gaussian step": partial(gaussian_steps, "Gaussian step", (-4.0,), 1_000_000),
     "Gaussian steps, two": partial(gaussian_steps, "Gaussian steps, two", (-4.0, 4.0), 100_000),
     "Gaussian statistics": gaussian_statistics,
+    "Gaussian mean": gaussian_mean,
+    "Gaussian counts of residuals": gaussian_residual_counts,
 }

@@ -22,7 +22,7 @@ from fastmix.audit.mechanisms import (
     sketched_eigenvalue,
 )
 from fastmix.rows import AugmentedRows, Rows
-from fastmix.sketches import SRHT, SketchDraw
+from fastmix.sketches import SRHT, KerdockSketch, Sketch, SketchDraw
 
 __all__ = ["MIXING", "fast_mix", "fast_mix_sketches", "gauss_mix", "gauss_mix_sketches"]
 
@@ -205,9 +205,9 @@ def _calls(trials: int, most: int = 5_000) -> list[int]:
     return [min(most, trials - done) for done in range(0, trials, most)]
 
 
-def _srht(name: str, k2: int, n: int, worst: Callable[[SketchDraw], Pair], **levels: Any) -> Case:
-    """Return FastMix with a fixed draw of the SRHT and the pair that is worst for it."""
-    draw = SRHT(k2, n).sample(0)
+def _fixed(name: str, sketch: Sketch, worst: Callable[[SketchDraw], Pair], **levels: Any) -> Case:
+    """Return FastMix with a fixed draw of the fast sketch and the pair that is worst for it."""
+    draw = sketch.sample(0)
     return fast_mix(name, draw, worst(draw), **levels)
 
 
@@ -220,9 +220,9 @@ _CASES: dict[str, tuple[Callable[..., Case], dict[str, Any]]] = {
     "GaussMix": (
         gauss_mix,
         {
-            "pair": pairs.weakest_direction(16, 14),
-            "k": 240_000,
-            "gamma": 400.0,
+            "pair": pairs.weakest_direction(26, 24),
+            "k": 1_280_000,
+            "gamma": 1600.0,
             "lambda_sigma": 2.0,
             "trials": 600_000,
         },
@@ -240,21 +240,26 @@ _CASES: dict[str, tuple[Callable[..., Case], dict[str, Any]]] = {
     "GaussMix, sketch alone": (gauss_mix_sketches, {}),
     "GaussMix of (X, y)": (gauss_mix_sketches, {"with_target": True}),
     "FastMix": (
-        partial(_srht, k2=64, n=128, worst=pairs.aligned_rows),
+        partial(_fixed, sketch=SRHT(64, 128), worst=pairs.aligned_rows),
         {"k1": 800, "gamma": 40.0, "omega": 4.0},
     ),
     "FastMix, lone row": (
-        partial(_srht, k2=64, n=128, worst=pairs.coherent_row),
+        partial(_fixed, sketch=SRHT(64, 128), worst=pairs.coherent_row),
         {"k1": 4, "gamma": 12.0, "omega": 4.0},
     ),
     # A sketch as large as the data distorts nothing: m is 0 and the bounds are tight.
     "FastMix, full-size sketch": (
-        partial(_srht, k2=128, n=128, worst=_equal_rows),
+        partial(_fixed, sketch=SRHT(128, 128), worst=_equal_rows),
         {"k1": 20_000, "gamma": 200.0, "omega": 5.0, "curve": "fast_mix_sharp"},
+    ),
+    # Every two columns of different blocks lean towards each other as much as any two.
+    "FastMix, Kerdock sketch": (
+        partial(_fixed, sketch=KerdockSketch(64, 1024), worst=pairs.aligned_rows),
+        {"k1": 4, "gamma": 12.0, "omega": 1.0, "curve": "fast_mix_sharp"},
     ),
     "FastMix, sketch alone": (fast_mix_sketches, {"steps": 1}),
     "MultipleFastMix, 3 steps": (
-        partial(_srht, k2=64, n=128, worst=pairs.aligned_rows),
+        partial(_fixed, sketch=SRHT(64, 128), worst=pairs.aligned_rows),
         {"k1": 300, "gamma": 40.0, "omega": 12.0, "n_steps": 3, "trials": 20_000},
     ),
     "MultipleFastMix, 10 steps, shared": (fast_mix_sketches, {"steps": 10}),

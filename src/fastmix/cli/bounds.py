@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -22,8 +23,12 @@ EXAMPLES = (
 def command(
     data: Annotated[Path, typer.Argument(help="CSV, Parquet, Arrow, Feather or NPZ file.")],
     target: Annotated[str, typer.Option(help="Column to predict.")],
-    features: Annotated[str, typer.Option(help="Columns to use, with commas; all others.")] = "",
-    out: Annotated[Path | None, typer.Option(help="File to write; standard output.")] = None,
+    features: Annotated[
+        str, typer.Option(help="Columns to use, with commas; all by default.")
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; on the screen by default.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print names and kinds as JSON.")] = False,
 ) -> None:
     """Write a bounds file to fill in, from column names and types only, never from values."""
@@ -39,5 +44,6 @@ def command(
     elif out is None:
         print(text, end="")
     else:
+        fit = ["fastmix", "fit", str(data), "--target", target, "--bounds", str(out)]
         print_text(f"Wrote {out}. Fill in the bounds from public knowledge, then:", "")
-        print_text(f"  fastmix fit {data} --target {target} --bounds {out} --epsilon 1")
+        print_text(f"  {shlex.join([*fit, '--epsilon', '1'])}")

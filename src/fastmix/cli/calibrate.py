@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import is_dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.estimators import PrivateLinearRegression
+from fastmix.estimators.certificate import jsonable
 from fastmix.estimators.explanation import explain_events
+from fastmix.render.fit import plan_settings
 
 __all__ = ["command"]
 
@@ -38,20 +39,9 @@ def command(
     if json:
         print_json({**plan.parameters, "account": plan.spent.to_dict()})
         return
-    print_table(
-        ["parameter", "value"],
-        [[name, _show(value)] for name, value in plan.parameters.items()],
-    )
+    print_table(["setting", "value"], plan_settings(jsonable(plan.parameters)))
     print_text(
         "",
         f"Spends epsilon {plan.spent.epsilon:.6g} at delta {plan.spent.delta:.3g}, by:",
         *(f"- {phrase}" for phrase in explain_events(plan.spent.events)),
     )
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        return ", ".join(_show(item) for item in value)
-    if is_dataclass(value):  # one of several settings, known by its level
-        return f"gamma {value.gamma:.5g}" if hasattr(value, "gamma") else type(value).__name__
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -42,7 +42,8 @@ def run_demo(epsilon: float = 1.0, method: str = "auto") -> dict[str, Any]:
     private = model.set_params(bounds_X=table.bounds_X, bounds_y=table.bounds_y).fit(X, y)
     seconds = time.perf_counter() - started
     # The fair comparison: least squares on the same data, moved into the same public bounds.
-    ordinary = LinearRegression().fit(np.clip(X, *table.bounds_X), np.clip(y, *table.bounds_y))
+    X, y = np.clip(X, *table.bounds_X), np.clip(y, *table.bounds_y)
+    ordinary = LinearRegression().fit(X, y)
     lower, upper = (side.tolist() for side in table.bounds_X)
     return {
         "n": len(y),
@@ -97,10 +98,11 @@ def command(
         ]
         for feature in found["features"]
     ]
-    for name, key in (("intercept", "intercept"), ("R2 *", "r2_not_private")):
+    for name, key in (("intercept", "intercept"), ("R² *", "r2_not_private")):
         pair = found[key]
         rows.append([name, "", f"{pair['private']:.4f}", f"{pair['non_private']:.4f}"])
     print_table(["feature", "public bounds", "private", "non-private"], rows)
+    parts = found["parts"] if len(found["parts"]) > 1 else []
     print_text(
         "",
         f"Method: {found['method']}, {found['steps']} steps, {found['seconds']:.2f} s.",
@@ -108,8 +110,8 @@ def command(
         "(one flight removed; n is public).",
         *(
             f"  {part['name']:<28} epsilon {part['epsilon']:<10.4g} delta {part['delta']:.3g}"
-            for part in found["parts"]
+            for part in parts
         ),
         "",
-        "* computed on the raw data, for this demonstration only: it is not private.",
+        "* on the same flights within the public bounds, for this demonstration only: not private.",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as _json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +13,8 @@ from fastmix.cli.main import ExitCode
 from fastmix.errors import DataError
 from fastmix.estimators import PrivacyCertificate
 from fastmix.estimators.explanation import explain
-from fastmix.estimators.verification import verify_certificate
+from fastmix.estimators.verification import same_version, verify_certificate
+from fastmix.tables import PublicBounds
 
 __all__ = ["command"]
 
@@ -39,25 +40,53 @@ def command(
     """
     file = certificate / "certificate.json" if certificate.is_dir() else certificate
     text = file.read_text(encoding="utf-8")
-    wrong = verify_certificate(text) if verify else []
     try:
-        said = explain(PrivacyCertificate.from_json(text))
+        read = PrivacyCertificate.from_json(text)
+        said, data = explain(read), _json.loads(text)
+        current = same_version(data)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise DataError(f"{file.name} is not a complete certificate.") from None
+    wrong = [*verify_certificate(text), *_bounds_file(data)] if verify else []
     if json:
         verified = {"verified": not wrong, "complaints": wrong} if verify else {}
-        print_json({"explanation": said, **verified, "certificate": _json.loads(text)})
+        print_json({"explanation": said, **verified, "certificate": data})
     else:
-        private = PrivacyCertificate.from_json(text).private
-        print_text(said[0], style="bold" if private else "bold red")
+        print_text(said[0], style="bold" if read.private else "bold red")
         print_text("", *said[1:])
         if verify:
-            print_text("", *_verdict(wrong))
+            print_text("", *_verdict(wrong, current))
     if wrong:
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
-def _verdict(wrong: list[str]) -> list[str]:
-    if not wrong:
-        return ["Verified: the account was recomputed from the events and agrees."]
-    return ["NOT VERIFIED:", *(f"- {complaint}" for complaint in wrong)]
+def _bounds_file(data: dict[str, Any]) -> list[str]:
+    """Compare the bounds file that a certificate of 'fastmix fit' holds with its bounds."""
+    facts = data["data"]
+    if "encoding" not in facts:
+        return []
+    differs = ["its bounds are not those of the bounds file that it holds"]
+    try:
+        public = PublicBounds.from_dict(facts["encoding"])
+        columns = public.feature_bounds(data["parameters"]["fit_intercept"])
+        same = (
+            [side.tolist() for side in columns] == facts["bounds_X"]
+            and [public.target.lower, public.target.upper] == facts["bounds_y"]
+            and public.missing == facts["missing"]
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return differs
+    return [] if same else differs
+
+
+def _verdict(wrong: list[str], current: bool) -> list[str]:
+    if wrong:
+        return ["NOT VERIFIED:", *(f"- {complaint}" for complaint in wrong)]
+    if current:
+        return [
+            "Verified: the account was recomputed from the events and agrees, and the events are "
+            "those that the settings call for."
+        ]
+    return [
+        "Verified: the account was recomputed from the events and agrees. Another version of "
+        "fastmix made the certificate, so the events were not compared with the settings."
+    ]

@@ -196,6 +196,8 @@ def _leaky(
     for name in (target, *wanted):
         values = columns.numbers[name][np.isfinite(columns.numbers[name])]
         low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+        if max(-low, high) > 1e100:
+            raise DataError(f"{data.name}: column {name!r} must be at most 1e100 in magnitude.")
         numbers.append(Number(name, low, high if high > low else low + 1.0))
     public = PublicBounds(numbers[0], tuple(numbers[1:]), "drop")
     X, y = encode(columns, public, intercept=intercept)

@@ -74,7 +74,9 @@ class ConfidenceIntervals:
             self.__dict__.pop(name, None)
         if trace is None or counts is None:
             return
-        found = intervals(trace, theta, counts, plan["residual_sigma"], clip=clip, n=n)
+        # Across its bounds a feature may well change the target by twice the width of its bounds.
+        size = 2.0 * scaling.row_map.divisor
+        found = intervals(trace, theta, counts, plan["residual_sigma"], clip=clip, n=n, size=size)
         d = len(self.coef_)
         J = scaling.jacobian(d)
         std, noise = (

@@ -78,7 +78,9 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
             "to be public."
         )
     said.append(_clipping(certificate))
-    said.append(f"The method is {certificate.mechanism}. It released:")
+    method = certificate.parameters.get("method_")
+    chosen = f", method {method}" if method else ""
+    said.append(f"The fit is by {certificate.mechanism}{chosen}. It released:")
     said += [f"- {phrase}" for phrase in explain_events(certificate.events)]
     said.append(
         f"Noise: {certificate.noise}. Scores, residuals and plots made from the raw data are not "

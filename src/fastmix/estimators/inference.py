@@ -50,9 +50,6 @@ SHARE = 0.05
 #: Draws of the Gram matrix for up to this many columns, fewer beyond.
 DRAWS, DRAWS_UP_TO = 16, 128
 
-#: Least part of a coefficient that steps, and a solution with a ridge, are taken to have reached.
-_LEAST, _LEAST_RIDGE = 0.2, 0.02
-
 #: A bin is seen when its noisy count exceeds this many standard deviations of the noise.
 SEEN = 4.0
 
@@ -73,8 +70,8 @@ class Spread(NamedTuple):
 class Trace(Protocol):
     """How coefficients came about, in released values."""
 
-    def spread(self, theta: FloatArray) -> Spread:
-        """Return covariances for the released coefficients ``theta``."""
+    def spread(self, theta: FloatArray, size: float = 1.0) -> Spread:
+        """Return covariances for released coefficients, true ones being of a public size."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ class NewtonTrace:
     floor: float = 0.0
     border: FloatArray | None = None
 
-    def spread(self, theta: FloatArray) -> Spread:
+    def spread(self, theta: FloatArray, size: float = 1.0) -> Spread:
         """Return covariances, averaged over draws of the Gram matrix given the sketches."""
         d = len(theta)
         if self.rows * len(self.sketches) < 2 * d:  # too few to say anything about X'X
@@ -133,9 +130,7 @@ class NewtonTrace:
                 V = P @ V @ P.T + sigma**2 * (M @ M.T)
                 S = P @ S + M
                 rest = P @ rest
-            # theta is about (1 - rest) of what it would converge to; b is what is missing.
-            b = rest @ np.linalg.solve((1.0 + _LEAST) * np.eye(d) - rest, theta)
-            noise += (V + np.outer(b, b)) / draws
+            noise += (V + _unreached(rest, V, theta, size)) / draws
             sampling += S @ G @ S.T / draws
             excess += float(np.sum(G * V)) / draws
         return Spread(noise, sampling, excess)
@@ -170,23 +165,51 @@ class StatisticsTrace:
     sigma: float
     ridge: float
 
-    def spread(self, theta: FloatArray) -> Spread:
+    def spread(self, theta: FloatArray, size: float = 1.0) -> Spread:
         """Return covariances to first order in the noise of the Gram matrix."""
         d = len(theta)
         values, vectors = np.linalg.eigh(self.gram)
         G = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        Q = np.linalg.inv(self.gram + self.ridge * np.eye(d))
-        # theta is about (1 - rest) of the solution without the ridge; b is what is missing.
+        Q = np.asarray(np.linalg.inv(self.gram + self.ridge * np.eye(d)), dtype=np.float64)
         rest = (
             vectors * (self.ridge / (np.maximum(values, 0.0) + self.ridge + 1e-300))
         ) @ vectors.T
-        b = rest @ np.linalg.solve((1.0 + _LEAST_RIDGE) * np.eye(d) - rest, theta)
-        whole = theta + b
-        # E theta for symmetric E with independent entries on and above the diagonal.
-        square = np.outer(whole, whole) - np.diag(whole**2)
-        square += (1.0 + whole @ whole) * np.eye(d)
-        V = self.sigma**2 * Q @ square @ Q.T
-        return Spread(V + np.outer(b, b), Q @ G @ Q.T, float(np.sum(G * V)))
+        V = self._noise(theta, Q)
+        missing = _unreached(rest, V, theta, size)
+        V = self._noise(theta, Q, float(np.trace(missing)))
+        return Spread(V + missing, Q @ G @ Q.T, float(np.sum(G * V)))
+
+    def _noise(self, theta: FloatArray, Q: FloatArray, missing: float = 0.0) -> FloatArray:
+        """Return the covariance of Q(xi - E theta*), E with independent entries up the diagonal."""
+        square = np.outer(theta, theta) - np.diag(theta**2)
+        square += (1.0 + theta @ theta + missing) * np.eye(len(theta))
+        return np.asarray(self.sigma**2 * Q @ square @ Q.T)
+
+
+def _unreached(rest: FloatArray, V: FloatArray, theta: FloatArray, size: float) -> FloatArray:
+    r"""Return the mean square of what a method has left to reach, :math:`R\theta^*`.
+
+    Parameters
+    ----------
+    rest : numpy.ndarray of shape (d, d)
+        R: the coefficients are :math:`(I - R)\theta^*` and noise.
+    V : numpy.ndarray of shape (d, d)
+        Covariance of the noise.
+    theta : numpy.ndarray of shape (d,)
+        Released coefficients.
+    size : float
+        Public size of a coefficient that is plausible before any data are seen.
+
+    Returns
+    -------
+    numpy.ndarray of shape (d, d)
+        Second moment given ``theta``, for true coefficients that are normal with that size.
+    """
+    reached = np.eye(len(theta)) - rest
+    gain = size**2 * np.linalg.solve(size**2 * reached @ reached.T + V, reached).T
+    mean = gain @ theta
+    covariance = size**2 * (np.eye(len(theta)) - gain @ reached)
+    return np.asarray(rest @ (covariance + np.outer(mean, mean)) @ rest.T)
 
 
 def residual_variance(
@@ -298,7 +321,14 @@ class Intervals(NamedTuple):
 
 
 def intervals(
-    trace: Trace, theta: FloatArray, counts: FloatArray, sigma: float, *, clip: float, n: int
+    trace: Trace,
+    theta: FloatArray,
+    counts: FloatArray,
+    sigma: float,
+    *,
+    clip: float,
+    n: int,
+    size: float = 1.0,
 ) -> Intervals:
     """Put together what the noise and the sampling of records add.
 
@@ -316,12 +346,14 @@ def intervals(
         Residual clipping level.
     n : int
         Rows.
+    size : float, default 1.0
+        Public size of a coefficient that is plausible before any data are seen.
 
     Returns
     -------
     Intervals
         Covariance, its part from the noise, and variance of the errors.
     """
-    spread = trace.spread(theta)
+    spread = trace.spread(theta, size)
     variance = residual_variance(counts, sigma, clip=clip, n=n, d=len(theta), excess=spread.excess)
     return Intervals(spread.noise + variance * spread.sampling, spread.noise, variance)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
+from fastmix.errors import ReproducibleNoiseWarning
 from fastmix.experiments.results import ResultTable, as_text
 
 __all__ = ["one_thread", "run_trials", "trial_seed"]
@@ -41,6 +43,12 @@ def one_thread() -> Iterator[None]:
 def _in_one_thread(work: Callable[[Trial], dict[str, Any]], trial: Trial) -> dict[str, Any]:
     with one_thread():
         return work(trial)
+
+
+def _in_worker(work: Callable[[Trial], dict[str, Any]], trial: Trial) -> dict[str, Any]:
+    """Run a trial in a process of its own, which need not say again that the noise is seeded."""
+    warnings.simplefilter("ignore", ReproducibleNoiseWarning)
+    return _in_one_thread(work, trial)
 
 
 def run_trials(
@@ -83,7 +91,7 @@ def run_trials(
         else:
             with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
                 rows = Parallel(return_as="generator_unordered", pre_dispatch="2*n_jobs")(
-                    delayed(_in_one_thread)(work, trial) for trial in todo
+                    delayed(_in_worker)(work, trial) for trial in todo
                 )
         for row in rows:
             table.add({**row, "run": run})

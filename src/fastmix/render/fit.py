@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -14,7 +14,7 @@ from fastmix.accounting import PrivacySpent
 from fastmix.render.html import definition_list, number, page, paragraphs, table
 from fastmix.render.svg import Interval, curve_chart, interval_chart
 
-__all__ = ["Effect", "FitFacts", "fit_report", "privacy_curve"]
+__all__ = ["Effect", "FitFacts", "fit_report", "plan_settings", "privacy_curve"]
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def fit_report(facts: FitFacts) -> str:
                 ("rows", f"{facts.n:,}"),
                 ("columns", f"{len(facts.effects):,}"),
                 ("method", facts.method),
-                ("duration", f"{facts.seconds:.2f} s"),
+                ("duration", f"under {_minutes(facts.seconds)}"),
             ]
         ),
         "<h2>Coefficients</h2>",
@@ -124,11 +124,12 @@ def fit_report(facts: FitFacts) -> str:
         "<h2>What the guarantee says</h2>",
         paragraphs(facts.explanation[1:]),
         "<h2>Plan</h2>",
-        table(["setting", "value"], [[name, _show(value)] for name, value in facts.plan.items()]),
+        table(["setting", "value"], plan_settings(facts.plan)),
         "<h2>Certificate</h2>",
         "<p>Check it with <code>fastmix explain certificate.json --verify</code>.</p>",
         f"<details><summary>Show</summary><pre>{escape(facts.certificate)}</pre></details>",
-        '<p class="soft">Made by fastmix from public and released values only.</p>',
+        '<p class="soft">Made by fastmix from public and released values; of the time that it took '
+        "only the minute is said.</p>",
     ]
     return page(f"Private regression of {facts.target}", "\n".join(body))
 
@@ -198,7 +199,7 @@ def _noise(facts: FitFacts) -> list[str]:
     for e in facts.effects:
         noise, std = e.noise or 0.0, e.std or 0.0
         share = f"{100.0 * (noise / std) ** 2:.0f}%" if std > 0.0 and math.isfinite(std) else ""
-        ratio = f"{abs(e.value) / std:.3g}" if std > 0.0 else ""
+        ratio = f"{abs(e.value) / std:.1f}" if std > 0.0 else ""
         rows.append([e.name, ratio, share, number(noise, 3)])
     header = ["column", "signal / error", "of the error, privacy noise", "noise std. error"]
     return [
@@ -241,9 +242,41 @@ def _clipping(facts: FitFacts) -> list[str]:
     ]
 
 
+def _minutes(seconds: float) -> str:
+    """Return a duration rounded up to minutes: time in full is not covered by the guarantee."""
+    minutes = max(1, math.ceil(seconds / 60.0))
+    return "a minute" if minutes == 1 else f"{minutes} minutes"
+
+
+#: What the settings of a plan are called for people; others keep their names.
+_SETTINGS = {
+    "n_steps_": "steps",
+    "n_sketches": "sketches",
+    "k": "rows of the sketch",
+    "k1": "rows of the Gaussian sketch",
+    "k2": "rows of the fast sketch",
+    "sketch_family": "fast sketch",
+    "levels": "options of the sketch",
+    "tau": "safety margin of the bounds, in units of their noise",
+    "lambda_sigma": "noise of the smallest eigenvalue",
+    "omega": "noise of the released bounds",
+    "mean_sigma": "noise of the mean",
+    "residual_sigma": "noise of the counts of residuals",
+    "method_": "method",
+}
+
+
+def plan_settings(plan: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the settings of a plan, given as plain JSON types, with their values in words."""
+    rows = [(_SETTINGS.get(name, name), _show(value)) for name, value in plan.items()]
+    return [row for row in rows if row[1]]
+
+
 def _show(value: Any) -> str:
+    if value is None:
+        return ""
     if isinstance(value, (list, tuple)):
         return ", ".join(_show(item) for item in value)
-    if is_dataclass(value):  # one of several settings, known by its level
-        return f"gamma {value.gamma:.5g}" if hasattr(value, "gamma") else type(value).__name__
+    if isinstance(value, dict):  # one of several options, known by its level
+        return f"level {value['gamma']:.5g}" if "gamma" in value else ""
     return f"{value:.5g}" if isinstance(value, float) else str(value)

@@ -25,13 +25,13 @@ STYLE = """
 .fastmix .badge { display: inline-block; border: 1px solid currentColor; border-radius: 99px;
   padding: .1rem .7rem; font-size: .9rem; font-weight: 600; color: var(--green); }
 .fastmix .badge.bad { color: var(--red); }
-.fastmix .facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr));
+.fastmix .facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.2rem, 1fr));
   gap: .6rem; margin: 1rem 0; padding: 0; }
 .fastmix .facts div { background: var(--wash); border-radius: .5rem; padding: .55rem .8rem; }
 .fastmix .facts dt { color: var(--soft); font-size: .82rem; }
 .fastmix .facts dd { margin: 0; font-weight: 600; overflow-wrap: anywhere; }
 .fastmix .scroll { overflow-x: auto; }
-.fastmix table { border-collapse: collapse; font-size: .94rem; width: 100%;
+.fastmix table { border-collapse: collapse; font-size: .94em; width: 100%;
   font-variant-numeric: tabular-nums; background: none; }
 .fastmix th, .fastmix td { text-align: right; padding: .32rem .55rem; white-space: nowrap;
   border-bottom: 1px solid var(--line); color: var(--ink); background: none; }

@@ -50,8 +50,8 @@ class Summary:
         n to curve to epsilon to sigma.
     risk : dict
         Experiment to set to (method, ratio) to `Curve`.
-    zero_noise : dict
-        Experiment to set to (method, ratio) to the epsilons at which every trial had eta = 0.
+    eta : dict
+        Experiment to set to (method, ratio) to epsilon to the largest eta of all trials.
     seconds : dict
         Experiment to set to (method, ratio) to the median of timed fits.
     datasets : dict
@@ -66,7 +66,7 @@ class Summary:
 
     figure1: dict[int, dict[str, dict[float, float]]]
     risk: dict[str, dict[str, dict[tuple[str, int | None], Curve]]]
-    zero_noise: dict[str, dict[str, dict[tuple[str, int | None], list[float]]]]
+    eta: dict[str, dict[str, dict[tuple[str, int | None], dict[float, float]]]]
     seconds: dict[str, dict[str, dict[tuple[str, int | None], float]]]
     datasets: dict[str, dict[str, float]]
     sizes: dict[str, dict[str, tuple[int, int]]]
@@ -92,11 +92,11 @@ def read_summary(folder: Path) -> Summary:
     figure1: dict[int, dict[str, dict[float, float]]] = defaultdict(lambda: defaultdict(dict))
     for row in _rows(folder, "figure1"):
         figure1[int(row["n"])][row["curve"]][float(row["epsilon"])] = float(row["sigma"])
-    risk, zero, sizes, seconds = {}, {}, {}, {}
+    risk, eta, sizes, seconds = {}, {}, {}, {}
     timed = _rows(folder, "speed")
     for experiment in ("figure2", "airline"):
         rows = _rows(folder, experiment)
-        risk[experiment], zero[experiment] = _risk(rows), _zero_noise(rows)
+        risk[experiment], eta[experiment] = _risk(rows), _eta(rows)
         sizes[experiment] = {row["set"]: (int(row["n"]), int(row["d"])) for row in rows}
         seconds[experiment] = _medians([row for row in timed if row["experiment"] == experiment])
     datasets = {
@@ -106,7 +106,7 @@ def read_summary(folder: Path) -> Summary:
     return Summary(
         figure1=figure1,
         risk=risk,
-        zero_noise=zero,
+        eta=eta,
         seconds=seconds,
         datasets=datasets,
         sizes=sizes,
@@ -177,12 +177,12 @@ def _risk(rows: list[dict[str, str]]) -> dict[str, dict[tuple[str, int | None], 
     }
 
 
-def _zero_noise(
+def _eta(
     rows: list[dict[str, str]],
-) -> dict[str, dict[tuple[str, int | None], list[float]]]:
+) -> dict[str, dict[tuple[str, int | None], dict[float, float]]]:
     return {
         name: {
-            method: sorted(e for e, values in curve.items() if e is not None and not any(values))
+            method: {e: max(values) for e, values in curve.items() if e is not None}
             for method, curve in methods.items()
         }
         for name, methods in _grouped(rows, "eta").items()

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -99,7 +100,7 @@ class Cluster(Executor):
         while len(parts) > _FAN_IN:
             groups = range(0, len(parts), _FAN_IN)
             parts = [task(_combine)(shared, parts[i : i + _FAN_IN]) for i in groups]
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GiB"}):
+        with _large_graphs():
             value = _combine(work, self._values(parts))
         report(work.task.name, 1.0)
         if isinstance(value, Failure):
@@ -257,12 +258,21 @@ def _combine(work: Work, values: Sequence[Any]) -> Any:
     return work.fold(values)
 
 
+def _large_graphs() -> AbstractContextManager[Any]:
+    """Let sketched data travel in a graph, whose parts survive a lost worker, without a warning."""
+    # Distributed must be there first: it sets its defaults when it is imported.
+    if find_spec("distributed") is None:
+        return nullcontext()
+    import_module("distributed")
+    manager: AbstractContextManager[Any] = _dask().config.set(
+        {"distributed.admin.large-graph-warning-threshold": "1GiB"}
+    )
+    return manager
+
+
 def _dask() -> Any:
     try:
         import dask
     except ImportError:
         raise ImportError('clusters need the package dask: pip install "fastmix[dask]".') from None
-    with suppress(ImportError):
-        # Loaded while one of its settings is changed, it would lose all of them afterwards.
-        import_module("distributed")
     return dask

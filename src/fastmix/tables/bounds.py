@@ -184,13 +184,15 @@ class PublicBounds:
             raise value_error("tables", "be [target], [features] and [missing]", unknown)
         targets, features = data.get("target", {}), data.get("features", {})
         if not isinstance(targets, Mapping) or len(targets) != 1:
-            raise value_error("[target]", "name one column", sorted(targets))
+            raise value_error("[target]", "be a table and name one column", targets)
         if not isinstance(features, Mapping):
             raise value_error("[features]", "be a table", features)
         rules = data.get("missing", {})
         if not isinstance(rules, Mapping) or not set(rules) <= {"rule", "values"}:
-            raise value_error("[missing]", "hold rule and values only", sorted(rules))
+            raise value_error("[missing]", "hold rule and values only", rules)
         values = rules.get("values", {})
+        if not isinstance(values, Mapping):
+            raise value_error("[missing] values", "be a table", values)
         strangers = sorted(set(values) - {*targets, *features})
         if strangers:
             raise value_error("[missing] values", "be for columns that are named", strangers)

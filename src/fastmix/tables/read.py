@@ -27,6 +27,7 @@ __all__ = [
     "columns_of",
     "csv_batches",
     "inferred_numbers",
+    "no_column",
     "read_columns",
     "table_fields",
 ]
@@ -104,13 +105,23 @@ def check_columns(path: Path, numbers: Iterable[str], categories: Iterable[str])
     fields = table_fields(path)
     for name in (*wanted, *categories):
         if name not in fields:
-            raise DataError(f"{path.name} has no column {name!r}; it has {list(fields)}.")
+            raise DataError(no_column(path.name, name, fields))
     for name in wanted:
         if fields[name] not in ("number", "bool", "unknown"):
             raise DataError(
                 f"{path.name}: column {name!r} must hold numbers, as its bounds say; it is "
                 f"of type {fields[name]}."
             )
+
+
+def no_column(table: str, name: str, fields: Mapping[str, str]) -> str:
+    """Say that a column is not there, and which are, unless their names may be a record.
+
+    The first line of a text file without a header is data.
+    """
+    if "unknown" in fields.values():
+        return f"{table} has no column {name!r} in its first line, which must name the columns."
+    return f"{table} has no column {name!r}; it has {list(fields)}."
 
 
 def columns_of(
@@ -175,9 +186,12 @@ def _distinct(path: Path, names: list[str]) -> list[str]:
 def _csv_header(path: Path) -> list[str]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            return _distinct(path, next(csv.reader(file), []))
+            names = _distinct(path, next(csv.reader(file), []))
     except (csv.Error, UnicodeDecodeError):
         raise DataError(f"{path.name} must be comma-separated text in UTF-8.") from None
+    if not names:
+        raise DataError(f"{path.name} must have a first line that names the columns.")
+    return names
 
 
 def _arrow() -> Any:
@@ -244,7 +258,10 @@ def _trouble(path: Path, message: str) -> str:
     at = re.search(r"In CSV column #(\d+): CSV conversion error", message)
     if at:
         name = _csv_header(path)[int(at.group(1))]
-        return f"{path.name}: column {name!r} has an entry that is not of the kind its bounds say."
+        return (
+            f"{path.name}: column {name!r} has an entry that is not a number with a decimal "
+            "point, as its bounds say."
+        )
     if message.startswith("CSV parse error"):
         return f"{path.name}: its rows must all have as many fields as its header."
     return f"{path.name} is damaged, or not what its name says."

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from fastmix.errors import DataError
+from fastmix.tables.read import no_column
 
 __all__ = ["bounds_template"]
 
@@ -60,7 +61,7 @@ def bounds_template(
     names = [name for name in fields if name != target] if features is None else list(features)
     for name in (target, *names):
         if name not in fields:
-            raise DataError(f"the table has no column {name!r}; it has {list(fields)}.")
+            raise DataError(no_column("the table", name, fields))
     lines = [_HEAD, "[target]", f"{_key(target)} = {_HINTS['number']}", "", "[features]"]
     for name in names:
         if fields[name] in _HINTS:
@@ -72,4 +73,4 @@ def bounds_template(
 
 def _key(name: str) -> str:
     """Return a name as a TOML key; a JSON string is a TOML string."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=True)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)

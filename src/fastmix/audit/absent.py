@@ -1,0 +1,35 @@
+"""Absent records as the guarantee has them: zeros behind every public map."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix.audit.case import FloatArray
+from fastmix.rows import ArrayRows, RowMap, Rows
+
+__all__ = ["PresentRows"]
+
+
+class PresentRows(ArrayRows):
+    """Rows some of which are absent: zeros in all columns, that of the intercept included.
+
+    No table can say this where there is an intercept or a centre, so it is said behind the map.
+
+    Parameters
+    ----------
+    rows : Rows
+        Rows as they would be if all were present; few enough to be formed.
+    present : numpy.ndarray of bool of shape (n,)
+        Which of them are.
+    """
+
+    def __init__(self, rows: Rows, present: npt.NDArray[np.bool_]) -> None:
+        A, y = (np.concatenate(parts) for parts in zip(*rows.blocks(), strict=True))
+        super().__init__(A * present[:, None], RowMap(rows.bound), y * present)
+        self.constant = rows.constant
+        self._all, self._present = rows, present
+
+    def centred(self, mean: FloatArray) -> PresentRows:
+        """Return the features minus a public mean where a record is present, zeros elsewhere."""
+        return PresentRows(self._all.centred(mean), self._present)
