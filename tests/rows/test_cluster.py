@@ -40,7 +40,7 @@ def shared_client():
             threads_per_worker=1,
             host="127.0.0.1",
             scheduler_port=0,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -178,7 +178,8 @@ def test_workers_get_public_values_and_draw_no_noise(client, data, monkeypatch):
         "gradient": ["clip", "theta"],
         "residuals": ["clip", "edges", "theta"],
     }
-    assert all(set(vars(work)) == {"task", "row_map", "target_map", "checked"} for work in sent)
+    public = {"task", "d", "row_map", "target_map", "checked"}
+    assert all(set(vars(work)) == public for work in sent)
 
 
 def test_blocks_that_do_not_fit_together(client, data):

@@ -7,6 +7,7 @@ it, so nothing that is as long as the data is ever held.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -48,6 +49,8 @@ Report: TypeAlias = Callable[[str, float], None]
 
 #: Bytes of records that are read at a time.
 BLOCK_BYTES = 16 << 20
+
+_CHANGED = "the data have changed while they were being fitted."
 
 
 class Chunk(ABC):
@@ -94,26 +97,41 @@ class Place:
     stop: int | None = None
 
 
+#: Some records of a chunk; None after its last ones.
+Reading: TypeAlias = tuple[Chunk, Place, Records | None]
+
+
+def readings(chunks: Iterable[tuple[Chunk, Place]]) -> Iterator[Reading]:
+    """Yield the records of all chunks, and the end of each."""
+    for chunk, place in chunks:
+        for records in chunk.read():
+            yield chunk, place, records
+        yield chunk, place, None
+
+
 @dataclass(frozen=True)
 class Work:
     """A pass with the public maps of the rows that it reads: what is done to each chunk."""
 
     task: Pass[Any]
+    d: int
     row_map: RowMap
     target_map: TargetMap
     checked: bool
 
-    def blocks(self, records: Iterable[tuple[Chunk, Place, Records]]) -> Iterator[Block]:
+    def blocks(self, readings: Iterable[Reading]) -> Iterator[Block]:
         """Yield records as blocks of rows of bounded norm; errors name their chunk and no value."""
-        last, position = -1, 0
-        for chunk, place, (X, y) in records:
-            if place.index != last:
-                last, position = place.index, place.start
-            if place.stop is not None and position + len(X) > place.stop:
+        done = 0
+        for chunk, place, records in readings:
+            length = 0 if records is None else len(records[0])
+            offset = place.start + done
+            if place.stop is not None and (
+                offset + length > place.stop or (records is None and offset < place.stop)
+            ):
                 raise DataError(f"{chunk.name} has changed while it was being fitted.")
-            if len(X):
-                yield self._block(chunk.name, X, y, position, place.index)
-            position += len(X)
+            if records is not None and length:
+                yield self._block(chunk.name, *records, offset, place.index)
+            done = 0 if records is None else done + length
 
     def fold(self, values: Iterable[Any]) -> Any:
         """Return the value of all blocks together; None if there are none."""
@@ -126,6 +144,8 @@ class Work:
     def _block(
         self, name: str, X: npt.NDArray[Any], y: FloatArray, offset: int, index: int
     ) -> Block:
+        if X.shape != (len(y), self.d):
+            raise DataError(f"{name} must have {self.d} features and a target in each row.")
         try:
             A = self.row_map(X, checked=self.checked)
         except ValueError:
@@ -155,14 +175,8 @@ class Streaming(Executor):
         work: Work, chunks: Sequence[tuple[Chunk, Place]], report: Report
     ) -> Iterator[Block]:
         """Yield all blocks in order."""
-
-        def read() -> Iterator[tuple[Chunk, Place, Records]]:
-            for chunk, place in chunks:
-                for records in chunk.read():
-                    yield chunk, place, records
-
         last = -1
-        for block in work.blocks(read_ahead(read())):
+        for block in work.blocks(read_ahead(readings(chunks))):
             if block.chunk != last:
                 last = block.chunk
                 report(work.task.name, last / len(chunks))
@@ -251,7 +265,7 @@ class ChunkRows(Rows):
         value: T = self._table.executor.run(self._work(task), self._chunks, self._report)
         parts: tuple[Any, ...] = value if isinstance(value, tuple) else (value,)
         if hasattr(self, "n") and not all(np.isfinite(part).all() for part in parts):
-            raise DataError("the data have changed while they were being fitted.")
+            raise DataError(_CHANGED)
         return value
 
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -266,7 +280,12 @@ class ChunkRows(Rows):
         """Return ``S X`` and the row distortion m-hat of a drawn Kerdock sketch S."""
         draw = _in_blocks(draw)
         Z = self.run(Sketched(draw))
-        return Z, self.run(Distortion(draw, Z))
+        m_hat, again = self.run(Distortion(draw, Z))
+        # The sensitivity of m-hat is that of one matrix; the slack is far above rounding.
+        slack = 1e-9 * self.bound * math.sqrt(self.n / draw.k2)
+        if np.abs(again - Z[0]).max() > slack:
+            raise DataError(_CHANGED)
+        return Z, m_hat
 
     def centred(self, mean: FloatArray) -> ChunkRows:
         """Return the features minus a public mean, shortened to `bound` again; no constant."""
@@ -278,7 +297,8 @@ class ChunkRows(Rows):
         return rows
 
     def _work(self, task: Pass[Any]) -> Work:
-        return Work(task, self._row_map, self._target_map, checked=hasattr(self, "n"))
+        checked = hasattr(self, "n")
+        return Work(task, self._table.d, self._row_map, self._target_map, checked)
 
 
 def _in_blocks(draw: SketchDraw) -> KerdockDraw:

@@ -22,7 +22,16 @@ import numpy as np
 from fastmix._validation import value_error
 from fastmix.errors import DataError
 from fastmix.kernels import one_thread
-from fastmix.rows.chunks import ArrayChunk, Chunk, Chunks, Executor, Place, Report, Work
+from fastmix.rows.chunks import (
+    ArrayChunk,
+    Chunk,
+    Chunks,
+    Executor,
+    Place,
+    Report,
+    Work,
+    readings,
+)
 
 __all__ = ["Cluster", "DaskChunk", "dask_chunks", "is_dask"]
 
@@ -81,6 +90,8 @@ class Cluster(Executor):
             for chunk, place in chunks
             if isinstance(chunk, DaskChunk)
         ]
+        if parts and len(parts) < len(chunks):
+            raise value_error("chunks", "all be blocks of a Dask collection, or none", len(parts))
         if not parts:
             # Chunks that workers read themselves need not all have a value of their own.
             lanes = min(len(chunks), _LANES * self._cores()) or 1
@@ -90,7 +101,7 @@ class Cluster(Executor):
             groups = range(0, len(parts), _FAN_IN)
             parts = [task(_combine)(shared, parts[i : i + _FAN_IN]) for i in groups]
         with _large_graphs():
-            value = _combine(work, self._compute(parts))
+            value = _combine(work, self._values(parts))
         report(work.task.name, 1.0)
         if isinstance(value, Failure):
             raise DataError(value.message)
@@ -103,6 +114,16 @@ class Cluster(Executor):
             return int(sum(client.ncores().values())) or 1
         except (ImportError, ValueError):  # no cluster: threads of this machine
             return os.cpu_count() or 1
+
+    def _values(self, parts: list[Any]) -> Sequence[Any]:
+        """Return computed parts; what a caller's own task says may quote data."""
+        try:
+            return self._compute(parts)
+        except Exception as error:
+            kind = type(error)
+            if kind.__module__.startswith("distributed") or isinstance(error, ImportError):
+                raise
+            raise DataError(f"blocks of X and y cannot be computed: {kind.__name__}.") from None
 
     def _compute(self, parts: list[Any]) -> Sequence[Any]:
         if self._client is None:
@@ -136,16 +157,17 @@ def dask_chunks(X: Any, y: Any, client: Any = None) -> Chunks:
     """
     if len(X.shape) != 2:
         raise value_error("X", "be two-dimensional", type(X).__name__)
-    names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
     d = int(X.shape[1])
     if d < 1:
         raise value_error("X", "have at least one feature", d)
+    if not hasattr(y, "dtype") and not hasattr(y, "dtypes"):
+        y = np.asarray(y)
     for name, collection in (("X", X), ("y", y)):
         kinds = getattr(collection, "dtypes", None)
         kinds = [collection.dtype] if kinds is None else np.atleast_1d(np.asarray(kinds, object))
         if any(getattr(kind, "kind", "O") not in "fiub" for kind in kinds):
             raise value_error(name, "hold numbers", type(collection).__name__)
-    if hasattr(X, "numblocks") and X.numblocks[1] > 1:
+    if not hasattr(X, "columns") and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     lengths = _lengths(X)
     if lengths is not None and (not is_dask(y) or _lengths(y) not in (None, lengths)):
@@ -168,7 +190,9 @@ def dask_chunks(X: Any, y: Any, client: Any = None) -> Chunks:
         DaskChunk(f"block {i}", lengths[i] if lengths else None, *pair)
         for i, pair in enumerate(pairs)
     ]
-    return Chunks(chunks, d, names, Cluster(client))
+    names = list(getattr(X, "columns", [None]))
+    named = all(isinstance(name, str) for name in names)
+    return Chunks(chunks, d, names if named else None, Cluster(client))
 
 
 def _unused(names: Iterable[Any]) -> str:
@@ -178,7 +202,8 @@ def _unused(names: Iterable[Any]) -> str:
 
 def _lengths(X: Any) -> list[int] | None:
     """Return the rows of each block of a Dask array; None if they are not known."""
-    chunks = getattr(X, "chunks", None)
+    # A dataframe has its columns for attributes.
+    chunks = None if hasattr(X, "divisions") else getattr(X, "chunks", None)
     if chunks is None or any(np.isnan(length) for length in chunks[0]):
         return None
     return [int(length) for length in chunks[0]]
@@ -201,7 +226,7 @@ def _run(work: Work, lane: Sequence[tuple[Chunk, Place]]) -> Any:
     for chunk, place in lane:
         try:
             with one_thread():
-                blocks = work.blocks((chunk, place, records) for records in chunk.read())
+                blocks = work.blocks(readings([(chunk, place)]))
                 total = work.fold([total, work.fold(map(work.task, blocks))])
         except DataError as error:
             return Failure(str(error))
@@ -214,9 +239,10 @@ def _run_arrays(work: Work, name: str, place: Place, X: Any, y: Any) -> Any:
     """Return the value of a pass over a block of a collection, or what went wrong."""
     try:
         # What came over the network need not be aligned.
-        kind = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        X = np.require(X, kind, "A")
-        X, y = (X[:, :-1], X[:, -1]) if y is None else (X, np.require(y, np.float64, "A"))
+        X = np.asarray(X)
+        X = np.require(X, np.float32 if X.dtype == np.float32 else np.float64, "A")
+        X, y = (X[:, :-1], X[:, -1]) if y is None else (X, y)
+        y = np.require(y, np.float64, "A")
     except Exception:
         return Failure(f"{name}: X and y must hold numbers.")
     if len(X) != len(y):

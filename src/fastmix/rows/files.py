@@ -147,13 +147,21 @@ def table_files(path: str | Path | Iterable[str | Path]) -> list[Path]:
     files: list[Path] = []
     for each in paths:
         if each.is_dir():
-            inside = (file for file in each.rglob("*") if file.suffix in (*_PARQUET, *_ARROW))
-            files += sorted(file for file in inside if not file.name.startswith(("_", ".")))
+            files += sorted(file for file in each.rglob("*") if _is_table(file, each))
         else:
             files.append(each)
     if not files:
         raise value_error("path", "name Parquet or Arrow files", [each.name for each in paths])
+    if len({file.resolve() for file in files}) != len(files):
+        # Records that are read twice count twice, and the guarantee is for one row a person.
+        raise value_error("path", "name each file once", [each.name for each in paths])
     return files
+
+
+def _is_table(file: Path, folder: Path) -> bool:
+    """Tell whether a file in a folder is part of its data, not of what a writer left there."""
+    hidden = any(part.startswith(("_", ".")) for part in file.relative_to(folder).parts)
+    return not hidden and file.suffix.lower() in (*_PARQUET, *_ARROW) and file.is_file()
 
 
 def _suffix(path: Path) -> str:

@@ -185,20 +185,28 @@ class Sketched(Pass[FloatArray]):
 
 
 @dataclass(frozen=True)
-class Distortion(Pass[float]):
-    """The largest row norm of ``S'Z - X`` for ``Z = S X``."""
+class Distortion(Pass[tuple[float, FloatArray]]):
+    """The largest row norm of ``S'Z - X`` for ``Z = S X``, and the first row of Z once more.
+
+    The row tells whether X is still what Z was made of.
+    """
 
     name: ClassVar[str] = "distortion"
     draw: KerdockDraw
     Z: FloatArray
 
-    def __call__(self, block: Block) -> float:
-        """Return the largest norm over the rows of the block."""
-        return self.draw.partial_distortion(block.A, self.Z, block.offset)
+    def __call__(self, block: Block) -> tuple[float, FloatArray]:
+        """Return the largest norm over the rows of the block, and its part of the first row."""
+        n, d = block.A.shape
+        first = Targets(self.draw.first_row(block.offset, n))
+        m_hat = self.draw.partial_distortion(block.A, self.Z, block.offset)
+        return m_hat, passes.gradient(block.A, first, np.zeros(d), 1.0)
 
-    def combine(self, a: float, b: float) -> float:
-        """Return the larger one."""
-        return max(a, b)
+    def combine(
+        self, a: tuple[float, FloatArray], b: tuple[float, FloatArray]
+    ) -> tuple[float, FloatArray]:
+        """Return the larger norm and the sum of the parts."""
+        return max(a[0], b[0]), a[1] + b[1]
 
 
 @dataclass(frozen=True)

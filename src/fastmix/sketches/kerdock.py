@@ -265,6 +265,23 @@ class KerdockDraw(SketchDraw):
         Z = sketched.astype(np.float64, copy=False)
         return kerdock.distortion(columns, Z, *self._part(offset, columns.shape[0]))
 
+    def first_row(self, offset: int, count: int) -> FloatArray:
+        """Return entries of the first row of S, which are those of its signs.
+
+        Parameters
+        ----------
+        offset : int
+            Position of the first of them, from 0.
+        count : int
+            How many there are.
+
+        Returns
+        -------
+        numpy.ndarray of shape (count,)
+            The entries.
+        """
+        return _random_signs(self.key, offset, count) / math.sqrt(self.k2)
+
     def _range(self, rows: npt.ArrayLike | Mapped, offset: int) -> tuple[Mapped, bool]:
         """Return checked rows that start at an offset, and whether they were a vector."""
         start = check_integer("offset", offset, at_least=0, at_most=self.n - 1)

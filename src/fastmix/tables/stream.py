@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fastmix.errors import DataError
 from fastmix.rows import Chunk, Chunks, Streaming
 from fastmix.rows.chunks import Executor, Records
 from fastmix.rows.files import file_groups, record_batches, table_files
@@ -80,10 +81,16 @@ class TableChunk(Chunk):
 
 
 def table_bytes(path: Path, bounds: PublicBounds, *, intercept: bool = True) -> int:
-    """Return the bytes that the encoded table takes in memory, about, from metadata alone."""
-    if path.is_file() and path.suffix.lower() not in (".parquet", ".arrow", ".feather", ".ipc"):
+    """Return the bytes that the encoded table takes in memory, about, from metadata alone.
+
+    For what cannot be read in chunks, or not at all, it is 0.
+    """
+    if path.is_file() and _is_csv(path):
         return path.stat().st_size
-    rows = sum(length for file in table_files(path) for _, length in file_groups(file))
+    try:
+        rows = sum(length for file in table_files(path) for _, length in file_groups(file))
+    except DataError:
+        return 0
     return 8 * rows * (len(bounds.columns(intercept)) + 1)
 
 
