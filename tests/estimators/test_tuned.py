@@ -77,3 +77,22 @@ def test_steps_are_stable_for_every_size():
             assert step_size(r) * top < 2.0
             assert step_size(r, r) * top**2 < 2.0
     assert step_size(1e-12) == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("method", [IHM, FastIHM])
+def test_shrinkage_shrinks(method):
+    """The sketch's noise is the ridge then: it must not be taken out of the Hessian."""
+    X, y = make_correlated(2**16, 8, random_state=0)
+    free, shrunk = (
+        method(
+            epsilon=1.0,
+            shrinkage=keep,
+            data_norm=1.0,
+            bounds_y=(-1, 1),
+            fit_intercept=False,
+            random_state=0,
+        ).fit(X, y)
+        for keep in (False, True)
+    )
+    assert shrunk.eta_ > 0.0
+    assert np.linalg.norm(shrunk.coef_) < np.linalg.norm(free.coef_)

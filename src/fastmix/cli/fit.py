@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -161,15 +161,25 @@ def _fit(
         return _timed(lambda report: model.fit_chunks(table, report=report))
 
 
-def _client(scheduler: str) -> Any:
-    """Return a client of a Dask cluster: the one at an address, or a new one on this machine."""
+@contextmanager
+def _client(scheduler: str) -> Iterator[Any]:
+    """Give a client of a Dask cluster: the one at an address, or a new one on this machine."""
     try:
         distributed = import_module("distributed")
     except ImportError:
         raise ImportError('--engine dask needs: pip install "fastmix[dask]".') from None
     if scheduler:
-        return distributed.Client(scheduler)
-    return distributed.Client(threads_per_worker=1, dashboard_address=None)
+        with distributed.Client(scheduler) as client:
+            yield client
+        return
+    # With certificates of its own, so that nobody else on this machine can use the cluster.
+    with (
+        distributed.LocalCluster(
+            threads_per_worker=1, dashboard_address="127.0.0.1:0", security=True
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
 
 
 def _timed(fit: Callable[[Report], Any]) -> float:

@@ -156,7 +156,8 @@ def mixed_newton(
     Sensitive inputs: rows.
     """
     hessians: Sequence[PrivateGram] = mix.sketches
-    if level.correction and mix.eta:
+    # With shrinkage the noise of the sketch is the ridge that the steps go to, and stays in.
+    if level.correction and mix.eta and not shrinkage:
         shift = -level.correction * k * mix.eta**2
         hessians = [hessian.shifted(shift) for hessian in hessians]
     if mean is not None:

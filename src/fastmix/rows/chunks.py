@@ -48,7 +48,7 @@ Records: TypeAlias = tuple[npt.NDArray[np.floating[Any]], FloatArray]
 Report: TypeAlias = Callable[[str, float], None]
 
 #: Bytes of records that are read at a time.
-BLOCK_BYTES = 16 << 20
+BLOCK_BYTES = 8 << 20
 
 _CHANGED = "the data have changed while they were being fitted."
 
@@ -168,20 +168,18 @@ class Streaming(Executor):
 
     def run(self, work: Work, chunks: Sequence[tuple[Chunk, Place]], report: Report) -> Any:
         """Return the value of a pass over all chunks; None if there are no rows."""
-        return work.fold(map(work.task, self.blocks(work, chunks, report)))
 
-    @staticmethod
-    def blocks(
-        work: Work, chunks: Sequence[tuple[Chunk, Place]], report: Report
-    ) -> Iterator[Block]:
-        """Yield all blocks in order."""
-        last = -1
-        for block in work.blocks(read_ahead(readings(chunks))):
-            if block.chunk != last:
-                last = block.chunk
-                report(work.task.name, last / len(chunks))
-            yield block
+        def reported() -> Iterator[Reading]:
+            last = -1
+            for chunk, place, records in read_ahead(readings(chunks)):
+                if place.index != last:
+                    last = place.index
+                    report(work.task.name, last / len(chunks))
+                yield chunk, place, records
+
+        value = work.fold(map(work.task, work.blocks(reported())))
         report(work.task.name, 1.0)
+        return value
 
 
 def read_ahead(items: Iterator[T]) -> Iterator[T]:

@@ -255,7 +255,7 @@ def _read_arrow(path: Path, numbers: list[str], categories: list[str]) -> Any:
 
 def _trouble(path: Path, message: str) -> str:
     """Say what is wrong with a file without the values and rows that Arrow's message quotes."""
-    at = re.search(r"In CSV column #(\d+): CSV conversion error", message)
+    at = re.search(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error", message)
     if at:
         name = _csv_header(path)[int(at.group(1))]
         return (
