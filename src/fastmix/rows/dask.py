@@ -8,7 +8,7 @@ its value.  Tasks never raise: Dask would write their arguments, which are data,
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +32,7 @@ from fastmix.rows.chunks import (
     Work,
     readings,
 )
+from fastmix.rows.passes import Distortion
 
 __all__ = ["Cluster", "DaskChunk", "dask_chunks", "is_dask"]
 
@@ -80,13 +81,20 @@ class Cluster(Executor):
 
     def run(self, work: Work, chunks: Sequence[tuple[Chunk, Place]], report: Report) -> Any:
         """Return the value of a pass over all chunks; None if there are no rows."""
-        dask = _dask()
-        # Keys are random, not hashes of what is computed; what blocks share travels once a pass.
-        task = partial(dask.delayed, pure=False)
+        # Keys of tasks are random, not hashes of what is computed.
+        delayed = partial(_dask().delayed, pure=False)
         report(work.task.name, 0.0)
-        shared = task(work, traverse=False)
+        shared = delayed(work, traverse=False)
+
+        def task(function: Callable[..., Any]) -> Callable[..., Any]:
+            """Return a task: what it needs of a pass comes with it, sketched data by themselves."""
+            if isinstance(work.task, Distortion):
+                return partial(delayed(function), shared)
+            made: Callable[..., Any] = delayed(partial(function, work))
+            return made
+
         parts = [
-            task(_run_arrays)(shared, chunk.name, place, chunk.X, chunk.y)
+            task(_run_arrays)(chunk.name, place, chunk.X, chunk.y)
             for chunk, place in chunks
             if isinstance(chunk, DaskChunk)
         ]
@@ -96,10 +104,10 @@ class Cluster(Executor):
             # Chunks that workers read themselves need not all have a value of their own.
             lanes = min(len(chunks), _LANES * self._cores()) or 1
             cuts = [i * len(chunks) // lanes for i in range(lanes + 1)]
-            parts = [task(_run)(shared, list(chunks[a:b])) for a, b in pairwise(cuts)]
+            parts = [task(_run)(list(chunks[a:b])) for a, b in pairwise(cuts)]
         while len(parts) > _FAN_IN:
             groups = range(0, len(parts), _FAN_IN)
-            parts = [task(_combine)(shared, parts[i : i + _FAN_IN]) for i in groups]
+            parts = [task(_combine)(parts[i : i + _FAN_IN]) for i in groups]
         with _large_graphs():
             value = _combine(work, self._values(parts))
         report(work.task.name, 1.0)
