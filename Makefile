@@ -18,7 +18,8 @@ test-slow: $(VENV)/.test
 
 # What depends on the kernels, on their NumPy versions, as on a machine without a compiler.
 test-numpy: $(VENV)/.test
-	FASTMIX_NO_NATIVE=1 $(PYTEST) -n auto tests/kernels tests/sketches tests/rows tests/mechanisms tests/estimators
+	FASTMIX_NO_NATIVE=1 $(PYTEST) -n auto tests/kernels tests/sketches tests/rows tests/mechanisms tests/estimators \
+	  --ignore tests/rows/test_cluster.py
 
 # The kernel tests and the fuzzer on a build with address and undefined-behaviour sanitizers. They
 # must be loaded before Python, and the C++ library with them, or exceptions cannot be thrown.

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import redirect_stderr
+from contextlib import contextmanager, redirect_stderr
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,12 +31,12 @@ def data():
     return make_correlated(N, D, random_state=0)
 
 
-@pytest.fixture(scope="module")
-def shared_client():
+@contextmanager
+def cluster_of(workers):
     """A cluster on loopback; ports are free ones, so that tests may run side by side."""
     with (
         distributed.LocalCluster(
-            n_workers=2,
+            n_workers=workers,
             threads_per_worker=1,
             host="127.0.0.1",
             scheduler_port=0,
@@ -47,11 +47,10 @@ def shared_client():
         yield client
 
 
-@pytest.fixture
-def client(shared_client):
-    """The cluster with both workers, after tests that killed some."""
-    shared_client.wait_for_workers(2, timeout=120)
-    return shared_client
+@pytest.fixture(scope="module")
+def client():
+    with cluster_of(2) as client:
+        yield client
 
 
 def assert_same(found, expected):
@@ -70,17 +69,17 @@ def test_a_cluster_gives_the_result_in_memory(client, data, method, rows):
 
 
 class Fatal(Chunk):
-    """Kills the worker that reads it, once in every pass."""
+    """Kills the worker that reads it, once in each of the first passes."""
 
-    def __init__(self, data, folder):
+    def __init__(self, data, folder, kills):
         self.name, self.length = "fatal", len(data[0])
-        self.data, self.folder = data, str(folder)
+        self.data, self.folder, self.kills = data, str(folder), kills
 
     def read(self):
         # Readings come in pairs: one that dies, and the one that takes its place.
         readings = len(os.listdir(self.folder))
         Path(self.folder, str(readings)).touch()
-        if readings % 2 == 0:
+        if readings % 2 == 0 and readings < 2 * self.kills:
             os.kill(os.getpid(), signal.SIGKILL)
         yield from ArrayChunk(self.name, *self.data).read()
 
@@ -92,33 +91,40 @@ def parts_of(data, count=4):
 
 
 @pytest.mark.parametrize(
-    ("method", "passes"),
-    [(fastmix.FastIHM, 7), pytest.param(fastmix.IHM, 5, marks=pytest.mark.slow)],
+    ("method", "passes", "kills"),
+    [
+        (fastmix.FastIHM, 7, 2),
+        pytest.param(fastmix.FastIHM, 7, 7, marks=pytest.mark.slow),
+        pytest.param(fastmix.IHM, 5, 5, marks=pytest.mark.slow),
+    ],
 )
-def test_a_worker_is_killed_in_each_pass(client, data, tmp_path, method, passes):
+def test_a_worker_is_killed_in_each_pass(data, tmp_path, method, passes, kills):
     """Check, mean, sketch, distortion, gradients, residuals: each survives ``kill -9``."""
     parameters = {**PARAMETERS, "n_steps": 2, "inference": True}
     first, *others = parts_of(data)
-    chunks = [Fatal(first, tmp_path), *(ArrayChunk("part", *part) for part in others)]
+    chunks = [Fatal(first, tmp_path, kills), *(ArrayChunk("part", *part) for part in others)]
     budget = fastmix.BudgetAccountant(epsilon=1.0, delta=1e-6)
     model = method(**parameters, accountant=budget)
-    model.fit_chunks(Chunks(chunks, D, executor=Cluster(client)))
+    # Enough workers for all deaths, should none be started again in time.
+    with cluster_of(kills + 2) as client:
+        model.fit_chunks(Chunks(chunks, D, executor=Cluster(client)))
     assert_same(model, method(**parameters).fit(*data))
-    assert len(os.listdir(tmp_path)) == 2 * passes  # one death and one life in each
+    assert len(os.listdir(tmp_path)) == passes + kills
     assert len(budget.charges) == 1  # a retry is no second release
 
 
-def test_blocks_lost_with_a_worker_are_made_again(client, data):
-    X, y = (da.from_array(each, chunks=(3000, *each.shape[1:])).persist() for each in data)
-    distributed.wait([X, y])
+def test_blocks_lost_with_a_worker_are_made_again(data):
     killed = []
+    with cluster_of(3) as client:
+        X, y = (da.from_array(each, chunks=(3000, *each.shape[1:])).persist() for each in data)
+        distributed.wait([X, y])
 
-    def report(name, part):
-        if name == "gradient" and not killed:
-            killed.extend(client.run(os.getpid).values())
-            os.kill(killed[0], signal.SIGKILL)
+        def report(name, part):
+            if name == "gradient" and not killed:
+                killed.extend(client.run(os.getpid).values())
+                os.kill(killed[0], signal.SIGKILL)
 
-    model = fastmix.IHM(**PARAMETERS).fit_chunks(dask_chunks(X, y), report=report)
+        model = fastmix.IHM(**PARAMETERS).fit_chunks(dask_chunks(X, y), report=report)
     assert_same(model, fastmix.IHM(**PARAMETERS).fit(*data))
     assert killed
 
