@@ -10,7 +10,7 @@ from scipy import stats
 
 from fastmix import IHM
 from fastmix.datasets import make_sphere
-from fastmix.estimators._base import Streams, Target
+from fastmix.estimators._plan import Streams, Target
 from fastmix.rows import ArrayRows, RowMap
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}

@@ -13,12 +13,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
-from itertools import product
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,16 +24,12 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fastmix._validation import (
-    value_error,
-)
+from fastmix._validation import value_error
 from fastmix.accounting import (
     BudgetAccountant,
-    ChoiceEvent,
     ComposedEvent,
     NonPrivateEvent,
     Part,
-    PrivacyEvent,
     PrivacySpent,
 )
 from fastmix.estimators._data import Arrays, Data, Table
@@ -43,9 +37,10 @@ from fastmix.estimators._display import NotebookCard
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators._intervals import ConfidenceIntervals
 from fastmix.estimators._parameters import check_parameters
+from fastmix.estimators._plan import Plan, Solution, Streams, Target
 from fastmix.estimators._scaling import PublicScaling
 from fastmix.estimators.certificate import PrivacyCertificate, jsonable
-from fastmix.estimators.inference import Trace, with_residuals
+from fastmix.estimators.inference import with_residuals
 from fastmix.mechanisms import noisy_residual_counts, residual_event, symmetric_solve
 from fastmix.mechanisms.exact_noise import exact_event, exact_source
 from fastmix.random import (
@@ -59,71 +54,9 @@ from fastmix.rows import ChunkRows, Chunks, Report, Rows
 from fastmix.rows.dask import Cluster, dask_chunks, is_dask
 from fastmix.rows.files import file_chunks
 
-__all__ = ["Plan", "PrivateRegressor", "Solution", "Streams", "Target", "estimator"]
+__all__ = ["PrivateRegressor", "estimator"]
 
 FloatArray = npt.NDArray[np.float64]
-
-
-class Streams(NamedTuple):
-    """Where a fit draws from: secret noise of some kind, and public choices such as a sketch."""
-
-    secret: np.random.Generator
-    public: np.random.Generator
-    noise: str = "float"
-
-
-class Target(NamedTuple):
-    """The guarantee that is asked for, and the utility failure probability."""
-
-    epsilon: float
-    delta: float
-    varrho: float
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a fit will do, from public quantities only: its account, sizes and noise levels.
-
-    ``extra`` are events that are charged and belong to no single release.
-    """
-
-    spent: PrivacySpent
-    parameters: dict[str, Any]
-    extra: tuple[PrivacyEvent, ...] = ()
-
-    @property
-    def is_private(self) -> bool:
-        """Whether the method adds noise at all."""
-        return not any(isinstance(event, NonPrivateEvent) for event in self.spent.events)
-
-    def covers(self, event: PrivacyEvent) -> bool:
-        """Whether releases are those that were planned, with one option of each choice."""
-        options = [
-            each.options if isinstance(each, ChoiceEvent) else (each,) for each in self.events
-        ]
-        drawn = Counter((*event, *self.extra))
-        return drawn in [Counter(ComposedEvent(plan)) for plan in product(*options)]
-
-    @property
-    def events(self) -> tuple[PrivacyEvent, ...]:
-        """The events that are charged."""
-        return self.spent.events
-
-    def __getitem__(self, name: str) -> Any:
-        return self.parameters[name]
-
-
-@dataclass(frozen=True)
-class Solution:
-    """What a method gives back: private coefficients and the events of its releases."""
-
-    theta: FloatArray
-    event: PrivacyEvent
-    gamma: float | None = None
-    eta: float | None = None
-    gradient_noise: float | None = None
-    trace: Trace | None = None
-    residuals: FloatArray | None = None
 
 
 @estimator

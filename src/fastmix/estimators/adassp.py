@@ -10,7 +10,8 @@ import numpy as np
 from fastmix._validation import check_choice
 from fastmix.accounting import Part, PrivacySpent, gaussian_sigma
 from fastmix.errors import CalibrationError
-from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
+from fastmix.estimators._base import PrivateRegressor, estimator
+from fastmix.estimators._plan import Plan, Solution, Streams, Target
 from fastmix.estimators.inference import StatisticsTrace
 from fastmix.mechanisms import noisy_statistics, statistics_event, symmetric_solve
 from fastmix.rows import Rows

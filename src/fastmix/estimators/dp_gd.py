@@ -8,7 +8,8 @@ import numpy as np
 
 from fastmix._validation import check_real
 from fastmix.accounting import ComposedEvent, Part, PrivacySpent, gaussian_sigma
-from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
+from fastmix.estimators._base import PrivateRegressor, estimator
+from fastmix.estimators._plan import Plan, Solution, Streams, Target
 from fastmix.mechanisms import gradient_events, noisy_gradient
 from fastmix.rows import Rows
 

@@ -14,8 +14,9 @@ from fastmix.accounting import (
     calibrate_fast_ihm,
     calibrate_tuned_fast_ihm,
 )
-from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
+from fastmix.estimators._base import PrivateRegressor, estimator
 from fastmix.estimators._newton import Level, choice_event, choose, mixed_newton, tuned_levels
+from fastmix.estimators._plan import Plan, Solution, Streams, Target
 from fastmix.mechanisms import gradient_events, mean_event, multiple_fast_mix, noisy_mean
 from fastmix.mechanisms.spectral_bounds import spectral_events
 from fastmix.rows import Rows

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from fastmix._validation import check_choice
 from fastmix.accounting import Part, PrivacySpent, SketchEvent, calibrate_ihm, calibrate_tuned_ihm
-from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
+from fastmix.estimators._base import PrivateRegressor, estimator
 from fastmix.estimators._newton import Level, choice_event, choose, mixed_newton, tuned_levels
+from fastmix.estimators._plan import Plan, Solution, Streams, Target
 from fastmix.mechanisms import gauss_mix, gradient_events
 from fastmix.mechanisms.spectral_bounds import spectral_events
 from fastmix.rows import Rows

@@ -8,8 +8,9 @@ import numpy as np
 
 from fastmix._validation import check_choice
 from fastmix.accounting import NonPrivateEvent, Part, PrivacySpent
-from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
+from fastmix.estimators._base import PrivateRegressor, estimator
 from fastmix.estimators._newton import newton_steps
+from fastmix.estimators._plan import Plan, Solution, Streams, Target
 from fastmix.mechanisms import PrivateGram
 from fastmix.rows import Rows
 from fastmix.sketches import SRHT

@@ -14,7 +14,8 @@ from fastmix.accounting import (
     calibrate_gauss_mix,
     calibrate_joint_mix,
 )
-from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
+from fastmix.estimators._base import PrivateRegressor, estimator
+from fastmix.estimators._plan import Plan, Solution, Streams, Target
 from fastmix.mechanisms import gauss_mix, multiple_fast_mix, symmetric_solve
 from fastmix.mechanisms.spectral_bounds import spectral_events
 from fastmix.rows import AugmentedRows, Rows

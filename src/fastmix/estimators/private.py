@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 
 from fastmix._validation import check_choice
-from fastmix.estimators._base import Plan, PrivateRegressor, Solution, Streams, Target, estimator
+from fastmix.estimators._base import PrivateRegressor, estimator
+from fastmix.estimators._plan import Plan, Solution, Streams, Target
 from fastmix.estimators._scaling import PublicScaling
 from fastmix.estimators.adassp import AdaSSP
 from fastmix.estimators.dp_gd import DPGradientDescent

@@ -244,6 +244,7 @@ class ChunkRows(Rows):
     ) -> None:
         self._table, self._row_map, self._target_map = table, row_map, target_map
         self._report = report
+        self._checked = False
         self._chunks = [(chunk, Place(i)) for i, chunk in enumerate(table.chunks)]
         self.d = row_map.width(table.d)
         self.bound = row_map.bound
@@ -257,12 +258,13 @@ class ChunkRows(Rows):
         self.n = ends[-1] if ends else 0
         if not self.n:
             raise DataError("the data must have at least one row to fit.")
+        self._checked = True
 
     def run(self, task: Pass[T]) -> T:
         """Return the value of a pass over all chunks."""
         value: T = self._table.executor.run(self._work(task), self._chunks, self._report)
         parts: tuple[Any, ...] = value if isinstance(value, tuple) else (value,)
-        if hasattr(self, "n") and not all(np.isfinite(part).all() for part in parts):
+        if self._checked and not all(np.isfinite(part).all() for part in parts):
             raise DataError(_CHANGED)
         return value
 
@@ -295,8 +297,7 @@ class ChunkRows(Rows):
         return rows
 
     def _work(self, task: Pass[Any]) -> Work:
-        checked = hasattr(self, "n")
-        return Work(task, self._table.d, self._row_map, self._target_map, checked)
+        return Work(task, self._table.d, self._row_map, self._target_map, self._checked)
 
 
 def _in_blocks(draw: SketchDraw) -> KerdockDraw:

@@ -82,8 +82,9 @@ class FileChunk(Chunk):
         """Yield the records of the group."""
         for batch in record_batches(self.path, self.group, self.columns):
             table = np.empty((batch.num_rows, len(self.columns)), order="F")
-            for j, name in enumerate(self.columns):
-                table[:, j] = self._numbers(name, batch.column(name))
+            with damage(self.path):
+                for j, name in enumerate(self.columns):
+                    table[:, j] = self._numbers(name, batch.column(name))
             yield table[:, :-1], table[:, -1]
 
     def _numbers(self, name: str, column: Any) -> Any:
