@@ -99,12 +99,10 @@ def budget(accountant: BudgetAccountant, *, ax: Any = None) -> Any:
         The axes.
     """
     ax = _axes(ax)
-    charges = [charge.spent for charge in accountant.charges]
-    totals = [0.0]
-    for count in range(1, len(charges) + 1):
-        totals.append(accountant._compose(charges[:count], accountant.delta).epsilon)
+    charges = accountant.charges
+    totals = [accountant._total(charges[:count]) for count in range(len(charges) + 1)]
     ax.plot(range(len(totals)), totals, "o-", color="C0", label="spent together")
-    sums = np.cumsum([0.0, *(charge.epsilon for charge in charges)])
+    sums = np.cumsum([0.0, *(charge.spent.epsilon for charge in charges)])
     ax.plot(range(len(sums)), sums, "o:", color="0.6", label="plain sum")
     if np.isfinite(accountant.epsilon):
         ax.axhline(accountant.epsilon, color="C3", ls="--", label="budget")

@@ -133,7 +133,8 @@ budget.spend(spent, label="first")
 before = open(ledger, "rb").read()
 budget.spend(spent, label="other")
 length = len(open(ledger, "rb").read()) - len(before)
-os.truncate(ledger, len(before))
+with open(ledger, "wb") as file:
+    file.write(before)
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 refused = 0
 for room in [*range(0, length, 7), length - 2, length - 1]:
@@ -169,8 +170,7 @@ print(*[charge.label for charge in BudgetAccountant.load(copy).charges])
 
 def test_a_full_disk_refuses_at_every_byte_and_keeps_the_previous_file(tmp_path):
     assert python(FULL, tmp_path) == "first second third\n"
-    names = {path.name.removesuffix(".lock") for path in tmp_path.iterdir()}
-    assert names == {"copy", "ledger"}
+    assert {path.name for path in tmp_path.iterdir()} == {"copy", "ledger"}
 
 
 @pytest.mark.parametrize("path", ["/dev/full", "/dev/null", "/dev/zero", "/tmp"])

@@ -1,23 +1,33 @@
-"""The file behind a budget: a header, then one JSON line for each charge, only ever appended to.
+"""The file behind a budget: two lines about it, then one JSON line for each charge.
 
 ::
 
-    {"format": "fastmix-ledger", "version": 1, "epsilon": 1.0, "delta": 1e-06, ...}
-    {"id": "5f0c...", "label": "first fit", "time": "2025-01-31T12:00:00+00:00", "spent": {...}}
+    {"format": "fastmix-ledger", "version": 2, "charges":          1}
+    {"epsilon": 1.0, "delta": 1e-06, "rule": {...}, ..., "digest": "9c1f..."}
+    {"id": "5f0c...", "label": "first fit", "time": "...", "spent": {...}, "digest": "07be..."}
 
-Everything happens under a lock on ``<ledger>.lock``, which keeps processes and threads apart,
-and a charge is on the disk before the lock is released.  A charge is written before its noise is
-drawn, so a last line that a killed process left unfinished stands for a release that never
-happened: it is cut off.  Damage anywhere else is an error, because it may hide a release.
+The digest of a line covers the line and the digest before it, so a line that was changed, removed
+or moved shows.  The first line counts the completed charges, so lines that are missing at the end
+show too.  A ledger that is damaged is refused and left as it is.
+
+A charge is written in two steps, each on the disk before the next begins: first its line, then the
+count.  Noise is drawn after both.  So an unfinished line beyond the count belongs to a release that
+never happened, and the next charge replaces it; a finished line beyond the count is a charge.
+Everything happens under a lock on the file itself, not on a name, which keeps processes and threads
+apart whatever the file is called.
 
 Infinity is written as ``Infinity``, as Python's ``json`` does.
 """
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import json
 import os
+import re
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from numbers import Integral, Real
@@ -25,16 +35,19 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from filelock import FileLock
-
 from fastmix._validation import value_error
 
 __all__ = ["Ledger", "OpenLedger", "write_atomically"]
 
-FORMAT, VERSION = "fastmix-ledger", 1
+FORMAT, VERSION = "fastmix-ledger", 2
 
 #: Seconds to wait for the lock before giving up, and between two attempts to take it.
 LOCK_TIMEOUT, LOCK_POLL = 120.0, 0.002
+
+#: The first line: everything in it but the count is the same in all ledgers.
+_COUNT = '{"format": "%s", "version": %d, "charges": %10d}\n'
+_COUNT_LENGTH = len(_COUNT % (FORMAT, VERSION, 0))
+_DIGEST = re.compile(rb'(.*), "digest": "([0-9a-f]{64})"\}', re.DOTALL)
 
 
 class Ledger:
@@ -43,66 +56,85 @@ class Ledger:
     Parameters
     ----------
     path : str or path-like
-        Where the file is. Symbolic links are resolved, so that all names share one lock.
+        Where the file is. Symbolic links are resolved.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).resolve()
 
-    def create(self, epsilon: float, delta: float, *, mode: int = 0o666) -> None:
-        """Create the file with its header, atomically; leave a file that exists as it is."""
+    def create(
+        self, epsilon: float, delta: float, rule: dict[str, Any], *, mode: int = 0o666
+    ) -> None:
+        """Create the file, atomically; leave a file that exists as it is."""
         if not self.path.parent.is_dir():
             raise value_error("ledger", "lie in a directory that exists", str(self.path))
         self._refuse_devices()
-        header = {
-            "format": FORMAT,
-            "version": VERSION,
+        budget = {
+            "id": uuid4().hex,
             "epsilon": epsilon,
             "delta": delta,
+            "rule": rule,
             "neighboring_relation": "zero-out",
         }
-        with self._lock():
-            if not self.path.exists():
-                write_atomically(self.path, _encode(header), mode)
+        if not self.path.exists():
+            content = _count(0) + _seal(budget, "")[0]
+            with suppress(FileExistsError):
+                write_atomically(self.path, content, mode, replace=False)
 
     @contextmanager
-    def open(self) -> Iterator[OpenLedger]:
-        """Hold the lock and give the repaired contents, to read and to append to."""
-        if not self.path.exists():  # before the lock, which would leave its own file behind
-            raise self._missing()
+    def open(self, *, write: bool = False) -> Iterator[OpenLedger]:
+        """Hold the lock and give the contents, to read or also to append to."""
         self._refuse_devices()
-        with self._lock():
-            try:
-                fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
-            except FileNotFoundError:
-                raise self._missing() from None
-            try:
-                yield OpenLedger(self.path, fd)
-            finally:
-                os.close(fd)
+        flags = (os.O_RDWR if write else os.O_RDONLY) | os.O_CLOEXEC
+        fd = self._locked(flags, fcntl.LOCK_EX if write else fcntl.LOCK_SH)
+        try:
+            yield OpenLedger(self.path, fd)
+        finally:
+            # Explicitly: a forked child may hold a copy of the descriptor, and with it the lock.
+            fcntl.flock(fd, fcntl.LOCK_UN)
+            os.close(fd)
 
     def copy(self, path: str | os.PathLike[str]) -> None:
         """Copy the file to ``path`` atomically; never over charges that are not in it."""
         target = Ledger(path)
-        with self.open() as ledger:
-            content = ledger.content
-        if target.path == self.path:
-            return
         if not target.path.parent.is_dir():
             raise value_error("path", "lie in a directory that exists", str(target.path))
-        with target._lock():
-            if target.path.exists() and not content.startswith(target.path.read_bytes()):
-                raise value_error(
-                    "path", "be new or hold an earlier copy of this ledger", str(target.path)
-                )
-            write_atomically(target.path, content, 0o666)
+        with self.open() as ledger:
+            content = ledger.content
+        if not target.path.exists():
+            write_atomically(target.path, content, replace=False)
+        elif not target.path.samefile(self.path):
+            with target.open(write=True) as earlier:
+                if not content[_COUNT_LENGTH:].startswith(earlier.content[_COUNT_LENGTH:]):
+                    raise value_error(
+                        "path", "be new or hold an earlier copy of this ledger", str(target.path)
+                    )
+                write_atomically(target.path, content)
 
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
-        # A lock object for each use: two threads then exclude each other as two processes do.
-        lock = FileLock(f"{self.path}.lock")
-        with lock.acquire(timeout=LOCK_TIMEOUT, poll_interval=LOCK_POLL):
-            yield
+    def _locked(self, flags: int, lock: int) -> int:
+        """Return a descriptor of the file that the path names while the lock is held."""
+        deadline = time.monotonic() + LOCK_TIMEOUT
+        while True:
+            try:
+                fd = os.open(self.path, flags)
+            except FileNotFoundError:
+                raise self._missing() from None
+            try:
+                while not _try_lock(fd, lock):
+                    if time.monotonic() > deadline:
+                        raise TimeoutError(
+                            f"The ledger {str(self.path)!r} is in use by another process for more "
+                            f"than {LOCK_TIMEOUT:g} seconds. Nothing was charged."
+                        )
+                    time.sleep(LOCK_POLL)
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(os.fstat(fd), os.stat(self.path)):
+                        return fd
+            except BaseException:
+                os.close(fd)
+                raise
+            # The file was exchanged while we waited: a charge here would go to the old one.
+            os.close(fd)
 
     def _refuse_devices(self) -> None:
         """Refuse a path that is there and no file: a device can have no end, or no memory."""
@@ -126,14 +158,14 @@ class OpenLedger:
     path : Path
         Name of the file, for errors.
     fd : int
-        Descriptor of the file, open for reading and appending.
+        Descriptor of the file.
 
     Attributes
     ----------
     content : bytes
-        The file after repair.
-    epsilon, delta : float
-        The budget in the header.
+        The file without an unfinished last line, every other line whole and in its place.
+    budget : dict
+        Epsilon, delta and rule.
     charges : list of dict
         The charges in order, as they were given to `append`.
     """
@@ -141,26 +173,58 @@ class OpenLedger:
     def __init__(self, path: Path, fd: int) -> None:
         self._path = path
         self._fd = fd
-        self.content = b"".join(iter(lambda: os.read(fd, 1 << 20), b""))
-        # The header first: a file that is no ledger must not be repaired.
-        self.epsilon, self.delta = self._read_header()
-        self._cut_torn_tail()
-        lines = self.content.split(b"\n")[1:-1]
-        self.charges = [self._decode(at, line) for at, line in enumerate(lines, start=2)]
+        content = b"".join(iter(lambda: os.read(fd, 1 << 20), b""))
+        self._counted = counted = self._read_count(content)
+        *lines, rest = content[_COUNT_LENGTH:].split(b"\n")
+        # A finished charge that lost its line end is a charge; one that was never finished is not.
+        if _DIGEST.fullmatch(rest):
+            lines.append(rest)
+        # One line more than the count: whoever wrote it was stopped before the count.
+        if not counted + 1 <= len(lines) <= counted + 2:
+            raise ValueError(
+                f"ledger must hold the {counted} charges that its first line counts; got "
+                f"ledger={str(path)!r} with {max(len(lines) - 1, 0)}. Charges were removed or "
+                "added: restore the file from a copy."
+            )
+        self._digest = ""
+        self.budget, *self.charges = [
+            self._unseal(line, at) for at, line in enumerate(lines, start=2)
+        ]
+        self.content = _count(len(self.charges)) + b"".join(line + b"\n" for line in lines)
 
     def append(self, charge: dict[str, Any]) -> None:
         """Add a charge; it is on the disk on return, and not in the file after an error."""
-        line = _encode(charge)
+        line, digest = _seal(charge, self._digest)
+        charges, end = len(self.charges), len(self.content)
+        counting = False
         try:
-            _write(self._fd, line)
+            # At most one line is ever beyond the count.
+            if self._counted < charges:
+                self._write_count(charges)
+            # The charge before may have lost its line end; whatever was never finished goes.
+            _write(self._fd, b"\n", end - 1)
+            os.ftruncate(self._fd, end)
+            _write(self._fd, line, end)
+            os.fsync(self._fd)
+            counting = True
+            self._write_count(charges + 1)
         except BaseException as error:
             # If this fails too, the charge may stay and count: an error on the private side.
             with suppress(OSError):
-                os.ftruncate(self._fd, len(self.content))
+                if counting:
+                    _write(self._fd, _count(charges), 0)
+                os.ftruncate(self._fd, end)
+                os.fsync(self._fd)
             error.add_note(f"ledger={str(self._path)!r} was not charged and nothing was drawn.")
             raise
-        self.content += line
+        self.content = _count(len(self.charges) + 1) + self.content[_COUNT_LENGTH:] + line
         self.charges.append(charge)
+        self._digest = digest
+
+    def _write_count(self, charges: int) -> None:
+        _write(self._fd, _count(charges), 0)
+        os.fsync(self._fd)
+        self._counted = charges
 
     def damaged(self, line: int) -> ValueError:
         """Build the error for a line that cannot be read."""
@@ -169,47 +233,58 @@ class OpenLedger:
             f"line {line} damaged. A charge may be hidden there: restore the file from a copy."
         )
 
-    def _read_header(self) -> tuple[float, float]:
-        line, newline, _ = self.content.partition(b"\n")
-        header = _parse(line) if newline else None
-        if not isinstance(header, dict) or header.get("format") != FORMAT:
+    def _read_count(self, content: bytes) -> int:
+        first = _parse(content.partition(b"\n")[0])
+        if not isinstance(first, dict) or first.get("format") != FORMAT:
             raise value_error("ledger", "be the ledger of a budget", str(self._path))
-        if header.get("version") != VERSION:
+        if first.get("version") != VERSION:
             raise value_error("ledger", f"be of format version {VERSION}", str(self._path))
-        try:
-            return float(header["epsilon"]), float(header["delta"])
-        except (KeyError, TypeError, ValueError):
-            raise self.damaged(1) from None
+        counted = first.get("charges")
+        if type(counted) is not int or counted < 0 or not content.startswith(_count(counted)):
+            raise self.damaged(1)
+        return counted
 
-    def _cut_torn_tail(self) -> None:
-        """Drop a last line that has no end or is not JSON."""
-        end = self.content.rfind(b"\n") + 1
-        if end == len(self.content):
-            start = self.content.rfind(b"\n", 0, end - 1) + 1
-            if _parse(self.content[start:end]) is not None:
-                return
-            end = start
-        os.ftruncate(self._fd, end)
-        os.fsync(self._fd)
-        self.content = self.content[:end]
-
-    def _decode(self, number: int, line: bytes) -> dict[str, Any]:
-        record = _parse(line)
-        if not isinstance(record, dict):
+    def _unseal(self, line: bytes, number: int) -> dict[str, Any]:
+        match = _DIGEST.fullmatch(line)
+        if match is None:
             raise self.damaged(number)
+        digest = _chain(self._digest, match[1] + b"}")
+        record = _parse(match[1] + b"}")
+        if digest != match[2].decode() or not isinstance(record, dict):
+            raise self.damaged(number)
+        self._digest = digest
         return record
+
+
+def _try_lock(fd: int, lock: int) -> bool:
+    try:
+        fcntl.flock(fd, lock | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _count(charges: int) -> bytes:
+    return (_COUNT % (FORMAT, VERSION, charges)).encode()
+
+
+def _seal(record: dict[str, Any], before: str) -> tuple[bytes, str]:
+    """Return the line of a record and its digest, which continues the one ``before``."""
+    body = json.dumps(record, default=_plain).encode("ascii")
+    digest = _chain(before, body)
+    return b'%s, "digest": "%s"}\n' % (body[:-1], digest.encode()), digest
+
+
+def _chain(before: str, body: bytes) -> str:
+    return hashlib.sha256(before.encode() + body).hexdigest()
 
 
 def _parse(line: bytes) -> Any:
     """Return the JSON value of a line, ``None`` if it is not JSON."""
     try:
         return json.loads(line.decode())
-    except ValueError:
+    except (RecursionError, ValueError):
         return None
-
-
-def _encode(record: dict[str, Any]) -> bytes:
-    return json.dumps(record, default=_plain).encode("ascii") + b"\n"
 
 
 def _plain(value: object) -> int | float:
@@ -221,27 +296,35 @@ def _plain(value: object) -> int | float:
     raise TypeError(f"spent must hold numbers and strings; got spent with {type(value)}.")
 
 
-def _write(fd: int, content: bytes) -> None:
-    """Write all of ``content`` and wait until it is on the disk."""
+def _write(fd: int, content: bytes, at: int) -> None:
+    """Write all of ``content`` at a position."""
     rest = memoryview(content)
     while rest:
-        rest = rest[os.write(fd, rest) :]
-    os.fsync(fd)
+        written = os.pwrite(fd, rest, at)
+        rest, at = rest[written:], at + written
 
 
-def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
-    """Replace ``path`` by ``content`` as a whole, or leave it as it was."""
+def write_atomically(
+    path: Path, content: bytes, mode: int = 0o666, *, replace: bool = True
+) -> None:
+    """Put ``content`` at ``path`` as a whole, or leave what is there as it was.
+
+    Without ``replace`` a file that is there is a `FileExistsError`.
+    """
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         try:
-            _write(fd, content)
+            _write(fd, content, 0)
+            os.fsync(fd)
         finally:
             os.close(fd)
-        os.replace(temporary, path)
-    except BaseException:
+        if replace:
+            os.replace(temporary, path)
+        else:
+            os.link(temporary, path)
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
     directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(directory)

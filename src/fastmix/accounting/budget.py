@@ -7,49 +7,29 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
-from fastmix._validation import check_probability, check_real, type_error
+from fastmix._validation import check_probability, check_real, type_error, value_error
+from fastmix.accounting import _active
 from fastmix.accounting._ledger import Ledger, OpenLedger
-from fastmix.accounting.accountant import RdpAccountant
-from fastmix.accounting.events import GaussianEvent, LaplaceEvent, PrivacyEvent, SketchEvent
-from fastmix.accounting.spent import PrivacySpent
+from fastmix.accounting.charge import (
+    Charge,
+    Remaining,
+    Spent,
+    check_spent,
+    merged,
+    read_charges,
+    read_rule,
+)
+from fastmix.accounting.filters import DeclaredFilter, Filter, certified, fits, make_filter
+from fastmix.accounting.spent import Part, PrivacySpent
 from fastmix.errors import BudgetError
 
-__all__ = ["BudgetAccountant", "Charge", "Remaining", "Spent"]
-
-#: Relative slack when a total is compared with the budget: rounding, nothing more.
-TOLERANCE = 1e-9
-
-_ACTIVE: ContextVar[tuple[BudgetAccountant, ...]] = ContextVar("fastmix_budgets", default=())
-
-
-class Spent(NamedTuple):
-    """The composed account of all charges."""
-
-    epsilon: float
-    delta: float
-
-
-class Remaining(NamedTuple):
-    """The epsilon that is left, and the delta at which it is counted."""
-
-    epsilon: float
-    delta: float
-
-
-class Charge(NamedTuple):
-    """One entry of the ledger."""
-
-    label: str
-    spent: PrivacySpent
+__all__ = ["BudgetAccountant"]
 
 
 class BudgetAccountant:
@@ -58,11 +38,12 @@ class BudgetAccountant:
     Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
     public).
 
-    The charges are kept in a file, the ledger, so that all copies of the accountant are one
-    budget: a copy made by scikit-learn's ``clone`` is the same object, and a pickled one in a
-    worker process on the same machine uses the same file. Threads and processes may share it.
-    In a ``with`` block the accountant is the default of all fits in that context. Threads and
-    worker processes do not inherit the context: hand them the accountant itself.
+    All fits together are (epsilon, delta)-DP, also when each fit is chosen after looking at the
+    results of the earlier ones. The charges are kept in a file, the ledger, so that all copies of
+    the accountant are one budget: a copy made by scikit-learn's ``clone`` is the same object, and
+    a pickled one in a worker process on the same machine uses the same file. Threads and processes
+    may share it. In a ``with`` block the accountant is the default of all fits that are started
+    inside the block, also in other threads and in worker processes on this machine.
 
     Parameters
     ----------
@@ -72,14 +53,20 @@ class BudgetAccountant:
         Delta of the budget, strictly between 0 and 1.
     ledger : str or path-like, optional
         File to create or to continue; it must be on a local disk, and a file to continue must
-        have been made for the same epsilon and delta. By default a private temporary file, which
-        goes when the process that made it drops the accountant.
+        have been made for the same epsilon, delta and rule. By default a private temporary file,
+        which goes when the process that made it drops the accountant.
+    rule : {"renyi", "gaussian", "basic"}, optional
+        How charges add up, fixed when the ledger is made; "renyi" for a new ledger by default.
+        "renyi" takes every method and adds up Rényi divergences at one order. "gaussian" is
+        tighter and takes Gaussian releases only (`AdaSSP`, `DPGradientDescent`). "basic" adds up
+        epsilons and deltas.
 
     Notes
     -----
     Paper: Proposition 1 composes Rényi curves; basic composition is standard.
-    Deviation: both are formed and the least counts. A total within a relative 1e-9 of the budget
-    is taken to fit it, in epsilon and in delta, so that rounding refuses nothing.
+    Deviation: the order is fixed with the budget, which makes the rule a filter and valid for
+    fits that are chosen adaptively (docs/proofs/filters.md). The first charge may use the whole
+    budget by its own account; then nothing else fits.
     Sensitive inputs: none.
 
     Examples
@@ -91,33 +78,60 @@ class BudgetAccountant:
     0.75
     """
 
+    _filter: Filter
+    _ledger: Ledger
+
     def __init__(
-        self, epsilon: float, delta: float, *, ledger: str | os.PathLike[str] | None = None
+        self,
+        epsilon: float,
+        delta: float,
+        *,
+        ledger: str | os.PathLike[str] | None = None,
+        rule: str | None = None,
     ) -> None:
-        self._epsilon = check_real("epsilon", epsilon, above=0.0, allow_inf=True)
-        self._delta = check_probability("delta", delta)
-        self._known: dict[PrivacySpent, float] = {}
+        epsilon = check_real("epsilon", epsilon, above=0.0, allow_inf=True)
+        delta = check_probability("delta", delta)
+        if ledger is not None and not isinstance(ledger, str | os.PathLike):
+            raise type_error("ledger", "be a path or None", ledger)
+        self._create(make_filter("renyi" if rule is None else rule, epsilon, delta), ledger)
+        with self._ledger.open() as opened:
+            found = read_rule(opened)
+        if (found.epsilon, found.delta) != (epsilon, delta) or rule not in (None, found.rule):
+            raise value_error(
+                "ledger",
+                f"have been made for epsilon={epsilon!r}, delta={delta!r} and rule="
+                f"{rule or found.rule!r}; it is for epsilon={found.epsilon!r}, "
+                f"delta={found.delta!r} and rule={found.rule!r}",
+                self.ledger,
+            )
+        self._filter = found
+
+    def _create(self, rule: Filter, ledger: str | os.PathLike[str] | None) -> None:
+        """Make the ledger, unless it is there."""
+        self._filter = rule
         if ledger is None:
             directory = tempfile.mkdtemp(prefix="fastmix-budget-")
             weakref.finalize(self, _remove, directory, os.getpid())
             self._ledger = Ledger(os.path.join(directory, "ledger.jsonl"))
-        elif isinstance(ledger, str | os.PathLike):
-            self._ledger = Ledger(ledger)
         else:
-            raise type_error("ledger", "be a path or None", ledger)
-        self._ledger.create(self._epsilon, self._delta, mode=0o600 if ledger is None else 0o666)
-        with self._open():
-            pass
+            self._ledger = Ledger(ledger)
+        mode = 0o600 if ledger is None else 0o666
+        self._ledger.create(rule.epsilon, rule.delta, rule.to_dict(), mode=mode)
 
     @property
     def epsilon(self) -> float:
         """Epsilon of the budget."""
-        return self._epsilon
+        return self._filter.epsilon
 
     @property
     def delta(self) -> float:
         """Delta of the budget."""
-        return self._delta
+        return self._filter.delta
+
+    @property
+    def rule(self) -> str:
+        """How charges add up."""
+        return self._filter.rule
 
     @property
     def ledger(self) -> str:
@@ -126,15 +140,15 @@ class BudgetAccountant:
 
     @property
     def charges(self) -> tuple[Charge, ...]:
-        """All charges so far, as pairs of a label and a `PrivacySpent`."""
+        """All charges so far: label, account, time, and why a guarantee is void if it is."""
         with self._open() as ledger:
-            return _charges(ledger)
+            return read_charges(ledger)
 
-    def check(self, spent: PrivacySpent) -> None:
+    def check(self, spent: PrivacySpent, *, leaks: Sequence[str] = ()) -> None:
         """Raise `BudgetError` if the budget does not cover ``spent``; write nothing."""
-        self._check(_check_spent(spent), self.charges)
+        self._check(Charge("", check_spent(spent), leaks=tuple(leaks)), self.charges)
 
-    def spend(self, spent: PrivacySpent, label: str = "") -> None:
+    def spend(self, spent: PrivacySpent, label: str = "", *, leaks: Sequence[str] = ()) -> None:
         """Charge ``spent``, to be called before any noise is drawn.
 
         Parameters
@@ -143,6 +157,8 @@ class BudgetAccountant:
             The account of the release.
         label : str
             A name for it in the ledger.
+        leaks : sequence of str
+            Reasons why the account does not hold. No finite budget covers such a release.
 
         Raises
         ------
@@ -153,40 +169,66 @@ class BudgetAccountant:
         """
         if not isinstance(label, str):
             raise type_error("label", "be a string", label)
+        charge = Charge(label, check_spent(spent), leaks=tuple(leaks))
         record = {
             "id": uuid4().hex,
             "label": label,
             "time": datetime.now(UTC).isoformat(),
-            "spent": _check_spent(spent).to_dict(),
+            "leaks": list(leaks),
+            "spent": spent.to_dict(),
         }
-        with self._open() as ledger:
-            self._check(spent, _charges(ledger))
+        with self._open(write=True) as ledger:
+            self._check(charge, read_charges(ledger))
             ledger.append(record)
 
-    def total(self, delta: float | None = None) -> Spent:
-        """Return the account of all charges together.
+    def declare(
+        self, declared: Iterable[PrivacySpent], *, delta: float | None = None, label: str = ""
+    ) -> BudgetAccountant:
+        """Charge a list of fits as one, jointly, and return a budget that pays for just them.
+
+        Fits that are fixed before the first of them can be accounted together, which is the
+        tightest account there is: as the first charge it may use the whole budget.
 
         Parameters
         ----------
+        declared : iterable of PrivacySpent
+            The account of each fit, as an estimator's ``account`` returns it.
         delta : float, optional
-            Delta at which epsilon is computed; the budget's by default.
+            Delta at which the list is accounted; the budget's by default.
+        label : str
+            A name for the list in the ledger.
 
         Returns
         -------
-        Spent
-            ``(epsilon, delta)``; ``(0.0, 0.0)`` without a charge, and an infinite epsilon when
-            nothing is certified at this delta.
+        BudgetAccountant
+            A budget that takes each of the declared fits once, in any order. It lives in a
+            temporary file: what has not been fitted when it goes is lost.
         """
-        at = self._delta if delta is None else check_probability("delta", delta)
-        return self._compose([charge.spent for charge in self.charges], at)
+        whole = tuple(map(check_spent, declared))
+        if not whole:
+            raise value_error("declared", "hold at least one account", whole)
+        delta = self.delta if delta is None else check_probability("delta", delta)
+        events = merged(event for spent in whole for event in spent.events)
+        joint = PrivacySpent([Part("declared together", events, delta)])
+        paid = type(self).__new__(type(self))
+        paid._create(DeclaredFilter(certified(joint), delta, whole), None)
+        self.spend(joint, label=label or f"{len(whole)} fits declared together")
+        return paid
+
+    def total(self) -> Spent:
+        """Return what all charges count together: a budget of this epsilon would just cover them.
+
+        Epsilon is 0 without a charge, and infinite when one of the charges is not private.
+        """
+        return Spent(self._total(self.charges), self.delta)
 
     def remaining(self) -> Remaining:
-        """Return the epsilon that is left at the budget's delta, at least 0.
+        """Return the epsilon that is left for one more release at the budget's delta.
 
-        Delta is shared by all charges, not used up by them. How much a further release adds
-        depends on how it composes with the others: `check` decides.
+        It is that of the largest Gaussian release that would still fit; the methods of this
+        package are close to it. `check` decides for a given release.
         """
-        return Remaining(self._left(self.total()), self._delta)
+        return Remaining(self._left(self.charges), self.delta)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Copy the ledger to ``path``, all or nothing.
@@ -199,24 +241,28 @@ class BudgetAccountant:
     def load(cls, path: str | os.PathLike[str]) -> BudgetAccountant:
         """Open a ledger file that exists; later charges are appended to it."""
         with Ledger(path).open() as ledger:
-            epsilon, delta = ledger.epsilon, ledger.delta
-        return _attach(cls, path, epsilon, delta)
+            rule = read_rule(ledger)
+        return _attach(cls, path, rule)
 
     @staticmethod
     def current() -> BudgetAccountant | None:
-        """Return the accountant of the innermost ``with`` block of this context, if any."""
-        active = _ACTIVE.get()
-        return active[-1] if active else None
+        """Return the accountant of the innermost ``with`` block round the caller, if any.
+
+        That is a block of the same context, of another thread of the process, or of a process
+        that started this one.
+        """
+        found = _active.current()
+        if found is not None:
+            return found
+        ledger = _active.inherited()
+        return None if ledger is None else BudgetAccountant.load(ledger)
 
     def __enter__(self) -> BudgetAccountant:
-        _ACTIVE.set((*_ACTIVE.get(), self))
+        _active.enter(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        # The last entry of this object, not the last of all: a generator may leave out of turn.
-        active = _ACTIVE.get()
-        at = max((i for i, budget in enumerate(active) if budget is self), default=len(active))
-        _ACTIVE.set(active[:at] + active[at + 1 :])
+        _active.leave(self)
 
     def __len__(self) -> int:
         return len(self.charges)
@@ -232,7 +278,7 @@ class BudgetAccountant:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _attach, (type(self), self.ledger, self._epsilon, self._delta)
+        return _attach, (type(self), self.ledger, self._filter)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BudgetAccountant):
@@ -243,111 +289,68 @@ class BudgetAccountant:
         return hash(self.ledger)
 
     def __repr__(self) -> str:
-        budget = f"epsilon={self._epsilon!r}, delta={self._delta!r}"
+        budget = f"epsilon={self.epsilon!r}, delta={self.delta!r}, rule={self.rule!r}"
         try:
-            charges = [charge.spent for charge in self.charges]
-            total = self._compose(charges, self._delta)
+            charges = self.charges
         except (OSError, ValueError):
             return f"BudgetAccountant({budget}, ledger cannot be read)"
         return (
             f"BudgetAccountant({budget}, charges={len(charges)}, "
-            f"spent={total.epsilon:.6g}, remaining={self._left(total):.6g})"
+            f"spent={self._total(charges):.6g}, remaining={self._left(charges):.6g})"
         )
 
     @contextmanager
-    def _open(self) -> Iterator[OpenLedger]:
+    def _open(self, *, write: bool = False) -> Iterator[OpenLedger]:
         """Open the ledger and make sure that it still is the ledger of this budget."""
-        with self._ledger.open() as ledger:
-            if (ledger.epsilon, ledger.delta) != (self._epsilon, self._delta):
-                raise ValueError(
-                    f"epsilon and delta must be those of the ledger, ({ledger.epsilon!r}, "
-                    f"{ledger.delta!r}); got epsilon={self._epsilon!r}, delta={self._delta!r} "
-                    f"with ledger={self.ledger!r}."
-                )
+        with self._ledger.open(write=write) as ledger:
+            if read_rule(ledger) != self._filter:
+                raise value_error("ledger", "be the one of this budget still", self.ledger)
             yield ledger
 
-    def _check(self, spent: PrivacySpent, charges: Iterable[Charge]) -> None:
-        if math.isinf(self._epsilon):
+    def _total(self, charges: Sequence[Charge]) -> float:
+        if any(charge.leaks for charge in charges):
+            return math.inf
+        return self._filter.total([charge.spent for charge in charges])
+
+    def _left(self, charges: Sequence[Charge]) -> float:
+        if math.isinf(self.epsilon):
+            return math.inf
+        if math.isinf(self._total(charges)):
+            return 0.0
+        return self._filter.remaining([charge.spent for charge in charges])
+
+    def _check(self, charge: Charge, charges: Sequence[Charge]) -> None:
+        if math.isinf(self.epsilon):
             return
-        after = [*(charge.spent for charge in charges), spent]
-        limit = self._epsilon * (1.0 + TOLERANCE)
-        if self._basic(after, self._delta) <= limit:  # quick, and enough for most ledgers
-            return
-        asked = self._certified(spent)
-        total = self._compose(after, self._delta).epsilon if asked < math.inf else math.inf
-        if not total <= limit:
+        if charge.leaks:
             raise BudgetError(
-                f"spent must fit the budget of (epsilon={self._epsilon:.10g}, "
-                f"delta={self._delta:.10g}); got spent=(epsilon={asked:.10g}, "
-                f"delta={spent.delta:.10g}), which would make the total (epsilon={total:.10g}, "
-                f"delta={self._delta:.10g}). Nothing was charged and nothing was drawn."
+                "A budget of finite epsilon cannot cover this fit, because its guarantee is void: "
+                f"{'; '.join(charge.leaks)}. Nothing was charged and nothing was drawn. A budget "
+                "with epsilon=inf only records, and takes such a fit."
             )
-
-    def _compose(self, charges: list[PrivacySpent], delta: float) -> Spent:
-        """Return the least of basic and joint composition at ``delta``."""
-        if not charges:
-            return Spent(0.0, 0.0)
-        events = _merged(event for spent in charges for event in spent.events)
-        joint = RdpAccountant(events).get_epsilon(delta)
-        return Spent(min(self._basic(charges, delta), joint), delta)
-
-    def _basic(self, charges: list[PrivacySpent], delta: float) -> float:
-        """Return the sum of the certified epsilons, ``inf`` if their deltas exceed ``delta``."""
-        if math.fsum(spent.delta for spent in charges) > delta * (1.0 + TOLERANCE):
-            return math.inf
-        return math.fsum(self._certified(spent) for spent in charges)
-
-    def _certified(self, spent: PrivacySpent) -> float:
-        """Return the epsilon of one charge, computed once for charges that are alike."""
-        if spent not in self._known:
-            self._known[spent] = spent.epsilon
-        return self._known[spent]
-
-    def _left(self, total: Spent) -> float:
-        if math.isinf(self._epsilon):
-            return math.inf
-        return max(0.0, self._epsilon - total.epsilon)
+        after = [*(each.spent for each in charges), charge.spent]
+        asked = certified(charge.spent)
+        if math.isinf(asked) or not fits(self._filter, after):
+            total = self._filter.total(after) if asked < math.inf else math.inf
+            raise BudgetError(
+                f"spent must fit the budget of (epsilon={self.epsilon:.10g}, "
+                f"delta={self.delta:.10g}); got spent=(epsilon={asked:.10g}, "
+                f"delta={charge.spent.delta:.10g}), which would make the total "
+                f"(epsilon={total:.10g}, delta={self.delta:.10g}) by the rule {self.rule!r}. "
+                "Nothing was charged and nothing was drawn."
+            )
 
 
 def _attach(
-    cls: type[BudgetAccountant], path: str | os.PathLike[str], epsilon: float, delta: float
+    cls: type[BudgetAccountant], path: str | os.PathLike[str], rule: Filter
 ) -> BudgetAccountant:
-    """Return an accountant on a ledger that must exist: it is never made anew here."""
+    """Return an accountant on a ledger that is never made anew here; every use needs it."""
     budget = cls.__new__(cls)
-    budget._epsilon, budget._delta, budget._known = epsilon, delta, {}
-    budget._ledger = Ledger(path)
-    with budget._open():
-        return budget
+    budget._filter, budget._ledger = rule, Ledger(path)
+    return budget
 
 
 def _remove(directory: str, owner: int) -> None:
     """Remove a temporary ledger, unless this is a child that was forked from its owner."""
     if os.getpid() == owner:
         shutil.rmtree(directory, ignore_errors=True)
-
-
-def _check_spent(spent: PrivacySpent) -> PrivacySpent:
-    if not isinstance(spent, PrivacySpent):
-        raise type_error("spent", "be a PrivacySpent", spent)
-    return spent
-
-
-def _charges(ledger: OpenLedger) -> tuple[Charge, ...]:
-    charges = []
-    for line, record in enumerate(ledger.charges, start=2):
-        try:
-            charges.append(Charge(str(record["label"]), PrivacySpent.from_dict(record["spent"])))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ledger.damaged(line) from error
-    return tuple(charges)
-
-
-def _merged(events: Iterable[PrivacyEvent]) -> Iterator[PrivacyEvent]:
-    """Join equal events: the same curve, and a long ledger of like fits stays quick."""
-    for event, times in Counter(events).items():
-        if isinstance(event, GaussianEvent | LaplaceEvent):
-            yield replace(event, count=times * event.count)
-        elif isinstance(event, SketchEvent):
-            yield replace(event, rows=times * event.rows)
-        else:
-            yield from [event] * times

@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fastmix._validation import value_error
+from fastmix._validation import check_integer, value_error
 from fastmix.accounting import (
     BudgetAccountant,
     ComposedEvent,
@@ -167,7 +167,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         shape = data.shape
         plan = None if shape is None else self._make_plan(*shape)
         if accountant is not None and plan is not None:
-            accountant.check(plan.spent)
+            accountant.check(plan.spent, leaks=self._leaks(plan))
         data.check(self)
         scaling = data.scaling(
             bounds_X=self.bounds_X,
@@ -190,8 +190,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
                     "residual_clip", "be of the order of bounds_y", self.residual_clip
                 )
         if accountant is not None:
-            leaky = " (NOT PRIVATE: bounds from the data)" if scaling.from_data else ""
-            accountant.spend(plan.spent, label=type(self).__name__ + leaky)
+            accountant.spend(plan.spent, label=type(self).__name__, leaks=self._leaks(plan))
         if math.isinf(self.epsilon):
             solution = Solution(_least_squares(rows, scaling), NonPrivateEvent())
         else:
@@ -223,6 +222,30 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
             return X @ self.coef_ + self.intercept_  # type: ignore[no-any-return]
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return np.asarray(X @ self.coef_ + self.intercept_)
+
+    def account(self, n_samples: int, n_features: int) -> PrivacySpent:
+        """Return the account of a fit of this size, as it would be charged; reads no data.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            Shape of the data.
+
+        Returns
+        -------
+        fastmix.accounting.PrivacySpent
+            The events of the fit with their epsilon and delta.
+        """
+        self._check_parameters()
+        n = check_integer("n_samples", n_samples, at_least=1)
+        return self._make_plan(n, check_integer("n_features", n_features, at_least=1)).spent
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy that is sent away from inside a budget's block is charged where it is fitted.
+        state: dict[str, Any] = super().__getstate__()
+        if state.get("accountant") is None:
+            state = {**state, "accountant": BudgetAccountant.current()}
+        return state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -265,6 +288,16 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
     def _check_parameters(self) -> None:
         check_parameters(self)
 
+    def _leaks(self, plan: Plan) -> tuple[str, ...]:
+        """Return the reasons why a fit with these parameters is not private, if it is not."""
+        reasons = {
+            "bounds_X was taken from the data": self.bounds_X is None and self.data_norm is None,
+            "bounds_y was taken from the data": self.bounds_y is None,
+            "the noise was seeded by the caller": is_seeded(self.random_state),
+            "the method adds no noise": not plan.is_private,
+        }
+        return tuple(reason for reason, holds in reasons.items() if holds)
+
     def _works_in_blocks(self) -> bool:
         """Whether passes over blocks of rows are all that the method needs."""
         return self.engine != "literal"
@@ -281,11 +314,6 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         self._store_intervals(
             solution.theta, solution.trace, solution.residuals, scaling, plan, clip=clip, n=n
         )
-        leaks = [f"{name} was taken from the data" for name in scaling.from_data]
-        if is_seeded(self.random_state):
-            leaks.append("the noise was seeded by the caller")
-        if not plan.is_private:
-            leaks.append("the method adds no noise")
         skipped = ("accountant", "bounds_X", "bounds_y", "random_state")
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in skipped}
         self.privacy_ = PrivacyCertificate(
@@ -299,7 +327,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
                 "residuals_clipped_at": clip * scaling.target_map.scale,
             },
             noise=self._noise_source(),
-            leaks=tuple(leaks),
+            leaks=self._leaks(plan),
         )
 
     def _noise_source(self) -> str:

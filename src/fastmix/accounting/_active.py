@@ -1,0 +1,142 @@
+"""Which budget a fit is charged to when none is given: that of the ``with`` block around it.
+
+A block holds for everything that is started inside it.  The thread that opened it knows it by a
+context variable; other threads of the process find it in a list of the open blocks; processes that
+the process has started find it in a file under the number of the process, in a folder of the user.
+Where that leaves more than one budget, a fit is refused: it must be given its budget.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from fastmix.errors import BudgetError
+
+if TYPE_CHECKING:
+    from fastmix.accounting.budget import BudgetAccountant
+
+T = TypeVar("T")
+
+__all__ = ["current", "enter", "inherited", "leave"]
+
+#: The blocks round this context, outermost first.
+_STACK: ContextVar[tuple[BudgetAccountant, ...]] = ContextVar("fastmix_budgets", default=())
+#: The blocks that are open anywhere in this process, each with those round it.
+_OPEN: list[tuple[BudgetAccountant, ...]] = []
+_LOCK = threading.RLock()
+
+
+def enter(budget: BudgetAccountant) -> None:
+    """Open a block."""
+    stack = (*_STACK.get(), budget)
+    with _LOCK:
+        _OPEN.append(stack)
+        try:
+            _publish()
+        except BaseException:
+            _OPEN.remove(stack)
+            raise
+    _STACK.set(stack)
+
+
+def leave(budget: BudgetAccountant) -> None:
+    """Close a block."""
+    # The last entry of this object, not the last of all: a generator may leave out of turn.
+    stack = _STACK.get()
+    at = max((i for i, each in enumerate(stack) if each is budget), default=len(stack))
+    _STACK.set(stack[:at] + stack[at + 1 :])
+    with _LOCK:
+        for each in reversed(_OPEN):
+            if each[-1] is budget:
+                _OPEN.remove(each)
+                break
+        _publish()
+
+
+def current() -> BudgetAccountant | None:
+    """Return the budget of the innermost block round this context, thread or process."""
+    stack = _STACK.get()
+    if stack:
+        return stack[-1]
+    with _LOCK:
+        budgets = _innermost()
+    return _only(budgets) if budgets else None
+
+
+def inherited() -> str | None:
+    """Return the ledger of the block in which an ancestor of this process is, if any."""
+    for process in _ancestors():
+        with suppress(FileNotFoundError, NotADirectoryError):
+            ledgers: list[str] = json.loads((_folder() / process).read_text())
+            return _only(ledgers)
+    return None
+
+
+def _innermost() -> list[BudgetAccountant]:
+    """Return the budgets of the open blocks that have no other open block inside them."""
+    outer = {tuple(map(id, stack[:-1])) for stack in _OPEN}
+    return [stack[-1] for stack in _OPEN if tuple(map(id, stack)) not in outer]
+
+
+def _only(budgets: list[T]) -> T:
+    if any(budget != budgets[0] for budget in budgets):
+        raise BudgetError(
+            "accountant must be given to a fit while several budgets are active in other threads; "
+            f"got accountant=None with {len(budgets)} open budgets. Nothing was charged and "
+            "nothing was drawn."
+        )
+    return budgets[0]
+
+
+def _publish() -> None:
+    """Write down the open blocks of this process for the processes that it has started."""
+    folder, name = _folder(), _process(os.getpid())
+    ledgers = list(dict.fromkeys(budget.ledger for budget in _innermost()))
+    if not ledgers:
+        (folder / name).unlink(missing_ok=True)
+        return
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = os.lstat(folder)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise PermissionError(
+            f"The folder {str(folder)!r} must be private to this user: remove it, or set TMPDIR. "
+            "Processes started inside the block could not find their budget there."
+        )
+    temporary = folder / f".{name}"
+    temporary.write_text(json.dumps(ledgers))
+    os.replace(temporary, folder / name)
+
+
+def _folder() -> Path:
+    return Path(tempfile.gettempdir()) / f"fastmix-budgets-{os.getuid()}"
+
+
+def _ancestors() -> Iterator[str]:
+    """Yield the names of the processes above this one, the nearest first."""
+    process = os.getppid()
+    while process > 0:
+        yield _process(process)
+        process = int(_status(process)[1])
+
+
+def _process(number: int) -> str:
+    """Name a process by its number and the time at which it was started: numbers come again."""
+    return f"{number}-{_status(number)[19]}"
+
+
+def _status(number: int) -> list[str]:
+    """Return the kernel's words about a process after its name; zeros where there are none."""
+    try:
+        text = Path(f"/proc/{number}/stat").read_text()
+    except OSError:
+        return ["0"] * 20
+    return text.rpartition(")")[2].split()

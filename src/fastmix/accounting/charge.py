@@ -1,0 +1,88 @@
+"""Charges of a budget: what they are, and how a ledger holds them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from fastmix._validation import check_probability, check_real, type_error
+from fastmix.accounting._ledger import OpenLedger
+from fastmix.accounting.events import GaussianEvent, LaplaceEvent, PrivacyEvent, SketchEvent
+from fastmix.accounting.filters import Filter, filter_from_dict
+from fastmix.accounting.spent import PrivacySpent
+
+__all__ = ["Charge", "Remaining", "Spent", "check_spent", "merged", "read_charges", "read_rule"]
+
+
+class Spent(NamedTuple):
+    """What all charges count together, by the budget's rule."""
+
+    epsilon: float
+    delta: float
+
+
+class Remaining(NamedTuple):
+    """The epsilon that is left for one more release, and the delta at which it is counted."""
+
+    epsilon: float
+    delta: float
+
+
+class Charge(NamedTuple):
+    """One entry of the ledger; ``leaks`` are the reasons why its guarantee is void, if it is."""
+
+    label: str
+    spent: PrivacySpent
+    time: str = ""
+    leaks: tuple[str, ...] = ()
+
+
+def check_spent(spent: PrivacySpent) -> PrivacySpent:
+    """Return ``spent`` if it is an account."""
+    if not isinstance(spent, PrivacySpent):
+        raise type_error("spent", "be a PrivacySpent", spent)
+    return spent
+
+
+def read_rule(ledger: OpenLedger) -> Filter:
+    """Return the rule of a ledger, with the budget that it was made for."""
+    try:
+        epsilon, delta = ledger.budget["epsilon"], ledger.budget["delta"]
+        return filter_from_dict(
+            ledger.budget["rule"],
+            check_real("epsilon", epsilon, above=0.0, allow_inf=True),
+            check_probability("delta", delta),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ledger.damaged(2) from error
+
+
+def read_charges(ledger: OpenLedger) -> tuple[Charge, ...]:
+    """Return the charges of a ledger in order."""
+    charges = []
+    for line, record in enumerate(ledger.charges, start=3):
+        try:
+            charges.append(
+                Charge(
+                    str(record["label"]),
+                    PrivacySpent.from_dict(record["spent"]),
+                    str(record["time"]),
+                    tuple(map(str, record["leaks"])),
+                )
+            )
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ledger.damaged(line) from error
+    return tuple(charges)
+
+
+def merged(events: Iterable[PrivacyEvent]) -> Iterator[PrivacyEvent]:
+    """Join equal events: the same curve, and a long list of like fits stays quick."""
+    for event, times in Counter(events).items():
+        if isinstance(event, GaussianEvent | LaplaceEvent):
+            yield replace(event, count=times * event.count)
+        elif isinstance(event, SketchEvent):
+            yield replace(event, rows=times * event.rows)
+        else:
+            yield from [event] * times

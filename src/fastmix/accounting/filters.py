@@ -1,0 +1,327 @@
+r"""Rules by which a budget decides, charge by charge, whether a further release still fits.
+
+A later release may be chosen after looking at earlier ones, so a rule must be a *filter*: it fixes
+everything that it optimises over before the first release (docs/proofs/filters.md).
+
+``renyi``
+    The Rényi curve at one order, fixed with the budget, adds up. Three shares of delta: for
+    converting the curve, for rare events, and for basic composition beside it.
+``gaussian``
+    Squared ratios of sensitivity to noise add up; for budgets that only pay Gaussian releases.
+``basic``
+    The epsilons add up, and so do the deltas.
+``declared``
+    A list of fits that was fixed and paid for before the first of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from fastmix._validation import check_choice, check_real, value_error
+from fastmix.accounting.events import (
+    ChoiceEvent,
+    ComposedEvent,
+    GaussianEvent,
+    PrivacyEvent,
+)
+from fastmix.accounting.gaussian import gaussian_epsilon, gaussian_sigma
+from fastmix.accounting.spent import PrivacySpent
+
+__all__ = [
+    "RULES",
+    "DeclaredFilter",
+    "Filter",
+    "certified",
+    "filter_from_dict",
+    "fits",
+    "make_filter",
+]
+
+#: Relative slack when a total is compared with the budget: accounts are rounded up by up to 1e-10.
+TOLERANCE = 1e-9
+
+
+class Filter(Protocol):
+    """A rule with its constants; ``epsilon`` and ``delta`` are those of the budget."""
+
+    rule: ClassVar[str]
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of the budget."""
+
+    @property
+    def delta(self) -> float:
+        """Delta of the budget."""
+
+    def total(self, charges: Sequence[PrivacySpent]) -> float:
+        """Return the epsilon that the rule counts for these charges; ``inf`` if none."""
+
+    def remaining(self, charges: Sequence[PrivacySpent]) -> float:
+        """Return the epsilon of the largest single Gaussian release that would still fit."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule and its constants as plain JSON types."""
+
+
+def fits(rule: Filter, charges: Sequence[PrivacySpent]) -> bool:
+    """Whether these charges are within the budget by its rule."""
+    return rule.total(charges) <= rule.epsilon * (1.0 + TOLERANCE)
+
+
+@dataclass(frozen=True)
+class BasicFilter:
+    """Epsilons add up, and deltas add up."""
+
+    epsilon: float
+    delta: float
+
+    rule: ClassVar[str] = "basic"
+
+    def total(self, charges: Sequence[PrivacySpent]) -> float:
+        """Return the sum of the epsilons, ``inf`` if the deltas exceed the budget's."""
+        if math.fsum(spent.delta for spent in charges) > self.delta * (1.0 + TOLERANCE):
+            return math.inf
+        return math.fsum(map(certified, charges))
+
+    def remaining(self, charges: Sequence[PrivacySpent]) -> float:
+        """Return what the sum of the epsilons leaves."""
+        return max(0.0, self.epsilon - self.total(charges))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as plain JSON types."""
+        return {"rule": self.rule}
+
+
+@dataclass(frozen=True)
+class GaussianFilter:
+    """Squared ratios of Gaussian releases add up; nothing else is taken.
+
+    Notes
+    -----
+    Paper: beyond it (Smith and Thakurta, 2022; docs/proofs/filters.md).
+    Sensitive inputs: none.
+    """
+
+    epsilon: float
+    delta: float
+
+    rule: ClassVar[str] = "gaussian"
+
+    def total(self, charges: Sequence[PrivacySpent]) -> float:
+        """Return the epsilon of one Gaussian release with the sum of the squared ratios."""
+        together = _profile_epsilon(self._mu_squared(charges), self.delta)
+        return min(together, _alone(charges, self.delta))
+
+    def remaining(self, charges: Sequence[PrivacySpent]) -> float:
+        """Return the epsilon of one Gaussian release with the squared ratio that is left."""
+        limit = gaussian_sigma(self.epsilon, self.delta) ** -2
+        return _profile_epsilon(limit - self._mu_squared(charges), self.delta)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as plain JSON types."""
+        return {"rule": self.rule}
+
+    @staticmethod
+    def _mu_squared(charges: Sequence[PrivacySpent]) -> float:
+        return math.fsum(_mu_squared(event) for spent in charges for event in spent.events)
+
+
+@dataclass(frozen=True)
+class RenyiFilter:
+    r"""The Rényi curve at one fixed order adds up; basic composition stands beside it.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget.
+    order : float
+        The order :math:`\alpha`.
+    conversion, tails, basic : float
+        Shares of delta: for converting the curve at its order, for rare events, and for the
+        deltas of basic composition.
+
+    Notes
+    -----
+    Paper: Proposition 1 at one order.
+    Deviation: a filter (Feldman and Zrnic, 2021; docs/proofs/filters.md), with basic composition
+    beside it at a share of delta of its own; a release is taken while either is within its share.
+    Sensitive inputs: none.
+    """
+
+    epsilon: float
+    delta: float
+    order: float
+    conversion: float
+    tails: float
+    basic: float
+
+    rule: ClassVar[str] = "renyi"
+
+    def __post_init__(self) -> None:
+        check_real("order", self.order, above=1.0)
+        shares = (self.conversion, self.tails, self.basic)
+        for share in shares:
+            check_real("shares of delta", share, at_least=0.0)
+        if not (self.conversion > 0.0 and math.fsum(shares) <= 1.0 + TOLERANCE):
+            raise value_error("shares of delta", "add up to at most 1", shares)
+
+    def total(self, charges: Sequence[PrivacySpent]) -> float:
+        """Return the lesser of what the curve at the fixed order and the epsilons give."""
+        together = self._curve(charges) + self._overhead
+        return min(together, self._basic.total(charges), _alone(charges, self.delta))
+
+    def remaining(self, charges: Sequence[PrivacySpent]) -> float:
+        """Return the epsilon of the largest Gaussian release that would still fit."""
+        left = self.epsilon - self._overhead - self._curve(charges)
+        by_curve = _profile_epsilon(2.0 * left / self.order, self.delta)
+        return min(self.epsilon, max(by_curve, self._basic.remaining(charges)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule and its constants as plain JSON types."""
+        return {
+            "rule": self.rule,
+            "order": self.order,
+            "conversion": self.conversion,
+            "tails": self.tails,
+            "basic": self.basic,
+        }
+
+    @property
+    def _basic(self) -> BasicFilter:
+        return BasicFilter(self.epsilon, self.basic * self.delta)
+
+    @property
+    def _overhead(self) -> float:
+        """What Proposition 1 adds to the curve at the fixed order."""
+        return float(_conversion(np.asarray(self.order), self.conversion * self.delta))
+
+    def _curve(self, charges: Sequence[PrivacySpent]) -> float:
+        """Return the sum of the curves, ``inf`` if rare events exceed their share."""
+        if math.fsum(spent.tail for spent in charges) > self.tails * self.delta * (1 + TOLERANCE):
+            return math.inf
+        return math.fsum(_renyi(spent, self.order) for spent in charges)
+
+
+@dataclass(frozen=True)
+class DeclaredFilter:
+    """Fits that were declared together and paid for as one: each of them once, nothing else."""
+
+    epsilon: float
+    delta: float
+    fits: tuple[PrivacySpent, ...]
+
+    rule: ClassVar[str] = "declared"
+
+    def total(self, charges: Sequence[PrivacySpent]) -> float:
+        """Return the epsilon of the whole list, ``inf`` if something is not on it."""
+        if Counter(charges) - Counter(self.fits):
+            return math.inf
+        return self.epsilon if charges else 0.0
+
+    def remaining(self, charges: Sequence[PrivacySpent]) -> float:
+        """Return the epsilon of the whole list while something on it has not been fitted."""
+        return self.epsilon if len(charges) < len(self.fits) else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule and the list as plain JSON types."""
+        return {"rule": self.rule, "fits": [spent.to_dict() for spent in self.fits]}
+
+
+#: Rules that a user can ask for.
+RULES = (RenyiFilter.rule, GaussianFilter.rule, BasicFilter.rule)
+
+#: Shares of delta of a new Rényi filter. A fit's rare events have a twentieth of its delta at most.
+_SHARES = {"conversion": 0.75, "tails": 0.1, "basic": 0.15}
+
+
+def make_filter(rule: str, epsilon: float, delta: float) -> Filter:
+    """Return a rule for a new budget."""
+    check_choice("rule", rule, RULES)
+    if rule == BasicFilter.rule:
+        return BasicFilter(epsilon, delta)
+    if rule == GaussianFilter.rule:
+        return GaussianFilter(epsilon, delta)
+    return RenyiFilter(epsilon, delta, _best_order(epsilon, delta), **_SHARES)
+
+
+def filter_from_dict(data: dict[str, Any], epsilon: float, delta: float) -> Filter:
+    """Rebuild a rule from what `Filter.to_dict` returned."""
+    constants = dict(data)
+    rule = check_choice("rule", constants.pop("rule", None), (*RULES, DeclaredFilter.rule))
+    if rule == DeclaredFilter.rule:
+        return DeclaredFilter(epsilon, delta, tuple(map(PrivacySpent.from_dict, constants["fits"])))
+    kinds: dict[str, Any] = {k.rule: k for k in (BasicFilter, GaussianFilter, RenyiFilter)}
+    result: Filter = kinds[rule](epsilon, delta, **constants)
+    return result
+
+
+def _alone(charges: Sequence[PrivacySpent], delta: float) -> float:
+    """Return the epsilon of a charge that is the first, by its own account; ``inf`` for others.
+
+    Nothing was seen before it, so it may use the whole budget: then nothing else fits any more.
+    """
+    first = charges[0] if len(charges) == 1 else None
+    if first is None or first.delta > delta * (1.0 + TOLERANCE):
+        return math.inf
+    return certified(first)
+
+
+def _best_order(epsilon: float, delta: float) -> float:
+    r"""Return the order at which the budget takes the most Gaussian releases.
+
+    Gaussian releases have curve :math:`\alpha \mu^2 / 2`, so it maximises
+    :math:`(\epsilon - c(\alpha)) / \alpha`, c being what the conversion adds.
+    """
+    # A budget that only records gets the order of a large one.
+    target = min(epsilon, 100.0)
+    shift = np.logspace(-6.0, 9.0, 1501)
+    for _ in range(3):
+        share = (target - _conversion(1.0 + shift, _SHARES["conversion"] * delta)) / (1.0 + shift)
+        at = int(share.argmax())
+        low, high = shift[max(at - 1, 0)], shift[min(at + 1, shift.size - 1)]
+        best = float(shift[at])
+        shift = np.geomspace(low, high, 101)
+    return 1.0 + best
+
+
+def _conversion(order: Any, delta: float) -> Any:
+    r"""Return :math:`\log(1 - 1/\alpha) - \log(\alpha\delta)/(\alpha - 1)` of Proposition 1."""
+    return np.log1p(-1.0 / order) - (np.log(order) + math.log(delta)) / (order - 1.0)
+
+
+def _profile_epsilon(mu_squared: float, delta: float) -> float:
+    """Return the epsilon of a Gaussian release; 0 for none, ``inf`` for no noise."""
+    if mu_squared <= 0.0:
+        return 0.0
+    return gaussian_epsilon(mu_squared**-0.5, delta) if mu_squared < 1e12 else math.inf
+
+
+def _mu_squared(event: PrivacyEvent) -> float:
+    """Return the squared ratio of a Gaussian release, ``inf`` for what is none."""
+    if isinstance(event, GaussianEvent):
+        return event.mu_squared
+    if isinstance(event, ComposedEvent):
+        return math.fsum(map(_mu_squared, event.events))
+    if isinstance(event, ChoiceEvent):
+        return max(map(_mu_squared, event.options))
+    return math.inf
+
+
+@lru_cache(maxsize=4096)
+def certified(spent: PrivacySpent) -> float:
+    """Return the epsilon of one charge, computed once for charges that are alike."""
+    return spent.epsilon
+
+
+@lru_cache(maxsize=4096)
+def _renyi(spent: PrivacySpent, order: float) -> float:
+    return float(spent.rdp(order))
