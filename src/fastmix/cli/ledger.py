@@ -34,12 +34,15 @@ def new(
     file: _File,
     epsilon: Annotated[float, typer.Option(help="Epsilon of the budget.")],
     delta: Annotated[float, typer.Option(help="Delta of the budget.")],
+    rule: Annotated[
+        str, typer.Option(help="How fits add up: renyi (all methods), gaussian or basic.")
+    ] = "renyi",
     json: _Json = False,
 ) -> None:
     """Make a new budget; pass it to fits with --ledger."""
     if file.exists():
         raise value_error("file", "not be there yet", str(file))
-    _show(BudgetAccountant(epsilon, delta, ledger=file), json)
+    _show(BudgetAccountant(epsilon, delta, ledger=file, rule=rule), json)
 
 
 @command.command()
@@ -52,28 +55,47 @@ def show(file: _File, json: _Json = False) -> None:
 
 def _show(budget: BudgetAccountant, json: bool) -> None:
     total, left = budget.total(), budget.remaining()
-    charges = [
-        {"label": charge.label, "epsilon": charge.spent.epsilon, "delta": charge.spent.delta}
-        for charge in budget.charges
-    ]
     if json:
+        charges = [
+            {
+                "label": charge.label,
+                "time": charge.time,
+                "epsilon": charge.spent.epsilon,
+                "delta": charge.spent.delta,
+                "leaks": list(charge.leaks),
+            }
+            for charge in budget.charges
+        ]
         print_json(
             {
                 "epsilon": budget.epsilon,
                 "delta": budget.delta,
+                "rule": budget.rule,
                 "spent": total.epsilon,
                 "left": left.epsilon,
                 "charges": charges,
             }
         )
         return
-    if charges:
+    if budget.charges:
         print_table(
-            ["fit", "epsilon", "delta"],
-            [[str(c["label"]), f"{c['epsilon']:.6g}", f"{c['delta']:.3g}"] for c in charges],
+            ["fit", "time (UTC)", "epsilon", "delta"],
+            [
+                [
+                    charge.label,
+                    charge.time[:19].replace("T", " "),
+                    "NOT PRIVATE" if charge.leaks else f"{charge.spent.epsilon:.6g}",
+                    f"{charge.spent.delta:.3g}",
+                ]
+                for charge in budget.charges
+            ],
         )
+        for charge in budget.charges:
+            if charge.leaks:
+                print_text(f"{charge.label} is NOT PRIVATE: {'; '.join(charge.leaks)}.")
         print_text("")
     print_text(
-        f"Budget: epsilon {budget.epsilon:g} at delta {budget.delta:g}. All {len(charges)} fits "
-        f"together spent {total.epsilon:.6g}; {left.epsilon:.6g} is left."
+        f"Budget: epsilon {budget.epsilon:g} at delta {budget.delta:g}, rule {budget.rule}. "
+        f"{len(budget.charges)} charges count {total.epsilon:.6g} together; one more fit of about "
+        f"{left.epsilon:.3g} fits."
     )
