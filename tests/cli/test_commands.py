@@ -242,7 +242,7 @@ def test_an_existing_model_is_not_lost(folder, run):
 
 
 def test_a_ledger_is_shared_and_refuses(folder, run):
-    assert run("ledger new b.jsonl --epsilon 1.2 --delta 1e-6")[0] == 0
+    assert run("ledger new b.jsonl --epsilon 1.2 --delta 1e-6 --rule basic")[0] == 0
     assert run("ledger new b.jsonl --epsilon 1 --delta 1e-6")[0] == ExitCode.USAGE
     line = "fit people.csv --target income --bounds bounds.toml --delta 1e-7 --ledger b.jsonl"
     assert run(f"{line} --out one")[0] == 0

@@ -241,13 +241,13 @@ def test_a_kill_while_saving_keeps_the_previous_certificate(tmp_path):
         import os, signal, sys
         from fastmix import PrivacyCertificate
         certificate = PrivacyCertificate.load(sys.argv[1])
-        write, replace = os.write, os.replace
+        write, replace = os.pwrite, os.replace
         def die(*arguments):
             os.kill(os.getpid(), signal.SIGKILL)
         for moment in ("write", "replace"):
             if os.fork() == 0:
                 if moment == "write":
-                    os.write = lambda fd, data: die(write(fd, data[: len(data) // 2]))
+                    os.pwrite = lambda fd, data, at: die(write(fd, data[: len(data) // 2], at))
                 else:
                     os.replace = die
                 certificate.save(sys.argv[1])

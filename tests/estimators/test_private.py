@@ -61,7 +61,7 @@ def test_auto_depends_on_the_width_only(d, fit_intercept, expected):
 
 def test_the_front_door_charges_once():
     X, y = problem()
-    budget = BudgetAccountant(5.0, 1e-5)
+    budget = BudgetAccountant(float("inf"), 1e-5)
     model = PrivateLinearRegression(**COMMON, accountant=budget).fit(X, y)
     assert len(budget) == 1
     assert budget.charges[0].spent == model.privacy_.spent

@@ -72,7 +72,7 @@ def test_fits_without_noise_or_without_a_seed_do_not_warn():
 
 def test_a_warning_turned_into_an_error_spends_nothing():
     X, y = problem()
-    budget = BudgetAccountant(9.0, 1e-3)
+    budget = BudgetAccountant(float("inf"), 1e-3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ReproducibleNoiseWarning):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -177,8 +176,9 @@ def test_the_warning_points_at_the_caller():
 # 13. A budget keeps a finite total after a fit whose bounds came from the data.
 def test_a_leaky_fit_shows_in_the_ledger():
     X, y = problem()
-    budget = BudgetAccountant(10.0, 1e-4)
+    budget = BudgetAccountant(math.inf, 1e-4)
     with pytest.warns(PrivacyLeakWarning):
         model = AdaSSP(delta=1e-6, accountant=budget).fit(X, y)
     assert not model.privacy_.private
-    assert math.isinf(budget.total().epsilon) or re.search("data", budget.charges[0].label)
+    assert math.isinf(budget.total().epsilon)
+    assert all("taken from the data" in leak for leak in budget.charges[0].leaks)

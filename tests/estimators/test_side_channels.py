@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import sys
 import warnings
 from functools import cache
@@ -126,7 +125,7 @@ def place(filename):
 def observe(model, X, y, folder, capfd, caplog):
     """Fit and return everything that can be seen, released numbers left out."""
     folder.mkdir()
-    budget = BudgetAccountant(100.0, 1e-3, ledger=folder / "ledger")
+    budget = BudgetAccountant(float("inf"), 1e-3, ledger=folder / "ledger")
     rng = np.random.default_rng(11)
     estimator = clone(model).set_params(verbose=True, accountant=budget, delta=1e-6)
     if model.data_norm is None:
@@ -155,15 +154,12 @@ def observe(model, X, y, folder, capfd, caplog):
         "order": list(vars(estimator)),  # attributes in the order in which they were set
         "repr": repr(estimator.set_params(accountant=None, random_state=None)),
         "warnings": [(w.category.__name__, str(w.message)) for w in caught],
-        # The lock of the ledger logs its address in memory and its path.
-        "log": [
-            (record.name, record.levelname, re.sub(r"\d+", "#", record.getMessage()))
-            for record in caplog.records
-        ],
+        "log": [(record.name, record.levelname, record.getMessage()) for record in caplog.records],
         "output": tuple(capfd.readouterr()),
         "files": sorted(path.name for path in folder.iterdir()),
+        # A digest covers the time.
         "ledger": [
-            {key: value for key, value in json.loads(line).items() if key not in ("id", "time")}
+            {k: v for k, v in json.loads(line).items() if k not in ("id", "time", "digest")}
             for line in (folder / "ledger").read_text().splitlines()
         ],
         "randomness": rng.bit_generator.state,
@@ -191,7 +187,7 @@ def test_neighbours_look_the_same(name, tmp_path, capfd, caplog):
         assert first == second, data
         assert first["error"] is None
         assert first["warnings"] == []
-        assert first["files"] == ["ledger", "ledger.lock"]
+        assert first["files"] == ["ledger"]
         assert (released[0] != released[1]).any(), "two equal fits would show nothing"
 
 
