@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from fastmix.accounting import BudgetAccountant
 from fastmix.mechanisms.exact_noise import exact_source
 from fastmix.random import check_noise
 
-__all__ = ["check_parameters"]
+__all__ = ["check_ignored", "check_parameters"]
 
 
 def check_parameters(model: Any) -> None:
@@ -53,3 +54,24 @@ def check_parameters(model: Any) -> None:
             check_real("delta", model.delta, at_least=1e-100)
     if model.accountant is not None and not isinstance(model.accountant, BudgetAccountant):
         raise type_error("accountant", "be a BudgetAccountant or None", model.accountant)
+    check_ignored(model, type(model).__name__)
+
+
+def check_ignored(model: Any, who: str, columns: int | None = None) -> None:
+    """Refuse parameters that have no effect and are not at their default: who sets one expects it.
+
+    Parameters
+    ----------
+    model : PrivateRegressor
+        The estimator.
+    who : str
+        What errors call its method.
+    columns : int, optional
+        Columns of the problem, intercept included; None if they are not known.
+    """
+    defaults = {field.name: field.default for field in fields(model)}
+    for name in model._ignored(columns):
+        value = getattr(model, name)
+        if value != defaults[name]:
+            condition = f"be {defaults[name]!r}, because {who} with these parameters ignores it"
+            raise value_error(name, condition, value)

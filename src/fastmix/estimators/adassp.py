@@ -49,6 +49,11 @@ class AdaSSP(PrivateRegressor):
 
     _infers: ClassVar[bool] = True
 
+    def _ignored(self, columns: int | None = None) -> tuple[str, ...]:
+        unused = ("n_steps", "gaussian_size", "sketch_size", "shrinkage", "engine")
+        # Residuals are clipped where they are counted, and nowhere else.
+        return unused if self.inference else (*unused, "residual_clip")
+
     def _plan(self, n: int, d: int, target: Target) -> Plan:
         epsilon, delta, varrho = target
         check_choice("calibration", self.calibration, ("joint", "published"))
