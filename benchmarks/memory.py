@@ -27,7 +27,7 @@ if method == "FastIHM":
     options["sketch_size"] = 800 * 32 if d == 32 else 8192
 # Warm up on a small problem: libraries and their buffers are not part of a fit.
 small = np.random.default_rng(0).standard_normal((4096, 8))
-getattr(fastmix, method)(**{**options, "sketch_size": None}).fit(small, small[:, 0])
+getattr(fastmix, method)(**{k: v for k, v in options.items() if k != "sketch_size"}).fit(small, small[:, 0])
 X = np.empty((n, d), order=order)
 rng = np.random.default_rng(0)
 for i in range(0, n, 4096):

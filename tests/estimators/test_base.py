@@ -13,8 +13,8 @@ from sklearn.exceptions import NotFittedError
 
 import fastmix
 from fastmix import IHM, IHS, AdaSSP, BudgetAccountant, BudgetError, FastIHM, PrivacyLeakWarning
-from fastmix.errors import InvalidValueError
 from fastmix.accounting import ComposedEvent
+from fastmix.errors import InvalidValueError
 from fastmix.estimators import _base
 
 PRIVATE = [
@@ -246,7 +246,7 @@ BAD = [
 ]
 BAD_OF = [
     (AdaSSP, "calibration", "exact", "be one of 'joint', 'published'"),
-    (FastIHM, "calibration", "exact", "be one of 'numerical', 'closed_form'"),
+    (FastIHM, "calibration", "exact", "be 'numerical', because FastIHM with these"),
     (FastIHM, "sketch", "gaussian", "be one of 'auto', 'kerdock', 'srht', 'dct'"),
     (FastIHM, "variant", "mine", "be one of 'tuned', 'shared', 'paper'"),
     (IHM, "variant", "mine", "be one of 'tuned', 'paper'"),

@@ -52,7 +52,7 @@ class Arrays:
         """Rows and features without reading a value; None leaves the complaint to `check`."""
         try:
             n, d = _num_samples(self.X), _num_features(self.X)
-        except (TypeError, ValueError):
+        except Exception:
             return None
         return (n, d) if n >= 1 and d >= 1 else None
 
@@ -68,7 +68,7 @@ class Arrays:
             check_finite(y)
         # Rows of X are checked where their norms are taken, which spares a pass.
         self.X, self.y = check_X_y(
-            X, y, dtype=[np.float64, np.float32], ensure_all_finite=False, estimator=name
+            _two_axes(X), y, dtype=[np.float64, np.float32], ensure_all_finite=False, estimator=name
         )
         return int(self.X.shape[1])
 
@@ -149,9 +149,20 @@ Data: TypeAlias = Arrays | Table
 def features_to_predict(model: PrivateRegressor, X: Any) -> Any:
     """Return features as an array of finite numbers, as many and named as in the fit."""
     _check_feature_names(model, X, reset=False)
-    X = check_array(as_reals("X", X), dtype=[np.float64, np.float32], ensure_all_finite=False)
+    X = _two_axes(as_reals("X", X))
+    X = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
     _check_n_features(model, X, reset=False)
     check_finite(X)
+    return X
+
+
+def _two_axes(X: Any) -> Any:
+    """Refuse arrays that are no table, without the values that scikit-learn quotes."""
+    if X.ndim != 2:
+        raise ValueError(
+            f"X must have two axes, rows and columns; got an array of shape {X.shape}. Reshape "
+            "your data: X.reshape(-1, 1) is one column."
+        )
     return X
 
 

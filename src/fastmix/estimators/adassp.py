@@ -77,6 +77,7 @@ class AdaSSP(PrivateRegressor):
         return Plan(spent, parameters)
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
+        self._progress(1, 1)
         release = noisy_statistics(
             rows, sigma=plan["sigma"], rng=streams.secret, noise=streams.noise
         )

@@ -139,6 +139,7 @@ class LinearMixing(PrivateRegressor):
         return super()._works_in_blocks(columns) and not self.fast
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
+        self._progress(1, 1)
         joint = AugmentedRows(rows)
         if self.fast:
             fast = multiple_fast_mix(
