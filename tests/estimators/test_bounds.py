@@ -105,23 +105,23 @@ def test_a_refusal_spends_nothing_and_names_the_columns():
 #: Pairs that are no pairs: without an order, or of labels, or of no numbers.
 NO_PAIRS = [
     {-1.0, 1.0}, {0: -1.0, 1: 1.0}, "01", b"01", pd.DataFrame({"lower": [0.0], "upper": [1.0]}),
-    ("0", "1"), (["0"], ["1"]), (b"0", 1), (np.datetime64(0, "s"), 1.0), (np.timedelta64(1, "s"), 2),
-    (None, 1.0), (1j, 2.0), (np.ma.masked, 1.0), 3.0,
+    ("0", "1"), (["0"], ["1"]), (b"0", 1), (np.datetime64(0, "s"), 1.0),
+    (np.timedelta64(1, "s"), 2), (None, 1.0), (1j, 2.0), (np.ma.masked, 1.0), 3.0,
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("bounds", NO_PAIRS, ids=repr)
 def test_what_is_no_pair_of_numbers(bounds):
-    with pytest.raises((TypeError, ValueError), match="^bounds_X must"):
+    with pytest.raises((TypeError, ValueError), match=r"^bounds_X must"):
         feature_bounds(bounds, 3)
-    with pytest.raises((TypeError, ValueError), match="^bounds_y must"):
+    with pytest.raises((TypeError, ValueError), match=r"^bounds_y must"):
         check_target_bounds(bounds)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e101, 10**400, decimal.Decimal("NaN")])
 def test_what_is_not_finite(bad):
     for pair in ((0.0, bad), (bad, 0.0), ([0.0, 0.0, bad], 1.0)):
-        with pytest.raises((TypeError, ValueError), match="^bounds_X must"):
+        with pytest.raises((TypeError, ValueError), match=r"^bounds_X must"):
             feature_bounds(pair, 3)
-    with pytest.raises((TypeError, ValueError), match="^bounds_y must"):
+    with pytest.raises((TypeError, ValueError), match=r"^bounds_y must"):
         check_target_bounds((0.0, bad))

@@ -67,7 +67,7 @@ GOOD = [
 ]  # fmt: skip
 
 
-class Impossible(Exception):
+class ImpossibleError(Exception):
     """The container cannot hold the fault, or makes an ordinary number of it."""
 
 
@@ -82,7 +82,7 @@ def objects(rows):
 def numbers(rows, dtype=np.float64):
     plain = (float, int, np.bool_, np.floating, decimal.Decimal, fractions.Fraction, type(None))
     if not all(isinstance(value, plain) for row in rows for value in row):
-        raise Impossible  # NumPy would make an ordinary number of it
+        raise ImpossibleError  # NumPy would make an ordinary number of it
     return np.array(rows, dtype=dtype)
 
 
@@ -109,7 +109,7 @@ def frame(rows, **options):
 def polars(rows):
     simple = (float, str, bool, type(None))
     if not all(type(value) in simple for row in rows for value in row):
-        raise Impossible  # Polars itself panics
+        raise ImpossibleError  # Polars itself panics
     return pl.DataFrame(rows, schema=NAMES[: len(rows[0])], orient="row")
 
 
@@ -172,8 +172,8 @@ STRUCTURES = {
     "one axis": lambda X, y: (X[:, 0], y),
     "three axes": lambda X, y: (X[:, :, None], y),
     "two targets": lambda X, y: (X, np.column_stack([y, y])),
-    "ragged": lambda X, y: ([[NUMBER]] + X[1:].tolist(), y),
-    "ragged y": lambda X, y: (X, [[NUMBER, NUMBER]] + y[1:].tolist()),
+    "ragged": lambda X, y: ([[NUMBER], *X[1:].tolist()], y),
+    "ragged y": lambda X, y: (X, [[NUMBER, NUMBER], *y[1:].tolist()]),
     "sparse": lambda X, y: (csr_array(X), y),
     "sparse y": lambda X, y: (X, csr_array(y[:, None])),
     "text": lambda X, y: (TEXT, y),
@@ -233,10 +233,17 @@ def generate(rng, path):
             if kind == "Dask frame":
                 values = numbers([values])[0]
                 data = data[0], dd.from_pandas(pd.Series(values), npartitions=5)
-    except (Impossible, TypeError, ValueError, OverflowError, ArithmeticError, pa.ArrowException):
-        raise Impossible from None
+    except (
+        ImpossibleError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        ArithmeticError,
+        pa.ArrowException,
+    ):
+        raise ImpossibleError from None
     except pl.exceptions.PolarsError:
-        raise Impossible from None
+        raise ImpossibleError from None
     # Of these containers no type depends on what is in them.
     steady = {"lists", "tuples", "objects", "Fortran objects", "float64", "Fortran", "memory map"}
     return model, data, bad, "one" if {kind, other} <= steady and bad else None
@@ -311,7 +318,7 @@ def run(count, seed, path):
         while done < count:
             try:
                 model, data, refused, key = generate(rng, path)
-            except Impossible:
+            except ImpossibleError:
                 continue
             message = check(model, data, refused)
             outcomes["fitted" if message is None else message[0]] += 1

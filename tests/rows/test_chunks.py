@@ -199,7 +199,7 @@ class Growing(Chunk):
 
 def test_a_chunk_that_grows_is_noticed():
     rows = ChunkRows(Chunks([Growing()], D), ROW_MAP, TARGET_MAP)
-    with pytest.raises(DataError, match="^the data have changed while they were being fitted"):
+    with pytest.raises(DataError, match=r"^the data have changed while they were being fitted"):
         rows.gram()
 
 
