@@ -184,3 +184,31 @@ def test_coefficients_that_overflow_are_not_stored(model, value, monkeypatch):
     assert len(budget.charges) == 1  # noise was drawn
     model.set_params(accountant=None)
     assert state(model) == before
+
+
+IN_BLOCKS = [
+    fastmix.AdaSSP(),
+    fastmix.DPGradientDescent(n_steps=2),
+    fastmix.FastIHM(n_steps=2),
+    fastmix.IHM(n_steps=2),
+    fastmix.LinearMixing(),
+    fastmix.PrivateLinearRegression(n_steps=2),
+]
+
+
+@pytest.mark.parametrize("model", IN_BLOCKS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("bad", [None, np.nan, -np.inf])
+def test_files_with_a_bad_value_are_refused_before_a_charge(model, bad, tmp_path):
+    X, y = problem()
+    for column, at in (("a", 0), ("c", 39), ("y", 0), ("y", 39)):
+        table = {name: list(X[:, j]) for j, name in enumerate("abc")} | {"y": list(y)}
+        table[column][at] = bad
+        pq.write_table(pa.table(table), tmp_path / "t.parquet", row_group_size=1)
+        budget = BudgetAccountant(10.0, 1e-3)
+        fitted = clone(model).set_params(**BOUNDS, accountant=budget)
+        with pytest.raises(InvalidValueError) as caught:
+            fitted.fit_parquet(tmp_path / "t.parquet")
+        assert str(caught.value) == InvalidValueError.MESSAGE
+        assert caught.value.__context__ is None
+        assert len(budget.charges) == 0
+        assert not hasattr(fitted, "n_features_in_")
