@@ -27,7 +27,8 @@ if method == "FastIHM":
     options["sketch_size"] = 800 * 32 if d == 32 else 8192
 # Warm up on a small problem: libraries and their buffers are not part of a fit.
 small = np.random.default_rng(0).standard_normal((4096, 8))
-getattr(fastmix, method)(**{**options, "sketch_size": None}).fit(small, small[:, 0])
+warm = {name: value for name, value in options.items() if name != "sketch_size"}
+getattr(fastmix, method)(**warm).fit(small, small[:, 0])
 X = np.empty((n, d), order=order)
 rng = np.random.default_rng(0)
 for i in range(0, n, 4096):

@@ -7,6 +7,8 @@ parameters, shapes and dtypes, never values of the data.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,6 +22,7 @@ __all__ = [
     "check_probability",
     "check_real",
     "type_error",
+    "unchained",
     "value_error",
 ]
 
@@ -41,6 +44,20 @@ def _show(value: Any) -> str:
     return repr(value)
 
 
+@contextmanager
+def unchained() -> Iterator[None]:
+    """Let errors that are raised ``from None`` forget the error that they replace.
+
+    Python keeps that one as ``__context__``, where loggers find it, and it may quote data.
+    """
+    try:
+        yield
+    except Exception as error:
+        if error.__suppress_context__:
+            error.__context__ = None
+        raise
+
+
 def check_real(
     name: str,
     value: Any,
@@ -51,9 +68,13 @@ def check_real(
     allow_inf: bool = False,
 ) -> float:
     """Return ``value`` as a float after checking kind and range."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    # NumPy's time spans are integers to Python.
+    if isinstance(value, (bool, np.timedelta64)) or not isinstance(value, Real):
         raise type_error(name, "be a real number", value)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise value_error(name, f"be at most {np.finfo(float).max:g}", "a larger number") from None
     if math.isnan(number) or (math.isinf(number) and not allow_inf):
         raise value_error(name, "be finite" if not allow_inf else "not be NaN", value)
     if above is not None and not number > above:
@@ -77,7 +98,7 @@ def check_integer(
     name: str, value: Any, *, at_least: int | None = None, at_most: int | None = None
 ) -> int:
     """Return ``value`` as an int after checking kind and range."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    if isinstance(value, (bool, np.timedelta64)) or not isinstance(value, Integral):
         raise type_error(name, "be an integer", value)
     number = int(value)
     if at_least is not None and number < at_least:

@@ -7,6 +7,7 @@
     │   ├── CalibrationError       no noise level on the private side meets the target
     │   ├── BudgetError            the budget does not cover the release; nothing was drawn
     │   └── DataError              a table cannot be read or does not match its bounds file
+    │       └── InvalidValueError  (also a TypeError) a value is not a finite real number
     └── Warning
         └── RuntimeWarning
             ├── PrivacyLeakWarning a bound was taken from the data: the result is not private
@@ -14,11 +15,13 @@
 """
 
 import warnings
+from typing import ClassVar
 
 __all__ = [
     "BudgetError",
     "CalibrationError",
     "DataError",
+    "InvalidValueError",
     "PrivacyLeakWarning",
     "ReproducibleNoiseWarning",
 ]
@@ -34,6 +37,28 @@ class BudgetError(ValueError):
 
 class DataError(ValueError):
     """A table cannot be read or does not match its bounds file; the message quotes no value."""
+
+
+class InvalidValueError(DataError, TypeError):
+    """A value of the data is missing, infinite or not a number.
+
+    Class and message are the same whatever the value is and wherever it is: the error says no
+    more than that there is one.
+
+    Parameters
+    ----------
+    message : str, optional
+        What is wrong; must not depend on values.
+    """
+
+    MESSAGE: ClassVar[str] = (
+        "each data argument must be free of missing values, NaN, infinity, strings, dates and "
+        "everything else that is not a finite real number. The message does not say which value "
+        "it is, because that could reveal data."
+    )
+
+    def __init__(self, message: str = MESSAGE) -> None:
+        super().__init__(message)
 
 
 class PrivacyLeakWarning(RuntimeWarning):

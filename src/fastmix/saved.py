@@ -185,7 +185,7 @@ def fit_facts(model: PrivateLinearRegression, bounds: PublicBounds, seconds: flo
         effects=effects,
         intercept=intercept if model.fit_intercept else None,
         residual_std=getattr(model, "residual_std_", None),
-        residual_clip=data["residuals_clipped_at"],
+        residual_clip=data.get("residuals_clipped_at"),
         spent=model.privacy_.spent,
         n=data["n_samples"],
         method=model.method_,

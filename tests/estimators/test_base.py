@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 import fastmix
 from fastmix import IHM, IHS, AdaSSP, BudgetAccountant, BudgetError, FastIHM, PrivacyLeakWarning
 from fastmix.accounting import ComposedEvent
+from fastmix.errors import InvalidValueError
 from fastmix.estimators import _base
 
 PRIVATE = [
@@ -245,7 +246,7 @@ BAD = [
 ]
 BAD_OF = [
     (AdaSSP, "calibration", "exact", "be one of 'joint', 'published'"),
-    (FastIHM, "calibration", "exact", "be one of 'numerical', 'closed_form'"),
+    (FastIHM, "calibration", "exact", "be 'numerical', because FastIHM with these"),
     (FastIHM, "sketch", "gaussian", "be one of 'auto', 'kerdock', 'srht', 'dct'"),
     (FastIHM, "variant", "mine", "be one of 'tuned', 'shared', 'paper'"),
     (IHM, "variant", "mine", "be one of 'tuned', 'paper'"),
@@ -308,17 +309,19 @@ def texts():
 @pytest.mark.parametrize(("kind", "X"), list(texts()), ids=[kind for kind, _ in texts()])
 def test_text_in_the_data_is_not_quoted(kind, X):
     budget = BudgetAccountant(10.0, 1e-3)
-    with pytest.raises(ValueError, match="must hold numbers") as caught:
+    with pytest.raises(ValueError, match="real number") as caught:
         IHM(**BOUNDS, delta=1e-4, accountant=budget).fit(X, [0.0, 0.5, 1.0])
     assert "sEcret" not in str(caught.value)
-    assert caught.value.__suppress_context__
+    assert caught.value.__context__ is None
     assert len(budget) == 0
+    if kind in ("pandas", "pandas on arrow", "polars", "arrow"):  # the type of the column tells
+        assert str(caught.value).endswith("in every column; got X['a' (text)].")
 
 
 def test_text_in_an_object_target_is_not_quoted():
-    with pytest.raises(ValueError, match="must hold numbers") as caught:
+    with pytest.raises(InvalidValueError) as caught:
         IHM(**BOUNDS).fit(np.ones((2, 2)), np.array(["sEcret", 2.0], dtype=object))
-    assert "sEcret" not in str(caught.value)
+    assert str(caught.value) == InvalidValueError.MESSAGE
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -328,11 +331,9 @@ def test_missing_values_are_refused_without_showing_values(value):
     Z, z = X.copy(), y.copy()
     Z[17, 2], z[11] = value, value
     for data in ((Z, y), (X, z)):
-        with pytest.raises(
-            ValueError, match=r"X must be finite|Input y contains (NaN|infinity)"
-        ) as caught:
+        with pytest.raises(InvalidValueError) as caught:
             IHM(**BOUNDS, accountant=budget).fit(*data)
-        assert not any(f"{number:.4f}"[:6] in str(caught.value) for number in (*X[17], *y[:20]))
+        assert str(caught.value) == InvalidValueError.MESSAGE
     assert len(budget) == 0
 
 

@@ -27,7 +27,7 @@ MODELS = {
     "AdaSSP published": fastmix.AdaSSP(calibration="published"),
     "DPGradientDescent": fastmix.DPGradientDescent(n_steps=7),
     "FastIHM": fastmix.FastIHM(),
-    "FastIHM closed form": fastmix.FastIHM(calibration="closed_form"),
+    "FastIHM closed form": fastmix.FastIHM(variant="paper", calibration="closed_form"),
     "FastIHM dct": fastmix.FastIHM(sketch="dct"),
     "IHM": fastmix.IHM(),
     "LinearMixing": fastmix.LinearMixing(),

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -45,8 +47,14 @@ def put(array, value):
     return changed
 
 
+def replaced(array, value):
+    changed = array.astype(object)
+    changed[5] = value
+    return changed
+
+
 def with_text(array):
-    return put(array.astype(object), "sEcret")
+    return replaced(array, "sEcret")
 
 
 def mapped(X, path):
@@ -85,7 +93,29 @@ DATA = {
     "text in X": lambda X, y, _: (X.astype(str) + "?", y),
     "text in y": lambda X, y, _: (X, y.astype(str) + "?"),
     "objects that are text": lambda X, y, _: (with_text(X), y),
+    "a missing value in a list": lambda X, y, _: (X, replaced(y, None).tolist()),
+    "numbers as text in a list": lambda X, y, _: (replaced(X, "0.5").tolist(), y),
+    "numbers as text among objects": lambda X, y, _: (X, replaced(y, "0.5")),
+    "a date among objects": lambda X, y, _: (X, replaced(y, pd.Timestamp("2020"))),
+    "a time span among objects": lambda X, y, _: (replaced(X, np.timedelta64(1, "s")), y),
+    "a number beyond the range of float64": lambda X, y, _: (X, replaced(y, 10**400)),
+    "a masked value": lambda X, y, _: (np.ma.masked_less(X, 0.0), y),
+    "dates in X": lambda X, y, _: (np.zeros((N, D), "M8[s]"), y),
+    "time spans in y": lambda X, y, _: (X, np.zeros(N, "m8[s]")),
+    "a column of text in a table": lambda X, y, _: (
+        pd.DataFrame(X, columns=list("abc")).assign(city="sEcret"),
+        y,
+    ),
+    "a column of objects, one of them text": lambda X, y, _: (
+        pd.DataFrame(X, columns=list("abc")).assign(city=replaced(y, "sEcret")),
+        y,
+    ),
     "objects that are numbers": lambda X, y, _: (X.astype(object), y.astype(object)),
+    "decimals and fractions": lambda X, y, _: (
+        np.vectorize(Decimal, otypes=[object])(X),
+        list(map(Fraction, y)),
+    ),
+    "a masked array with no masked value": lambda X, y, _: (np.ma.MaskedArray(X), y),
     "complex numbers in X": lambda X, y, _: (X + 1j, y),
     "complex numbers in y": lambda X, y, _: (X, y + 1j),
     "a sparse matrix": lambda X, y, _: (csr_array(X), y),
@@ -143,6 +173,9 @@ PARAMETERS = {
     "equal bounds of a column": {"bounds_X": ([-1, 0.5, -1], [1, 0.5, 1])},
     "no bounds": {"bounds_X": None, "bounds_y": None},
     "a seed with exact noise": {"noise": "exact", "random_state": 0},
+    "bounds that are numbers as text": {"bounds_X": ("-1", "1")},
+    "bounds by name for data without names": {"bounds_X": {"one": (-1, 1)}},
+    "an unordered pair of bounds": {"bounds_X": {-1.0, 1.0}},
 }
 
 
@@ -230,17 +263,19 @@ def test_an_array_that_changes_during_the_fit():
                     X[::7] = value
                     y[::5] = value
         bounds = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
-        models = [fastmix.AdaSSP, fastmix.DPGradientDescent, fastmix.FastIHM, fastmix.IHM,
-                  fastmix.LinearMixing, fastmix.PrivateLinearRegression]
+        short = {"n_steps": 3}
+        models = [(fastmix.AdaSSP, {}), (fastmix.DPGradientDescent, short),
+                  (fastmix.FastIHM, short), (fastmix.IHM, short), (fastmix.LinearMixing, {}),
+                  (fastmix.PrivateLinearRegression, short)]
         writer = threading.Thread(target=scribble)
         writer.start()
         fits = refused = 0
         try:
             end = time.monotonic() + 1.5
             while time.monotonic() < end:
-                for cls in models:
+                for cls, options in models:
                     try:
-                        cls(n_steps=3, **bounds).fit(X, y)
+                        assert np.isfinite(cls(**options, **bounds).fit(X, y).coef_).all()
                         fits += 1
                     except (ValueError, ArithmeticError, np.linalg.LinAlgError):
                         refused += 1

@@ -20,10 +20,10 @@ COMMON = {
     "delta": 1e-6,
     "bounds_X": (-1, 1),
     "bounds_y": (-2, 1),
-    "n_steps": 3,
-    "residual_clip": 0.7,
     "random_state": 5,
 }
+STEPS = {"n_steps": 3, "residual_clip": 0.7}
+OPTIONS = {"adassp": {}, "dp_gd": STEPS, "fast_ihm": STEPS, "ihm": STEPS, "linear_mixing": {}}
 
 
 def problem(n=80, d=3):
@@ -34,8 +34,8 @@ def problem(n=80, d=3):
 @pytest.mark.parametrize("name", METHODS)
 def test_a_named_method_is_that_estimator(name):
     X, y = problem()
-    door = PrivateLinearRegression(method=name, **COMMON).fit(X, y)
-    room = METHODS[name](**COMMON).fit(X, y)
+    door = PrivateLinearRegression(method=name, **COMMON, **OPTIONS[name]).fit(X, y)
+    room = METHODS[name](**COMMON, **OPTIONS[name]).fit(X, y)
     assert door.method_ == name
     np.testing.assert_array_equal(door.coef_, room.coef_)
     assert door.intercept_ == room.intercept_

@@ -10,7 +10,7 @@ ESTIMATORS = [
     fastmix.AdaSSP(calibration="published"),
     fastmix.DPGradientDescent(),
     fastmix.FastIHM(),
-    fastmix.FastIHM(sketch="dct", calibration="closed_form"),
+    fastmix.FastIHM(variant="shared", sketch="dct", calibration="closed_form"),
     fastmix.IHM(),
     fastmix.IHS(),
     fastmix.IHS(sketch="gaussian"),

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose
 
-from fastmix.errors import DataError
+from fastmix.errors import DataError, InvalidValueError
 from fastmix.rows import (
     ArrayChunk,
     ArrayRows,
@@ -148,15 +148,33 @@ def test_what_needs_memory_is_refused(table):
 
 @pytest.mark.parametrize("executor", [Streaming(), Cluster()])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_bad_values_are_refused_by_the_name_of_their_chunk(data, executor, bad):
-    X, y = data[0].copy(), data[1].copy()
-    parts = [ArrayChunk(f"part {i}", X[a : a + 50], y[a : a + 50]) for i, a in enumerate((0, 50))]
-    X[77, 1] = bad
-    with pytest.raises(DataError, match=r"^part 1: features must be finite, with none missing\.$"):
-        ChunkRows(Chunks(parts, D, executor=executor), ROW_MAP, TARGET_MAP)
-    X[77, 1], y[3] = 0.0, bad
-    with pytest.raises(DataError, match=r"^part 0: the target must be finite, with none missing"):
-        ChunkRows(Chunks(parts, D, executor=executor), ROW_MAP, TARGET_MAP)
+def test_the_error_for_a_bad_value_does_not_say_where_it_is(data, executor, bad):
+    """A chunk may be one record."""
+    X, y = data[0][:4].copy(), data[1][:4].copy()
+    parts = [ArrayChunk(f"part {i}", X[i : i + 1], y[i : i + 1]) for i in range(4)]
+    for array, at in ((X, (0, 1)), (X, (3, 0)), (y, (0,)), (y, (2,))):
+        kept = array[at]
+        array[at] = bad
+        with pytest.raises(InvalidValueError) as caught:
+            ChunkRows(Chunks(parts, D, executor=executor), ROW_MAP, TARGET_MAP)
+        assert str(caught.value) == InvalidValueError.MESSAGE
+        array[at] = kept
+
+
+@pytest.mark.parametrize("bad", [None, "0.5", 1j, np.timedelta64(3, "s")])
+def test_chunks_of_objects_are_converted_or_refused(data, bad):
+    X, y = data[0][:4].astype(object), data[1][:4].astype(object)
+    chunks = Chunks([ArrayChunk("part", X, y)], D)
+    plain = Chunks([ArrayChunk("part", data[0][:4], data[1][:4])], D)
+    found, expected = (ChunkRows(each, ROW_MAP, TARGET_MAP).moments() for each in (chunks, plain))
+    assert_allclose(found[0], expected[0])
+    assert_allclose(found[1], expected[1])
+    for array, at in ((X, (2, 1)), (y, (1,))):
+        kept = array[at]
+        array[at] = bad
+        with pytest.raises(InvalidValueError):
+            ChunkRows(chunks, ROW_MAP, TARGET_MAP)
+        array[at] = kept
 
 
 @pytest.mark.parametrize("executor", [Streaming(), Cluster()])
@@ -181,7 +199,7 @@ class Growing(Chunk):
 
 def test_a_chunk_that_grows_is_noticed():
     rows = ChunkRows(Chunks([Growing()], D), ROW_MAP, TARGET_MAP)
-    with pytest.raises(DataError, match="log has changed while it was being fitted"):
+    with pytest.raises(DataError, match=r"^the data have changed while they were being fitted"):
         rows.gram()
 
 

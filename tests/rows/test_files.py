@@ -6,7 +6,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from fastmix.errors import DataError
+from fastmix.errors import DataError, InvalidValueError
 from fastmix.rows.files import file_chunks
 
 N = 100
@@ -87,10 +87,17 @@ def test_a_schema_that_changes_names_the_file(tmp_path):
     assert X[N:, 1].tolist() == list(range(N))
 
 
-def test_missing_values_name_file_and_column(tmp_path):
-    pq.write_table(table(b=[None] + [61.2345] * (N - 1)), tmp_path / "0.parquet")
-    with pytest.raises(DataError, match=r"^0\.parquet: column 'b' must have no missing values\.$"):
+@pytest.mark.parametrize("column", ["b", "y"])
+@pytest.mark.parametrize("at", [0, N - 1])
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32(), pa.float16(), pa.int8(), pa.bool_()])
+def test_missing_values_are_refused_wherever_they_are(tmp_path, column, at, kind):
+    """Neither the file nor the column is named: where a value is missing depends on the data."""
+    values = [1] * N
+    values[at] = None
+    pq.write_table(table(**{column: pa.array(values).cast(kind)}), tmp_path / "0.parquet")
+    with pytest.raises(InvalidValueError) as caught:
         read(file_chunks(tmp_path, "y"))
+    assert str(caught.value) == InvalidValueError.MESSAGE
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])

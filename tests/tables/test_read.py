@@ -170,3 +170,17 @@ def test_the_first_line_of_a_text_file_is_not_quoted(tmp_path):
     path.write_text("")
     with pytest.raises(DataError, match=r"a\.csv must have a first line that names the columns"):
         table_fields(path)
+
+
+def test_missing_and_infinite_numbers_follow_the_public_rule(tmp_path):
+    """In features and target alike: imputed or dropped, and infinity moved to the nearer bound."""
+    path = tmp_path / "people.csv"
+    path.write_text("age,y\n1,\n,2\nnan,3\ninf,-inf\n5,NaN\n7,8\n")
+    numbers = Number("y", -10.0, 10.0), (Number("age", 0.0, 120.0),)
+    for rule, expected in (
+        ("impute", [[1, 0], [60, 2], [60, 3], [120, -10], [5, 0], [7, 8]]),
+        ("drop", [[120, -10], [7, 8]]),
+    ):
+        bounds = PublicBounds(*numbers, rule)
+        X, y = encode(read_columns(path, ["y", "age"], {}), bounds)
+        np.testing.assert_array_equal(np.column_stack([X, y]), expected)

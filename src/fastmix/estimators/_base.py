@@ -21,10 +21,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.linear_model import LinearRegression
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from fastmix._validation import check_integer, value_error
+from fastmix._validation import check_integer, unchained, value_error
 from fastmix.accounting import (
     BudgetAccountant,
     ComposedEvent,
@@ -32,16 +31,17 @@ from fastmix.accounting import (
     Part,
     PrivacySpent,
 )
-from fastmix.estimators._data import Arrays, Data, Table
+from fastmix.estimators._data import Arrays, Data, Table, features_to_predict
 from fastmix.estimators._display import NotebookCard
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators._intervals import ConfidenceIntervals
-from fastmix.estimators._parameters import check_parameters
+from fastmix.estimators._least_squares import least_squares
+from fastmix.estimators._parameters import check_parameters, reasons_for_leaks
 from fastmix.estimators._plan import Plan, Solution, Streams, Target
 from fastmix.estimators._scaling import PublicScaling
 from fastmix.estimators.certificate import PrivacyCertificate, jsonable
 from fastmix.estimators.inference import with_residuals
-from fastmix.mechanisms import noisy_residual_counts, residual_event, symmetric_solve
+from fastmix.mechanisms import noisy_residual_counts, residual_event
 from fastmix.mechanisms.exact_noise import exact_event, exact_source
 from fastmix.random import (
     RandomState,
@@ -50,7 +50,7 @@ from fastmix.random import (
     secret_generator,
     warn_seeded,
 )
-from fastmix.rows import ChunkRows, Chunks, Report, Rows
+from fastmix.rows import Chunks, Report, Rows
 from fastmix.rows.dask import Cluster, dask_chunks, is_dask
 from fastmix.rows.files import file_chunks
 
@@ -110,9 +110,8 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         self : object
             The fitted estimator.
         """
-        if is_dask(X):
-            return self._fit(Table(dask_chunks(X, y)))
-        return self._fit(Arrays(X, y))
+        with unchained():
+            return self._fit(Table(dask_chunks(X, y)) if is_dask(X) else Arrays(X, y))
 
     def fit_parquet(
         self,
@@ -141,7 +140,9 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
             The fitted estimator.
         """
         executor = None if client is None else Cluster(client)
-        return self.fit_chunks(file_chunks(path, target, features, executor))
+        with unchained():
+            table = file_chunks(path, target, features, executor)
+        return self.fit_chunks(table)
 
     def fit_chunks(self, table: Chunks, *, report: Report | None = None) -> Any:
         """Fit the model privately to a table in chunks.
@@ -158,7 +159,8 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         self : object
             The fitted estimator.
         """
-        return self._fit(Table(table), report)
+        with unchained():
+            return self._fit(Table(table), report)
 
     def _fit(self, data: Data, report: Report | None = None) -> Any:
         self._check_parameters()
@@ -167,8 +169,8 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         shape = data.shape
         plan = None if shape is None else self._make_plan(*shape)
         if accountant is not None and plan is not None:
-            accountant.check(plan.spent, leaks=self._leaks(plan))
-        data.check(self)
+            accountant.check(plan.spent, leaks=reasons_for_leaks(self, plan))
+        d = data.check(self)
         scaling = data.scaling(
             bounds_X=self.bounds_X,
             bounds_y=self.bounds_y,
@@ -176,8 +178,9 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
             fit_intercept=self.fit_intercept,
             warn=plan is None or plan.is_private,
         )
-        rows = data.rows(scaling, report or self._report, in_blocks=self._works_in_blocks())
-        n, d = rows.n, self.n_features_in_
+        in_blocks = self._works_in_blocks(d + bool(self.fit_intercept))
+        rows = data.rows(scaling, report or self._report, in_blocks=in_blocks)
+        n = rows.n
         if plan is None or shape != (n, d):
             plan = self._make_plan(n, d)
         if plan.is_private and is_seeded(self.random_state):
@@ -190,9 +193,11 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
                     "residual_clip", "be of the order of bounds_y", self.residual_clip
                 )
         if accountant is not None:
-            accountant.spend(plan.spent, label=type(self).__name__, leaks=self._leaks(plan))
+            accountant.spend(
+                plan.spent, label=type(self).__name__, leaks=reasons_for_leaks(self, plan)
+            )
         if math.isinf(self.epsilon):
-            solution = Solution(_least_squares(rows, scaling), NonPrivateEvent())
+            solution = Solution(least_squares(rows, scaling), NonPrivateEvent())
         else:
             # Public choices leave the secret stream alone, unless the caller seeds everything.
             public = rng if is_seeded(self.random_state) else public_generator()
@@ -201,7 +206,12 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
                 solution = _with_residuals(solution, rows, plan, clip, rng)
         if not plan.covers(solution.event):
             raise RuntimeError("the releases differ from the plan that was charged.")
-        self._store(solution, plan, scaling, n, clip)
+        # On a copy that takes the model's place in one step: a model is the old one or the new one.
+        fitted = object.__new__(type(self))
+        fitted.__dict__.update(self.__dict__)
+        data.describe_to(fitted)
+        fitted._store(solution, plan, scaling, n, clip)
+        self.__dict__ = fitted.__dict__
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -220,7 +230,8 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         check_is_fitted(self)
         if is_dask(X):
             return X @ self.coef_ + self.intercept_  # type: ignore[no-any-return]
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        with unchained():
+            X = features_to_predict(self, X)
         return np.asarray(X @ self.coef_ + self.intercept_)
 
     def account(self, n_samples: int, n_features: int) -> PrivacySpent:
@@ -288,17 +299,11 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
     def _check_parameters(self) -> None:
         check_parameters(self)
 
-    def _leaks(self, plan: Plan) -> tuple[str, ...]:
-        """Return the reasons why a fit with these parameters is not private, if it is not."""
-        reasons = {
-            "bounds_X was taken from the data": self.bounds_X is None and self.data_norm is None,
-            "bounds_y was taken from the data": self.bounds_y is None,
-            "the noise was seeded by the caller": is_seeded(self.random_state),
-            "the method adds no noise": not plan.is_private,
-        }
-        return tuple(reason for reason, holds in reasons.items() if holds)
+    def _ignored(self, columns: int | None = None) -> tuple[str, ...]:
+        """Return the parameters without effect on a fit of so many columns, None if not known."""
+        return ()
 
-    def _works_in_blocks(self) -> bool:
+    def _works_in_blocks(self, columns: int) -> bool:
         """Whether passes over blocks of rows are all that the method needs."""
         return self.engine != "literal"
 
@@ -316,6 +321,8 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         )
         skipped = ("accountant", "bounds_X", "bounds_y", "random_state")
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in skipped}
+        clipping = {"residuals_clipped_at": clip * scaling.target_map.scale}
+        clips = "residual_clip" not in self._ignored(d + bool(self.fit_intercept))
         self.privacy_ = PrivacyCertificate(
             spent=plan.spent,
             mechanism=type(self).__name__,
@@ -324,10 +331,10 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
                 "n_samples": n,
                 "n_features": d,
                 **scaling.describe(),
-                "residuals_clipped_at": clip * scaling.target_map.scale,
+                **(clipping if clips and not math.isinf(self.epsilon) else {}),
             },
             noise=self._noise_source(),
-            leaks=self._leaks(plan),
+            leaks=reasons_for_leaks(self, plan),
         )
 
     def _noise_source(self) -> str:
@@ -356,22 +363,3 @@ def _with_residuals(
     counts = noisy_residual_counts(rows, solution.theta, clip=clip, sigma=sigma, rng=rng)
     event = ComposedEvent([solution.event, residual_event(sigma)])
     return replace(solution, event=event, residuals=counts)
-
-
-def _least_squares(rows: Rows, scaling: PublicScaling) -> FloatArray:
-    """Solve the clipped problem without privacy and return scaled coefficients."""
-    if isinstance(rows, ChunkRows):
-        return symmetric_solve(*rows.moments())
-    A, y = (np.concatenate(parts) for parts in zip(*rows.blocks(), strict=True))
-    public = scaling.row_map
-    intercept = public.constant > 0.0
-    d = rows.d - intercept
-    # Back in the user's units, so that a rank-deficient problem has scikit-learn's solution.
-    unit = public.divisor * np.ones(d)
-    if public.scale is not None:
-        unit *= np.where(np.isfinite(public.scale), public.scale, 0.0)
-    model = LinearRegression(fit_intercept=intercept).fit(A[:, :d] * unit, y)
-    theta: FloatArray = model.coef_ * unit
-    if intercept:
-        theta = np.append(theta, model.intercept_ * public.divisor / public.constant)
-    return theta

@@ -14,8 +14,9 @@ epsilon : float, default=1.0
     Privacy budget; ``float("inf")`` gives ordinary least squares.
 delta : float, default=None
     Probability with which the guarantee may fail; None means ``1 / n**2`` (n at least 2).
-bounds_X : tuple of (lower, upper), default=None
-    Public bounds of the features, scalars or one entry a feature. Values outside are clipped.
+bounds_X : tuple of (lower, upper) or dict, default=None
+    Public bounds of the features, scalars or one entry per feature; or by the names of the
+    columns, as pandas Series, dicts or one dict of pairs. Values outside are clipped.
     Missing bounds are taken from the data with a `PrivacyLeakWarning`, unless ``data_norm`` is
     given.
 bounds_y : tuple of (lower, upper), default=None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from fastmix._validation import (
     value_error,
 )
 from fastmix.accounting import BudgetAccountant
+from fastmix.estimators._plan import Plan
 from fastmix.mechanisms.exact_noise import exact_source
-from fastmix.random import check_noise
+from fastmix.random import check_noise, is_seeded
 
-__all__ = ["check_parameters"]
+__all__ = ["check_ignored", "check_parameters", "reasons_for_leaks"]
 
 
 def check_parameters(model: Any) -> None:
@@ -53,3 +55,35 @@ def check_parameters(model: Any) -> None:
             check_real("delta", model.delta, at_least=1e-100)
     if model.accountant is not None and not isinstance(model.accountant, BudgetAccountant):
         raise type_error("accountant", "be a BudgetAccountant or None", model.accountant)
+    check_ignored(model, type(model).__name__)
+
+
+def check_ignored(model: Any, who: str, columns: int | None = None) -> None:
+    """Refuse parameters that have no effect and are not at their default: who sets one expects it.
+
+    Parameters
+    ----------
+    model : PrivateRegressor
+        The estimator.
+    who : str
+        What errors call its method.
+    columns : int, optional
+        Columns of the problem, intercept included; None if they are not known.
+    """
+    defaults = {field.name: field.default for field in fields(model)}
+    for name in model._ignored(columns):
+        value = getattr(model, name)
+        if value != defaults[name]:
+            condition = f"be {defaults[name]!r}, because {who} with these parameters ignores it"
+            raise value_error(name, condition, value)
+
+
+def reasons_for_leaks(model: Any, plan: Plan) -> tuple[str, ...]:
+    """Return the reasons why a fit with these parameters is not private, if it is not."""
+    reasons = {
+        "bounds_X was taken from the data": model.bounds_X is None and model.data_norm is None,
+        "bounds_y was taken from the data": model.bounds_y is None,
+        "the noise was seeded by the caller": is_seeded(model.random_state),
+        "the method adds no noise": not plan.is_private,
+    }
+    return tuple(reason for reason, holds in reasons.items() if holds)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fastmix._validation import check_real, type_error, value_error
+from fastmix._validation import check_real
 from fastmix.errors import PrivacyLeakWarning
+from fastmix.estimators._bounds import LARGEST, check_target_bounds, feature_bounds
 from fastmix.rows import RowMap, TargetMap
+from fastmix.rows.values import check_finite
 
 __all__ = ["PublicScaling", "public_scaling"]
 
 FloatArray = npt.NDArray[np.float64]
-
-#: Bounds beyond this would overflow; half-widths below its inverse make a feature constant.
-_LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,29 @@ class PublicScaling:
         With rows :math:`a = ((x - c)/s, c_0)/N` and target :math:`(y - c_y)/s_y`, the model
         :math:`a^\top\theta` is :math:`x^\top w + b` with :math:`w = s_y \theta_x / (N s)` and
         :math:`b = c_y + s_y c_0 \theta_0 / N - c^\top w`.
+
+        Raises
+        ------
+        OverflowError
+            If a coefficient is not finite. It is a function of released values and public
+            bounds, so that the error reveals no more than they do.
         """
         rows, target = self.row_map, self.target_map
         scale = 1.0 if rows.scale is None else rows.scale
-        coef = np.asarray(target.scale * theta[:d] / (rows.divisor * scale))
-        if not rows.constant > 0.0:
-            return coef, 0.0
-        center = 0.0 if rows.center is None else float(rows.center @ coef)
-        offset = target.scale * rows.constant * float(theta[d]) / rows.divisor
-        return coef, target.center + offset - center
+        intercept = 0.0
+        with np.errstate(all="ignore"):
+            coef = np.asarray(target.scale * theta[:d] / (rows.divisor * scale))
+            if rows.constant > 0.0:
+                center = 0.0 if rows.center is None else float(rows.center @ coef)
+                offset = target.scale * rows.constant * float(theta[d]) / rows.divisor
+                intercept = target.center + offset - center
+        if not (np.isfinite(coef).all() and np.isfinite(intercept)):
+            raise OverflowError(
+                "the coefficients overflow: the noise of this fit swamps the data. Its charge "
+                "stands, and the model is as it was before. Use fewer steps, fewer columns, more "
+                "rows or a larger epsilon."
+            )
+        return coef, intercept
 
     def jacobian(self, d: int) -> FloatArray:
         """Return the derivative of the user's coefficients, intercept last, by the scaled ones."""
@@ -91,6 +105,7 @@ def public_scaling(
     data_norm: float | None,
     fit_intercept: bool,
     warn: bool = True,
+    labels: Sequence[Any] | None = None,
 ) -> PublicScaling:
     r"""Build the public scaling of a problem.
 
@@ -98,8 +113,8 @@ def public_scaling(
     ----------
     X, y : numpy.ndarray
         Data; read only when a bound is missing.
-    bounds_X : tuple of (lower, upper) or None
-        Scalars or one entry a feature.
+    bounds_X : tuple of (lower, upper), dict, or None
+        Scalars or one entry per feature; or pairs by the labels of the features.
     bounds_y : tuple of (lower, upper) or None
         Bounds of the target.
     data_norm : float or None
@@ -109,6 +124,8 @@ def public_scaling(
         nothing is centred, because a shift would be one.
     warn : bool, default True
         Warn when a bound is taken from the data.
+    labels : sequence, optional
+        Labels of the features; bounds that are labelled must have the same ones.
 
     Returns
     -------
@@ -127,12 +144,12 @@ def public_scaling(
         from_data.append("bounds_X")
         box: tuple[FloatArray, FloatArray] | None = _data_bounds(X)
     else:
-        box = None if bounds_X is None else _feature_bounds(bounds_X, d)
+        box = None if bounds_X is None else feature_bounds(bounds_X, d, labels)
     if bounds_y is None:
         from_data.append("bounds_y")
         target_bounds = (float(y.min()), float(y.max()))
     else:
-        target_bounds = _target_bounds(bounds_y)
+        target_bounds = check_target_bounds(bounds_y)
     if from_data and warn:
         names = " and ".join(from_data)
         warnings.warn(
@@ -178,54 +195,11 @@ def _center_and_scale(
     """
     center = lower / 2.0 + upper / 2.0 if centred else np.zeros_like(lower)
     scale = upper / 2.0 - lower / 2.0 if centred else np.maximum(np.abs(lower), np.abs(upper))
-    return center, np.where(scale > 1.0 / _LARGEST, scale, np.inf)
+    return center, np.where(scale > 1.0 / LARGEST, scale, np.inf)
 
 
 def _data_bounds(X: npt.NDArray[np.floating[Any]]) -> tuple[FloatArray, FloatArray]:
     """Return the ranges of the features, which are not public."""
     lower, upper = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
-        raise ValueError(f"X must be finite; got NaN or infinity in an array of shape {X.shape}.")
-    return lower, upper
-
-
-def _pair(name: str, bounds: Any) -> tuple[Any, Any]:
-    try:
-        lower, upper = bounds
-    except (TypeError, ValueError):
-        raise type_error(name, "be a pair (lower, upper)", bounds) from None
-    return lower, upper
-
-
-def _feature_bounds(bounds: Any, d: int) -> tuple[FloatArray, FloatArray]:
-    sides = []
-    for side in _pair("bounds_X", bounds):
-        try:
-            values = np.asarray(side, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise type_error("bounds_X", "hold real numbers", bounds) from None
-        if values.shape not in ((), (1,), (d,)):
-            raise value_error(
-                "bounds_X", f"be scalars or have one entry for each of {d} features", values
-            )
-        sides.append(np.array(np.broadcast_to(values, (d,))))
-    lower, upper = sides
-    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
-        raise value_error("bounds_X", "be finite", bounds)
-    if max(np.abs(lower).max(), np.abs(upper).max()) > _LARGEST:
-        raise value_error("bounds_X", f"be at most {_LARGEST:g} in magnitude", bounds)
-    if not (lower <= upper).all():
-        raise value_error("bounds_X", "have no lower bound above its upper bound", bounds)
-    return lower, upper
-
-
-def _target_bounds(bounds: Any) -> tuple[float, float]:
-    sides = [np.asarray(side) for side in _pair("bounds_y", bounds)]
-    if any(side.size != 1 for side in sides):
-        raise value_error("bounds_y", "be a pair of numbers", bounds)
-    lower, upper = (
-        check_real("bounds_y", side.item(), at_least=-_LARGEST, at_most=_LARGEST) for side in sides
-    )
-    if not lower <= upper:
-        raise value_error("bounds_y", "have no lower bound above its upper bound", bounds)
+    check_finite(lower, upper)
     return lower, upper

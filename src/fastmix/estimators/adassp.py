@@ -49,6 +49,11 @@ class AdaSSP(PrivateRegressor):
 
     _infers: ClassVar[bool] = True
 
+    def _ignored(self, columns: int | None = None) -> tuple[str, ...]:
+        unused = ("n_steps", "gaussian_size", "sketch_size", "shrinkage", "engine")
+        # Residuals are clipped where they are counted, and nowhere else.
+        return unused if self.inference else (*unused, "residual_clip")
+
     def _plan(self, n: int, d: int, target: Target) -> Plan:
         epsilon, delta, varrho = target
         check_choice("calibration", self.calibration, ("joint", "published"))
@@ -72,6 +77,7 @@ class AdaSSP(PrivateRegressor):
         return Plan(spent, parameters)
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
+        self._progress(1, 1)
         release = noisy_statistics(
             rows, sigma=plan["sigma"], rng=streams.secret, noise=streams.noise
         )

@@ -42,6 +42,9 @@ class DPGradientDescent(PrivateRegressor):
 
     learning_rate: float = 0.25
 
+    def _ignored(self, columns: int | None = None) -> tuple[str, ...]:
+        return ("gaussian_size", "sketch_size", "failure_probability", "shrinkage", "engine")
+
     def _plan(self, n: int, d: int, target: Target) -> Plan:
         epsilon, delta, _ = target
         check_real("learning_rate", self.learning_rate, above=0.0)

@@ -166,8 +166,10 @@ def _clipping(certificate: PrivacyCertificate) -> str:
     taken = ", ".join(data["taken_from_data"])
     source = f" ({taken} came from the data)" if taken else ""
     low, high = data["bounds_y"]
+    clip = data.get("residuals_clipped_at")
+    residuals = "" if clip is None else f", residuals to at most {clip:g} either way"
     return (
         f"Values outside the bounds were moved to the nearer bound{source}: the target to "
-        f"[{low:g}, {high:g}], residuals to at most {data['residuals_clipped_at']:g} either way. "
+        f"[{low:g}, {high:g}]{residuals}. "
         f"How many values that concerned is not said, because it is not public."
     )

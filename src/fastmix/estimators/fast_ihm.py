@@ -52,7 +52,7 @@ class FastIHM(PrivateRegressor):
         and accounts for everything at once.
     calibration : {"numerical", "closed_form"}, default="numerical"
         Noise levels by optimised conversion, or by the formulas of Appendix E; the tuned variant
-        knows only the first.
+        takes only the first.
     sketch : {"auto", "kerdock", "srht", "dct"}, default="auto"
         The fast sketch. "auto" is the Kerdock sketch, which has the least coherence and needs no
         padding, except in the paper's variant or when ``sketch_size`` is no power of two: then it
@@ -90,6 +90,12 @@ class FastIHM(PrivateRegressor):
         unbounded = self.bounds_X is None and self.data_norm is not None
         return self.variant == "tuned" and bool(self.fit_intercept) and not unbounded
 
+    def _ignored(self, columns: int | None = None) -> tuple[str, ...]:
+        if self.variant != "tuned":
+            return ()
+        sized = self.gaussian_size is not None and self.sketch_size is not None
+        return ("calibration", "failure_probability") if sized else ("calibration",)
+
     def _plan(self, n: int, d: int, target: Target) -> Plan:
         check_choice("variant", self.variant, ("tuned", "shared", "paper"))
         check_choice("calibration", self.calibration, ("numerical", "closed_form"))
@@ -106,8 +112,8 @@ class FastIHM(PrivateRegressor):
         sizes = {"n_steps_": steps, "k1": k1, "k2": k2, "sketch_family": family}
         return Plan(spent, {**sizes, **noise})
 
-    def _works_in_blocks(self) -> bool:
-        return super()._works_in_blocks() and self._family() == "kerdock"
+    def _works_in_blocks(self, columns: int) -> bool:
+        return super()._works_in_blocks(columns) and self._family() == "kerdock"
 
     def _family(self) -> str:
         """Return the kind of fast sketch."""

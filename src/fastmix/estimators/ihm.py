@@ -61,6 +61,10 @@ class IHM(PrivateRegressor):
 
     _infers: ClassVar[bool] = True
 
+    def _ignored(self, columns: int | None = None) -> tuple[str, ...]:
+        sized = self.variant == "tuned" and self.gaussian_size is not None
+        return ("sketch_size", "failure_probability") if sized else ("sketch_size",)
+
     def _plan(self, n: int, d: int, target: Target) -> Plan:
         check_choice("variant", self.variant, ("tuned", "paper"))
         return (self._plan_tuned if self.variant == "tuned" else self._plan_paper)(d, target)

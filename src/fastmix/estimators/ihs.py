@@ -44,6 +44,10 @@ class IHS(PrivateRegressor):
 
     sketch: str = "srht"
 
+    def _ignored(self, columns: int | None = None) -> tuple[str, ...]:
+        unused = ("gaussian_size", "residual_clip", "shrinkage", "engine", "noise")
+        return unused if self.sketch_size is None else (*unused, "failure_probability")
+
     def _plan(self, n: int, d: int, target: Target) -> Plan:
         check_choice("sketch", self.sketch, ("srht", "gaussian"))
         steps = self.n_steps or 4
@@ -51,7 +55,7 @@ class IHS(PrivateRegressor):
         spent = PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)])
         return Plan(spent, {"n_steps_": steps, "k": k})
 
-    def _works_in_blocks(self) -> bool:
+    def _works_in_blocks(self, columns: int) -> bool:
         return False
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:

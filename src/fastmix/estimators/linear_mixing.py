@@ -56,6 +56,14 @@ class LinearMixing(PrivateRegressor):
     fast: bool = False
     calibration: str = "joint"
 
+    def _ignored(self, columns: int | None = None) -> tuple[str, ...]:
+        unused = ["n_steps", "residual_clip", "shrinkage"]
+        if not self.fast:
+            unused.append("sketch_size")
+        if self.gaussian_size is not None and (self.sketch_size is not None or not self.fast):
+            unused.append("failure_probability")
+        return tuple(unused)
+
     def _plan(self, n: int, d: int, target: Target) -> Plan:
         check_choice("calibration", self.calibration, ("joint", "published"))
         epsilon, delta, varrho = target
@@ -127,10 +135,11 @@ class LinearMixing(PrivateRegressor):
             "omega": noise.lambda_sigma,
         }
 
-    def _works_in_blocks(self) -> bool:
-        return super()._works_in_blocks() and not self.fast
+    def _works_in_blocks(self, columns: int) -> bool:
+        return super()._works_in_blocks(columns) and not self.fast
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
+        self._progress(1, 1)
         joint = AugmentedRows(rows)
         if self.fast:
             fast = multiple_fast_mix(

@@ -6,6 +6,7 @@ from dataclasses import fields
 
 from fastmix._validation import check_choice
 from fastmix.estimators._base import PrivateRegressor, estimator
+from fastmix.estimators._parameters import check_ignored
 from fastmix.estimators._plan import Plan, Solution, Streams, Target
 from fastmix.estimators._scaling import PublicScaling
 from fastmix.estimators.adassp import AdaSSP
@@ -70,8 +71,14 @@ class PrivateLinearRegression(PrivateRegressor):
     method: str = "auto"
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         check_choice("method", self.method, ("auto", *_METHODS))
+        super()._check_parameters()
+
+    def _ignored(self, columns: int | None = None) -> tuple[str, ...]:
+        if columns is None and self.method == "auto":
+            return ()  # known when the method is
+        ignored = self._chosen(columns or 1)[1]._ignored(columns)
+        return tuple(name for name in ignored if hasattr(self, name))
 
     @property
     def _infers(self) -> bool:  # type: ignore[override]
@@ -98,12 +105,12 @@ class PrivateLinearRegression(PrivateRegressor):
 
     def _plan(self, n: int, d: int, target: Target) -> Plan:
         name, method = self._chosen(d)
+        check_ignored(self, f"method {name!r}", d)
         plan = method._plan(n, d, target)
         return Plan(plan.spent, {**plan.parameters, "method_": name})
 
-    def _works_in_blocks(self) -> bool:
-        columns = self.n_features_in_ + bool(self.fit_intercept)
-        return self._chosen(columns)[1]._works_in_blocks()
+    def _works_in_blocks(self, columns: int) -> bool:
+        return self._chosen(columns)[1]._works_in_blocks(columns)
 
     def _solve(self, rows: Rows, plan: Plan, clip: float, streams: Streams) -> Solution:
         return self._chosen(rows.d)[1]._solve(rows, plan, clip, streams)

@@ -113,16 +113,28 @@ def _scaling(data: dict[str, Any]) -> list[str]:
         fit_intercept=asked["fit_intercept"],
     )
     clip = asked["residual_clip"]
-    computed = {
+    computed: dict[str, float | None] = {
         "row_norm": made.row_map.row_norm,
         "intercept_column": made.row_map.constant,
         "residuals_clipped_at": made.target_map.scale if clip is None else float(clip),
     }
+    if not _clips(data):
+        computed["residuals_clipped_at"] = None
     return [
         f"its {name} is not the one that its bounds and parameters call for"
         for name, value in computed.items()
-        if _differs(facts[name], value)
+        if (name in facts) != (value is not None)
+        or (value is not None and _differs(facts[name], value))
     ]
+
+
+def _clips(data: dict[str, Any]) -> bool:
+    """Whether a fit with these parameters clips residuals."""
+    method = getattr(estimators, data["mechanism"])
+    asked = data["parameters"]
+    model = method(**{f.name: asked[f.name] for f in fields(method) if f.name in asked})
+    columns = data["data"]["n_features"] + bool(asked["fit_intercept"])
+    return "residual_clip" not in model._ignored(columns) and asked["epsilon"] != "inf"
 
 
 def _plan(data: dict[str, Any]) -> list[str]:

@@ -107,6 +107,6 @@ def make_method(
     if method == "ihm_paper":
         return IHM(**paper, variant="paper")
     if method == "fast_ihs":
-        return IHS(**paper)
+        return IHS(**common, n_steps=steps)
     ours = {"ihm": IHM, "fast_ihm": FastIHM, "auto": PrivateLinearRegression}
     return ours[method](**common)

@@ -49,8 +49,8 @@ class FitFacts:
         The intercept, if there is one.
     residual_std : float or None
         Released spread of the errors.
-    residual_clip : float
-        Public bound on residuals.
+    residual_clip : float or None
+        Public bound on residuals, if the method clips them.
     spent : PrivacySpent
         The account.
     n : int
@@ -72,7 +72,7 @@ class FitFacts:
     effects: Sequence[Effect]
     intercept: Effect | None
     residual_std: float | None
-    residual_clip: float
+    residual_clip: float | None
     spent: PrivacySpent
     n: int
     method: str
@@ -234,7 +234,9 @@ def _clipping(facts: FitFacts) -> list[str]:
     low, high = facts.target_bounds
     rows = [[facts.target, f"{low:g} to {high:g}", "target"]]
     rows += [[e.name, e.bounds, "feature"] for e in facts.effects]
-    rows.append(["residuals", f"{-facts.residual_clip:g} to {facts.residual_clip:g}", "every step"])
+    clip = facts.residual_clip
+    if clip is not None:
+        rows.append(["residuals", f"{-clip:g} to {clip:g}", "every step"])
     return [
         "<p>Values outside these public bounds were moved to the nearer one. How many were is not "
         "said: it is not public.</p>",

@@ -24,6 +24,7 @@ from fastmix.errors import DataError
 from fastmix.rows.base import FloatArray, Rows
 from fastmix.rows.maps import RowMap, TargetMap
 from fastmix.rows.passes import Block, Distortion, Lengths, Pass, Sketched
+from fastmix.rows.values import as_reals, check_finite
 from fastmix.sketches import SketchDraw
 from fastmix.sketches.kerdock import KerdockDraw
 
@@ -56,8 +57,8 @@ _CHANGED = "the data have changed while they were being fitted."
 class Chunk(ABC):
     """Consecutive records that can be read again and again.
 
-    ``name`` is what errors call it; ``length`` is its number of records, None if it is not known
-    before they are read.
+    ``name`` is what errors about a file call it; ``length`` is its number of records, None if it
+    is not known before they are read.
     """
 
     name: str
@@ -120,17 +121,20 @@ class Work:
     checked: bool
 
     def blocks(self, readings: Iterable[Reading]) -> Iterator[Block]:
-        """Yield records as blocks of rows of bounded norm; errors name their chunk and no value."""
+        """Yield records as blocks of rows of bounded norm; errors name neither chunk nor value.
+
+        In which chunk the trouble is depends on the data, and a chunk may be a single record.
+        """
         done = 0
-        for chunk, place, records in readings:
+        for _, place, records in readings:
             length = 0 if records is None else len(records[0])
             offset = place.start + done
             if place.stop is not None and (
                 offset + length > place.stop or (records is None and offset < place.stop)
             ):
-                raise DataError(f"{chunk.name} has changed while it was being fitted.")
+                raise DataError(_CHANGED)
             if records is not None and length:
-                yield self._block(chunk.name, *records, offset, place.index)
+                yield self._block(*records, offset, place.index)
             done = 0 if records is None else done + length
 
     def fold(self, values: Iterable[Any]) -> Any:
@@ -141,18 +145,12 @@ class Work:
                 total = value if total is None else self.task.combine(total, value)
         return total
 
-    def _block(
-        self, name: str, X: npt.NDArray[Any], y: FloatArray, offset: int, index: int
-    ) -> Block:
-        if X.shape != (len(y), self.d):
-            raise DataError(f"{name} must have {self.d} features and a target in each row.")
-        try:
-            A = self.row_map(X, checked=self.checked)
-        except ValueError:
-            raise DataError(f"{name}: features must be finite, with none missing.") from None
-        if not np.isfinite(y).all():
-            raise DataError(f"{name}: the target must be finite, with none missing.")
-        return Block(A, self.target_map(y), offset, index)
+    def _block(self, X: Any, y: Any, offset: int, index: int) -> Block:
+        X, y = as_reals("X", X), as_reals("y", y).astype(np.float64, copy=False)
+        if X.shape != (len(y), self.d) or y.ndim != 1:
+            raise DataError(f"the data must have {self.d} features and a target in each row.")
+        check_finite(y)
+        return Block(self.row_map(X, checked=self.checked), self.target_map(y), offset, index)
 
 
 class Executor(ABC):
@@ -206,12 +204,15 @@ class Chunks:
         Names of the features.
     executor : Executor
         Where they are read.
+    labels : sequence, optional
+        Labels of the features where they are not all strings.
     """
 
     chunks: Sequence[Chunk]
     d: int
     names: Sequence[str] | None = None
     executor: Executor = field(default_factory=Streaming)
+    labels: Sequence[Any] | None = None
 
     @property
     def n(self) -> int | None:

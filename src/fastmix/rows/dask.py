@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from fastmix._validation import value_error
-from fastmix.errors import DataError
+from fastmix.errors import DataError, InvalidValueError
 from fastmix.kernels import one_thread
 from fastmix.rows.chunks import (
     ArrayChunk,
@@ -33,6 +33,7 @@ from fastmix.rows.chunks import (
     readings,
 )
 from fastmix.rows.passes import Distortion
+from fastmix.rows.values import as_reals
 
 __all__ = ["Cluster", "DaskChunk", "dask_chunks", "is_dask"]
 
@@ -47,6 +48,7 @@ _LANES = 4
 class Failure:
     """What went wrong in a chunk, in place of its value."""
 
+    kind: type[DataError]
     message: str
 
 
@@ -112,7 +114,7 @@ class Cluster(Executor):
             value = _combine(work, self._values(parts))
         report(work.task.name, 1.0)
         if isinstance(value, Failure):
-            raise DataError(value.message)
+            raise value.kind(value.message)
         return value
 
     def _cores(self) -> int:
@@ -168,13 +170,12 @@ def dask_chunks(X: Any, y: Any, client: Any = None) -> Chunks:
     d = int(X.shape[1])
     if d < 1:
         raise value_error("X", "have at least one feature", d)
-    if not hasattr(y, "dtype") and not hasattr(y, "dtypes"):
-        y = np.asarray(y)
+    if y is None:
+        raise ValueError("y must be passed with X; got y=None.")
+    if not is_dask(y):
+        y = as_reals("y", y)
     for name, collection in (("X", X), ("y", y)):
-        kinds = getattr(collection, "dtypes", None)
-        kinds = [collection.dtype] if kinds is None else np.atleast_1d(np.asarray(kinds, object))
-        if any(getattr(kind, "kind", "O") not in "fiub" for kind in kinds):
-            raise value_error(name, "hold numbers", type(collection).__name__)
+        _check_types(name, collection)
     if not hasattr(X, "columns") and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     lengths = _lengths(X)
@@ -198,9 +199,23 @@ def dask_chunks(X: Any, y: Any, client: Any = None) -> Chunks:
         DaskChunk(f"block {i}", lengths[i] if lengths else None, *pair)
         for i, pair in enumerate(pairs)
     ]
-    names = list(getattr(X, "columns", [None]))
-    named = all(isinstance(name, str) for name in names)
-    return Chunks(chunks, d, names if named else None, Cluster(client))
+    labels = list(X.columns) if hasattr(X, "divisions") else None
+    named = labels is not None and all(isinstance(label, str) for label in labels)
+    return Chunks(chunks, d, labels if named else None, Cluster(client), labels)
+
+
+def _check_types(name: str, collection: Any) -> None:
+    """Refuse a collection whose declared types are not numbers, by the names of its columns."""
+    frame = hasattr(collection, "divisions") and len(collection.shape) == 2
+    labels = collection.columns if frame else [name]
+    types = collection.dtypes if frame else [collection.dtype]
+    wrong = ", ".join(
+        f"{label!r} ({kind})"
+        for label, kind in zip(labels, types, strict=True)
+        if getattr(kind, "kind", "O") not in "fiub"
+    )
+    if wrong:
+        raise ValueError(f"{name} must hold real numbers in every column; got {wrong}.")
 
 
 def _unused(names: Iterable[Any]) -> str:
@@ -237,9 +252,9 @@ def _run(work: Work, lane: Sequence[tuple[Chunk, Place]]) -> Any:
                 blocks = work.blocks(readings([(chunk, place)]))
                 total = work.fold([total, work.fold(map(work.task, blocks))])
         except DataError as error:
-            return Failure(str(error))
+            return Failure(type(error), str(error))
         except Exception as error:
-            return Failure(f"{chunk.name} cannot be read: {type(error).__name__}.")
+            return Failure(DataError, f"{chunk.name} cannot be read: {type(error).__name__}.")
     return total
 
 
@@ -247,14 +262,13 @@ def _run_arrays(work: Work, name: str, place: Place, X: Any, y: Any) -> Any:
     """Return the value of a pass over a block of a collection, or what went wrong."""
     try:
         # What came over the network need not be aligned.
-        X = np.asarray(X)
-        X = np.require(X, np.float32 if X.dtype == np.float32 else np.float64, "A")
-        X, y = (X[:, :-1], X[:, -1]) if y is None else (X, y)
+        X = np.require(as_reals("X", X), requirements="A")
+        X, y = (X[:, :-1], X[:, -1]) if y is None else (X, as_reals("y", y))
         y = np.require(y, np.float64, "A")
     except Exception:
-        return Failure(f"{name}: X and y must hold numbers.")
+        return Failure(InvalidValueError, InvalidValueError.MESSAGE)
     if len(X) != len(y):
-        return Failure(f"{name}: X and y must have as many rows.")
+        return Failure(DataError, "X and y must have as many rows in each block.")
     return _run(work, [(ArrayChunk(name, X, y), place)])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fastmix._validation import value_error
-from fastmix.errors import DataError
+from fastmix.errors import DataError, InvalidValueError
 from fastmix.rows.chunks import BLOCK_BYTES, Chunk, Chunks, Executor, Records, Streaming
 
 __all__ = ["FileChunk", "file_chunks", "file_groups", "record_batches", "table_files"]
@@ -84,19 +84,21 @@ class FileChunk(Chunk):
             table = np.empty((batch.num_rows, len(self.columns)), order="F")
             with damage(self.path):
                 for j, name in enumerate(self.columns):
-                    table[:, j] = self._numbers(name, batch.column(name))
+                    table[:, j] = _numbers(batch.column(name))
             yield table[:, :-1], table[:, -1]
 
-    def _numbers(self, name: str, column: Any) -> Any:
-        pa = _arrow()
-        if column.null_count:
-            raise DataError(f"{self.name}: column {name!r} must have no missing values.")
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        if not pa.types.is_floating(column.type):
-            column = column.cast(pa.uint8()) if pa.types.is_boolean(column.type) else column
-            column = column.cast(pa.float64(), safe=False)
-        return column.to_numpy(zero_copy_only=False)
+
+def _numbers(column: Any) -> Any:
+    """Return a column of numbers as an array."""
+    pa = _arrow()
+    if column.null_count:
+        raise InvalidValueError
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if column.type not in (pa.float32(), pa.float64()):
+        column = column.cast(pa.uint8()) if pa.types.is_boolean(column.type) else column
+        column = column.cast(pa.float64(), safe=False)
+    return column.to_numpy(zero_copy_only=False)
 
 
 def file_groups(path: Path) -> list[tuple[int, int]]:
@@ -153,10 +155,20 @@ def table_files(path: str | Path | Iterable[str | Path]) -> list[Path]:
             files.append(each)
     if not files:
         raise value_error("path", "name Parquet or Arrow files", [each.name for each in paths])
-    if len({file.resolve() for file in files}) != len(files):
-        # Records that are read twice count twice, and the guarantee is for one row a person.
+    if len(set(map(_identity, files))) != len(files):
+        # Records that are read twice count twice, and the guarantee is for one row per person.
         raise value_error("path", "name each file once", [each.name for each in paths])
     return files
+
+
+def _identity(file: Path) -> Any:
+    """Return what tells a file from others, whatever names and links it has."""
+    file = file.resolve()
+    try:
+        status = file.stat()
+    except OSError:  # what is wrong with it is said where it is read
+        return file
+    return status.st_dev, status.st_ino
 
 
 def _is_table(file: Path, folder: Path) -> bool:

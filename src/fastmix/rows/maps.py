@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix._validation import check_real, value_error
+from fastmix.errors import InvalidValueError
 from fastmix.kernels.passes import Mapped, Targets, map_rows, squared_norms
 
 __all__ = ["RowMap", "TargetMap"]
@@ -111,7 +112,7 @@ class RowMap:
 
         Raises
         ------
-        ValueError
+        InvalidValueError
             If an entry is NaN or infinite.
         """
         inverse = None if self.scale is None else 1.0 / self.scale
@@ -120,9 +121,7 @@ class RowMap:
         if self.shortens or not checked:
             squares = squared_norms(plain)
             if np.isnan(squares.max()):
-                raise ValueError(
-                    f"X must be finite; got NaN or infinity in an array of shape {X.shape}."
-                )
+                raise InvalidValueError
             factors = self._shrink(plain, squares)
         if self.divisor != 1.0 and inverse is not None:
             inverse = inverse / self.divisor

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._validation import unchained
 from fastmix.errors import DataError
 
 __all__ = [
@@ -73,6 +74,7 @@ def table_fields(path: Path) -> dict[str, str]:
     return {field.name: _arrow_kind(field.type) for field in _arrow_schema(path)}
 
 
+@unchained()
 def read_columns(
     path: Path, numbers: Iterable[str], categories: Mapping[str, Sequence[str]]
 ) -> Columns:
@@ -99,6 +101,7 @@ def read_columns(
     return columns_of(_read_arrow(path, wanted, list(categories)), wanted, categories)
 
 
+@unchained()
 def check_columns(path: Path, numbers: Iterable[str], categories: Iterable[str]) -> None:
     """Check that a table has the columns that a bounds file names, without reading a value."""
     wanted = [*numbers]
@@ -155,6 +158,7 @@ def _csv_options(numbers: list[str], categories: list[str]) -> Any:
     return pa.csv.ConvertOptions(include_columns=list(types), column_types=types)
 
 
+@unchained()
 def inferred_numbers(path: Path) -> list[str]:
     """Return the columns that hold numbers; for CSV this looks at values, so it is NOT private."""
     fields = table_fields(path)

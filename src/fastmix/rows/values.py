@@ -1,0 +1,177 @@
+"""From whatever holds the data to arrays of real numbers, converted once.
+
+What a table declares (types, names of columns) is public, and errors name it.  What its values are
+is not: a value that is not a finite real number gives one and the same error, whatever it is and
+wherever it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+
+from fastmix.errors import InvalidValueError
+
+__all__ = ["as_reals", "check_finite", "column_labels", "object_columns"]
+
+FloatArray = npt.NDArray[np.floating[Any]]
+
+#: What arrays hold that are not numbers, by the kind of their dtype.
+_KINDS = {
+    "M": "dates",
+    "m": "time spans",
+    "c": "complex numbers",
+    "U": "text",
+    "S": "bytes",
+    "T": "text",
+    "V": "records",
+}
+#: Types that pandas, Polars and Arrow declare for text; as arrays they may be objects.
+_TEXT = {"str", "string", "String", "large_string", "string_view", "Categorical", "Enum"}
+
+
+def as_reals(name: str, value: Any) -> FloatArray:
+    """Return data as an array of float32 or float64; only an array of such is not copied.
+
+    Parameters
+    ----------
+    name : str
+        What errors call the data.
+    value : array-like
+        A NumPy array, a pandas, Polars or Arrow table or column, or nested sequences. Booleans
+        count as 0 and 1; `decimal.Decimal` and `fractions.Fraction` are rounded to float64.
+
+    Returns
+    -------
+    numpy.ndarray
+        Real numbers, which may be NaN or infinite where a value was missing or too large.
+
+    Raises
+    ------
+    TypeError
+        If the data are sparse.
+    ValueError
+        If the declared type of an array or of a column is not one of numbers.
+    InvalidValueError
+        If a value is not a real number.
+    """
+    if issparse(value):
+        raise TypeError(
+            f"Sparse data were passed as {name}, which must be dense; use {name}.toarray()."
+        )
+    parts = _columns(value)
+    if parts is None:
+        declared = hasattr(value, "dtype") or hasattr(value, "type")
+        wrong = _not_numbers(value, array := _array(value))
+        if wrong and declared:
+            unsupported = " (Complex data not supported)" if array.dtype.kind == "c" else ""
+            raise ValueError(
+                f"{name} must hold real numbers; got an array of shape {array.shape} that holds "
+                f"{wrong}{unsupported}."
+            )
+        if wrong:
+            raise InvalidValueError
+        return _reals(array)
+    labels, columns = parts
+    if {str(getattr(column, "dtype", "")) for column in columns} & {"float32", "float64"}:
+        whole = _array(value)  # without a copy, if the table is one block of numbers
+        if whole.dtype in (np.float32, np.float64):
+            return whole
+    arrays = [_array(column) for column in columns]
+    pairs = zip(labels, map(_not_numbers, columns, arrays), strict=True)
+    if wrong := ", ".join(f"{label!r} ({what})" for label, what in pairs if what):
+        raise ValueError(f"{name} must hold real numbers in every column; got {name}[{wrong}].")
+    table = np.empty((len(arrays[0]), len(arrays)) if arrays else np.shape(value), order="F")
+    for j, array in enumerate(arrays):
+        if array.ndim != 1:
+            raise InvalidValueError
+        table[:, j] = _reals(array)
+    return table
+
+
+def check_finite(*arrays: FloatArray) -> None:
+    """Refuse arrays that hold NaN or infinity."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise InvalidValueError
+
+
+def column_labels(value: Any) -> list[Any] | None:
+    """Return the labels of the columns of a table, which are public; None if it has none."""
+    parts = _columns(value)
+    return None if parts is None else list(parts[0])
+
+
+def object_columns(value: Any) -> list[Any]:
+    """Return the labels of the columns that are declared to hold objects."""
+    labels, columns = _columns(value) or ([], [])
+    return [
+        label
+        for label, column in zip(labels, columns, strict=True)
+        if str(getattr(column, "dtype", "")) in ("object", "Object")
+    ]
+
+
+def _columns(value: Any) -> tuple[Sequence[Any], Sequence[Any]] | None:
+    """Return labels and columns of a pandas, Polars or Arrow table; None for anything else."""
+    if hasattr(value, "column_names") and hasattr(value, "itercolumns"):  # Arrow
+        return value.column_names, list(value.itercolumns())
+    if hasattr(value, "get_columns") and hasattr(value, "columns"):  # Polars
+        return value.columns, value.get_columns()
+    if hasattr(value, "iloc") and hasattr(value, "columns"):  # pandas
+        return list(value.columns), [value.iloc[:, j] for j in range(value.shape[1])]
+    return None
+
+
+def _array(value: Any) -> npt.NDArray[Any]:
+    """Return a container as an array; a masked value is a missing one."""
+    parts = value if isinstance(value, (list, tuple)) else [value]
+    if not any(np.ma.is_masked(part) for part in parts if isinstance(part, np.ndarray)):
+        try:
+            return np.asarray(value)
+        except (MemoryError, ImportError):
+            raise
+        except Exception:
+            pass  # and raise outside, so that the error does not carry one that quotes a value
+    raise InvalidValueError
+
+
+def _not_numbers(value: Any, array: npt.NDArray[Any]) -> str:
+    """Return what the declared type of an array or a column holds, if not numbers or objects."""
+    declared = str(getattr(value, "dtype", getattr(value, "type", "")))
+    if array.dtype.kind == "O" and declared.split("[")[0].split("(")[0] in _TEXT:
+        return "text"
+    return _KINDS.get(array.dtype.kind, "")
+
+
+def _reals(array: npt.NDArray[Any]) -> FloatArray:
+    if array.dtype in (np.float32, np.float64):
+        return array
+    if array.dtype.kind == "O":
+        return _from_objects(array)
+    with np.errstate(all="ignore"):  # what overflows is infinite, and is refused as such
+        return array.astype(np.float64)
+
+
+def _from_objects(array: npt.NDArray[Any]) -> FloatArray:
+    """Return objects as numbers; types are checked, because text converts too."""
+    objects = array.ravel().tolist()
+    if all(map(_is_real, set(map(type, objects)))):
+        try:
+            with np.errstate(all="ignore"):
+                numbers = np.fromiter(map(float, objects), np.float64, len(objects))
+            return numbers.reshape(array.shape)
+        except Exception:
+            pass  # and raise outside, as above
+    raise InvalidValueError
+
+
+def _is_real(kind: type) -> bool:
+    # NumPy's time spans are integers to Python.
+    real = issubclass(kind, (Real, Decimal, np.bool_))
+    return real and not issubclass(kind, np.timedelta64)
