@@ -92,7 +92,7 @@ def test_nothing_of_the_data_is_ever_said(folder, run):
         f"{FIT} --method linear_mixing --out mixing",
         "explain model --verify --json",
         "predict model people.csv",
-        "predict model people.parquet --json",
+        "predict model people.parquet --force --json",
         "fit people.csv --target city --bounds bounds.toml",
         "fit people.csv --target nothing --bounds bounds.toml",
         "ledger new b.jsonl --epsilon 0.1 --delta 1e-6",
@@ -179,7 +179,7 @@ def test_a_damaged_model_is_refused(folder, run, key, value):
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
     code, _, err = run("predict model people.csv")
     assert code == ExitCode.DATA
-    assert "fastmix-model-1" in err
+    assert "fastmix-model-2" in err
 
 
 def leaves(node, path=()):

@@ -108,7 +108,7 @@ def test_json_round_trip_recomputes_epsilon(name, fits):
 def test_it_names_the_mechanism_and_every_parameter(name, fits):
     model = fits[name]
     data = json.loads(model.privacy_.to_json())
-    assert data["format"] == "fastmix-certificate-1"
+    assert data["format"] == "fastmix-certificate-2"
     assert data["mechanism"] == type(model).__name__
     for parameter, value in model.get_params().items():
         if parameter in ("accountant", "random_state", "bounds_X", "bounds_y"):

@@ -109,7 +109,7 @@ def test_tampering_shows(certificates):
 
 
 def test_what_is_not_a_certificate():
-    for text in ("", "{}", "[1]", '{"format": "fastmix-certificate-1"}'):
+    for text in ("", "{}", "[1]", '{"format": "fastmix-certificate-2"}'):
         assert verify_certificate(text)
 
 
