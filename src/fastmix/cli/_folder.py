@@ -137,12 +137,6 @@ def model_folder(
 def _check_target(out: Path, target: Path, force: bool, inputs: Iterable[Path | None]) -> None:
     with suppress(FileNotFoundError):
         os.lstat(target / max(FILES, key=len))  # also tells a path that is too long
-    for path in inputs:
-        if path is not None and Path(os.path.realpath(path)).is_relative_to(target):
-            raise ValueError(
-                f"out must not hold a file that the fit uses; got out={str(out)!r}, which holds "
-                f"{str(path)!r}."
-            )
     here = Path.cwd()
     if target == here or target in here.parents:
         raise ValueError(
@@ -164,6 +158,12 @@ def _check_target(out: Path, target: Path, force: bool, inputs: Iterable[Path | 
             f"{', '.join(map(repr, strange[:3]))}{', ...' if len(strange) > 3 else ''}. Choose "
             f"another folder."
         )
+    for path in inputs:
+        if path is not None and Path(os.path.realpath(path)).is_relative_to(target):
+            raise ValueError(
+                f"out must not hold a file that the fit uses; got out={str(out)!r}, which holds "
+                f"{str(path)!r}."
+            )
     if found and not force:
         raise ValueError(
             f"The folder {str(out)!r} already contains a model. Choose another folder, or pass "

@@ -94,7 +94,7 @@ def _verify(file: Path, text: str, data: dict[str, Any]) -> Verification:
     else:
         missing.append("model: there is no model.json beside the certificate to compare it with")
     if beside and report.is_file():
-        if str(data["digest"]) not in _text(report):
+        if str(data.get("digest")) not in _text(report):
             wrong.append("report.html is the report of another fit, or one of them was changed")
         missing.append("report.html: only the digest of the certificate in it was compared")
     return replace(found, complaints=tuple(wrong), not_checked=(*missing, *found.not_checked))

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from fastmix.cli._files import check_output
+
 __all__ = ["command", "run_report"]
 
 EXAMPLES = ("fastmix report results --force",)
