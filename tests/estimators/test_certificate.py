@@ -196,6 +196,25 @@ def test_the_repr_of_a_fit_shows_parameters_only():
     assert repr(model) == repr(clone(model))
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_it_prints_in_one_line(name, fits):
+    certificate = fits[name].privacy_
+    assert str(certificate) == repr(certificate)
+    assert len(repr(certificate)) < 200
+    assert "\n" not in repr(certificate)
+    assert f"epsilon={certificate.epsilon:.6g}" in repr(certificate)
+    assert "private=True" in repr(certificate)
+
+
+def test_it_keeps_the_versions_that_made_the_fit(fits):
+    """A certificate that is read and written again does not change hands."""
+    data = json.loads(fits["AdaSSP"].privacy_.to_json())
+    data["versions"]["numpy"] = "1.0"
+    again = PrivacyCertificate.from_json(json.dumps(data))
+    assert again.to_dict()["versions"]["numpy"] == "1.0"
+    assert again.digest != data["digest"]
+
+
 def test_spent_is_a_value():
     X, y = problem()
     certificate = IHM(delta=1e-6, **BOUNDS).fit(X, y).privacy_

@@ -135,7 +135,7 @@ def model_folder(
 
 
 def _check_target(out: Path, target: Path, force: bool, inputs: Iterable[Path | None]) -> None:
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, NotADirectoryError):
         os.lstat(target / max(FILES, key=len))  # also tells a path that is too long
     here = Path.cwd()
     if target == here or target in here.parents:

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from fastmix._validation import check_real
 from fastmix.cli._console import print_json, print_table, print_text
-from fastmix.cli._sizes import LARGEST_EPSILON, Columns, Rows
+from fastmix.cli._sizes import Columns, Rows, check_epsilon
 from fastmix.estimators import PrivateLinearRegression
 from fastmix.estimators.certificate import jsonable
 from fastmix.estimators.explanation import explain_events
@@ -33,7 +32,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show the noise levels that meet a privacy budget, before any data is touched."""
-    check_real("epsilon", epsilon, above=0.0, at_most=LARGEST_EPSILON)
+    check_epsilon(epsilon)
     model = PrivateLinearRegression(
         epsilon=epsilon, delta=delta, method=method, fit_intercept=intercept
     )

@@ -12,11 +12,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from fastmix._validation import check_choice, check_real, value_error
+from fastmix._validation import check_choice, value_error
 from fastmix.accounting import BudgetAccountant
 from fastmix.cli._console import print_json, print_table, print_text, working
 from fastmix.cli._folder import FILES, ModelFolder, model_folder
-from fastmix.cli._sizes import LARGEST_EPSILON
+from fastmix.cli._sizes import check_epsilon
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression
 from fastmix.estimators.explanation import headline
@@ -101,7 +101,7 @@ def command(
             "bounds must be given from public knowledge: write a file with 'fastmix bounds' and "
             "pass --bounds (or, for a result that is NOT PRIVATE, --unsafe-bounds-from-data alone)."
         )
-    check_real("epsilon", epsilon, above=0.0, at_most=LARGEST_EPSILON)
+    check_epsilon(epsilon)
     names = [name.strip() for name in features.split(",") if name.strip()]
     model = PrivateLinearRegression(
         epsilon=epsilon,

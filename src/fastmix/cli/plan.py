@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from fastmix._validation import check_real
 from fastmix.cli._console import print_json, print_table, print_text
-from fastmix.cli._sizes import LARGEST_EPSILON, Columns, Rows
+from fastmix.cli._sizes import Columns, Rows, check_epsilon
 from fastmix.planning import plan
 
 __all__ = ["command"]
@@ -31,7 +30,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say which method to take and what error, seconds and memory to expect, without data."""
-    check_real("epsilon", epsilon, above=0.0, at_most=LARGEST_EPSILON)
+    check_epsilon(epsilon)
     made = plan(rows, columns, epsilon, delta, method=method, fit_intercept=intercept)
     table = made.table()
     if json:
