@@ -201,6 +201,7 @@ def test_it_prints_in_one_line(name, fits):
     certificate = fits[name].privacy_
     assert str(certificate) == repr(certificate)
     assert len(repr(certificate)) < 200
+    assert len(repr(certificate.spent)) < 500
     assert "\n" not in repr(certificate)
     assert f"epsilon={certificate.epsilon:.6g}" in repr(certificate)
     assert "private=True" in repr(certificate)

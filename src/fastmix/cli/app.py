@@ -115,7 +115,7 @@ def run(arguments: list[str]) -> int:
         context = getattr(error, "ctx", None)
         where = context.command_path if context is not None else "fastmix"
         if message:
-            line = visible(" ".join(message.split()))
-            typer.echo(f"fastmix: {line} See '{where} --help'.", err=True)
+            line = visible(" ".join(message.split()).removesuffix("."))
+            typer.echo(f"fastmix: {line}. See '{where} --help'.", err=True)
         code = int(ExitCode.USAGE)
     return code if isinstance(code, int) else 0

@@ -124,7 +124,8 @@ def _verdict(found: Verification) -> list[str]:
         if found.complaints
         else [
             "Verified: the account was recomputed from the events and agrees, and the events are "
-            "those that the settings call for."
+            "those that the settings call for. If a model or a report lies beside the certificate, "
+            "it belongs to it."
         ]
     )
     return [*verdict, "", "Not checked:", *(f"- {field}" for field in found.not_checked)]

@@ -22,7 +22,7 @@ from fastmix.random import check_noise
 __all__ = ["LARGEST_EPSILON", "MOST_STEPS", "SMALLEST_EPSILON", "check_parameters"]
 
 #: Far beyond any use, and well inside the range in which the accounting is exact enough.
-SMALLEST_EPSILON, LARGEST_EPSILON = 1e-9, 1e6
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e6
 
 #: Steps that a schedule of noise can have before its weights underflow.
 MOST_STEPS = 1000
