@@ -1,34 +1,37 @@
 """fastmix: differentially private linear regression by fast sketching."""
 
-from importlib.metadata import version as _version
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-from fastmix.accounting import (
-    BudgetAccountant,
-    calibrate_fast_ihm,
-    calibrate_fast_mix,
-    calibrate_gauss_mix,
-    calibrate_ihm,
-)
-from fastmix.errors import (
-    BudgetError,
-    CalibrationError,
-    PrivacyLeakWarning,
-    ReproducibleNoiseWarning,
-)
-from fastmix.estimators import (
-    IHM,
-    IHS,
-    AdaSSP,
-    DPGradientDescent,
-    FastIHM,
-    LinearMixing,
-    PrivacyCertificate,
-    PrivateLinearRegression,
-)
-from fastmix.planning import plan
-from fastmix.sketches import SRHT, GaussianSketch, KerdockSketch, SubsampledDCT
+if _TYPE_CHECKING:
+    from fastmix.accounting import (
+        BudgetAccountant,
+        calibrate_fast_ihm,
+        calibrate_fast_mix,
+        calibrate_gauss_mix,
+        calibrate_ihm,
+    )
+    from fastmix.errors import (
+        BudgetError,
+        CalibrationError,
+        PrivacyLeakWarning,
+        ReproducibleNoiseWarning,
+    )
+    from fastmix.estimators import (
+        IHM,
+        IHS,
+        AdaSSP,
+        DPGradientDescent,
+        FastIHM,
+        LinearMixing,
+        PrivacyCertificate,
+        PrivateLinearRegression,
+    )
+    from fastmix.planning import plan
+    from fastmix.sketches import SRHT, GaussianSketch, KerdockSketch, SubsampledDCT
 
-__version__ = _version("fastmix")
+    __version__: str
 
 __all__ = [
     "IHM",
@@ -55,3 +58,36 @@ __all__ = [
     "calibrate_ihm",
     "plan",
 ]
+
+#: Packages that hold the names above, in the order in which they are searched.
+_HOMES = ("errors", "accounting", "sketches", "estimators", "planning")
+
+
+def __getattr__(name: str) -> _Any:
+    """Import what is asked for, and no more.
+
+    The packages behind these names take a second to load.  The command must be running before
+    they do, so that an interrupt in this second is one line and not a traceback.
+    """
+    if name == "__version__":
+        from importlib.metadata import version
+
+        globals()[name] = version("fastmix")
+        return globals()[name]
+    if name in __all__:
+        for home in _HOMES:
+            module = _import_module(f"fastmix.{home}")
+            if name in module.__all__:
+                globals()[name] = getattr(module, name)
+                return globals()[name]
+    if not name.startswith("_"):
+        try:
+            return _import_module(f"fastmix.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"fastmix.{name}":
+                raise
+    raise AttributeError(f"module 'fastmix' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

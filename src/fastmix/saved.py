@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, fields
+import math
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,21 @@ import numpy.typing as npt
 
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression
-from fastmix.estimators.certificate import jsonable
+from fastmix.estimators._documents import digest, read_document, write_document
+from fastmix.estimators.certificate import PrivacyCertificate
 from fastmix.estimators.explanation import explain
 from fastmix.render.fit import Effect, FitFacts
 from fastmix.tables import Columns, Number, PublicBounds, encode
 from fastmix.tables.bounds import Feature
 
-__all__ = ["SavedModel", "fit_facts"]
+__all__ = ["SavedModel", "bound_pair", "fit_facts", "verify_pair"]
 
-FORMAT = "fastmix-model-1"
+FORMAT = "fastmix-model-2"
+
+_ENTRIES = {
+    *("format", "fastmix", "private", "epsilon", "delta", "method", "n", "fit_intercept"),
+    *("columns", "coef", "intercept", "coef_std", "intercept_std", "bounds", "certificate"),
+}
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,10 @@ class SavedModel:
         Whether the guarantee holds.
     n : int
         Rows of the fit.
+    fastmix : str
+        Version of fastmix that made the fit.
+    certificate : str, optional
+        Digest of the certificate of the fit.
     """
 
     bounds: PublicBounds
@@ -63,6 +73,8 @@ class SavedModel:
     delta: float
     private: bool
     n: int
+    fastmix: str
+    certificate: str | None = None
 
     @classmethod
     def of(cls, model: PrivateLinearRegression, bounds: PublicBounds) -> SavedModel:
@@ -80,13 +92,14 @@ class SavedModel:
             delta=model.privacy_.delta,
             private=model.privacy_.private,
             n=model.privacy_.data["n_samples"],
+            fastmix=version("fastmix"),
         )
 
-    def to_json(self) -> str:
-        """Return the model as a JSON document; every float is written in full."""
-        data: dict[str, Any] = {
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model as plain JSON types."""
+        return {
             "format": FORMAT,
-            "fastmix": version("fastmix"),
+            "fastmix": self.fastmix,
             "private": self.private,
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -99,35 +112,47 @@ class SavedModel:
             "coef_std": None if self.coef_std is None else list(self.coef_std),
             "intercept_std": self.intercept_std,
             "bounds": self.bounds.to_dict(),
+            "certificate": self.certificate,
         }
-        return json.dumps(jsonable(data), indent=2, allow_nan=False)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the model without the digest of its certificate."""
+        return digest(self.to_dict(), without=("certificate",))
+
+    def to_json(self) -> str:
+        """Return the model as a JSON document; every float is written in full."""
+        return write_document(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str) -> SavedModel:
         """Rebuild a model; the same floats as were written."""
         try:
-            data = json.loads(text)
-            if data["format"] != FORMAT:
-                raise ValueError(data["format"])
+            data = read_document(text)
+            if data["format"] != FORMAT or set(data) != _ENTRIES:
+                raise ValueError("format")
             bounds = PublicBounds.from_dict(data["bounds"])
+            std, intercept_std = data["coef_std"], data["intercept_std"]
             model = cls(
                 bounds=bounds,
-                fit_intercept=data["fit_intercept"],
-                coef=tuple(map(float, data["coef"])),
-                intercept=float(data["intercept"]),
-                coef_std=None if data["coef_std"] is None else tuple(map(float, data["coef_std"])),
-                intercept_std=data["intercept_std"],
-                method=data["method"],
+                fit_intercept=_kind(data["fit_intercept"], bool),
+                coef=tuple(map(_finite, data["coef"])),
+                intercept=_finite(data["intercept"]),
+                coef_std=None if std is None else tuple(map(float, std)),
+                intercept_std=None if intercept_std is None else float(intercept_std),
+                method=_kind(data["method"], str),
                 epsilon=float(data["epsilon"]),
                 delta=float(data["delta"]),
-                private=data["private"],
-                n=data["n"],
+                private=_kind(data["private"], bool),
+                n=_kind(data["n"], int),
+                fastmix=_kind(data["fastmix"], str),
+                certificate=data["certificate"],
             )
             if list(bounds.columns(model.fit_intercept)) != data["columns"]:
                 raise ValueError("columns")
-            if len(model.coef) != len(data["columns"]):
+            if {len(model.coef), len(model.coef_std or model.coef)} != {len(data["columns"])}:
                 raise ValueError("coef")
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, OverflowError, TypeError, ValueError):
             raise DataError(f"the model must be a JSON document of format {FORMAT!r}.") from None
         return model
 
@@ -135,7 +160,11 @@ class SavedModel:
     def load(cls, path: Path) -> SavedModel:
         """Read a model from a file, or from the folder that ``fastmix fit`` wrote."""
         file = path / "model.json" if path.is_dir() else path
-        return cls.from_json(file.read_text(encoding="utf-8"))
+        try:
+            text = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise DataError(f"{file.name} must be text in UTF-8.") from None
+        return cls.from_json(text)
 
     def predict(self, columns: Columns) -> npt.NDArray[np.float64]:
         """Return predictions for the rows of a table; values are clipped as in the fit."""
@@ -143,7 +172,80 @@ class SavedModel:
         return np.asarray(X @ np.array(self.coef) + self.intercept)
 
 
-def fit_facts(model: PrivateLinearRegression, bounds: PublicBounds, seconds: float) -> FitFacts:
+def bound_pair(
+    model: PrivateLinearRegression, bounds: PublicBounds
+) -> tuple[SavedModel, PrivacyCertificate]:
+    """Return a fitted model and its certificate, each with the digest of the other.
+
+    Parameters
+    ----------
+    model : PrivateLinearRegression
+        The fitted model.
+    bounds : PublicBounds
+        Public bounds of the table.
+
+    Returns
+    -------
+    SavedModel
+        What is to be kept, with the digest of all that the certificate says.
+    PrivacyCertificate
+        The certificate, with the bounds file and with the digest of the model.
+    """
+    saved = SavedModel.of(model, bounds)
+    facts = {**model.privacy_.data, "missing": bounds.missing, "encoding": bounds.to_dict()}
+    certificate = replace(model.privacy_, data=facts, model=saved.digest)
+    return replace(saved, certificate=certificate.digest), certificate
+
+
+def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
+    """Say where a certificate and a model do not belong together.
+
+    Parameters
+    ----------
+    certificate : dict
+        A certificate that verifies by itself, as plain JSON types.
+    text : str
+        The JSON document of the model.
+
+    Returns
+    -------
+    list of str
+        Complaints.
+    """
+    try:
+        model = SavedModel.from_json(text)
+    except DataError:
+        return [f"the model is not a complete document of format {FORMAT}"]
+    wrong = []
+    if certificate["model"] != digest(read_document(text), without=("certificate",)):
+        wrong.append("it is the certificate of another model, or the model was changed")
+    if model.certificate != certificate["digest"]:
+        wrong.append("the model names another certificate, or the certificate was changed")
+    account, asked, facts = (certificate[key] for key in ("account", "parameters", "data"))
+    stated = {
+        "epsilon": (model.epsilon, float(account["epsilon"])),
+        "delta": (model.delta, account["delta"]),
+        "private": (model.private, certificate["private"]),
+        "method": (model.method, asked.get("method_", "least_squares")),
+        "fit_intercept": (model.fit_intercept, asked["fit_intercept"]),
+        "n": (model.n, facts["n_samples"]),
+        "fastmix": (model.fastmix, certificate["versions"]["fastmix"]),
+        "bounds": (write_document(model.bounds.to_dict()), write_document(facts["encoding"])),
+        "coef_std": (model.coef_std is not None, asked["inference"]),
+    }
+    return wrong + [
+        f"the {name} of the model is not that of the certificate"
+        for name, (one, other) in stated.items()
+        if one != other
+    ]
+
+
+def fit_facts(
+    model: PrivateLinearRegression,
+    bounds: PublicBounds,
+    certificate: PrivacyCertificate,
+    seconds: float,
+) -> FitFacts:
     """Gather what the report of a fit says, from public and released values only.
 
     Parameters
@@ -152,6 +254,8 @@ def fit_facts(model: PrivateLinearRegression, bounds: PublicBounds, seconds: flo
         The fitted model.
     bounds : PublicBounds
         Public bounds of the table.
+    certificate : PrivacyCertificate
+        The certificate, as it is saved with the model.
     seconds : float
         Duration of the fit.
 
@@ -174,24 +278,24 @@ def fit_facts(model: PrivateLinearRegression, bounds: PublicBounds, seconds: flo
     intercept = Effect(
         "intercept", "", 1.0, float(model.intercept_), getattr(model, "intercept_std_", None)
     )
-    data = model.privacy_.data
+    data = certificate.data
     given = {f.name for f in fields(PrivateLinearRegression)}
-    plan = {k: v for k, v in model.privacy_.parameters.items() if k not in given}
+    plan = {k: v for k, v in certificate.parameters.items() if k not in given}
     return FitFacts(
         target=bounds.target.name,
         target_bounds=(bounds.target.lower, bounds.target.upper),
-        private=model.privacy_.private,
-        explanation=explain(model.privacy_),
+        private=certificate.private,
+        explanation=explain(certificate),
         effects=effects,
         intercept=intercept if model.fit_intercept else None,
         residual_std=getattr(model, "residual_std_", None),
         residual_clip=data.get("residuals_clipped_at"),
-        spent=model.privacy_.spent,
+        spent=certificate.spent,
         n=data["n_samples"],
         method=model.method_,
         plan=plan,
         seconds=seconds,
-        certificate=model.privacy_.to_json(),
+        certificate=certificate.to_json(),
     )
 
 
@@ -204,3 +308,15 @@ def _range(feature: Feature) -> tuple[str, float]:
 
 def _float(value: float | None) -> float | None:
     return None if value is None else float(value)
+
+
+def _finite(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError("finite")
+    return float(value)
+
+
+def _kind(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise TypeError(kind.__name__)
+    return value

@@ -108,7 +108,7 @@ def test_json_round_trip_recomputes_epsilon(name, fits):
 def test_it_names_the_mechanism_and_every_parameter(name, fits):
     model = fits[name]
     data = json.loads(model.privacy_.to_json())
-    assert data["format"] == "fastmix-certificate-1"
+    assert data["format"] == "fastmix-certificate-2"
     assert data["mechanism"] == type(model).__name__
     for parameter, value in model.get_params().items():
         if parameter in ("accountant", "random_state", "bounds_X", "bounds_y"):
@@ -194,6 +194,26 @@ def test_the_repr_of_a_fit_shows_parameters_only():
     X, y = problem()
     model = IHM(**BOUNDS).fit(X, y)
     assert repr(model) == repr(clone(model))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_it_prints_in_one_line(name, fits):
+    certificate = fits[name].privacy_
+    assert str(certificate) == repr(certificate)
+    assert len(repr(certificate)) < 200
+    assert len(repr(certificate.spent)) < 500
+    assert "\n" not in repr(certificate)
+    assert f"epsilon={certificate.epsilon:.6g}" in repr(certificate)
+    assert "private=True" in repr(certificate)
+
+
+def test_it_keeps_the_versions_that_made_the_fit(fits):
+    """A certificate that is read and written again does not change hands."""
+    data = json.loads(fits["AdaSSP"].privacy_.to_json())
+    data["versions"]["numpy"] = "1.0"
+    again = PrivacyCertificate.from_json(json.dumps(data))
+    assert again.to_dict()["versions"]["numpy"] == "1.0"
+    assert again.digest != data["digest"]
 
 
 def test_spent_is_a_value():

@@ -53,6 +53,9 @@ class Part:
             return event.pure_epsilon if event.tail == 0.0 else math.inf
         return RdpAccountant(self.events).get_epsilon(self.delta)
 
+    def __repr__(self) -> str:
+        return f"Part(name={self.name!r}, events={len(self.events)}, delta={self.delta:.3g})"
+
 
 @dataclass(frozen=True)
 class PrivacySpent:
@@ -79,6 +82,9 @@ class PrivacySpent:
 
     def __init__(self, parts: Iterable[Part]) -> None:
         object.__setattr__(self, "parts", tuple(parts))
+
+    def __repr__(self) -> str:
+        return f"PrivacySpent(parts={list(self.parts)!r})"
 
     @property
     def epsilon(self) -> float:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fastmix._text import visible
 from fastmix.estimators.certificate import jsonable
 
 __all__ = ["console", "print_json", "print_table", "print_text", "working"]
@@ -25,9 +26,9 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_text(*lines: str, style: str | None = None) -> None:
-    """Print lines as they are: brackets in names are no markup."""
+    """Print lines: brackets in names are no markup, and escape sequences have no effect."""
     for line in lines:
-        console().print(Text(line, style=style or ""), soft_wrap=True)
+        console().print(Text(visible(line), style=style or ""), soft_wrap=True)
 
 
 def print_json(data: Any) -> None:
@@ -39,9 +40,9 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table; every column but the first is aligned to the right."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for i, name in enumerate(columns):
-        table.add_column(Text(name), justify="right" if i else "left", no_wrap=True)
+        table.add_column(Text(visible(name)), justify="right" if i else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(visible(cell)) for cell in row))
     console().print(table)
 
 

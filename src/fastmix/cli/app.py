@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import fastmix
+from fastmix._text import visible
 from fastmix.cli import (
     audit,
     bench,
@@ -46,8 +47,9 @@ _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
 _EXIT_CODES = (
     "Exit codes: 0 done; 1 a check that was asked for failed; 2 wrong argument or bounds file; "
-    "3 data cannot be read or do not match; 4 the budget refuses; 5 a package is missing; "
-    "6 an error of fastmix itself. No command prints a value of the data."
+    "3 a file cannot be read or written, or data do not match; 4 the budget refuses; 5 a package "
+    "is missing; 6 an error of fastmix itself; 130 interrupted. No command prints a value of the "
+    "data."
 )
 
 app = typer.Typer(
@@ -113,6 +115,7 @@ def run(arguments: list[str]) -> int:
         context = getattr(error, "ctx", None)
         where = context.command_path if context is not None else "fastmix"
         if message:
-            typer.echo(f"fastmix: {message} See '{where} --help'.", err=True)
+            line = visible(" ".join(message.split()).removesuffix("."))
+            typer.echo(f"fastmix: {line}. See '{where} --help'.", err=True)
         code = int(ExitCode.USAGE)
     return code if isinstance(code, int) else 0

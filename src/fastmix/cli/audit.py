@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from fastmix.audit import AuditResult, audit_all, plot_histograms
+from fastmix.cli._files import check_output
 
 __all__ = ["audit", "command"]
 
@@ -25,10 +26,13 @@ def command(
         bool, typer.Option("--quick", help="Few releases: seconds. The default.")
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the histograms of all scores.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a plot that exists.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of the audit.")] = 0,
 ) -> None:
     """Put every claim to the test: lower bounds on epsilon by experiment."""
+    if plot is not None:
+        check_output(plot, force=force)
     code = audit(all_=all_, quick=quick, plot=plot, json_=json, seed=seed)
     if code:
         raise typer.Exit(code)

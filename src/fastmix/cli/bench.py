@@ -17,6 +17,7 @@ import numpy as np
 import typer
 from sklearn.linear_model import LinearRegression
 
+from fastmix.cli._files import check_output
 from fastmix.datasets import make_sphere
 from fastmix.estimators import IHM, IHS, AdaSSP, FastIHM
 from fastmix.kernels import NATIVE
@@ -283,10 +284,13 @@ def command(
         bool, typer.Option("--quick", help="Small sizes, to see that it runs.")
     ] = False,
     out: Annotated[Path, typer.Option(help="Folder for table, plot and page.")] = Path("bench"),
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
 ) -> None:
     """Measure all methods side by side on this machine, as ratios."""
-    rows = list(run_bench(quick=quick, seconds=0.05 if quick else 1.5))
     out.mkdir(parents=True, exist_ok=True)
+    for name in ("performance.csv", "performance.md", "performance.png"):
+        check_output(out / name, force=force)
+    rows = list(run_bench(quick=quick, seconds=0.05 if quick else 1.5))
     write_csv(rows, out / "performance.csv")
     (out / "performance.md").write_text(performance_page(rows))
     try:

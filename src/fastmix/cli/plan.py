@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fastmix.cli._console import print_json, print_table, print_text
+from fastmix.cli._sizes import Columns, Rows, check_epsilon
 from fastmix.planning import plan
 
 __all__ = ["command"]
@@ -18,8 +19,8 @@ EXAMPLES = (
 
 
 def command(
-    rows: Annotated[int, typer.Option(help="Rows of the table.")],
-    columns: Annotated[int, typer.Option(help="Columns of features, after encoding.")],
+    rows: Rows,
+    columns: Columns,
     epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 1.0,
     delta: Annotated[
         float | None, typer.Option(help="Failure probability; 1/n^2 by default.")
@@ -29,6 +30,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say which method to take and what error, seconds and memory to expect, without data."""
+    check_epsilon(epsilon)
     made = plan(rows, columns, epsilon, delta, method=method, fit_intercept=intercept)
     table = made.table()
     if json:

@@ -8,8 +8,11 @@ from typing import Annotated
 import typer
 
 from fastmix.cli._console import print_json, print_text
+from fastmix.cli._files import check_output, writing
+from fastmix.cli._folder import FILES
 from fastmix.saved import SavedModel
 from fastmix.tables import Category, Number, read_columns, write_predictions
+from fastmix.tables.write import check_suffix
 
 __all__ = ["command"]
 
@@ -22,19 +25,24 @@ def command(
     out: Annotated[
         Path, typer.Option(help="File for the predictions; its name gives the format.")
     ] = Path("predictions.csv"),
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Predict the target for the rows of a table, into a file.
 
     Predictions say as much about the rows of this table as its features do.
     """
+    check_suffix(out)
+    inputs = [data, *(model / file for file in FILES), model]
+    check_output(out, force=force, inputs=inputs)
     saved = SavedModel.load(model)
     features = saved.bounds.features
     numbers = [f.name for f in features if isinstance(f, Number)]
     categories = {f.name: f.categories for f in features if isinstance(f, Category)}
     values = saved.predict(read_columns(data, numbers, categories))
     name = f"predicted_{saved.bounds.target.name}"
-    write_predictions(out, name, values)
+    with writing(out, force=force) as temporary:
+        write_predictions(temporary, name, values)
     if json:
         print_json({"rows": len(values), "column": name, "out": str(out)})
     else:

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from fastmix.cli._files import check_output
+
 __all__ = ["command", "run_report"]
 
-EXAMPLES = ("fastmix report results",)
+EXAMPLES = ("fastmix report results --force",)
 
 
 def command(
@@ -20,8 +22,19 @@ def command(
         Path | None, typer.Option(help="The page; report.html in that folder by default.")
     ] = None,
     docs: Annotated[Path | None, typer.Option(help="Folder for a Markdown page as well.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
 ) -> None:
     """Write one HTML page, with all figures, from results of fastmix reproduce."""
+    page = results / "report.html" if out is None else out
+    if results.is_dir():
+        check_output(page, force=force)
+    if docs is not None and docs.is_dir():
+        check_output(docs / "reproduction.md", force=force)
+    if (results / "figures").exists() and not force:
+        raise ValueError(
+            f"The folder {str(results / 'figures')!r} already exists. Pass --force to replace the "
+            f"figures in it."
+        )
     run_report(results, out=out, docs=docs)
 
 

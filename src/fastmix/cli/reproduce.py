@@ -108,6 +108,12 @@ def run_reproduce(
     shown += [f"--trials {trials}"] if trials else []
     shown += ["--redo-defaults"] if redo_defaults else []
     chosen = load_config(config, quick=quick)
+    earlier = (out / "config.json").is_file() and (out / "runs.csv").is_file()
+    if out.exists() and not earlier and (not out.is_dir() or any(out.iterdir())):
+        raise ValueError(
+            f"out must be a new folder, or one with results of 'fastmix reproduce'; got "
+            f"out={str(out)!r}."
+        )
     if trials is not None:
         check_integer("trials", trials, at_least=1)
         repeats = min(trials, chosen.timing_repeats)

@@ -34,4 +34,5 @@ class NotebookCard:
         ]
         if fit.fit_intercept:
             rows.append(("intercept", float(fit.intercept_), getattr(fit, "intercept_std_", None)))
-        return fit_card(repr(fit), headline(fit.privacy_), fit.privacy_.private, rows)
+        name = " ".join(repr(fit).split())
+        return fit_card(name, headline(fit.privacy_), fit.privacy_.private, rows)

@@ -21,12 +21,27 @@ from fastmix.estimators._plan import Plan
 from fastmix.mechanisms.exact_noise import exact_source
 from fastmix.random import check_noise, is_seeded
 
-__all__ = ["check_ignored", "check_parameters", "reasons_for_leaks"]
+__all__ = [
+    "LARGEST_EPSILON",
+    "MOST_STEPS",
+    "SMALLEST_EPSILON",
+    "check_ignored",
+    "check_parameters",
+    "reasons_for_leaks",
+]
+
+#: Far beyond any use, and well inside the range in which the accounting is exact enough.
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e6
+
+#: Steps that a schedule of noise can have before its weights underflow.
+MOST_STEPS = 1000
 
 
 def check_parameters(model: Any) -> None:
     """Raise an error that names the first parameter of an estimator that is out of its range."""
     check_real("epsilon", model.epsilon, above=0.0, allow_inf=True)
+    if not math.isinf(model.epsilon):
+        check_real("epsilon", model.epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)
     if model.delta is not None:
         check_probability("delta", model.delta)
     if model.failure_probability is not None:
@@ -36,7 +51,7 @@ def check_parameters(model: Any) -> None:
     if model.residual_clip is not None:
         check_real("residual_clip", model.residual_clip, above=0.0)
     if model.n_steps is not None:
-        check_integer("n_steps", model.n_steps, at_least=1)
+        check_integer("n_steps", model.n_steps, at_least=1, at_most=MOST_STEPS)
     for name in ("fit_intercept", "shrinkage", "inference", "verbose"):
         if not isinstance(getattr(model, name), (bool, np.bool_)):
             raise type_error(name, "be a bool", getattr(model, name))

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import platform
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from fastmix.accounting import Part, PrivacyEvent, PrivacySpent, RenyiCurve
 from fastmix.accounting._ledger import write_atomically
 from fastmix.accounting.spent import ORDERS
+from fastmix.estimators._documents import digest, jsonable, read_document, write_document
 from fastmix.render import certificate_card
 
 __all__ = ["FORMAT", "PrivacyCertificate", "jsonable"]
 
-FORMAT = "fastmix-certificate-1"
+FORMAT = "fastmix-certificate-2"
 
 
-@dataclass(frozen=True)
+@cache
+def _versions() -> dict[str, str]:
+    packages = ("fastmix", "numpy", "scipy", "scikit-learn")
+    return {**{name: version(name) for name in packages}, "python": platform.python_version()}
+
+
+@dataclass(frozen=True, repr=False)
 class PrivacyCertificate:
     """What a fit has spent, and how: the account with the public facts behind it.
 
@@ -45,6 +50,10 @@ class PrivacyCertificate:
         Where the noise came from.
     leaks : tuple of str
         Reasons why the guarantee does not hold; empty if it does.
+    model : str, optional
+        Digest of the saved model that the certificate is about, as ``fastmix fit`` writes it.
+    versions : dict
+        Versions of the packages that made the fit; those in use by default.
     """
 
     spent: PrivacySpent
@@ -53,6 +62,8 @@ class PrivacyCertificate:
     data: dict[str, Any]
     noise: str
     leaks: tuple[str, ...] = ()
+    model: str | None = None
+    versions: dict[str, str] = field(default_factory=lambda: dict(_versions()))
 
     @property
     def private(self) -> bool:
@@ -92,9 +103,14 @@ class PrivacyCertificate:
         """Return ``(orders, rdp, tail)`` for ``dp_accounting.rdp.compute_epsilon``."""
         return self.spent.to_dp_accounting(orders)
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything that the certificate says, the digest of its model included."""
+        return str(self.to_dict()["digest"])
+
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain JSON types."""
-        return {
+        said = {
             "format": FORMAT,
             "private": self.private,
             "leaks": list(self.leaks),
@@ -103,18 +119,23 @@ class PrivacyCertificate:
             "parameters": self.parameters,
             "data": self.data,
             "noise": self.noise,
-            "versions": {
-                "fastmix": version("fastmix"),
-                "numpy": version("numpy"),
-                "scipy": version("scipy"),
-                "scikit-learn": version("scikit-learn"),
-                "python": platform.python_version(),
-            },
+            "versions": self.versions,
+            "model": self.model,
         }
+        return {**said, "digest": digest(said)}
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the certificate as a JSON document."""
-        return json.dumps(jsonable(self.to_dict()), indent=indent, allow_nan=False)
+        return write_document(self.to_dict(), indent)
+
+    def __repr__(self) -> str:
+        """Return the guarantee and the sizes in one line; `to_json` has everything."""
+        leaks = "" if self.private else f", leaks={list(self.leaks)!r}"
+        return (
+            f"PrivacyCertificate(private={self.private}, epsilon={self.epsilon:.6g}, "
+            f"delta={self.delta:.3g}, mechanism={self.mechanism!r}, "
+            f"n_samples={self.data.get('n_samples')}, events={len(self.events)}{leaks})"
+        )
 
     def _repr_html_(self) -> str:
         from fastmix.estimators.explanation import explain  # it reads certificates
@@ -128,12 +149,12 @@ class PrivacyCertificate:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PrivacyCertificate:
         """Read a certificate that `save` wrote."""
-        return cls.from_json(Path(path).read_text())
+        return cls.from_json(Path(path).read_text(encoding="utf-8"))
 
     @classmethod
     def from_json(cls, text: str) -> PrivacyCertificate:
         """Rebuild a certificate; its epsilon is recomputed from the events, not read."""
-        data = json.loads(text)
+        data = read_document(text)
         return cls(
             spent=PrivacySpent.from_dict(data["account"]),
             mechanism=data["mechanism"],
@@ -141,19 +162,6 @@ class PrivacyCertificate:
             data=data["data"],
             noise=data["noise"],
             leaks=tuple(data["leaks"]),
+            model=data["model"],
+            versions=data["versions"],
         )
-
-
-def jsonable(value: Any) -> Any:
-    """Replace infinities, which JSON has no word for, by strings."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return jsonable(asdict(value))
-    if isinstance(value, dict):
-        return {key: jsonable(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [jsonable(item) for item in value]
-    if isinstance(value, np.generic):
-        return jsonable(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return repr(value)
-    return value

@@ -2,32 +2,89 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections import Counter
-from dataclasses import fields
+import re
+from dataclasses import dataclass, fields
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from fastmix import estimators
+from fastmix._validation import check_integer
 from fastmix.accounting import NonPrivateEvent, PrivacySpent
+from fastmix.estimators._documents import digest, jsonable, read_document
 from fastmix.estimators._scaling import public_scaling
-from fastmix.estimators.certificate import FORMAT, jsonable
+from fastmix.estimators.certificate import FORMAT
 
-__all__ = ["same_version", "verify_certificate"]
+__all__ = ["INCOMPLETE", "Verification", "verify_certificate"]
 
 #: Relative difference of recomputed numbers that rounding explains.
 TOLERANCE = 1e-9
 
+#: What a document raises that has not the entries of a certificate.
+INCOMPLETE = (ArithmeticError, AttributeError, KeyError, LookupError, TypeError, ValueError)
 
-def verify_certificate(text: str) -> list[str]:
-    """Return what is wrong with a certificate; nothing if it verifies.
+#: Entries of the document, and of its part about the data.
+_ENTRIES = {
+    *("format", "private", "leaks", "mechanism", "account", "parameters", "data", "noise"),
+    *("versions", "model", "digest"),
+}
+_FACTS = {
+    *("n_samples", "n_features", "bounds_X", "bounds_y", "row_norm", "intercept_column"),
+    *("taken_from_data", "residuals_clipped_at"),
+}
+#: Those that ``fastmix fit`` adds.
+_TABLE_FACTS = {"missing", "encoding"}
+_PACKAGES = {"fastmix", "numpy", "scipy", "scikit-learn", "python"}
 
-    The account is recomputed from the events, and the clipping from the bounds. If the certificate
-    was made by this version of fastmix, its events, sizes and noise levels are also compared with
-    those that its parameters call for.
+#: Parameters that an estimator has and a certificate has not.
+_NOT_STATED = {"accountant", "bounds_X", "bounds_y", "random_state"}
+
+_SOURCE = "AES-128-CTR keyed by the OS"
+
+#: What no computation on the certificate alone can confirm: fields, then why.
+NOT_CHECKED = (
+    "versions: nothing else in the certificate depends on the packages that made the fit",
+    "noise: only the person who made the fit knows where the noise came from",
+    "data.n_samples: checked only as far as delta and the noise depend on it",
+    "data.bounds_X, data.encoding: only the person who made the fit knows whether the bounds and "
+    "categories are public knowledge, and whether the fit used these",
+    "parameters.engine, parameters.shrinkage, parameters.learning_rate, parameters.verbose: the "
+    "noise does not depend on them",
+    "parameters.n_steps, parameters.gaussian_size, parameters.sketch_size, parameters.inference: "
+    "checked only where the method uses them",
+    "account: nothing shows whether the fit released anything that the certificate does not list",
+)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The result of a verification.
+
+    Parameters
+    ----------
+    complaints : tuple of str
+        What is wrong; empty if the certificate verifies.
+    not_checked : tuple of str
+        Fields that were not checked, and why.
+    """
+
+    complaints: tuple[str, ...]
+    not_checked: tuple[str, ...] = NOT_CHECKED
+
+    @property
+    def verified(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.complaints
+
+
+def verify_certificate(text: str) -> Verification:
+    """Check everything that a certificate says and that can be recomputed.
+
+    The account is recomputed from the events, the events, sizes and noise levels from the
+    parameters, and the clipping from the bounds. The digest shows a change by accident; it is
+    not a signature, because whoever changes a certificate can compute it anew.
 
     Parameters
     ----------
@@ -36,21 +93,48 @@ def verify_certificate(text: str) -> list[str]:
 
     Returns
     -------
-    list of str
-        Complaints.
+    Verification
+        What is wrong, and what was not checked.
     """
     try:
-        data = json.loads(text)
+        data = read_document(text)
         if data["format"] != FORMAT:
-            return [f"its format is not {FORMAT}"]
-        return [*_account(data), *_leaks(data), *_scaling(data), *_plan(data)]
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return ["it is not a complete certificate"]
+            return Verification((f"its format is not {FORMAT}",))
+        wrong = [*_entries(data), *_account(data), *_leaks(data), *_scaling(data), *_plan(data)]
+        if data["digest"] != digest(data, without=("digest",)):
+            wrong.append("its digest is not that of its contents: it was changed")
+    except INCOMPLETE:
+        return Verification(("it is not a complete certificate",))
+    return Verification(tuple(wrong))
 
 
-def same_version(data: dict[str, Any]) -> bool:
-    """Tell whether this version of fastmix made a certificate, given as plain JSON types."""
-    return bool(data["versions"]["fastmix"] == version("fastmix"))
+def _entries(data: dict[str, Any]) -> list[str]:
+    """Compare the names and kinds of entries with those of every certificate."""
+    facts, expected = set(data["data"]), _FACTS
+    if not _clips(data):
+        expected = _FACTS - {"residuals_clipped_at"}
+    complete = (
+        set(data) == _ENTRIES
+        and facts in (expected, expected | _TABLE_FACTS)
+        and set(data["versions"]) == _PACKAGES
+        and all(isinstance(value, str) for value in data["versions"].values())
+        and isinstance(data["private"], bool)
+        and (data["model"] is None or re.fullmatch("sha256:[0-9a-f]{64}", data["model"]))
+    )
+    return [] if complete else ["its entries are not those of a certificate"]
+
+
+def _same(stored: Any, computed: Any) -> bool:
+    """Compare plain JSON values; numbers may differ by rounding, on another machine."""
+    if isinstance(stored, dict) and isinstance(computed, dict):
+        return stored.keys() == computed.keys() and all(
+            _same(stored[key], computed[key]) for key in computed
+        )
+    if isinstance(stored, list) and isinstance(computed, list):
+        return len(stored) == len(computed) and all(map(_same, stored, computed))
+    if isinstance(stored, float) and isinstance(computed, float):
+        return not _differs(stored, computed)
+    return type(stored) is type(computed) and bool(stored == computed)
 
 
 def _differs(stored: Any, computed: float) -> bool:
@@ -84,19 +168,26 @@ def _account(data: dict[str, Any]) -> list[str]:
 
 
 def _leaks(data: dict[str, Any]) -> list[str]:
-    wrong = []
+    """Derive the leaks from the other entries and compare."""
     events = PrivacySpent.from_dict(data["account"]).events
-    reasons = (
-        bool(data["data"]["taken_from_data"])
-        or data["noise"] == "seeded"
-        or any(isinstance(event, NonPrivateEvent) for event in events)
-    )
-    if data["noise"] != "seeded" and not data["noise"].endswith("AES-128-CTR keyed by the OS"):
+    reasons = [f"{name} was taken from the data" for name in data["data"]["taken_from_data"]]
+    if data["noise"] == "seeded":
+        reasons.append("the noise was seeded by the caller")
+    if any(isinstance(event, NonPrivateEvent) for event in events):
+        reasons.append("the method adds no noise")
+    wrong = []
+    exact = f"OpenDP [0-9][0-9A-Za-z.+-]*; for sketches {_SOURCE}"
+    known = _SOURCE if data["parameters"]["noise"] == "float" else exact
+    if data["noise"] != "seeded" and not re.fullmatch(known, data["noise"]):
         wrong.append("it names no source of noise that is known")
+    if not set(data["data"]["taken_from_data"]) <= {"bounds_X", "bounds_y"}:
+        wrong.append("it takes something from the data that is no bound")
     if data["private"] == bool(data["leaks"]):
         wrong.append("what it says about leaks contradicts itself")
     if reasons and data["private"]:
         wrong.append("it claims to be private, and its own entries say why it is not")
+    elif data["leaks"] != reasons:
+        wrong.append("its leaks are not those that follow from its other entries")
     return wrong
 
 
@@ -105,7 +196,7 @@ def _scaling(data: dict[str, Any]) -> list[str]:
     facts, asked = data["data"], data["parameters"]
     # Nothing is read from the rows: both bounds, or a norm in place of one, are given.
     made = public_scaling(
-        np.zeros((1, facts["n_features"])),
+        np.zeros((1, check_integer("n_features", facts["n_features"], at_least=1, at_most=10**7))),
         np.zeros(1),
         bounds_X=facts["bounds_X"],
         bounds_y=facts["bounds_y"],
@@ -119,13 +210,19 @@ def _scaling(data: dict[str, Any]) -> list[str]:
         "residuals_clipped_at": made.target_map.scale if clip is None else float(clip),
     }
     if not _clips(data):
-        computed["residuals_clipped_at"] = None
-    return [
+        del computed["residuals_clipped_at"]
+    wrong = [
         f"its {name} is not the one that its bounds and parameters call for"
         for name, value in computed.items()
-        if (name in facts) != (value is not None)
-        or (value is not None and _differs(facts[name], value))
+        if not isinstance(facts.get(name), float) or _differs(facts[name], value)
     ]
+    described = made.describe()
+    wrong += [
+        f"its {name} must be written in full"
+        for name in ("bounds_X", "bounds_y")
+        if described[name] != facts[name]
+    ]
+    return wrong
 
 
 def _clips(data: dict[str, Any]) -> bool:
@@ -139,25 +236,31 @@ def _clips(data: dict[str, Any]) -> bool:
 
 def _plan(data: dict[str, Any]) -> list[str]:
     """Compare events, sizes and noise levels with the plan for the same public parameters."""
-    if not same_version(data):
-        return []
     method = getattr(estimators, data["mechanism"])
-    given = {
-        field.name: data["parameters"][field.name]
-        for field in fields(method)
-        if field.name in data["parameters"]
-    }
+    stated = data["parameters"]
+    names = {field.name for field in fields(method)} - _NOT_STATED
+    given = {name: stated[name] for name in names}
     given["epsilon"] = float(given["epsilon"])
-    sizes = data["data"]["n_samples"], data["data"]["n_features"]
-    planned = method(**given)._make_plan(*sizes)
-    claimed = PrivacySpent.from_dict(data["account"])
-    wrong = []
-    if Counter(planned.events) != Counter(claimed.events):
-        wrong.append("its events are not those that its parameters call for")
+    model = method(**given)
+    model._check_parameters()
+    n, d = data["data"]["n_samples"], data["data"]["n_features"]
+    planned = model._make_plan(check_integer("n_samples", n, at_least=1), d)
     derived = jsonable(planned.parameters)
+    wrong = []
+    if not _same(data["account"], jsonable(planned.spent.to_dict())):
+        wrong.append("its events are not those that its parameters call for")
+    if set(stated) != names | set(derived):
+        wrong.append("its parameters are not those of its mechanism")
     wrong += [
         f"its {name} is not the one that its parameters call for"
         for name in derived
-        if derived[name] != data["parameters"][name]
+        if not _same(stated.get(name), derived[name])
     ]
+    made_by = data["versions"]["fastmix"]
+    if wrong and made_by != version("fastmix"):
+        # An older version may have planned otherwise, and a forger may say so.
+        wrong.append(
+            f"this is fastmix {version('fastmix')}: if version {made_by} made the certificate and "
+            f"planned differently, verify it with that version"
+        )
     return wrong

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
-from fastmix.render.html import STYLE, number, paragraphs, table
+from fastmix.render.html import STYLE, escape, number, paragraphs, table
 
 __all__ = ["certificate_card", "fit_card"]
 

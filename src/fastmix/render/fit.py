@@ -5,16 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from fastmix.accounting import PrivacySpent
-from fastmix.render.html import definition_list, number, page, paragraphs, table
+from fastmix.render.html import definition_list, escape, number, page, paragraphs, table
 from fastmix.render.svg import Interval, curve_chart, interval_chart
 
-__all__ = ["Effect", "FitFacts", "fit_report", "plan_settings", "privacy_curve"]
+__all__ = [
+    "Effect",
+    "FitFacts",
+    "fit_report",
+    "minutes",
+    "minutes_in_words",
+    "plan_settings",
+    "privacy_curve",
+]
 
 
 @dataclass(frozen=True)
@@ -110,7 +117,7 @@ def fit_report(facts: FitFacts) -> str:
                 ("rows", f"{facts.n:,}"),
                 ("columns", f"{len(facts.effects):,}"),
                 ("method", facts.method),
-                ("duration", f"under {_minutes(facts.seconds)}"),
+                ("duration", minutes_in_words(facts.seconds)),
             ]
         ),
         "<h2>Coefficients</h2>",
@@ -127,11 +134,15 @@ def fit_report(facts: FitFacts) -> str:
         table(["setting", "value"], plan_settings(facts.plan)),
         "<h2>Certificate</h2>",
         "<p>Check it with <code>fastmix explain certificate.json --verify</code>.</p>",
-        f"<details><summary>Show</summary><pre>{escape(facts.certificate)}</pre></details>",
-        '<p class="soft">Made by fastmix from public and released values; of the time that it took '
-        "only the minute is said.</p>",
+        f"<details><summary>Show</summary><pre>{_lines(facts.certificate)}</pre></details>",
+        '<p class="soft">Made by fastmix from public and released values. The report rounds the '
+        "fitting time up to minutes, because exact times can leak information.</p>",
     ]
     return page(f"Private regression of {facts.target}", "\n".join(body))
+
+
+def _lines(text: str) -> str:
+    return "\n".join(escape(line) for line in text.split("\n"))
 
 
 def privacy_curve(spent: PrivacySpent, count: int = 13) -> list[tuple[float, float]]:
@@ -244,10 +255,15 @@ def _clipping(facts: FitFacts) -> list[str]:
     ]
 
 
-def _minutes(seconds: float) -> str:
-    """Return a duration rounded up to minutes: time in full is not covered by the guarantee."""
-    minutes = max(1, math.ceil(seconds / 60.0))
-    return "a minute" if minutes == 1 else f"{minutes} minutes"
+def minutes(seconds: float) -> int:
+    """Return a duration rounded up to minutes, because exact times can leak information."""
+    return max(1, math.ceil(seconds / 60.0))
+
+
+def minutes_in_words(seconds: float) -> str:
+    """Return a duration in words, rounded up to minutes."""
+    whole = minutes(seconds)
+    return "under a minute" if whole == 1 else f"under {whole} minutes"
 
 
 #: What the settings of a plan are called for people; others keep their names.

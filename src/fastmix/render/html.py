@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from html import escape
+from html import escape as _escape
 
-__all__ = ["STYLE", "definition_list", "number", "page", "paragraphs", "table"]
+from fastmix._text import visible
+
+__all__ = ["STYLE", "definition_list", "escape", "number", "page", "paragraphs", "table"]
 
 #: One style for pages and cards: everything lies under the class, so a notebook keeps its own.
 STYLE = """
@@ -45,6 +47,11 @@ STYLE = """
   font-size: .82rem; max-height: 26rem; }
 .fastmix summary { cursor: pointer; font-weight: 600; margin: .5rem 0; }
 """
+
+
+def escape(text: str) -> str:
+    """Return text without the effect of markup, control characters and direction marks."""
+    return _escape(visible(text))
 
 
 def page(title: str, body: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+
+from fastmix.render.html import escape
 
 __all__ = ["Interval", "curve_chart", "interval_chart"]
 

@@ -32,6 +32,9 @@ __all__ = ["Category", "Feature", "Number", "PublicBounds", "read_bounds"]
 
 FloatArray = npt.NDArray[np.float64]
 
+#: Bytes of a bounds file: enough for a million categories.
+_LARGEST_FILE = 1 << 25
+
 #: Name of the category that takes everything that the public list does not name.
 OTHER = "other"
 
@@ -217,13 +220,20 @@ def read_bounds(path: Path) -> PublicBounds:
     PublicBounds
         What it says.
     """
+    size = path.stat().st_size
+    if size > _LARGEST_FILE:
+        raise ValueError(
+            f"{path.name} must be at most {_LARGEST_FILE:,} bytes long; it has {size:,}."
+        )
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (RecursionError, MemoryError):
+        raise ValueError(f"{path.name} must not be nested so deeply.") from None
+    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
         raise ValueError(f"{path.name} must be a TOML file; {error}.") from None
     try:
         return PublicBounds.from_dict(data)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"{path.name}: {error}") from None
 
 

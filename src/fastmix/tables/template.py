@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 
+from fastmix._text import toml_string, visible
 from fastmix.errors import DataError
 from fastmix.tables.read import no_column
 
@@ -67,10 +67,11 @@ def bounds_template(
         if fields[name] in _HINTS:
             lines.append(f"{_key(name)} = {_HINTS[fields[name]]}")
         else:
-            lines.append(f"# {_key(name)} is of a type that cannot be used ({fields[name]})")
+            kind = visible(fields[name])  # the names of nested fields are part of it
+            lines.append(f"# {_key(name)} is of a type that cannot be used ({kind})")
     return "\n".join([*lines, "", _MISSING])
 
 
 def _key(name: str) -> str:
-    """Return a name as a TOML key; a JSON string is a TOML string."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+    """Return a name as a TOML key."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_string(name)

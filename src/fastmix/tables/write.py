@@ -10,7 +10,15 @@ import numpy.typing as npt
 from fastmix.errors import DataError
 from fastmix.tables.read import _ARROW, _arrow
 
-__all__ = ["write_predictions"]
+__all__ = ["check_suffix", "write_predictions"]
+
+_SUFFIXES = (".csv", ".parquet", *_ARROW, ".npz")
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse the name of a file whose ending names no format, before anything is computed."""
+    if path.suffix.lower() not in _SUFFIXES:
+        raise DataError(f"{path.name} must end in one of {', '.join(_SUFFIXES)}.")
 
 
 def write_predictions(path: Path, name: str, values: npt.NDArray[np.float64]) -> None:
@@ -25,9 +33,11 @@ def write_predictions(path: Path, name: str, values: npt.NDArray[np.float64]) ->
     values : numpy.ndarray of shape (n,)
         Predictions.
     """
+    check_suffix(path)
     suffix = path.suffix.lower()
     if suffix == ".npz":
-        np.savez(path, allow_pickle=False, **{name: values})
+        with path.open("wb") as file:  # given a name, it might add another ending
+            np.savez(file, allow_pickle=False, **{name: values})
         return
     pa = _arrow()
     table = pa.table({name: values})
@@ -35,8 +45,6 @@ def write_predictions(path: Path, name: str, values: npt.NDArray[np.float64]) ->
         pa.csv.write_csv(table, path)
     elif suffix == ".parquet":
         pa.parquet.write_table(table, path)
-    elif suffix in _ARROW:
+    else:
         with pa.ipc.new_file(str(path), table.schema) as writer:
             writer.write_table(table)
-    else:
-        raise DataError(f"{path.name} must end in .csv, .parquet, .arrow, .feather or .npz.")

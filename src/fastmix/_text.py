@@ -1,0 +1,55 @@
+"""Text from outside, such as column names and labels, made safe to show.
+
+A name can hold terminal escape sequences, line ends or marks that reverse the direction of what
+follows.  `visible` is the one place where they lose their effect: every command, page and
+template passes text through it.
+"""
+
+from __future__ import annotations
+
+__all__ = ["toml_string", "visible"]
+
+
+def visible(text: str) -> str:
+    r"""Return text with every character that is not printable written as an escape.
+
+    Parameters
+    ----------
+    text : str
+        Text of any origin.
+
+    Returns
+    -------
+    str
+        One line; ``"\x1b"`` stands for the escape character, ``"\u202e"`` for a direction mark.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
+
+
+def toml_string(text: str) -> str:
+    """Return text as a TOML string of one line, with everything that is not printable escaped.
+
+    Parameters
+    ----------
+    text : str
+        Text of any origin, without lone surrogates, which TOML cannot express.
+
+    Returns
+    -------
+    str
+        The string, with its quotes.
+    """
+    return f'"{"".join(map(_toml_char, text))}"'
+
+
+def _toml_char(char: str) -> str:
+    if char in '"\\':
+        return f"\\{char}"
+    if char.isprintable():
+        return char
+    return f"\\u{ord(char):04X}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08X}"

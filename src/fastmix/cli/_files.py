@@ -1,0 +1,153 @@
+"""Files that commands write: whole or not at all, and never over a file unless asked to."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+__all__ = ["check_output", "exchange", "rename_new", "sync_folder", "write_text", "writing"]
+
+#: Flags of ``renameat2`` (Linux) and ``renamex_np`` (macOS): fail if the name exists; exchange.
+_NO_REPLACE, _EXCHANGE = (4, 2) if sys.platform == "darwin" else (1, 2)
+
+#: What a system or file system answers that has no such flags.
+_UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTTY)
+
+_AT_FDCWD = -100
+
+
+def check_output(out: Path, *, force: bool = False, inputs: Iterable[Path | None] = ()) -> None:
+    """Refuse a file that cannot or must not be written, before any work is done.
+
+    Parameters
+    ----------
+    out : Path
+        The file.
+    force : bool, default False
+        Whether a file that exists may be replaced.
+    inputs : iterable of Path or None
+        Files that the command reads; ``out`` is none of them, under any name.
+    """
+    for path in inputs:
+        if path is not None and _is_same(out, path):
+            raise ValueError(
+                f"out must not be a file that the command reads; got out={str(out)!r}, which is "
+                f"{str(path)!r}."
+            )
+    real = Path(os.path.realpath(out))
+    try:
+        mode = os.stat(real).st_mode
+    except FileNotFoundError:
+        mode = None
+    except OSError as error:
+        raise ValueError(_unwritable(out, error.strerror)) from None
+    if mode is not None and not stat.S_ISREG(mode):
+        raise ValueError(_unwritable(out, "it is not a file"))
+    if mode is not None and not force:
+        raise ValueError(
+            f"The file {str(out)!r} already exists. Choose another name, or pass --force to "
+            f"replace it."
+        )
+    if not real.parent.is_dir():
+        raise ValueError(_unwritable(out, "its folder does not exist"))
+    if not os.access(real.parent, os.W_OK | os.X_OK):
+        raise ValueError(_unwritable(out, "its folder is not writable"))
+
+
+@contextmanager
+def writing(out: Path, *, force: bool = False) -> Iterator[Path]:
+    """Give the name of a new file beside ``out`` that takes its place in one step at the end.
+
+    Parameters
+    ----------
+    out : Path
+        The file, after `check_output`.
+    force : bool, default False
+        Whether it may replace a file that exists.
+
+    Yields
+    ------
+    Path
+        A file that does not exist, with the ending of ``out`` in lower case.
+    """
+    real = Path(os.path.realpath(out))
+    temporary = real.with_name(f".fastmix-{uuid4().hex[:16]}{real.suffix.lower()}")
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        if force:
+            os.replace(temporary, real)
+        else:
+            rename_new(temporary, real)
+        sync_folder(real.parent)
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def write_text(out: Path, text: str, *, force: bool = False) -> None:
+    """Write a text file after `check_output`, whole or not at all."""
+    with writing(out, force=force) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def rename_new(old: Path, new: Path) -> None:
+    """Rename a file or folder to a name that must be free."""
+    if not _rename(old, new, _NO_REPLACE):
+        # No such call here: a file that appears between these two lines would be replaced.
+        if os.path.lexists(new):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(new))
+        os.rename(old, new)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Exchange two names in one step; return False where the system cannot."""
+    return _rename(one, other, _EXCHANGE)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _rename(old: Path, new: Path, flag: int) -> bool:
+    library = ctypes.CDLL(None, use_errno=True)
+    first, second = os.fsencode(old), os.fsencode(new)
+    try:
+        if sys.platform == "darwin":
+            failed = library.renamex_np(first, second, flag)
+        else:
+            failed = library.renameat2(_AT_FDCWD, first, _AT_FDCWD, second, flag)
+    except AttributeError:
+        return False
+    if not failed:
+        return True
+    number = ctypes.get_errno()
+    if number in _UNSUPPORTED:
+        return False
+    raise OSError(number, os.strerror(number), str(new))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _unwritable(out: Path, why: str | None) -> str:
+    return f"out must be a file that can be written; got out={str(out)!r}: {why}."

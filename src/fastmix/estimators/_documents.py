@@ -1,0 +1,92 @@
+"""Certificates and models as JSON documents: written in full, read strictly, known by a digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["digest", "jsonable", "read_document", "write_document"]
+
+
+def jsonable(value: Any) -> Any:
+    """Replace infinities, which JSON has no word for, by strings."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return jsonable(asdict(value))
+    if isinstance(value, dict):
+        return {key: jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [jsonable(item) for item in value]
+    if isinstance(value, np.generic):
+        return jsonable(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    return value
+
+
+def write_document(data: dict[str, Any], indent: int | None = 2) -> str:
+    """Return a document as JSON; every float is written in full."""
+    return json.dumps(jsonable(data), indent=indent, allow_nan=False)
+
+
+def read_document(text: str) -> dict[str, Any]:
+    """Return a document that was read from JSON.
+
+    Parameters
+    ----------
+    text : str
+        The document.
+
+    Returns
+    -------
+    dict
+        Its entries.
+
+    Raises
+    ------
+    ValueError
+        If it is not a JSON object, names an entry twice, so that two readers could see two
+        documents, or is nested too deeply.
+    """
+    try:
+        data = json.loads(text, object_pairs_hook=_entries, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("the document must not be nested so deeply.") from None
+    if not isinstance(data, dict):
+        raise ValueError("the document must be a JSON object.")
+    return data
+
+
+def digest(data: dict[str, Any], *, without: tuple[str, ...] = ()) -> str:
+    """Return the SHA-256 of a document, whatever its spaces and line ends.
+
+    Parameters
+    ----------
+    data : dict
+        The document. The order of its entries counts: it is that of the columns.
+    without : tuple of str
+        Entries at the top that are left out.
+
+    Returns
+    -------
+    str
+        "sha256:" and 64 hexadecimal digits.
+    """
+    kept = {key: value for key, value in data.items() if key not in without}
+    compact = json.dumps(jsonable(kept), separators=(",", ":"), allow_nan=False)
+    return f"sha256:{hashlib.sha256(compact.encode('ascii')).hexdigest()}"
+
+
+def _entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
+        raise ValueError("the document must name every entry once.")
+    return entries
+
+
+def _no_constant(word: str) -> Any:
+    raise ValueError(f"the document must hold finite numbers; it has {word}.")

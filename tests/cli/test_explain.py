@@ -1,0 +1,183 @@
+"""``explain --verify``: a change of any field shows, or the field is listed as not checked."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastmix
+from fastmix.cli.main import ExitCode
+from fastmix.estimators._documents import digest
+from fastmix.estimators.verification import NOT_CHECKED, verify_certificate
+
+FIT = (
+    "fit people.csv --target income --bounds bounds.toml --delta 1e-6 --method adassp "
+    "--no-intervals"
+)
+#: Fields that the list of what was not checked names.
+LISTED = [field for line in NOT_CHECKED for field in line.partition(":")[0].split(", ")]
+
+
+def leaves(node, path=()):
+    """Yield the paths of all values of a JSON document."""
+    if isinstance(node, (dict, list)) and node:
+        for key, value in node.items() if isinstance(node, dict) else enumerate(node):
+            yield from leaves(value, (*path, key))
+    else:
+        yield path
+
+
+def changed(data, path):
+    """Return a copy of a document with another value, of the same kind, in one place."""
+    data = copy.deepcopy(data)
+    at = data
+    for key in path[:-1]:
+        at = at[key]
+    old = at[path[-1]]
+    other = {bool: not old, int: 7 if old != 7 else 8, float: 0.9, str: f"{old}x"}
+    at[path[-1]] = other.get(type(old), 3)
+    return data
+
+
+def sealed(data):
+    """Return a certificate with a digest that fits, as whoever forges it would."""
+    return {**data, "digest": digest(data, without=("digest",))}
+
+
+def is_listed(path):
+    dotted = ".".join(map(str, path))
+    return any(dotted == field or dotted.startswith(f"{field}.") for field in LISTED)
+
+
+@pytest.fixture
+def model(folder, run):
+    assert run(FIT)[0] == 0
+    return Path("model")
+
+
+@pytest.mark.parametrize("file", ["certificate.json", "model.json"])
+def test_every_change_in_a_folder_shows(model, run, file):
+    """One value, one name or one entry more: certificate and model bind each other."""
+    text = (model / file).read_text()
+    data = json.loads(text)
+    changes = [changed(data, path) for path in leaves(data)]
+    changes += [{**data, "more": 1}, dict(list(data.items())[:-1]), dict(reversed(data.items()))]
+    assert len(changes) > 25
+    for each in changes:
+        assert each != data or list(each) != list(data)
+        (model / file).write_text(json.dumps(each))
+        code, out, _ = run("explain model --verify")
+        assert code in (ExitCode.CHECK_FAILED, ExitCode.DATA), each
+        assert "Verified" not in out
+    (model / file).write_text(text)
+    assert run("explain model --verify")[0] == 0
+
+
+def test_a_forged_certificate_shows_or_the_field_is_listed(folder, run):
+    """With a digest that fits and no model beside it."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, (80, 2)), rng.uniform(-1, 1, 80)
+    for estimator in (
+        fastmix.AdaSSP(bounds_X=(-1, 1), bounds_y=(-1, 1)),
+        fastmix.DPGradientDescent(bounds_X=(-1, 1), bounds_y=(-1, 1)),
+        fastmix.LinearMixing(bounds_X=(-1, 1), bounds_y=(-1, 1), delta=1e-6),
+    ):
+        data = json.loads(estimator.fit(X, y).privacy_.to_json())
+        unseen = []
+        for path in leaves(data):
+            forged = sealed(changed(data, path))
+            if path != ("digest",) and verify_certificate(json.dumps(forged)).verified:
+                unseen.append(path)
+        assert [path for path in unseen if not is_listed(path)] == []
+        assert unseen  # versions, at least: a certificate is not a signature
+
+
+@pytest.mark.slow
+def test_a_forged_certificate_of_the_default_method_shows_or_the_field_is_listed(folder, run):
+    assert run("fit people.csv --target income --bounds bounds.toml")[0] == 0
+    data = json.loads(Path("model/certificate.json").read_text())
+    for path in leaves(data):
+        Path("forged.json").write_text(json.dumps(sealed(changed(data, path))))
+        if path != ("digest",) and run("explain forged.json --verify")[0] == 0:
+            assert is_listed(path), path
+
+
+def test_the_attacks_of_the_report(model, run):
+    """Another model's certificate, other rows, other versions, and noise levels times 1000."""
+    assert run(f"{FIT} --out other")[0] == 0
+    kept = (model / "certificate.json").read_text()
+    shutil.copy("other/certificate.json", model / "certificate.json")
+    code, out, _ = run("explain model --verify --json")
+    assert code == ExitCode.CHECK_FAILED
+    assert "it is the certificate of another model, or the model was changed" in out
+    data = json.loads(kept)
+
+    def attack(change):
+        forged = copy.deepcopy(data)
+        change(forged)
+        (model / "certificate.json").write_text(json.dumps(sealed(forged)))
+        code, out, _ = run("explain model --verify --json")
+        found = json.loads(out)
+        assert code == ExitCode.CHECK_FAILED
+        assert found["verified"] is False
+        return found["complaints"]
+
+    assert any("n of the model" in text for text in attack(lambda d: d["data"].update(n_samples=9)))
+    assert attack(lambda d: d["versions"].update(numpy="9.9"))
+
+    def louder(forged):
+        forged["versions"]["fastmix"] = "0.0.1"
+        forged["parameters"]["sigma"] *= 1000
+
+    assert "sigma" in data["parameters"]
+    assert any("its sigma is not the one" in text for text in attack(louder))
+    # The same where no model is beside it.
+    Path("alone.json").write_text((model / "certificate.json").read_text())
+    assert run("explain alone.json --verify")[0] == ExitCode.CHECK_FAILED
+
+
+def test_both_outputs_say_what_was_not_checked(model, run):
+    code, out, _ = run("explain model --verify --json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["verified"] is True
+    assert set(NOT_CHECKED) < set(found["not_checked"])
+    code, text, _ = run("explain model --verify")
+    assert code == 0
+    assert text.index("Verified") < text.index("Not checked:")
+    for line in found["not_checked"]:
+        assert f"- {line}" in text
+    shutil.copy(model / "certificate.json", "alone.json")
+    code, text, _ = run("explain alone.json --verify")
+    assert code == 0
+    assert "- model: there is no model.json beside the certificate" in text
+
+
+def test_a_report_of_another_fit_shows(model, run):
+    assert run(f"{FIT} --out other")[0] == 0
+    shutil.copy("other/report.html", model / "report.html")
+    code, out, _ = run("explain model --verify")
+    assert code == ExitCode.CHECK_FAILED
+    assert "report.html is the report of another fit" in out
+
+
+def test_a_name_that_is_there_twice_is_refused(model, run):
+    text = (model / "certificate.json").read_text()
+    assert text.startswith("{")
+    (model / "certificate.json").write_text('{"private": true,' + text[1:])
+    assert run("explain model --verify")[0] == ExitCode.DATA
+
+
+def test_other_versions_that_plan_alike_verify_alone(folder, run):
+    assert run(FIT)[0] == 0
+    data = json.loads(Path("model/certificate.json").read_text())
+    data["versions"]["fastmix"] = "0.0.9"
+    Path("alone.json").write_text(json.dumps(sealed(data)))
+    code, out, _ = run("explain alone.json --verify")
+    assert code == 0
+    assert "- versions: " in out

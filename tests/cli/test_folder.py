@@ -1,0 +1,254 @@
+"""The folder of a fit: refused before a charge, or replaced as a whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fastmix import BudgetAccountant
+from fastmix.cli import _folder
+from fastmix.cli._folder import FILES, model_folder
+from fastmix.cli.main import ExitCode
+
+FIT = (
+    "fit people.csv --target income --bounds bounds.toml --epsilon 0.1 --delta 1e-8 "
+    "--method adassp --no-intervals"
+)
+CHARGED = f"{FIT} --ledger budget.jsonl"
+FAULTS = Path(__file__).with_name("faults.py")
+
+
+@pytest.fixture
+def ledger(folder, run):
+    assert run("ledger new budget.jsonl --epsilon 1000 --delta 1e-3")[0] == 0
+    return lambda: len(BudgetAccountant.load("budget.jsonl").charges)
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        ("people.csv", "is a file"),
+        ("people.csv/model", "Not a directory"),
+        ("/proc/model", "No such file or directory"),
+        ("/proc", "must not be a mount point"),
+        ("x" * 300, "File name too long"),
+        ("/".join(["y" * 200] * 25), "File name too long"),
+        (".", "must not be the current folder"),
+        ("..", "must not be the current folder"),
+        ("photos", "holds files that 'fastmix fit' did not write: 'me.jpg'"),
+        ("nested", "holds files that 'fastmix fit' did not write: 'model.json'"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_a_charge(ledger, run, out, said):
+    Path("photos").mkdir()
+    Path("photos/me.jpg").write_text("irreplaceable")
+    Path("nested/model.json").mkdir(parents=True)
+    before = sorted(os.listdir())
+    for force in ("", " --force"):
+        code, _, err = run(f"{CHARGED} --out {out}{force}")
+        assert code == ExitCode.USAGE, err
+        assert said in err
+        assert ledger() == 0
+        assert sorted(set(os.listdir()) - {"budget.jsonl.lock"}) == sorted(
+            set(before) - {"budget.jsonl.lock"}
+        )
+    assert Path("photos/me.jpg").read_text() == "irreplaceable"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_folder_of_another_user_is_refused_before_a_charge(ledger, run, tmp_path_factory):
+    """A child that is not root; a folder that it may read and not write."""
+    ours = Path(shutil.copytree(".", tmp_path_factory.mktemp("shared") / "work"))
+    Path(ours, "closed").mkdir(mode=0o755)
+    for path in (ours, *ours.parents):
+        if path.owner() == "root" and path.is_relative_to("/tmp") and path != Path("/tmp"):
+            path.chmod(path.stat().st_mode | 0o055)
+    for path in ours.iterdir():
+        os.chown(path, 65534 if path.name != "closed" else 0, -1)
+    os.chown(ours, 65534, -1)
+    child = os.fork()
+    if not child:
+        os.chdir(ours)
+        os.setuid(65534)
+        code, _, err = run(f"{CHARGED} --out closed/model")
+        refused = code == ExitCode.USAGE and "Permission denied. Nothing was charged" in err
+        os._exit(0 if refused else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(BudgetAccountant.load(ours / "budget.jsonl").charges) == 0
+
+
+def test_files_that_the_fit_uses_are_not_in_the_folder(ledger, run):
+    Path("model").mkdir()
+    shutil.copy("bounds.toml", "model/report.html")
+    code, _, err = run(f"{CHARGED} --out model --force --bounds model/report.html")
+    assert code == ExitCode.USAGE
+    assert "must not hold a file that the fit uses" in err
+    Path("budget.jsonl").rename("model/model.json")
+    os.symlink("model/model.json", "budget.jsonl")
+    code, _, err = run(f"{CHARGED} --out model --force")
+    assert code == ExitCode.USAGE
+    assert ledger() == 0
+
+
+def test_parents_are_made_and_taken_back(ledger, run):
+    code, _, _ = run(f"{CHARGED} --out a/b/model")
+    assert code == 0
+    assert sorted(contents("a/b/model")) == sorted(FILES)
+    code, _, _ = run(f"{CHARGED.replace('people.csv', 'nobody.csv')} --out c/d/model")
+    assert code == ExitCode.DATA
+    assert not Path("c").exists()
+    assert ledger() == 1
+
+
+def test_an_empty_folder_is_taken(ledger, run):
+    Path("model").mkdir(mode=0o750)
+    assert run(f"{CHARGED} --out ./model/")[0] == 0
+    assert Path("model").stat().st_mode & 0o777 == 0o750
+    os.symlink("model", "link")
+    assert run(f"{CHARGED} --out link")[0] == ExitCode.USAGE
+    old = contents("model")
+    assert run(f"{CHARGED} --out link --force")[0] == 0
+    assert Path("link").is_symlink()
+    assert contents("model") != old
+    assert run("explain link --verify")[0] == 0
+
+
+def test_a_full_disk_keeps_the_old_model_and_charges_nothing(ledger, run):
+    """No file may be longer than each of some lengths."""
+    assert run(f"{CHARGED} --out model")[0] == 0
+    old = contents("model")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        for room in (0, 100, 4096, 50_000, 262_144):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+            try:
+                code, _, err = run(f"{CHARGED} --out model --force")
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+            assert code == ExitCode.USAGE, err
+            assert "Nothing was charged" in err
+            assert contents("model") == old
+            assert ledger() == 1
+    finally:
+        signal.signal(signal.SIGXFSZ, handler)
+    assert list(Path().glob(".fastmix-*")) == []
+
+
+@pytest.mark.parametrize("name", ["_fill", "sync_folder", "exchange"])
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_failure_after_the_charge_keeps_the_old_model(ledger, run, monkeypatch, name, error):
+    assert run(f"{CHARGED} --out model")[0] == 0
+    old = contents("model")
+    real = getattr(_folder, name)
+
+    def fail(*arguments):
+        # The probe, which comes before the charge, is left alone.
+        if name == "exchange" and "probe-" in str(arguments[0]):
+            return real(*arguments)
+        raise error
+
+    monkeypatch.setattr(_folder, name, fail)
+    code, _, err = run(f"{CHARGED} --out model --force")
+    if isinstance(error, OSError):
+        assert code == ExitCode.DATA
+        assert "What was there before is unchanged. The ledger was charged" in err
+    else:
+        assert code == ExitCode.INTERRUPTED
+    assert contents("model") == old
+    assert ledger() == 2
+    assert list(Path().glob(".fastmix-*")) == []
+
+
+def test_without_an_exchange_in_one_step_a_model_is_not_replaced(ledger, run, monkeypatch):
+    assert run(f"{CHARGED} --out model")[0] == 0
+    monkeypatch.setattr(_folder, "exchange", lambda *_: False)
+    code, _, err = run(f"{CHARGED} --out model --force")
+    assert code == ExitCode.USAGE
+    assert "cannot replace the folder 'model' in one step" in err
+    assert ledger() == 1
+    assert run(f"{CHARGED} --out other")[0] == 0
+
+
+def test_two_fits_to_one_place_exclude_each_other(ledger, run):
+    with model_folder(Path("model"), force=False, room=100):
+        code, _, err = run(f"{CHARGED} --out model")
+        assert code == ExitCode.USAGE
+        assert "another fit writes to the same folder" in err
+        assert ledger() == 0
+    assert run(f"{CHARGED} --out model")[0] == 0
+
+
+def test_a_file_of_the_user_is_kept_whenever_it_comes(ledger, run, monkeypatch):
+    """It appears in the old folder after all checks, just before the exchange."""
+    assert run(f"{CHARGED} --out model")[0] == 0
+    real = _folder.exchange
+
+    def late(one, other):
+        if "probe-" not in str(one):
+            Path("model/mine.txt").write_text("mine")
+        return real(one, other)
+
+    monkeypatch.setattr(_folder, "exchange", late)
+    assert run(f"{CHARGED} --out model --force")[0] == 0
+    assert sorted(contents("model")) == sorted(FILES)
+    (kept,) = Path().glob(".fastmix-*")
+    assert contents(kept) == {"mine.txt": b"mine"}
+    # The next fit does not touch it either.
+    code, _, err = run(f"{CHARGED} --out model --force")
+    assert code == ExitCode.USAGE
+    assert "Move them" in err
+    assert ledger() == 2
+
+
+def faults(folder, kind, count, seed=0, before=()):
+    """Run the faults in a process of their own, and return how many ended in which way."""
+    done = subprocess.run(
+        [*before, sys.executable, str(FAULTS), str(folder), kind, str(count), str(seed)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert sum(found[key] for key in ("kept", "replaced", "absent", "new")) == count
+    assert found["charges"] >= found["releases"]
+    return found
+
+
+def test_kills_leave_everything_whole(ledger, folder):
+    faults(folder, "kill", 12)
+
+
+@pytest.mark.slow
+def test_500_kills_leave_everything_whole(ledger, folder):
+    found = faults(folder, "kill", 500)
+    for end in ("kept", "replaced", "absent", "new", "charged in vain"):
+        assert found[end] > 10, found
+
+
+@pytest.mark.slow
+def test_200_full_disks_leave_everything_whole(ledger, folder):
+    """A file system of four megabytes, in a mount namespace that ends with the process."""
+    small = folder / "small"
+    small.mkdir()
+    program = f'mount -t tmpfs -o size=4m tmpfs {small} && cp *.csv *.toml *.jsonl {small} && "$@"'
+    before = ("unshare", "--map-root-user", "--mount", "sh", "-c", program, "sh")
+    if subprocess.run([*before, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this system lets nobody mount a small file system")
+    found = faults(small, "full", 200, before=before)
+    assert found["kept"] > 20
+    assert found["absent"] > 20
+    assert found["charged in vain"] == 0  # the room was allocated before the charge
