@@ -332,12 +332,12 @@ def target_left_out_of_the_row_bound(patch):
 
 
 @mutant("DPGradientDescent", 8_000, slow=True, delta=0.4)
-def noise_of_one_step_in_five_times_seven_tenths(patch):
+def noise_of_one_step_in_five_halved(patch):
     calls = []
 
     def weaker(real, *args, sigma, **kwargs):
         calls.append(1)
-        return real(*args, sigma=sigma * (0.7 if len(calls) % 5 == 0 else 1.0), **kwargs)
+        return real(*args, sigma=sigma * (0.5 if len(calls) % 5 == 0 else 1.0), **kwargs)
 
     wrap(patch, module("estimators.dp_gd"), "noisy_gradient", weaker)
 
@@ -393,9 +393,6 @@ def tail_shift_off_in_the_estimator(patch):
     wrap(patch, module("mechanisms.gauss_mix"), "release_eigenvalue", _no_shift)
 
 
-@mutant("FastIHM", 2_000, slow=True, delta=0.3)
-def noise_of_the_last_step_times_seven_tenths(patch):
-    def weaker(real, rows, theta, *, sigma, **kwargs):
-        return real(rows, theta, sigma=sigma * (0.7 if theta.any() else 1.0), **kwargs)
-
-    wrap(patch, module("estimators._newton"), "noisy_gradient", weaker)
+@mutant("FastIHM", 4_000, slow=True)
+def gradient_noise_of_fast_ihm_halved(patch):
+    wrap(patch, module("estimators._newton"), "noisy_gradient", _half_sigma)

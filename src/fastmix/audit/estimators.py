@@ -27,6 +27,7 @@ from fastmix.estimators import (
 )
 from fastmix.estimators._base import PrivateRegressor
 from fastmix.estimators._plan import Plan
+from fastmix.random import public_generator
 from fastmix.rows import Rows
 
 __all__ = ["ESTIMATORS", "LONG", "estimator_case"]
@@ -105,7 +106,7 @@ class _Fits:
         self._models = [self._planned(model, data) for data in (pair.absent, pair.present)]
 
     def certificate(self, data: Data) -> Any:
-        return self._fitted(data, np.random.default_rng(0)).privacy_
+        return self._fitted(data, public_generator(0)).privacy_
 
     def draw(self, data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
         """Fit that many times and return the scores of the transcripts and the coefficients."""

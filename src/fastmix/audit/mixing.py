@@ -266,9 +266,7 @@ _CASES: dict[str, tuple[Callable[..., Case], dict[str, Any]]] = {
 }
 
 #: Cases that few releases cannot test: their noise covers more than this pair shows.
-LONG = frozenset(
-    {"GaussMix, lone row", "FastMix", "FastMix, lone row", "MultipleFastMix, 3 steps"}
-)
+LONG = frozenset({"GaussMix, lone row", "FastMix", "FastMix, lone row", "MultipleFastMix, 3 steps"})
 
 #: Cases by name, as functions of delta that build them.
 MIXING: dict[str, Callable[..., Case]] = {

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from fastmix.audit import AuditResult, audit_all, plot_histograms
+from fastmix.audit import AuditResult, audit_all, full_only, plot_histograms, registry
 
 __all__ = ["audit", "command", "summary"]
 
@@ -76,6 +76,8 @@ def audit(
     else:
         for line in _table(kept()):
             print(line, flush=True)
+        if not all_ and full_only & registry.keys():
+            print(f"{len(full_only)} more cases need more releases: fastmix audit --all.")
     if plot is not None:
         plot_histograms(results, plot)
         print(f"wrote {plot}", file=sys.stderr)
