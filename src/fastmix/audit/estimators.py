@@ -166,7 +166,8 @@ class _Fits:
             return plans[n, d]
 
         def fit(self: Any, data: Any, report: Any = None) -> Any:
-            return kind._fit(self, data if present is None else _PresentData(data, present), report)
+            seen: Any = data if present is None else _PresentData(data, present)
+            return kind._fit(self, seen, report)
 
         audited: type[PrivateRegressor] = type(
             kind.__name__, (kind,), {"_fit": fit, "_make_plan": make_plan}

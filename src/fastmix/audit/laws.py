@@ -57,7 +57,8 @@ class Records:
     def centred(self, mean: FloatArray) -> FloatArray:
         """Return the features of present records minus a mean, no longer than 1."""
         features = (self.A[:, :-1] - mean[:-1]) * self.present[:, None]
-        return features / np.maximum(1.0, np.linalg.norm(features, axis=1))[:, None]
+        longest = np.maximum(1.0, np.linalg.norm(features, axis=1))
+        return np.asarray(features / longest[:, None])
 
 
 def log_likelihoods(transcripts: Sequence[Sequence[Release]], records: Records) -> Parts:

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from sklearn.utils.parallel import Parallel, delayed
 
 from fastmix._validation import check_integer, check_probability, type_error
+from fastmix.audit import estimators, mixing
 from fastmix.audit.bound import Event, cautious_bound, choose_event, epsilon_lower_bound
 from fastmix.audit.case import Case, Claim
 from fastmix.audit.classifier import learned_score
-from fastmix.audit import estimators, mixing
 from fastmix.audit.estimators import ESTIMATORS, estimator_case
 from fastmix.audit.mechanisms import MECHANISMS
 from fastmix.audit.mixing import MIXING

@@ -126,7 +126,8 @@ def summary(results: Sequence[AuditResult]) -> Iterator[str]:
     weakest = min(results, key=lambda r: r.share)
     yield (
         f"Strength: {half} of {count} claims were tested to at least half of their epsilon, "
-        f"{quarter} to at least a quarter; the weakest test is {weakest.name} ({weakest.share:.0%})."
+        f"{quarter} to at least a quarter; the weakest test is that of {weakest.name}, to "
+        f"{weakest.share:.0%}."
     )
     yield (
         f"A release that costs about twice its claim would have been refuted in {half} cases, one "
