@@ -17,12 +17,13 @@ from fastmix.sketches.kerdock import KerdockDraw
 
 @dataclass(frozen=True)
 class Mutant:
-    """A flaw, the case that must show it, and how many releases that takes."""
+    """A flaw, the case that must show it, how many releases that takes, and at which delta."""
 
     name: str
     case: str
     trials: int
     slow: bool
+    delta: float | None
     break_it: Callable
 
     def __str__(self):
@@ -32,10 +33,10 @@ class Mutant:
 MUTANTS = []
 
 
-def mutant(case, trials=1_000, slow=False):
+def mutant(case, trials=1_000, slow=False, delta=None):
     def register(break_it):
         name = break_it.__name__.replace("_", " ").strip()
-        MUTANTS.append(Mutant(name, case, trials, slow, break_it))
+        MUTANTS.append(Mutant(name, case, trials, slow, delta, break_it))
         return break_it
 
     return register
@@ -99,7 +100,7 @@ def residual_counts_noise_halved(patch):
     wrap(patch, module("mechanisms"), "noisy_residual_counts", _half_sigma)
 
 
-@mutant("DPGradientDescent", 16_000, slow=True)
+@mutant("DPGradientDescent", 1_000)
 def gradient_noise_of_the_estimator_halved(patch):
     wrap(patch, module("estimators.dp_gd"), "noisy_gradient", _half_sigma)
 
@@ -169,7 +170,7 @@ def one_draw_of_noise_for_all_counts(patch):
     wrap(patch, module("mechanisms"), "noisy_residual_counts", again)
 
 
-@mutant("FastIHM, tuned, with intercept", 400)
+@mutant("FastIHM, with intercept", 400)
 def spectral_bounds_released_as_they_are(patch):
     for name in ("release_distortion", "release_sketched_eigenvalue"):
         wrap(patch, module("mechanisms.fast_mix"), name, lambda real, value, *a, **k: value)
@@ -207,7 +208,7 @@ def clipping_of_residuals_off(patch):
     wrap(patch, ArrayRows, "gradient", lambda real, self, theta, clip: real(self, theta, np.inf))
 
 
-@mutant("DPGradientDescent", 8_000, slow=True)
+@mutant("DPGradientDescent", 400)
 def clipping_off_in_the_estimator(patch):
     _rows_unclipped(patch)
 
@@ -298,7 +299,7 @@ def budget_charged_once_for_all_sketches(patch):
         wrap(patch, module(where), "fast_mix_event", once)
 
 
-@mutant("DPGradientDescent", 8_000, slow=True)
+@mutant("DPGradientDescent", 1_000)
 def budget_charged_once_for_all_steps(patch):
     where = module("estimators.dp_gd")
     wrap(patch, where, "gradient_events", lambda real, sigmas: real(list(sigmas)[:1]))
@@ -325,3 +326,73 @@ def target_left_out_of_the_row_bound(patch):
         self.bound = rows.bound
 
     patch.setattr(AugmentedRows, "__init__", forgetful)
+
+
+# --- complete estimators, by their transcripts -----------------------------------------------
+
+
+@mutant("DPGradientDescent", 8_000, slow=True, delta=0.4)
+def noise_of_one_step_in_five_halved(patch):
+    calls = []
+
+    def weaker(real, *args, sigma, **kwargs):
+        calls.append(1)
+        return real(*args, sigma=sigma * (0.5 if len(calls) % 5 == 0 else 1.0), **kwargs)
+
+    wrap(patch, module("estimators.dp_gd"), "noisy_gradient", weaker)
+
+
+@mutant("DPGradientDescent", 8_000, slow=True, delta=0.4)
+def one_step_in_five_not_charged(patch):
+    where = module("estimators.dp_gd")
+    wrap(patch, where, "gradient_events", lambda real, sigmas: real(list(sigmas)[:-1]))
+
+
+@mutant("AdaSSP", 6_000, slow=True, delta=0.4)
+def noise_of_the_gram_matrix_times_seven_tenths(patch):
+    wrap(patch, module("mechanisms.statistics"), "gram_sensitivity", lambda real, c: 0.7 * real(c))
+
+
+@mutant("AdaSSP, exact noise", 3_000, slow=True, delta=0.4)
+def exact_noise_times_seven_tenths(patch):
+    def weaker(real, *args):
+        step, scale = real(*args)
+        return step, 0.7 * scale
+
+    wrap(patch, module("mechanisms.exact_noise"), "_level", weaker)
+
+
+@mutant("AdaSSP, standard errors", 1_000, delta=0.3)
+def counts_of_residuals_with_a_tenth_of_their_noise(patch):
+    def weaker(real, *args, sigma, **kwargs):
+        return real(*args, sigma=sigma / 10.0, **kwargs)
+
+    wrap(patch, module("estimators._base"), "noisy_residual_counts", weaker)
+
+
+@mutant("IHM", 200)
+def residuals_unclipped_in_the_first_step(patch):
+    def unclipped(real, self, theta, clip):
+        return real(self, theta, clip if theta.any() else np.inf)
+
+    wrap(patch, ArrayRows, "gradient", unclipped)
+
+
+@mutant("LinearMixing", 1_000, delta=0.3)
+def eta_times_seven_tenths(patch):
+    wrap(
+        patch,
+        module("mechanisms.sampling"),
+        "covariance_root",
+        lambda real, gram, eta: real(gram, 0.7 * eta),
+    )
+
+
+@mutant("LinearMixing, four rows", 1_600)
+def tail_shift_off_in_the_estimator(patch):
+    wrap(patch, module("mechanisms.gauss_mix"), "release_eigenvalue", _no_shift)
+
+
+@mutant("FastIHM", 4_000, slow=True)
+def gradient_noise_of_fast_ihm_halved(patch):
+    wrap(patch, module("estimators._newton"), "noisy_gradient", _half_sigma)

@@ -54,10 +54,11 @@ def test_an_estimator_with_an_intercept_sees_one_record_or_none(monkeypatch):
 
     monkeypatch.setattr(FastIHM, "_solve", watched)
     model = FastIHM(epsilon=2.0, delta=1e-5, sketch_size=8, n_steps=2)
-    case = estimator_case(model, n=16)
+    case = estimator_case(model)
     seen.clear()
     for data in (case.pair.present, case.pair.absent):
-        assert case.draw(data, 1, np.random.default_rng(0)).shape == (1, 3)
+        # The ratio, its parts (mean, both bounds, sketch, gradients), coefficients and eta.
+        assert case.draw(data, 1, np.random.default_rng(0)).shape == (1, 1 + 5 + 3)
     present, absent = seen
     assert present == pytest.approx(np.full((2, 2), 0.5))
     assert not absent.any()

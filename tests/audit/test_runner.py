@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fastmix import IHM, IHS, AdaSSP
+from fastmix.accounting import gaussian_epsilon, gaussian_sigma
 from fastmix.audit import (
     Case,
     Claim,
@@ -42,7 +43,7 @@ def test_a_known_epsilon_is_found(score):
     assert 0.9 < found.lower < 1.0
     assert found.passed
     assert found.trials == 20_000
-    assert len(found.present) == len(found.absent) == 10_000
+    assert len(found.present) == len(found.absent) == 15_000
 
 
 def test_a_false_claim_is_refuted():
@@ -74,6 +75,45 @@ def test_an_estimator_is_audited_as_it_is():
     assert 0.0 <= found.lower <= found.epsilon
     assert model.bounds_X == (0, 5)
     assert not hasattr(model, "coef_")
+
+
+def test_an_estimator_has_a_claim_at_every_delta():
+    case = registry["DPGradientDescent"]()
+    usual, wide = (audit(case, delta=delta, trials=400, rng=0) for delta in (None, 0.3))
+    assert usual.epsilon == pytest.approx(3.0)
+    # The noise is that of the first claim: the same Gaussian release, at another delta.
+    mu = 1.0 / gaussian_sigma(3.0, usual.delta)
+    assert wide.epsilon == pytest.approx(gaussian_epsilon(1.0, 0.3, mu), rel=1e-6)
+    assert 0.0 < wide.lower < wide.epsilon
+    assert audit(case, epsilon=1.0, delta=0.3, trials=40, rng=0).epsilon == 1.0
+
+
+@pytest.mark.parametrize("name", ["IHM", "FastIHM", "AdaSSP", "DPGradientDescent"])
+def test_few_fits_show_a_quarter_of_epsilon(name):
+    (found,) = audit_all([name], quick=True, seed=0, workers=1)
+    assert found.passed
+    assert found.share >= 0.25
+    assert found.trials < 1000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "IHM",
+        "FastIHM",
+        "AdaSSP",
+        "DPGradientDescent",
+        "LinearMixing",
+        "PrivateLinearRegression",
+        "AdaSSP, standard errors",
+        "AdaSSP, exact noise",
+    ],
+)
+def test_many_fits_show_half_of_epsilon(name):
+    (found,) = audit_all([name], seed=0, workers=1)
+    assert found.passed
+    assert found.share >= 0.5
 
 
 def test_what_is_not_private_is_refused():
@@ -128,7 +168,7 @@ def test_some_cases_in_this_process_and_results_travel(tmp_path):
     assert row["passed"] is True
     assert row["share"] == pytest.approx(row["lower"] / row["epsilon"])
     with_, without, edges = found[1].histogram(bins=20)
-    assert with_.sum() == without.sum() == found[1].trials // 2
+    assert with_.sum() == without.sum() == 3 * found[1].trials // 4
     assert len(edges) == 21
     plot_histograms(found, tmp_path / "scores.png")
     assert (tmp_path / "scores.png").read_bytes().startswith(b"\x89PNG")

@@ -7,7 +7,7 @@ from fastmix.audit.case import Case, Claim, Data, Pair, one_by_one
 from fastmix.audit.estimators import estimator_case
 from fastmix.audit.exact import ExactDelta, exact_delta
 from fastmix.audit.plot import plot_histograms
-from fastmix.audit.runner import AuditResult, audit, audit_all, registry
+from fastmix.audit.runner import AuditResult, audit, audit_all, full_only, registry
 
 __all__ = [
     "AuditResult",
@@ -20,6 +20,7 @@ __all__ = [
     "audit_all",
     "estimator_case",
     "exact_delta",
+    "full_only",
     "one_by_one",
     "plot_histograms",
     "registry",

@@ -17,7 +17,10 @@ FloatArray = npt.NDArray[np.float64]
 _THRESHOLDS = 400
 
 #: Confidence with which they are compared: the best of many must not be the luckiest.
-_CAUTION = 1.0 - 1e-6
+_CAUTION = 0.99
+
+#: Weight of a difference of probabilities beside a bound.
+_TIE = 1e-6
 
 
 class Event(NamedTuple):
@@ -121,7 +124,9 @@ def choose_event(present: FloatArray, absent: FloatArray, delta: float) -> Event
     for above, thresholds in ((True, pooled[-ranks]), (False, pooled[ranks - 1])):
         counts = [_counts(np.sort(scores), thresholds, above) for scores in (present, absent)]
         likely, unlikely = counts if above else counts[::-1]
-        bounds = cautious_bound(likely, unlikely, len(present), delta)
+        # Where few releases give no bound at all, the event that separates best is the best guess.
+        margin = _TIE * (likely - unlikely) / len(present)
+        bounds = cautious_bound(likely, unlikely, len(present), delta) + margin
         at = int(np.argmax(bounds))
         if bounds[at] > best:
             best, event = float(bounds[at]), Event(float(thresholds[at]), above)

@@ -71,6 +71,10 @@ class Case:
         Releases on each data set in a full audit.
     quick : int
         Releases on each data set in a quick one.
+    sealed : callable, optional
+        Tells whether nothing leaves but what is scored; if it does, the claim is refuted.
+    account : callable, optional
+        Epsilon of the same releases at another delta.
     """
 
     name: str
@@ -80,6 +84,8 @@ class Case:
     score: Callable[[FloatArray], FloatArray] | None = None
     trials: int = 20_000
     quick: int = 2_000
+    sealed: Callable[[np.random.Generator], bool] | None = None
+    account: Callable[[float], float] | None = None
 
 
 def one_by_one(prepare: Callable[[Data], Callable[[np.random.Generator], Any]]) -> Any:

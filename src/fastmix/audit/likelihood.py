@@ -80,8 +80,8 @@ def sketch_gram(grams: FloatArray, rows: int, gram: FloatArray, eta: Any) -> Flo
         Gram matrices of released rows.
     rows : int
         Number of rows of a release.
-    gram : numpy.ndarray of shape (d, d)
-        Gram matrix of the (sketched) data.
+    gram : numpy.ndarray of shape (d, d) or (trials, d, d)
+        Gram matrix of the (sketched) data, one for all releases or one per release.
     eta : float or numpy.ndarray of shape (trials,)
         Noise level of each release.
 
@@ -96,5 +96,5 @@ def sketch_gram(grams: FloatArray, rows: int, gram: FloatArray, eta: Any) -> Flo
     """
     values, vectors = np.linalg.eigh(gram)
     variances = np.maximum(values, 0.0) + np.asarray(eta)[..., None] ** 2 + _TINY
-    energies = np.einsum("ji,tjk,ki->ti", vectors, grams, vectors)
+    energies = np.einsum("...ji,...jk,...ki->...i", vectors, grams, vectors)
     return np.asarray(-0.5 * (rows * np.log(variances) + energies / variances).sum(axis=-1))

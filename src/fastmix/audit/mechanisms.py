@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 #: Delta of the claims, unless a caller asks for another one.
-DELTA = 1e-5
+DELTA = 1e-2
 
 
 def accounted(delta: float, *events: PrivacyEvent) -> Claim:
@@ -141,7 +141,7 @@ def gaussian_steps(name: str, thetas: tuple[float, ...], trials: int, delta: flo
         draw=one_by_one(prepare),
         score=pair.ratio(log_likelihood),
         trials=trials,
-        quick=8_000,
+        quick=4_000,
     )
 
 
@@ -221,7 +221,7 @@ def gaussian_residual_counts(delta: float = DELTA) -> Case:
         draw=one_by_one(prepare),
         score=pair.ratio(log_likelihood),
         trials=100_000,
-        quick=4_000,
+        quick=2_000,
     )
 
 
@@ -229,7 +229,7 @@ def gaussian_residual_counts(delta: float = DELTA) -> Case:
 MECHANISMS: dict[str, Callable[..., Case]] = {
     "Laplace release of m": laplace_m,
     "Laplace release of lambda": laplace_lambda,
-    "Gaussian step": partial(gaussian_steps, "Gaussian step", (-4.0,), 1_000_000),
+    "Gaussian step": partial(gaussian_steps, "Gaussian step", (-4.0,), 200_000),
     "Gaussian steps, two": partial(gaussian_steps, "Gaussian steps, two", (-4.0, 4.0), 100_000),
     "Gaussian statistics": gaussian_statistics,
     "Gaussian mean": gaussian_mean,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fastmix.audit import AuditResult, audit_all, plot_histograms
+from fastmix.audit import AuditResult, audit_all, full_only, plot_histograms, registry
 from fastmix.cli._files import check_output
 
-__all__ = ["audit", "command"]
+__all__ = ["audit", "command", "summary"]
 
 EXAMPLES = ("fastmix audit --quick",)
 
@@ -80,6 +80,8 @@ def audit(
     else:
         for line in _table(kept()):
             print(line, flush=True)
+        if not all_ and full_only & registry.keys():
+            print(f"{len(full_only)} more cases need more releases: fastmix audit --all.")
     if plot is not None:
         plot_histograms(results, plot)
         print(f"wrote {plot}", file=sys.stderr)
@@ -92,16 +94,46 @@ def _table(results: Iterable[AuditResult]) -> Iterator[str]:
         f"{'audited':<36} {'claimed':>8} {'delta':>6} {'at least':>9} {'share':>6} "
         f"{'releases':>10}  {'':<7}  neighbours"
     )
-    refuted = count = 0
+    seen = []
     for r in results:
-        count += 1
-        refuted += not r.passed
+        seen.append(r)
         yield (
             f"{r.name:<36} {r.epsilon:>8.3f} {r.delta:>6.0e} {r.lower:>9.3f} {r.share:>6.0%} "
             f"{r.trials:>10,}  {'ok' if r.passed else 'REFUTED':<7}  {r.pair}"
         )
     yield ""
+    yield from summary(seen)
+
+
+def summary(results: Sequence[AuditResult]) -> Iterator[str]:
+    """Yield what the audit found and how strong it was.
+
+    Parameters
+    ----------
+    results : sequence of AuditResult
+        Every line of the table.
+
+    Yields
+    ------
+    str
+        Lines of text.
+    """
+    count = len(results)
     yield (
-        f"{count - refuted} of {count} claims survived. 'at least' is a lower bound on epsilon "
-        "with confidence 99%; it must not exceed what is claimed."
+        f"{sum(r.passed for r in results)} of {count} claims survived. 'at least' is a lower bound "
+        "on epsilon with confidence 99%; it must not exceed the claim."
+    )
+    for r in results:
+        if not r.sealed:
+            yield f"{r.name} publishes something that does not follow from its releases."
+    half, quarter = (sum(r.share >= share for r in results) for share in (0.5, 0.25))
+    weakest = min(results, key=lambda r: r.share)
+    yield (
+        f"Strength: {half} of {count} claims were tested to at least half of their epsilon, "
+        f"{quarter} to at least a quarter; the weakest test is that of {weakest.name}, to "
+        f"{weakest.share:.0%}."
+    )
+    yield (
+        f"A release that costs about twice its claim would have been refuted in {half} cases, one "
+        f"that costs four times its claim in {quarter}; smaller flaws can go unseen."
     )

@@ -204,7 +204,7 @@ def _scaling(data: dict[str, Any]) -> list[str]:
         fit_intercept=asked["fit_intercept"],
     )
     clip = asked["residual_clip"]
-    computed: dict[str, float | None] = {
+    computed: dict[str, float] = {
         "row_norm": made.row_map.row_norm,
         "intercept_column": made.row_map.constant,
         "residuals_clipped_at": made.target_map.scale if clip is None else float(clip),

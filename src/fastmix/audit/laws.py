@@ -1,0 +1,223 @@
+"""The law of every release, given the data and everything that was released before it.
+
+The formulas are written from the paper and the proof pages, not from the code that is audited.  A
+law takes the same release of many fits at once and returns its log-likelihood in each of them,
+part by part, up to terms that both data sets share.  An estimator whose mechanisms are all here is
+audited by its whole transcript; a new mechanism needs a law and nothing else.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix.audit.likelihood import gaussian_vector, one_sided, sketch_gram
+from fastmix.audit.transcript import Release
+from fastmix.sketches import SketchDraw
+
+__all__ = ["LAWS", "Records", "log_likelihoods"]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Log-likelihoods of the parts of a release, one per fit.
+Parts = dict[str, FloatArray]
+
+#: Edges of the bins of residuals, in units of the clipping level: half octaves up to 1.
+_EDGES = [2.0 ** (j / 2.0) for j in range(-40, 1)]
+
+
+@dataclass(frozen=True)
+class Records:
+    """A data set as the guarantee sees it: rows of norm at most 1, zeros where one is absent.
+
+    Parameters
+    ----------
+    A : numpy.ndarray of shape (n, d)
+        Rows, with the constant column of the intercept if there is one.
+    y : numpy.ndarray of shape (n,)
+        Targets in [-1, 1].
+    constant : bool, default False
+        Whether the last column is the constant one.
+    """
+
+    A: FloatArray
+    y: FloatArray
+    constant: bool = False
+
+    @property
+    def present(self) -> npt.NDArray[np.bool_]:
+        """Which records are there."""
+        return np.asarray(np.linalg.norm(self.A, axis=1) > 0.0)
+
+    def centred(self, mean: FloatArray) -> FloatArray:
+        """Return the features of present records minus a mean, no longer than 1."""
+        features = (self.A[:, :-1] - mean[:-1]) * self.present[:, None]
+        longest = np.maximum(1.0, np.linalg.norm(features, axis=1))
+        return np.asarray(features / longest[:, None])
+
+
+def log_likelihoods(transcripts: Sequence[Sequence[Release]], records: Records) -> Parts:
+    """Return the log-likelihoods of whole transcripts, summed over releases of the same kind.
+
+    Parameters
+    ----------
+    transcripts : sequence of sequences of Release
+        Transcripts of fits with the same parameters.
+    records : Records
+        The data set under which they are judged.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray of shape (fits,)
+        One entry per kind of release; their sum is the log-likelihood of the transcripts.
+    """
+    total: Parts = {}
+    means: list[FloatArray] | None = None
+    for releases in zip(*transcripts, strict=True):
+        name = releases[0].mechanism
+        matrices = _rows_of(releases, records, means)
+        for part, values in LAWS[name](releases, records, matrices).items():
+            total[part] = total.get(part, 0.0) + values
+        if name == "noisy_mean":
+            means = [release.out for release in releases]
+    return total
+
+
+def _rows_of(
+    releases: Sequence[Release], records: Records, means: list[FloatArray] | None
+) -> list[FloatArray]:
+    """Return the rows that a sketch is drawn of: with the target, or centred, or as they are."""
+    if releases[0].with_target:
+        return [np.column_stack((records.A, records.y))]
+    if means is not None:
+        return [records.centred(mean) for mean in means]
+    return [records.A]
+
+
+def _stacked(releases: Sequence[Release], name: str) -> FloatArray:
+    return np.array([release.arguments[name] for release in releases])
+
+
+def _gradient(releases: Sequence[Release], records: Records, _: Any) -> Parts:
+    clip = _stacked(releases, "clip")[:, None]
+    residuals = np.clip(records.y - _stacked(releases, "theta") @ records.A.T, -clip, clip)
+    values = np.array([release.out for release in releases])
+    sigma = _stacked(releases, "sigma")[:, None]
+    return {"gradients": gaussian_vector(values, residuals @ records.A, sigma)}
+
+
+def _residual_counts(releases: Sequence[Release], records: Records, _: Any) -> Parts:
+    residuals = np.abs(records.y - _stacked(releases, "theta") @ records.A.T)
+    sizes = np.minimum(residuals / _stacked(releases, "clip")[:, None], 1.0)
+    counts = [
+        ((low < sizes) & (sizes <= high)).sum(axis=1) for low, high in itertools.pairwise(_EDGES)
+    ]
+    values = np.array([release.out for release in releases])
+    sigma = _stacked(releases, "sigma")[:, None]
+    return {"residuals": gaussian_vector(values, np.stack(counts, axis=1), sigma)}
+
+
+def _statistics(releases: Sequence[Release], records: Records, _: Any) -> Parts:
+    A, sigma = records.A, _stacked(releases, "sigma")[:, None]
+    gram, moment = A.T @ A, A.T @ records.y
+    upper = np.triu_indices(len(gram))
+    exact = np.concatenate((gram[upper], moment, np.linalg.eigvalsh(gram)[:1]))
+    values = [[*r.out.gram[upper], *r.out.moment, r.out.eigenvalue] for r in releases]
+    return {"statistics": gaussian_vector(np.array(values), exact, sigma)}
+
+
+def _mean(releases: Sequence[Release], records: Records, _: Any) -> Parts:
+    # The constant column is public, and so is the number of rows.
+    features = records.A[:, : records.A.shape[1] - records.constant]
+    values = np.array([release.out for release in releases])[:, : features.shape[1]]
+    sigma = _stacked(releases, "sigma")[:, None]
+    return {"mean": gaussian_vector(len(features) * values, features.sum(axis=0), sigma)}
+
+
+def _gauss_mix(
+    releases: Sequence[Release], records: Records, matrices: Sequence[FloatArray]
+) -> Parts:
+    (A,) = matrices
+    gram, square = A.T @ A, 1.0 + releases[0].with_target
+    outs = [release.out for release in releases]
+    scale = _stacked(releases, "lambda_sigma") * square
+    centre = np.linalg.eigvalsh(gram)[0] - scale * _stacked(releases, "tau")
+    bounds = np.array([out.lambda_tilde for out in outs])
+    return {
+        "eigenvalue": one_sided(bounds, centre, scale, "gaussian"),
+        "sketches": _sketches(releases, [gram]),
+    }
+
+
+def _multiple_fast_mix(
+    releases: Sequence[Release], records: Records, matrices: Sequence[FloatArray]
+) -> Parts:
+    noise, square = releases[0].arguments["release"], 1.0 + releases[0].with_target
+    omega, tau = _stacked(releases, "omega")[:, None], _stacked(releases, "tau")[:, None]
+    seen = [
+        [_seen_by(draw, A) for draw in release.draws]
+        for release, A in zip(releases, itertools.cycle(matrices), strict=False)
+    ]
+    lengths, coherences, distortions, eigenvalues = np.array(
+        [[each[:4] for each in fit] for fit in seen]
+    ).transpose(2, 0, 1)
+    m, lam = (
+        np.array([getattr(release.out, name) for release in releases])
+        for name in ("m_tilde", "lambda_tilde")
+    )
+    bound = lengths * np.sqrt(square)
+    scale = omega * bound * (bound + 2.0 * m)
+    parts = {"eigenvalue": one_sided(lam, eigenvalues - scale * tau, scale, noise).sum(axis=1)}
+    # A sketch with orthogonal columns distorts nothing, and nothing is released about it.
+    if (coherences > 1e-12).all():
+        scale = omega * bound * coherences
+        parts["distortion"] = one_sided(m, distortions + scale * tau, scale, noise).sum(axis=1)
+    steps = len(seen[0])
+    grams = [np.array([fit[step][4] for fit in seen]) for step in range(steps)]
+    parts["sketches"] = _sketches(releases, grams)
+    return parts
+
+
+def _seen_by(draw: SketchDraw, A: FloatArray) -> tuple[float, float, float, float, FloatArray]:
+    """Return length, coherence, m-hat, lambda-hat and Gram matrix of a drawn sketch of A."""
+    S = draw.to_dense()
+    lengths = np.linalg.norm(S, axis=0)
+    U = S / np.where(lengths > 0.0, lengths, 1.0)
+    overlaps = U.T @ U - np.eye(S.shape[1])
+    distorted = overlaps @ (lengths[:, None] * A)
+    gram = (S @ A).T @ (S @ A)
+    return (
+        float(lengths.max()),
+        float(np.abs(overlaps - np.diag(np.diag(overlaps))).max()),
+        float(np.linalg.norm(distorted, axis=1).max()),
+        float(max(0.0, np.linalg.eigvalsh(gram)[0])),
+        gram,
+    )
+
+
+def _sketches(releases: Sequence[Release], grams: Sequence[FloatArray]) -> FloatArray:
+    """Return the log-likelihood of all sketches of a release; Gram matrices are used in turn."""
+    eta = np.array([release.out.eta for release in releases])
+    size = "k1" if "k1" in releases[0].arguments else "k"
+    rows = int(releases[0].arguments[size])
+    total = np.zeros(len(releases))
+    for step, gram in zip(range(len(releases[0].out.sketches)), itertools.cycle(grams)):
+        drawn = np.array([release.out.sketches[step].matrix() for release in releases])
+        total += sketch_gram(drawn, rows, gram, eta)
+    return total
+
+
+#: The law of each mechanism by its name.
+LAWS: dict[str, Callable[[Sequence[Release], Records, Sequence[FloatArray]], Parts]] = {
+    "gauss_mix": _gauss_mix,
+    "multiple_fast_mix": _multiple_fast_mix,
+    "noisy_gradient": _gradient,
+    "noisy_mean": _mean,
+    "noisy_residual_counts": _residual_counts,
+    "noisy_statistics": _statistics,
+}

@@ -1,0 +1,182 @@
+"""The transcript of a fit: everything that its mechanisms release, in order.
+
+A fit is a chain of releases; coefficients, standard errors and later releases are functions of
+what was released before.  `recording` watches the mechanisms of real fits, and only inside its
+``with`` block: outside of it nothing is wrapped, and a model never refers to a transcript.
+`replaying` checks that a transcript is complete: a fit on other data that is handed the recorded
+releases must ask for the same releases and publish the same numbers.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastmix import mechanisms
+from fastmix.random import RandomState
+from fastmix.rows import AugmentedRows
+from fastmix.sketches import Sketch, SketchDraw
+
+__all__ = ["RELEASES", "IncompleteTranscriptError", "Release", "recording", "replaying"]
+
+#: Public helpers of the mechanisms that release nothing.
+_HELPERS = frozenset({"symmetric_solve"})
+
+#: The functions that release something, by the names under which estimators call them.
+RELEASES = tuple(
+    name
+    for name in mechanisms.__all__
+    if inspect.isfunction(getattr(mechanisms, name))
+    and not name.endswith(("_event", "_events"))
+    and name not in _HELPERS
+)
+
+_SIGNATURES = {name: inspect.signature(getattr(mechanisms, name)) for name in RELEASES}
+
+#: Arguments that are sensitive, or sources of randomness: not part of a transcript.
+_NOT_PUBLIC = frozenset({"X", "rows", "rng", "sketch_rng"})
+
+
+class IncompleteTranscriptError(RuntimeError):
+    """A fit depends on its data in another way than through its releases."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """One release of a fit.
+
+    Parameters
+    ----------
+    mechanism : str
+        Name of the mechanism.
+    arguments : dict
+        What it was called with: public or released before.
+    out : object
+        What it released.
+    draws : tuple of SketchDraw
+        Fast sketches that it drew, which are public.
+    with_target : bool
+        Whether the target was a column of the rows that it saw.
+    """
+
+    mechanism: str
+    arguments: dict[str, Any]
+    out: Any
+    draws: tuple[SketchDraw, ...] = ()
+    with_target: bool = False
+
+
+@contextmanager
+def recording() -> Iterator[list[Release]]:
+    """Record what fits inside the ``with`` block release.
+
+    Yields
+    ------
+    list of Release
+        Grows with every release; clear it between fits.
+    """
+    transcript: list[Release] = []
+
+    def watch(name: str, mechanism: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            arguments = _SIGNATURES[name].bind(*args, **kwargs).arguments
+            draws: list[SketchDraw] = []
+            if isinstance(arguments.get("sketch"), Sketch):
+                kwargs["sketch"] = _WatchedSketch(arguments["sketch"], draws)
+            out = mechanism(*args, **kwargs)
+            rows = next(iter(arguments.values()))
+            public = {key: each for key, each in arguments.items() if key not in _NOT_PUBLIC}
+            release = Release(name, public, out, tuple(draws), isinstance(rows, AugmentedRows))
+            transcript.append(release)
+            return out
+
+        return watched
+
+    with _wrapped(watch):
+        yield transcript
+
+
+@contextmanager
+def replaying(transcript: Sequence[Release]) -> Iterator[None]:
+    """Hand recorded releases to the fit inside the ``with`` block instead of new ones.
+
+    Parameters
+    ----------
+    transcript : sequence of Release
+        What a fit released on other data.
+
+    Raises
+    ------
+    IncompleteTranscriptError
+        If the fit asks for other releases than the recorded ones.
+    """
+    left = list(transcript)
+
+    def watch(name: str, mechanism: Callable[..., Any]) -> Callable[..., Any]:
+        def replayed(*args: Any, **kwargs: Any) -> Any:
+            arguments = _SIGNATURES[name].bind(*args, **kwargs).arguments
+            release = left.pop(0) if left else None
+            if release is None or release.mechanism != name:
+                raise IncompleteTranscriptError(f"{name} must be called as on the other data.")
+            for key, value in release.arguments.items():
+                if not _same(arguments.get(key), value):
+                    raise IncompleteTranscriptError(
+                        f"{key} of {name} must be a function of earlier releases."
+                    )
+            return release.out
+
+        return replayed
+
+    with _wrapped(watch):
+        yield
+    if left:
+        raise IncompleteTranscriptError(f"{left[0].mechanism} must be called as on the other data.")
+
+
+@contextmanager
+def _wrapped(watch: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+    """Wrap the mechanisms in every module of the estimators, and take the wrappers off again."""
+    real = [
+        (module, name, vars(module)[name])
+        for path, module in list(sys.modules.items())
+        if path.startswith("fastmix.estimators.")
+        for name in RELEASES
+        if name in vars(module)
+    ]
+    try:
+        for module, name, mechanism in real:
+            setattr(module, name, watch(name, mechanism))
+        yield
+    finally:
+        for module, name, mechanism in real:
+            setattr(module, name, mechanism)
+
+
+class _WatchedSketch(Sketch):
+    """A sketch that keeps what is drawn from it."""
+
+    def __init__(self, sketch: Sketch, draws: list[SketchDraw]) -> None:
+        super().__init__(sketch.k2, sketch.n)
+        object.__setattr__(self, "_sample", sketch.sample)
+        object.__setattr__(self, "_draws", draws)
+
+    def sample(self, rng: RandomState = None) -> SketchDraw:
+        """Draw from the sketch and keep the draw."""
+        draw: SketchDraw = self._sample(rng)  # type: ignore[attr-defined]
+        self._draws.append(draw)  # type: ignore[attr-defined]
+        return draw
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Tell whether two arguments are the same; functions of released values are not compared."""
+    if callable(first) and callable(second):
+        return True
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        return np.array_equal(first, second)
+    return bool(first == second)

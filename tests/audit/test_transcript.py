@@ -1,0 +1,239 @@
+"""Transcripts: recorded only when asked for, complete, and judged by the right laws."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+import fastmix
+from fastmix import IHM, AdaSSP, DPGradientDescent, FastIHM, LinearMixing, mechanisms
+from fastmix.audit import audit, estimator_case, pairs
+from fastmix.audit.laws import LAWS, Records, log_likelihoods
+from fastmix.audit.transcript import (
+    RELEASES,
+    IncompleteTranscriptError,
+    Release,
+    recording,
+    replaying,
+)
+from fastmix.estimators import _newton, dp_gd
+from fastmix.sketches import SRHT
+
+BOUNDS = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0), "epsilon": 3.0, "delta": 0.05}
+PLAIN = {**BOUNDS, "fit_intercept": False}
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(16, 2)) / 4.0
+Y = rng.uniform(-1.0, 1.0, 16)
+
+
+def fit(model, X=X, y=Y, seed=1):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.set_params(random_state=seed).fit(X, y)
+
+
+MODELS = [
+    (AdaSSP(**PLAIN, inference=True), ["noisy_statistics", "noisy_residual_counts"]),
+    (DPGradientDescent(**PLAIN, n_steps=3), ["noisy_gradient"] * 3),
+    (IHM(**PLAIN, n_steps=2), ["gauss_mix", "noisy_gradient", "noisy_gradient"]),
+    (LinearMixing(**PLAIN), ["gauss_mix"]),
+    (
+        FastIHM(**BOUNDS, bounds_X=(-1, 1), n_steps=1, sketch_size=16),
+        ["noisy_mean", "multiple_fast_mix", "noisy_gradient"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "names"), MODELS, ids=lambda m: type(m).__name__)
+def test_every_release_of_a_fit_is_recorded(model, names):
+    with recording() as transcript:
+        fit(model)
+    assert [release.mechanism for release in transcript] == names
+    for release in transcript:
+        assert not {"X", "rows", "rng", "sketch_rng"} & release.arguments.keys()
+
+
+@pytest.mark.parametrize(("model", "names"), MODELS, ids=lambda m: type(m).__name__)
+def test_recording_changes_no_fit_and_leaves_nothing_behind(model, names):
+    before = fit(model).coef_
+    with recording() as transcript:
+        during = fit(model).coef_
+    recorded = len(transcript)
+    after = fit(model).coef_
+    assert np.array_equal(before, during)
+    assert np.array_equal(before, after)
+    assert len(transcript) == recorded == len(names)
+    # Nothing that a fitted model refers to, however deep, belongs to an audit.
+    assert b"fastmix.estimators" in pickle.dumps(model)
+    assert b"audit" not in pickle.dumps(model)
+
+
+def test_nothing_is_wrapped_by_default_nor_after_an_error():
+    assert _newton.noisy_gradient is mechanisms.noisy_gradient
+    with recording():
+        assert _newton.noisy_gradient is not mechanisms.noisy_gradient
+        # Mechanisms that are called by themselves are left alone.
+        assert mechanisms.gradient.noisy_gradient is mechanisms.noisy_gradient
+    with pytest.raises(ZeroDivisionError), recording():
+        1 / 0  # noqa: B018
+    assert _newton.noisy_gradient is dp_gd.noisy_gradient is mechanisms.noisy_gradient
+
+
+@pytest.mark.parametrize(("model", "_"), MODELS, ids=lambda m: type(m).__name__)
+def test_other_data_with_the_same_releases_give_the_same_model(model, _):
+    """So a model holds nothing of its data but its releases."""
+    with recording() as transcript:
+        first = fit(model).coef_
+    with replaying(transcript):
+        second = fit(model, -X, Y[::-1], seed=2).coef_
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, fit(model, -X, Y[::-1], seed=2).coef_)
+
+
+def test_a_fit_that_asks_for_other_releases_is_noticed():
+    model = DPGradientDescent(**PLAIN, n_steps=2)
+    with recording() as transcript:
+        fit(model)
+    for wrong in (transcript[:1], [*transcript, transcript[0]], transcript[::-1]):
+        with pytest.raises(IncompleteTranscriptError), replaying(wrong):
+            fit(model)
+
+
+def test_what_leaves_outside_the_transcript_refutes_a_claim(monkeypatch):
+    """One part in a billion of a sum over the records in the coefficients: no score shows it."""
+    solve = AdaSSP._solve
+
+    def leaky(self, rows, *plan):
+        solution = solve(self, rows, *plan)
+        solution.theta[:] += 1e-9 * rows.total()
+        return solution
+
+    case = estimator_case(AdaSSP(**PLAIN), pair=pairs.lone_row(4))
+    assert audit(case, trials=80, rng=0).sealed
+    monkeypatch.setattr(AdaSSP, "_solve", leaky)
+    found = audit(estimator_case(AdaSSP(**PLAIN), pair=pairs.lone_row(4)), trials=80, rng=0)
+    assert found.lower <= found.epsilon
+    assert not found.sealed
+    assert not found.passed
+
+
+def test_every_release_that_an_estimator_can_make_has_a_law():
+    """A mechanism without a law could not be audited. FastMix alone is one step of many."""
+    assert set(RELEASES) - {"fast_mix"} == set(LAWS)
+    for name in mechanisms.__all__:
+        released = name in RELEASES
+        helper = name.endswith(("_event", "_events", "Release", "Gram")) or "solve" in name
+        assert released != helper, name
+
+
+def test_every_private_estimator_is_audited():
+    from fastmix.audit.estimators import ESTIMATORS, LONG
+
+    names = {name for name in fastmix.__all__ if hasattr(getattr(fastmix, name), "fit")} - {"IHS"}
+    assert names <= set(ESTIMATORS) - LONG
+    assert any("exact noise" in name for name in set(ESTIMATORS) - LONG)
+    assert any("standard errors" in name for name in set(ESTIMATORS) - LONG)
+
+
+# --- laws, against densities of scipy --------------------------------------------------------
+
+
+def ratios(transcripts, first, second):
+    """Return log-likelihood ratios by part."""
+    one, other = (log_likelihoods(transcripts, records) for records in (first, second))
+    return {part: one[part] - other[part] for part in one}
+
+
+def neighbours():
+    A = rng.normal(size=(5, 2)) / 3.0
+    y = rng.uniform(-1.0, 1.0, 5)
+    B, z = A.copy(), y.copy()
+    B[0], z[0] = 0.0, 0.0
+    return Records(A, y), Records(B, z)
+
+
+def normal(values, mean, covariance):
+    return multivariate_normal(mean, covariance).logpdf(values)
+
+
+def test_law_of_a_gradient():
+    both, theta, out = neighbours(), np.array([0.3, -2.0]), np.array([0.1, 0.4])
+    release = Release("noisy_gradient", {"theta": theta, "clip": 0.2, "sigma": 0.7}, out)
+    exact = [
+        normal(out, d.A.T @ np.clip(d.y - d.A @ theta, -0.2, 0.2), 0.49 * np.eye(2)) for d in both
+    ]
+    found = ratios([[release, release]] * 3, *both)
+    assert found["gradients"] == pytest.approx(np.full(3, 2.0 * (exact[0] - exact[1])))
+
+
+def test_law_of_sketches_with_and_without_a_fast_one():
+    both = neighbours()
+    rows = rng.normal(size=(7, 3))
+
+    class Out:
+        eta, lambda_tilde, m_tilde = 1.5, (0.0,), (0.4,)
+        sketches = (mechanisms.PrivateGram((rows,)),)
+
+    # With the target as a column, of the norm bound sqrt(2).
+    joint = [np.column_stack((d.A, d.y)) for d in both]
+    gauss = Release("gauss_mix", {"k": 7, "tau": 1.0, "lambda_sigma": 2.0}, Out, (), True)
+    Out.lambda_tilde = 0.0
+    exact = [normal(rows, np.zeros(3), A.T @ A + 2.25 * np.eye(3)).sum() for A in joint]
+    assert ratios([[gauss]], *both)["sketches"] == pytest.approx(exact[0] - exact[1], abs=1e-6)
+
+    Out.lambda_tilde = (0.0,)
+    draw = SRHT(4, 5).sample(0)
+    arguments = {"k1": 7, "tau": 1.0, "omega": 2.0, "release": "gaussian"}
+    fast = Release("multiple_fast_mix", arguments, Out, (draw,), True)
+    found = ratios([[fast]], *both)
+    sketched = [draw.apply(A) for A in joint]
+    exact = [normal(rows, np.zeros(3), Z.T @ Z + 2.25 * np.eye(3)).sum() for Z in sketched]
+    assert found["sketches"] == pytest.approx(exact[0] - exact[1], abs=1e-6)
+    scale = 2.0 * draw.coherence * np.sqrt(2.0) * draw.largest_norm
+    m_hat = [draw.sketch_and_distortion(A)[1] for A in joint]
+    exact = [normal(0.4, m + scale, scale**2) for m in m_hat]
+    assert found["distortion"] == pytest.approx(exact[0] - exact[1])
+
+
+def test_laws_of_statistics_mean_and_residuals():
+    both, theta = neighbours(), np.array([0.3, -2.0])
+
+    class Statistics:
+        gram, moment, eigenvalue = np.eye(2), np.array([0.2, 0.1]), 0.3
+
+    values = np.array([1.0, 0.0, 1.0, 0.2, 0.1, 0.3])
+    exact = [
+        normal(
+            values,
+            [*(d.A.T @ d.A)[np.triu_indices(2)], *d.A.T @ d.y, np.linalg.eigvalsh(d.A.T @ d.A)[0]],
+            0.25 * np.eye(6),
+        )
+        for d in both
+    ]
+    found = ratios([[Release("noisy_statistics", {"sigma": 0.5}, Statistics)]], *both)
+    assert found["statistics"] == pytest.approx(exact[0] - exact[1])
+
+    mean = np.array([0.2, -0.1])
+    exact = [normal(5 * mean, d.A.sum(axis=0), 0.25 * np.eye(2)) for d in both]
+    found = ratios([[Release("noisy_mean", {"sigma": 0.5}, mean)]], *both)
+    assert found["mean"] == pytest.approx(exact[0] - exact[1])
+
+    out = np.zeros(40)
+    release = Release("noisy_residual_counts", {"theta": theta, "clip": 0.5, "sigma": 2.0}, out)
+    # The record is in one bin or another of those that hold c records without it.
+    residual = min(abs(both[0].y[0] - both[0].A[0] @ theta) / 0.5, 1.0)
+    others = np.minimum(np.abs(both[1].y - both[1].A @ theta)[1:] / 0.5, 1.0)
+    edges = 2.0 ** (np.arange(-40, 1) / 2.0)
+    bins = np.searchsorted(edges, others), np.searchsorted(edges, residual)
+    c = (bins[0] == bins[1]).sum()
+    found = ratios([[release]], *both)["residuals"]
+    assert found == pytest.approx(-0.5 * ((c + 1) ** 2 - c**2) / 4.0)
+
+
+def test_centred_rows_of_present_records_only():
+    A = np.array([[0.7, 0.7], [0.0, 0.0], [-0.7, 0.7]])
+    centred = Records(A, np.zeros(3), constant=True).centred(np.array([0.6, 0.7]))
+    assert centred[:, 0] == pytest.approx([0.1, 0.0, -1.0])
