@@ -12,8 +12,10 @@ from fastmix.accounting import (
 from fastmix.errors import (
     BudgetError,
     CalibrationError,
+    LowAccuracyWarning,
     PrivacyLeakWarning,
     ReproducibleNoiseWarning,
+    WeakPrivacyWarning,
 )
 from fastmix.estimators import (
     IHM,
@@ -43,11 +45,13 @@ __all__ = [
     "GaussianSketch",
     "KerdockSketch",
     "LinearMixing",
+    "LowAccuracyWarning",
     "PrivacyCertificate",
     "PrivacyLeakWarning",
     "PrivateLinearRegression",
     "ReproducibleNoiseWarning",
     "SubsampledDCT",
+    "WeakPrivacyWarning",
     "__version__",
     "calibrate_fast_ihm",
     "calibrate_fast_mix",

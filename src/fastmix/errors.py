@@ -9,8 +9,10 @@
     │   └── DataError              a table cannot be read or does not match its bounds file
     └── Warning
         └── RuntimeWarning
+            ├── LowAccuracyWarning public sizes say that privacy will cost most of the accuracy
             ├── PrivacyLeakWarning a bound was taken from the data: the result is not private
-            └── ReproducibleNoiseWarning the noise was seeded: who knows the seed can remove it
+            ├── ReproducibleNoiseWarning the noise was seeded: who knows the seed can remove it
+            └── WeakPrivacyWarning epsilon or delta is so large that the guarantee says little
 """
 
 import warnings
@@ -19,8 +21,10 @@ __all__ = [
     "BudgetError",
     "CalibrationError",
     "DataError",
+    "LowAccuracyWarning",
     "PrivacyLeakWarning",
     "ReproducibleNoiseWarning",
+    "WeakPrivacyWarning",
 ]
 
 
@@ -36,12 +40,20 @@ class DataError(ValueError):
     """A table cannot be read or does not match its bounds file; the message quotes no value."""
 
 
+class LowAccuracyWarning(RuntimeWarning):
+    """Public sizes say that privacy will cost most of what there is to learn; nothing is spent."""
+
+
 class PrivacyLeakWarning(RuntimeWarning):
     """A quantity that must be public was computed from the data: the guarantee does not hold."""
 
 
 class ReproducibleNoiseWarning(RuntimeWarning):
     """Noise came from a seed: whoever knows or guesses it can subtract the noise."""
+
+
+class WeakPrivacyWarning(RuntimeWarning):
+    """Epsilon or delta is so large that the guarantee says little; nothing is spent yet."""
 
 
 # Shown at every fit, not once a location; filters that a user sets come first and win.

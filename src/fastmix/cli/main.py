@@ -7,7 +7,13 @@ import warnings
 from collections.abc import Sequence
 from enum import IntEnum
 
-from fastmix.errors import BudgetError, DataError, PrivacyLeakWarning
+from fastmix.errors import (
+    BudgetError,
+    DataError,
+    LowAccuracyWarning,
+    PrivacyLeakWarning,
+    WeakPrivacyWarning,
+)
 
 __all__ = ["ExitCode", "main"]
 
@@ -51,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         # Warnings of other libraries may quote what they were given.
         warnings.simplefilter("ignore")
-        warnings.simplefilter("always", PrivacyLeakWarning)
+        for ours in (LowAccuracyWarning, PrivacyLeakWarning, WeakPrivacyWarning):
+            warnings.simplefilter("always", ours)
         warnings.showwarning = _show_warning
         try:
             return run(sys.argv[1:] if arguments is None else list(arguments))
