@@ -71,8 +71,8 @@ def concerns(
                 LowAccuracyWarning,
                 f"n={n:,} rows are too few for {columns} columns (an intercept is one) at "
                 f"epsilon={epsilon:g}: on data of ordinary difficulty privacy costs {part} of the "
-                "variance that a model could explain. Use more rows, fewer columns or a larger epsilon; see "
-                "'fastmix plan'.",
+                "variance that a model could explain. Use more rows, fewer columns or a larger "
+                "epsilon; see 'fastmix plan'.",
             )
         )
     return found

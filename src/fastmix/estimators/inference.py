@@ -76,7 +76,7 @@ class Trace(Protocol):
 
 @dataclass(frozen=True)
 class NewtonTrace:
-    r"""Steps :math:`\theta \gets \theta + s_t H_t^{-1} (g(\theta) + \sigma_t \zeta_t - \rho\theta)`.
+    r"""Steps :math:`\theta \gets \theta + s_t H_t^{-1}(g(\theta) + \sigma_t\zeta_t - \rho\theta)`.
 
     Parameters
     ----------

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from fastmix._validation import check_choice, check_integer, check_real, value_error
 from fastmix.estimators import PrivateLinearRegression
-from fastmix.planning.cost import CostModel, Problem
 from fastmix.estimators._advice import TARGET_VARIANCE, concerns
 from fastmix.estimators._forecast import Outlook, forecast, outlook
+from fastmix.planning.cost import CostModel, Problem
 
 __all__ = ["FitPlan", "MethodPlan", "plan"]
 
