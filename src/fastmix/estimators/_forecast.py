@@ -45,7 +45,7 @@ class Case:
         return values, self.signal * n / (values * columns)
 
 
-#: The range of a forecast, set on six sets and tested on twelve others: docs/accuracy.md.
+#: The range of a forecast, set on six sets and tested on twelve others: docs/forecasts.md.
 CASES = {
     "best": Case(spread=1.0, size=1.0, signal=0.03),
     "typical": Case(spread=3e-4, size=0.5, signal=0.03),

@@ -227,7 +227,7 @@ def step_lengths(level: Level, spread: float) -> tuple[float, ...]:
 
     Notes
     -----
-    Paper: beyond it (docs/methods.md, "Why no number of steps diverges").
+    Paper: beyond it (docs/forecasts.md).
     Deviation: the paper's variants, whose noise is the same in every step, take full steps.
     Sensitive inputs: none; noise levels are public, the Hessian is released.
     """
