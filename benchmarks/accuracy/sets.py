@@ -1,7 +1,7 @@
 """The data sets: generated, from a package, and from files in a folder (skipped when absent).
 
-Every set is features, target, and public bounds. The bounds of the files are their ranges, which
-stand in for what a data holder knows of the columns.
+Every set is features, target and bounds. The bounds of the files are the data's own ranges, which
+no data holder may use: they are not public. The flights have round public bounds.
 """
 
 from __future__ import annotations

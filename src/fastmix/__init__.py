@@ -15,8 +15,10 @@ if _TYPE_CHECKING:
     from fastmix.errors import (
         BudgetError,
         CalibrationError,
+        LowAccuracyWarning,
         PrivacyLeakWarning,
         ReproducibleNoiseWarning,
+        WeakPrivacyWarning,
     )
     from fastmix.estimators import (
         IHM,
@@ -46,11 +48,13 @@ __all__ = [
     "GaussianSketch",
     "KerdockSketch",
     "LinearMixing",
+    "LowAccuracyWarning",
     "PrivacyCertificate",
     "PrivacyLeakWarning",
     "PrivateLinearRegression",
     "ReproducibleNoiseWarning",
     "SubsampledDCT",
+    "WeakPrivacyWarning",
     "__version__",
     "calibrate_fast_ihm",
     "calibrate_fast_mix",

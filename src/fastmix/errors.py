@@ -10,8 +10,10 @@
     │       └── InvalidValueError  (also a TypeError) a value is not a finite real number
     └── Warning
         └── RuntimeWarning
+            ├── LowAccuracyWarning public sizes say that privacy will cost most of the accuracy
             ├── PrivacyLeakWarning a bound was taken from the data: the result is not private
-            └── ReproducibleNoiseWarning the noise was seeded: who knows the seed can remove it
+            ├── ReproducibleNoiseWarning the noise was seeded: who knows the seed can remove it
+            └── WeakPrivacyWarning epsilon or delta is so large that the guarantee says little
 """
 
 import warnings
@@ -22,8 +24,10 @@ __all__ = [
     "CalibrationError",
     "DataError",
     "InvalidValueError",
+    "LowAccuracyWarning",
     "PrivacyLeakWarning",
     "ReproducibleNoiseWarning",
+    "WeakPrivacyWarning",
 ]
 
 
@@ -61,12 +65,20 @@ class InvalidValueError(DataError, TypeError):
         super().__init__(message)
 
 
+class LowAccuracyWarning(RuntimeWarning):
+    """Public sizes say that privacy will cost most of what there is to learn; nothing is spent."""
+
+
 class PrivacyLeakWarning(RuntimeWarning):
     """A quantity that must be public was computed from the data: the guarantee does not hold."""
 
 
 class ReproducibleNoiseWarning(RuntimeWarning):
     """Noise came from a seed: whoever knows or guesses it can subtract the noise."""
+
+
+class WeakPrivacyWarning(RuntimeWarning):
+    """Epsilon or delta is so large that the guarantee says little; nothing is spent yet."""
 
 
 # Shown at every fit, not once a location; filters that a user sets come first and win.

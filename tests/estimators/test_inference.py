@@ -164,7 +164,7 @@ def test_newton_recursion_against_simulation():
     sigmas, scale = (3.0, 2.0, 1.0), 0.8 * rows
     theta = np.array([0.5, -0.2, 0.1])
     sketches = (PrivateGram((np.sqrt(rows * G),)),)
-    trace = NewtonTrace(sketches, sketches, rows, 0.0, scale, sigmas)
+    trace = NewtonTrace(sketches, sketches, rows, 0.0, (scale,) * 3, sigmas)
     spread = trace.spread(theta)
     runs = np.zeros((4000, d))
     for sigma in sigmas:

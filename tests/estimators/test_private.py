@@ -54,8 +54,9 @@ def test_a_named_method_is_that_estimator(name):
 def test_auto_depends_on_the_width_only(d, fit_intercept, expected):
     X, y = np.zeros((2, d)), np.zeros(2)
     model = PrivateLinearRegression(
-        bounds_X=(-1, 1), bounds_y=(-1, 1), n_steps=1, fit_intercept=fit_intercept, gaussian_size=5
-    ).fit(X, y)
+        bounds_X=(-1, 1), bounds_y=(-1, 1), n_steps=1, fit_intercept=fit_intercept,
+        gaussian_size=2 * d + 2,
+    ).fit(X, y)  # fmt: skip
     assert model.method_ == expected
 
 

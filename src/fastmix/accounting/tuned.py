@@ -44,6 +44,8 @@ _TAIL = 0.05
 #: reaches gamma without noise, cheapest first, and the one for all other data.
 _CONDITIONED = ((0.03, 0.6), (0.1, 0.6), (0.3, 0.6))
 _ILL_CONDITIONED = (0.3, 0.85)
+#: Share of the last step's budget that all early steps together get at least.
+_LEAST_WEIGHT = 1e-6
 #: Relative distance to the target delta at which a search ends.
 _SLACK = 1e-8
 
@@ -95,14 +97,16 @@ def step_noise(total: float, n_steps: int, decay: float) -> tuple[float, ...]:
         Number of steps T.
     decay : float
         :math:`1/\sigma_t^2` is proportional to ``decay**(T - 1 - t)``: the noise of a step is
-        contracted by all later ones, so the last steps deserve most of the budget.
+        contracted by all later ones, so the last steps deserve most of the budget. All steps
+        together get at least a millionth of what the last one gets, so that noise stays finite.
 
     Returns
     -------
     tuple of float
         The noise level of each step.
     """
-    weights = [decay ** (n_steps - 1 - t) for t in range(n_steps)]
+    least = _LEAST_WEIGHT / n_steps
+    weights = [max(decay ** (n_steps - 1 - t), least) for t in range(n_steps)]
     scale = total / math.fsum(weights)
     return tuple(1.0 / math.sqrt(scale * weight) for weight in weights)
 

@@ -84,7 +84,8 @@ def _methods(n: int, d: int, k2: int) -> dict[str, Any]:
         "FastIHM, paper variant": FastIHM(**fast, variant="paper"),
         "FastIHM, shared sketch": FastIHM(**fast, variant="shared"),
         "IHM, tuned (default)": IHM(**common),
-        "FastIHM, tuned (default)": FastIHM(**fast),
+        "FastIHM, tuned, k2 as above": FastIHM(**fast),
+        "FastIHM, tuned, default k2": FastIHM(**common),
         "AdaSSP": AdaSSP(**common),
         "scikit-learn (not private)": LinearRegression(fit_intercept=False),
     }

@@ -50,7 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: list[str]) -> int:
     try:
         from fastmix.cli.app import run
-        from fastmix.errors import BudgetError, DataError, PrivacyLeakWarning
+        from fastmix.errors import (
+            BudgetError,
+            DataError,
+            LowAccuracyWarning,
+            PrivacyLeakWarning,
+            WeakPrivacyWarning,
+        )
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("fastmix"):
             raise
@@ -61,7 +67,8 @@ def _main(arguments: list[str]) -> int:
     with warnings.catch_warnings():
         # Warnings of other libraries may quote what they were given.
         warnings.simplefilter("ignore")
-        warnings.simplefilter("always", PrivacyLeakWarning)
+        for ours in (LowAccuracyWarning, PrivacyLeakWarning, WeakPrivacyWarning):
+            warnings.simplefilter("always", ours)
         warnings.showwarning = _show_warning
         try:
             return run(arguments)

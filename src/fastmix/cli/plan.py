@@ -41,6 +41,7 @@ def command(
                 "epsilon": made.epsilon,
                 "delta": made.delta,
                 "methods": table,
+                "warnings": list(made.warnings),
             }
         )
         return
@@ -50,11 +51,13 @@ def command(
         "",
     )
     print_table(
-        ["method", "excess risk", "seconds", "MiB", "sizes"],
+        ["method", "excess risk", "from", "to", "seconds", "MiB", "sizes"],
         [
             [
                 row["method"],
                 f"{row['excess_risk']:.2g}",
+                f"{row['excess_risk_low']:.1g}",
+                f"{row['excess_risk_high']:.1g}",
                 f"{row['seconds']:.3g}",
                 f"{row['memory_mib']:.0f}",
                 row["sizes"],
@@ -62,8 +65,6 @@ def command(
             for row in table
         ],
     )
-    print_text(
-        "",
-        "Excess risk: mean squared error that privacy adds, for targets scaled to [-1, 1] and "
-        "well-conditioned features; correlated features have more.",
-    )
+    print_text("", made.meaning())
+    for each in made.warnings:
+        print_text(f"Warning: {each}", style="bold")

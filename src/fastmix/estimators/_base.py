@@ -31,6 +31,7 @@ from fastmix.accounting import (
     Part,
     PrivacySpent,
 )
+from fastmix.estimators._advice import advise
 from fastmix.estimators._data import Arrays, Data, Table, features_to_predict
 from fastmix.estimators._display import NotebookCard
 from fastmix.estimators._documentation import estimator
@@ -183,6 +184,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         n = rows.n
         if plan is None or shape != (n, d):
             plan = self._make_plan(n, d)
+        advise(self, plan, n, d)
         if plan.is_private and is_seeded(self.random_state):
             warn_seeded(stacklevel=4)
         clip = 1.0

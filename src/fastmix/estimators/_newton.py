@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import cycle, islice
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import solve_triangular
 
+from fastmix._validation import value_error
 from fastmix.accounting import (
     ChoiceEvent,
     ComposedEvent,
@@ -22,7 +24,17 @@ from fastmix.estimators.inference import NewtonTrace
 from fastmix.mechanisms import PrivateGram, gradient_events, noisy_gradient
 from fastmix.rows import Rows
 
-__all__ = ["Level", "choose", "mixed_newton", "newton_steps", "step_size", "tuned_levels"]
+__all__ = [
+    "FRESH_ROWS",
+    "Level",
+    "check_sketch",
+    "choose",
+    "mixed_newton",
+    "newton_steps",
+    "step_lengths",
+    "step_size",
+    "tuned_levels",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -30,6 +42,11 @@ FloatArray = npt.NDArray[np.float64]
 _AVERAGING_STEP = 0.5
 #: Part of the noise in the sketch, at the lower end of its spectrum, that is taken out again.
 _CORRECTION = 0.9
+#: What the noise of one step may add to a mean squared prediction, in units of the squared clipping
+#: level: beyond that residuals are clipped, and gradients no longer grow with the error.
+_LARGEST_MOVE = 0.1
+#: Rows per column below which steps of length 1 with fresh sketches diverge.
+FRESH_ROWS = 4
 
 
 @dataclass(frozen=True)
@@ -48,6 +65,8 @@ class Level:
         Part of eta squared that is subtracted from the Hessian.
     conditioned : bool
         Whether the level is for data that reach gamma without noise.
+    damped : bool
+        Whether steps whose noise is large are shorter.
     """
 
     gamma: float
@@ -55,6 +74,7 @@ class Level:
     step: float = 1.0
     correction: float = 0.0
     conditioned: bool = False
+    damped: bool = False
 
     def events(self, bound: str, k: int) -> ComposedEvent:
         """Return the events of k rows of the sketch and of the gradients."""
@@ -83,13 +103,15 @@ def tuned_levels(noise: TunedCalibration, r: float, *others: float) -> tuple[Lev
     Sensitive inputs: none, sizes are public.
     """
     lower_end = (1.0 - min(1.0, math.sqrt(r))) ** 2
+    longest = step_size(r, *others)
     return tuple(
         Level(
             gamma=option.gamma,
             sigmas=option.sigmas,
-            step=_AVERAGING_STEP if option.conditioned else step_size(r, *others),
+            step=min(longest, _AVERAGING_STEP) if option.conditioned else longest,
             correction=_CORRECTION * lower_end,
             conditioned=option.conditioned,
+            damped=True,
         )
         for option in noise.options
     )
@@ -136,7 +158,6 @@ def mixed_newton(
     level: Level,
     *,
     k: int,
-    n_steps: int,
     clip: float,
     shrinkage: bool,
     noise: str,
@@ -162,14 +183,15 @@ def mixed_newton(
         hessians = [hessian.shifted(shift) for hessian in hessians]
     if mean is not None:
         hessians = [hessian.bordered(mean, k * rows.n) for hessian in hessians]
+    spread = k * max(map(_inverse_trace, hessians)) / rows.n if level.damped else 0.0
+    scales = tuple(k * length for length in step_lengths(level, spread))
     theta = newton_steps(
         cycle(hessians),
         lambda t, theta: noisy_gradient(
             rows, theta, clip=clip, sigma=level.sigmas[t] * clip, rng=rng, noise=noise
         ),
-        n_steps=n_steps,
+        scales=scales,
         d=rows.d,
-        scale=k * level.step,
         ridge=mix.eta**2 if shrinkage else 0.0,
         progress=progress,
     )
@@ -178,7 +200,7 @@ def mixed_newton(
         hessians=tuple(hessians),
         rows=k,
         eta=mix.eta,
-        scale=k * level.step,
+        scales=scales,
         sigmas=tuple(sigma * clip for sigma in level.sigmas),
         ridge=mix.eta**2 if shrinkage else 0.0,
         floor=float(np.min(mix.lambda_tilde)),
@@ -187,17 +209,54 @@ def mixed_newton(
     return theta, ComposedEvent([mix.event, *gradient_events(level.sigmas)]), trace
 
 
+def step_lengths(level: Level, spread: float) -> tuple[float, ...]:
+    r"""Return the length of each step, shorter where its noise is too large for clipped residuals.
+
+    Parameters
+    ----------
+    level : Level
+        Noise and step length.
+    spread : float
+        :math:`\mathrm{tr}(H^{-1}) / n`, for H in units of the Gram matrix: what noise of size 1
+        in a gradient adds to a mean squared prediction in a step of length 1.
+
+    Returns
+    -------
+    tuple of float
+        One length per step.
+
+    Notes
+    -----
+    Paper: beyond it (docs/forecasts.md).
+    Deviation: the paper's variants, whose noise is the same in every step, take full steps.
+    Sensitive inputs: none; noise levels are public, the Hessian is released.
+    """
+    if not level.damped:
+        return (level.step,) * len(level.sigmas)
+    moves = [(level.step * sigma) ** 2 * spread for sigma in level.sigmas]
+    return tuple(level.step * min(1.0, _LARGEST_MOVE / max(move, 1e-300)) for move in moves)
+
+
+def _inverse_trace(hessian: PrivateGram) -> float:
+    """Return the trace of the inverse; of the pseudoinverse if the matrix is singular."""
+    matrix = hessian.matrix()
+    try:
+        root = np.linalg.cholesky(matrix)
+        return float(np.sum(solve_triangular(root, np.eye(len(root)), lower=True) ** 2))
+    except np.linalg.LinAlgError:
+        return float(np.trace(np.linalg.pinv(matrix, hermitian=True)))
+
+
 def newton_steps(
     hessians: Iterable[PrivateGram],
     gradient: Callable[[int, FloatArray], FloatArray],
     *,
-    n_steps: int,
+    scales: Sequence[float],
     d: int,
-    scale: float = 1.0,
     ridge: float = 0.0,
     progress: Callable[[int, int], None],
 ) -> FloatArray:
-    r"""Run :math:`\theta \gets \theta + s H_t^{-1} (g(\theta) - \rho \theta)` from zero.
+    r"""Run :math:`\theta \gets \theta + s_t H_t^{-1} (g(\theta) - \rho \theta)` from zero.
 
     Notes
     -----
@@ -207,11 +266,40 @@ def newton_steps(
     Sensitive inputs: none; Hessians and gradients are released values.
     """
     theta = np.zeros(d)
-    for t, hessian in enumerate(islice(hessians, n_steps)):
-        progress(t + 1, n_steps)
+    for t, (scale, hessian) in enumerate(zip(scales, hessians, strict=False)):
+        progress(t + 1, len(scales))
         g = gradient(t, theta)
         theta = theta + scale * hessian.solve(g - ridge * theta)
     return theta
+
+
+def check_sketch(name: str, rows: int, columns: int, *, fresh: bool = False) -> None:
+    r"""Refuse a sketch whose Gram matrix is no use as a Hessian.
+
+    Parameters
+    ----------
+    name : str
+        Parameter that gave the rows.
+    rows : int
+        Rows of the sketch.
+    columns : int
+        Columns of the data, the intercept included.
+    fresh : bool, default False
+        Whether every step draws a sketch of its own and has length 1.
+
+    Notes
+    -----
+    Paper: beyond it. With a ratio r of columns to rows the smallest eigenvalue of a sketch of the
+    identity is about :math:`(1 - \sqrt r)^2`, too uncertain to divide by when r is above 1/2;
+    steps of length 1 with fresh sketches grow in mean square when :math:`(1 - r)^2 < 1/2`, that is
+    with fewer than 3.42 rows per column.
+    Deviation: none.
+    Sensitive inputs: none, sizes are public.
+    """
+    least = FRESH_ROWS if fresh else 2
+    if rows < least * columns:
+        condition = f"be at least {least} times the {columns} columns (an intercept is one)"
+        raise value_error(name, f"{condition}, or the steps diverge", rows)
 
 
 def step_size(*ratios: float) -> float:
@@ -226,8 +314,7 @@ def step_size(*ratios: float) -> float:
     -------
     float
         :math:`2/(a + b)` for the ends of the spectrum of the preconditioned Hessian,
-        :math:`a = \prod (1 + \sqrt r)^{-2}` and :math:`b = \prod (1 - \sqrt r)^{-2}`; with a sketch
-        that has fewer than four rows a column, where b is large, no longer than a.
+        :math:`a = \prod (1 + \sqrt r)^{-2}` and :math:`b = \prod (1 - \sqrt r)^{-2}`.
 
     Notes
     -----
@@ -236,6 +323,4 @@ def step_size(*ratios: float) -> float:
     Sensitive inputs: none, sizes are public.
     """
     low = math.prod((1.0 + math.sqrt(r)) ** -2 for r in ratios)
-    if max(ratios) > 0.25:
-        return low
     return 2.0 / (low + math.prod((1.0 - math.sqrt(r)) ** -2 for r in ratios))

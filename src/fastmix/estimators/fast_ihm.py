@@ -15,7 +15,14 @@ from fastmix.accounting import (
     calibrate_tuned_fast_ihm,
 )
 from fastmix.estimators._base import PrivateRegressor, estimator
-from fastmix.estimators._newton import Level, choice_event, choose, mixed_newton, tuned_levels
+from fastmix.estimators._newton import (
+    Level,
+    check_sketch,
+    choice_event,
+    choose,
+    mixed_newton,
+    tuned_levels,
+)
 from fastmix.estimators._plan import Plan, Solution, Streams, Target
 from fastmix.mechanisms import gradient_events, mean_event, multiple_fast_mix, noisy_mean
 from fastmix.mechanisms.spectral_bounds import spectral_events
@@ -105,8 +112,14 @@ class FastIHM(PrivateRegressor):
         base = max(d, math.log(4.0 * steps / target.varrho))
         k1 = self.gaussian_size or math.ceil((24.0 if tuned else 6.0) * base)
         family, k2 = self._fast_sketch(n, 200.0 * base)
+        if self.variant != "paper":
+            check_sketch("gaussian_size", k1, d, fresh=not tuned)
+            if k2 < n:  # otherwise nothing is lost
+                check_sketch("sketch_size", k2, d)
         if tuned:
-            spent, noise = self._plan_tuned(k1, steps, target, (d / k1, d / k2))
+            # As many rows as the data have keep all lengths, however many columns there are.
+            ratios = (d / k1, d / k2 if k2 < n else 0.0)
+            spent, noise = self._plan_tuned(k1, steps, target, ratios)
         else:
             spent, noise = self._plan_thirds(k1, steps, target)
         sizes = {"n_steps_": steps, "k1": k1, "k2": k2, "sketch_family": family}
@@ -222,7 +235,6 @@ class FastIHM(PrivateRegressor):
             mix,
             level,
             k=k1,
-            n_steps=plan["n_steps_"],
             clip=clip,
             shrinkage=self.shrinkage,
             noise=streams.noise,

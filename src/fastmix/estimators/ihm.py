@@ -8,7 +8,14 @@ from typing import ClassVar
 from fastmix._validation import check_choice
 from fastmix.accounting import Part, PrivacySpent, SketchEvent, calibrate_ihm, calibrate_tuned_ihm
 from fastmix.estimators._base import PrivateRegressor, estimator
-from fastmix.estimators._newton import Level, choice_event, choose, mixed_newton, tuned_levels
+from fastmix.estimators._newton import (
+    Level,
+    check_sketch,
+    choice_event,
+    choose,
+    mixed_newton,
+    tuned_levels,
+)
 from fastmix.estimators._plan import Plan, Solution, Streams, Target
 from fastmix.mechanisms import gauss_mix, gradient_events
 from fastmix.mechanisms.spectral_bounds import spectral_events
@@ -73,6 +80,7 @@ class IHM(PrivateRegressor):
         epsilon, delta, varrho = target
         steps = self.n_steps or 16
         k = self.gaussian_size or math.ceil(24.0 * max(d, math.log(4.0 * steps / varrho)))
+        check_sketch("gaussian_size", k, d)
         noise = calibrate_tuned_ihm(epsilon, delta, k, steps)
         levels = tuned_levels(noise, d / k)
         eigenvalue = spectral_events("gaussian", tau=noise.tau, omega=noise.spectral, count=1)
@@ -139,7 +147,6 @@ class IHM(PrivateRegressor):
             mix,
             level,
             k=k,
-            n_steps=plan["n_steps_"],
             clip=clip,
             shrinkage=self.shrinkage,
             noise=streams.noise,

@@ -62,7 +62,7 @@ class IHS(PrivateRegressor):
         theta = newton_steps(
             (self._hessian(rows, plan["k"], streams.public) for _ in range(plan["n_steps_"])),
             lambda _, theta: rows.gradient(theta, np.inf),
-            n_steps=plan["n_steps_"],
+            scales=(1.0,) * plan["n_steps_"],
             d=rows.d,
             progress=self._progress,
         )

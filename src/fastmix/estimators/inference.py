@@ -76,7 +76,7 @@ class Trace(Protocol):
 
 @dataclass(frozen=True)
 class NewtonTrace:
-    r"""Steps :math:`\theta \gets \theta + s H_t^{-1} (g(\theta) + \sigma_t \zeta_t - \rho\theta)`.
+    r"""Steps :math:`\theta \gets \theta + s_t H_t^{-1}(g(\theta) + \sigma_t\zeta_t - \rho\theta)`.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ class NewtonTrace:
         Rows of each sketch.
     eta : float
         Released noise of the sketches: they are Wishart around :math:`X^\top X + \eta^2 I`.
-    scale : float
-        s.
+    scales : tuple of float
+        The :math:`s_t`.
     sigmas : tuple of float
         Noise of the gradients, in scaled units.
     ridge : float, default 0.0
@@ -105,7 +105,7 @@ class NewtonTrace:
     hessians: tuple[PrivateGram, ...]
     rows: int
     eta: float
-    scale: float
+    scales: tuple[float, ...]
     sigmas: tuple[float, ...]
     ridge: float = 0.0
     floor: float = 0.0
@@ -118,14 +118,17 @@ class NewtonTrace:
             nothing = np.full((d, d), np.inf)
             return Spread(nothing, nothing, np.inf)
         root = cholesky(np.sum([H.matrix() for H in self.sketches], axis=0), check_finite=False)
-        inverses = [self.scale * np.linalg.inv(H.matrix()) for H in self.hessians]
+        inverses = [np.linalg.inv(H.matrix()) for H in self.hessians]
         noise, sampling, excess = np.zeros((d, d)), np.zeros((d, d)), 0.0
         rng = public_generator(0)  # public: a seed makes the same release give the same answer
         draws = max(2, min(DRAWS, DRAWS * DRAWS_UP_TO // d))
         for _ in range(draws):
             G = self._gram_draw(root, d, rng)
             V, S, rest = np.zeros((d, d)), np.zeros((d, d)), np.eye(d)
-            for M, sigma in zip(cycle(inverses), self.sigmas, strict=False):
+            for inverse, scale, sigma in zip(
+                cycle(inverses), self.scales, self.sigmas, strict=False
+            ):
+                M = scale * inverse
                 P = np.eye(d) - M @ G - self.ridge * M
                 V = P @ V @ P.T + sigma**2 * (M @ M.T)
                 S = P @ S + M

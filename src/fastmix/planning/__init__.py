@@ -1,17 +1,21 @@
 """Plans from public sizes: method, sizes, predicted noise, error, seconds and memory."""
 
+from fastmix.estimators._forecast import CASES, Case, Forecast, Outlook, forecast, outlook
 from fastmix.planning.cost import METHODS, CostModel, Measurement, Problem, fit_cost_model
 from fastmix.planning.fit import FitPlan, plan
-from fastmix.planning.forecast import Forecast, forecast
 
 __all__ = [
+    "CASES",
     "METHODS",
+    "Case",
     "CostModel",
     "FitPlan",
     "Forecast",
     "Measurement",
+    "Outlook",
     "Problem",
     "fit_cost_model",
     "forecast",
+    "outlook",
     "plan",
 ]

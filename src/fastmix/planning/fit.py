@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from fastmix._validation import check_choice, check_integer, check_real, value_error
 from fastmix.estimators import PrivateLinearRegression
+from fastmix.estimators._advice import TARGET_VARIANCE, concerns
+from fastmix.estimators._forecast import Outlook, forecast, outlook
 from fastmix.planning.cost import CostModel, Problem
-from fastmix.planning.forecast import Forecast, forecast
 
 __all__ = ["FitPlan", "MethodPlan", "plan"]
 
@@ -28,7 +29,7 @@ class MethodPlan:
 
     method: str
     sizes: dict[str, int]
-    forecast: Forecast
+    outlook: Outlook
     seconds: float
     memory: float
 
@@ -49,6 +50,8 @@ class FitPlan:
         Why, in words.
     methods : tuple of MethodPlan
         The chosen method first, then the others.
+    warnings : tuple of str
+        What a fit of these sizes would warn of.
     """
 
     n: int
@@ -58,6 +61,7 @@ class FitPlan:
     method: str
     reason: str
     methods: tuple[MethodPlan, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def chosen(self) -> MethodPlan:
@@ -65,34 +69,51 @@ class FitPlan:
         return self.methods[0]
 
     def table(self) -> list[dict[str, Any]]:
-        """Return one row a method, as plain values."""
+        """Return one row per method, as plain values."""
         return [
             {
                 "method": each.method,
                 "sizes": ", ".join(f"{name}={size}" for name, size in each.sizes.items()),
-                "eta": each.forecast.eta,
-                "gradient_noise": each.forecast.gradient_noise,
-                "excess_risk": each.forecast.excess_risk,
+                "excess_risk_low": each.outlook.low,
+                "excess_risk": each.outlook.typical,
+                "excess_risk_high": each.outlook.high,
+                "eta": each.outlook.forecast.eta,
+                "gradient_noise": each.outlook.forecast.gradient_noise,
                 "seconds": each.seconds,
                 "memory_mib": each.memory / _MEBI,
             }
             for each in self.methods
         ]
 
+    def meaning(self) -> str:
+        """Say what the excess risk of the chosen method means for predictions."""
+        at = self.chosen.outlook
+        lost = [min(1.0, risk / TARGET_VARIANCE) for risk in (at.typical, at.low, at.high)]
+        return (
+            "Excess risk is the mean squared error that privacy adds, for a target scaled to "
+            "[-1, 1] by its bounds. If the target's standard deviation is a third of that scale, "
+            f"{self.method} loses about {lost[0]:.2g} of R² to privacy: "
+            f"between {lost[1]:.1g} (uncorrelated features that fill their bounds) and "
+            f"{lost[2]:.1g} (strongly correlated features, or bounds much wider than the data). "
+            f"Predictions are off by {math.sqrt(at.typical):.2g} of half the width of the "
+            "target's bounds, beyond the error of least squares."
+        )
+
     def __str__(self) -> str:
         lines = [
             f"{self.n:,} rows, {self.d} features, epsilon {self.epsilon:g}, delta {self.delta:.2g}",
             self.reason,
             "",
-            f"{'method':<10} {'excess risk':>11} {'eta':>9} {'noise':>9} {'seconds':>9} {'MiB':>7}",
+            f"{'method':<10} {'excess risk':>11} {'from':>8} {'to':>8} {'seconds':>9} {'MiB':>7}",
         ]
         for row in self.table():
             lines.append(
-                f"{row['method']:<10} {row['excess_risk']:>11.2g} {row['eta']:>9.3g} "
-                f"{row['gradient_noise']:>9.3g} {row['seconds']:>9.3g} {row['memory_mib']:>7.0f}"
-                f"  {row['sizes']}"
+                f"{row['method']:<10} {row['excess_risk']:>11.2g} {row['excess_risk_low']:>8.1g} "
+                f"{row['excess_risk_high']:>8.1g} {row['seconds']:>9.3g} "
+                f"{row['memory_mib']:>7.0f}  {row['sizes']}"
             )
-        return "\n".join(lines)
+        warned = [f"Warning: {each}" for each in self.warnings]
+        return "\n".join([*lines, "", self.meaning(), *warned])
 
     def _repr_html_(self) -> str:
         rows = self.table()
@@ -106,7 +127,11 @@ class FitPlan:
             + "</tr>"
             for row in rows
         )
-        return f"<p>{html.escape(self.reason)}</p><table><tr>{head}</tr>{body}</table>"
+        notes = "".join(
+            f"<p>{html.escape(text)}</p>"
+            for text in (self.meaning(), *(f"Warning: {each}" for each in self.warnings))
+        )
+        return f"<p>{html.escape(self.reason)}</p><table><tr>{head}</tr>{body}</table>{notes}"
 
 
 def plan(
@@ -137,9 +162,11 @@ def plan(
         Whether there is an intercept, which is one more column.
     eigenvalues : array_like, optional
         Public guess at the eigenvalues of the Gram matrix of the scaled rows, whose norm is at
-        most 1; by default they are all ``n / d``, which is the easiest case.
+        most 1. With it the range is a factor of 3 in both directions; without it the range is
+        that of easy to hard data.
     theta_norm : float, default 1.0
-        Public guess at the norm of the coefficients of scaled rows and targets.
+        With ``eigenvalues``, a public guess at the norm of the coefficients of scaled rows and
+        targets.
     cost : CostModel, optional
         Seconds for each unit of work; by default those that were measured for the documentation.
 
@@ -159,7 +186,7 @@ def plan(
     check_choice("method", method, ("auto", *_COMPARED))
     theta_norm = check_real("theta_norm", theta_norm, at_least=0.0)
     columns = d + bool(fit_intercept)
-    values = _spectrum(eigenvalues, n, columns)
+    values = None if eigenvalues is None else _spectrum(eigenvalues, columns)
     front = PrivateLinearRegression(
         epsilon=epsilon,
         delta=delta,
@@ -172,6 +199,7 @@ def plan(
     if math.isinf(epsilon):
         raise value_error("epsilon", "be finite", epsilon)
     chosen, reason = front._choose(columns)
+    given = 1.0 / max(n, 2) ** 2 if delta is None else float(delta)
     compared = [chosen, *(name for name in _COMPARED if name != chosen)]
     methods = []
     for name in compared:
@@ -182,11 +210,16 @@ def plan(
             key: parameters[key] for key in ("k", "k1", "k2") if key in parameters
         }
         problem = Problem(n, columns, sizes.get("k2", 1), max(1, parameters["n_steps_"]))
+        expected = outlook(name, parameters, n, columns)
+        if values is not None:
+            known = forecast(name, parameters, n, values, np.full(columns, theta_norm**2 / columns))
+            risk = known.excess_risk
+            expected = Outlook(risk / 3.0, risk, 3.0 * risk, known)
         methods.append(
             MethodPlan(
                 method=name,
                 sizes={"steps": parameters["n_steps_"], **sizes},
-                forecast=forecast(name, parameters, n, values, theta_norm),
+                outlook=expected,
                 seconds=(cost or CostModel()).predict(_COST_NAMES[name], problem),
                 memory=_memory(name, n, columns, sizes.get("k2", 0)),
             )
@@ -195,20 +228,21 @@ def plan(
         n=n,
         d=d,
         epsilon=float(epsilon),
-        delta=1.0 / max(n, 2) ** 2 if delta is None else float(delta),
+        delta=given,
         method=chosen,
         reason=reason,
         methods=tuple(methods),
+        warnings=tuple(
+            message for _, message in concerns(epsilon, given, n, columns, methods[0].outlook)
+        ),
     )
 
 
-def _spectrum(eigenvalues: npt.ArrayLike | None, n: int, columns: int) -> npt.NDArray[np.float64]:
-    if eigenvalues is None:
-        return np.full(columns, n / columns)
+def _spectrum(eigenvalues: npt.ArrayLike, columns: int) -> npt.NDArray[np.float64]:
     values = np.asarray(eigenvalues, dtype=np.float64)
     if values.shape != (columns,) or not (np.isfinite(values) & (values >= 0.0)).all():
         raise value_error("eigenvalues", f"be {columns} finite numbers, none negative", values)
-    return values
+    return np.sort(values)
 
 
 def _memory(method: str, n: int, columns: int, k2: int) -> float:

@@ -1,0 +1,133 @@
+"""Warnings before anything is spent, from public quantities: a weak guarantee, a useless fit."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from fastmix.errors import LowAccuracyWarning, WeakPrivacyWarning
+from fastmix.estimators._forecast import CASES, Outlook, outlook
+from fastmix.estimators._newton import FRESH_ROWS
+from fastmix.estimators._plan import Plan
+
+__all__ = ["TARGET_VARIANCE", "advise", "concerns"]
+
+#: Beyond this a guarantee says little: an attacker's odds may grow by a factor of e^10 = 22,000.
+LARGEST_EPSILON = 10.0
+#: Variance of a scaled target that is typical: a standard deviation of a third of its scale.
+TARGET_VARIANCE = 1.0 / 9.0
+#: A fit that is expected to lose this part of what there is to learn is worth a warning.
+MOST = 0.5
+#: Longest step of gradient descent that is stable whatever the data: rows have norm 1 at most.
+LONGEST_STEP = 2.0
+
+Concern = tuple[type[Warning], str]
+
+
+def concerns(
+    epsilon: float, delta: float, n: int, columns: int, expected: Outlook | None
+) -> list[Concern]:
+    """Return what is worth a warning in public quantities, each with its class.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The guarantee.
+    n, columns : int
+        Rows and columns, the intercept included.
+    expected : Outlook or None
+        What the method is expected to give, where there is a forecast for it.
+
+    Returns
+    -------
+    list of (type, str)
+        Class and message of each warning.
+    """
+    found: list[Concern] = []
+    if epsilon > LARGEST_EPSILON:
+        found.append(
+            (
+                WeakPrivacyWarning,
+                f"epsilon={epsilon:g} protects hardly anyone: what is believed about a person may "
+                f"change by a factor of e^{epsilon:g}. Values up to 1 are strong, "
+                f"values above {LARGEST_EPSILON:g} are weak.",
+            )
+        )
+    if n > 1 and delta >= 1.0 / n:
+        found.append(
+            (
+                WeakPrivacyWarning,
+                f"delta={delta:g} is not below 1/n for n={n:,} rows: a method that publishes whole "
+                "records of some people would meet this guarantee. Use a delta far below 1/n; the "
+                "default is 1/n^2.",
+            )
+        )
+    lost = 0.0 if expected is None else expected.typical / CASES["typical"].signal
+    if lost >= MOST:
+        part = "all" if lost >= 1.0 else f"about {lost:.0%}"
+        found.append(
+            (
+                LowAccuracyWarning,
+                f"n={n:,} rows are too few for {columns} columns (an intercept is one) at "
+                f"epsilon={epsilon:g}: on data of ordinary difficulty privacy costs {part} of the "
+                "variance that a model could explain. Use more rows, fewer columns or a larger "
+                "epsilon; see 'fastmix plan'.",
+            )
+        )
+    return found
+
+
+def advise(model: Any, plan: Plan, n: int, d: int, *, stacklevel: int = 4) -> None:
+    """Warn of a weak guarantee or a useless fit, before anything is charged.
+
+    Parameters
+    ----------
+    model : PrivateRegressor
+        The estimator, for its parameters.
+    plan : Plan
+        What it is about to do.
+    n, d : int
+        Rows, and features without the intercept.
+    stacklevel : int, default 4
+        Frames between the warning and the caller of `fit`.
+
+    Notes
+    -----
+    Sensitive inputs: none; parameters and sizes are public.
+    """
+    if not plan.is_private or math.isinf(model.epsilon):
+        return
+    columns = d + bool(model.fit_intercept)
+    delta = 1.0 / max(n, 2) ** 2 if model.delta is None else float(model.delta)
+    method, parameters = _method(plan), plan.parameters
+    expected = None if method is None else outlook(method, parameters, n, columns)
+    found = concerns(float(model.epsilon), delta, n, columns, expected)
+    rows = int(parameters.get("k1", parameters.get("k", 0)))
+    if getattr(model, "variant", "") == "paper" and rows < FRESH_ROWS * columns:
+        found.append(
+            (
+                LowAccuracyWarning,
+                f"gaussian_size={rows} is below {FRESH_ROWS} times the {columns} columns (an "
+                "intercept is one): the steps of variant='paper' diverge.",
+            )
+        )
+    rate = getattr(model, "learning_rate", 0.0)
+    if rate > LONGEST_STEP:
+        found.append(
+            (
+                LowAccuracyWarning,
+                f"learning_rate={rate:g} is above {LONGEST_STEP:g}: steps may diverge, unless all "
+                "eigenvalues of the mean Gram matrix of the scaled rows are below "
+                f"{LONGEST_STEP / rate:.2g}.",
+            )
+        )
+    for category, message in found:
+        warnings.warn(message, category, stacklevel=stacklevel)
+
+
+def _method(plan: Plan) -> str | None:
+    """Return the name of the forecast for a planned fit, or None if there is none."""
+    if "levels" in plan.parameters:
+        return "fast_ihm" if "k2" in plan.parameters else "ihm"
+    return "adassp" if "ridge_level" in plan.parameters else None
