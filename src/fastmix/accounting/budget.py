@@ -216,10 +216,7 @@ class BudgetAccountant:
         return paid
 
     def total(self) -> Spent:
-        """Return what all charges count together: a budget of this epsilon would just cover them.
-
-        Epsilon is 0 without a charge, and infinite when one of the charges is not private.
-        """
+        """Return what all charges count together, by the budget's rule; infinite for a void one."""
         return Spent(self._total(self.charges), self.delta)
 
     def remaining(self) -> Remaining:
@@ -246,11 +243,7 @@ class BudgetAccountant:
 
     @staticmethod
     def current() -> BudgetAccountant | None:
-        """Return the accountant of the innermost ``with`` block round the caller, if any.
-
-        That is a block of the same context, of another thread of the process, or of a process
-        that started this one.
-        """
+        """Return the accountant of the ``with`` block round the caller, its thread or process."""
         found = _active.current()
         if found is not None:
             return found

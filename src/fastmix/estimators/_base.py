@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,7 +26,6 @@ from sklearn.utils.validation import check_is_fitted
 from fastmix._validation import check_integer, unchained, value_error
 from fastmix.accounting import (
     BudgetAccountant,
-    ComposedEvent,
     NonPrivateEvent,
     Part,
     PrivacySpent,
@@ -39,10 +38,9 @@ from fastmix.estimators._intervals import ConfidenceIntervals
 from fastmix.estimators._least_squares import least_squares
 from fastmix.estimators._parameters import check_parameters, reasons_for_leaks
 from fastmix.estimators._plan import Plan, Solution, Streams, Target
+from fastmix.estimators._residuals import plan_residuals, release_residuals
 from fastmix.estimators._scaling import PublicScaling
 from fastmix.estimators.certificate import PrivacyCertificate, jsonable
-from fastmix.estimators.inference import with_residuals
-from fastmix.mechanisms import noisy_residual_counts, residual_event
 from fastmix.mechanisms.exact_noise import exact_event, exact_source
 from fastmix.random import (
     RandomState,
@@ -205,7 +203,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
             public = rng if is_seeded(self.random_state) else public_generator()
             solution = self._solve(rows, plan, clip, Streams(rng, public, self.noise))
             if self.inference:
-                solution = _with_residuals(solution, rows, plan, clip, rng)
+                solution = release_residuals(solution, rows, plan, clip, rng)
         if not plan.covers(solution.event):
             raise RuntimeError("the releases differ from the plan that was charged.")
         # On a copy that takes the model's place in one step: a model is the old one or the new one.
@@ -290,8 +288,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         if self.noise == "float":
             if not self.inference:
                 return planned(target.epsilon, target.delta)
-            plan: Plan = with_residuals(planned, target.epsilon, target.delta)
-            return plan
+            return plan_residuals(planned, target.epsilon, target.delta)
         # As many coordinates as any method draws: statistics, or bounds, a mean and gradients.
         extra = exact_event((columns + 1) ** 2 + 2 * ((self.n_steps or 100) + 2) * (columns + 2))
         exact = planned(target.epsilon - extra.pure_epsilon, target.delta)
@@ -355,13 +352,3 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
 
     def _engine(self) -> str:
         return "literal" if self.engine == "literal" else "cholesky"
-
-
-def _with_residuals(
-    solution: Solution, rows: Rows, plan: Plan, clip: float, rng: np.random.Generator
-) -> Solution:
-    """Return a solution with noisy counts of its residuals, which were planned and charged."""
-    sigma = plan["residual_sigma"]
-    counts = noisy_residual_counts(rows, solution.theta, clip=clip, sigma=sigma, rng=rng)
-    event = ComposedEvent([solution.event, residual_event(sigma)])
-    return replace(solution, event=event, residuals=counts)

@@ -7,27 +7,16 @@ post-processing.  The derivation is in ``docs/proofs/confidence.md``.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import cycle
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
 
-from fastmix.accounting import (
-    GaussianEvent,
-    Part,
-    PrivacySpent,
-    gaussian_epsilon,
-    gaussian_sigma,
-)
-from fastmix.errors import CalibrationError
 from fastmix.mechanisms import PrivateGram
-from fastmix.mechanisms.residuals import RESIDUAL_EDGES, residual_event
+from fastmix.mechanisms.residuals import RESIDUAL_EDGES
 from fastmix.mechanisms.sampling import CovarianceRoot, gaussian_gram
 from fastmix.random import public_generator
 
@@ -39,13 +28,9 @@ __all__ = [
     "Trace",
     "intervals",
     "residual_variance",
-    "with_residuals",
 ]
 
 FloatArray = npt.NDArray[np.float64]
-
-#: Share of the squared signal-to-noise ratio that pays for the residuals.
-SHARE = 0.05
 
 #: Draws of the Gram matrix for up to this many columns, fewer beyond.
 DRAWS, DRAWS_UP_TO = 16, 128
@@ -254,65 +239,6 @@ def residual_variance(
     noise = clip**2 * sigma * float(np.linalg.norm(squares[:top]))
     # What is left may be all noise: then its standard deviation is the honest answer.
     return max(total - excess, noise) / max(n - d, 1)
-
-
-def with_residuals(plan: Callable[[float, float], Any], epsilon: float, delta: float) -> Any:
-    """Return a plan within (epsilon, delta) that also releases counts of residuals.
-
-    Parameters
-    ----------
-    plan : callable
-        Plans the method itself for an epsilon and a delta.
-    epsilon, delta : float
-        Target of everything together.
-
-    Returns
-    -------
-    Plan
-        The method's plan with the additional event and its noise ``residual_sigma``.
-
-    Notes
-    -----
-    A method with a joint account takes the event into it; one with several parts gets one part
-    more, of a tenth of the budget.
-    Sensitive inputs: none.
-    """
-    # The Gaussian release that would spend the same stands for the method when shares are set.
-    ratio = 1.0 / gaussian_sigma(epsilon, delta)
-    event = residual_event(1.0 / (math.sqrt(SHARE) * ratio))
-    level = gaussian_epsilon(1.0, delta, math.sqrt(1.0 - SHARE) * ratio) * (1.0 - 1e-3)
-    for attempt in range(30):
-        planned = plan(level, delta)
-        if len(planned.spent.parts) > 1:
-            return _split(plan, epsilon, delta)
-        (part,) = planned.spent.parts
-        joint = _joined(planned, [Part(part.name, [*part.events, event], delta)])
-        spent = _epsilon(joint.spent)
-        if spent <= epsilon and (spent >= 0.99 * epsilon or attempt > 5):
-            return joint
-        level *= epsilon / spent * (1.0 - 1e-3)
-    raise CalibrationError(
-        f"inference must leave a budget for the method; none was found at epsilon={epsilon:g}."
-    )
-
-
-def _split(plan: Callable[[float, float], Any], epsilon: float, delta: float) -> Any:
-    """Return a plan with the residuals as one part more, of a tenth of the budget."""
-    share = math.nextafter(delta / 10.0, 0.0)
-    sigma = gaussian_sigma(epsilon / 10.0 * (1.0 - 1e-9), share)
-    rest = plan(epsilon * 0.9, delta * 0.9)
-    return _joined(rest, [*rest.spent.parts, Part("residuals", [residual_event(sigma)], share)])
-
-
-@lru_cache(maxsize=256)
-def _epsilon(spent: PrivacySpent) -> float:
-    """Return the epsilon of an account, remembered: fits of one size ask for the same ones."""
-    return spent.epsilon
-
-
-def _joined(planned: Any, parts: list[Part]) -> Any:
-    sigmas = [event.sigma for event in parts[-1].events[-1:] if isinstance(event, GaussianEvent)]
-    return type(planned)(PrivacySpent(parts), {**planned.parameters, "residual_sigma": sigmas[0]})
 
 
 class Intervals(NamedTuple):
