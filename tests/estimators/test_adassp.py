@@ -46,6 +46,7 @@ def test_published_levels_are_refused_where_they_overspend(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 10.0, 100.0])
+@pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
 def test_joint_calibration_is_exact(epsilon):
     X, y = make_sphere(n=64, d=3, random_state=1)
     model = AdaSSP(epsilon=epsilon, delta=1e-6, **PAPER).fit(X, y)

@@ -65,7 +65,7 @@ def test_ordinary_fits_warn_of_nothing():
 
 def test_steps_that_diverge_are_warned_of():
     messages = [m for _, m, _ in caught(IHM(variant="paper", gaussian_size=11), 20_000, 2)]
-    assert any(m.startswith("gaussian_size=11 is below 4 times the 3 columns") for m in messages)
+    assert any(m.startswith("gaussian_size=11 is below 40 for 3 columns") for m in messages)
     messages = [m for _, m, _ in caught(DPGradientDescent(learning_rate=50.0), 1000, 2)]
     assert any(m.startswith("learning_rate=50 is above 2") for m in messages)
 

@@ -50,6 +50,7 @@ def test_the_method_line_by_line(clip, rate):
     np.testing.assert_allclose(model.coef_, theta, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
 def test_it_takes_a_hundred_steps_by_default_and_reaches_the_answer():
     X, y = make_sphere(n=2**14, d=4, random_state=3)
     best = np.linalg.lstsq(X, y, rcond=None)[0]

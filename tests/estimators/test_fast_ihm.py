@@ -47,6 +47,7 @@ def expected_sizes(n, d, steps, varrho):
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "n", "d", "steps"), GRID)
+@pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
 def test_numerical_noise_levels_and_account(epsilon, delta, n, d, steps, oracle):
     model = fitted(epsilon, delta, n, d, steps, variant="paper", calibration="numerical")
     delta = 1.0 / max(n, 2) ** 2 if delta is None else delta
@@ -77,6 +78,7 @@ def test_numerical_noise_levels_and_account(epsilon, delta, n, d, steps, oracle)
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "n", "d", "steps"), GRID)
+@pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
 def test_closed_form_noise_levels_and_account(epsilon, delta, n, d, steps, oracle):
     model = fitted(epsilon, delta, n, d, steps, calibration="closed_form")
     delta = 1.0 / max(n, 2) ** 2 if delta is None else delta
@@ -165,6 +167,7 @@ def algorithm_2(X, y, oracle, *, k1, k2, gamma, tau, omega, sigma, clip, steps, 
     ("n", "d", "k2", "clip", "epsilon", "steps"),
     [(256, 3, 32, None, 2.0, 4), (100, 2, 50, 0.3, 1.0, 3), (512, 4, 100, None, 500.0, 5)],
 )
+@pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
 def test_the_literal_engine_is_algorithm_2(n, d, k2, clip, epsilon, steps, shrinkage, oracle):
     X, y = make_sphere(n=n, d=d, random_state=2)
     X = X * (1.0 - 1e-12)

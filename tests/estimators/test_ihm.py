@@ -28,6 +28,7 @@ GRID = [
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "n", "d", "steps"), GRID)
+@pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
 def test_noise_levels_and_account(epsilon, delta, n, d, steps, oracle):
     X, y = make_sphere(n=n, d=d, random_state=1)
     model = IHM(
@@ -95,6 +96,7 @@ def ihm(X, y, *, k, gamma, tau, s, sigma, clip, steps, shrinkage, seed):
     ("n", "d", "clip", "epsilon", "steps"),
     [(300, 3, None, 2.0, 4), (100, 2, 0.3, 1.0, 3), (1000, 4, None, 300.0, 5)],
 )
+@pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
 def test_the_literal_engine_is_the_published_iteration(n, d, clip, epsilon, steps, shrinkage):
     X, y = make_sphere(n=n, d=d, random_state=2)
     X = X * (1.0 - 1e-12)

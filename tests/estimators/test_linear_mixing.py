@@ -78,6 +78,7 @@ def test_target_and_features_share_one_bound():
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 50.0, 1000.0])
+@pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
 def test_the_gaussian_literal_engine_is_the_mechanism(epsilon):
     X, y = make_sphere(n=200, d=3, random_state=2)
     X = X * (1.0 - 1e-12)
@@ -98,6 +99,7 @@ def test_the_gaussian_literal_engine_is_the_mechanism(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 300.0])
+@pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
 def test_the_fast_literal_engine_is_the_mechanism(epsilon, oracle):
     X, y = make_sphere(n=128, d=3, random_state=2)
     X = X * (1.0 - 1e-12)
@@ -148,6 +150,7 @@ def test_both_engines_have_one_distribution(fast):
 
 
 @pytest.mark.parametrize(("fast", "n"), [(False, 2**12), (True, 2**14)])
+@pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
 def test_error_falls_with_epsilon(fast, n):
     X, y = make_sphere(n=n, d=4, random_state=4)
     best = np.linalg.lstsq(X, y, rcond=None)[0]

@@ -55,7 +55,7 @@ def test_auto_depends_on_the_width_only(d, fit_intercept, expected):
     X, y = np.zeros((2, d)), np.zeros(2)
     model = PrivateLinearRegression(
         bounds_X=(-1, 1), bounds_y=(-1, 1), n_steps=1, fit_intercept=fit_intercept,
-        gaussian_size=2 * d + 2,
+        gaussian_size=3 * d + 50,
     ).fit(X, y)  # fmt: skip
     assert model.method_ == expected
 

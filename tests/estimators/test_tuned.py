@@ -32,6 +32,7 @@ def correlated():
 
 @pytest.mark.parametrize("cls", [IHM, FastIHM])
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 20.0])
+@pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
 def test_the_whole_budget_is_spent_and_no_more(cls, epsilon, sphere):
     model = cls(epsilon=epsilon, random_state=0, **PAPER).fit(*sphere)
     assert model.variant == "tuned"

@@ -8,7 +8,7 @@ from typing import Any
 
 from fastmix.errors import LowAccuracyWarning, WeakPrivacyWarning
 from fastmix.estimators._forecast import CASES, Outlook, outlook
-from fastmix.estimators._newton import FRESH_ROWS
+from fastmix.estimators._newton import least_rows
 from fastmix.estimators._plan import Plan
 
 __all__ = ["TARGET_VARIANCE", "advise", "concerns"]
@@ -104,12 +104,13 @@ def advise(model: Any, plan: Plan, n: int, d: int, *, stacklevel: int = 4) -> No
     expected = None if method is None else outlook(method, parameters, n, columns)
     found = concerns(float(model.epsilon), delta, n, columns, expected)
     rows = int(parameters.get("k1", parameters.get("k", 0)))
-    if getattr(model, "variant", "") == "paper" and rows < FRESH_ROWS * columns:
+    least = least_rows(columns, fresh=True)
+    if getattr(model, "variant", "") == "paper" and rows < least:
         found.append(
             (
                 LowAccuracyWarning,
-                f"gaussian_size={rows} is below {FRESH_ROWS} times the {columns} columns (an "
-                "intercept is one): the steps of variant='paper' diverge.",
+                f"gaussian_size={rows} is below {least} for {columns} columns (an intercept is "
+                "one): the steps of variant='paper' may diverge.",
             )
         )
     rate = getattr(model, "learning_rate", 0.0)

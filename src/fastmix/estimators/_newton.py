@@ -25,10 +25,10 @@ from fastmix.mechanisms import PrivateGram, gradient_events, noisy_gradient
 from fastmix.rows import Rows
 
 __all__ = [
-    "FRESH_ROWS",
     "Level",
     "check_sketch",
     "choose",
+    "least_rows",
     "mixed_newton",
     "newton_steps",
     "step_lengths",
@@ -45,8 +45,8 @@ _CORRECTION = 0.9
 #: What the noise of one step may add to a mean squared prediction, in units of the squared clipping
 #: level: beyond that residuals are clipped, and gradients no longer grow with the error.
 _LARGEST_MOVE = 0.1
-#: Rows per column below which steps of length 1 with fresh sketches diverge.
-FRESH_ROWS = 4
+#: Standard deviations by which the spectrum of a sketch may exceed its limits.
+_TAIL = 3.0
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,17 @@ class Level:
         return ComposedEvent([SketchEvent(bound, self.gamma, k), *gradient_events(self.sigmas)])
 
 
-def tuned_levels(noise: TunedCalibration, r: float, *others: float) -> tuple[Level, ...]:
-    """Return the levels of a calibration for a Gaussian sketch with r columns a row.
+def tuned_levels(noise: TunedCalibration, columns: int, *rows: int) -> tuple[Level, ...]:
+    """Return the levels of a calibration for a Gaussian sketch, and a fast one before it.
 
     Parameters
     ----------
     noise : TunedCalibration
         Noise levels of each option.
-    r, *others : float
-        Columns over rows of the Gaussian sketch, and of the sketches before it.
+    columns : int
+        Columns of the data, the intercept included.
+    *rows : int
+        Rows of the Gaussian sketch, and of the sketches before it.
 
     Returns
     -------
@@ -102,8 +104,12 @@ def tuned_levels(noise: TunedCalibration, r: float, *others: float) -> tuple[Lev
     Deviation: none.
     Sensitive inputs: none, sizes are public.
     """
-    lower_end = (1.0 - min(1.0, math.sqrt(r))) ** 2
-    longest = step_size(r, *others)
+    lower_end = (1.0 - min(1.0, math.sqrt(columns / rows[0]))) ** 2
+    # Stable with a sketch whose spectrum is wider than its limit, as small ones often have.
+    stable = 1.9 * math.prod(
+        max(1.0 - (math.sqrt(columns) + _TAIL) / math.sqrt(k), 0.25) ** 2 for k in rows
+    )
+    longest = min(step_size(*(columns / k for k in rows)), stable)
     return tuple(
         Level(
             gamma=option.gamma,
@@ -273,33 +279,41 @@ def newton_steps(
     return theta
 
 
-def check_sketch(name: str, rows: int, columns: int, *, fresh: bool = False) -> None:
-    r"""Refuse a sketch whose Gram matrix is no use as a Hessian.
+def least_rows(columns: int, *, fresh: bool = False) -> int:
+    r"""Return how many rows a sketch needs to be of use as a Hessian.
 
     Parameters
     ----------
-    name : str
-        Parameter that gave the rows.
-    rows : int
-        Rows of the sketch.
     columns : int
-        Columns of the data, the intercept included.
+        Columns of the data, d, the intercept included.
     fresh : bool, default False
         Whether every step draws a sketch of its own and has length 1.
 
+    Returns
+    -------
+    int
+        The least k with :math:`1 - (\sqrt d + 3)/\sqrt k \ge 1/4`, and at least 4 d for fresh
+        sketches.
+
     Notes
     -----
-    Paper: beyond it. With a ratio r of columns to rows the smallest eigenvalue of a sketch of the
-    identity is about :math:`(1 - \sqrt r)^2`, too uncertain to divide by when r is above 1/2;
-    steps of length 1 with fresh sketches grow in mean square when :math:`(1 - r)^2 < 1/2`, that is
-    with fewer than 3.42 rows per column.
+    Paper: beyond it. The smallest singular value of a Gaussian sketch of the identity is below
+    :math:`1 - (\sqrt d + t)/\sqrt k` with probability at most :math:`e^{-t^2/2}` (Davidson and
+    Szarek), for t = 3 about 1 in 90. Steps of length 1 with fresh sketches grow in mean square when
+    :math:`(1 - d/k)^2 < 1/2`, that is with fewer than 3.42 rows per column.
     Deviation: none.
     Sensitive inputs: none, sizes are public.
     """
-    least = FRESH_ROWS if fresh else 2
-    if rows < least * columns:
-        condition = f"be at least {least} times the {columns} columns (an intercept is one)"
-        raise value_error(name, f"{condition}, or the steps diverge", rows)
+    least = math.ceil(((math.sqrt(columns) + _TAIL) / 0.75) ** 2)
+    return max(least, 4 * columns) if fresh else least
+
+
+def check_sketch(name: str, rows: int, columns: int, *, fresh: bool = False) -> None:
+    """Refuse a sketch with fewer rows than `least_rows`."""
+    least = least_rows(columns, fresh=fresh)
+    if rows < least:
+        condition = f"be at least {least} for {columns} columns (an intercept is one)"
+        raise value_error(name, f"{condition}, or the steps may diverge", rows)
 
 
 def step_size(*ratios: float) -> float:

@@ -117,9 +117,9 @@ class FastIHM(PrivateRegressor):
             if k2 < n:  # otherwise nothing is lost
                 check_sketch("sketch_size", k2, d)
         if tuned:
-            # As many rows as the data have keep all lengths, however many columns there are.
-            ratios = (d / k1, d / k2 if k2 < n else 0.0)
-            spent, noise = self._plan_tuned(k1, steps, target, ratios)
+            # A fast sketch with as many rows as the data keeps all lengths.
+            sketched = (k1, k2) if k2 < n else (k1,)
+            spent, noise = self._plan_tuned(d, sketched, steps, target)
         else:
             spent, noise = self._plan_thirds(k1, steps, target)
         sizes = {"n_steps_": steps, "k1": k1, "k2": k2, "sketch_family": family}
@@ -154,11 +154,11 @@ class FastIHM(PrivateRegressor):
         return family, k2
 
     def _plan_tuned(
-        self, k1: int, steps: int, target: Target, ratios: tuple[float, float]
+        self, d: int, rows: tuple[int, ...], steps: int, target: Target
     ) -> tuple[PrivacySpent, dict[str, Any]]:
-        centred = self._centred()
+        centred, k1 = self._centred(), rows[0]
         noise = calibrate_tuned_fast_ihm(target.epsilon, target.delta, k1, steps, centred=centred)
-        levels = tuned_levels(noise, *ratios)
+        levels = tuned_levels(noise, d, *rows)
         bounds = spectral_events("gaussian", tau=noise.tau, omega=noise.spectral, count=2)
         means = [] if noise.mean is None else [mean_event(sigma=noise.mean)]
         events = [*means, *bounds, choice_event(levels, "fast_mix_sharp", k1)]

@@ -82,7 +82,7 @@ class IHM(PrivateRegressor):
         k = self.gaussian_size or math.ceil(24.0 * max(d, math.log(4.0 * steps / varrho)))
         check_sketch("gaussian_size", k, d)
         noise = calibrate_tuned_ihm(epsilon, delta, k, steps)
-        levels = tuned_levels(noise, d / k)
+        levels = tuned_levels(noise, d, k)
         eigenvalue = spectral_events("gaussian", tau=noise.tau, omega=noise.spectral, count=1)
         events = [*eigenvalue, choice_event(levels, "gauss_mix", k)]
         return Plan(
