@@ -185,13 +185,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         advise(self, plan, n, d)
         if plan.is_private and is_seeded(self.random_state):
             warn_seeded(stacklevel=4)
-        clip = 1.0
-        if self.residual_clip is not None:
-            clip = float(self.residual_clip) / scaling.target_map.scale
-            if not 1e-100 <= clip <= 1e100:
-                raise value_error(
-                    "residual_clip", "be of the order of bounds_y", self.residual_clip
-                )
+        clip = scaling.clipping(self.residual_clip)
         if accountant is not None:
             accountant.spend(
                 plan.spent, label=type(self).__name__, leaks=reasons_for_leaks(self, plan)

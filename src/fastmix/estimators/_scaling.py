@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastmix._validation import check_real
+from fastmix._validation import check_real, value_error
 from fastmix.errors import PrivacyLeakWarning
 from fastmix.estimators._bounds import LARGEST, check_target_bounds, feature_bounds
 from fastmix.rows import RowMap, TargetMap
@@ -76,6 +76,13 @@ class PublicScaling:
                 "rows or a larger epsilon."
             )
         return coef, intercept
+
+    def clipping(self, residual_clip: float | None) -> float:
+        """Return the level at which residuals of the scaled problem are clipped."""
+        clip = 1.0 if residual_clip is None else float(residual_clip) / self.target_map.scale
+        if not 1e-100 <= clip <= 1e100:
+            raise value_error("residual_clip", "be of the order of bounds_y", residual_clip)
+        return clip
 
     def jacobian(self, d: int) -> FloatArray:
         """Return the derivative of the user's coefficients, intercept last, by the scaled ones."""
