@@ -94,7 +94,7 @@ def test_labels_that_do_not_fit(bounds, labels, message):
 
 def test_a_refusal_spends_nothing_and_names_the_columns():
     frame = pd.DataFrame(np.ones((20, 3)), columns=NAMES)
-    budget = BudgetAccountant(10.0, 1e-3)
+    budget = BudgetAccountant(10.0, 1e-2)
     for cls in (fastmix.IHM, AdaSSP, fastmix.PrivateLinearRegression):
         model = cls(bounds_X={"age": (0, 120)}, bounds_y=(0, 1), accountant=budget)
         with pytest.raises(ValueError, match=r"have none: \['income', 'rooms'\]"):

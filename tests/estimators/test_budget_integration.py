@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import fastmix
 from fastmix import IHM, AdaSSP, BudgetAccountant, BudgetError
+from fastmix.errors import InvalidValueError
 from fastmix.estimators import adassp
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}
@@ -119,19 +120,24 @@ class Sealed:
 
     def __init__(self, shape):
         self.shape = shape
+        self.read = False
 
     def __len__(self):
         return self.shape[0]
 
     def __getattr__(self, name):
-        if name in ("__array__", "__dataframe__", "__arrow_c_stream__", "values", "to_numpy"):
-            raise AssertionError("data were read")
+        if name in ("__dataframe__", "__arrow_c_stream__", "values", "to_numpy"):
+            self.refuse()
         raise AttributeError(name)
 
     def __getitem__(self, key):
-        raise AssertionError("data were read")
+        self.refuse()
 
     def __array__(self, *args, **kwargs):
+        self.refuse()
+
+    def refuse(self):
+        self.read = True
         raise AssertionError("data were read")
 
 
@@ -143,11 +149,14 @@ def test_a_refusal_comes_before_data_are_touched():
         with pytest.raises(BudgetError):
             clone(model).set_params(accountant=budget).fit(X, y)
         assert len(budget) == 0
+        assert not X.read
         # With enough budget the data are asked for, and the failure to read them costs nothing.
         budget = BudgetAccountant(50.0, 1e-6)
-        with pytest.raises(AssertionError, match="data were read"):
+        with pytest.raises(InvalidValueError):
             clone(model).set_params(accountant=budget).fit(X, y)
         assert len(budget) == 0
+        assert X.read
+        X.read = False
 
 
 def test_validation_failures_cost_nothing():

@@ -12,7 +12,7 @@ import fastmix
 from fastmix import BudgetAccountant, PrivateLinearRegression
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6, "random_state": 0}
-SIZED = {"gaussian_size": 30, "sketch_size": 32}
+SIZED = {"gaussian_size": 50, "sketch_size": 64}
 MODELS = {
     "AdaSSP": fastmix.AdaSSP(),
     "AdaSSP inference": fastmix.AdaSSP(inference=True),
@@ -23,14 +23,14 @@ MODELS = {
     "FastIHM paper": fastmix.FastIHM(variant="paper"),
     "FastIHM paper sized": fastmix.FastIHM(variant="paper", **SIZED),
     "IHM": fastmix.IHM(),
-    "IHM sized": fastmix.IHM(gaussian_size=30),
+    "IHM sized": fastmix.IHM(gaussian_size=50),
     "IHM paper": fastmix.IHM(variant="paper"),
-    "IHM paper sized": fastmix.IHM(variant="paper", gaussian_size=30),
+    "IHM paper sized": fastmix.IHM(variant="paper", gaussian_size=50),
     "IHS": fastmix.IHS(),
     "IHS sized": fastmix.IHS(sketch_size=20),
     "IHS gaussian": fastmix.IHS(sketch="gaussian"),
     "LinearMixing": fastmix.LinearMixing(),
-    "LinearMixing sized": fastmix.LinearMixing(gaussian_size=30),
+    "LinearMixing sized": fastmix.LinearMixing(gaussian_size=50),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
     "LinearMixing fast sized": fastmix.LinearMixing(fast=True, **SIZED),
     **{
@@ -47,8 +47,8 @@ OTHERS = {
     "data_norm": [0.5],
     "fit_intercept": [False],
     "n_steps": [2],
-    "gaussian_size": [40],
-    "sketch_size": [16],
+    "gaussian_size": [60],
+    "sketch_size": [128],
     "failure_probability": [1e-12],
     "residual_clip": [0.3],
     "shrinkage": [True],

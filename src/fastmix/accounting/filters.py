@@ -108,6 +108,7 @@ class GaussianFilter:
     Notes
     -----
     Paper: beyond it (Smith and Thakurta, 2022; docs/proofs/filters.md).
+    Deviation: a charge with a release of another kind is infinite.
     Sensitive inputs: none.
     """
 

@@ -48,8 +48,8 @@ NOT_CHECKED = (
     "versions: nothing else in the certificate depends on the packages that made the fit",
     "noise: only the person who made the fit knows where the noise came from",
     "data.n_samples: checked only as far as delta and the noise depend on it",
-    "data.bounds_X, data.encoding: only the person who made the fit knows whether the bounds and "
-    "categories are public knowledge, and whether the fit used these",
+    "data.bounds_X, data.bounds_y, data.encoding: only the person who made the fit knows whether "
+    "the bounds and categories are public knowledge, and whether the fit used these",
     "parameters.engine, parameters.shrinkage, parameters.learning_rate, parameters.verbose: the "
     "noise does not depend on them",
     "parameters.n_steps, parameters.gaussian_size, parameters.sketch_size, parameters.inference: "
