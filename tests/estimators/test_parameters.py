@@ -48,7 +48,7 @@ OTHERS = {
     "fit_intercept": [False],
     "n_steps": [2],
     "gaussian_size": [60],
-    "sketch_size": [128],
+    "sketch_size": [128, 64],
     "failure_probability": [1e-12],
     "residual_clip": [0.3],
     "shrinkage": [True],
