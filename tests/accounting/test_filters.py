@@ -58,7 +58,7 @@ def losses(event, sign, z):
     return -half * math.log1p(-s) - s / 2.0 * x, weights
 
 
-def adversary(menu, accepts, epsilon, *, depth, sign=1):
+def adversary(menu, accepts, epsilon, *, depth, sign=1, cells=240):
     """Return delta at ``epsilon`` when the next charge is the worst for the loss so far.
 
     ``menu`` are charges, ``accepts`` is told a list of them; rare events are added to delta. The
@@ -66,7 +66,7 @@ def adversary(menu, accepts, epsilon, *, depth, sign=1):
     the hockey-stick itself.
     """
     reach = 1.0 + 3.0 * epsilon
-    grid = np.linspace(-reach, reach, 241)
+    grid = np.linspace(-reach, reach, cells + 1)
 
     def stop(loss):
         return np.maximum(-np.expm1(np.minimum(epsilon - loss, 0.0)), 0.0)
@@ -216,22 +216,26 @@ def attack(count, seed):
         valid = make_filter(rule, epsilon, delta)
         menu = random_menu(rng, epsilon, delta)
         sign = int(rng.choice([1, -1]))
-        exact = adversary(
-            menu, lambda charges, v=valid: fits(v, charges), epsilon, depth=3, sign=sign
-        )
+        for cells in (240, 4000):
+            exact = adversary(
+                menu, lambda c, v=valid: fits(v, c), epsilon, depth=3, sign=sign, cells=cells
+            )
+            # Where a loss ends (Laplace), a coarse grid blurs its end: look again, closely.
+            if exact <= delta:
+                break
         worst = max(worst, exact / delta)
     return worst
 
 
 def test_an_adversary_stays_within_the_budget():
     worst = attack(60, seed=0)
-    assert 0.5 < worst <= 1.01  # the quadrature is good to half a percent
+    assert 0.5 < worst <= 1.005  # what the quadrature is good for
 
 
 @pytest.mark.slow
 def test_ten_thousand_adversaries_stay_within_the_budget():
     worst = attack(10_000, seed=1)
-    assert 0.9 < worst <= 1.01
+    assert 0.9 < worst <= 1.005
 
 
 def test_renyi_constants():
