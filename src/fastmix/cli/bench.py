@@ -180,9 +180,9 @@ def performance_page(rows: list[Row]) -> str:
         "# Performance",
         "",
         "Made by `fastmix bench`: all methods in one process, in turn, the best of several fits, "
-        "T = 4 (16 in the tuned variants), epsilon = 1, sizes of the sketches as in the paper's "
-        "experiments. Noise levels are remembered between fits of one size: the first fit of a "
-        "size takes a quarter of a second more.",
+        "T = 4 (16 in the tuned variants), epsilon = 1, rows of the fast sketch (k2) as in the "
+        "heading of each table. Noise levels are remembered between fits of one size: the first "
+        "fit of a size takes a quarter of a second more.",
         "",
         f"Machine: {_machine()}.",
     ]
