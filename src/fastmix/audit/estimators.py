@@ -169,8 +169,10 @@ class _Fits:
             seen: Any = data if present is None else _PresentData(data, present)
             return kind._fit(self, seen, report)
 
+        # An audit is of a weak guarantee on few rows, on purpose.
+        quiet = {"_advise": lambda *_: None}
         audited: type[PrivateRegressor] = type(
-            kind.__name__, (kind,), {"_fit": fit, "_make_plan": make_plan}
+            kind.__name__, (kind,), {"_fit": fit, "_make_plan": make_plan, **quiet}
         )
         return audited(**model.get_params(deep=False))
 

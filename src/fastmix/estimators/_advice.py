@@ -78,7 +78,7 @@ def concerns(
     return found
 
 
-def advise(model: Any, plan: Plan, n: int, d: int, *, stacklevel: int = 4) -> None:
+def advise(model: Any, plan: Plan, n: int, d: int, *, stacklevel: int = 5) -> None:
     """Warn of a weak guarantee or a useless fit, before anything is charged.
 
     Parameters
@@ -89,7 +89,7 @@ def advise(model: Any, plan: Plan, n: int, d: int, *, stacklevel: int = 4) -> No
         What it is about to do.
     n, d : int
         Rows, and features without the intercept.
-    stacklevel : int, default 4
+    stacklevel : int, default 5
         Frames between the warning and the caller of `fit`.
 
     Notes

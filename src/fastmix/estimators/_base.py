@@ -182,7 +182,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         n = rows.n
         if plan is None or shape != (n, d):
             plan = self._make_plan(n, d)
-        advise(self, plan, n, d)
+        self._advise(plan, n, d)
         if plan.is_private and is_seeded(self.random_state):
             warn_seeded(stacklevel=4)
         clip = scaling.clipping(self.residual_clip)
@@ -291,6 +291,9 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
 
     def _check_parameters(self) -> None:
         check_parameters(self)
+
+    def _advise(self, plan: Plan, n: int, d: int) -> None:
+        advise(self, plan, n, d)
 
     def _ignored(self, columns: int | None = None) -> tuple[str, ...]:
         """Return the parameters without effect on a fit of so many columns, None if not known."""
