@@ -29,10 +29,12 @@ from fastmix.accounting import (
     LaplaceEvent,
     NonPrivateEvent,
     Part,
+    PrivacyEvent,
     PrivacySpent,
     RdpAccountant,
     SketchEvent,
     TailEvent,
+    _active,
     gaussian_epsilon,
     gaussian_sigma,
 )
@@ -568,6 +570,48 @@ def test_pickle_of_a_file_that_was_exchanged(tmp_path):
         pickle.loads(data).total()
 
 
+def test_a_new_ledger_of_the_same_budget_is_another_one(tmp_path):
+    budget = BudgetAccountant(1.0, 1e-6, ledger=tmp_path / "ledger")
+    data = pickle.dumps(budget)
+    budget.spend(laplace(0.9))
+    (tmp_path / "ledger").unlink()
+    BudgetAccountant(1.0, 1e-6, ledger=tmp_path / "ledger")
+    for other in (budget, pickle.loads(data)):
+        with pytest.raises(ValueError, match="ledger must be the one of this budget still"):
+            other.spend(laplace(0.9))
+
+
+class OwnEvent(PrivacyEvent):
+    """An event that no ledger can read back."""
+
+
+class OwnGaussian(GaussianEvent):
+    """An event that a ledger would read back as another."""
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        Part("event", [OwnEvent()], 1e-7),
+        Part("event", [OwnGaussian(100.0)], 1e-7),
+        Part(("a", "b"), [LaplaceEvent(100.0)], 0.0),  # type: ignore[arg-type]
+    ],
+)
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_what_a_ledger_cannot_keep_is_refused(part, epsilon):
+    budget = BudgetAccountant(epsilon, 1e-6)
+    with pytest.raises((TypeError, ValueError), match="must"):
+        budget.spend(PrivacySpent([part]))
+    assert budget.total().epsilon == len(budget) == 0
+
+
+def test_leaks_that_can_be_read_once():
+    budget = BudgetAccountant(math.inf, 1e-6)
+    budget.spend(laplace(0.5), leaks=(reason for reason in ["seeded"]))
+    assert budget.charges[0].leaks == ("seeded",)
+    assert budget.total().epsilon == math.inf
+
+
 def test_repr():
     budget = BudgetAccountant(1.0, TINY)
     budget.spend(laplace(0.25))
@@ -666,18 +710,75 @@ def test_processes_that_were_started_before_or_inside_a_block_see_it():
         assert before.apply(ledger_seen) is None
 
 
-def test_open_blocks_are_written_down_for_this_user_only(monkeypatch, tmp_path):
+@pytest.mark.parametrize("environment", [{}, {"TMPDIR": "/var/tmp"}])
+def test_processes_with_another_environment_see_a_block(monkeypatch, tmp_path, environment):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = "from fastmix import BudgetAccountant; print(BudgetAccountant.current().ledger)"
+    with BudgetAccountant(1.0, 1e-6) as budget:
+        command = [sys.executable, "-c", code]
+        found = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True, cwd=tmp_path
+        )
+    assert found.stdout.strip() == budget.ledger
+
+
+def test_a_program_that_takes_the_place_of_the_process_sees_its_block(tmp_path):
+    code = """
+import os, sys
+from fastmix import BudgetAccountant
+show = "from fastmix import BudgetAccountant; print(BudgetAccountant.current().ledger)"
+with BudgetAccountant(1.0, 1e-6, ledger=sys.argv[1]):
+    os.execv(sys.executable, [sys.executable, "-c", show])
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "ledger")]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == str((tmp_path / "ledger").resolve())
+
+
+@pytest.fixture
+def places(monkeypatch, tmp_path):
+    """Give two empty places for the folders in which open blocks are written down."""
+    found = [tmp_path / "first", tmp_path / "second"]
+    for place in found:
+        place.mkdir()
+    monkeypatch.setattr(_active, "_PLACES", tuple(map(str, found)))
+    monkeypatch.setattr(tempfile, "tempdir", str(found[1]))
+    return found
+
+
+def test_open_blocks_are_written_down_for_this_user_only(places):
     with BudgetAccountant(1.0, 1e-6):
-        (folder,) = tmp_path.glob("fastmix-budgets-*")
+        (folder,) = places[0].glob("fastmix-budgets-*")
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert len(list(folder.iterdir())) == 1
     assert list(folder.iterdir()) == []
     folder.chmod(0o777)
+    with BudgetAccountant(1.0, 1e-6):  # in the next place
+        (other,) = places[1].glob("fastmix-budgets-*")
+        assert len(list(other.iterdir())) == 1
+    other.chmod(0o777)
     budget = BudgetAccountant(1.0, 1e-6)
     with pytest.raises(PermissionError, match="must be private to this user"), budget:
         pass
     assert BudgetAccountant.current() is None
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_what_others_can_have_written_down_is_not_read(places, tmp_path, link):
+    mine = _active._process(os.getppid())
+    (folder,) = (folder for folder in _active._folders() if folder.parent == places[0])
+    real = tmp_path / "real" if link else folder
+    real.mkdir(mode=0o700)
+    if link:
+        folder.symlink_to(real)
+    else:
+        real.chmod(0o777)
+    budget = BudgetAccountant(1.0, 1e-6)
+    (real / mine).write_text(json.dumps([budget.ledger]))
+    assert BudgetAccountant.current() is None
+    if not link:
+        real.chmod(0o700)
+        assert BudgetAccountant.current() == budget
 
 
 # Many at once

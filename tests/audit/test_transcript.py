@@ -71,6 +71,17 @@ def test_recording_changes_no_fit_and_leaves_nothing_behind(model, names):
     assert b"audit" not in pickle.dumps(model)
 
 
+def test_blocks_that_end_out_of_turn_leave_nothing_wrapped():
+    before = _newton.noisy_gradient
+    first, second = recording(), recording()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert _newton.noisy_gradient is not before
+    second.__exit__(None, None, None)
+    assert _newton.noisy_gradient is before
+
+
 def test_nothing_is_wrapped_by_default_nor_after_an_error():
     assert _newton.noisy_gradient is mechanisms.noisy_gradient
     with recording():

@@ -2,7 +2,8 @@
 
 A block holds for everything that is started inside it.  The thread that opened it knows it by a
 context variable; other threads of the process find it in a list of the open blocks; processes that
-the process has started find it in a file under the number of the process, in a folder of the user.
+the process has started find it in a file under the number of the process, in a folder of the user
+at a place that does not depend on the environment, which a process may be started without.
 Where that leaves more than one budget, a fit is refused: it must be given its budget.
 """
 
@@ -33,6 +34,8 @@ _STACK: ContextVar[tuple[BudgetAccountant, ...]] = ContextVar("fastmix_budgets",
 #: The blocks that are open anywhere in this process, each with those round it.
 _OPEN: list[tuple[BudgetAccountant, ...]] = []
 _LOCK = threading.RLock()
+#: Where the folder of the user is looked for; the first that can be used is written to.
+_PLACES = ("/dev/shm", "/tmp", "/var/tmp")
 
 
 def enter(budget: BudgetAccountant) -> None:
@@ -74,10 +77,12 @@ def current() -> BudgetAccountant | None:
 
 def inherited() -> str | None:
     """Return the ledger of the block in which an ancestor of this process is, if any."""
-    for process in _ancestors():
-        with suppress(FileNotFoundError, NotADirectoryError):
-            ledgers: list[str] = json.loads((_folder() / process).read_text())
-            return _only(ledgers)
+    folders = [folder for folder in _folders() if _is_private(folder)]
+    for process in _lineage():
+        for folder in folders:
+            with suppress(FileNotFoundError):
+                ledgers: list[str] = json.loads((folder / process).read_text())
+                return _only(ledgers)
     return None
 
 
@@ -99,33 +104,52 @@ def _only(budgets: list[T]) -> T:
 
 def _publish() -> None:
     """Write down the open blocks of this process for the processes that it has started."""
-    folder, name = _folder(), _process(os.getpid())
+    name = _process(os.getpid())
     ledgers = list(dict.fromkeys(budget.ledger for budget in _innermost()))
     if not ledgers:
-        (folder / name).unlink(missing_ok=True)
+        for folder in filter(_is_private, _folders()):
+            (folder / name).unlink(missing_ok=True)
         return
-    folder.mkdir(mode=0o700, exist_ok=True)
-    found = os.lstat(folder)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise PermissionError(
-            f"The folder {str(folder)!r} must be private to this user: remove it, or set TMPDIR. "
-            "Processes started inside the block could not find their budget there."
-        )
+    folder = _usable_folder()
     temporary = folder / f".{name}"
     temporary.write_text(json.dumps(ledgers))
     os.replace(temporary, folder / name)
 
 
-def _folder() -> Path:
-    return Path(tempfile.gettempdir()) / f"fastmix-budgets-{os.getuid()}"
+def _folders() -> list[Path]:
+    """Return the folders in which the blocks of this user may be written down."""
+    places = dict.fromkeys((*_PLACES, tempfile.gettempdir()))
+    return [Path(place) / f"fastmix-budgets-{os.getuid()}" for place in places]
 
 
-def _ancestors() -> Iterator[str]:
-    """Yield the names of the processes above this one, the nearest first."""
-    process = os.getppid()
+def _usable_folder() -> Path:
+    """Return the first folder that is there or can be made, private to this user."""
+    for folder in _folders():
+        with suppress(OSError):
+            folder.mkdir(mode=0o700)
+        if _is_private(folder) and os.access(folder, os.W_OK | os.X_OK):
+            return folder
+    raise PermissionError(
+        f"One of the folders {', '.join(map(repr, map(str, _folders())))} must be private to this "
+        "user: remove it. Processes started inside the block could not find their budget."
+    )
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether a folder is there, and nobody else can have written to it."""
+    try:
+        found = os.lstat(folder)
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+
+
+def _lineage() -> Iterator[str]:
+    """Yield the names of this process, which may have replaced its program, and those above it."""
+    process = os.getpid()
     while process > 0:
         yield _process(process)
-        process = int(_status(process)[1])
+        process = os.getppid() if process == os.getpid() else int(_status(process)[1])
 
 
 def _process(number: int) -> str:

@@ -37,7 +37,7 @@ from uuid import uuid4
 
 from fastmix._validation import value_error
 
-__all__ = ["Ledger", "OpenLedger", "write_atomically"]
+__all__ = ["Ledger", "OpenLedger", "plain", "write_atomically"]
 
 FORMAT, VERSION = "fastmix-ledger", 2
 
@@ -192,6 +192,11 @@ class OpenLedger:
         ]
         self.content = _count(len(self.charges)) + b"".join(line + b"\n" for line in lines)
 
+    @property
+    def identity(self) -> str:
+        """What tells this ledger, and copies of it, from all others."""
+        return str(self.budget.get("id"))
+
     def append(self, charge: dict[str, Any]) -> None:
         """Add a charge; it is on the disk on return, and not in the file after an error."""
         line, digest = _seal(charge, self._digest)
@@ -270,7 +275,7 @@ def _count(charges: int) -> bytes:
 
 def _seal(record: dict[str, Any], before: str) -> tuple[bytes, str]:
     """Return the line of a record and its digest, which continues the one ``before``."""
-    body = json.dumps(record, default=_plain).encode("ascii")
+    body = json.dumps(record, default=plain).encode("ascii")
     digest = _chain(before, body)
     return b'%s, "digest": "%s"}\n' % (body[:-1], digest.encode()), digest
 
@@ -287,7 +292,7 @@ def _parse(line: bytes) -> Any:
         return None
 
 
-def _plain(value: object) -> int | float:
+def plain(value: object) -> int | float:
     """Turn a NumPy scalar into the number it stands for."""
     if isinstance(value, Integral):
         return int(value)

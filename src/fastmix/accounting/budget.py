@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
 
 from fastmix._validation import check_probability, check_real, type_error, value_error
 from fastmix.accounting import _active
@@ -24,6 +23,7 @@ from fastmix.accounting.charge import (
     merged,
     read_charges,
     read_rule,
+    record_of,
 )
 from fastmix.accounting.filters import DeclaredFilter, Filter, certified, fits, make_filter
 from fastmix.accounting.spent import Part, PrivacySpent
@@ -80,6 +80,7 @@ class BudgetAccountant:
 
     _filter: Filter
     _ledger: Ledger
+    _identity: str
 
     def __init__(
         self,
@@ -94,8 +95,7 @@ class BudgetAccountant:
         if ledger is not None and not isinstance(ledger, str | os.PathLike):
             raise type_error("ledger", "be a path or None", ledger)
         self._create(make_filter("renyi" if rule is None else rule, epsilon, delta), ledger)
-        with self._ledger.open() as opened:
-            found = read_rule(opened)
+        found = self._filter
         if (found.epsilon, found.delta) != (epsilon, delta) or rule not in (None, found.rule):
             raise value_error(
                 "ledger",
@@ -104,11 +104,9 @@ class BudgetAccountant:
                 f"delta={found.delta!r} and rule={found.rule!r}",
                 self.ledger,
             )
-        self._filter = found
 
     def _create(self, rule: Filter, ledger: str | os.PathLike[str] | None) -> None:
-        """Make the ledger, unless it is there."""
-        self._filter = rule
+        """Make the ledger, unless it is there, and read whose it is."""
         if ledger is None:
             directory = tempfile.mkdtemp(prefix="fastmix-budget-")
             weakref.finalize(self, _remove, directory, os.getpid())
@@ -117,6 +115,8 @@ class BudgetAccountant:
             self._ledger = Ledger(ledger)
         mode = 0o600 if ledger is None else 0o666
         self._ledger.create(rule.epsilon, rule.delta, rule.to_dict(), mode=mode)
+        with self._ledger.open() as opened:
+            self._filter, self._identity = read_rule(opened), opened.identity
 
     @property
     def epsilon(self) -> float:
@@ -169,14 +169,9 @@ class BudgetAccountant:
         """
         if not isinstance(label, str):
             raise type_error("label", "be a string", label)
-        charge = Charge(label, check_spent(spent), leaks=tuple(leaks))
-        record = {
-            "id": uuid4().hex,
-            "label": label,
-            "time": datetime.now(UTC).isoformat(),
-            "leaks": list(leaks),
-            "spent": spent.to_dict(),
-        }
+        now = datetime.now(UTC).isoformat()
+        charge = Charge(label, check_spent(spent), now, tuple(leaks))
+        record = record_of(charge)
         with self._open(write=True) as ledger:
             self._check(charge, read_charges(ledger))
             ledger.append(record)
@@ -238,8 +233,8 @@ class BudgetAccountant:
     def load(cls, path: str | os.PathLike[str]) -> BudgetAccountant:
         """Open a ledger file that exists; later charges are appended to it."""
         with Ledger(path).open() as ledger:
-            rule = read_rule(ledger)
-        return _attach(cls, path, rule)
+            rule, identity = read_rule(ledger), ledger.identity
+        return _attach(cls, path, rule, identity)
 
     @staticmethod
     def current() -> BudgetAccountant | None:
@@ -271,7 +266,7 @@ class BudgetAccountant:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _attach, (type(self), self.ledger, self._filter)
+        return _attach, (type(self), self.ledger, self._filter, self._identity)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BudgetAccountant):
@@ -296,7 +291,7 @@ class BudgetAccountant:
     def _open(self, *, write: bool = False) -> Iterator[OpenLedger]:
         """Open the ledger and make sure that it still is the ledger of this budget."""
         with self._ledger.open(write=write) as ledger:
-            if read_rule(ledger) != self._filter:
+            if (read_rule(ledger), ledger.identity) != (self._filter, self._identity):
                 raise value_error("ledger", "be the one of this budget still", self.ledger)
             yield ledger
 
@@ -335,11 +330,11 @@ class BudgetAccountant:
 
 
 def _attach(
-    cls: type[BudgetAccountant], path: str | os.PathLike[str], rule: Filter
+    cls: type[BudgetAccountant], path: str | os.PathLike[str], rule: Filter, identity: str
 ) -> BudgetAccountant:
     """Return an accountant on a ledger that is never made anew here; every use needs it."""
     budget = cls.__new__(cls)
-    budget._filter, budget._ledger = rule, Ledger(path)
+    budget._filter, budget._ledger, budget._identity = rule, Ledger(path), identity
     return budget
 
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from uuid import uuid4
 
 from fastmix._validation import check_probability, check_real, type_error
-from fastmix.accounting._ledger import OpenLedger
+from fastmix.accounting._ledger import OpenLedger, plain
 from fastmix.accounting.events import GaussianEvent, LaplaceEvent, PrivacyEvent, SketchEvent
 from fastmix.accounting.filters import Filter, filter_from_dict
 from fastmix.accounting.spent import PrivacySpent
 
-__all__ = ["Charge", "Remaining", "Spent", "check_spent", "merged", "read_charges", "read_rule"]
+__all__ = [
+    "Charge",
+    "Remaining",
+    "Spent",
+    "check_spent",
+    "merged",
+    "read_charges",
+    "read_rule",
+    "record_of",
+]
 
 
 class Spent(NamedTuple):
@@ -75,6 +86,20 @@ def read_charges(ledger: OpenLedger) -> tuple[Charge, ...]:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ledger.damaged(line) from error
     return tuple(charges)
+
+
+def record_of(charge: Charge) -> dict[str, Any]:
+    """Return a charge as a ledger keeps it; refuse one that would be read as another."""
+    spent = charge.spent.to_dict()
+    if PrivacySpent.from_dict(json.loads(json.dumps(spent, default=plain))) != charge.spent:
+        raise type_error("spent", "hold events of this package, and strings for names", spent)
+    return {
+        "id": uuid4().hex,
+        "label": charge.label,
+        "time": charge.time,
+        "leaks": list(charge.leaks),
+        "spent": spent,
+    }
 
 
 def merged(events: Iterable[PrivacyEvent]) -> Iterator[PrivacyEvent]:

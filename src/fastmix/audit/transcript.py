@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,6 +42,15 @@ _SIGNATURES = {name: inspect.signature(getattr(mechanisms, name)) for name in RE
 
 #: Arguments that are sensitive, or sources of randomness: not part of a transcript.
 _NOT_PUBLIC = frozenset({"X", "rows", "rng", "sketch_rng"})
+
+
+#: Makes the wrapper of a mechanism, from its name and itself.
+Watch = Callable[[str, Callable[..., Any]], Callable[..., Any]]
+
+#: Open blocks, outermost first; the mechanisms without them, by module and name.
+_LAYERS: list[Watch] = []
+_REAL: list[tuple[Any, str, Callable[..., Any]]] = []
+_LOCK = threading.RLock()
 
 
 class IncompleteTranscriptError(RuntimeError):
@@ -140,22 +150,41 @@ def replaying(transcript: Sequence[Release]) -> Iterator[None]:
 
 
 @contextmanager
-def _wrapped(watch: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
-    """Wrap the mechanisms in every module of the estimators, and take the wrappers off again."""
-    real = [
+def _wrapped(watch: Watch) -> Iterator[None]:
+    """Wrap the mechanisms in every module of the estimators, and take the wrappers off again.
+
+    Blocks may overlap, and end in any order: each takes off its own wrappers.
+    """
+    try:
+        with _LOCK:
+            if not _LAYERS:
+                _REAL[:] = _mechanisms()
+            _LAYERS.append(watch)
+            _install()
+        yield
+    finally:
+        with _LOCK:
+            _LAYERS[:] = [layer for layer in _LAYERS if layer is not watch]
+            _install()
+
+
+def _mechanisms() -> list[tuple[Any, str, Callable[..., Any]]]:
+    """Return every module of the estimators with the mechanisms that it calls."""
+    return [
         (module, name, vars(module)[name])
         for path, module in list(sys.modules.items())
         if path.startswith("fastmix.estimators.")
         for name in RELEASES
         if name in vars(module)
     ]
-    try:
-        for module, name, mechanism in real:
-            setattr(module, name, watch(name, mechanism))
-        yield
-    finally:
-        for module, name, mechanism in real:
-            setattr(module, name, mechanism)
+
+
+def _install() -> None:
+    """Put the mechanisms in their places, inside the wrappers of all blocks that are open."""
+    for module, name, mechanism in _REAL:
+        for layer in _LAYERS:
+            mechanism = layer(name, mechanism)
+        setattr(module, name, mechanism)
 
 
 class _WatchedSketch(Sketch):
