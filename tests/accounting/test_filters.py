@@ -341,3 +341,7 @@ def test_totals_grow_with_every_charge():
             # The first charge counts by its own account, which may be less than its share later.
             assert now >= before or len(charges) == 2
             before = now
+
+
+def test_an_empty_budget_has_spent_nothing():
+    assert make_filter("renyi", 1e-12, 0.5).total([]) == 0.0

@@ -178,7 +178,7 @@ class RenyiFilter:
     def total(self, charges: Sequence[PrivacySpent]) -> float:
         """Return the lesser of what the curve at the fixed order and the epsilons give."""
         together = self._curve(charges) + self._overhead
-        return min(together, self._basic.total(charges), _alone(charges, self.delta))
+        return max(0.0, min(together, self._basic.total(charges), _alone(charges, self.delta)))
 
     def remaining(self, charges: Sequence[PrivacySpent]) -> float:
         """Return the epsilon of the largest Gaussian release that would still fit."""

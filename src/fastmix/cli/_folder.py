@@ -151,7 +151,8 @@ def _check_target(out: Path, target: Path, force: bool, inputs: Iterable[Path | 
             f"out must not be a mount point; got out={str(out)!r}. Choose a folder in it."
         )
     found = sorted(entry.name for entry in target.iterdir())
-    strange = [name for name in found if name not in FILES or not (target / name).is_file()]
+    ours = FILES if "model.json" in found else ()
+    strange = [name for name in found if name not in ours or not (target / name).is_file()]
     if strange:
         raise ValueError(
             f"The folder {str(out)!r} holds files that 'fastmix fit' did not write: "
