@@ -312,7 +312,7 @@ def test_the_fast_sketch_is_chosen_by_sizes_and_variant():
     assert used(sketch="srht", sketch_size=256) == ("srht", 256)
     assert used(sketch="dct", sketch_size=256) == ("dct", 256)
     for size, message in ((200, "sketch_size must be a power of two"), (32, "n must be at most")):
-        budget = BudgetAccountant(epsilon=3.0, delta=1e-3)
+        budget = BudgetAccountant(epsilon=float("inf"), delta=1e-3)
         with pytest.raises(ValueError, match=message):
             used(sketch="kerdock", sketch_size=size, accountant=budget)
-        assert budget.total() == (0.0, 0.0)
+        assert len(budget) == 0

@@ -186,7 +186,8 @@ def test_neighbours_look_the_same(name, tmp_path, capfd, caplog):
         released = [seen.pop("released")["coef_"] for seen in (first, second)]
         assert first == second, data
         assert first["error"] is None
-        assert first["warnings"] == []
+        # Of few rows, which are public.
+        assert {category for category, _ in first["warnings"]} <= {"LowAccuracyWarning"}
         assert first["files"] == ["ledger"]
         assert (released[0] != released[1]).any(), "two equal fits would show nothing"
 

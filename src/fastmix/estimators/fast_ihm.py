@@ -20,6 +20,7 @@ from fastmix.estimators._newton import (
     check_sketch,
     choice_event,
     choose,
+    least_rows,
     mixed_newton,
     tuned_levels,
 )
@@ -110,7 +111,8 @@ class FastIHM(PrivateRegressor):
         tuned = self.variant == "tuned"
         steps = self.n_steps or (16 if tuned else 4)
         base = max(d, math.log(4.0 * steps / target.varrho))
-        k1 = self.gaussian_size or math.ceil((24.0 if tuned else 6.0) * base)
+        least = 1 if self.variant == "paper" else least_rows(d, fresh=not tuned)
+        k1 = self.gaussian_size or max(math.ceil((24.0 if tuned else 6.0) * base), least)
         family, k2 = self._fast_sketch(n, 200.0 * base)
         if self.variant != "paper":
             check_sketch("gaussian_size", k1, d, fresh=not tuned)
