@@ -150,6 +150,12 @@ def _check_target(out: Path, target: Path, force: bool, inputs: Iterable[Path | 
         raise ValueError(
             f"out must not be a mount point; got out={str(out)!r}. Choose a folder in it."
         )
+    for path in inputs:
+        if path is not None and Path(os.path.realpath(path)).is_relative_to(target):
+            raise ValueError(
+                f"out must not hold a file that the fit uses; got out={str(out)!r}, which holds "
+                f"{str(path)!r}."
+            )
     found = sorted(entry.name for entry in target.iterdir())
     ours = FILES if "model.json" in found else ()
     strange = [name for name in found if name not in ours or not (target / name).is_file()]
@@ -159,12 +165,6 @@ def _check_target(out: Path, target: Path, force: bool, inputs: Iterable[Path | 
             f"{', '.join(map(repr, strange[:3]))}{', ...' if len(strange) > 3 else ''}. Choose "
             f"another folder."
         )
-    for path in inputs:
-        if path is not None and Path(os.path.realpath(path)).is_relative_to(target):
-            raise ValueError(
-                f"out must not hold a file that the fit uses; got out={str(out)!r}, which holds "
-                f"{str(path)!r}."
-            )
     if found and not force:
         raise ValueError(
             f"The folder {str(out)!r} already contains a model. Choose another folder, or pass "
