@@ -48,6 +48,8 @@ def test_no_number_of_steps_diverges_at_any_epsilon(make, cls, epsilon, n_steps)
         {"cls": IHM, "gaussian_size": 2 * least_rows(6)},
         {"cls": FastIHM, "gaussian_size": least_rows(6)},
         {"cls": FastIHM, "sketch": "srht", "sketch_size": least_rows(6)},
+        {"cls": FastIHM, "sketch": "srht", "sketch_size": 6},
+        {"cls": FastIHM, "sketch": "dct", "sketch_size": 2},
         {"cls": FastIHM, "variant": "shared", "gaussian_size": least_rows(6, fresh=True)},
     ],
     ids=str,
@@ -61,7 +63,6 @@ def test_no_accepted_sketch_diverges(make, options):
     [
         (IHM(gaussian_size=52), "gaussian_size must be at least 53 for 6 columns"),
         (FastIHM(gaussian_size=52), "gaussian_size must be at least 53 for 6 columns"),
-        (FastIHM(sketch="srht", sketch_size=52), "sketch_size must be at least 53"),
         (FastIHM(variant="shared", gaussian_size=52), "gaussian_size must be at least 53"),
     ],
     ids=str,

@@ -105,11 +105,12 @@ def tuned_levels(noise: TunedCalibration, columns: int, *rows: int) -> tuple[Lev
     Sensitive inputs: none, sizes are public.
     """
     lower_end = (1.0 - min(1.0, math.sqrt(columns / rows[0]))) ** 2
-    # Stable with a sketch whose spectrum is wider than its limit, as small ones often have.
+    # Stable with a sketch whose spectrum is wider than its limit, as small ones often have. What a
+    # small fast sketch misses is covered by eta, which grows with its distortion.
     stable = 1.9 * math.prod(
         max(1.0 - (math.sqrt(columns) + _TAIL) / math.sqrt(k), 0.25) ** 2 for k in rows
     )
-    longest = min(step_size(*(columns / k for k in rows)), stable)
+    longest = min(step_size(*(min(columns / k, 0.5625) for k in rows)), stable)
     return tuple(
         Level(
             gamma=option.gamma,

@@ -116,8 +116,6 @@ class FastIHM(PrivateRegressor):
         family, k2 = self._fast_sketch(n, 200.0 * base)
         if self.variant != "paper":
             check_sketch("gaussian_size", k1, d, fresh=not tuned)
-            if k2 < n:  # otherwise nothing is lost
-                check_sketch("sketch_size", k2, d)
         if tuned:
             # A fast sketch with as many rows as the data keeps all lengths.
             sketched = (k1, k2) if k2 < n else (k1,)
