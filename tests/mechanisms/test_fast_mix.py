@@ -22,6 +22,7 @@ from fastmix.accounting import (
     SketchEvent,
     fast_mix_epsilon,
 )
+from fastmix.errors import InvalidValueError
 from fastmix.mechanisms import fast_mix, fast_mix_event, multiple_fast_mix
 from fastmix.mechanisms.spectral_bounds import spectral_events
 from fastmix.rows import ArrayRows, RowMap
@@ -418,7 +419,7 @@ def assert_refused(error, data, settings):
 def test_bad_data_are_refused_before_any_draw(data, error):
     settings = {**SETTINGS, "sketch": SRHT(4, 13), "n_steps": 1}
     message = assert_refused(error, data, settings)
-    assert message.startswith("X must")
+    assert message.startswith(("X must", InvalidValueError.MESSAGE))
 
 
 @pytest.mark.parametrize(("change", "error"), BAD_SETTINGS)

@@ -25,7 +25,7 @@ def test_the_page_holds_claims_tables_commands_and_machine(world, page):
 
 
 def test_command_line(world, tmp_path, capsys):
-    assert main(["report", str(world), "--out", str(tmp_path / "page.html")]) == 0
+    assert main(["report", str(world), "--out", str(tmp_path / "page.html"), "--force"]) == 0
     assert (tmp_path / "page.html").exists()
     assert "page.html" in capsys.readouterr().out
     assert main(["report", str(tmp_path / "nothing")]) == 3
