@@ -45,8 +45,9 @@ _CORRECTION = 0.9
 #: What the noise of one step may add to a mean squared prediction, in units of the squared clipping
 #: level: beyond that residuals are clipped, and gradients no longer grow with the error.
 _LARGEST_MOVE = 0.1
-#: Standard deviations by which the spectrum of a sketch may exceed its limits.
-_TAIL = 3.0
+#: How far below its limit the smallest singular value of a Gaussian sketch may lie, in units of
+#: one over the root of its rows: for sketches that are refused, and for the length of a step.
+_TAIL, _STEP_TAIL = 3.0, 2.0
 
 
 @dataclass(frozen=True)
@@ -105,12 +106,12 @@ def tuned_levels(noise: TunedCalibration, columns: int, *rows: int) -> tuple[Lev
     Sensitive inputs: none, sizes are public.
     """
     lower_end = (1.0 - min(1.0, math.sqrt(columns / rows[0]))) ** 2
-    # Stable with a sketch whose spectrum is wider than its limit, as small ones often have. What a
-    # small fast sketch misses is covered by eta, which grows with its distortion.
-    stable = 1.9 * math.prod(
-        max(1.0 - (math.sqrt(columns) + _TAIL) / math.sqrt(k), 0.25) ** 2 for k in rows
-    )
-    longest = min(step_size(*(min(columns / k, 0.5625) for k in rows)), stable)
+    ratios = [min(columns / k, 0.5625) for k in rows]
+    # A small Gaussian sketch often has a spectrum wider than its limit. What a small fast sketch
+    # misses is covered by eta, which grows with its distortion.
+    tail = 1.0 - math.sqrt(ratios[0]) - _STEP_TAIL / math.sqrt(rows[0])
+    stable = 1.9 * tail**2 * math.prod((1.0 - math.sqrt(r)) ** 2 for r in ratios[1:])
+    longest = min(step_size(*ratios), stable)
     return tuple(
         Level(
             gamma=option.gamma,
