@@ -290,7 +290,7 @@ def eta_not_raised_to_the_row_bound(patch):
 # --- accounts --------------------------------------------------------------------------------
 
 
-@mutant("MultipleFastMix, 10 steps, shared", 3_000)
+@mutant("MultipleFastMix, 10 steps, shared", 6_000)
 def budget_charged_once_for_all_sketches(patch):
     def once(real, *, n_steps=1, **kwargs):
         return real(n_steps=1, **kwargs)
