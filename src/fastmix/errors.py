@@ -36,7 +36,7 @@ class CalibrationError(ValueError):
 
 
 class BudgetError(ValueError):
-    """A release would exceed the privacy budget; raised before data is touched or noise drawn."""
+    """A release would exceed the privacy budget; raised before any noise is drawn."""
 
 
 class DataError(ValueError):
@@ -56,9 +56,9 @@ class InvalidValueError(DataError, TypeError):
     """
 
     MESSAGE: ClassVar[str] = (
-        "each data argument must be free of missing values, NaN, infinity, strings, dates and "
-        "everything else that is not a finite real number. The message does not say which value "
-        "it is, because that could reveal data."
+        "X and y must contain only finite real numbers: no missing values, NaN, infinity, text or "
+        "dates. Remove or replace such values first, by a rule that looks at one record at a time. "
+        "This message does not name the value or its place, because that could reveal data."
     )
 
     def __init__(self, message: str = MESSAGE) -> None:

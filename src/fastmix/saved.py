@@ -218,7 +218,9 @@ def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
         return [f"the model is not a complete document of format {FORMAT}"]
     wrong = []
     if certificate["model"] != digest(read_document(text), without=("certificate",)):
-        wrong.append("it is the certificate of another model, or the model was changed")
+        wrong.append(
+            "model.json does not match the certificate: it was changed, or comes from another fit"
+        )
     if model.certificate != certificate["digest"]:
         wrong.append("the model names another certificate, or the certificate was changed")
     account, asked, facts = (certificate[key] for key in ("account", "parameters", "data"))

@@ -271,7 +271,7 @@ def test_lines_of_another_ledger_do_not_fit(ledger, tmp_path):
 )
 def test_a_file_that_is_no_ledger_is_left_alone(ledger, content):
     ledger.path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"be the ledger of a budget; got ledger='.*jsonl'"):
+    with pytest.raises(ValueError, match=r"made by 'fastmix ledger new' .*; got ledger='.*jsonl'"):
         read(ledger)
     assert ledger.path.read_bytes() == content
 

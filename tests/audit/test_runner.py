@@ -21,6 +21,7 @@ from fastmix.audit import (
     plot_histograms,
     registry,
 )
+from fastmix.errors import LowAccuracyWarning
 
 
 def randomised_response(truth, claimed, score=None):
@@ -172,3 +173,8 @@ def test_some_cases_in_this_process_and_results_travel(tmp_path):
     assert len(edges) == 21
     plot_histograms(found, tmp_path / "scores.png")
     assert (tmp_path / "scores.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_tiny_tables_of_an_audit_do_not_warn(recwarn):
+    list(audit_all(["AdaSSP"], quick=True, seed=0, workers=1))
+    assert not [each for each in recwarn if issubclass(each.category, LowAccuracyWarning)]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fastmix import BudgetAccountant
+from fastmix import BudgetAccountant, PrivateLinearRegression
 from fastmix.cli import _folder
 from fastmix.cli._folder import FILES, model_folder
 from fastmix.cli.main import ExitCode
@@ -253,3 +253,20 @@ def test_200_full_disks_leave_everything_whole(ledger, folder):
     assert found["kept"] > 20
     assert found["absent"] > 20
     assert found["charged in vain"] == 0  # the room was allocated before the charge
+
+
+@pytest.mark.parametrize("charges", [0, 1])
+def test_an_interrupted_fit_says_whether_the_ledger_was_charged(ledger, run, monkeypatch, charges):
+    def interrupted(model, *data):
+        for _ in range(charges):
+            model.accountant.spend(model.account(100, 2))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PrivateLinearRegression, "fit", interrupted)
+    code, out, err = run(CHARGED)
+    assert code == ExitCode.INTERRUPTED
+    assert out == ""
+    said = "the ledger was charged. The charge stands" if charges else "nothing was charged"
+    assert said in err
+    assert err.endswith("fastmix: interrupted.\n")
+    assert ledger() == charges

@@ -16,6 +16,7 @@ from fastmix import (
     PrivateLinearRegression,
     WeakPrivacyWarning,
 )
+from fastmix.estimators.explanation import explain
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}
 
@@ -101,3 +102,14 @@ def test_a_plan_says_what_a_fit_would_warn_of():
         assert planned.warnings == tuple(message for _, message, _ in fitted)
         assert planned.warnings
         assert f"Warning: {planned.warnings[0]}" in str(planned)
+
+
+@pytest.mark.filterwarnings("ignore::fastmix.WeakPrivacyWarning")
+def test_an_explanation_does_not_praise_a_weak_guarantee():
+    X, y = problem(1000, 2)
+    strong, weak = (
+        explain(IHM(epsilon=epsilon, **BOUNDS).fit(X, y).privacy_) for epsilon in (1.0, 100.0)
+    )
+    assert "learns little" in strong[1]
+    assert "The guarantee is weak" in weak[1]
+    assert "protects hardly anyone" in weak[2]

@@ -414,6 +414,6 @@ def test_verbose_prints_the_same_for_all_data(capsys):
 
 def test_a_budget_error_is_a_value_error_that_names_both_sides():
     X, y = problem()
-    with pytest.raises(BudgetError, match=r"spent must fit the budget of \(epsilon=0\.5"):
+    with pytest.raises(BudgetError, match=r"budget \(epsilon=0\.5, .* this fit \(epsilon="):
         IHM(**BOUNDS, delta=1e-6, accountant=BudgetAccountant(0.5, 1e-6)).fit(X, y)
     assert issubclass(BudgetError, ValueError)

@@ -69,16 +69,16 @@ def test_columns_that_are_numbered():
     np.testing.assert_array_equal(lower, [-7, -3, -5])
     np.testing.assert_array_equal(upper, [7, 3, 5])
     # Zero to two, but the columns are labelled otherwise: by position would be a guess.
-    with pytest.raises(ValueError, match=r"these columns have none: \[7, 3, 5\]"):
+    with pytest.raises(ValueError, match=r"columns without bounds: \[7, 3, 5\]"):
         feature_bounds((pd.Series(LOWER), pd.Series(UPPER)), 3, columns)
     permuted = feature_bounds((pd.Series(LOWER), pd.Series(UPPER)), 3, ORDER)
     np.testing.assert_array_equal(permuted[0], [LOWER[j] for j in ORDER])
 
 
 REFUSED = [
-    ((shuffled(LOWER), shuffled(UPPER)), None, "have no labels, because X has no names"),
-    ({"age": (0, 1), "income": (0, 1)}, NAMES, r"none: \['rooms'\]; .* not columns: \[\]"),
-    ((0.0, {**dict(shuffled(UPPER)), "tax": 1.0}), NAMES, r"none: \[\]; .* columns: \['tax'\]"),
+    ((shuffled(LOWER), shuffled(UPPER)), None, "have no labels, because the columns"),
+    ({"age": (0, 1), "income": (0, 1)}, NAMES, r"bounds: \['rooms'\]; .* not columns: \[\]"),
+    ((0.0, {**dict(shuffled(UPPER)), "tax": 1.0}), NAMES, r"bounds: \[\]; .* columns: \['tax'\]"),
     ((shuffled(LOWER).rename({"age": "Age"}), 1.0), NAMES, r"\['age'\]; .*columns: \['Age'\]"),
     ((pd.Series([0.0] * 3, ["age", "age", "rooms"]), 1.0), NAMES, "have each label once"),
     ((shuffled(LOWER), shuffled(UPPER)), ["age", "age", "income"], "have each name once"),
@@ -97,7 +97,7 @@ def test_a_refusal_spends_nothing_and_names_the_columns():
     budget = BudgetAccountant(10.0, 1e-2)
     for cls in (fastmix.IHM, AdaSSP, fastmix.PrivateLinearRegression):
         model = cls(bounds_X={"age": (0, 120)}, bounds_y=(0, 1), accountant=budget)
-        with pytest.raises(ValueError, match=r"have none: \['income', 'rooms'\]"):
+        with pytest.raises(ValueError, match=r"without bounds: \['income', 'rooms'\]"):
             clone(model).fit(frame, np.zeros(20))
     assert len(budget.charges) == 0
 

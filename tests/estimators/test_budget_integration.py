@@ -39,7 +39,7 @@ def test_a_budget_for_three_fits_stops_at_the_fourth(cls):
     estimator = cls(delta=1e-6, **BOUNDS)
     budget = budget_for(3, estimator, 72)
     estimator.set_params(accountant=budget)
-    with pytest.raises(BudgetError, match="spent must fit the budget"):
+    with pytest.raises(BudgetError, match="does not cover this fit"):
         cross_val_score(estimator, X, y, cv=KFold(5), error_score="raise")
     assert len(budget) == 3
     # Three folds fit exactly.

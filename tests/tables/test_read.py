@@ -128,7 +128,7 @@ def broken(folder):
     yield folder / "missing.csv", "has no column 'age'"
     (folder / "table.xlsx").write_text(SECRET)
     yield folder / "table.xlsx", "must end in"
-    yield folder / "nowhere.csv", "must be a file"
+    yield folder / "nowhere.csv", "There is no file"
 
 
 def test_trouble_is_named_without_quoting_the_data(tmp_path):
@@ -162,7 +162,8 @@ def test_the_first_line_of_a_text_file_is_not_quoted(tmp_path):
     with pytest.raises(DataError) as caught:
         read_columns(path, ["income"], {})
     assert str(caught.value) == (
-        "a.csv has no column 'income' in its first line, which must name the columns."
+        "a.csv has no column 'income' in its first line, which must name the columns, separated by "
+        "commas."
     )
     with pytest.raises(DataError) as caught:
         bounds_template(table_fields(path), "income")

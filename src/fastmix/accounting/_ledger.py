@@ -78,8 +78,13 @@ class Ledger:
         }
         if not self.path.exists():
             content = _count(0) + _seal(budget, "")[0]
-            with suppress(FileExistsError):
+            try:
                 write_atomically(self.path, content, mode, replace=False)
+            except FileExistsError:
+                pass
+            except OSError as error:
+                # Name the ledger, not the temporary file beside it.
+                raise OSError(error.errno, error.strerror, str(self.path)) from None
 
     @contextmanager
     def open(self, *, write: bool = False) -> Iterator[OpenLedger]:
@@ -144,9 +149,9 @@ class Ledger:
 
     def _missing(self) -> FileNotFoundError:
         return FileNotFoundError(
-            f"ledger must exist; got ledger={str(self.path)!r}. A budget made with ledger=None "
-            "keeps its charges in a temporary file of the process that made it, on that machine "
-            "and for as long as that budget lives; give a path to keep them."
+            f"ledger must exist; got ledger={str(self.path)!r}. Make one with 'fastmix ledger "
+            "new', or check the path. A budget made with ledger=None keeps its charges in a "
+            "temporary file only as long as the process that made it."
         )
 
 
@@ -235,13 +240,16 @@ class OpenLedger:
         """Build the error for a line that cannot be read."""
         return ValueError(
             f"ledger must hold a whole charge in every line; got ledger={str(self._path)!r} with "
-            f"line {line} damaged. A charge may be hidden there: restore the file from a copy."
+            f"line {line} damaged. The line may hide a charge: restore the file from a copy."
         )
 
     def _read_count(self, content: bytes) -> int:
         first = _parse(content.partition(b"\n")[0])
         if not isinstance(first, dict) or first.get("format") != FORMAT:
-            raise value_error("ledger", "be the ledger of a budget", str(self._path))
+            raise ValueError(
+                f"ledger must be a file made by 'fastmix ledger new' or BudgetAccountant; got "
+                f"ledger={str(self._path)!r}."
+            )
         if first.get("version") != VERSION:
             raise value_error("ledger", f"be of format version {VERSION}", str(self._path))
         counted = first.get("charges")

@@ -25,7 +25,14 @@ from fastmix.accounting.charge import (
     read_rule,
     record_of,
 )
-from fastmix.accounting.filters import DeclaredFilter, Filter, certified, fits, make_filter
+from fastmix.accounting.filters import (
+    DeclaredFilter,
+    Filter,
+    GaussianFilter,
+    certified,
+    fits,
+    make_filter,
+)
 from fastmix.accounting.spent import Part, PrivacySpent
 from fastmix.errors import BudgetError
 
@@ -313,7 +320,7 @@ class BudgetAccountant:
         if charge.leaks:
             raise BudgetError(
                 "A budget of finite epsilon cannot cover this fit, because its guarantee is void: "
-                f"{'; '.join(charge.leaks)}. Nothing was charged and nothing was drawn. A budget "
+                f"{'; '.join(charge.leaks)}. Nothing was charged and no noise was drawn. A budget "
                 "with epsilon=inf only records, and takes such a fit."
             )
         after = [*(each.spent for each in charges), charge.spent]
@@ -321,12 +328,31 @@ class BudgetAccountant:
         if math.isinf(asked) or not fits(self._filter, after):
             total = self._filter.total(after) if asked < math.inf else math.inf
             raise BudgetError(
-                f"spent must fit the budget of (epsilon={self.epsilon:.10g}, "
-                f"delta={self.delta:.10g}); got spent=(epsilon={asked:.10g}, "
-                f"delta={charge.spent.delta:.10g}), which would make the total "
-                f"(epsilon={total:.10g}, delta={self.delta:.10g}) by the rule {self.rule!r}. "
-                "Nothing was charged and nothing was drawn."
+                f"The budget (epsilon={self.epsilon:.10g}, delta={self.delta:.10g}) does not cover "
+                f"this fit (epsilon={asked:.10g}, delta={charge.spent.delta:.10g}): "
+                f"{self._obstacle(asked, total)} Nothing was charged and no noise was drawn."
             )
+
+    def _obstacle(self, asked: float, total: float) -> str:
+        """Say why a charge of ``asked``, ``total`` with the others, is refused, and what to do."""
+        if math.isfinite(total):
+            return (
+                f"with it the total would be epsilon={total:.10g} at delta={self.delta:.10g} by "
+                f"the rule {self.rule!r}. Choose a smaller epsilon; 'fastmix ledger show' and "
+                "remaining() tell what is left."
+            )
+        if math.isinf(asked):
+            return "the fit itself guarantees no finite epsilon. Give it more noise."
+        return {
+            DeclaredFilter.rule: "it is not on the declared list, or was already fitted as often "
+            "as the list says. Charge it to the budget itself.",
+            GaussianFilter.rule: "the rule 'gaussian' covers Gaussian releases only. Use AdaSSP or "
+            "DPGradientDescent, or a budget with the rule 'renyi'.",
+        }.get(
+            self.rule,
+            "the deltas of all fits together would exceed what the rule "
+            f"{self.rule!r} allows. Choose a smaller delta for the fit.",
+        )
 
 
 def _attach(

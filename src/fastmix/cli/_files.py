@@ -38,8 +38,8 @@ def check_output(out: Path, *, force: bool = False, inputs: Iterable[Path | None
     for path in inputs:
         if path is not None and _is_same(out, path):
             raise ValueError(
-                f"out must not be a file that the command reads; got out={str(out)!r}, which is "
-                f"{str(path)!r}."
+                f"out must not be a file that the command reads; got out={str(out)!r}. Choose "
+                f"another file."
             )
     real = Path(os.path.realpath(out))
     try:

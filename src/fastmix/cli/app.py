@@ -109,7 +109,7 @@ def run(arguments: list[str]) -> int:
     except typer.Exit as done:
         code = done.exit_code
     except typer.Abort:
-        code = 130
+        code = int(ExitCode.INTERRUPTED)
     except _USAGE_ERROR as error:
         message = error.format_message()  # type: ignore[attr-defined]
         context = getattr(error, "ctx", None)
@@ -118,4 +118,6 @@ def run(arguments: list[str]) -> int:
             line = visible(" ".join(message.split()).removesuffix("."))
             typer.echo(f"fastmix: {line}. See '{where} --help'.", err=True)
         code = int(ExitCode.USAGE)
+    if code == ExitCode.INTERRUPTED:  # Typer makes an exit code of an interrupt
+        raise KeyboardInterrupt
     return code if isinstance(code, int) else 0

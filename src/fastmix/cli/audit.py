@@ -23,7 +23,7 @@ def command(
         bool, typer.Option("--all", help="Many releases, strong bounds: minutes.")
     ] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few releases: seconds. The default.")
+        bool, typer.Option("--quick", help="Few releases: about a minute. The default.")
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the histograms of all scores.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a plot that exists.")] = False,
@@ -53,7 +53,7 @@ def audit(
     all_ : bool
         Draw as many releases as the bounds deserve: minutes.
     quick : bool
-        Draw few: seconds, and weaker bounds. It is what happens without either.
+        Draw few: about a minute, and weaker bounds. It is what happens without either.
     plot : Path, optional
         Where to draw the histograms of all scores.
     json_ : bool

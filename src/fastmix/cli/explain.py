@@ -90,9 +90,11 @@ def _verify(file: Path, text: str, data: dict[str, Any]) -> Verification:
         try:
             wrong += verify_pair(data, _text(model))
         except INCOMPLETE:
-            wrong.append("the model beside it cannot be compared with it")
+            wrong.append("model.json is incomplete and cannot be compared with the certificate")
     else:
-        missing.append("model: there is no model.json beside the certificate to compare it with")
+        missing.append(
+            "model: there is no model.json in the same folder to compare the certificate with"
+        )
     if beside and report.is_file():
         if str(data.get("digest")) not in _text(report):
             wrong.append("report.html is the report of another fit, or one of them was changed")
@@ -124,8 +126,8 @@ def _verdict(found: Verification) -> list[str]:
         if found.complaints
         else [
             "Verified: the account was recomputed from the events and agrees, and the events are "
-            "those that the settings call for. If a model or a report lies beside the certificate, "
-            "it belongs to it."
+            "those that the settings call for. A model.json or report.html in the same folder "
+            "belongs to this certificate."
         ]
     )
     return [*verdict, "", "Not checked:", *(f"- {field}" for field in found.not_checked)]

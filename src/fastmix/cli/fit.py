@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -121,7 +122,10 @@ def command(
         raise value_error("engine", "be memory when bounds are taken from the data", engine)
     public = None if bounds is None else _public(bounds, target, names)
     room = _room(table_fields(data) if public is None else public.columns(intercept))
-    with model_folder(out, force=force, room=room, inputs=(data, bounds, ledger)) as folder:
+    with (
+        _charge_told(model.accountant),
+        model_folder(out, force=force, room=room, inputs=(data, bounds, ledger)) as folder,
+    ):
         if public is None:
             with working("reading"):
                 public, X, y = _leaky(data, target, names, intercept)
@@ -138,6 +142,24 @@ def command(
         texts = (saved.to_json(), model.privacy_.to_json(), report)
         _publish(folder, texts, charged=ledger is not None)
     (_print_json if json else _print_text)(model, public, out, seconds)
+
+
+@contextmanager
+def _charge_told(budget: BudgetAccountant | None) -> Iterator[None]:
+    """Say whether the ledger was charged if an interrupt ends the fit."""
+    if budget is None:
+        yield
+        return
+    before = len(budget)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if len(budget) > before:
+            line = "the ledger was charged. The charge stands, because noise may have been drawn."
+        else:
+            line = "nothing was charged to the ledger."
+        print(f"fastmix: {line}", file=sys.stderr)
+        raise
 
 
 def _room(columns: Iterable[str]) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fastmix._validation import value_error
 from fastmix.accounting import BudgetAccountant
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.errors import DataError
@@ -41,7 +41,10 @@ def new(
 ) -> None:
     """Make a new budget; pass it to fits with --ledger."""
     if file.exists():
-        raise value_error("file", "not be there yet", str(file))
+        raise ValueError(
+            f"The file {str(file)!r} already exists, and a ledger is never replaced. Choose "
+            "another name, or pass the existing ledger to 'fastmix fit --ledger'."
+        )
     _show(BudgetAccountant(epsilon, delta, ledger=file, rule=rule), json)
 
 
@@ -49,7 +52,10 @@ def new(
 def show(file: _File, json: _Json = False) -> None:
     """Show what was spent and what is left."""
     if not file.is_file():
-        raise DataError(f"{file} must be a ledger; make one with 'fastmix ledger new'.")
+        raise DataError(
+            f"There is no ledger {str(file)!r}. Make one with 'fastmix ledger new', or check the "
+            "path."
+        )
     _show(BudgetAccountant.load(file), json)
 
 
@@ -94,8 +100,16 @@ def _show(budget: BudgetAccountant, json: bool) -> None:
             if charge.leaks:
                 print_text(f"{charge.label} is NOT PRIVATE: {'; '.join(charge.leaks)}.")
         print_text("")
+    count = len(budget.charges)
     print_text(
-        f"Budget: epsilon {budget.epsilon:g} at delta {budget.delta:g}, rule {budget.rule}. "
-        f"{len(budget.charges)} charges count {total.epsilon:.6g} together; one more fit of about "
-        f"{left.epsilon:.3g} fits."
+        f"Budget: epsilon {budget.epsilon:g} at delta {budget.delta:g}, rule {budget.rule}.",
+        f"Spent: epsilon {total.epsilon:.6g}, by {count} charge{'' if count == 1 else 's'}.",
+        f"Left: one more fit with epsilon up to about {left.epsilon:.3g}."
+        if math.isfinite(budget.epsilon)
+        else "It records every fit and refuses none.",
     )
+    if count and budget.rule != "basic" and 0.0 < left.epsilon < math.inf:
+        print_text(
+            f"By the rule {budget.rule}, several fits together can cost less than the sum of their "
+            "epsilons, so spent and left may add up to more than the budget."
+        )

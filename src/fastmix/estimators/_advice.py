@@ -50,8 +50,8 @@ def concerns(
             (
                 WeakPrivacyWarning,
                 f"epsilon={epsilon:g} protects hardly anyone: what is believed about a person may "
-                f"change by a factor of e^{epsilon:g}. Values up to 1 are strong, "
-                f"values above {LARGEST_EPSILON:g} are weak.",
+                f"change by a factor of e^{epsilon:g}. Use a smaller epsilon: values up to 1 are "
+                f"strong, values above {LARGEST_EPSILON:g} are weak.",
             )
         )
     if n > 1 and delta >= 1.0 / n:
@@ -65,12 +65,13 @@ def concerns(
         )
     lost = 0.0 if expected is None else expected.typical / CASES["typical"].signal
     if lost >= MOST:
+        noun = "column" if columns == 1 else "columns"
         part = "all" if lost >= 1.0 else f"about {lost:.0%}"
         found.append(
             (
                 LowAccuracyWarning,
-                f"n={n:,} rows are too few for {columns} columns (an intercept is one) at "
-                f"epsilon={epsilon:g}: on data of ordinary difficulty privacy costs {part} of the "
+                f"n={n:,} rows are too few for {columns} {noun} (counting the intercept) at "
+                f"epsilon={epsilon:g}: on typical data, privacy costs {part} of the "
                 "variance that a model could explain. Use more rows, fewer columns or a larger "
                 "epsilon; see 'fastmix plan'.",
             )
@@ -109,8 +110,8 @@ def advise(model: Any, plan: Plan, n: int, d: int, *, stacklevel: int = 5) -> No
         found.append(
             (
                 LowAccuracyWarning,
-                f"gaussian_size={rows} is below {least} for {columns} columns (an intercept is "
-                "one): the steps of variant='paper' may diverge.",
+                f"gaussian_size={rows} is below {least} for {columns} columns (counting the "
+                "intercept): the steps of variant='paper' may diverge.",
             )
         )
     rate = getattr(model, "learning_rate", 0.0)

@@ -110,7 +110,7 @@ def _aligned(bounds: Mapping[Any, Any], labels: Sequence[Any] | None) -> list[An
     """Return labelled bounds in the order of the features, whose labels must be the same."""
     if labels is None:
         raise value_error(
-            "bounds_X", "have no labels, because X has no names of columns", list(bounds)
+            "bounds_X", "have no labels, because the columns of X have no names", list(bounds)
         )
     if len(set(labels)) != len(labels):
         raise value_error("X", "have each name once for bounds with labels", list(labels))
@@ -118,7 +118,7 @@ def _aligned(bounds: Mapping[Any, Any], labels: Sequence[Any] | None) -> list[An
     extra = [label for label in bounds if label not in set(labels)]
     if missing or extra:
         raise ValueError(
-            "bounds_X must have the names of the columns of X for labels; these columns have "
-            f"none: {missing}; these labels are not columns: {extra}."
+            "bounds_X must name every column of X, and no other; "
+            f"columns without bounds: {missing}; names that are not columns: {extra}."
         )
     return [bounds[label] for label in labels]

@@ -314,7 +314,7 @@ def check_sketch(name: str, rows: int, columns: int, *, fresh: bool = False) -> 
     """Refuse a sketch with fewer rows than `least_rows`."""
     least = least_rows(columns, fresh=fresh)
     if rows < least:
-        condition = f"be at least {least} for {columns} columns (an intercept is one)"
+        condition = f"be at least {least} for {columns} columns (counting the intercept)"
         raise value_error(name, f"{condition}, or the steps may diverge", rows)
 
 

@@ -15,6 +15,7 @@ from fastmix.accounting import (
     SketchEvent,
     TailEvent,
 )
+from fastmix.estimators._advice import concerns
 from fastmix.estimators.certificate import PrivacyCertificate
 
 __all__ = ["explain", "explain_event", "explain_events", "headline"]
@@ -56,12 +57,23 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
     """
     data = certificate.data
     said = [headline(certificate)]
+    weak = [
+        message
+        for _, message in concerns(
+            certificate.epsilon, certificate.delta, data["n_samples"], data["n_features"], None
+        )
+    ]
     if certificate.private:
         said.append(
-            f"Whoever sees the coefficients can hardly tell whether any one record was in the "
+            f"Whoever sees the coefficients learns little about whether any one record was in the "
             f"data: the odds move by a factor of at most e^{certificate.epsilon:.3g} = "
             f"{_factor(certificate.epsilon)}, except with probability {certificate.delta:.3g}."
+            if not weak
+            else f"The guarantee is weak. Whoever sees the coefficients may learn whether a record "
+            f"was in the data: the odds move by a factor of up to e^{certificate.epsilon:.3g} = "
+            f"{_factor(certificate.epsilon)}, except with probability {certificate.delta:.3g}."
         )
+        said += weak
     else:
         said.append(
             "What follows is the account of the noise that was added; because of the above it "
@@ -69,13 +81,13 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
         )
     said.append(
         f"The table has {data['n_samples']:,} rows and {data['n_features']} columns of features; "
-        f"these numbers, the bounds and all settings are taken to be public. An absent record "
+        f"we treat these numbers, the bounds and all settings as public. An absent record "
         f"counts as a row of zeros after scaling."
     )
     if data.get("missing") == "drop":
         said.append(
-            "Rows with a missing value were left out; that this many rows are complete is taken "
-            "to be public."
+            "Rows with a missing value were left out; we treat the number of complete rows as "
+            "public."
         )
     said.append(_clipping(certificate))
     method = certificate.parameters.get("method_")
@@ -171,5 +183,5 @@ def _clipping(certificate: PrivacyCertificate) -> str:
     return (
         f"Values outside the bounds were moved to the nearer bound{source}: the target to "
         f"[{low:g}, {high:g}]{residuals}. "
-        f"How many values that concerned is not said, because it is not public."
+        f"The number of clipped values is not reported, because it is not private."
     )

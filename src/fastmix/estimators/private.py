@@ -90,8 +90,8 @@ class PrivateLinearRegression(PrivateRegressor):
             return self.method, f"{self.method}: asked for."
         if d < _WIDE:
             return "ihm", (
-                f"ihm: with {d} columns one Gram matrix is cheap, and its sketch needs the least "
-                "noise of all methods."
+                f"ihm: with {d} columns (counting the intercept) one Gram matrix is cheap, and on "
+                "most data ihm adds the least error."
             )
         return "fast_ihm", (
             f"fast_ihm: with {d} columns, {_WIDE} or more, a Gram matrix of all rows is the "

@@ -249,8 +249,8 @@ def _clipping(facts: FitFacts) -> list[str]:
     if clip is not None:
         rows.append(["residuals", f"{-clip:g} to {clip:g}", "every step"])
     return [
-        "<p>Values outside these public bounds were moved to the nearer one. How many were is not "
-        "said: it is not public.</p>",
+        "<p>Values outside these public bounds were moved to the nearer one. The number of clipped "
+        "values is not reported, because it is not private.</p>",
         table(["column", "public bound", "what"], rows),
     ]
 

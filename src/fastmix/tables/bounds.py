@@ -240,8 +240,8 @@ def read_bounds(path: Path) -> PublicBounds:
 def _feature(name: str, entry: Any, values: Mapping[str, Any]) -> Feature:
     if entry == []:
         raise ValueError(
-            f"{name} has no bounds yet: write [lower, upper], or a list of categories, from public "
-            f"knowledge."
+            f"{name} has no bounds yet. Fill in [lower, upper], or for a feature a list of "
+            f"categories, from public knowledge."
         )
     if isinstance(entry, list) and all(isinstance(item, str) for item in entry):
         if name in values:

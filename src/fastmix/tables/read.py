@@ -123,7 +123,10 @@ def no_column(table: str, name: str, fields: Mapping[str, str]) -> str:
     The first line of a text file without a header is data.
     """
     if "unknown" in fields.values():
-        return f"{table} has no column {name!r} in its first line, which must name the columns."
+        return (
+            f"{table} has no column {name!r} in its first line, which must name the columns, "
+            f"separated by commas."
+        )
     return f"{table} has no column {name!r}; it has {list(fields)}."
 
 
@@ -175,9 +178,9 @@ def inferred_numbers(path: Path) -> list[str]:
 def _suffix(path: Path) -> str:
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
-        raise DataError(f"{path.name} must end in one of {', '.join(_SUFFIXES)}.")
+        raise DataError(f"The name {path.name!r} must end in one of {', '.join(_SUFFIXES)}.")
     if not path.is_file():
-        raise DataError(f"{path.name} must be a file; there is none at {path}.")
+        raise DataError(f"There is no file {str(path)!r}.")
     return suffix
 
 
@@ -263,8 +266,9 @@ def _trouble(path: Path, message: str) -> str:
     if at:
         name = _csv_header(path)[int(at.group(1))]
         return (
-            f"{path.name}: column {name!r} has an entry that is not a number with a decimal "
-            "point, as its bounds say."
+            f"{path.name}: column {name!r} has an entry that is not a number, but the bounds file "
+            "gives it numeric bounds. Correct the entry (write 1.5, not 1,5), or list the column's "
+            "categories in the bounds file."
         )
     if message.startswith("CSV parse error"):
         return f"{path.name}: its rows must all have as many fields as its header."

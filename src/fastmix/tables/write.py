@@ -18,7 +18,7 @@ _SUFFIXES = (".csv", ".parquet", *_ARROW, ".npz")
 def check_suffix(path: Path) -> None:
     """Refuse the name of a file whose ending names no format, before anything is computed."""
     if path.suffix.lower() not in _SUFFIXES:
-        raise DataError(f"{path.name} must end in one of {', '.join(_SUFFIXES)}.")
+        raise DataError(f"The name {path.name!r} must end in one of {', '.join(_SUFFIXES)}.")
 
 
 def write_predictions(path: Path, name: str, values: npt.NDArray[np.float64]) -> None:
