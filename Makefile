@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard native/*)
-PYTEST := $(BIN)/python -m pytest
+# One process per core, one thread each; a process that is done takes tests from the others.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: demo test test-slow test-numpy test-sanitize fuzz lint bench browser reproduce docs dist clean
 
@@ -11,14 +12,14 @@ demo: $(VENV)/.demo
 	$(BIN)/fastmix demo
 
 test: $(VENV)/.test
-	$(PYTEST) -n auto
+	$(PYTEST)
 
 test-slow: $(VENV)/.test
-	$(PYTEST) -n auto -m slow
+	$(PYTEST) -m slow
 
 # What depends on the kernels, on their NumPy versions, as on a machine without a compiler.
 test-numpy: $(VENV)/.test
-	FASTMIX_NO_NATIVE=1 $(PYTEST) -n auto tests/kernels tests/sketches tests/rows tests/mechanisms tests/estimators \
+	FASTMIX_NO_NATIVE=1 $(PYTEST) tests/kernels tests/sketches tests/rows tests/mechanisms tests/estimators \
 	  --ignore tests/rows/test_cluster.py
 
 # The kernel tests and the fuzzer on a build with address and undefined-behaviour sanitizers. They
