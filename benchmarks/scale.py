@@ -26,9 +26,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import fastmix
+from fastmix.data.arrow import file_chunks
+from fastmix.data.chunks import Chunks, read_ahead
 from fastmix.errors import ReproducibleNoiseWarning
-from fastmix.rows.chunks import Chunks, read_ahead
-from fastmix.rows.files import file_chunks
 
 METHODS = {"IHM": fastmix.IHM, "FastIHM": fastmix.FastIHM, "AdaSSP": fastmix.AdaSSP}
 ROW_GROUP = 1 << 18

@@ -5,13 +5,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 if _TYPE_CHECKING:
-    from fastmix.accounting import (
-        BudgetAccountant,
-        calibrate_fast_ihm,
-        calibrate_fast_mix,
-        calibrate_gauss_mix,
-        calibrate_ihm,
-    )
+    from fastmix.accounting import BudgetAccountant
     from fastmix.errors import (
         BudgetError,
         CalibrationError,
@@ -30,6 +24,7 @@ if _TYPE_CHECKING:
         PrivacyCertificate,
         PrivateLinearRegression,
     )
+    from fastmix.methods import calibrate_fast_mix, calibrate_gauss_mix
     from fastmix.planning import plan
     from fastmix.sketches import SRHT, GaussianSketch, KerdockSketch, SubsampledDCT
 
@@ -56,15 +51,13 @@ __all__ = [
     "SubsampledDCT",
     "WeakPrivacyWarning",
     "__version__",
-    "calibrate_fast_ihm",
     "calibrate_fast_mix",
     "calibrate_gauss_mix",
-    "calibrate_ihm",
     "plan",
 ]
 
 #: Packages that hold the names above, in the order in which they are searched.
-_HOMES = ("errors", "accounting", "sketches", "estimators", "planning")
+_HOMES = ("errors", "accounting", "sketches", "methods", "estimators", "planning")
 
 
 def __getattr__(name: str) -> _Any:

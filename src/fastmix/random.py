@@ -20,12 +20,12 @@ from typing import TypeAlias
 import numpy as np
 from randomgen import AESCounter
 
-from fastmix._validation import check_choice, type_error, value_error
+from fastmix._validation import type_error, value_error
 from fastmix.errors import ReproducibleNoiseWarning
 
 __all__ = [
     "RandomState",
-    "check_noise",
+    "check_unseeded",
     "is_seeded",
     "public_generator",
     "secret_generator",
@@ -103,24 +103,22 @@ def warn_seeded(*, stacklevel: int = 3) -> None:
     _told = True
 
 
-def check_noise(noise: str, random_state: RandomState) -> str:
-    """Return the kind of noise, "float" or "exact"; the exact one cannot be seeded.
+def check_unseeded(random_state: RandomState) -> None:
+    """Refuse a seed where draws come from the operating system.
 
     A generator over AES, as `secret_generator` makes it, is no seed.
     """
-    check_choice("noise", noise, ("float", "exact"))
     unseeded = random_state is None or (
         isinstance(random_state, np.random.Generator)
         and isinstance(random_state.bit_generator, AESCounter)
     )
-    if noise == "exact" and not unseeded:
+    if not unseeded:
         raise value_error(
             "random_state",
             "be None with noise='exact', whose draws come from the operating system and cannot be "
             "repeated",
             type(random_state).__name__,
         )
-    return noise
 
 
 def _seeded(random_state: RandomState) -> np.random.Generator:

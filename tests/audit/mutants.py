@@ -11,7 +11,7 @@ from importlib import import_module
 
 import numpy as np
 
-from fastmix.rows import ArrayRows, AugmentedRows, RowMap
+from fastmix.data import ArrayRows, AugmentedRows, RowMap
 from fastmix.sketches.kerdock import KerdockDraw
 
 

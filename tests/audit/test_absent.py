@@ -6,7 +6,7 @@ import pytest
 from fastmix import FastIHM
 from fastmix.audit import estimator_case
 from fastmix.audit.absent import PresentRows
-from fastmix.rows import ArrayRows, RowMap
+from fastmix.data import ArrayRows, RowMap
 from fastmix.sketches import SRHT
 
 

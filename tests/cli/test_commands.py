@@ -17,8 +17,8 @@ import fastmix
 from fastmix.cli import main
 from fastmix.cli.app import COMMANDS
 from fastmix.cli.main import ExitCode
-from fastmix.saved import SavedModel
 from fastmix.tables import encode, read_bounds, read_columns
+from fastmix.tables.model import SavedModel
 
 FIT = "fit people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6"
 SECRETS = ("Rumpelstilzchen", "77123", "61.2345")

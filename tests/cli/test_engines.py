@@ -29,7 +29,7 @@ def parts(folder):
 @pytest.mark.parametrize("rule", ["impute", "drop"])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_chunks_of_a_table_are_its_encoding(name, rule, intercept, folder, parts, monkeypatch):
-    monkeypatch.setattr("fastmix.rows.files.BLOCK_BYTES", 1000)
+    monkeypatch.setattr("fastmix.data.arrow.BLOCK_BYTES", 1000)
     bounds = read_bounds(folder / "bounds.toml")
     bounds = type(bounds)(bounds.target, bounds.features, rule)
     X, y = encode(

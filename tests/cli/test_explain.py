@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import fastmix
+from fastmix.certificate.documents import digest
+from fastmix.certificate.verify import NOT_CHECKED, verify_certificate
 from fastmix.cli.main import ExitCode
-from fastmix.estimators._documents import digest
-from fastmix.estimators.verification import NOT_CHECKED, verify_certificate
 
 FIT = (
     "fit people.csv --target income --bounds bounds.toml --delta 1e-6 --method adassp "

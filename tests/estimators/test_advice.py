@@ -16,7 +16,7 @@ from fastmix import (
     PrivateLinearRegression,
     WeakPrivacyWarning,
 )
-from fastmix.estimators.explanation import explain
+from fastmix.certificate.explain import explain
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}
 

@@ -134,8 +134,8 @@ def test_residual_clip_is_in_the_units_of_the_target(cls, clip, expected, monkey
 
 def test_a_record_contributes_at_most_the_clip_to_a_gradient():
     """Sensitivity of what the noise is added to, on exactly these inputs."""
-    from fastmix.estimators._scaling import public_scaling
-    from fastmix.rows import ArrayRows
+    from fastmix.data import ArrayRows
+    from fastmix.data.scaling import public_scaling
 
     rng = np.random.default_rng(5)
     for X, y, bounds in HARD.values():

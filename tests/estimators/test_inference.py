@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fastmix.estimators.inference import NewtonTrace, StatisticsTrace, residual_variance
 from sklearn.base import clone
 
 import fastmix
 from fastmix.accounting import GaussianEvent
+from fastmix.certificate.verify import verify_certificate
 from fastmix.datasets import make_correlated, make_sphere
-from fastmix.estimators.inference import NewtonTrace, StatisticsTrace, residual_variance
-from fastmix.estimators.verification import verify_certificate
 from fastmix.mechanisms import PrivateGram
 from fastmix.mechanisms.residuals import RESIDUAL_EDGES
 

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
+from fastmix.estimators._plan import Streams, Target
 from scipy import stats
 
 from fastmix import LinearMixing
+from fastmix.data import ArrayRows, AugmentedRows, RowMap
 from fastmix.datasets import make_sphere
-from fastmix.estimators._plan import Streams, Target
-from fastmix.rows import ArrayRows, AugmentedRows, RowMap
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 

@@ -168,7 +168,7 @@ def test_what_is_ignored_is_refused_before_a_charge(model, name):
 def test_a_certificate_states_clipped_residuals_where_they_are_clipped(name, monkeypatch):
     """Watched where residuals are clipped: in gradients and in counts of residuals."""
     clips = []
-    for base in (fastmix.rows.array.ArrayRows,):
+    for base in (fastmix.data.array.ArrayRows,):
         for method in ("gradient", "residual_counts"):
             plain = getattr(base, method)
 

@@ -16,8 +16,8 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant
+from fastmix.data.scaling import PublicScaling
 from fastmix.errors import DataError, InvalidValueError
-from fastmix.estimators._scaling import PublicScaling
 from fastmix.tables.read import inferred_numbers, read_columns
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}

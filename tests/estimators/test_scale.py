@@ -12,9 +12,9 @@ import pytest
 
 import fastmix
 from fastmix import BudgetAccountant
+from fastmix.data import ArrayChunk, Chunk, Chunks
 from fastmix.datasets import make_correlated
 from fastmix.errors import BudgetError, InvalidValueError
-from fastmix.rows import ArrayChunk, Chunk, Chunks
 
 N, D = 5000, 6
 BOUNDS = {"bounds_X": (-8.0, 8.0), "bounds_y": (-12.0, 12.0)}
@@ -208,7 +208,7 @@ LIMITED = """
 import resource, sys
 import numpy as np
 import fastmix
-from fastmix.rows.files import file_chunks
+from fastmix.data.arrow import file_chunks
 
 def used():
     lines = open("/proc/self/status").read().splitlines()

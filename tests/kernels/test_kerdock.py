@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastmix.kernels import kerdock, reference
-from fastmix.kernels.passes import Mapped
+from fastmix.kernels.mapped import Mapped
 
 DTYPES = [np.float64, np.float32]
 LAYOUTS = {

@@ -12,13 +12,6 @@ import sys
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.special import ndtr
-from scipy.stats import binomtest, kstest
-
-from fastmix.accounting import gaussian_delta, rdp_laplace
-from fastmix.mechanisms import exact_noise, gauss_mix, noisy_gradient, noisy_mean, noisy_statistics
 from fastmix.mechanisms.exact_noise import (
     EXCESS,
     enlarged_sensitivity,
@@ -28,8 +21,15 @@ from fastmix.mechanisms.exact_noise import (
     exact_upper,
 )
 from fastmix.mechanisms.snapping import grid_step
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr
+from scipy.stats import binomtest, kstest
+
+from fastmix.accounting import gaussian_delta, rdp_laplace
+from fastmix.data import ArrayRows, RowMap
+from fastmix.mechanisms import exact_noise, gauss_mix, noisy_gradient, noisy_mean, noisy_statistics
 from fastmix.random import secret_generator
-from fastmix.rows import ArrayRows, RowMap
 
 mp = mpmath.mp.clone()
 mp.dps = 40

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 import pytest
+from fastmix.mechanisms.spectral_bounds import spectral_events
 from randomgen import AESCounter
 from scipy import stats
 
@@ -22,10 +23,9 @@ from fastmix.accounting import (
     SketchEvent,
     fast_mix_epsilon,
 )
+from fastmix.data import ArrayRows, RowMap
 from fastmix.errors import InvalidValueError
 from fastmix.mechanisms import fast_mix, fast_mix_event, multiple_fast_mix
-from fastmix.mechanisms.spectral_bounds import spectral_events
-from fastmix.rows import ArrayRows, RowMap
 from fastmix.sketches import SRHT, KerdockSketch, Sketch, SubsampledDCT
 
 # The function of the same name hides the module from an import statement.

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import fastmix.rows.passes as passes_module
+import fastmix.data.reductions as passes_module
 from fastmix.accounting import GaussianEvent, RdpAccountant, SketchEvent, TailEvent
+from fastmix.data import ArrayRows, RowMap
 from fastmix.mechanisms import gauss_mix, gauss_mix_event
-from fastmix.rows import ArrayRows, RowMap
 
 P_VALUE = 1e-6
 SETTINGS = {"k": 4, "gamma": 5.0, "tau": 3.0, "lambda_sigma": 0.5}

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from fastmix.accounting import GaussianEvent, RdpAccountant, gaussian_epsilon
+from fastmix.data import ArrayRows, RowMap
 from fastmix.mechanisms import gradient_events, noisy_gradient
-from fastmix.rows import ArrayRows, RowMap
 
 
 @pytest.fixture(scope="module")

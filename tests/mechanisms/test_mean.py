@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from fastmix.accounting import GaussianEvent
+from fastmix.data import ArrayRows, AugmentedRows, RowMap
 from fastmix.mechanisms import mean_event, noisy_mean
 from fastmix.mechanisms.sensitivity import total_sensitivity
-from fastmix.rows import ArrayRows, AugmentedRows, RowMap
 
 
 def rows_of(X, constant=0.0):
@@ -51,7 +51,7 @@ def test_one_record_moves_the_sum_by_its_norm(X):
 
 
 def test_total_of_blocks_and_of_arrays_agree(X):
-    from fastmix.rows.base import Rows
+    from fastmix.data.rows import Rows
 
     rows = rows_of(X, constant=0.5)
     assert rows.total() == pytest.approx(Rows.total(rows), rel=1e-12)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from fastmix.data import ArrayRows, RowMap
 from fastmix.mechanisms import fast_mix, noisy_gradient
 from fastmix.mechanisms import spectral_bounds as sb
-from fastmix.rows import ArrayRows, RowMap
 from fastmix.sketches import SRHT, SubsampledDCT
 
 

@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from fastmix.data import ArrayRows, RowMap
 from fastmix.mechanisms import noisy_residual_counts, residual_event
 from fastmix.mechanisms.residuals import RESIDUAL_EDGES
 from fastmix.mechanisms.sensitivity import count_sensitivity
-from fastmix.rows import ArrayRows, RowMap
 
 
 def rows(X, y):

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from fastmix.data import ArrayRows, RowMap
 from fastmix.mechanisms import sensitivity
-from fastmix.rows import ArrayRows, RowMap
 
 SLACK = 1.0 + 1e-9
 # Attained: the constructed pair comes at least this near.

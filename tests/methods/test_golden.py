@@ -15,21 +15,32 @@ STORED = json.loads(golden.PATH.read_text())
 SETTINGS = list(golden.settings())
 
 
-def same(computed, stored):
-    """Compare nested values; numbers to 1e-12."""
-    if isinstance(stored, list | dict):
-        keys = range(len(stored)) if isinstance(stored, list) else stored
-        return len(computed) == len(stored) and all(same(computed[k], stored[k]) for k in keys)
+def same(computed, stored, tolerance=1e-12):
+    """Compare nested values; noise levels to 1e-12, and epsilon to what it is rounded up by."""
+    if isinstance(stored, dict):
+        return computed.keys() == stored.keys() and all(
+            same(computed[key], stored[key], 1e-10 if key == "epsilon" else tolerance)
+            for key in stored
+        )
+    if isinstance(stored, list):
+        return len(computed) == len(stored) and all(
+            same(*pair, tolerance) for pair in zip(computed, stored, strict=True)
+        )
     if isinstance(stored, float):
-        return computed == pytest.approx(stored, rel=1e-12, abs=0.0)
+        return computed == pytest.approx(stored, rel=tolerance, abs=0.0)
     return computed == stored
+
+
+#: In these the account of one Gaussian release, which is rounded up by up to 1e-10, sets gamma.
+ROUNDED = {"IHM paper", "IHM paper intervals", "LinearMixing published"}
 
 
 def compare(name, numbers):
     for number in numbers:
         computed = json.loads(json.dumps(golden.plan_of(name, *SETTINGS[number])))
         stored = STORED["plans"][name][number]
-        assert same(computed, stored), (SETTINGS[number], computed, stored)
+        tolerance = 1e-10 if name in ROUNDED else 1e-12
+        assert same(computed, stored, tolerance), (SETTINGS[number], computed, stored)
 
 
 @pytest.mark.parametrize("name", golden.CONFIGURATIONS)

@@ -1,18 +1,8 @@
 """Privacy accounting: scalars in, scalars out; nothing here sees data."""
 
-from fastmix.accounting.accountant import RdpAccountant
+from fastmix.accounting.account import Part, PrivacySpent, RdpAccountant, RenyiCurve
 from fastmix.accounting.budget import BudgetAccountant
-from fastmix.accounting.calibration import (
-    FastIHMCalibration,
-    FastMixCalibration,
-    GaussMixCalibration,
-    IHMCalibration,
-    calibrate_fast_ihm,
-    calibrate_fast_mix,
-    calibrate_gauss_mix,
-    calibrate_ihm,
-    fast_mix_epsilon,
-)
+from fastmix.accounting.calibration import calibrate, calibrate_gaussian
 from fastmix.accounting.closed_form import (
     closed_form_epsilon,
     closed_form_epsilon_unbounded,
@@ -42,27 +32,12 @@ from fastmix.accounting.rdp import (
     rdp_gaussian,
     rdp_laplace,
 )
-from fastmix.accounting.spent import Part, PrivacySpent, RenyiCurve
-from fastmix.accounting.tuned import (
-    JointMixCalibration,
-    TunedCalibration,
-    TunedOption,
-    calibrate_joint_mix,
-    calibrate_tuned_fast_ihm,
-    calibrate_tuned_ihm,
-    step_noise,
-)
 
 __all__ = [
     "BudgetAccountant",
     "ChoiceEvent",
     "ComposedEvent",
-    "FastIHMCalibration",
-    "FastMixCalibration",
-    "GaussMixCalibration",
     "GaussianEvent",
-    "IHMCalibration",
-    "JointMixCalibration",
     "LaplaceEvent",
     "NonPrivateEvent",
     "Part",
@@ -72,21 +47,13 @@ __all__ = [
     "RenyiCurve",
     "SketchEvent",
     "TailEvent",
-    "TunedCalibration",
-    "TunedOption",
-    "calibrate_fast_ihm",
-    "calibrate_fast_mix",
-    "calibrate_gauss_mix",
-    "calibrate_ihm",
-    "calibrate_joint_mix",
-    "calibrate_tuned_fast_ihm",
-    "calibrate_tuned_ihm",
+    "calibrate",
+    "calibrate_gaussian",
     "closed_form_epsilon",
     "closed_form_epsilon_unbounded",
     "closed_form_gamma",
     "closed_form_gradient_sigma",
     "event_from_dict",
-    "fast_mix_epsilon",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_sigma",
@@ -100,5 +67,4 @@ __all__ = [
     "rdp_laplace",
     "rdp_to_delta",
     "rdp_to_epsilon",
-    "step_noise",
 ]

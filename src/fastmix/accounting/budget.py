@@ -15,6 +15,7 @@ from typing import Any
 from fastmix._validation import check_probability, check_real, type_error, value_error
 from fastmix.accounting import _active
 from fastmix.accounting._ledger import Ledger, OpenLedger
+from fastmix.accounting.account import Part, PrivacySpent
 from fastmix.accounting.charge import (
     Charge,
     Remaining,
@@ -33,7 +34,6 @@ from fastmix.accounting.filters import (
     fits,
     make_filter,
 )
-from fastmix.accounting.spent import Part, PrivacySpent
 from fastmix.errors import BudgetError
 
 __all__ = ["BudgetAccountant"]

@@ -98,6 +98,11 @@ class GaussianEvent(PrivacyEvent):
         return self.count * _rdp.rdp_gaussian(alpha, self.sigma, self.sensitivity)
 
     @property
+    def mu(self) -> float:
+        """Ratio of sensitivity to noise of all ``count`` releases together."""
+        return math.sqrt(self.count) * self.sensitivity / self.sigma
+
+    @property
     def mu_squared(self) -> float:
         """Sum of squared sensitivity-to-noise ratios, which is what Gaussian releases add."""
         return self.count * (self.sensitivity / self.sigma) ** 2
@@ -208,7 +213,12 @@ class ComposedEvent(PrivacyEvent):
     def rdp(self, alpha: npt.ArrayLike) -> Any:
         """Return the sum of the curves."""
         alpha = np.asarray(alpha, dtype=np.float64)
-        return sum((event.rdp(alpha) for event in self.events), np.zeros_like(alpha))
+        gaussian = [event.mu_squared for event in self.events if isinstance(event, GaussianEvent)]
+        others = (event for event in self.events if not isinstance(event, GaussianEvent))
+        total = sum((event.rdp(alpha) for event in others), np.zeros_like(alpha))
+        if gaussian:  # they are one release with all their ratios together
+            total = total + _rdp.rdp_gaussian(alpha, 1.0, math.sqrt(math.fsum(gaussian)))
+        return total
 
     @property
     def pure_epsilon(self) -> float:

@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from fastmix._validation import check_choice, check_real, value_error
+from fastmix.accounting.account import PrivacySpent
 from fastmix.accounting.events import (
     ChoiceEvent,
     ComposedEvent,
@@ -33,7 +34,6 @@ from fastmix.accounting.events import (
     PrivacyEvent,
 )
 from fastmix.accounting.gaussian import gaussian_epsilon, gaussian_sigma
-from fastmix.accounting.spent import PrivacySpent
 
 __all__ = [
     "RULES",

@@ -6,8 +6,8 @@ An audit can refute a claim and never prove one: see docs/audit.md.
 from fastmix.audit.case import Case, Claim, Data, Pair, one_by_one
 from fastmix.audit.estimators import estimator_case
 from fastmix.audit.exact import ExactDelta, exact_delta
-from fastmix.audit.plot import plot_histograms
 from fastmix.audit.runner import AuditResult, audit, audit_all, full_only, registry
+from fastmix.show.audit import plot_histograms
 
 __all__ = [
     "AuditResult",

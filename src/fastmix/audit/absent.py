@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix.audit.case import FloatArray
-from fastmix.rows import ArrayRows, RowMap, Rows
+from fastmix.data import ArrayRows, RowMap, Rows
 
 __all__ = ["PresentRows"]
 

@@ -17,6 +17,7 @@ from fastmix.audit.absent import PresentRows
 from fastmix.audit.case import Case, Claim, Data, FloatArray, Pair
 from fastmix.audit.laws import Records, log_likelihoods
 from fastmix.audit.transcript import Release, recording, replaying
+from fastmix.data import Rows
 from fastmix.estimators import (
     IHM,
     AdaSSP,
@@ -28,7 +29,6 @@ from fastmix.estimators import (
 from fastmix.estimators._base import PrivateRegressor
 from fastmix.estimators._plan import Plan
 from fastmix.random import public_generator
-from fastmix.rows import Rows
 
 __all__ = ["ESTIMATORS", "LONG", "estimator_case"]
 

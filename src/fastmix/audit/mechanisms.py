@@ -15,9 +15,9 @@ from fastmix.accounting import PrivacyEvent, RdpAccountant
 from fastmix.audit import pairs
 from fastmix.audit.case import Case, Claim, Data, FloatArray, one_by_one
 from fastmix.audit.likelihood import gaussian_vector, one_sided
+from fastmix.data import ArrayRows, RowMap
 from fastmix.mechanisms import spectral_bounds
 from fastmix.mechanisms.residuals import RESIDUAL_EDGES
-from fastmix.rows import ArrayRows, RowMap
 from fastmix.sketches import SRHT, SketchDraw
 
 __all__ = [

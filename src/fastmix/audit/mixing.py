@@ -21,7 +21,7 @@ from fastmix.audit.mechanisms import (
     distortion,
     sketched_eigenvalue,
 )
-from fastmix.rows import AugmentedRows, Rows
+from fastmix.data import AugmentedRows, Rows
 from fastmix.sketches import SRHT, KerdockSketch, Sketch, SketchDraw
 
 __all__ = ["LONG", "MIXING", "fast_mix", "fast_mix_sketches", "gauss_mix", "gauss_mix_sketches"]

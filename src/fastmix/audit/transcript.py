@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from fastmix import mechanisms
+from fastmix.data import AugmentedRows
 from fastmix.random import RandomState
-from fastmix.rows import AugmentedRows
 from fastmix.sketches import Sketch, SketchDraw
 
 __all__ = ["RELEASES", "IncompleteTranscriptError", "Release", "recording", "replaying"]

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fastmix._text import visible
-from fastmix.estimators.certificate import jsonable
+from fastmix.certificate import jsonable
 
 __all__ = ["console", "print_json", "print_table", "print_text", "working"]
 

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
+from fastmix.certificate import jsonable
+from fastmix.certificate.explain import explain_events
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._sizes import Columns, Rows, check_epsilon
 from fastmix.estimators import PrivateLinearRegression
-from fastmix.estimators.certificate import jsonable
-from fastmix.estimators.explanation import explain_events
-from fastmix.render.fit import plan_settings
+from fastmix.show.report import plan_settings
 
 __all__ = ["command"]
 
@@ -37,11 +37,12 @@ def command(
         epsilon=epsilon, delta=delta, method=method, fit_intercept=intercept
     )
     model._check_parameters()
-    plan = model._make_plan(rows, columns)
+    chosen, plan = model._planned(rows, columns)
+    settings = {"method_": chosen.name, **plan.settings}
     if json:
-        print_json({**plan.parameters, "account": plan.spent.to_dict()})
+        print_json({**settings, "account": plan.spent.to_dict()})
         return
-    print_table(["setting", "value"], plan_settings(jsonable(plan.parameters)))
+    print_table(["setting", "value"], plan_settings(jsonable(settings)))
     print_text(
         "",
         f"Spends epsilon {plan.spent.epsilon:.6g} at delta {plan.spent.delta:.3g}, by:",

@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
+from fastmix.certificate.documents import read_document
+from fastmix.certificate.explain import explain
+from fastmix.certificate.verify import INCOMPLETE, Verification, verify_certificate
 from fastmix.cli._console import print_json, print_text
 from fastmix.cli.main import ExitCode
 from fastmix.errors import DataError
 from fastmix.estimators import PrivacyCertificate
-from fastmix.estimators._documents import read_document
-from fastmix.estimators.explanation import explain
-from fastmix.estimators.verification import INCOMPLETE, Verification, verify_certificate
-from fastmix.saved import verify_pair
 from fastmix.tables import PublicBounds
+from fastmix.tables.model import verify_pair
 
 __all__ = ["command"]
 

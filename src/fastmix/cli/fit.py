@@ -15,17 +15,16 @@ import typer
 
 from fastmix._validation import check_choice, value_error
 from fastmix.accounting import BudgetAccountant
+from fastmix.certificate.explain import headline
 from fastmix.cli._console import print_json, print_table, print_text, working
 from fastmix.cli._folder import FILES, ModelFolder, model_folder
 from fastmix.cli._sizes import check_epsilon
+from fastmix.data import Report, Streaming
+from fastmix.data.dask import Cluster
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression
-from fastmix.estimators.explanation import headline
-from fastmix.render import fit_report
-from fastmix.render.fit import minutes, minutes_in_words
-from fastmix.rows import Report, Streaming
-from fastmix.rows.dask import Cluster
-from fastmix.saved import bound_pair, fit_facts
+from fastmix.show import fit_report
+from fastmix.show.report import minutes, minutes_in_words
 from fastmix.tables import (
     Number,
     PublicBounds,
@@ -36,6 +35,7 @@ from fastmix.tables import (
     table_chunks,
     table_fields,
 )
+from fastmix.tables.model import bound_pair, fit_facts
 from fastmix.tables.read import inferred_numbers
 from fastmix.tables.stream import needed
 

@@ -10,8 +10,8 @@ import typer
 from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.cli._folder import FILES
-from fastmix.saved import SavedModel
 from fastmix.tables import Category, Number, read_columns, write_predictions
+from fastmix.tables.model import SavedModel
 from fastmix.tables.write import check_suffix
 
 __all__ = ["command"]

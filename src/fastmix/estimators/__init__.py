@@ -1,13 +1,16 @@
 """Estimators with the interface of scikit-learn."""
 
-from fastmix.estimators.adassp import AdaSSP
-from fastmix.estimators.certificate import PrivacyCertificate
-from fastmix.estimators.dp_gd import DPGradientDescent
-from fastmix.estimators.fast_ihm import FastIHM
-from fastmix.estimators.ihm import IHM
-from fastmix.estimators.ihs import IHS
-from fastmix.estimators.linear_mixing import LinearMixing
-from fastmix.estimators.private import PrivateLinearRegression
+from fastmix.certificate import PrivacyCertificate
+from fastmix.estimators.base import PrivateRegressor
+from fastmix.estimators.regression import (
+    IHM,
+    IHS,
+    AdaSSP,
+    DPGradientDescent,
+    FastIHM,
+    LinearMixing,
+    PrivateLinearRegression,
+)
 
 __all__ = [
     "IHM",
@@ -18,4 +21,5 @@ __all__ = [
     "LinearMixing",
     "PrivacyCertificate",
     "PrivateLinearRegression",
+    "PrivateRegressor",
 ]

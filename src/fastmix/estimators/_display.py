@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastmix.estimators.explanation import headline
-from fastmix.render import fit_card
+from fastmix.certificate.explain import headline
+from fastmix.show import fit_card
 
 __all__ = ["NotebookCard"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TypeVar, dataclass_transform
 
 __all__ = ["estimator"]
@@ -26,26 +26,9 @@ data_norm : float, default=None
     in the units of X otherwise. Longer rows are shortened.
 fit_intercept : bool, default=True
     Fit an intercept, as a constant column inside the same row bound.
-n_steps : int, default=None
-    Number of steps. It costs budget, so it is exact and never a maximum. None means what the
-    method is set up for: 4 in the paper's variants, 16 in the tuned ones, 100 for gradient descent.
-gaussian_size : int, default=None
-    Rows of the Gaussian sketch; None means ``6 max(d, log(4 T / varrho))``, and 24 for 6 in the
-    tuned variants, which draw only one.
-sketch_size : int, default=None
-    Rows of the fast sketch; None means ``200 max(d, log(4 T / varrho))``, at most the padded n.
-failure_probability : float, default=None
-    Utility failure probability varrho; None means ``delta / 10``.
-residual_clip : float, default=None
-    Residuals are clipped to this, in the units of the target; None means half the width of
-    ``bounds_y``.
-shrinkage : bool, default=False
-    Keep the term ``-eta**2 theta`` of Algorithm 2, which the paper's experiments omit.
 inference : bool, default=False
     Spend a small part of the budget on the spread of the residuals, for standard errors and
     `conf_int`: `IHM`, `FastIHM` and `AdaSSP` only.
-engine : {"auto", "literal"}, default="auto"
-    "auto" draws from the same distributions with far less work than "literal".
 noise : {"float", "exact"}, default="float"
     "exact" draws the noise of scalars, gradients and statistics from discrete distributions on a
     grid, by OpenDP's samplers (``pip install "fastmix[exact]"``); sketches are always floating
@@ -57,6 +40,38 @@ random_state : int, RandomState or Generator, default=None
     guarantee and gives a `ReproducibleNoiseWarning`: for tests and experiments only.
 verbose : bool, default=False
     Report progress on standard error; nothing that depends on the data is printed."""
+
+_METHOD_PARAMETERS = {
+    "n_steps": """\
+n_steps : int, default=None
+    Number of steps. It costs budget, so it is exact and never a maximum. None means what the
+    method is set up for: 4 in the paper's variants, 16 in the tuned ones, 100 for gradient descent.""",
+    "gaussian_size": """\
+gaussian_size : int, default=None
+    Rows of the Gaussian sketch; None means ``6 max(d, log(4 T / varrho))``, and 24 for 6 in the
+    tuned variants, which draw only one.""",
+    "sketch_size": """\
+sketch_size : int, default=None
+    Rows of the fast sketch; None means ``200 max(d, log(4 T / varrho))``, at most the padded n.""",
+    "failure_probability": """\
+failure_probability : float, default=None
+    Utility failure probability varrho; None means ``delta / 10``.""",
+    "residual_clip": """\
+residual_clip : float, default=None
+    Residuals are clipped to this, in the units of the target; None means half the width of
+    ``bounds_y``.""",
+    "shrinkage": """\
+shrinkage : bool, default=False
+    Keep the term ``-eta**2 theta`` of Algorithm 2, which the paper's experiments omit.""",
+    "literal": """\
+literal : bool, default=False
+    Form the random matrices of the sketches as written, instead of drawing from an equal
+    distribution with far less work.""",
+}
+
+_RELATION = """\
+Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
+public)."""
 
 _COMMON_ATTRIBUTES = """\
 coef_ : ndarray of shape (n_features,)
@@ -86,9 +101,12 @@ privacy_ : PrivacyCertificate
 def estimator(cls: type[T]) -> type[T]:
     """Make a class an estimator: keyword-only parameters from its fields, shared documentation."""
     made = dataclass(kw_only=True, eq=False, repr=False)(cls)
+    own = [f.name for f in fields(made) if f.name in _METHOD_PARAMETERS]  # type: ignore[arg-type]
     doc = made.__doc__ or ""
     for marker, text in (
+        ("{relation}", _RELATION),
         ("{parameters}", _COMMON_PARAMETERS),
+        ("{method parameters}", "\n".join(_METHOD_PARAMETERS[name] for name in own)),
         ("{attributes}", _COMMON_ATTRIBUTES),
     ):
         doc = doc.replace(marker, text.replace("\n", "\n    "))

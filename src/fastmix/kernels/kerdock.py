@@ -1,6 +1,6 @@
 """Passes of the Kerdock sketch over the rows of an array that is seen through a public map.
 
-They work as those of `fastmix.kernels.passes` do: on the caller's array, without an n x d copy,
+They work as those of `fastmix.kernels.mapped` do: on the caller's array, without an n x d copy,
 with results that do not depend on the number of threads.
 """
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fastmix.kernels import reference
 from fastmix.kernels._backend import native, threads
-from fastmix.kernels.passes import FloatArray, Mapped, _arguments
+from fastmix.kernels.mapped import FloatArray, Mapped, _arguments
 
 __all__ = ["distortion", "quadratic_signs", "sketch", "sketch_and_distortion"]
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from fastmix.kernels.passes import Mapped, Targets
+    from fastmix.kernels.mapped import Mapped, Targets
 
 __all__ = [
     "fwht",

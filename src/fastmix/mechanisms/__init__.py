@@ -1,37 +1,47 @@
 """Mechanisms: the only layer that sees raw data and noise together."""
 
-from fastmix.mechanisms.fast_mix import (
-    FastMixRelease,
-    MultipleFastMixRelease,
-    fast_mix,
-    fast_mix_event,
-    multiple_fast_mix,
-)
-from fastmix.mechanisms.gauss_mix import GaussMixRelease, gauss_mix, gauss_mix_event
+from fastmix.mechanisms.bounds import Spectrum, fast_bounds, gauss_bounds, spectral_events
 from fastmix.mechanisms.gradient import gradient_events, noisy_gradient
 from fastmix.mechanisms.gram import PrivateGram, symmetric_solve
 from fastmix.mechanisms.mean import mean_event, noisy_mean
+from fastmix.mechanisms.mix import (
+    FastMixRelease,
+    MixRelease,
+    fast_mix,
+    fast_mix_event,
+    gauss_mix,
+    gauss_mix_event,
+    mix,
+    multiple_fast_mix,
+)
+from fastmix.mechanisms.noise import Noise, make_noise
 from fastmix.mechanisms.residuals import noisy_residual_counts, residual_event
 from fastmix.mechanisms.statistics import StatisticsRelease, noisy_statistics, statistics_event
 
 __all__ = [
     "FastMixRelease",
-    "GaussMixRelease",
-    "MultipleFastMixRelease",
+    "MixRelease",
+    "Noise",
     "PrivateGram",
+    "Spectrum",
     "StatisticsRelease",
+    "fast_bounds",
     "fast_mix",
     "fast_mix_event",
+    "gauss_bounds",
     "gauss_mix",
     "gauss_mix_event",
     "gradient_events",
+    "make_noise",
     "mean_event",
+    "mix",
     "multiple_fast_mix",
     "noisy_gradient",
     "noisy_mean",
     "noisy_residual_counts",
     "noisy_statistics",
     "residual_event",
+    "spectral_events",
     "statistics_event",
     "symmetric_solve",
 ]

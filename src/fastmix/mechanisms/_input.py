@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from fastmix._validation import check_matrix, check_real
-from fastmix.rows import ArrayRows, RowMap, Rows
+from fastmix.data import ArrayRows, RowMap, Rows
 
 __all__ = ["as_rows"]
 

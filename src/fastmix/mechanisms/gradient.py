@@ -10,11 +10,9 @@ import numpy.typing as npt
 
 from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent, PrivacyEvent
-from fastmix.mechanisms.exact_noise import exact_gaussian
+from fastmix.data import Rows
+from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import gradient_sensitivity
-from fastmix.mechanisms.snapping import snap
-from fastmix.random import check_noise
-from fastmix.rows import Rows
 
 __all__ = ["gradient_events", "noisy_gradient"]
 
@@ -33,15 +31,9 @@ def gradient_events(sigmas: Iterable[float]) -> list[PrivacyEvent]:
 
 
 def noisy_gradient(
-    rows: Rows,
-    theta: FloatArray,
-    *,
-    clip: float,
-    sigma: float,
-    rng: np.random.Generator,
-    noise: str = "float",
+    rows: Rows, theta: FloatArray, *, clip: float, sigma: float, noise: Noise
 ) -> FloatArray:
-    r"""Release :math:`X^\top \mathrm{clip}_C(y - X\theta) + \sigma \zeta`.
+    r"""Release :math:`X^\top \mathrm{clip}_C(y - X\theta) + \sigma C \zeta`.
 
     Parameters
     ----------
@@ -52,11 +44,9 @@ def noisy_gradient(
     clip : float
         Residual clipping level C.
     sigma : float
-        Standard deviation of the noise.
-    rng : numpy.random.Generator
-        Secret generator.
-    noise : {"float", "exact"}
-        Floating-point noise from ``rng``, or discrete noise on a grid, which leaves ``rng`` alone.
+        Noise, in units of the sensitivity.
+    noise : Noise
+        Secret noise.
 
     Returns
     -------
@@ -66,7 +56,6 @@ def noisy_gradient(
     Notes
     -----
     Paper: Algorithm 2, line 6, without the term :math:`-\eta^2\theta`, which is not sensitive.
-    Deviation: none.
     Sensitive inputs: rows.
     """
     clip = check_real("clip", clip, above=0.0)
@@ -74,7 +63,5 @@ def noisy_gradient(
     # Beyond this a residual could overflow, and whether it does depends on the data.
     if theta.shape != (rows.d,) or not np.abs(theta).max() <= 1e100:
         raise value_error("theta", f"be at most 1e100 and have shape {(rows.d,)}", theta)
-    if check_noise(noise, rng) == "exact":
-        sensitivity = gradient_sensitivity(clip, rows.bound)
-        return exact_gaussian(rows.gradient(theta, clip), sensitivity=sensitivity, sigma=sigma)
-    return snap(rows.gradient(theta, clip) + sigma * rng.standard_normal(rows.d), sigma)
+    sensitivity = gradient_sensitivity(clip, rows.bound)
+    return noise.gaussian(rows.gradient(theta, clip), sensitivity=sensitivity, ratio=sigma)

@@ -7,11 +7,9 @@ import numpy.typing as npt
 
 from fastmix._validation import check_real
 from fastmix.accounting import GaussianEvent
-from fastmix.mechanisms.exact_noise import exact_gaussian
+from fastmix.data import Rows
+from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import total_sensitivity
-from fastmix.mechanisms.snapping import snap
-from fastmix.random import check_noise
-from fastmix.rows import Rows
 
 __all__ = ["mean_event", "noisy_mean"]
 
@@ -23,9 +21,7 @@ def mean_event(*, sigma: float) -> GaussianEvent:
     return GaussianEvent(sigma)
 
 
-def noisy_mean(
-    rows: Rows, *, sigma: float, rng: np.random.Generator, noise: str = "float"
-) -> FloatArray:
+def noisy_mean(rows: Rows, *, sigma: float, noise: Noise) -> FloatArray:
     r"""Release :math:`(X^\top 1 + \sigma C \zeta)/n`.
 
     Parameters
@@ -34,10 +30,8 @@ def noisy_mean(
         Data.
     sigma : float
         Noise of the sum, in units of its sensitivity C.
-    rng : numpy.random.Generator
-        Secret generator.
-    noise : {"float", "exact"}
-        Floating-point noise from ``rng``, or discrete noise on a grid, which leaves ``rng`` alone.
+    noise : Noise
+        Secret noise.
 
     Returns
     -------
@@ -47,15 +41,11 @@ def noisy_mean(
     Notes
     -----
     Paper: beyond it (docs/proofs/centring.md).
-    Deviation: none.
     Sensitive inputs: rows.
     """
+    sigma = check_real("sigma", sigma, above=0.0)
     sensitivity = total_sensitivity(rows.bound)
-    scale = check_real("sigma", sigma, above=0.0) * sensitivity
-    if check_noise(noise, rng) == "exact":
-        mean = exact_gaussian(rows.total(), sensitivity=sensitivity, sigma=scale) / rows.n
-    else:
-        mean = snap(rows.total() + scale * rng.standard_normal(rows.d), scale) / rows.n
+    mean = noise.gaussian(rows.total(), sensitivity=sensitivity, ratio=sigma) / rows.n
     longest = rows.bound
     if rows.constant:
         mean[-1] = 0.0

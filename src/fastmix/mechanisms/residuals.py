@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent
+from fastmix.data import Rows
+from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import count_sensitivity
-from fastmix.mechanisms.snapping import snap
-from fastmix.rows import Rows
 
 __all__ = ["RESIDUAL_EDGES", "noisy_residual_counts", "residual_event"]
 
@@ -26,7 +26,7 @@ def residual_event(sigma: float) -> GaussianEvent:
 
 
 def noisy_residual_counts(
-    rows: Rows, theta: FloatArray, *, clip: float, sigma: float, rng: np.random.Generator
+    rows: Rows, theta: FloatArray, *, clip: float, sigma: float, noise: Noise
 ) -> FloatArray:
     r"""Release how many residuals :math:`|\mathrm{clip}_C(y - X\theta)|` fall into each bin.
 
@@ -40,8 +40,8 @@ def noisy_residual_counts(
         Residual clipping level C.
     sigma : float
         Standard deviation of the noise.
-    rng : numpy.random.Generator
-        Secret generator.
+    noise : Noise
+        Secret noise.
 
     Returns
     -------
@@ -51,7 +51,6 @@ def noisy_residual_counts(
     Notes
     -----
     Paper: beyond it (docs/proofs/confidence.md).
-    Deviation: none.
     Sensitive inputs: rows.
     """
     clip = check_real("clip", clip, above=0.0)
@@ -59,4 +58,4 @@ def noisy_residual_counts(
     if theta.shape != (rows.d,) or not np.abs(theta).max() <= 1e100:
         raise value_error("theta", f"be at most 1e100 and have shape {(rows.d,)}", theta)
     counts_hat = rows.residual_counts(theta, clip, RESIDUAL_EDGES)
-    return snap(counts_hat + sigma * rng.standard_normal(len(counts_hat)), sigma)
+    return noise.gaussian(counts_hat, sensitivity=count_sensitivity(), ratio=sigma)

@@ -7,6 +7,7 @@ their Gram matrix is Wishart, which one triangular draw gives (docs/proofs/exact
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,17 +21,23 @@ __all__ = ["CovarianceRoot", "covariance_root", "gaussian_gram", "gaussian_rows"
 FloatArray = npt.NDArray[np.float64]
 
 
-def literal_rows(Z: FloatArray, k: int, eta: float, rng: np.random.Generator) -> FloatArray:
-    """Draw ``S_G Z + eta xi`` as written: k rows.
+def literal_rows(
+    blocks: Iterable[FloatArray], k: int, eta: float, rng: np.random.Generator
+) -> FloatArray:
+    """Draw ``S_G Z + eta xi`` as written, k rows, for Z given block by block.
 
     Notes
     -----
     Paper: Algorithm 1, line 5.
-    Deviation: none.
-    Sensitive inputs: Z.
+    Sensitive inputs: blocks.
     """
-    xi = rng.standard_normal((k, Z.shape[1]))
-    return rng.standard_normal((k, Z.shape[0])) @ Z + eta * xi
+    sketch: FloatArray | None = None
+    for Z in blocks:
+        if sketch is None:
+            sketch = eta * rng.standard_normal((k, Z.shape[1]))
+        sketch += rng.standard_normal((k, len(Z))) @ Z
+    assert sketch is not None
+    return sketch
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,6 @@ def gaussian_rows(root: CovarianceRoot, k: int, rng: np.random.Generator) -> Flo
     Notes
     -----
     Paper: Algorithm 1, line 5, in distribution.
-    Deviation: none in distribution.
     Sensitive inputs: root.
     """
     return np.asarray(rng.standard_normal((k, len(root.matrix))) @ root.matrix)

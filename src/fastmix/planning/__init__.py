@@ -1,6 +1,6 @@
 """Plans from public sizes: method, sizes, predicted noise, error, seconds and memory."""
 
-from fastmix.estimators._forecast import CASES, Case, Forecast, Outlook, forecast, outlook
+from fastmix.methods.forecast import CASES, Case, Forecast, Outlook, forecast, outlook
 from fastmix.planning.cost import METHODS, CostModel, Measurement, Problem, fit_cost_model
 from fastmix.planning.fit import FitPlan, plan
 

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from fastmix._validation import check_choice, check_integer, check_real, value_error
 from fastmix.estimators import PrivateLinearRegression
-from fastmix.estimators._advice import TARGET_VARIANCE, concerns
-from fastmix.estimators._forecast import Outlook, forecast, outlook
+from fastmix.methods import METHODS, Sizes, Target, choose_method, default_delta, plan_fit
+from fastmix.methods.advice import TARGET_VARIANCE, concerns
+from fastmix.methods.forecast import Outlook, outlook
 from fastmix.planning.cost import CostModel, Problem
 
 __all__ = ["FitPlan", "MethodPlan", "plan"]
@@ -187,41 +188,36 @@ def plan(
     theta_norm = check_real("theta_norm", theta_norm, at_least=0.0)
     columns = d + bool(fit_intercept)
     values = None if eigenvalues is None else _spectrum(eigenvalues, columns)
-    front = PrivateLinearRegression(
-        epsilon=epsilon,
-        delta=delta,
-        method=method,
-        fit_intercept=fit_intercept,
-        bounds_X=(-1.0, 1.0),
-        bounds_y=(-1.0, 1.0),
-    )
-    front._check_parameters()
-    if math.isinf(epsilon):
+    if math.isinf(check_real("epsilon", epsilon, above=0.0, allow_inf=True)):
         raise value_error("epsilon", "be finite", epsilon)
-    chosen, reason = front._choose(columns)
-    given = 1.0 / max(n, 2) ** 2 if delta is None else float(delta)
-    compared = [chosen, *(name for name in _COMPARED if name != chosen)]
+    PrivateLinearRegression(epsilon=epsilon, delta=delta)._check_parameters()
+    given = default_delta(delta, n)
+    sizes, target = Sizes(n, columns, bool(fit_intercept)), Target(float(epsilon), given)
+    chosen, reason = (
+        choose_method(columns) if method == "auto" else (method, f"{method}: asked for.")
+    )
     methods = []
-    for name in compared:
-        front.set_params(method=name)
-        planned = front._make_plan(n, d)
-        parameters = planned.parameters
-        sizes: dict[str, int] = {
-            key: parameters[key] for key in ("k", "k1", "k2") if key in parameters
-        }
-        problem = Problem(n, columns, sizes.get("k2", 1), max(1, parameters["n_steps_"]))
-        expected = outlook(name, parameters, n, columns)
+    for name in [chosen, *(name for name in _COMPARED if name != chosen)]:
+        algorithm = METHODS[name]()
+        planned = plan_fit(algorithm, sizes, target)
+        settings = planned.settings
+        rows: dict[str, int] = {key: settings[key] for key in ("k", "k1", "k2") if key in settings}
+        problem = Problem(n, columns, rows.get("k2", 1), planned.steps)
+        expected = outlook(algorithm, planned, n, columns)
+        assert expected is not None
         if values is not None:
-            known = forecast(name, parameters, n, values, np.full(columns, theta_norm**2 / columns))
+            squares = np.full(columns, theta_norm**2 / columns)
+            known = algorithm.forecast(planned, n, values, squares)
+            assert known is not None
             risk = known.excess_risk
             expected = Outlook(risk / 3.0, risk, 3.0 * risk, known)
         methods.append(
             MethodPlan(
                 method=name,
-                sizes={"steps": parameters["n_steps_"], **sizes},
+                sizes={"steps": planned.steps, **rows},
                 outlook=expected,
                 seconds=(cost or CostModel()).predict(_COST_NAMES[name], problem),
-                memory=_memory(name, n, columns, sizes.get("k2", 0)),
+                memory=_memory(name, n, columns, rows.get("k2", 0)),
             )
         )
     return FitPlan(

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix._validation import check_integer, type_error, value_error
-from fastmix.kernels.passes import Mapped, map_rows
+from fastmix.kernels.mapped import Mapped, map_rows
 from fastmix.random import RandomState
 
 __all__ = ["FloatArray", "Sketch", "SketchDraw"]

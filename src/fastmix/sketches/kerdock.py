@@ -13,7 +13,7 @@ from numpy.random import Philox
 
 from fastmix._validation import check_integer, value_error
 from fastmix.kernels import fwht, kerdock
-from fastmix.kernels.passes import Mapped
+from fastmix.kernels.mapped import Mapped
 from fastmix.random import RandomState, public_generator
 from fastmix.sketches._forms import Forms, family_size, forms
 from fastmix.sketches.base import FloatArray, Sketch, SketchDraw, as_columns, read_only

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fastmix._validation import check_integer, value_error
 from fastmix.kernels import fwht
-from fastmix.kernels.passes import Mapped, srht
+from fastmix.kernels.mapped import Mapped, srht
 from fastmix.random import RandomState, public_generator
 from fastmix.sketches.base import (
     FloatArray,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fastmix.tables.bounds import OTHER, Category, Number, PublicBounds
 from fastmix.tables.read import MISSING, Columns
+from fastmix.tables.schema import OTHER, Category, Number, PublicBounds
 
 __all__ = ["encode"]
 

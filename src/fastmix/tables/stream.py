@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fastmix.data import Chunk, Chunks, Streaming
+from fastmix.data.arrow import file_groups, record_batches, table_files
+from fastmix.data.chunks import Executor, Records
 from fastmix.errors import DataError
-from fastmix.rows import Chunk, Chunks, Streaming
-from fastmix.rows.chunks import Executor, Records
-from fastmix.rows.files import file_groups, record_batches, table_files
-from fastmix.tables.bounds import Category, Number, PublicBounds
 from fastmix.tables.encode import encode
 from fastmix.tables.read import check_columns, columns_of, csv_batches
+from fastmix.tables.schema import Category, Number, PublicBounds
 
 __all__ = ["table_bytes", "table_chunks"]
 

@@ -1,0 +1,167 @@
+"""The privacy certificate: what a fit spent, and everything needed to check it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from fastmix.accounting import Part, PrivacyEvent, PrivacySpent, RenyiCurve
+from fastmix.accounting._ledger import write_atomically
+from fastmix.accounting.account import ORDERS
+from fastmix.certificate.documents import digest, read_document, write_document
+from fastmix.show import certificate_card
+
+__all__ = ["FORMAT", "PrivacyCertificate"]
+
+FORMAT = "fastmix-certificate-3"
+
+
+@cache
+def _versions() -> dict[str, str]:
+    packages = ("fastmix", "numpy", "scipy", "scikit-learn")
+    return {**{name: version(name) for name in packages}, "python": platform.python_version()}
+
+
+@dataclass(frozen=True, repr=False)
+class PrivacyCertificate:
+    """What a fit has spent, and how: the account with the public facts behind it.
+
+    Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
+    public).
+
+    Parameters
+    ----------
+    spent : PrivacySpent
+        The account of the fit.
+    mechanism : str
+        Name of the estimator.
+    parameters : dict
+        Every parameter of the estimator and every size and noise level derived from them.
+    data : dict
+        Public facts about the data: n, d, bounds and clipping.
+    noise : str
+        Where the noise came from.
+    leaks : tuple of str
+        Reasons why the guarantee does not hold; empty if it does.
+    model : str, optional
+        Digest of the saved model that the certificate is about, as ``fastmix fit`` writes it.
+    versions : dict
+        Versions of the packages that made the fit; those in use by default.
+    """
+
+    spent: PrivacySpent
+    mechanism: str
+    parameters: dict[str, Any]
+    data: dict[str, Any]
+    noise: str
+    leaks: tuple[str, ...] = ()
+    model: str | None = None
+    versions: dict[str, str] = field(default_factory=lambda: dict(_versions()))
+
+    @property
+    def private(self) -> bool:
+        """Whether the guarantee holds."""
+        return not self.leaks
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of the fit, as accounted."""
+        return self.spent.epsilon
+
+    @property
+    def delta(self) -> float:
+        """Delta of the fit."""
+        return self.spent.delta
+
+    @property
+    def neighboring_relation(self) -> str:
+        """The neighbouring relation of the guarantee."""
+        return self.spent.neighboring_relation
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts of the account."""
+        return self.spent.parts
+
+    @property
+    def events(self) -> tuple[PrivacyEvent, ...]:
+        """All privacy events of the fit."""
+        return self.spent.events
+
+    def rdp(self, orders: npt.ArrayLike) -> Any:
+        """Return the Rényi-DP curve of the fit, which holds outside its rare events."""
+        return self.spent.rdp(orders)
+
+    def to_dp_accounting(self, orders: npt.ArrayLike = ORDERS) -> RenyiCurve:
+        """Return ``(orders, rdp, tail)`` for ``dp_accounting.rdp.compute_epsilon``."""
+        return self.spent.to_dp_accounting(orders)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything that the certificate says, the digest of its model included."""
+        return str(self.to_dict()["digest"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain JSON types."""
+        said = {
+            "format": FORMAT,
+            "private": self.private,
+            "leaks": list(self.leaks),
+            "mechanism": self.mechanism,
+            "account": self.spent.to_dict(),
+            "parameters": self.parameters,
+            "data": self.data,
+            "noise": self.noise,
+            "versions": self.versions,
+            "model": self.model,
+        }
+        return {**said, "digest": digest(said)}
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return the certificate as a JSON document."""
+        return write_document(self.to_dict(), indent)
+
+    def __repr__(self) -> str:
+        """Return the guarantee and the sizes in one line; `to_json` has everything."""
+        leaks = "" if self.private else f", leaks={list(self.leaks)!r}"
+        return (
+            f"PrivacyCertificate(private={self.private}, epsilon={self.epsilon:.6g}, "
+            f"delta={self.delta:.3g}, mechanism={self.mechanism!r}, "
+            f"n_samples={self.data.get('n_samples')}, events={len(self.events)}{leaks})"
+        )
+
+    def _repr_html_(self) -> str:
+        from fastmix.certificate.explain import explain  # it reads certificates
+
+        return certificate_card(explain(self), self.private)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate to a file, as a whole or not at all."""
+        write_atomically(Path(path).resolve(), (self.to_json() + "\n").encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> PrivacyCertificate:
+        """Read a certificate that `save` wrote."""
+        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+
+    @classmethod
+    def from_json(cls, text: str) -> PrivacyCertificate:
+        """Rebuild a certificate; its epsilon is recomputed from the events, not read."""
+        data = read_document(text)
+        return cls(
+            spent=PrivacySpent.from_dict(data["account"]),
+            mechanism=data["mechanism"],
+            parameters=data["parameters"],
+            data=data["data"],
+            noise=data["noise"],
+            leaks=tuple(data["leaks"]),
+            model=data["model"],
+            versions=data["versions"],
+        )

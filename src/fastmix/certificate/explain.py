@@ -1,0 +1,187 @@
+"""A certificate in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import groupby
+
+from fastmix.accounting import (
+    ChoiceEvent,
+    GaussianEvent,
+    LaplaceEvent,
+    NonPrivateEvent,
+    PrivacyEvent,
+    SketchEvent,
+    TailEvent,
+)
+from fastmix.certificate.certificate import PrivacyCertificate
+from fastmix.methods.advice import concerns
+
+__all__ = ["explain", "explain_event", "explain_events", "headline"]
+
+
+def headline(certificate: PrivacyCertificate) -> str:
+    """Return the guarantee in one sentence.
+
+    Parameters
+    ----------
+    certificate : PrivacyCertificate
+        The certificate of a fit.
+
+    Returns
+    -------
+    str
+        Epsilon and delta, or that the fit is NOT PRIVATE.
+    """
+    if not certificate.private:
+        return f"NOT PRIVATE: {'; '.join(certificate.leaks)}."
+    return (
+        f"({certificate.epsilon:.6g}, {certificate.delta:.3g})-differentially private, for one "
+        f"record present or absent."
+    )
+
+
+def explain(certificate: PrivacyCertificate) -> list[str]:
+    """Return what a certificate says, one sentence or two to a paragraph.
+
+    Parameters
+    ----------
+    certificate : PrivacyCertificate
+        The certificate of a fit.
+
+    Returns
+    -------
+    list of str
+        Paragraphs. They hold public and released values only.
+    """
+    data = certificate.data
+    said = [headline(certificate)]
+    weak = [
+        message
+        for _, message in concerns(
+            certificate.epsilon, certificate.delta, data["n_samples"], data["n_features"], None
+        )
+    ]
+    if certificate.private:
+        said.append(
+            f"Whoever sees the coefficients learns little about whether any one record was in the "
+            f"data: the odds move by a factor of at most e^{certificate.epsilon:.3g} = "
+            f"{_factor(certificate.epsilon)}, except with probability {certificate.delta:.3g}."
+            if not weak
+            else f"The guarantee is weak. Whoever sees the coefficients may learn whether a record "
+            f"was in the data: the odds move by a factor of up to e^{certificate.epsilon:.3g} = "
+            f"{_factor(certificate.epsilon)}, except with probability {certificate.delta:.3g}."
+        )
+        said += weak
+    else:
+        said.append(
+            "What follows is the account of the noise that was added; because of the above it "
+            "guarantees nothing. Do not publish this fit as private."
+        )
+    said.append(
+        f"The table has {data['n_samples']:,} rows and {data['n_features']} columns of features; "
+        f"we treat these numbers, the bounds and all settings as public. An absent record "
+        f"counts as a row of zeros after scaling."
+    )
+    if data.get("missing") == "drop":
+        said.append(
+            "Rows with a missing value were left out; we treat the number of complete rows as "
+            "public."
+        )
+    said.append(_clipping(certificate))
+    method = certificate.parameters.get("method_")
+    chosen = f", method {method}" if method else ""
+    said.append(f"The fit is by {certificate.mechanism}{chosen}. It released:")
+    said += [f"- {phrase}" for phrase in explain_events(certificate.events)]
+    said.append(
+        f"Noise: {certificate.noise}. Scores, residuals and plots made from the raw data are not "
+        f"covered: they are as private as the data themselves."
+    )
+    return said
+
+
+def explain_events(events: Iterable[PrivacyEvent]) -> list[str]:
+    """Return releases in words, those of one kind together.
+
+    Parameters
+    ----------
+    events : iterable of PrivacyEvent
+        The events of a fit.
+
+    Returns
+    -------
+    list of str
+        Phrases.
+    """
+    phrases = []
+    for gaussian, group in groupby(events, lambda event: isinstance(event, GaussianEvent)):
+        alike = list(group)
+        if gaussian and len(alike) > 3:
+            levels = [event.sigma / event.sensitivity for event in alike]  # type: ignore[attr-defined]
+            count = sum(event.count for event in alike)  # type: ignore[attr-defined]
+            phrases.append(
+                f"{_times(count)} with Gaussian noise of {min(levels):.4g} to {max(levels):.4g} "
+                f"times what one record can change"
+            )
+        else:
+            phrases += [explain_event(event) for event in alike]
+    return phrases
+
+
+def explain_event(event: PrivacyEvent) -> str:
+    """Return one release in words.
+
+    Parameters
+    ----------
+    event : PrivacyEvent
+        The event of the release.
+
+    Returns
+    -------
+    str
+        A phrase.
+    """
+    if isinstance(event, GaussianEvent):
+        ratio = event.sigma / event.sensitivity if event.sensitivity else math.inf
+        return (
+            f"{_times(event.count)} with Gaussian noise of {ratio:.4g} times what one record can "
+            f"change"
+        )
+    if isinstance(event, LaplaceEvent):
+        return f"{_times(event.count)} with Laplace noise, epsilon {event.pure_epsilon:.4g} in all"
+    if isinstance(event, SketchEvent):
+        return f"a random mixture of the records in {event.rows:,} rows, at level {event.gamma:.4g}"
+    if isinstance(event, TailEvent):
+        return f"a safety margin that fails with probability {event.tail:.3g}, counted in delta"
+    if isinstance(event, ChoiceEvent):
+        last = "; ".join(explain_events(event.options[-1]))
+        return (
+            f"{last} (or one of {len(event.options) - 1} settings that cost no more, chosen from "
+            f"what was released before)"
+        )
+    if isinstance(event, NonPrivateEvent):
+        return "something without any noise"
+    return f"an event of kind {event.kind}"
+
+
+def _factor(epsilon: float) -> str:
+    return f"{math.exp(epsilon):.3g}" if epsilon < 700.0 else "infinity"
+
+
+def _times(count: int) -> str:
+    return "one value or vector" if count == 1 else f"{count} values or vectors"
+
+
+def _clipping(certificate: PrivacyCertificate) -> str:
+    data = certificate.data
+    taken = ", ".join(data["taken_from_data"])
+    source = f" ({taken} came from the data)" if taken else ""
+    low, high = data["bounds_y"]
+    clip = data.get("residuals_clipped_at")
+    residuals = "" if clip is None else f", residuals to at most {clip:g} either way"
+    return (
+        f"Values outside the bounds were moved to the nearer bound{source}: the target to "
+        f"[{low:g}, {high:g}]{residuals}. "
+        f"The number of clipped values is not reported, because it is not private."
+    )

@@ -1,0 +1,292 @@
+"""Check a certificate: recompute its account, its scaling, and the plan from its parameters."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, fields
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from fastmix._validation import check_integer
+from fastmix.accounting import NonPrivateEvent, PrivacySpent
+from fastmix.certificate.certificate import FORMAT
+from fastmix.certificate.documents import digest, jsonable, read_document
+from fastmix.data.scaling import public_scaling
+from fastmix.methods import METHODS, Method, Sizes, Target, choose_method, default_delta, plan_fit
+
+__all__ = ["INCOMPLETE", "Verification", "verify_certificate"]
+
+#: Relative difference of recomputed numbers that rounding explains.
+TOLERANCE = 1e-9
+
+#: What a document raises that has not the entries of a certificate.
+INCOMPLETE = (ArithmeticError, AttributeError, KeyError, LookupError, TypeError, ValueError)
+
+#: Entries of the document, and of its part about the data.
+_ENTRIES = {
+    *("format", "private", "leaks", "mechanism", "account", "parameters", "data", "noise"),
+    *("versions", "model", "digest"),
+}
+_FACTS = {
+    *("n_samples", "n_features", "bounds_X", "bounds_y", "row_norm", "intercept_column"),
+    *("taken_from_data", "residuals_clipped_at"),
+}
+#: Those that ``fastmix fit`` adds.
+_TABLE_FACTS = {"missing", "encoding"}
+_PACKAGES = {"fastmix", "numpy", "scipy", "scikit-learn", "python"}
+
+#: Parameters that every estimator has and a certificate states.
+_COMMON = {
+    *("epsilon", "delta", "data_norm", "fit_intercept", "inference", "noise", "verbose"),
+}
+
+#: Names of the estimators of single methods, with those of their methods.
+_MECHANISMS = {
+    "AdaSSP": "adassp",
+    "DPGradientDescent": "dp_gd",
+    "FastIHM": "fast_ihm",
+    "IHM": "ihm",
+    "IHS": "ihs",
+    "LinearMixing": "linear_mixing",
+}
+
+_SOURCE = "AES-128-CTR keyed by the OS"
+
+#: What no computation on the certificate alone can confirm: fields, then why.
+NOT_CHECKED = (
+    "versions: nothing else in the certificate depends on the packages that made the fit",
+    "noise: only the person who made the fit knows where the noise came from",
+    "data.n_samples: checked only as far as delta and the noise depend on it",
+    "data.bounds_X, data.bounds_y, data.encoding: only the person who made the fit knows whether "
+    "the bounds and categories are public knowledge, and whether the fit used these",
+    "parameters.literal, parameters.shrinkage, parameters.learning_rate, parameters.verbose: the "
+    "noise does not depend on them",
+    "parameters.n_steps, parameters.gaussian_size, parameters.sketch_size, parameters.inference: "
+    "checked only where the method uses them",
+    "account: nothing shows whether the fit released anything that the certificate does not list",
+)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The result of a verification.
+
+    Parameters
+    ----------
+    complaints : tuple of str
+        What is wrong; empty if the certificate verifies.
+    not_checked : tuple of str
+        Fields that were not checked, and why.
+    """
+
+    complaints: tuple[str, ...]
+    not_checked: tuple[str, ...] = NOT_CHECKED
+
+    @property
+    def verified(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.complaints
+
+
+def verify_certificate(text: str) -> Verification:
+    """Check everything that a certificate says and that can be recomputed.
+
+    The account is recomputed from the events, the events, sizes and noise levels from the
+    parameters, and the clipping from the bounds. The digest shows a change by accident; it is
+    not a signature, because whoever changes a certificate can compute it anew.
+
+    Parameters
+    ----------
+    text : str
+        The JSON document.
+
+    Returns
+    -------
+    Verification
+        What is wrong, and what was not checked.
+    """
+    try:
+        data = read_document(text)
+        if data["format"] != FORMAT:
+            return Verification((f"its format is not {FORMAT}",))
+        wrong = [*_entries(data), *_account(data), *_leaks(data), *_scaling(data), *_plan(data)]
+        if data["digest"] != digest(data, without=("digest",)):
+            wrong.append("its digest is not that of its contents: it was changed")
+    except INCOMPLETE:
+        return Verification(("it is not a complete certificate",))
+    return Verification(tuple(wrong))
+
+
+def _entries(data: dict[str, Any]) -> list[str]:
+    """Compare the names and kinds of entries with those of every certificate."""
+    facts, expected = set(data["data"]), _FACTS
+    if not _clips(data):
+        expected = _FACTS - {"residuals_clipped_at"}
+    complete = (
+        set(data) == _ENTRIES
+        and facts in (expected, expected | _TABLE_FACTS)
+        and set(data["versions"]) == _PACKAGES
+        and all(isinstance(value, str) for value in data["versions"].values())
+        and isinstance(data["private"], bool)
+        and (data["model"] is None or re.fullmatch("sha256:[0-9a-f]{64}", data["model"]))
+    )
+    return [] if complete else ["its entries are not those of a certificate"]
+
+
+def _same(stored: Any, computed: Any) -> bool:
+    """Compare plain JSON values; numbers may differ by rounding, on another machine."""
+    if isinstance(stored, dict) and isinstance(computed, dict):
+        return stored.keys() == computed.keys() and all(
+            _same(stored[key], computed[key]) for key in computed
+        )
+    if isinstance(stored, list) and isinstance(computed, list):
+        return len(stored) == len(computed) and all(map(_same, stored, computed))
+    if isinstance(stored, float) and isinstance(computed, float):
+        return not _differs(stored, computed)
+    return type(stored) is type(computed) and bool(stored == computed)
+
+
+def _differs(stored: Any, computed: float) -> bool:
+    return not math.isclose(float(stored), computed, rel_tol=TOLERANCE, abs_tol=0.0)
+
+
+def _account(data: dict[str, Any]) -> list[str]:
+    account = data["account"]
+    spent = PrivacySpent.from_dict(account)
+    wrong = []
+    if account["neighboring_relation"] != spent.neighboring_relation:
+        wrong.append(f"its neighbouring relation is not {spent.neighboring_relation}")
+    for stored, part in zip(account["parts"], spent.parts, strict=True):
+        if _differs(stored["epsilon"], part.epsilon):
+            wrong.append(
+                f"part {part.name!r} states epsilon {float(stored['epsilon']):.6g}; its "
+                f"events cost {part.epsilon:.6g}"
+            )
+    for name in ("epsilon", "delta"):
+        if _differs(account[name], getattr(spent, name)):
+            wrong.append(
+                f"it states {name} {float(account[name]):.6g}; its events cost "
+                f"{getattr(spent, name):.6g}"
+            )
+    asked = data["parameters"]
+    if spent.epsilon > float(asked["epsilon"]) * (1.0 + TOLERANCE):
+        wrong.append(f"it spent more than the epsilon {float(asked['epsilon']):.6g} asked for")
+    if asked["delta"] is not None and spent.delta > float(asked["delta"]) * (1.0 + TOLERANCE):
+        wrong.append(f"it spent more than the delta {float(asked['delta']):.6g} asked for")
+    return wrong
+
+
+def _leaks(data: dict[str, Any]) -> list[str]:
+    """Derive the leaks from the other entries and compare."""
+    events = PrivacySpent.from_dict(data["account"]).events
+    reasons = [f"{name} was taken from the data" for name in data["data"]["taken_from_data"]]
+    if data["noise"] == "seeded":
+        reasons.append("the noise was seeded by the caller")
+    if any(isinstance(event, NonPrivateEvent) for event in events):
+        reasons.append("the method adds no noise")
+    wrong = []
+    exact = f"OpenDP [0-9][0-9A-Za-z.+-]*; for sketches {_SOURCE}"
+    known = _SOURCE if data["parameters"]["noise"] == "float" else exact
+    if data["noise"] != "seeded" and not re.fullmatch(known, data["noise"]):
+        wrong.append("it names no source of noise that is known")
+    if not set(data["data"]["taken_from_data"]) <= {"bounds_X", "bounds_y"}:
+        wrong.append("it takes something from the data that is no bound")
+    if data["private"] == bool(data["leaks"]):
+        wrong.append("what it says about leaks contradicts itself")
+    if reasons and data["private"]:
+        wrong.append("it claims to be private, and its own entries say why it is not")
+    elif data["leaks"] != reasons:
+        wrong.append("its leaks are not those that follow from its other entries")
+    return wrong
+
+
+def _scaling(data: dict[str, Any]) -> list[str]:
+    """Compare the clipping with what the bounds and parameters call for."""
+    facts, asked = data["data"], data["parameters"]
+    # Nothing is read from the rows: both bounds, or a norm in place of one, are given.
+    made = public_scaling(
+        np.zeros((1, check_integer("n_features", facts["n_features"], at_least=1, at_most=10**7))),
+        np.zeros(1),
+        bounds_X=facts["bounds_X"],
+        bounds_y=facts["bounds_y"],
+        data_norm=asked["data_norm"],
+        fit_intercept=asked["fit_intercept"],
+    )
+    clip = asked.get("residual_clip")
+    computed: dict[str, float] = {
+        "row_norm": made.row_map.row_norm,
+        "intercept_column": made.row_map.constant,
+        "residuals_clipped_at": made.target_map.scale if clip is None else float(clip),
+    }
+    if not _clips(data):
+        del computed["residuals_clipped_at"]
+    wrong = [
+        f"its {name} is not the one that its bounds and parameters call for"
+        for name, value in computed.items()
+        if not isinstance(facts.get(name), float) or _differs(facts[name], value)
+    ]
+    described = made.describe()
+    wrong += [
+        f"its {name} must be written in full"
+        for name in ("bounds_X", "bounds_y")
+        if described[name] != facts[name]
+    ]
+    return wrong
+
+
+def _method(data: dict[str, Any]) -> Method:
+    """Return the algorithm that a certificate names, with its parameters."""
+    stated = data["parameters"]
+    method = METHODS[stated["method_"]]
+    made = method(**{f.name: stated[f.name] for f in fields(method)})
+    made.check()
+    return made
+
+
+def _clips(data: dict[str, Any]) -> bool:
+    """Whether a fit with these parameters clips residuals."""
+    asked = data["parameters"]
+    return bool(_method(data).clips or asked["inference"]) and asked["epsilon"] != "inf"
+
+
+def _plan(data: dict[str, Any]) -> list[str]:
+    """Compare events, sizes and noise levels with the plan for the same public parameters."""
+    stated, facts, method = data["parameters"], data["data"], _method(data)
+    n = check_integer("n_samples", facts["n_samples"], at_least=1)
+    intercept = stated["fit_intercept"]
+    columns = check_integer("n_features", facts["n_features"], at_least=1) + bool(intercept)
+    unbounded = facts["bounds_X"] is None and stated["data_norm"] is not None
+    sizes = Sizes(n, columns, centred=bool(intercept) and not unbounded)
+    target = Target(float(stated["epsilon"]), default_delta(stated["delta"], n))
+    planned = plan_fit(method, sizes, target, inference=stated["inference"], noise=stated["noise"])
+    derived = jsonable(planned.settings)
+    wrong = []
+    if not _same(data["account"], jsonable(planned.spent.to_dict())):
+        wrong.append("its events are not those that its parameters call for")
+    names = {*_COMMON, *(f.name for f in fields(method)), *derived, "method_"}
+    if data["mechanism"] == "PrivateLinearRegression":
+        names.add("method")
+        asked = stated.get("method")
+        chosen = choose_method(columns)[0] if asked == "auto" else asked
+        if chosen != method.name:
+            wrong.append("its method is not the one that was asked for")
+    elif _MECHANISMS.get(data["mechanism"]) != method.name:
+        wrong.append("its method is not that of its mechanism")
+    if set(stated) != names:
+        wrong.append("its parameters are not those of its mechanism")
+    wrong += [
+        f"its {name} is not the one that its parameters call for"
+        for name in derived
+        if not _same(stated.get(name), derived[name])
+    ]
+    made_by = data["versions"]["fastmix"]
+    if wrong and made_by != version("fastmix"):
+        # An older version may have planned otherwise, and a forger may say so.
+        wrong.append(
+            f"this is fastmix {version('fastmix')}: if version {made_by} made the certificate and "
+            f"planned differently, verify it with that version"
+        )
+    return wrong

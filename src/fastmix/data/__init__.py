@@ -1,0 +1,21 @@
+"""The one view of the data that mechanisms have: rows of bounded norm, read in passes."""
+
+from fastmix.data.array import ArrayRows
+from fastmix.data.augmented import AugmentedRows
+from fastmix.data.chunks import ArrayChunk, Chunk, ChunkRows, Chunks, Report, Streaming
+from fastmix.data.maps import RowMap, TargetMap
+from fastmix.data.rows import Rows
+
+__all__ = [
+    "ArrayChunk",
+    "ArrayRows",
+    "AugmentedRows",
+    "Chunk",
+    "ChunkRows",
+    "Chunks",
+    "Report",
+    "RowMap",
+    "Rows",
+    "Streaming",
+    "TargetMap",
+]

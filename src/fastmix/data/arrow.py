@@ -1,0 +1,220 @@
+"""Chunks of Parquet and Arrow files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastmix._validation import value_error
+from fastmix.data.chunks import BLOCK_BYTES, Chunk, Chunks, Executor, Records, Streaming
+from fastmix.errors import DataError, InvalidValueError
+
+__all__ = ["FileChunk", "file_chunks", "file_groups", "record_batches", "table_files"]
+
+_PARQUET = (".parquet",)
+_ARROW = (".arrow", ".feather", ".ipc")
+
+
+def file_chunks(
+    path: str | Path | Iterable[str | Path],
+    target: str,
+    features: Sequence[str] | None = None,
+    executor: Executor | None = None,
+) -> Chunks:
+    """Return the columns of numbers of Parquet or Arrow files, to be read in chunks.
+
+    Parameters
+    ----------
+    path : path, or iterable of paths
+        Files, or folders that hold them; all with the same columns.
+    target : str
+        Column to predict.
+    features : sequence of str, optional
+        Columns to use; all others of the first file by default.
+    executor : Executor, optional
+        Where they are read; on this machine by default.
+
+    Returns
+    -------
+    Chunks
+        One chunk for each row group or record batch. Only schemas and lengths are read.
+    """
+    files = table_files(path)
+    fields = _fields(files[0])
+    names = [name for name in fields if name != target] if features is None else list(features)
+    if not names or len({target, *names}) != len(names) + 1:
+        raise value_error("features", "be different columns, without the target", names)
+    chunks = []
+    for file in files:
+        fields = _fields(file)
+        for name in (target, *names):
+            if name not in fields:
+                raise DataError(f"{file.name} has no column {name!r}; it has {list(fields)}.")
+            if not _is_number(fields[name]):
+                raise DataError(
+                    f"{file.name}: column {name!r} must hold numbers; it is of type {fields[name]}."
+                )
+        chunks += [
+            FileChunk(file, group, length, (*names, target)) for group, length in file_groups(file)
+        ]
+    return Chunks(chunks, len(names), names, executor or Streaming())
+
+
+@dataclass(frozen=True)
+class FileChunk(Chunk):
+    """A row group of a Parquet file or a record batch of an Arrow file; the target comes last."""
+
+    path: Path
+    group: int
+    length: int
+    columns: tuple[str, ...]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Name of the file."""
+        return self.path.name
+
+    def read(self) -> Iterator[Records]:
+        """Yield the records of the group."""
+        for batch in record_batches(self.path, self.group, self.columns):
+            table = np.empty((batch.num_rows, len(self.columns)), order="F")
+            with damage(self.path):
+                for j, name in enumerate(self.columns):
+                    table[:, j] = _numbers(batch.column(name))
+            yield table[:, :-1], table[:, -1]
+
+
+def _numbers(column: Any) -> Any:
+    """Return a column of numbers as an array."""
+    pa = _arrow()
+    if column.null_count:
+        raise InvalidValueError
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if column.type not in (pa.float32(), pa.float64()):
+        column = column.cast(pa.uint8()) if pa.types.is_boolean(column.type) else column
+        column = column.cast(pa.float64(), safe=False)
+    return column.to_numpy(zero_copy_only=False)
+
+
+def file_groups(path: Path) -> list[tuple[int, int]]:
+    """Return number and length of each row group or record batch, without reading a value."""
+    pa = _arrow()
+    with damage(path):
+        if _suffix(path) in _PARQUET:
+            with pa.parquet.ParquetFile(path) as file:
+                groups = range(file.metadata.num_row_groups)
+                return [(i, file.metadata.row_group(i).num_rows) for i in groups]
+        with pa.memory_map(str(path)) as source:
+            reader = pa.ipc.open_file(source)
+            return [(i, reader.get_batch(i).num_rows) for i in range(reader.num_record_batches)]
+
+
+def record_batches(path: Path, group: int, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield some columns of a row group or record batch, a few megabytes at a time."""
+    pa = _arrow()
+    step = max(1, BLOCK_BYTES // (8 * len(columns)))
+    with damage(path):
+        if _suffix(path) in _PARQUET:
+            with pa.parquet.ParquetFile(path, memory_map=True) as file:
+                yield from file.iter_batches(step, row_groups=[group], columns=list(columns))
+            return
+        with pa.memory_map(str(path)) as source:
+            batch = pa.ipc.open_file(source).get_batch(group).select(list(columns))
+            for start in range(0, batch.num_rows, step):
+                yield batch.slice(start, step)
+
+
+class damage:  # noqa: N801
+    """Turn what Arrow says of a broken file into an error that names the file and no value."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, FileNotFoundError):
+            raise DataError(f"{self._path.name} must be a file; there is none.") from None
+        if isinstance(error, (_arrow().ArrowException, OSError)):
+            raise DataError(f"{self._path.name} is damaged, or not what its name says.") from None
+
+
+def table_files(path: str | Path | Iterable[str | Path]) -> list[Path]:
+    """Return the files that are meant, in the order of their names."""
+    paths = [Path(path)] if isinstance(path, (str, Path)) else [Path(each) for each in path]
+    files: list[Path] = []
+    for each in paths:
+        if each.is_dir():
+            files += sorted(file for file in each.rglob("*") if _is_table(file, each))
+        else:
+            files.append(each)
+    if not files:
+        raise value_error("path", "name Parquet or Arrow files", [each.name for each in paths])
+    if len(set(map(_identity, files))) != len(files):
+        # Records that are read twice count twice, and the guarantee is for one row per person.
+        raise value_error("path", "name each file once", [each.name for each in paths])
+    return files
+
+
+def _identity(file: Path) -> Any:
+    """Return what tells a file from others, whatever names and links it has."""
+    file = file.resolve()
+    try:
+        status = file.stat()
+    except OSError:  # what is wrong with it is said where it is read
+        return file
+    return status.st_dev, status.st_ino
+
+
+def _is_table(file: Path, folder: Path) -> bool:
+    """Tell whether a file in a folder is part of its data, not of what a writer left there."""
+    hidden = any(part.startswith(("_", ".")) for part in file.relative_to(folder).parts)
+    return not hidden and file.suffix.lower() in (*_PARQUET, *_ARROW) and file.is_file()
+
+
+def _suffix(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix not in (*_PARQUET, *_ARROW):
+        raise DataError(f"{path.name} must end in one of {', '.join((*_PARQUET, *_ARROW))}.")
+    return suffix
+
+
+def _fields(path: Path) -> dict[str, Any]:
+    """Return the types of the columns by name."""
+    pa = _arrow()
+    with damage(path):
+        if _suffix(path) in _PARQUET:
+            schema = pa.parquet.read_schema(path)
+        else:
+            with pa.memory_map(str(path)) as source:
+                schema = pa.ipc.open_file(source).schema
+    if len(set(schema.names)) != len(schema.names):
+        raise DataError(f"{path.name} must have a different name for each column.")
+    return dict(zip(schema.names, schema.types, strict=True))
+
+
+def _is_number(kind: Any) -> bool:
+    types = _arrow().types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_boolean(kind)
+    )
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError('files need the package pyarrow: pip install "fastmix[data]".') from None
+    return pyarrow

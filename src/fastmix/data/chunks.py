@@ -1,0 +1,309 @@
+"""Rows that are read in chunks, because they are too many for memory or lie elsewhere.
+
+A `Chunk` is read anew in every pass, one block after the other; an `Executor` says where: on this
+machine (`Streaming`) or on a cluster (`fastmix.data.dask`).  The rows of a block are mapped inside
+it, so nothing that is as long as the data is ever held.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import value_error
+from fastmix.data.maps import RowMap, TargetMap
+from fastmix.data.reductions import Block, Distortion, Lengths, Pass, Sketched
+from fastmix.data.rows import FloatArray, Rows
+from fastmix.data.values import as_reals, check_finite
+from fastmix.errors import DataError
+from fastmix.sketches import SketchDraw
+from fastmix.sketches.kerdock import KerdockDraw
+
+__all__ = [
+    "BLOCK_BYTES",
+    "ArrayChunk",
+    "Chunk",
+    "ChunkRows",
+    "Chunks",
+    "Executor",
+    "Place",
+    "Records",
+    "Report",
+    "Streaming",
+    "Work",
+]
+
+T = TypeVar("T")
+Records: TypeAlias = tuple[npt.NDArray[np.floating[Any]], FloatArray]
+
+#: Is told the name of a pass and how much of it is done, from 0 to 1.
+Report: TypeAlias = Callable[[str, float], None]
+
+#: Bytes of records that are read at a time.
+BLOCK_BYTES = 8 << 20
+
+_CHANGED = "the data have changed while they were being fitted."
+
+
+class Chunk(ABC):
+    """Consecutive records that can be read again and again.
+
+    ``name`` is what errors about a file call it; ``length`` is its number of records, None if it
+    is not known before they are read.
+    """
+
+    name: str
+    length: int | None
+
+    @abstractmethod
+    def read(self) -> Iterator[Records]:
+        """Yield the records as arrays of shape (m, d) and (m,), a block at a time."""
+
+
+@dataclass(frozen=True)
+class ArrayChunk(Chunk):
+    """Records of an array, such as a memory map of a file."""
+
+    name: str
+    X: npt.NDArray[np.floating[Any]]
+    y: FloatArray
+
+    @property
+    def length(self) -> int:  # type: ignore[override]
+        """Number of records."""
+        return len(self.X)
+
+    def read(self) -> Iterator[Records]:
+        """Yield slices of the arrays."""
+        step = max(1, BLOCK_BYTES // (self.X.itemsize * max(1, self.X.shape[1])))
+        for start in range(0, len(self.X), step):
+            yield self.X[start : start + step], self.y[start : start + step]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a chunk is among all: its number, and its rows once they are counted."""
+
+    index: int
+    start: int = 0
+    stop: int | None = None
+
+
+#: Some records of a chunk; None after its last ones.
+Reading: TypeAlias = tuple[Chunk, Place, Records | None]
+
+
+def readings(chunks: Iterable[tuple[Chunk, Place]]) -> Iterator[Reading]:
+    """Yield the records of all chunks, and the end of each."""
+    for chunk, place in chunks:
+        for records in chunk.read():
+            yield chunk, place, records
+        yield chunk, place, None
+
+
+@dataclass(frozen=True)
+class Work:
+    """A pass with the public maps of the rows that it reads: what is done to each chunk."""
+
+    task: Pass[Any]
+    d: int
+    row_map: RowMap
+    target_map: TargetMap
+    checked: bool
+
+    def blocks(self, readings: Iterable[Reading]) -> Iterator[Block]:
+        """Yield records as blocks of rows of bounded norm; errors name neither chunk nor value.
+
+        In which chunk the trouble is depends on the data, and a chunk may be a single record.
+        """
+        done = 0
+        for _, place, records in readings:
+            length = 0 if records is None else len(records[0])
+            offset = place.start + done
+            if place.stop is not None and (
+                offset + length > place.stop or (records is None and offset < place.stop)
+            ):
+                raise DataError(_CHANGED)
+            if records is not None and length:
+                yield self._block(*records, offset, place.index)
+            done = 0 if records is None else done + length
+
+    def fold(self, values: Iterable[Any]) -> Any:
+        """Return the value of all blocks together; None if there are none."""
+        total = None
+        for value in values:
+            if value is not None:
+                total = value if total is None else self.task.combine(total, value)
+        return total
+
+    def _block(self, X: Any, y: Any, offset: int, index: int) -> Block:
+        X, y = as_reals("X", X), as_reals("y", y).astype(np.float64, copy=False)
+        if X.shape != (len(y), self.d) or y.ndim != 1:
+            raise DataError(f"the data must have {self.d} features and a target in each row.")
+        check_finite(y)
+        return Block(self.row_map(X, checked=self.checked), self.target_map(y), offset, index)
+
+
+class Executor(ABC):
+    """Where chunks are read and passes run."""
+
+    @abstractmethod
+    def run(self, work: Work, chunks: Sequence[tuple[Chunk, Place]], report: Report) -> Any:
+        """Return the value of a pass over all chunks; None if there are no rows."""
+
+
+class Streaming(Executor):
+    """Here: chunk after chunk, with the next block read while the kernels work on this one."""
+
+    def run(self, work: Work, chunks: Sequence[tuple[Chunk, Place]], report: Report) -> Any:
+        """Return the value of a pass over all chunks; None if there are no rows."""
+
+        def reported() -> Iterator[Reading]:
+            last = -1
+            for chunk, place, records in read_ahead(readings(chunks)):
+                if place.index != last:
+                    last = place.index
+                    report(work.task.name, last / len(chunks))
+                yield chunk, place, records
+
+        value = work.fold(map(work.task, work.blocks(reported())))
+        report(work.task.name, 1.0)
+        return value
+
+
+def read_ahead(items: Iterator[T]) -> Iterator[T]:
+    """Yield items, each of which is made while the one before it is used."""
+    end: Any = object()
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, items, end)
+        while (item := coming.result()) is not end:
+            coming = reader.submit(next, items, end)
+            yield item
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """A table in chunks, before anything of it is read.
+
+    Parameters
+    ----------
+    chunks : sequence of Chunk
+        Its records.
+    d : int
+        Number of features.
+    names : sequence of str, optional
+        Names of the features.
+    executor : Executor
+        Where they are read.
+    labels : sequence, optional
+        Labels of the features where they are not all strings.
+    """
+
+    chunks: Sequence[Chunk]
+    d: int
+    names: Sequence[str] | None = None
+    executor: Executor = field(default_factory=Streaming)
+    labels: Sequence[Any] | None = None
+
+    @property
+    def n(self) -> int | None:
+        """Number of records, None if it is not known before they are read."""
+        lengths = [chunk.length for chunk in self.chunks]
+        return None if None in lengths else sum(filter(None, lengths))
+
+
+class ChunkRows(Rows):
+    """Rows of a table in chunks; making them reads all of it once, to check and to count.
+
+    Parameters
+    ----------
+    table : Chunks
+        The records.
+    row_map : RowMap
+        Public map from a record to a row of bounded norm.
+    target_map : TargetMap
+        Public map of targets to [-1, 1].
+    report : Report, optional
+        Is told how far a pass has come.
+    """
+
+    def __init__(
+        self,
+        table: Chunks,
+        row_map: RowMap,
+        target_map: TargetMap,
+        report: Report = lambda name, part: None,
+    ) -> None:
+        self._table, self._row_map, self._target_map = table, row_map, target_map
+        self._report = report
+        self._checked = False
+        self._chunks = [(chunk, Place(i)) for i, chunk in enumerate(table.chunks)]
+        self.d = row_map.width(table.d)
+        self.bound = row_map.bound
+        self.constant = row_map.constant / row_map.divisor
+        lengths: Counter[int] = self.run(Lengths()) or Counter()
+        ends = list(accumulate(lengths[place.index] for _, place in self._chunks))
+        self._chunks = [
+            (chunk, Place(i, stop - lengths[i], stop))
+            for i, (chunk, stop) in enumerate(zip(table.chunks, ends, strict=True))
+        ]
+        self.n = ends[-1] if ends else 0
+        if not self.n:
+            raise DataError("the data must have at least one row to fit.")
+        self._checked = True
+
+    def run(self, task: Pass[T]) -> T:
+        """Return the value of a pass over all chunks."""
+        value: T = self._table.executor.run(self._work(task), self._chunks, self._report)
+        parts: tuple[Any, ...] = value if isinstance(value, tuple) else (value,)
+        if self._checked and not all(np.isfinite(part).all() for part in parts):
+            raise DataError(_CHANGED)
+        return value
+
+    def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Refuse: what needs the rows themselves needs them in memory."""
+        raise value_error("rows", "be in memory for this", type(self).__name__)
+
+    def apply(self, draw: SketchDraw) -> FloatArray:
+        """Return ``S X`` for a drawn Kerdock sketch S."""
+        return self.run(Sketched(_in_blocks(draw)))
+
+    def sketch(self, draw: SketchDraw) -> tuple[FloatArray, float]:
+        """Return ``S X`` and the row distortion m-hat of a drawn Kerdock sketch S."""
+        draw = _in_blocks(draw)
+        Z = self.run(Sketched(draw))
+        m_hat, again = self.run(Distortion(draw, Z))
+        # The sensitivity of m-hat is that of one matrix; the slack is far above rounding.
+        slack = 1e-9 * self.bound * math.sqrt(self.n / draw.k2)
+        if np.abs(again - Z[0]).max() > slack:
+            raise DataError(_CHANGED)
+        return Z, m_hat
+
+    def centred(self, mean: FloatArray) -> ChunkRows:
+        """Return the features minus a public mean, shortened to `bound` again; no constant."""
+        rows = object.__new__(ChunkRows)
+        rows.__dict__.update(self.__dict__)
+        rows._row_map = self._row_map.centred(mean)
+        rows.d = rows._row_map.width(self._table.d)
+        rows.bound, rows.constant = rows._row_map.bound, 0.0
+        return rows
+
+    def _work(self, task: Pass[Any]) -> Work:
+        return Work(task, self._table.d, self._row_map, self._target_map, self._checked)
+
+
+def _in_blocks(draw: SketchDraw) -> KerdockDraw:
+    if not isinstance(draw, KerdockDraw):
+        raise value_error(
+            "sketch", "be 'kerdock' for data that are not in memory", type(draw).__name__
+        )
+    return draw

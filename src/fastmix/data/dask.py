@@ -1,0 +1,300 @@
+"""Passes on a Dask cluster.
+
+Workers get the pass, the public maps and their blocks; the client gets one combined value.  Noise
+is drawn by the client alone.  A pass may run twice, after a worker is lost, without a change of
+its value.  Tasks never raise: Dask would write their arguments, which are data, to its logs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from fastmix._validation import value_error
+from fastmix.data.chunks import (
+    ArrayChunk,
+    Chunk,
+    Chunks,
+    Executor,
+    Place,
+    Report,
+    Work,
+    readings,
+)
+from fastmix.data.reductions import Distortion
+from fastmix.data.values import as_reals
+from fastmix.errors import DataError, InvalidValueError
+from fastmix.kernels import one_thread
+
+__all__ = ["Cluster", "DaskChunk", "dask_chunks", "is_dask"]
+
+#: Values that one task combines.
+_FAN_IN = 16
+
+#: Tasks of a pass for each core: enough to even out slow workers, few enough to add up.
+_LANES = 4
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What went wrong in a chunk, in place of its value."""
+
+    kind: type[DataError]
+    message: str
+
+
+@dataclass(frozen=True)
+class DaskChunk(Chunk):
+    """Records that are a block of a Dask collection: delayed features and targets.
+
+    Without targets of its own the last feature is the target.
+    """
+
+    name: str
+    length: int | None
+    X: Any
+    y: Any
+
+    def read(self) -> Any:
+        """Refuse: only workers read such a chunk."""
+        raise value_error("executor", "be a Cluster for blocks of a Dask collection", "Streaming")
+
+
+class Cluster(Executor):
+    """On the workers of a Dask cluster, or on the threads of Dask's scheduler on this machine.
+
+    Parameters
+    ----------
+    client : distributed.Client, optional
+        The cluster; by default the one that Dask takes.
+    """
+
+    def __init__(self, client: Any = None) -> None:
+        self._client = client
+
+    def run(self, work: Work, chunks: Sequence[tuple[Chunk, Place]], report: Report) -> Any:
+        """Return the value of a pass over all chunks; None if there are no rows."""
+        # Keys of tasks are random, not hashes of what is computed.
+        delayed = partial(_dask().delayed, pure=False)
+        report(work.task.name, 0.0)
+        shared = delayed(work, traverse=False)
+
+        def task(function: Callable[..., Any]) -> Callable[..., Any]:
+            """Return a task: what it needs of a pass comes with it, sketched data by themselves."""
+            if isinstance(work.task, Distortion):
+                return partial(delayed(function), shared)
+            made: Callable[..., Any] = delayed(partial(function, work))
+            return made
+
+        parts = [
+            task(_run_arrays)(chunk.name, place, chunk.X, chunk.y)
+            for chunk, place in chunks
+            if isinstance(chunk, DaskChunk)
+        ]
+        if parts and len(parts) < len(chunks):
+            raise value_error("chunks", "all be blocks of a Dask collection, or none", len(parts))
+        if not parts:
+            # Chunks that workers read themselves need not all have a value of their own.
+            lanes = min(len(chunks), _LANES * self._cores()) or 1
+            cuts = [i * len(chunks) // lanes for i in range(lanes + 1)]
+            parts = [task(_run)(list(chunks[a:b])) for a, b in pairwise(cuts)]
+        while len(parts) > _FAN_IN:
+            groups = range(0, len(parts), _FAN_IN)
+            parts = [task(_combine)(parts[i : i + _FAN_IN]) for i in groups]
+        with _large_graphs():
+            value = _combine(work, self._values(parts))
+        report(work.task.name, 1.0)
+        if isinstance(value, Failure):
+            raise value.kind(value.message)
+        return value
+
+    def _cores(self) -> int:
+        """Return how many tasks run at a time."""
+        try:
+            client = self._client or import_module("distributed").get_client()
+            return int(sum(client.ncores().values())) or 1
+        except (ImportError, ValueError):  # no cluster: threads of this machine
+            return os.cpu_count() or 1
+
+    def _values(self, parts: list[Any]) -> Sequence[Any]:
+        """Return computed parts; what a caller's own task says may quote data."""
+        try:
+            return self._compute(parts)
+        except Exception as error:
+            kind = type(error)
+            if kind.__module__.startswith("distributed") or isinstance(error, ImportError):
+                raise
+            raise DataError(f"blocks of X and y cannot be computed: {kind.__name__}.") from None
+
+    def _compute(self, parts: list[Any]) -> Sequence[Any]:
+        if self._client is None:
+            values: tuple[Any, ...] = _dask().compute(*parts)
+            return values
+        gathered: list[Any] = self._client.gather(self._client.compute(parts))
+        return gathered
+
+
+def is_dask(X: Any) -> bool:
+    """Tell whether X is a Dask collection, without importing Dask."""
+    return hasattr(X, "__dask_graph__")
+
+
+def dask_chunks(X: Any, y: Any, client: Any = None) -> Chunks:
+    """Return a Dask array or dataframe as a table in chunks, one a block of rows.
+
+    Parameters
+    ----------
+    X : dask.array.Array or dask.dataframe.DataFrame
+        Records, one a row.
+    y : dask.array.Array, dask.dataframe.Series or numpy.ndarray
+        Targets, in blocks as long as those of X.
+    client : distributed.Client, optional
+        The cluster; by default the one that Dask takes.
+
+    Returns
+    -------
+    Chunks
+        The table. Nothing is computed.
+    """
+    if len(X.shape) != 2:
+        raise value_error("X", "be two-dimensional", type(X).__name__)
+    d = int(X.shape[1])
+    if d < 1:
+        raise value_error("X", "have at least one feature", d)
+    if y is None:
+        raise ValueError("y must be passed with X; got y=None.")
+    if not is_dask(y):
+        y = as_reals("y", y)
+    for name, collection in (("X", X), ("y", y)):
+        _check_types(name, collection)
+    if not hasattr(X, "columns") and X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    lengths = _lengths(X)
+    if lengths is not None and (not is_dask(y) or _lengths(y) not in (None, lengths)):
+        y = _aligned(y, lengths)
+    if not is_dask(y):
+        raise value_error("y", "be a Dask collection, as X has blocks of unknown length", "array")
+    if len(y.shape) == 2 and y.shape[1] == 1:
+        y = y[y.columns[0]] if hasattr(y, "columns") else y[:, 0]
+    if len(y.shape) != 1:
+        raise value_error("y", "be one-dimensional", type(y).__name__)
+    if hasattr(X, "divisions") and hasattr(y, "divisions"):
+        # One collection, so that Dask cannot cut the two in different ways.
+        pairs = [(block, None) for block in X.assign(**{_unused(X.columns): y}).to_delayed()]
+    else:
+        features, targets = (list(np.ravel(each.to_delayed())) for each in (X, y))
+        if len(features) != len(targets):
+            raise value_error("y", f"have as many blocks as X, {len(features)}", len(targets))
+        pairs = list(zip(features, targets, strict=True))
+    chunks = [
+        DaskChunk(f"block {i}", lengths[i] if lengths else None, *pair)
+        for i, pair in enumerate(pairs)
+    ]
+    labels = list(X.columns) if hasattr(X, "divisions") else None
+    named = labels is not None and all(isinstance(label, str) for label in labels)
+    return Chunks(chunks, d, labels if named else None, Cluster(client), labels)
+
+
+def _check_types(name: str, collection: Any) -> None:
+    """Refuse a collection whose declared types are not numbers, by the names of its columns."""
+    frame = hasattr(collection, "divisions") and len(collection.shape) == 2
+    labels = collection.columns if frame else [name]
+    types = collection.dtypes if frame else [collection.dtype]
+    wrong = ", ".join(
+        f"{label!r} ({kind})"
+        for label, kind in zip(labels, types, strict=True)
+        if getattr(kind, "kind", "O") not in "fiub"
+    )
+    if wrong:
+        raise ValueError(f"{name} must hold real numbers in every column; got {wrong}.")
+
+
+def _unused(names: Iterable[Any]) -> str:
+    """Return a name for the target that no feature has."""
+    return max(map(str, names), key=len) + "_"
+
+
+def _lengths(X: Any) -> list[int] | None:
+    """Return the rows of each block of a Dask array; None if they are not known."""
+    # A dataframe has its columns for attributes.
+    chunks = None if hasattr(X, "divisions") else getattr(X, "chunks", None)
+    if chunks is None or any(np.isnan(length) for length in chunks[0]):
+        return None
+    return [int(length) for length in chunks[0]]
+
+
+def _aligned(y: Any, lengths: list[int]) -> Any:
+    """Return targets in blocks of these lengths."""
+    n = sum(lengths)
+    if y.shape[0] != n:
+        raise value_error("y", f"have {n} rows, as X has", y.shape[0])
+    if is_dask(y):
+        return y.rechunk({0: tuple(lengths)})
+    chunks = (tuple(lengths), *y.shape[1:])
+    return import_module("dask.array").from_array(y, chunks=chunks)
+
+
+def _run(work: Work, lane: Sequence[tuple[Chunk, Place]]) -> Any:
+    """Return the value of a pass over some chunks, or what went wrong."""
+    total = None
+    for chunk, place in lane:
+        try:
+            with one_thread():
+                blocks = work.blocks(readings([(chunk, place)]))
+                total = work.fold([total, work.fold(map(work.task, blocks))])
+        except DataError as error:
+            return Failure(type(error), str(error))
+        except Exception as error:
+            return Failure(DataError, f"{chunk.name} cannot be read: {type(error).__name__}.")
+    return total
+
+
+def _run_arrays(work: Work, name: str, place: Place, X: Any, y: Any) -> Any:
+    """Return the value of a pass over a block of a collection, or what went wrong."""
+    try:
+        # What came over the network need not be aligned.
+        X = np.require(as_reals("X", X), requirements="A")
+        X, y = (X[:, :-1], X[:, -1]) if y is None else (X, as_reals("y", y))
+        y = np.require(y, np.float64, "A")
+    except Exception:
+        return Failure(InvalidValueError, InvalidValueError.MESSAGE)
+    if len(X) != len(y):
+        return Failure(DataError, "X and y must have as many rows in each block.")
+    return _run(work, [(ArrayChunk(name, X, y), place)])
+
+
+def _combine(work: Work, values: Sequence[Any]) -> Any:
+    """Return the value of some chunks together, or the first failure among them."""
+    for value in values:
+        if isinstance(value, Failure):
+            return value
+    return work.fold(values)
+
+
+def _large_graphs() -> AbstractContextManager[Any]:
+    """Let sketched data travel in a graph, whose parts survive a lost worker, without a warning."""
+    # Distributed must be there first: it sets its defaults when it is imported.
+    if find_spec("distributed") is None:
+        return nullcontext()
+    import_module("distributed")
+    manager: AbstractContextManager[Any] = _dask().config.set(
+        {"distributed.admin.large-graph-warning-threshold": "1GiB"}
+    )
+    return manager
+
+
+def _dask() -> Any:
+    try:
+        import dask
+    except ImportError:
+        raise ImportError('clusters need the package dask: pip install "fastmix[dask]".') from None
+    return dask

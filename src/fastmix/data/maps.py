@@ -1,0 +1,176 @@
+"""Public maps of single records: centre, scale, clip.
+
+A map sees one record at a time and only public constants, and what it returns obeys its bound
+whatever it was given.  Neighbours are taken after the map: an absent record is a zero row with a
+zero target, whatever the map would make of a record of zeros.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_real, value_error
+from fastmix.errors import InvalidValueError
+from fastmix.kernels.mapped import Mapped, Targets, map_rows, squared_norms
+
+__all__ = ["RowMap", "TargetMap"]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Bounds outside this range would overflow or vanish when squared.
+_SMALLEST, _LARGEST = 1e-100, 1e100
+
+#: Below this a factor loses digits; it is taken as 0, so that the row is zero and never too long.
+_VANISHING = 1e-307
+
+
+@dataclass(frozen=True)
+class RowMap:
+    r"""Map a record to a row of Euclidean norm at most `bound`.
+
+    Features are clipped to ``[lower, upper]``, centred and scaled, shortened to ``row_norm`` if
+    longer, joined by a constant for the intercept, and divided by ``divisor``.
+
+    Parameters
+    ----------
+    row_norm : float
+        Longest norm of the centred and scaled features; longer rows are shortened to it.
+    lower, upper : numpy.ndarray of shape (d,), optional
+        Public bounds of each feature; values outside are moved to the nearer bound.
+    center, scale : numpy.ndarray of shape (d,), optional
+        Public centre and scale of each feature; an infinite scale makes the feature 0.
+    constant : float, default 0.0
+        Value of the constant column; 0 means that there is none.
+    divisor : float, default 1.0
+        Divides the finished row.
+    """
+
+    row_norm: float
+    lower: FloatArray | None = None
+    upper: FloatArray | None = None
+    center: FloatArray | None = None
+    scale: FloatArray | None = None
+    constant: float = 0.0
+    divisor: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_real("row_norm", self.row_norm, at_least=_SMALLEST, at_most=_LARGEST)
+        check_real("constant", self.constant, at_least=0.0, at_most=_LARGEST)
+        check_real("divisor", self.divisor, at_least=_SMALLEST, at_most=_LARGEST)
+        shifted = self.center is not None or self.scale is not None
+        for name in ("lower", "upper"):
+            side = getattr(self, name)
+            # Only bounded features are centred or scaled, so that no finite record overflows.
+            if shifted and side is None:
+                raise value_error(name, "be given with a centre or a scale", side)
+            if side is not None and not np.abs(side).max() <= _LARGEST:
+                raise value_error(name, f"be at most {_LARGEST:g} in magnitude", side)
+
+    @property
+    def bound(self) -> float:
+        """Bound on the norm of every mapped row."""
+        return float(np.hypot(self.row_norm, self.constant) / self.divisor)
+
+    @cached_property
+    def shortens(self) -> bool:
+        """Whether a record within the bounds can be longer than ``row_norm``."""
+        if self.lower is None or self.upper is None:
+            return True
+        center = 0.0 if self.center is None else self.center
+        reach = np.maximum(np.abs(self.lower - center), np.abs(self.upper - center))
+        corner = np.linalg.norm(reach if self.scale is None else reach / self.scale)
+        return not corner * (1.0 + (len(reach) + 16) * 2.0**-52) <= self._longest(len(reach))
+
+    def width(self, d: int) -> int:
+        """Return the number of columns of a mapped row of ``d`` features."""
+        return d + (self.constant > 0.0)
+
+    def centred(self, mean: FloatArray) -> RowMap:
+        """Return the map to the features of a mapped row minus ``mean``, with the same bound.
+
+        The constant is left out, and rows are shortened after the mean is taken off, not before.
+        """
+        if self.center is None or self.scale is None:
+            raise value_error("center", "be given, with a scale, to be moved", self.center)
+        unit = np.where(np.isfinite(self.scale), self.scale, 0.0) * self.divisor
+        return replace(
+            self,
+            row_norm=self.bound * self.divisor,
+            center=self.center + unit * mean[: len(unit)],
+            constant=0.0,
+        )
+
+    def __call__(self, X: npt.NDArray[np.floating[Any]], *, checked: bool = False) -> Mapped:
+        """Return the mapped rows of an array, which is read once for the norms of its rows.
+
+        Records that were ``checked`` before are not read, unless they may have to be shortened.
+
+        Raises
+        ------
+        InvalidValueError
+            If an entry is NaN or infinite.
+        """
+        inverse = None if self.scale is None else 1.0 / self.scale
+        plain = Mapped(X, self.lower, self.upper, self.center, inverse)
+        factors = None
+        if self.shortens or not checked:
+            squares = squared_norms(plain)
+            if np.isnan(squares.max()):
+                raise InvalidValueError
+            factors = self._shrink(plain, squares)
+        if self.divisor != 1.0 and inverse is not None:
+            inverse = inverse / self.divisor
+        elif self.divisor != 1.0:
+            # An unbounded entry must be shrunk before it may grow.
+            factors = (np.ones(len(X)) if factors is None else factors) / self.divisor
+            factors[factors < _VANISHING] = 0.0
+        return replace(
+            plain, inverse_scale=inverse, factors=factors, constant=self.constant / self.divisor
+        )
+
+    def _shrink(self, plain: Mapped, squares: FloatArray) -> FloatArray | None:
+        """Return the factors that bring rows to ``row_norm``; None if all rows are short enough."""
+        longest = self._longest(plain.shape[1])
+        if not squares.max() > longest**2:
+            return None
+        factors = np.ones_like(squares)
+        np.divide(longest, np.sqrt(squares), out=factors, where=squares > longest**2)
+        for i in map(int, np.flatnonzero(np.isinf(squares))):
+            row = map_rows(plain, i, i + 1)[0]
+            largest = np.abs(row).max()
+            factors[i] = longest / largest / np.linalg.norm(row / largest)
+        factors[factors < _VANISHING] = 0.0
+        return factors
+
+    def _longest(self, d: int) -> float:
+        """Return ``row_norm`` less a hair, more in long sums: rounding cannot exceed it."""
+        return self.row_norm * (1.0 - (d + 16) * 2.0**-52)
+
+
+@dataclass(frozen=True)
+class TargetMap:
+    """Map a target to [-1, 1]: clip to ``[lower, upper]``, subtract the centre, divide, clip.
+
+    Parameters
+    ----------
+    lower, upper : float, optional
+        Public bounds, -1 and 1 by default; values outside are moved to the nearer bound.
+    center : float, default 0.0
+        Public centre.
+    scale : float, default 1.0
+        Public scale.
+    """
+
+    lower: float = -1.0
+    upper: float = 1.0
+    center: float = 0.0
+    scale: float = 1.0
+
+    def __call__(self, y: FloatArray) -> Targets:
+        """Return mapped targets."""
+        return Targets(y, self.lower, self.upper, self.center, 1.0 / self.scale)

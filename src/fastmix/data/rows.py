@@ -1,0 +1,81 @@
+"""What mechanisms may ask of the data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import TypeVar
+
+from fastmix._validation import value_error
+from fastmix.data.reductions import (
+    FloatArray,
+    Gradient,
+    Gram,
+    Moments,
+    Pass,
+    ResidualCounts,
+    Total,
+)
+from fastmix.sketches import SketchDraw
+
+__all__ = ["FloatArray", "Rows"]
+
+T = TypeVar("T")
+
+
+class Rows(ABC):
+    """A matrix X of ``n`` rows of norm at most ``bound``, perhaps with targets y in [-1, 1].
+
+    Wherever the rows lie, a kind of rows says how to `run` a pass; what the passes are is the same
+    for all.  Results are functions of raw data: they must not leave the mechanism that asked for
+    them.
+    """
+
+    n: int
+    d: int
+    bound: float
+    #: Value of the last column if that is constant, else 0.
+    constant: float = 0.0
+
+    @abstractmethod
+    def run(self, task: Pass[T]) -> T:
+        """Return the value of a pass over all rows."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Yield consecutive blocks of mapped rows with their targets (zeros if there are none)."""
+
+    @abstractmethod
+    def apply(self, draw: SketchDraw) -> FloatArray:
+        """Return ``S X`` for a drawn sketch S."""
+
+    @abstractmethod
+    def sketch(self, draw: SketchDraw) -> tuple[FloatArray, float]:
+        """Return ``S X`` and the row distortion m-hat of a drawn sketch S."""
+
+    def gram(self) -> FloatArray:
+        """Return ``X'X``."""
+        return self.run(Gram())
+
+    def total(self) -> FloatArray:
+        """Return the sum of the rows."""
+        return self.run(Total())
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return ``X'X`` and ``X'y``."""
+        return self.run(Moments())
+
+    def gradient(self, theta: FloatArray, clip: float) -> FloatArray:
+        """Return ``X' clip(y - X theta)``, residuals clipped to [-clip, clip]."""
+        return self.run(Gradient(theta, clip))
+
+    def residual_counts(self, theta: FloatArray, clip: float, edges: FloatArray) -> FloatArray:
+        """Return how many ``|clip(y - X theta)|`` lie in each bin of ``clip`` times ``edges``."""
+        return self.run(ResidualCounts(theta, clip, edges))
+
+    def centred(self, mean: FloatArray) -> Rows:
+        """Return the features minus a public mean, shortened to `bound` again; no constant.
+
+        Rows whose map has no public centre refuse.
+        """
+        raise value_error("rows", "have a public centre to move", type(self).__name__)

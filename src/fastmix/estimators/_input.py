@@ -1,0 +1,173 @@
+"""What a fit is given: arrays in memory, or a table in chunks.
+
+Both know their shape before a value is read, are checked before anything is charged, and become
+rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    _get_feature_names,
+    _num_features,
+    _num_samples,
+    check_array,
+    check_X_y,
+)
+
+from fastmix._validation import value_error
+from fastmix.data import ArrayChunk, ArrayRows, ChunkRows, Chunks, Report, Rows
+from fastmix.data.scaling import PublicScaling, public_scaling
+from fastmix.data.values import as_reals, check_finite, column_labels, object_columns
+from fastmix.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from fastmix.estimators.base import PrivateRegressor
+
+__all__ = ["ArrayInput", "ChunkInput", "Input", "features_to_predict"]
+
+
+class ArrayInput:
+    """Records and targets as arrays, or as anything that can be made arrays of numbers.
+
+    They are converted once, and what is checked is what is used.  A memory map of a file is read
+    in blocks where the method can do with that.
+    """
+
+    def __init__(self, X: Any, y: Any) -> None:
+        self.X, self.y = X, y
+        self._mapped = isinstance(X, np.memmap)
+        self._names: Any = None
+        self._labels: list[Any] | None = None
+        self._objects: list[Any] = []
+
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """Rows and features without reading a value; None leaves the complaint to `check`."""
+        try:
+            n, d = _num_samples(self.X), _num_features(self.X)
+        except Exception:
+            return None
+        return (n, d) if n >= 1 and d >= 1 else None
+
+    def check(self, model: PrivateRegressor) -> int:
+        """Convert the data, check what needs no pass over X, and return the number of features."""
+        name = type(model).__name__
+        if self.y is None:
+            raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+        self._names, self._labels = _get_feature_names(self.X), column_labels(self.X)
+        self._objects = [*object_columns(self.X), *object_columns(self.y)]
+        with self._one_message():
+            X, y = as_reals("X", self.X), as_reals("y", self.y).astype(np.float64, copy=False)
+            check_finite(y)
+        # Rows of X are checked where their norms are taken, which spares a pass.
+        self.X, self.y = check_X_y(
+            _two_axes(X), y, dtype=[np.float64, np.float32], ensure_all_finite=False, estimator=name
+        )
+        return int(self.X.shape[1])
+
+    def describe_to(self, model: PrivateRegressor) -> None:
+        """Let a model know its features."""
+        _note(model, self.X.shape[1], self._names)
+
+    def scaling(self, **parameters: Any) -> PublicScaling:
+        """Return the public scaling; bounds that are missing are taken from the data."""
+        with self._one_message():
+            return public_scaling(self.X, self.y, labels=self._labels, **parameters)
+
+    def rows(self, scaling: PublicScaling, report: Report, *, in_blocks: bool) -> Rows:
+        """Return the records as rows of norm at most 1."""
+        with self._one_message():
+            if self._mapped and in_blocks:
+                table = Chunks([ArrayChunk("X", self.X, self.y)], self.X.shape[1])
+                return ChunkRows(table, scaling.row_map, scaling.target_map, report)
+            return ArrayRows(self.X, scaling.row_map, self.y, scaling.target_map)
+
+    @contextmanager
+    def _one_message(self) -> Iterator[None]:
+        """Name the columns of objects in the error for a bad value, wherever that is."""
+        try:
+            yield
+        except InvalidValueError as error:
+            if self._objects:
+                names = ", ".join(map(repr, self._objects))
+                error.args = (f"{error.MESSAGE} Columns of type object: {names}.",)
+            raise
+
+
+class ChunkInput:
+    """A table in chunks."""
+
+    def __init__(self, chunks: Chunks) -> None:
+        self._chunks = chunks
+
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """Rows and features without reading a value; None if they are not known."""
+        n = self._chunks.n
+        return (n, self._chunks.d) if n else None
+
+    def check(self, model: PrivateRegressor) -> int:
+        """Return the number of features; values are checked when the rows are made."""
+        return self._chunks.d
+
+    def describe_to(self, model: PrivateRegressor) -> None:
+        """Let a model know its features."""
+        names = self._chunks.names
+        _note(model, self._chunks.d, None if names is None else np.asarray(names, dtype=object))
+
+    def scaling(self, **parameters: Any) -> PublicScaling:
+        """Return the public scaling; bounds must be given."""
+        if parameters["bounds_X"] is None and parameters["data_norm"] is None:
+            raise value_error("bounds_X", "be given for data that are not in memory", None)
+        if parameters["bounds_y"] is None:
+            raise value_error("bounds_y", "be given for data that are not in memory", None)
+        empty = np.empty((0, self._chunks.d)), np.empty(0)
+        return public_scaling(
+            *empty, labels=self._chunks.names or self._chunks.labels, **parameters
+        )
+
+    def rows(self, scaling: PublicScaling, report: Report, *, in_blocks: bool) -> Rows:
+        """Return the records as rows of norm at most 1; reads all of them once."""
+        if not in_blocks:
+            raise ValueError(
+                "this method needs its data in memory: use literal=False, and of the fast "
+                "sketches 'kerdock'."
+            )
+        return ChunkRows(self._chunks, scaling.row_map, scaling.target_map, report)
+
+
+Input: TypeAlias = ArrayInput | ChunkInput
+
+
+def features_to_predict(model: PrivateRegressor, X: Any) -> Any:
+    """Return features as an array of finite numbers, as many and named as in the fit."""
+    _check_feature_names(model, X, reset=False)
+    X = _two_axes(as_reals("X", X))
+    X = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
+    _check_n_features(model, X, reset=False)
+    check_finite(X)
+    return X
+
+
+def _two_axes(X: Any) -> Any:
+    """Refuse arrays that are no table, without the values that scikit-learn quotes."""
+    if X.ndim != 2:
+        raise ValueError(
+            f"X must have two axes, rows and columns; got an array of shape {X.shape}. Reshape "
+            "your data: X.reshape(-1, 1) is one column."
+        )
+    return X
+
+
+def _note(model: PrivateRegressor, d: int, names: Any) -> None:
+    model.n_features_in_ = d
+    model.__dict__.pop("feature_names_in_", None)
+    if names is not None:
+        model.feature_names_in_ = names

@@ -1,0 +1,316 @@
+"""What all estimators share: parameters, public scaling, the ledger, and the order of a fit.
+
+A fit has a fixed order, so that nothing is spent in vain and nothing is released unpaid:
+
+1. parameters are checked and the plan is made, from public quantities only;
+2. the budget is asked whether it covers the plan, before any value of the data is read;
+3. the data are checked and scaled by public bounds;
+4. the plan is charged;
+5. mechanisms draw noise; their events must be exactly those of the plan.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from fastmix._validation import check_integer, unchained
+from fastmix.accounting import BudgetAccountant, PrivacySpent
+from fastmix.certificate import PrivacyCertificate, jsonable
+from fastmix.data import Chunks, Report
+from fastmix.data.arrow import file_chunks
+from fastmix.data.dask import Cluster, dask_chunks, is_dask
+from fastmix.data.scaling import PublicScaling
+from fastmix.estimators._display import NotebookCard
+from fastmix.estimators._documentation import estimator
+from fastmix.estimators._input import ArrayInput, ChunkInput, Input, features_to_predict
+from fastmix.estimators._parameters import check_parameters, reasons_for_leaks
+from fastmix.estimators.intervals import ConfidenceIntervals
+from fastmix.mechanisms import make_noise
+from fastmix.methods import (
+    Draws,
+    Method,
+    Plan,
+    Sizes,
+    Solution,
+    Target,
+    default_delta,
+    plan_fit,
+    solve_fit,
+)
+from fastmix.methods.advice import advise
+from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
+
+__all__ = ["PrivateRegressor", "estimator"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@estimator
+class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class of the regressors: a subclass names its method and its parameters.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+    """
+
+    epsilon: float = 1.0
+    delta: float | None = None
+    bounds_X: Any = None
+    bounds_y: Any = None
+    data_norm: float | None = None
+    fit_intercept: bool = True
+    inference: bool = False
+    noise: str = "float"
+    accountant: BudgetAccountant | None = None
+    random_state: RandomState = None
+    verbose: bool = False
+
+    #: The algorithm, whose parameters are those that an estimator adds to the common ones.
+    _method: ClassVar[type[Method]]
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Fit the model privately.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records, one a row; a Dask array or dataframe is read by its cluster, block by block,
+            and so is a NumPy memory map, here.
+        y : array-like of shape (n_samples,)
+            Targets.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        with unchained():
+            return self._fit(ChunkInput(dask_chunks(X, y)) if is_dask(X) else ArrayInput(X, y))
+
+    def fit_parquet(
+        self,
+        path: str | Path | Iterable[str | Path],
+        target: str = "y",
+        features: Sequence[str] | None = None,
+        *,
+        client: Any = None,
+    ) -> Any:
+        """Fit the model privately to Parquet or Arrow files of any size, read block by block.
+
+        Parameters
+        ----------
+        path : path, or iterable of paths
+            Files, or folders that hold them, all with the same columns of numbers.
+        target : str, default="y"
+            Column to predict.
+        features : sequence of str, default=None
+            Columns to use; None means all others.
+        client : distributed.Client, default=None
+            A Dask cluster whose workers read the files; None reads them on this machine.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        executor = None if client is None else Cluster(client)
+        with unchained():
+            table = file_chunks(path, target, features, executor)
+        return self.fit_chunks(table)
+
+    def fit_chunks(self, table: Chunks, *, report: Report | None = None) -> Any:
+        """Fit the model privately to a table in chunks.
+
+        Parameters
+        ----------
+        table : fastmix.data.Chunks
+            The records, and where they are read.
+        report : callable, default=None
+            Is told the name of each pass over the data and how much of it is done, from 0 to 1.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        with unchained():
+            return self._fit(ChunkInput(table), report)
+
+    def _fit(self, data: Input, report: Report | None = None) -> Any:
+        self._check_parameters()
+        accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
+        shape = data.shape
+        planned = None if shape is None else self._planned(*shape)
+        if accountant is not None and planned is not None:
+            accountant.check(planned[1].spent, leaks=reasons_for_leaks(self, planned[1]))
+        d = data.check(self)
+        scaling = data.scaling(
+            bounds_X=self.bounds_X,
+            bounds_y=self.bounds_y,
+            data_norm=self.data_norm,
+            fit_intercept=self.fit_intercept,
+            warn=planned is None or planned[1].is_private,
+        )
+        method = self._resolve(d + bool(self.fit_intercept))
+        rows = data.rows(scaling, report or self._report, in_blocks=method.in_blocks())
+        n = rows.n
+        if planned is None or shape != (n, d):
+            planned = self._planned(n, d)
+        method, plan = planned
+        advise(method, plan, self._sizes(n, d), self._target(n), stacklevel=4)
+        if plan.is_private and is_seeded(self.random_state):
+            warn_seeded(stacklevel=4)
+        clip = scaling.clipping(getattr(method, "residual_clip", None))
+        noise = make_noise(self.noise, self.random_state, warn=False)
+        # Public choices leave the secret stream alone, unless the caller seeds everything.
+        public = noise.rng if is_seeded(self.random_state) else public_generator()
+        if accountant is not None:
+            accountant.spend(
+                plan.spent, label=type(self).__name__, leaks=reasons_for_leaks(self, plan)
+            )
+        draws = Draws(noise, public, self._progress)
+        solution = solve_fit(method, rows, plan, scaling, clip, draws)
+        # On a copy that takes the model's place in one step: a model is the old one or the new one.
+        fitted = object.__new__(type(self))
+        fitted.__dict__.update(self.__dict__)
+        data.describe_to(fitted)
+        fitted._store(method, plan, solution, scaling, n, clip, noise.source)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records, one a row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predicted targets, in the user's units.
+        """
+        check_is_fitted(self)
+        if is_dask(X):
+            return X @ self.coef_ + self.intercept_  # type: ignore[no-any-return]
+        with unchained():
+            X = features_to_predict(self, X)
+        return np.asarray(X @ self.coef_ + self.intercept_)
+
+    def account(self, n_samples: int, n_features: int) -> PrivacySpent:
+        """Return the account of a fit of this size, as it would be charged; reads no data.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            Shape of the data.
+
+        Returns
+        -------
+        fastmix.accounting.PrivacySpent
+            The events of the fit with their epsilon and delta.
+        """
+        self._check_parameters()
+        n = check_integer("n_samples", n_samples, at_least=1)
+        d = check_integer("n_features", n_features, at_least=1)
+        return self._planned(n, d)[1].spent
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy that is sent away from inside a budget's block is charged where it is fitted.
+        state: dict[str, Any] = super().__getstate__()
+        if state.get("accountant") is None:
+            state = {**state, "accountant": BudgetAccountant.current()}
+        return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Privacy noise swamps the signal on the few hundred rows of a unit test.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def _resolve(self, columns: int | None = None) -> Method:
+        """Return the algorithm with its parameters, for so many columns with the intercept."""
+        return self._method(**{f.name: getattr(self, f.name) for f in fields(self._method)})
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
+        self._resolve().check()
+
+    def _sizes(self, n: int, d: int) -> Sizes:
+        unbounded = self.bounds_X is None and self.data_norm is not None
+        intercept = bool(self.fit_intercept)
+        return Sizes(n, d + intercept, centred=intercept and not unbounded)
+
+    def _target(self, n: int) -> Target:
+        return Target(float(self.epsilon), default_delta(self.delta, n))
+
+    def _planned(self, n: int, d: int) -> tuple[Method, Plan]:
+        """Return the algorithm and its plan for n rows and d features."""
+        sizes = self._sizes(n, d)
+        method = self._resolve(sizes.d)
+        plan = plan_fit(method, sizes, self._target(n), inference=self.inference, noise=self.noise)
+        return method, plan
+
+    def _store(
+        self,
+        method: Method,
+        plan: Plan,
+        solution: Solution,
+        scaling: PublicScaling,
+        n: int,
+        clip: float,
+        source: str,
+    ) -> None:
+        d: int = self.n_features_in_
+        self.coef_, self.intercept_ = scaling.coefficients(solution.theta, d)
+        self.n_steps_ = plan.steps
+        self.gamma_, self.eta_ = solution.gamma, solution.eta
+        self.gradient_noise_ = solution.gradient_noise
+        self.bounds_X_, self.bounds_y_ = scaling.bounds_X, scaling.bounds_y
+        self._store_intervals(solution, plan, scaling, clip=clip, n=n)
+        facts = {"n_samples": n, "n_features": d, **scaling.describe()}
+        if (method.clips or self.inference) and not math.isinf(self.epsilon):
+            facts["residuals_clipped_at"] = clip * scaling.target_map.scale
+        self.privacy_ = PrivacyCertificate(
+            spent=plan.spent,
+            mechanism=type(self).__name__,
+            parameters={
+                **self._stated(method),
+                **{f.name: getattr(method, f.name) for f in fields(method)},
+                **jsonable(plan.settings),
+                "method_": method.name,
+            },
+            data=facts,
+            noise="seeded" if is_seeded(self.random_state) else source,
+            leaks=reasons_for_leaks(self, plan),
+        )
+
+    def _stated(self, method: Method) -> dict[str, Any]:
+        """Return the parameters that a certificate states beside those of the method."""
+        skipped = ("accountant", "bounds_X", "bounds_y", "random_state")
+        names = [f.name for f in fields(PrivateRegressor) if f.name not in skipped]
+        return {name: getattr(self, name) for name in names}
+
+    def _progress(self, step: int, total: int) -> None:
+        if self.verbose:
+            print(f"[{type(self).__name__}] step {step} of {total}", file=sys.stderr)
+
+    def _report(self, name: str, part: float) -> None:
+        if self.verbose:
+            print(f"[{type(self).__name__}] {name}: {part:.0%}", file=sys.stderr)

@@ -1,0 +1,336 @@
+"""The mixing mechanisms: a small Gaussian sketch of the data, or of a fast sketch, with noise.
+
+First private bounds on the spectrum are released (`fastmix.mechanisms.bounds`), then whoever has
+read them chooses a level, then `mix` releases sketches at that level.  `gauss_mix`, `fast_mix` and
+`multiple_fast_mix` do all of it at one fixed level, as the paper's algorithms do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_choice, check_integer, check_real, type_error
+from fastmix.accounting import ComposedEvent, PrivacyEvent, SketchEvent
+from fastmix.data import Rows
+from fastmix.mechanisms import sampling
+from fastmix.mechanisms.bounds import Spectrum, fast_bounds, gauss_bounds, spectral_events
+from fastmix.mechanisms.gram import PrivateGram
+from fastmix.mechanisms.noise import RandomNoise, as_noise
+from fastmix.sketches import Sketch, SketchDraw
+
+__all__ = [
+    "FastMixRelease",
+    "MixRelease",
+    "fast_mix",
+    "fast_mix_event",
+    "gauss_mix",
+    "gauss_mix_event",
+    "mix",
+    "multiple_fast_mix",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MixRelease:
+    """Sketches with the bounds before them; every field is private.
+
+    ``sketches`` holds arrays of k x d rows, or the `PrivateGram` of such rows; ``level`` is the
+    gamma that the bounds reach without noise in every sketch; ``event`` is that of all releases.
+    """
+
+    sketches: tuple[Any, ...]
+    eta: float
+    m_tilde: tuple[float, ...]
+    lambda_tilde: tuple[float, ...]
+    level: float
+    event: PrivacyEvent
+
+    @property
+    def sketch(self) -> Any:
+        """The first sketch."""
+        return self.sketches[0]
+
+
+@dataclass(frozen=True)
+class FastMixRelease:
+    """What Algorithm 1 gives out; every field is private."""
+
+    sketch: FloatArray
+    eta: float
+    m_tilde: float
+    lambda_tilde: float
+    event: PrivacyEvent
+
+
+def mix(
+    spectrum: Spectrum,
+    *,
+    k: int,
+    gamma: float,
+    count: int | None = None,
+    form: str = "rows",
+    rng: RandomNoise = None,
+) -> MixRelease:
+    r"""Release Gaussian sketches :math:`S_{G,t} Z_t + \eta \xi_t` at a level gamma.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+        Released bounds on the :math:`Z_t`: the data themselves, or fast sketches of them.
+    k : int
+        Rows of each Gaussian sketch.
+    gamma : float
+        Level that :math:`(\lambda_{\min} + \eta^2)/C^2` must reach in every sketch: public, or
+        chosen from the released bounds. Above 1, and above 5/4 for the paper's curve.
+    count : int, optional
+        Number of sketches; the :math:`Z_t` are used in turn. By default one of each.
+    form : {"rows", "gram"}
+        Give out k x d sketches, or their Gram matrices only.
+    rng : None, int, RandomState, Generator or Noise
+        ``None`` draws cryptographic noise; a seed voids the guarantee.
+
+    Returns
+    -------
+    MixRelease
+        Sketches, ``eta``, the bounds, and the event of all releases.
+
+    Notes
+    -----
+    Paper: Proposition 2; Algorithm 1, lines 4-5; Algorithm 2, line 5.
+    Deviation: several sketches of one :math:`Z` are beyond the paper
+    (docs/proofs/shared_sketch.md). Sketches are drawn from an equal distribution, or as written
+    where the spectrum was made for that (docs/proofs/exact_sampling.md).
+    Sensitive inputs: spectrum.
+    """
+    if not isinstance(spectrum, Spectrum):
+        raise type_error("spectrum", "be a Spectrum", spectrum)
+    k = check_integer("k", k, at_least=1)
+    least = 5.0 / 4.0 if spectrum.curve == "fast_mix" else 1.0
+    gamma = check_real("gamma", gamma, above=least)
+    count = check_integer("count", len(spectrum.sources) if count is None else count, at_least=1)
+    check_choice("form", form, ("rows", "gram"))
+    generator = as_noise(rng).rng
+    eta = spectrum.eta(gamma)
+    event = ComposedEvent([spectrum.event, SketchEvent(spectrum.curve, gamma, k * count)])
+
+    def drawer(source: Any) -> Any:
+        if source.blocks is not None:
+            wrap = (lambda rows: PrivateGram((rows,))) if form == "gram" else (lambda rows: rows)
+            return lambda: wrap(sampling.literal_rows(source.blocks, k, eta, generator))
+        draw: Any = sampling.gaussian_gram if form == "gram" else sampling.gaussian_rows
+        root = sampling.covariance_root(source.gram_hat, eta)
+        return lambda: draw(root, k, generator)
+
+    drawers = [drawer(source) for source in spectrum.sources]
+    sketches = tuple(draw() for _, draw in zip(range(count), cycle(drawers)))
+    return MixRelease(sketches, eta, spectrum.m_tilde, spectrum.lambda_tilde, spectrum.level, event)
+
+
+def gauss_mix_event(
+    *, k: int, gamma: float, tau: float, omega: float, n_steps: int = 1
+) -> ComposedEvent:
+    """Return the event of `gauss_mix`, before any data is seen."""
+    bounds = spectral_events("gaussian", tau=tau, omega=omega, count=1)
+    return ComposedEvent([*bounds, SketchEvent("gauss_mix", gamma, k * n_steps)])
+
+
+def gauss_mix(
+    X: Rows | npt.ArrayLike,
+    *,
+    k: int,
+    gamma: float,
+    tau: float,
+    omega: float,
+    n_steps: int = 1,
+    c_x: float = 1.0,
+    form: str = "rows",
+    literal: bool = False,
+    rng: RandomNoise = None,
+) -> MixRelease:
+    r"""Release Gaussian sketches :math:`S_t X + \eta \xi_t` of the rows of X.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d) or Rows
+        Data; rows longer than ``c_x`` are shortened to it, always.
+    k : int
+        Rows of each sketch.
+    gamma : float
+        Level that :math:`(\lambda_{\min}(X^\top X) + \eta^2)/C^2` must reach; above 1.
+    tau : float
+        Shift of the private eigenvalue.
+    omega : float
+        Noise of the private eigenvalue, in units of its sensitivity.
+    n_steps : int, default 1
+        Number of independent sketches, with one eigenvalue and one eta for all.
+    c_x : float, default 1.0
+        Public bound on the norm of a row.
+    form : {"rows", "gram"}
+        Give out k x d sketches, or their Gram matrices only.
+    literal : bool, default False
+        Form S_t and xi_t as written instead of drawing from an equal distribution.
+    rng : None, int, RandomState, Generator or Noise
+        ``None`` draws cryptographic noise; a seed voids the guarantee.
+
+    Returns
+    -------
+    MixRelease
+        Sketches, ``eta``, ``lambda_tilde`` and the privacy event.
+
+    Notes
+    -----
+    Paper: Proposition 2, with the private eigenvalue of Lev et al. (2025).
+    Sensitive inputs: X.
+    """
+    check_choice("form", form, ("rows", "gram"))
+    event = gauss_mix_event(k=k, gamma=gamma, tau=tau, omega=omega, n_steps=n_steps)  # checks
+    noise = as_noise(rng)
+    spectrum = gauss_bounds(X, tau=tau, omega=omega, c_x=c_x, literal=literal, rng=noise)
+    release = mix(spectrum, k=k, gamma=gamma, count=n_steps, form=form, rng=noise)
+    assert release.event == event
+    return release
+
+
+def fast_mix_event(
+    *,
+    k1: int,
+    gamma: float,
+    tau: float,
+    omega: float,
+    n_steps: int = 1,
+    law: str = "laplace",
+) -> ComposedEvent:
+    """Return the event of `multiple_fast_mix`, before any data is seen."""
+    bounds = spectral_events(law, tau=tau, omega=omega, count=2 * n_steps)
+    return ComposedEvent([*bounds, SketchEvent("fast_mix", gamma, k1 * n_steps)])
+
+
+def fast_mix(
+    X: Rows | npt.ArrayLike,
+    *,
+    k1: int,
+    gamma: float,
+    tau: float,
+    omega: float,
+    sketch: Sketch | SketchDraw,
+    c_x: float = 1.0,
+    law: str = "laplace",
+    literal: bool = False,
+    rng: RandomNoise = None,
+) -> FastMixRelease:
+    r"""Release :math:`S_G S_f X + \tilde\eta \xi` (Algorithm 1).
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d) or Rows
+        Data; rows longer than ``c_x`` are shortened to it, always.
+    k1 : int
+        Rows of the Gaussian sketch.
+    gamma : float
+        Level that :math:`(\lambda_{\min} + \eta^2)/C^2` must reach; above 5/4.
+    tau : float
+        Shift that makes the noisy bounds one-sided with high probability.
+    omega : float
+        Noise of the two spectral releases, in units of their sensitivities.
+    sketch : Sketch or SketchDraw
+        The fast sketch S_f, or a distribution to draw it from. Its randomness is public.
+    c_x : float, default 1.0
+        Public bound on the norm of a row.
+    law : {"laplace", "gaussian"}
+        Noise of the two spectral releases.
+    literal : bool, default False
+        Form S_G and xi as written instead of drawing from an equal distribution.
+    rng : None, int, RandomState, Generator or Noise
+        ``None`` draws cryptographic noise; a seed voids the guarantee.
+
+    Returns
+    -------
+    FastMixRelease
+        ``sketch``, ``eta``, ``m_tilde``, ``lambda_tilde`` and the privacy event.
+
+    Notes
+    -----
+    Paper: Algorithm 1, with the scaling by C_X of Algorithm 3.
+    Deviation: sketches are brought to unit columns first (docs/corrections.md).
+    Sensitive inputs: X.
+    """
+    many = multiple_fast_mix(
+        X,
+        k1=k1,
+        gamma=gamma,
+        tau=tau,
+        omega=omega,
+        sketch=sketch,
+        n_steps=1,
+        c_x=c_x,
+        law=law,
+        literal=literal,
+        rng=rng,
+    )
+    return FastMixRelease(many.sketch, many.eta, many.m_tilde[0], many.lambda_tilde[0], many.event)
+
+
+def multiple_fast_mix(
+    X: Rows | npt.ArrayLike,
+    *,
+    k1: int,
+    gamma: float,
+    tau: float,
+    omega: float,
+    sketch: Sketch | SketchDraw,
+    n_steps: int,
+    c_x: float = 1.0,
+    law: str = "laplace",
+    form: str = "rows",
+    literal: bool = False,
+    rng: RandomNoise = None,
+) -> MixRelease:
+    r"""Release :math:`S_{G,t} S_{f,t} X + \eta \xi_t` for T steps with one :math:`\eta`.
+
+    Parameters
+    ----------
+    X, k1, gamma, tau, omega, c_x, law, literal, rng
+        As in `fast_mix`; the level is reached in every step.
+    sketch : Sketch or SketchDraw
+        A distribution, from which each step draws its own fast sketch, or one fixed draw.
+    n_steps : int
+        Number of steps T.
+    form : {"rows", "gram"}
+        Give out k1 x d sketches, or their Gram matrices only.
+
+    Returns
+    -------
+    MixRelease
+        ``sketches``, ``eta``, ``m_tilde``, ``lambda_tilde`` and the privacy event.
+
+    Notes
+    -----
+    Paper: Algorithm 3 followed by line 5 of Algorithm 2. The sketched data of Algorithm 3 are
+    not private and are never given out without their Gaussian sketch and noise.
+    Deviation: sketches are brought to unit columns first (docs/corrections.md).
+    Sensitive inputs: X.
+    """
+    check_choice("form", form, ("rows", "gram"))
+    check_real("gamma", gamma, above=5.0 / 4.0)
+    fast_mix_event(k1=k1, gamma=gamma, tau=tau, omega=omega, n_steps=n_steps, law=law)  # checks
+    noise = as_noise(rng)
+    spectrum = fast_bounds(
+        X,
+        tau=tau,
+        omega=omega,
+        sketch=sketch,
+        count=n_steps,
+        c_x=c_x,
+        law=law,
+        literal=literal,
+        rng=noise,
+        sketch_rng=noise.rng if rng is not None and rng is not noise else None,
+    )
+    return mix(spectrum, k=k1, gamma=gamma, form=form, rng=noise)

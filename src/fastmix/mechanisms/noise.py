@@ -1,0 +1,252 @@
+"""Noise: what is added to a value before it is released, and the grid that it is released on.
+
+Floating-point noise has holes: which doubles can come out depends on what the noise was added to,
+so the last bits of a sum can betray it (Mironov, 2012).  `FloatNoise` rounds what it releases to a
+grid of 2^-20 of the noise scale: post-processing that throws those bits away and costs no accuracy
+that noise of that scale had left.  It narrows the leak and does not close it
+(docs/limitations.md); `ExactNoise` does.
+
+`ExactNoise` rounds a value to a grid of 2^-32 of the noise scale, and OpenDP's samplers add an
+integer that has exactly the discrete distribution.  Rounding moves neighbours apart by one grid
+step a coordinate at most; that is added to the sensitivity, and the noise grows with it, so that
+the ratio of the two, which is what the events of the account carry, is the one asked for.  What
+discrete noise costs beyond continuous noise is an event of its own (docs/proofs/exact_noise.md).
+OpenDP takes its randomness from the operating system.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_choice, check_integer, check_real, value_error
+from fastmix.accounting import LaplaceEvent, PrivacyEvent
+from fastmix.random import RandomState, check_unseeded, secret_generator
+
+__all__ = [
+    "ExactNoise",
+    "FloatNoise",
+    "Noise",
+    "RandomNoise",
+    "as_noise",
+    "enlarged_sensitivity",
+    "grid_step",
+    "make_noise",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Grids are powers of two in (2^-(bits + 1), 2^-bits] of the noise scale.
+FLOAT_BITS, EXACT_BITS = 20, 32
+
+#: Discrete noise in excess of the ratio asked for: the Rényi curve of the discrete Laplace
+#: distribution lies a little above that of the continuous one.
+EXCESS = 2.0**-30
+
+#: Epsilon for each coordinate of discrete Gaussian noise, by which it differs from rounded noise.
+SLACK = 67.0 * 2.0**-64
+
+#: Grid points beyond this are moved to it before noise is added: a contraction, so it is free.
+_LARGEST = 2.0**62
+
+
+class Noise(ABC):
+    """Noise in units of a sensitivity; ``rng`` is the secret generator that sketches draw from."""
+
+    #: Where the noise comes from, as a certificate says it.
+    source: str = "AES-128-CTR keyed by the OS"
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    @abstractmethod
+    def gaussian(self, values: FloatArray, *, sensitivity: float, ratio: float) -> FloatArray:
+        r"""Release values with Gaussian noise of standard deviation ``ratio * sensitivity``.
+
+        Parameters
+        ----------
+        values : numpy.ndarray
+            What is released.
+        sensitivity : float
+            Its l2 sensitivity.
+        ratio : float
+            Noise in units of the sensitivity.
+
+        Returns
+        -------
+        numpy.ndarray
+            Noisy values, multiples of a grid step.
+        """
+
+    @abstractmethod
+    def upper(
+        self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
+    ) -> float:
+        """Release an upper bound of a value, at least 0, that fails as rarely as ``tau`` says."""
+
+    @abstractmethod
+    def lower(
+        self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
+    ) -> float:
+        """Release a lower bound of a value, at least 0, that fails as rarely as ``tau`` says."""
+
+    @staticmethod
+    def cost(size: int) -> tuple[PrivacyEvent, ...]:
+        """Return what ``size`` coordinates of noise cost beyond continuous noise."""
+        return ()
+
+
+#: What a function of noise takes: a `Noise`, or what makes one.
+RandomNoise = RandomState | Noise
+
+
+class FloatNoise(Noise):
+    """Floating-point noise from the secret generator, released on a coarse grid."""
+
+    def gaussian(self, values: FloatArray, *, sensitivity: float, ratio: float) -> FloatArray:
+        """Release values with Gaussian noise."""
+        scale = ratio * sensitivity
+        step = grid_step(scale)
+        noisy = values + scale * self.rng.standard_normal(values.shape)
+        return np.asarray(np.rint(noisy / step) * step)
+
+    def upper(
+        self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
+    ) -> float:
+        """Release an upper bound, rounded up."""
+        scale = ratio * sensitivity
+        step = grid_step(scale)
+        return math.ceil(max(0.0, value + scale * (tau - self._draw(law))) / step) * step
+
+    def lower(
+        self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
+    ) -> float:
+        """Release a lower bound, rounded down."""
+        scale = ratio * sensitivity
+        step = grid_step(scale)
+        return math.floor(max(0.0, value - scale * (tau - self._draw(law))) / step) * step
+
+    def _draw(self, law: str) -> float:
+        return float(self.rng.laplace() if law == "laplace" else self.rng.standard_normal())
+
+
+class ExactNoise(Noise):
+    """Discrete noise by OpenDP's samplers; only sketches draw from the secret generator."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        super().__init__(rng)
+        _opendp()
+        self.source = f"OpenDP {version('opendp')}; for sketches {Noise.source}"
+
+    def gaussian(self, values: FloatArray, *, sensitivity: float, ratio: float) -> FloatArray:
+        """Release values with discrete Gaussian noise on the grid of their noise scale."""
+        step, scale = _level(sensitivity, ratio, values.size)
+        noisy = _discrete("gaussian", np.rint(_in_steps(values.ravel(), step)), scale)
+        return np.reshape(np.asarray(noisy, dtype=np.float64), values.shape) * step
+
+    def upper(
+        self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
+    ) -> float:
+        """Release an upper bound: rounded up before noise, its shift by at least one step."""
+        step, scale = _level(sensitivity, ratio, 1)
+        (noisy,) = _discrete(law, np.ceil(_in_steps([value], step)), scale)
+        return max(0, noisy + math.ceil(tau * scale) + 1) * step
+
+    def lower(
+        self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
+    ) -> float:
+        """Release a lower bound: rounded down before noise, its shift up by at least one step."""
+        step, scale = _level(sensitivity, ratio, 1)
+        (noisy,) = _discrete(law, np.floor(_in_steps([value], step)), scale)
+        return max(0, noisy - math.ceil(tau * scale) - 1) * step
+
+    @staticmethod
+    def cost(size: int) -> tuple[PrivacyEvent, ...]:
+        r"""Return :math:`N (1/8 + 40^2/24) / t^2` as an event (docs/proofs/exact_noise.md)."""
+        return (LaplaceEvent(1.0, SLACK * check_integer("size", size, at_least=1)),)
+
+
+def make_noise(kind: str, random_state: RandomState = None, *, warn: bool = True) -> Noise:
+    """Return noise of a kind, "float" or "exact"; the exact one cannot be seeded.
+
+    Parameters
+    ----------
+    kind : {"float", "exact"}
+        The kind of noise.
+    random_state : None, int, RandomState or Generator
+        ``None`` draws cryptographic noise; anything else voids the guarantee.
+    warn : bool, default True
+        Warn about a seed.
+
+    Returns
+    -------
+    Noise
+        The noise.
+    """
+    if check_choice("noise", kind, ("float", "exact")) == "exact":
+        check_unseeded(random_state)
+        return ExactNoise(secret_generator(random_state))
+    return FloatNoise(secret_generator(random_state, warn=warn))
+
+
+def as_noise(rng: RandomNoise) -> Noise:
+    """Return noise as it is, or floating-point noise from a ``random_state``."""
+    return rng if isinstance(rng, Noise) else make_noise("float", rng)
+
+
+def grid_step(scale: float, bits: int = FLOAT_BITS) -> float:
+    """Return the power of two in (2^-(bits + 1), 2^-bits] of the noise scale."""
+    if not 1e-250 < scale < 1e250:
+        raise value_error("scale", "lie between 1e-250 and 1e250", scale)
+    return math.ldexp(1.0, math.frexp(scale)[1] - 1 - bits)
+
+
+def enlarged_sensitivity(sensitivity: float, step: float, size: int) -> float:
+    r"""Return :math:`\Delta + g\sqrt{N}`, the l2 sensitivity of N coordinates on a grid of g."""
+    return sensitivity + math.sqrt(size) * step
+
+
+def _level(sensitivity: float, ratio: float, size: int) -> tuple[float, float]:
+    """Return the grid step and the noise scale in steps; from public quantities only."""
+    check_real("sensitivity", sensitivity, above=0.0)
+    step = grid_step(ratio * sensitivity, EXACT_BITS)
+    enlarged = enlarged_sensitivity(sensitivity, step, size)
+    return step, ratio * sensitivity / step * (enlarged / sensitivity) * (1.0 + EXCESS)
+
+
+def _in_steps(values: npt.ArrayLike, step: float) -> FloatArray:
+    """Return values in grid steps; exact, because a step is a power of two."""
+    return np.clip(values, -_LARGEST * step, _LARGEST * step) / step
+
+
+def _discrete(law: str, points: FloatArray, scale: float) -> list[int]:
+    """Add discrete noise of the given scale, in grid steps, to grid points."""
+    measure: Any = _measurement(law, scale)
+    return list(measure(points.astype(np.int64).tolist()))
+
+
+@lru_cache(maxsize=256)
+def _measurement(law: str, scale: float) -> Any:
+    dp = _opendp()
+    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    if law == "laplace":
+        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
+    return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=scale)
+
+
+def _opendp() -> Any:
+    try:
+        dp = import_module("opendp.prelude")
+    except ImportError:
+        raise ImportError(
+            "noise='exact' needs OpenDP's samplers: pip install 'fastmix[exact]'."
+        ) from None
+    dp.enable_features("contrib")
+    return dp

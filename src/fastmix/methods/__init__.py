@@ -1,0 +1,38 @@
+"""Methods: the algorithms, one file each; scikit-learn knows nothing of them."""
+
+from fastmix.methods.adassp import AdaptiveStatistics
+from fastmix.methods.choice import METHODS, choose_method
+from fastmix.methods.fast_ihm import FastIterativeHessianMixing
+from fastmix.methods.fit import default_delta, plan_fit, solve_fit
+from fastmix.methods.gradient_descent import GradientDescent
+from fastmix.methods.ihm import IterativeHessianMixing
+from fastmix.methods.ihs import IterativeHessianSketch
+from fastmix.methods.linear_mixing import (
+    SketchAndSolve,
+    calibrate_fast_mix,
+    calibrate_gauss_mix,
+)
+from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
+
+__all__ = [
+    "METHODS",
+    "AdaptiveStatistics",
+    "Draws",
+    "FastIterativeHessianMixing",
+    "Forecast",
+    "GradientDescent",
+    "IterativeHessianMixing",
+    "IterativeHessianSketch",
+    "Method",
+    "Plan",
+    "Sizes",
+    "SketchAndSolve",
+    "Solution",
+    "Target",
+    "calibrate_fast_mix",
+    "calibrate_gauss_mix",
+    "choose_method",
+    "default_delta",
+    "plan_fit",
+    "solve_fit",
+]

@@ -1,0 +1,90 @@
+"""Adaptive sufficient statistics perturbation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_choice
+from fastmix.accounting import Part, PrivacySpent, calibrate_gaussian
+from fastmix.data import Rows
+from fastmix.mechanisms import noisy_statistics, statistics_event, symmetric_solve
+from fastmix.methods.inference import StatisticsTrace
+from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
+
+__all__ = ["AdaSSPPlan", "AdaptiveStatistics"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaSSPPlan(Plan):
+    """Noise of the statistics, how far the eigenvalue is shifted, and the ridge if it is 0."""
+
+    sigma: float
+    eigenvalue_shift: float
+    ridge_level: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveStatistics(Method):
+    """AdaSSP: noisy X'X and X'y with a private ridge (Wang, 2018)."""
+
+    calibration: str = "joint"
+    failure_probability: float | None = None
+
+    name: ClassVar[str] = "adassp"
+    infers: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Check the parameters."""
+        check_choice("calibration", self.calibration, ("joint", "published"))
+        super().check()
+
+    def plan(self, sizes: Sizes, target: Target) -> AdaSSPPlan:
+        """Plan a fit: three Gaussian releases at once, or a third of the budget each."""
+        epsilon, delta, _ = target
+        if self.calibration == "joint":
+            # A hair below the target, so that rounding in the account cannot exceed it.
+            sigma = calibrate_gaussian(epsilon, delta, 3, slack=1e-9)
+        else:
+            sigma = math.sqrt(math.log(6.0 / delta)) / (epsilon / 3.0)
+        d, varrho = sizes.d, self.varrho(target)
+        return AdaSSPPlan(
+            spent=PrivacySpent([Part("statistics", [statistics_event(sigma=sigma)], delta)]),
+            sigma=sigma,
+            eigenvalue_shift=sigma * math.sqrt(math.log(6.0 / delta)),
+            ridge_level=sigma * math.sqrt(d * math.log(2.0 * d**2 / varrho)),
+        )
+
+    def solve(self, rows: Rows, plan: AdaSSPPlan, clip: float, draws: Draws) -> Solution:
+        """Release the statistics and solve with a ridge."""
+        draws.progress(1, 1)
+        release = noisy_statistics(rows, sigma=plan.sigma, noise=draws.noise)
+        lambda_tilde = max(0.0, release.eigenvalue - plan.eigenvalue_shift)
+        ridge = max(0.0, plan.ridge_level - lambda_tilde)
+        theta = symmetric_solve(release.gram + ridge * np.eye(rows.d), release.moment)
+        trace = StatisticsTrace(gram=release.gram, sigma=plan.sigma, ridge=ridge)
+        return Solution(theta, release.event, trace=trace)
+
+    def forecast(
+        self,
+        plan: AdaSSPPlan,
+        n: int,
+        eigenvalues: npt.NDArray[np.float64],
+        theta_squared: npt.NDArray[np.float64],
+    ) -> Forecast:
+        """Return what a planned fit is expected to give: noise, and the bias of the ridge."""
+        bound = max(0.0, float(eigenvalues[0]) - plan.eigenvalue_shift)
+        ridge = max(0.0, plan.ridge_level - bound)
+        spread = eigenvalues / (eigenvalues + ridge) ** 2
+        # The noise of the Gram matrix meets the coefficients as the ridge has shrunk them.
+        shrunk = float(np.sum(theta_squared * (eigenvalues / (eigenvalues + ridge)) ** 2))
+        return Forecast(
+            eta=math.sqrt(ridge),
+            gradient_noise=plan.sigma,
+            noise_risk=float(spread.sum()) * plan.sigma**2 * (1.0 + shrunk) / n,
+            bias_risk=float(spread @ theta_squared) * ridge**2 / n,
+        )

@@ -1,0 +1,347 @@
+"""Iterative Hessian mixing with the fast mixing mechanism."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from fastmix._validation import check_choice, check_integer, value_error
+from fastmix.accounting import (
+    ComposedEvent,
+    Part,
+    PrivacyEvent,
+    PrivacySpent,
+    SketchEvent,
+    calibrate,
+    calibrate_gaussian,
+    closed_form_gamma,
+    closed_form_gradient_sigma,
+)
+from fastmix.data import Rows
+from fastmix.mechanisms import (
+    fast_bounds,
+    gradient_events,
+    mean_event,
+    mix,
+    noisy_mean,
+    spectral_events,
+)
+from fastmix.mechanisms.bounds import needed_eigenvalue
+from fastmix.methods.levels import (
+    TAIL,
+    Level,
+    check_sketch,
+    choose,
+    least_rows,
+    tuned_levels,
+    with_steps,
+)
+from fastmix.methods.newton import follow_steps, mixed_newton
+from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
+from fastmix.sketches import SRHT, KerdockSketch, Sketch, SubsampledDCT
+
+__all__ = ["FastIHMPlan", "FastIterativeHessianMixing"]
+
+_FAMILIES: dict[str, type[Sketch]] = {
+    "dct": SubsampledDCT,
+    "kerdock": KerdockSketch,
+    "srht": SRHT,
+}
+
+#: Shares of rho for the two spectral releases and for the mean of the tuned variant.
+_SPECTRAL_SHARE, _MEAN_SHARE = 0.1, 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class FastIHMPlan(Plan):
+    """Sizes of both sketches, noise of the first releases, and the levels to choose from.
+
+    ``fast_sketches`` and ``sketches`` are the numbers of fast and of Gaussian sketches; ``law`` and
+    ``omega`` are the noise of the spectral bounds; ``mean_sigma`` is that of the private mean.
+    """
+
+    k1: int
+    k2: int
+    family: str
+    sketches: int
+    fast_sketches: int
+    levels: tuple[Level, ...]
+    law: str
+    tau: float
+    omega: float
+    mean_sigma: float | None = None
+
+    @property
+    def sharp(self) -> bool:
+        """Whether rows are charged by the sharper curve."""
+        return self.law == "gaussian"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FastIterativeHessianMixing(Method):
+    """FastIHM: noisy gradients, preconditioned with a FastMix sketch of the Hessian."""
+
+    variant: str = "tuned"
+    calibration: str = "numerical"
+    sketch: str = "auto"
+    n_steps: int | None = None
+    gaussian_size: int | None = None
+    sketch_size: int | None = None
+    failure_probability: float | None = None
+    residual_clip: float | None = None
+    shrinkage: bool = False
+    literal: bool = False
+
+    name: ClassVar[str] = "fast_ihm"
+    infers: ClassVar[bool] = True
+    clips: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Check the parameters."""
+        check_choice("variant", self.variant, ("tuned", "shared", "paper"))
+        check_choice("calibration", self.calibration, ("numerical", "closed_form"))
+        check_choice("sketch", self.sketch, ("auto", *_FAMILIES))
+        super().check()
+
+    def ignored(self) -> tuple[str, ...]:
+        """Return the parameters without effect beside the values of the others."""
+        if self.variant != "tuned":
+            return ()
+        sized = self.gaussian_size is not None and self.sketch_size is not None
+        return ("calibration", "failure_probability") if sized else ("calibration",)
+
+    def in_blocks(self) -> bool:
+        """Kerdock sketches can be applied block by block."""
+        return not self.literal and self._family() == "kerdock"
+
+    def plan(self, sizes: Sizes, target: Target) -> FastIHMPlan:
+        """Plan a fit."""
+        tuned = self.variant == "tuned"
+        steps = self.n_steps or (16 if tuned else 4)
+        varrho = self.varrho(target)
+        base = max(sizes.d, math.log(4.0 * steps / varrho))
+        least = 1 if self.variant == "paper" else least_rows(sizes.d, fresh=not tuned)
+        k1 = self.gaussian_size or max(math.ceil((24.0 if tuned else 6.0) * base), least)
+        family, k2 = self._fast_sketch(sizes.n, 200.0 * base)
+        if self.variant != "paper":
+            check_sketch("gaussian_size", k1, sizes.d, fresh=not tuned)
+        if tuned:
+            # A fast sketch with as many rows as the data keeps all lengths.
+            sketched = (k1, k2) if k2 < sizes.n else (k1,)
+            plan = _tuned(k1, steps, target, sizes.centred)
+            levels = with_steps(plan.levels, sizes.d, *sketched)
+        else:
+            pairs = 1 if self.variant == "shared" else steps
+            plan = _thirds(k1, steps, pairs, target, varrho, self.calibration)
+            levels = plan.levels
+        return replace(plan, k2=k2, family=family, levels=levels)
+
+    def _family(self) -> str:
+        """Return the kind of fast sketch."""
+        if self.sketch != "auto":
+            return self.sketch
+        given = self.sketch_size
+        usable = given is None or not given & (given - 1)
+        return "kerdock" if usable and self.variant != "paper" else "srht"
+
+    def _fast_sketch(self, n: int, size: float) -> tuple[str, int]:
+        """Return the kind of fast sketch and its rows, about ``size`` unless they are given."""
+        given, family = self.sketch_size, self._family()
+        largest = n if family == "dct" else 1 << (n - 1).bit_length()
+        k2 = given
+        if k2 is None and family == "kerdock":
+            k2 = 1 << min(round(math.log2(size)), (n - 1).bit_length())
+            k2 = max(k2, KerdockSketch.least_size(n))
+        elif k2 is None:
+            k2 = min(largest, math.ceil(size))
+        check_integer("sketch_size", k2, at_most=largest)
+        if family == "kerdock" and k2 & (k2 - 1):
+            raise value_error("sketch_size", "be a power of two for the Kerdock sketch", k2)
+        # What the sketch itself refuses is refused here, before anything is charged.
+        _FAMILIES[family](k2, n)
+        return family, k2
+
+    def solve(self, rows: Rows, plan: FastIHMPlan, clip: float, draws: Draws) -> Solution:
+        """Release mean and spectral bounds, choose a level, release sketches, and step."""
+        noise, mean, sketched = draws.noise, None, rows
+        if plan.mean_sigma is not None:
+            mean = noisy_mean(rows, sigma=plan.mean_sigma, noise=noise)
+            sketched = rows.centred(mean)
+        spectrum = fast_bounds(
+            sketched,
+            tau=plan.tau,
+            omega=plan.omega,
+            sketch=_FAMILIES[plan.family](plan.k2, rows.n),
+            count=plan.fast_sketches,
+            law=plan.law,
+            sharp=plan.sharp,
+            literal=self.literal,
+            rng=noise,
+            sketch_rng=draws.public,
+        )
+        level = choose(plan.levels, spectrum.level, plan.tau * plan.omega)
+        release = mix(
+            spectrum, k=plan.k1, gamma=level.gamma, count=plan.sketches, form="gram", rng=noise
+        )
+        solution = mixed_newton(
+            rows,
+            release,
+            level,
+            k=plan.k1,
+            clip=clip,
+            shrinkage=self.shrinkage,
+            draws=draws,
+            mean=mean,
+        )
+        return replace(solution, event=ComposedEvent([*_means(plan.mean_sigma), solution.event]))
+
+    def forecast(
+        self,
+        plan: FastIHMPlan,
+        n: int,
+        eigenvalues: npt.NDArray[np.float64],
+        theta_squared: npt.NDArray[np.float64],
+    ) -> Forecast:
+        r"""Return what a planned fit is expected to give.
+
+        The distortion is taken as
+        :math:`\sqrt{\mathrm{tr}/k_2} + \sqrt{2 \lambda_{\max} \log n / k_2}`.
+        """
+        m = math.sqrt(eigenvalues.sum() / plan.k2)
+        m += math.sqrt(2.0 * math.log(n) * eigenvalues[-1] / plan.k2)
+        shift = plan.tau * plan.omega
+        row_bound = 1.0 + 2.0 * m
+        bound = max(0.0, float(eigenvalues[0]) - shift * row_bound)
+        level = choose(plan.levels, bound / row_bound, shift)
+        eta_squared = max(0.0, needed_eigenvalue(level.gamma, m, 1.0, "fast_mix_sharp") - bound)
+        return follow_steps(level, eta_squared, n, eigenvalues, theta_squared)
+
+
+def _means(sigma: float | None) -> list[PrivacyEvent]:
+    return [] if sigma is None else [mean_event(sigma=sigma)]
+
+
+@lru_cache(maxsize=64)
+def _tuned(k1: int, steps: int, target: Target, centred: bool) -> FastIHMPlan:
+    """Plan one fast and one Gaussian sketch for all steps, under one joint account.
+
+    Notes
+    -----
+    Paper: Algorithm 1 for the releases, with Gaussian noise (remark after Theorem 1); the
+    sharper curve of docs/proofs/sharp_lemma.md.
+    Deviation: one sketch for all steps, one conversion for all releases
+    (docs/proofs/joint_account.md); the mean is beyond the paper (docs/proofs/centring.md).
+    """
+    tau = -float(ndtri(TAIL * target.delta / 2.0))
+    mean_share = _MEAN_SHARE if centred else 0.0
+
+    def omega(rho: float) -> float:
+        return 1.0 / math.sqrt(_SPECTRAL_SHARE * rho)
+
+    def mean_sigma(rho: float) -> float | None:
+        return 1.0 / math.sqrt(2.0 * mean_share * rho) if centred else None
+
+    def first(rho: float) -> list[PrivacyEvent]:
+        bounds = spectral_events("gaussian", tau=tau, omega=omega(rho), count=2)
+        return [*_means(mean_sigma(rho)), *bounds]
+
+    share = _SPECTRAL_SHARE + mean_share
+    tuned = tuned_levels(target, first, "fast_mix_sharp", k1, steps, share)
+    return FastIHMPlan(
+        spent=tuned.spent(target.delta),
+        steps=steps,
+        k1=k1,
+        k2=0,
+        family="",
+        sketches=1,
+        fast_sketches=1,
+        levels=tuned.levels,
+        law="gaussian",
+        tau=tau,
+        omega=omega(tuned.rho),
+        mean_sigma=mean_sigma(tuned.rho),
+    )
+
+
+@lru_cache(maxsize=64)
+def _thirds(
+    k1: int, steps: int, pairs: int, target: Target, varrho: float, calibration: str
+) -> FastIHMPlan:
+    """Plan a fresh Gaussian sketch each step, with thirds for bounds, sketches and gradients.
+
+    Notes
+    -----
+    Paper: Appendix E, eq. for (sigma, tau, omega, gamma), and Appendix H.
+    Deviation: gamma_2 as corrected (docs/corrections.md); fewer pairs of bounds than steps are
+    beyond the paper (docs/proofs/shared_sketch.md).
+    """
+    epsilon, delta = target.epsilon / 3.0, target.delta / 3.0
+    share = math.nextafter(delta, 0.0)
+    tau = rounded_up(math.log(pairs * max(1.0 / delta, 16.0 / varrho)))
+    omega = 2.0 * pairs / epsilon
+    if calibration == "closed_form":
+        # By a hair on the private side, as a search would end.
+        gamma = closed_form_gamma(epsilon, delta, k1 * steps) * (1.0 + 1e-8)
+        sigma = closed_form_gradient_sigma(epsilon, delta, steps, 1.0)
+    else:
+        gamma = fast_mix_gamma(epsilon, delta, k1 * steps)
+        sigma = calibrate_gaussian(epsilon, delta, steps)
+    level = Level(gamma, (sigma,) * steps)
+    laplace, tail = spectral_events("laplace", tau=tau, omega=omega, count=2 * pairs)
+    parts = [
+        Part("spectral bounds", [laplace], 0.0),
+        Part("spectral bounds fail", [tail], share),
+        Part("sketches", [SketchEvent("fast_mix", gamma, k1 * steps)], share),
+        Part("gradients", gradient_events(level.sigmas), share),
+    ]
+    return FastIHMPlan(
+        spent=PrivacySpent(parts),
+        steps=steps,
+        k1=k1,
+        k2=0,
+        family="",
+        sketches=steps,
+        fast_sketches=pairs,
+        levels=(level,),
+        law="laplace",
+        tau=tau,
+        omega=omega,
+    )
+
+
+def fast_mix_gamma(epsilon: float, delta: float, rows: int, before: tuple[Part, ...] = ()) -> float:
+    """Return the least level above 5/4 at which rows of FastMix sketches cost epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        Target of the rows, and of the parts before them.
+    delta : float
+        Share of the rows.
+    rows : int
+        Rows of all Gaussian sketches together.
+    before : tuple of Part
+        Parts that the same epsilon pays for.
+
+    Returns
+    -------
+    float
+        The level gamma.
+    """
+
+    def spent(budget: float) -> PrivacySpent:
+        sketches = SketchEvent("fast_mix", 5.0 / 4.0 + 1.0 / budget, rows)
+        return PrivacySpent([*before, Part("sketches", [sketches], delta)])
+
+    return 5.0 / 4.0 + 1.0 / calibrate(spent, epsilon, delta, by="epsilon", start=math.exp(-5.0))
+
+
+def rounded_up(tau: float) -> float:
+    """Raise a shift by a hair, so that rounding cannot lift its tail above its share of delta."""
+    return tau * (1.0 + 1e-12)

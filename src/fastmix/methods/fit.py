@@ -1,0 +1,97 @@
+"""One fit, from its plan to its solution: what all methods share.
+
+A fit has a fixed order, so that nothing is spent in vain and nothing is released unpaid: the plan
+is made from public quantities, the budget is asked, the data are checked and scaled, the plan is
+charged, the releases are drawn, and they must be exactly those of the plan.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from fastmix._validation import value_error
+from fastmix.accounting import NonPrivateEvent, Part, PrivacySpent
+from fastmix.data import Rows
+from fastmix.data.scaling import PublicScaling
+from fastmix.errors import CalibrationError
+from fastmix.mechanisms.noise import ExactNoise, FloatNoise, Noise
+from fastmix.methods.least_squares import least_squares
+from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
+from fastmix.methods.residuals import plan_residuals, release_residuals
+
+__all__ = ["default_delta", "plan_fit", "solve_fit"]
+
+#: What rounding may add to the epsilon of a plan.
+_ROUNDING = 1e-9
+
+
+def default_delta(delta: float | None, n: int) -> float:
+    """Return delta, or 1/n^2 for None."""
+    return 1.0 / max(n, 2) ** 2 if delta is None else float(delta)
+
+
+def plan_fit(
+    method: Method, sizes: Sizes, target: Target, *, inference: bool = False, noise: str = "float"
+) -> Plan:
+    """Plan a fit with everything that is released beside the method's own releases.
+
+    Parameters
+    ----------
+    method : Method
+        The method.
+    sizes : Sizes
+        Public sizes.
+    target : Target
+        Guarantee of all releases together; an infinite epsilon asks for least squares.
+    inference : bool
+        Whether counts of residuals are released, for intervals.
+    noise : {"float", "exact"}
+        Kind of noise.
+
+    Returns
+    -------
+    Plan
+        The plan; its account is within the target.
+    """
+    if inference and not method.infers:
+        raise value_error("inference", f"be False for method {method.name!r}", inference)
+    if math.isinf(target.epsilon):
+        return Plan(spent=PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)]), steps=0)
+    kind: type[Noise] = ExactNoise if noise == "exact" else FloatNoise
+    # As many coordinates as any method draws: statistics, or bounds, a mean and gradients.
+    steps = getattr(method, "n_steps", None) or 100
+    extra = kind.cost((sizes.d + 1) ** 2 + 2 * (steps + 2) * (sizes.d + 2))
+    within = Target(
+        target.epsilon - math.fsum(event.pure_epsilon for event in extra),
+        target.delta,
+        target.delta / 10.0,
+    )
+    if inference:
+        plan = plan_residuals(lambda less: method.plan(sizes, less), within)
+    else:
+        plan = method.plan(sizes, within)
+    if extra:
+        parts = [*plan.spent.parts, Part("discrete noise", extra, 0.0)]
+        plan = replace(plan, spent=PrivacySpent(parts), extra=extra)
+    if plan.is_private and not plan.spent.epsilon <= target.epsilon * (1.0 + _ROUNDING):
+        raise CalibrationError(
+            f"noise must meet epsilon={target.epsilon:g}; that of {method.name} spends "
+            f"{plan.spent.epsilon:g} at delta={target.delta:g}."
+        )
+    return plan
+
+
+def solve_fit(
+    method: Method, rows: Rows, plan: Plan, scaling: PublicScaling, clip: float, draws: Draws
+) -> Solution:
+    """Draw the planned releases; refuse if they are not exactly those of the plan."""
+    if plan.steps == 0:
+        solution = Solution(least_squares(rows, scaling), NonPrivateEvent())
+    else:
+        solution = method.solve(rows, plan, clip, draws)
+    if plan.residual_sigma is not None:
+        solution = release_residuals(solution, rows, plan, clip, draws.noise)
+    if not plan.covers(solution.event):
+        raise RuntimeError("the releases differ from the plan that was charged.")
+    return solution

@@ -1,0 +1,58 @@
+"""Full-batch gradient descent with clipped residuals and Gaussian noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fastmix._validation import check_real
+from fastmix.accounting import ComposedEvent, Part, PrivacySpent, calibrate_gaussian
+from fastmix.data import Rows
+from fastmix.mechanisms import gradient_events, noisy_gradient
+from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
+
+__all__ = ["GradientDescent", "GradientPlan"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientPlan(Plan):
+    """Noise of each gradient, for residuals clipped at 1."""
+
+    sigma: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientDescent(Method):
+    """Private gradient descent on the squared loss, with the noise of the analytic mechanism."""
+
+    learning_rate: float = 0.25
+    n_steps: int | None = None
+    residual_clip: float | None = None
+
+    name: ClassVar[str] = "dp_gd"
+    clips: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Check the parameters."""
+        check_real("learning_rate", self.learning_rate, above=0.0)
+        super().check()
+
+    def plan(self, sizes: Sizes, target: Target) -> GradientPlan:
+        """Plan a fit: equal noise in every step."""
+        steps = self.n_steps or 100
+        # A hair below the target, so that rounding in the account cannot exceed it.
+        sigma = calibrate_gaussian(target.epsilon, target.delta, steps, slack=1e-9)
+        part = Part("gradients", gradient_events([sigma] * steps), target.delta)
+        return GradientPlan(spent=PrivacySpent([part]), steps=steps, sigma=sigma)
+
+    def solve(self, rows: Rows, plan: GradientPlan, clip: float, draws: Draws) -> Solution:
+        """Take the steps."""
+        theta = np.zeros(rows.d)
+        for t in range(plan.steps):
+            draws.progress(t + 1, plan.steps)
+            g = noisy_gradient(rows, theta, clip=clip, sigma=plan.sigma, noise=draws.noise)
+            theta = theta + self.learning_rate / rows.n * g
+        event = ComposedEvent(gradient_events([plan.sigma] * plan.steps))
+        return Solution(theta, event, gradient_noise=plan.sigma * clip)

@@ -1,0 +1,261 @@
+"""What every method has: its parameters, a plan from public sizes, a solver and a forecast.
+
+A method is a frozen value.  `Method.plan` states its releases once, as the account of the plan; the
+calibration, the charge, the certificate and the check after the fit all read that account.
+`Method.solve` draws exactly these releases.  `docs/extending.md` adds one in a single file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from itertools import product
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import (
+    check_integer,
+    check_probability,
+    check_real,
+    type_error,
+    value_error,
+)
+from fastmix.accounting import (
+    ChoiceEvent,
+    ComposedEvent,
+    NonPrivateEvent,
+    Part,
+    PrivacyEvent,
+    PrivacySpent,
+)
+from fastmix.data import Rows
+from fastmix.mechanisms import Noise
+from fastmix.methods.inference import Trace
+
+__all__ = [
+    "MOST_STEPS",
+    "Draws",
+    "Forecast",
+    "Method",
+    "Plan",
+    "Sizes",
+    "Solution",
+    "Target",
+    "joint",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Steps that a schedule of noise can have before its weights underflow.
+MOST_STEPS = 1000
+
+
+class Sizes(NamedTuple):
+    """Public sizes of a fit: rows, columns with that of the intercept.
+
+    ``centred`` tells whether the last column is the constant one of an intercept and the others
+    have bounds of their own, so that a mean can be taken off.
+    """
+
+    n: int
+    d: int
+    centred: bool = False
+
+
+class Target(NamedTuple):
+    """The guarantee that is asked for, and the utility failure probability: a tenth of delta."""
+
+    epsilon: float
+    delta: float
+    varrho: float | None = None
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Where a fit draws from: secret noise, and public choices such as a sketch.
+
+    ``progress`` is told the number of each step and of all steps.
+    """
+
+    noise: Noise
+    public: np.random.Generator
+    progress: Callable[[int, int], None] = lambda step, steps: None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a fit will do, from public quantities only: its account, sizes and noise levels.
+
+    Parameters
+    ----------
+    spent : PrivacySpent
+        The account of all releases.
+    steps : int
+        Steps of the method.
+    residual_sigma : float, optional
+        Noise of the counts of residuals, for intervals.
+    extra : tuple of PrivacyEvent
+        Events that are charged and belong to no single release.
+    """
+
+    spent: PrivacySpent
+    steps: int = 1
+    residual_sigma: float | None = None
+    extra: tuple[PrivacyEvent, ...] = ()
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the method adds noise at all."""
+        return not any(isinstance(event, NonPrivateEvent) for event in self.spent.events)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Sizes and noise levels by name, as a certificate states them."""
+        settings = {f.name: getattr(self, f.name) for f in fields(self)}
+        del settings["spent"], settings["extra"]
+        if self.residual_sigma is None:
+            del settings["residual_sigma"]
+        return settings
+
+    def covers(self, event: PrivacyEvent) -> bool:
+        """Whether releases are those that were planned, with one option of each choice."""
+        options = [
+            each.options if isinstance(each, ChoiceEvent) else (each,) for each in self.spent.events
+        ]
+        drawn = Counter((*event, *self.extra))
+        return drawn in [Counter(ComposedEvent(plan)) for plan in product(*options)]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a method gives back: private coefficients and the events of its releases."""
+
+    theta: FloatArray
+    event: PrivacyEvent
+    gamma: float | None = None
+    eta: float | None = None
+    gradient_noise: float | None = None
+    trace: Trace | None = None
+    residuals: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Expected noise and error, in units of scaled rows (norm 1) and targets (in [-1, 1]).
+
+    Parameters
+    ----------
+    eta : float
+        Noise mixed into the sketch; for sufficient statistics, the square root of the ridge.
+    gradient_noise : float
+        Standard deviation of the noise of the last gradient, or of the noisy moments.
+    noise_risk : float
+        Part of the excess risk that comes from noise.
+    bias_risk : float
+        Part that comes from directions which have not converged.
+    """
+
+    eta: float
+    gradient_noise: float
+    noise_risk: float
+    bias_risk: float
+
+    @property
+    def excess_risk(self) -> float:
+        """Expected excess of the mean squared residual over that of least squares."""
+        return self.noise_risk + self.bias_risk
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """An algorithm with its parameters; subclasses add fields and give `plan` and `solve`.
+
+    The data that a method sees are rows of norm at most 1 and targets in [-1, 1]; ``d`` counts
+    the intercept, which is the last column.
+    """
+
+    #: Name of the method in messages and tables.
+    name: ClassVar[str] = ""
+    #: Whether `Solution.trace` says how the coefficients came about, for intervals.
+    infers: ClassVar[bool] = False
+    #: Whether residuals are clipped by the method itself.
+    clips: ClassVar[bool] = False
+
+    def plan(self, sizes: Sizes, target: Target) -> Any:
+        """Plan a fit from public quantities only."""
+        raise NotImplementedError
+
+    def solve(self, rows: Rows, plan: Any, clip: float, draws: Draws) -> Solution:
+        """Draw the planned releases from rows of norm 1 and targets in [-1, 1]."""
+        raise NotImplementedError
+
+    def forecast(
+        self, plan: Any, n: int, eigenvalues: FloatArray, theta_squared: FloatArray
+    ) -> Forecast | None:
+        """Return what a planned fit is expected to give, or None if nobody knows.
+
+        Parameters
+        ----------
+        plan : Plan
+            The plan.
+        n : int
+            Rows.
+        eigenvalues : numpy.ndarray of shape (d,)
+            Eigenvalues of the Gram matrix of the scaled rows, in ascending order.
+        theta_squared : numpy.ndarray of shape (d,)
+            Squares of the scaled coefficients in the eigenvectors.
+
+        Returns
+        -------
+        Forecast or None
+            Expected noise and error.
+        """
+        return None
+
+    def ignored(self) -> tuple[str, ...]:
+        """Return the parameters without effect beside the values of the others."""
+        return ()
+
+    def in_blocks(self) -> bool:
+        """Whether passes over blocks of rows are all that the method needs."""
+        return True
+
+    def varrho(self, target: Target) -> float:
+        """Return the utility failure probability."""
+        given = getattr(self, "failure_probability", None)
+        given = target.varrho if given is None else given
+        return target.delta / 10.0 if given is None else float(given)
+
+    def check(self) -> None:
+        """Raise an error that names the first parameter that is out of its range."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name, value in values.items():
+            if value is None:
+                continue
+            if name == "failure_probability":
+                check_probability(name, value)
+            elif name == "residual_clip":
+                check_real(name, value, above=0.0)
+            elif name == "n_steps":
+                check_integer(name, value, at_least=1, at_most=MOST_STEPS)
+            elif name in ("gaussian_size", "sketch_size"):
+                check_integer(name, value, at_least=1)
+            elif name in ("fast", "literal", "shrinkage") and not isinstance(
+                value, (bool, np.bool_)
+            ):
+                raise type_error(name, "be a bool", value)
+        defaults = {field.name: field.default for field in fields(self)}
+        for name in self.ignored():
+            if values[name] != defaults[name]:
+                condition = (
+                    f"be {defaults[name]!r}, because {self.name} with these parameters ignores it"
+                )
+                raise value_error(name, condition, values[name])
+
+
+def joint(events: list[PrivacyEvent], delta: float) -> PrivacySpent:
+    """Return the account of events that are composed and converted once."""
+    return PrivacySpent([Part("all releases", events, delta)])

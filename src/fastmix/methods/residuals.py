@@ -1,0 +1,83 @@
+"""Counts of residuals, from which standard errors take the spread of the errors.
+
+They are one more release of a fit: planned within its budget, and drawn after its coefficients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from fastmix.accounting import (
+    ComposedEvent,
+    Part,
+    PrivacySpent,
+    gaussian_epsilon,
+    gaussian_sigma,
+)
+from fastmix.data import Rows
+from fastmix.errors import CalibrationError
+from fastmix.mechanisms import Noise, noisy_residual_counts, residual_event
+from fastmix.methods.plan import Plan, Solution, Target
+
+__all__ = ["plan_residuals", "release_residuals"]
+
+#: Share of the squared signal-to-noise ratio that pays for the residuals.
+SHARE = 0.05
+
+
+def plan_residuals(plan: Callable[[Target], Plan], target: Target) -> Plan:
+    """Return a plan within a target that also releases counts of residuals.
+
+    Parameters
+    ----------
+    plan : callable
+        Plans the method itself for a target.
+    target : Target
+        Target of everything together.
+
+    Returns
+    -------
+    Plan
+        The method's plan with the additional event and its noise ``residual_sigma``. A method with
+        a joint account takes the event into it; one with several parts gets one part more, of a
+        tenth of the budget.
+    """
+    epsilon, delta, _ = target
+    # The Gaussian release that would spend the same stands for the method when shares are set.
+    ratio = 1.0 / gaussian_sigma(epsilon, delta)
+    sigma = 1.0 / (math.sqrt(SHARE) * ratio)
+    level = gaussian_epsilon(1.0, delta, math.sqrt(1.0 - SHARE) * ratio) * (1.0 - 1e-3)
+    for attempt in range(30):
+        planned = plan(target._replace(epsilon=level))
+        if len(planned.spent.parts) > 1:
+            return _split(plan, target)
+        (part,) = planned.spent.parts
+        spent = PrivacySpent([Part(part.name, [*part.events, residual_event(sigma)], delta)])
+        if spent.epsilon <= epsilon and (spent.epsilon >= 0.99 * epsilon or attempt > 5):
+            return replace(planned, spent=spent, residual_sigma=sigma)
+        level *= epsilon / spent.epsilon * (1.0 - 1e-3)
+    raise CalibrationError(
+        f"inference must leave a budget for the method; none was found at epsilon={epsilon:g}."
+    )
+
+
+def _split(plan: Callable[[Target], Plan], target: Target) -> Plan:
+    """Return a plan with the residuals as one part more, of a tenth of the budget."""
+    share = math.nextafter(target.delta / 10.0, 0.0)
+    sigma = gaussian_sigma(target.epsilon / 10.0 * (1.0 - 1e-9), share)
+    rest = plan(target._replace(epsilon=target.epsilon * 0.9, delta=target.delta * 0.9))
+    spent = PrivacySpent([*rest.spent.parts, Part("residuals", [residual_event(sigma)], share)])
+    return replace(rest, spent=spent, residual_sigma=sigma)
+
+
+def release_residuals(
+    solution: Solution, rows: Rows, plan: Plan, clip: float, noise: Noise
+) -> Solution:
+    """Return a solution with noisy counts of its residuals, which were planned and charged."""
+    sigma = plan.residual_sigma
+    assert sigma is not None
+    counts = noisy_residual_counts(rows, solution.theta, clip=clip, sigma=sigma, noise=noise)
+    event = ComposedEvent([solution.event, residual_event(sigma)])
+    return replace(solution, event=event, residuals=counts)

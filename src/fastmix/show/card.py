@@ -1,0 +1,82 @@
+"""Cards for notebooks: a fit and a certificate at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fastmix.show.html import STYLE, escape, number, paragraphs, table
+
+__all__ = ["certificate_card", "fit_card"]
+
+
+def fit_card(
+    name: str,
+    guarantee: str,
+    private: bool,
+    rows: Sequence[tuple[str, float, float | None]],
+    longest: int = 12,
+) -> str:
+    """Return a fitted estimator as HTML.
+
+    Parameters
+    ----------
+    name : str
+        The estimator as text.
+    guarantee : str
+        Its guarantee in one sentence.
+    private : bool
+        Whether it holds.
+    rows : sequence of (str, float, float or None)
+        Names, coefficients and standard errors.
+    longest : int, default 12
+        Number of coefficients that are shown.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    errors = any(std is not None for _, _, std in rows)
+    cells = []
+    for label, value, std in rows[:longest]:
+        cells.append(
+            [label, number(value), *([f"± {number(1.96 * (std or 0.0), 3)}"] if errors else [])]
+        )
+    header = ["", "coefficient", *(["95%"] if errors else [])]
+    more = len(rows) - longest
+    rest = f'<p class="soft">and {more} more</p>' if more > 0 else ""
+    return _card(
+        f"<b>{escape(name)}</b> {_badge(private)}<p>{escape(guarantee)}</p>"
+        f"{table(header, cells)}{rest}"
+    )
+
+
+def certificate_card(explanation: Sequence[str], private: bool) -> str:
+    """Return a certificate in plain words as HTML.
+
+    Parameters
+    ----------
+    explanation : sequence of str
+        Paragraphs, the guarantee first.
+    private : bool
+        Whether it holds.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    return _card(f"<b>{escape(explanation[0])}</b> {_badge(private)}{paragraphs(explanation[1:])}")
+
+
+def _badge(private: bool) -> str:
+    kind, text = ("badge", "private") if private else ("badge bad", "NOT PRIVATE")
+    return f'<span class="{kind}">{text}</span>'
+
+
+def _card(body: str) -> str:
+    return (
+        f"<style>{STYLE}</style>"
+        '<div class="fastmix" style="padding: .8rem 1rem; max-width: 46rem; border: 1px solid '
+        f'var(--line); border-radius: .5rem; font-size: 14px">{body}</div>'
+    )

@@ -1,0 +1,124 @@
+"""Plots with matplotlib of public and released values: ``pip install "fastmix[plot]"``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fastmix._validation import value_error
+from fastmix.accounting import BudgetAccountant, PrivacySpent
+from fastmix.show.report import privacy_curve
+
+__all__ = ["budget", "coefficients", "privacy"]
+
+
+def privacy(account: Any, *, ax: Any = None) -> Any:
+    """Draw epsilon against delta: every point holds at once.
+
+    Parameters
+    ----------
+    account : PrivacyCertificate or PrivacySpent
+        ``privacy_`` of a fit, or an account.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+    """
+    spent = account if isinstance(account, PrivacySpent) else account.spent
+    points = [(d, e) for d, e in privacy_curve(spent) if np.isfinite(e)]
+    if not points:
+        raise value_error("account", "hold a release with noise", account)
+    ax = _axes(ax)
+    ax.plot(*zip(*points, strict=True), color="C0")
+    ax.plot([spent.delta], [spent.epsilon], "o", color="C1", label="certified")
+    ax.set(xscale="log", xlabel="delta", ylabel="epsilon", ylim=(0, None))
+    ax.legend()
+    ax.grid(alpha=0.3)
+    return ax
+
+
+def coefficients(
+    model: Any, names: Sequence[str] | None = None, *, level: float = 0.95, ax: Any = None
+) -> Any:
+    """Draw the coefficients of a fitted model, with intervals if it has them.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of fastmix; with ``inference=True`` for intervals.
+    names : sequence of str, optional
+        Names of the features.
+    level : float, default 0.95
+        Level of the intervals.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+    """
+    ax = _axes(ax)
+    labels = names if names is not None else getattr(model, "feature_names_in_", None)
+    if labels is None:
+        labels = [f"x{j}" for j in range(len(model.coef_))]
+    if len(labels) != len(model.coef_):
+        raise value_error("names", f"have {len(model.coef_)} entries", list(labels))
+    at = np.arange(len(labels))
+    reach = None
+    if hasattr(model, "coef_std_"):
+        reach = model.conf_int(level)[:, 1] - model.coef_
+    ax.errorbar(model.coef_, at, xerr=reach, fmt="o", color="C0", capsize=3)
+    ax.axvline(0.0, color="0.6", linewidth=1)
+    ax.set_yticks(at, labels)
+    ax.margins(0.08)
+    ax.invert_yaxis()
+    ax.set_xlabel("coefficient" if reach is None else f"coefficient, {100 * level:g}% interval")
+    return ax
+
+
+def budget(accountant: BudgetAccountant, *, ax: Any = None) -> Any:
+    """Draw what the charges of a budget have spent together, one after the other.
+
+    Parameters
+    ----------
+    accountant : BudgetAccountant
+        The budget.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+    """
+    ax = _axes(ax)
+    charges = accountant.charges
+    totals = [accountant._total(charges[:count]) for count in range(len(charges) + 1)]
+    ax.plot(range(len(totals)), totals, "o-", color="C0", label="spent together")
+    sums = np.cumsum([0.0, *(charge.spent.epsilon for charge in charges)])
+    ax.plot(range(len(sums)), sums, "o:", color="0.6", label="plain sum")
+    if np.isfinite(accountant.epsilon):
+        ax.axhline(accountant.epsilon, color="C3", ls="--", label="budget")
+    ax.set(xlabel="fits", ylabel=f"epsilon at delta = {accountant.delta:g}", ylim=(0, None))
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.legend()
+    ax.grid(alpha=0.3)
+    return ax
+
+
+def _axes(ax: Any) -> Any:
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError(
+            'plots need the package matplotlib: pip install "fastmix[plot]".'
+        ) from None
+    return plt.subplots(figsize=(6.4, 3.8), constrained_layout=True)[1]

@@ -1,0 +1,161 @@
+"""Two charts as inline SVG: intervals on a line, and a curve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fastmix.show.html import escape
+
+__all__ = ["Interval", "curve_chart", "interval_chart"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value with a standard error, and the part of it that is privacy noise."""
+
+    name: str
+    value: float
+    std: float | None = None
+    noise: float | None = None
+
+
+def interval_chart(intervals: Sequence[Interval], *, axis: str, reach: float = 1.96) -> str:
+    """Return dots with error bars, one line each; the thick part of a bar is privacy noise.
+
+    Parameters
+    ----------
+    intervals : sequence of Interval
+        What to draw, from top to bottom.
+    axis : str
+        What the axis shows.
+    reach : float, default 1.96
+        Length of a bar in standard errors.
+
+    Returns
+    -------
+    str
+        An SVG element.
+    """
+    width, left, row, top = 720.0, 190.0, 26.0, 8.0
+    height = top + row * len(intervals) + 44.0
+    ends = [0.0]
+    for i in intervals:
+        far = reach * i.std if i.std is not None and math.isfinite(i.std) else 0.0
+        ends += [i.value - far, i.value + far]
+    ticks = _ticks(min(ends), max(ends))
+    low, high = min(ends[0], ticks[0], *ends), max(ticks[-1], *ends)
+
+    def x(value: float) -> float:
+        return left + (width - left - 34.0) * (min(max(value, low), high) - low) / (high - low)
+
+    bottom = top + row * len(intervals)
+    parts = [
+        f'<line x1="{x(t):.1f}" x2="{x(t):.1f}" y1="{top}" y2="{bottom}" stroke="var(--line)" '
+        f'stroke-width="{2 if t == 0 else 1}"/>'
+        f'<text class="soft" x="{x(t):.1f}" y="{bottom + 17}" text-anchor="middle">{t:,g}</text>'
+        for t in ticks
+    ]
+    for n, i in enumerate(intervals):
+        y = top + row * (n + 0.5)
+        parts.append(
+            f'<text x="{left - 12}" y="{y + 4.5:.1f}" text-anchor="end">{_short(i.name)}</text>'
+        )
+        for std, thick in ((i.std, 2.0), (i.noise, 6.0)):
+            if std is not None and math.isfinite(std):
+                a, b = x(i.value - reach * std), x(i.value + reach * std)
+                parts.append(
+                    f'<line x1="{a:.1f}" x2="{b:.1f}" y1="{y}" y2="{y}" stroke="var(--blue)" '
+                    f'stroke-width="{thick}" stroke-opacity="{0.35 if thick > 2 else 1}"/>'
+                )
+        parts.append(f'<circle cx="{x(i.value):.1f}" cy="{y}" r="4.5" fill="var(--blue)"/>')
+    parts.append(
+        f'<text class="soft" x="{(left + width) / 2:.0f}" y="{height - 6}" '
+        f'text-anchor="middle">{escape(axis)}</text>'
+    )
+    return _svg(width, height, axis, parts)
+
+
+def curve_chart(
+    points: Sequence[tuple[float, float]],
+    *,
+    mark: tuple[float, float],
+    x_axis: str,
+    y_axis: str,
+) -> str:
+    """Return a curve over a logarithmic axis with one marked point.
+
+    Parameters
+    ----------
+    points : sequence of (float, float)
+        Positive x in increasing order, with y; points with an infinite y are left out.
+    mark : tuple of float
+        The point to mark.
+    x_axis, y_axis : str
+        What the axes show.
+
+    Returns
+    -------
+    str
+        An SVG element.
+    """
+    width, height, left, right, top, base = 720.0, 300.0, 62.0, 18.0, 26.0, 252.0
+    finite = [(math.log10(a), b) for a, b in points if math.isfinite(b)]
+    spot = (math.log10(mark[0]), mark[1])
+    xs = [a for a, _ in (*finite, spot)]
+    ticks = _ticks(0.0, max(b for _, b in (*finite, spot)))
+    x0, x1, y1 = min(xs), max(max(xs), min(xs) + 1.0), ticks[-1]
+
+    def x(value: float) -> float:
+        return left + (width - left - right) * (value - x0) / (x1 - x0)
+
+    def y(value: float) -> float:
+        return base - (base - top) * value / y1
+
+    parts = [
+        f'<line x1="{left}" x2="{width - right}" y1="{y(t):.1f}" y2="{y(t):.1f}" '
+        f'stroke="var(--line)"/><text class="soft" x="{left - 8}" y="{y(t) + 4.5:.1f}" '
+        f'text-anchor="end">{t:g}</text>'
+        for t in ticks
+    ]
+    step = max(1, math.ceil((x1 - x0) / 8.0))
+    for power in range(math.ceil(x0), math.floor(x1) + 1, step):
+        parts.append(
+            f'<text class="soft" x="{x(power):.1f}" y="{base + 20}" '
+            f'text-anchor="middle">1e{power}</text>'
+        )
+    line = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in finite)
+    at_x, at_y = x(spot[0]), y(spot[1])
+    parts += [
+        f'<polyline points="{line}" fill="none" stroke="var(--blue)" stroke-width="2.5"/>',
+        f'<circle cx="{at_x:.1f}" cy="{at_y:.1f}" r="5.5" fill="var(--amber)"/>',
+        f'<text x="{min(at_x + 10, width - 190):.1f}" y="{max(at_y - 9, 14):.1f}">'
+        f"({mark[1]:.3g}, {mark[0]:.2g}) is certified</text>",
+        f'<text class="soft" x="{(left + width) / 2:.0f}" y="{height - 8}" '
+        f'text-anchor="middle">{escape(x_axis)}</text>',
+        f'<text class="soft" x="{left - 8}" y="14" text-anchor="end">{escape(y_axis)}</text>',
+    ]
+    return _svg(width, height, f"{y_axis} against {x_axis}", parts)
+
+
+def _svg(width: float, height: float, label: str, parts: Sequence[str]) -> str:
+    return (
+        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(label)}">'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+def _short(name: str, longest: int = 24) -> str:
+    return escape(name if len(name) <= longest else name[: longest - 1] + "…")
+
+
+def _ticks(low: float, high: float, about: int = 6) -> list[float]:
+    """Return round numbers that span a range."""
+    if not high > low:
+        high = low + 1.0
+    raw = (high - low) / about
+    unit = 10.0 ** math.floor(math.log10(raw))
+    step = unit * next(m for m in (1, 2, 5, 10) if m * unit >= raw)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return [round(n * step, 12) for n in range(first, last + 1)]

@@ -1,0 +1,324 @@
+"""A fitted model in a file: JSON, exact to the last bit, and no pickle."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix.certificate.certificate import PrivacyCertificate
+from fastmix.certificate.documents import digest, read_document, write_document
+from fastmix.certificate.explain import explain
+from fastmix.errors import DataError
+from fastmix.estimators import PrivateLinearRegression
+from fastmix.show.report import Effect, FitFacts
+from fastmix.tables import Columns, Number, PublicBounds, encode
+from fastmix.tables.schema import Feature
+
+__all__ = ["SavedModel", "bound_pair", "fit_facts", "verify_pair"]
+
+FORMAT = "fastmix-model-2"
+
+_ENTRIES = {
+    *("format", "fastmix", "private", "epsilon", "delta", "method", "n", "fit_intercept"),
+    *("columns", "coef", "intercept", "coef_std", "intercept_std", "bounds", "certificate"),
+}
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """What is needed to predict: coefficients and the public encoding of a table.
+
+    Parameters
+    ----------
+    bounds : PublicBounds
+        Public bounds and categories of the table's columns.
+    fit_intercept : bool
+        Whether the model has an intercept.
+    coef : tuple of float
+        Private coefficients of the encoded columns, in the user's units.
+    intercept : float
+        Private intercept.
+    coef_std : tuple of float, optional
+        Standard errors, where the fit released what they need.
+    intercept_std : float, optional
+        That of the intercept.
+    method : str
+        The method that was used.
+    epsilon, delta : float
+        What the fit spent.
+    private : bool
+        Whether the guarantee holds.
+    n : int
+        Rows of the fit.
+    fastmix : str
+        Version of fastmix that made the fit.
+    certificate : str, optional
+        Digest of the certificate of the fit.
+    """
+
+    bounds: PublicBounds
+    fit_intercept: bool
+    coef: tuple[float, ...]
+    intercept: float
+    coef_std: tuple[float, ...] | None
+    intercept_std: float | None
+    method: str
+    epsilon: float
+    delta: float
+    private: bool
+    n: int
+    fastmix: str
+    certificate: str | None = None
+
+    @classmethod
+    def of(cls, model: PrivateLinearRegression, bounds: PublicBounds) -> SavedModel:
+        """Return what is to be kept of a fitted model."""
+        std = getattr(model, "coef_std_", None)
+        return cls(
+            bounds=bounds,
+            fit_intercept=bool(model.fit_intercept),
+            coef=tuple(model.coef_.tolist()),
+            intercept=float(model.intercept_),
+            coef_std=None if std is None else tuple(std.tolist()),
+            intercept_std=getattr(model, "intercept_std_", None),
+            method=model.method_,
+            epsilon=model.privacy_.epsilon,
+            delta=model.privacy_.delta,
+            private=model.privacy_.private,
+            n=model.privacy_.data["n_samples"],
+            fastmix=version("fastmix"),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model as plain JSON types."""
+        return {
+            "format": FORMAT,
+            "fastmix": self.fastmix,
+            "private": self.private,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "method": self.method,
+            "n": self.n,
+            "fit_intercept": self.fit_intercept,
+            "columns": list(self.bounds.columns(self.fit_intercept)),
+            "coef": list(self.coef),
+            "intercept": self.intercept,
+            "coef_std": None if self.coef_std is None else list(self.coef_std),
+            "intercept_std": self.intercept_std,
+            "bounds": self.bounds.to_dict(),
+            "certificate": self.certificate,
+        }
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the model without the digest of its certificate."""
+        return digest(self.to_dict(), without=("certificate",))
+
+    def to_json(self) -> str:
+        """Return the model as a JSON document; every float is written in full."""
+        return write_document(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> SavedModel:
+        """Rebuild a model; the same floats as were written."""
+        try:
+            data = read_document(text)
+            if data["format"] != FORMAT or set(data) != _ENTRIES:
+                raise ValueError("format")
+            bounds = PublicBounds.from_dict(data["bounds"])
+            std, intercept_std = data["coef_std"], data["intercept_std"]
+            model = cls(
+                bounds=bounds,
+                fit_intercept=_kind(data["fit_intercept"], bool),
+                coef=tuple(map(_finite, data["coef"])),
+                intercept=_finite(data["intercept"]),
+                coef_std=None if std is None else tuple(map(float, std)),
+                intercept_std=None if intercept_std is None else float(intercept_std),
+                method=_kind(data["method"], str),
+                epsilon=float(data["epsilon"]),
+                delta=float(data["delta"]),
+                private=_kind(data["private"], bool),
+                n=_kind(data["n"], int),
+                fastmix=_kind(data["fastmix"], str),
+                certificate=data["certificate"],
+            )
+            if list(bounds.columns(model.fit_intercept)) != data["columns"]:
+                raise ValueError("columns")
+            if {len(model.coef), len(model.coef_std or model.coef)} != {len(data["columns"])}:
+                raise ValueError("coef")
+        except (KeyError, OverflowError, TypeError, ValueError):
+            raise DataError(f"the model must be a JSON document of format {FORMAT!r}.") from None
+        return model
+
+    @classmethod
+    def load(cls, path: Path) -> SavedModel:
+        """Read a model from a file, or from the folder that ``fastmix fit`` wrote."""
+        file = path / "model.json" if path.is_dir() else path
+        try:
+            text = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise DataError(f"{file.name} must be text in UTF-8.") from None
+        return cls.from_json(text)
+
+    def predict(self, columns: Columns) -> npt.NDArray[np.float64]:
+        """Return predictions for the rows of a table; values are clipped as in the fit."""
+        X, _ = encode(columns, self.bounds, intercept=self.fit_intercept, target=False)
+        return np.asarray(X @ np.array(self.coef) + self.intercept)
+
+
+def bound_pair(
+    model: PrivateLinearRegression, bounds: PublicBounds
+) -> tuple[SavedModel, PrivacyCertificate]:
+    """Return a fitted model and its certificate, each with the digest of the other.
+
+    Parameters
+    ----------
+    model : PrivateLinearRegression
+        The fitted model.
+    bounds : PublicBounds
+        Public bounds of the table.
+
+    Returns
+    -------
+    SavedModel
+        What is to be kept, with the digest of all that the certificate says.
+    PrivacyCertificate
+        The certificate, with the bounds file and with the digest of the model.
+    """
+    saved = SavedModel.of(model, bounds)
+    facts = {**model.privacy_.data, "missing": bounds.missing, "encoding": bounds.to_dict()}
+    certificate = replace(model.privacy_, data=facts, model=saved.digest)
+    return replace(saved, certificate=certificate.digest), certificate
+
+
+def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
+    """Say where a certificate and a model do not belong together.
+
+    Parameters
+    ----------
+    certificate : dict
+        A certificate that verifies by itself, as plain JSON types.
+    text : str
+        The JSON document of the model.
+
+    Returns
+    -------
+    list of str
+        Complaints.
+    """
+    try:
+        model = SavedModel.from_json(text)
+    except DataError:
+        return [f"the model is not a complete document of format {FORMAT}"]
+    wrong = []
+    if certificate["model"] != digest(read_document(text), without=("certificate",)):
+        wrong.append(
+            "model.json does not match the certificate: it was changed, or comes from another fit"
+        )
+    if model.certificate != certificate["digest"]:
+        wrong.append("the model names another certificate, or the certificate was changed")
+    account, asked, facts = (certificate[key] for key in ("account", "parameters", "data"))
+    stated = {
+        "epsilon": (model.epsilon, float(account["epsilon"])),
+        "delta": (model.delta, account["delta"]),
+        "private": (model.private, certificate["private"]),
+        "method": (model.method, asked.get("method_", "least_squares")),
+        "fit_intercept": (model.fit_intercept, asked["fit_intercept"]),
+        "n": (model.n, facts["n_samples"]),
+        "fastmix": (model.fastmix, certificate["versions"]["fastmix"]),
+        "bounds": (write_document(model.bounds.to_dict()), write_document(facts["encoding"])),
+        "coef_std": (model.coef_std is not None, asked["inference"]),
+    }
+    return wrong + [
+        f"the {name} of the model is not that of the certificate"
+        for name, (one, other) in stated.items()
+        if one != other
+    ]
+
+
+def fit_facts(
+    model: PrivateLinearRegression,
+    bounds: PublicBounds,
+    certificate: PrivacyCertificate,
+    seconds: float,
+) -> FitFacts:
+    """Gather what the report of a fit says, from public and released values only.
+
+    Parameters
+    ----------
+    model : PrivateLinearRegression
+        The fitted model.
+    bounds : PublicBounds
+        Public bounds of the table.
+    certificate : PrivacyCertificate
+        The certificate, as it is saved with the model.
+    seconds : float
+        Duration of the fit.
+
+    Returns
+    -------
+    FitFacts
+        For `fastmix.show.fit_report`.
+    """
+    ranges = [
+        (name, *_range(feature))
+        for feature in bounds.features
+        for name in feature.columns(bool(model.fit_intercept))
+    ]
+    std = getattr(model, "coef_std_", [None] * len(ranges))
+    noise = getattr(model, "coef_noise_std_", [None] * len(ranges))
+    effects = [
+        Effect(name, text, width, float(value), _float(s), _float(e))
+        for (name, text, width), value, s, e in zip(ranges, model.coef_, std, noise, strict=True)
+    ]
+    intercept = Effect(
+        "intercept", "", 1.0, float(model.intercept_), getattr(model, "intercept_std_", None)
+    )
+    data = certificate.data
+    given = {f.name for f in fields(PrivateLinearRegression)}
+    plan = {k: v for k, v in certificate.parameters.items() if k not in given}
+    return FitFacts(
+        target=bounds.target.name,
+        target_bounds=(bounds.target.lower, bounds.target.upper),
+        private=certificate.private,
+        explanation=explain(certificate),
+        effects=effects,
+        intercept=intercept if model.fit_intercept else None,
+        residual_std=getattr(model, "residual_std_", None),
+        residual_clip=data.get("residuals_clipped_at"),
+        spent=certificate.spent,
+        n=data["n_samples"],
+        method=model.method_,
+        plan=plan,
+        seconds=seconds,
+        certificate=certificate.to_json(),
+    )
+
+
+def _range(feature: Feature) -> tuple[str, float]:
+    """Return the public range of a feature in words, and its width."""
+    if isinstance(feature, Number):
+        return f"{feature.lower:g} to {feature.upper:g}", feature.upper - feature.lower
+    return "0 or 1", 1.0
+
+
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _finite(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError("finite")
+    return float(value)
+
+
+def _kind(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise TypeError(kind.__name__)
+    return value

@@ -1,0 +1,126 @@
+"""A certificate verifies, and one that was tampered with does not."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import fastmix
+from fastmix.certificate.explain import explain, explain_events, headline
+from fastmix.certificate.verify import verify_certificate
+
+MODELS = {
+    "AdaSSP": fastmix.AdaSSP(),
+    "DPGradientDescent": fastmix.DPGradientDescent(n_steps=7),
+    "FastIHM": fastmix.FastIHM(),
+    "FastIHM paper": fastmix.FastIHM(variant="paper"),
+    "IHM": fastmix.IHM(),
+    "LinearMixing fast": fastmix.LinearMixing(fast=True),
+    "PrivateLinearRegression": fastmix.PrivateLinearRegression(),
+    "no privacy": fastmix.PrivateLinearRegression(epsilon=float("inf")),
+}
+
+
+@pytest.fixture(scope="module")
+def certificates():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, (80, 3)), rng.uniform(-1, 1, 80)
+    public = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}
+    return {k: clone(m).set_params(**public).fit(X, y).privacy_ for k, m in MODELS.items()}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_certificate_verifies(name, certificates):
+    found = verify_certificate(certificates[name].to_json())
+    assert found.complaints == ()
+    assert found.verified
+
+
+def tampered(certificate, change):
+    data = json.loads(certificate.to_json())
+    change(data)
+    return verify_certificate(json.dumps(data)).complaints
+
+
+def test_tampering_shows(certificates):
+    one = certificates["IHM"]
+
+    def lower_epsilon(data):
+        data["account"]["epsilon"] *= 0.99
+
+    def lower_part(data):
+        data["account"]["parts"][0]["epsilon"] = 0.1
+
+    def less_noise(data):
+        data["account"]["parts"][0]["events"][0]["sigma"] *= 0.5
+
+    def other_rows(data):
+        data["data"]["n_samples"] += 1
+
+    def asked_less(data):
+        data["parameters"]["epsilon"] = 0.5
+
+    def from_data(data):
+        data["data"]["taken_from_data"] = ["bounds_y"]
+
+    def hidden_leak(data):
+        data["leaks"] = ["the noise was seeded by the caller"]
+
+    def other_relation(data):
+        data["account"]["neighboring_relation"] = "replace-one"
+
+    def other_clipping(data):
+        data["data"]["residuals_clipped_at"] = 2.0
+
+    def other_target(data):
+        data["data"]["bounds_y"] = [-2.0, 2.0]
+
+    def other_rows_bound(data):
+        data["data"]["row_norm"] *= 0.5
+
+    def other_size(data):
+        data["parameters"]["k"] += 1
+
+    def other_noise(data):
+        data["noise"] = "random.random"
+
+    def other_format(data):
+        data["format"] = "x"
+
+    for change, complaint in (
+        (lower_epsilon, "its events cost"),
+        (lower_part, "part 'all releases'"),
+        (less_noise, "its events cost"),
+        (other_rows, "its parameters call for"),
+        (asked_less, "more than the epsilon"),
+        (from_data, "claims to be private"),
+        (hidden_leak, "contradicts itself"),
+        (other_relation, "its neighbouring relation"),
+        (other_clipping, "its residuals_clipped_at"),
+        (other_target, "its residuals_clipped_at"),
+        (other_rows_bound, "its row_norm"),
+        (other_size, "its k is not the one"),
+        (other_noise, "source of noise"),
+        (other_format, "its format"),
+    ):
+        wrong = tampered(one, change)
+        assert any(complaint in text for text in wrong), (change.__name__, wrong)
+
+
+def test_what_is_not_a_certificate():
+    for text in ("", "{}", "[1]", '{"format": "fastmix-certificate-2"}'):
+        assert not verify_certificate(text).verified
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_plain_words(name, certificates):
+    certificate = certificates[name]
+    said = explain(certificate)
+    assert said[0] == headline(certificate)
+    assert certificate.private == ("NOT PRIVATE" not in said[0])
+    assert all(text and "None" not in text for text in said)
+    assert "80 rows and 3 columns" in " ".join(said)
+    assert len(explain_events(certificate.events)) <= 6

@@ -1,0 +1,224 @@
+"""A real Dask cluster of two processes: equality, lost and slow workers, what is written down."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, redirect_stderr
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastmix
+from fastmix.data import ArrayChunk, Chunk, Chunks
+from fastmix.data.dask import Cluster, dask_chunks
+from fastmix.datasets import make_correlated
+from fastmix.errors import DataError, InvalidValueError
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+
+N, D = 20_000, 6
+PARAMETERS = {"bounds_X": (-8.0, 8.0), "bounds_y": (-12.0, 12.0), "random_state": 5}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_correlated(N, D, random_state=0)
+
+
+@contextmanager
+def cluster_of(workers):
+    """A cluster on loopback; ports are free ones, so that tests may run side by side."""
+    with (
+        distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            scheduler_port=0,
+            dashboard_address="127.0.0.1:0",
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with cluster_of(2) as client:
+        yield client
+
+
+def assert_same(found, expected):
+    size = np.abs(expected.coef_).max()
+    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=0, atol=1e-9 * size)
+    assert found.intercept_ == pytest.approx(expected.intercept_, abs=1e-9 * size)
+    assert found.privacy_.spent == expected.privacy_.spent
+
+
+@pytest.mark.parametrize("method", [fastmix.IHM, fastmix.FastIHM, fastmix.AdaSSP])
+@pytest.mark.parametrize("rows", [1700, 7000])
+def test_a_cluster_gives_the_result_in_memory(client, data, method, rows):
+    X, y = (da.from_array(each, chunks=(rows, *each.shape[1:])) for each in data)
+    model = method(**PARAMETERS, inference=True)
+    assert_same(model.fit(X.persist(), y), method(**PARAMETERS, inference=True).fit(*data))
+
+
+class Fatal(Chunk):
+    """Kills the worker that reads it, once in each of the first passes."""
+
+    def __init__(self, data, folder, kills):
+        self.name, self.length = "fatal", len(data[0])
+        self.data, self.folder, self.kills = data, str(folder), kills
+
+    def read(self):
+        # Readings come in pairs: one that dies, and the one that takes its place.
+        readings = len(os.listdir(self.folder))
+        Path(self.folder, str(readings)).touch()
+        if readings % 2 == 0 and readings < 2 * self.kills:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield from ArrayChunk(self.name, *self.data).read()
+
+
+def parts_of(data, count=4):
+    X, y = data
+    cuts = np.linspace(0, len(X), count + 1).astype(int)
+    return [(X[a:b], y[a:b]) for a, b in pairwise(cuts)]
+
+
+@pytest.mark.parametrize(
+    ("method", "passes", "kills"),
+    [
+        (fastmix.FastIHM, 7, 2),
+        pytest.param(fastmix.FastIHM, 7, 7, marks=pytest.mark.slow),
+        pytest.param(fastmix.IHM, 5, 5, marks=pytest.mark.slow),
+    ],
+)
+def test_a_worker_is_killed_in_each_pass(data, tmp_path, method, passes, kills):
+    """Check, mean, sketch, distortion, gradients, residuals: each survives ``kill -9``."""
+    parameters = {**PARAMETERS, "n_steps": 2, "inference": True}
+    first, *others = parts_of(data)
+    chunks = [Fatal(first, tmp_path, kills), *(ArrayChunk("part", *part) for part in others)]
+    # Seeded, so that both can be compared: only a budget that records takes it.
+    budget = fastmix.BudgetAccountant(epsilon=float("inf"), delta=1e-6)
+    model = method(**parameters, accountant=budget)
+    # Enough workers for all deaths, should none be started again in time.
+    with cluster_of(kills + 2) as client:
+        model.fit_chunks(Chunks(chunks, D, executor=Cluster(client)))
+    assert_same(model, method(**parameters).fit(*data))
+    assert len(os.listdir(tmp_path)) == passes + kills
+    assert len(budget.charges) == 1  # a retry is no second release
+
+
+def test_blocks_lost_with_a_worker_are_made_again(data):
+    killed = []
+    with cluster_of(3) as client:
+        X, y = (da.from_array(each, chunks=(3000, *each.shape[1:])).persist() for each in data)
+        distributed.wait([X, y])
+
+        def report(name, part):
+            if name == "gradient" and not killed:
+                killed.extend(client.run(os.getpid).values())
+                os.kill(killed[0], signal.SIGKILL)
+
+        model = fastmix.IHM(**PARAMETERS).fit_chunks(dask_chunks(X, y), report=report)
+    assert_same(model, fastmix.IHM(**PARAMETERS).fit(*data))
+    assert killed
+
+
+class Slow(Chunk):
+    name, length = "slow", None
+
+    def __init__(self, data):
+        self.data = data
+
+    def read(self):
+        time.sleep(0.3)
+        yield from ArrayChunk(self.name, *self.data).read()
+
+
+def test_a_slow_worker_changes_nothing(client, data):
+    first, *others = parts_of(data)
+    chunks = [Slow(first), *(ArrayChunk("part", *part) for part in others)]
+    model = fastmix.AdaSSP(**PARAMETERS).fit_chunks(Chunks(chunks, D, executor=Cluster(client)))
+    assert_same(model, fastmix.AdaSSP(**PARAMETERS).fit(*data))
+
+
+def test_logs_quote_no_value(client, data):
+    """A task that fails would be logged with its arguments: it must not fail."""
+    X, y = data[0].copy(), data[1]
+    X[:, 0], X[123, 1] = 61.2345678, np.nan
+    table = dask_chunks(da.from_array(X, chunks=(5000, D)), da.from_array(y, chunks=5000))
+    heard = io.StringIO()
+    with redirect_stderr(heard), pytest.raises(DataError) as caught:
+        fastmix.IHM(**PARAMETERS).fit_chunks(table)
+    assert str(caught.value) == InvalidValueError.MESSAGE
+    logs = client.get_worker_logs()
+    told = heard.getvalue() + "".join(line for lines in logs.values() for _, line in lines)
+    assert len(logs) == 2
+    assert "61.234" not in told
+    assert "Compute Failed" not in told
+
+
+def test_workers_get_public_values_and_draw_no_noise(client, data, monkeypatch):
+    """What is sent is a pass, the public maps and, for the distortion, the sketched data."""
+    sent = []
+    run = Cluster.run
+
+    def spy(self, work, chunks, report):
+        sent.append(work)
+        return run(self, work, chunks, report)
+
+    monkeypatch.setattr(Cluster, "run", spy)
+    X, y = (da.from_array(each, chunks=(5000, *each.shape[1:])) for each in data)
+    fastmix.FastIHM(**PARAMETERS, n_steps=2, inference=True).fit(X, y)
+    fields = {work.task.name: sorted(vars(work.task)) for work in sent}
+    assert fields == {
+        "check": [],
+        "mean": [],
+        "sketch": ["draw"],
+        "distortion": ["Z", "draw"],
+        "gradient": ["clip", "theta"],
+        "residuals": ["clip", "edges", "theta"],
+    }
+    public = {"task", "d", "row_map", "target_map", "checked"}
+    assert all(set(vars(work)) == public for work in sent)
+
+
+def test_blocks_that_do_not_fit_together(client, data):
+    X, y = data
+    with pytest.raises(ValueError, match=r"y must have 20000 rows, as X has; got y=10\."):
+        fastmix.IHM(**PARAMETERS).fit(da.from_array(X, chunks=(5000, D)), y[:10])
+    lazy = da.from_array(X, chunks=(5000, D))
+    unknown = lazy[da.from_array(np.ones(N, bool), chunks=5000)]
+    model = fastmix.IHM(**PARAMETERS).fit(unknown, da.from_array(y, chunks=5000))
+    assert_same(model, fastmix.IHM(**PARAMETERS).fit(*data))
+    with pytest.raises(ValueError, match="y must have as many blocks as X, 4; got y=2"):
+        fastmix.IHM(**PARAMETERS).fit(unknown, da.from_array(y, chunks=10_000))
+    with pytest.raises(DataError, match=r"^X and y must have as many rows in each block"):
+        fastmix.IHM(**PARAMETERS).fit(unknown, da.from_array(y, chunks=((4000, 6000, 5000, 5000),)))
+    with pytest.raises(ValueError, match="y must be a Dask collection"):
+        fastmix.IHM(**PARAMETERS).fit(unknown, y)
+    with pytest.raises(ValueError, match="X must be two-dimensional"):
+        fastmix.IHM(**PARAMETERS).fit(lazy[:, 0], y)
+    with pytest.raises(ValueError, match="y must be one-dimensional"):
+        fastmix.IHM(**PARAMETERS).fit(lazy, lazy)
+    with pytest.raises(ValueError, match="X must hold real numbers"):
+        fastmix.IHM(**PARAMETERS).fit(lazy.astype(str), y)
+
+
+def test_a_fit_leaves_the_configuration_of_dask_alone(data):
+    """Also when it is the fit that brings in the distributed scheduler."""
+    code = """
+import sys, dask, dask.array as da, numpy as np, fastmix
+assert "distributed" not in sys.modules
+X = da.from_array(np.eye(100), chunks=(50, 100))
+fastmix.AdaSSP(bounds_X=(-1, 1), bounds_y=(-1, 1)).fit(X, np.zeros(100))
+assert dask.config.get("distributed.comm.timeouts.connect")
+assert "1GiB" not in str(dask.config.get("distributed.admin"))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

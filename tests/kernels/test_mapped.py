@@ -1,0 +1,364 @@
+"""Compiled passes against the NumPy versions, over layouts, types, maps and shapes."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fastmix.kernels import mapped, reference
+from fastmix.kernels.mapped import Mapped, Targets
+
+DTYPES = [np.float64, np.float32]
+# The name of a layout, and how to get an n x d matrix that has it.
+LAYOUTS = {
+    "C": lambda big, n, d: np.ascontiguousarray(big[:n, :d]),
+    "F": lambda big, n, d: np.asfortranarray(big[:n, :d]),
+    "C rows cut": lambda big, n, d: big[:n, :d],
+    "C rows skipped": lambda big, n, d: np.ascontiguousarray(big[:, :d])[::2],
+    "C columns skipped": lambda big, n, d: big[:n, ::2],
+    "F rows cut": lambda big, n, d: np.asfortranarray(big)[:n, :d],
+    "F rows skipped": lambda big, n, d: np.asfortranarray(big)[::2, :d],
+    "C rows reversed": lambda big, n, d: big[n - 1 :: -1, :d],
+    "both reversed": lambda big, n, d: big[n - 1 :: -1, d - 1 :: -1],
+    "F reversed": lambda big, n, d: np.asfortranarray(big)[n - 1 :: -1, :d],
+    "F columns reversed": lambda big, n, d: np.asfortranarray(big)[:n, d - 1 :: -1],
+    "broadcast row": lambda big, n, d: np.broadcast_to(big[:1, :d], (n, d)),
+    "broadcast column": lambda big, n, d: np.broadcast_to(big[:n, :1], (n, d)),
+    "unaligned": lambda big, n, d: _unaligned(big[:n, :d]),
+}
+# Which of lower, upper, center, inverse_scale, factors and constant a map has.
+MAPS = list(itertools.product([False, True], repeat=6))
+NO_MAP, FULL_MAP = MAPS[0], MAPS[-1]
+SHAPES = [
+    *[(1, 1), (1, 5), (2, 1), (3, 2), (7, 3), (8, 4), (9, 1), (33, 17), (100, 16), (130, 7)],
+    *[(515, 5), (1024, 33), (2500, 12), (700, 90), (150, 140)],
+]
+
+
+def _unaligned(a: np.ndarray) -> np.ndarray:
+    records = np.zeros(a.shape, dtype=[("tag", "u1"), ("value", a.dtype)])
+    records["value"] = a
+    return records["value"]
+
+
+def mapped(n, d, dtype=np.float64, layout="C", parts=NO_MAP, seed=0) -> Mapped:
+    rng = np.random.default_rng(seed)
+    X = LAYOUTS[layout](rng.standard_normal((2 * n, 2 * d)).astype(dtype), n, d)
+    lower, upper, center, scale, factors, constant = parts
+    return Mapped(
+        X,
+        lower=-rng.uniform(0.5, 1.0, d) if lower else None,
+        upper=rng.uniform(0.5, 1.0, d) if upper else None,
+        center=rng.standard_normal(d) if center else None,
+        inverse_scale=rng.uniform(0.5, 2.0, d) if scale else None,
+        factors=rng.uniform(0.1, 1.0, n) if factors else None,
+        constant=0.7 if constant else 0.0,
+    )
+
+
+def srht_draw(n, k2, seed=1):
+    rng = np.random.default_rng(seed)
+    n_pad = 1 << (n - 1).bit_length()
+    rows = np.sort(rng.choice(n_pad, min(k2, n_pad), replace=False))
+    return (2 * rng.integers(0, 2, n, dtype=np.int8) - 1), rows, n_pad
+
+
+def targets(n, seed=2):
+    return Targets(np.random.default_rng(seed).standard_normal(n), -1.5, 1.2, 0.1, 0.8)
+
+
+def assert_close(got, want):
+    assert got.shape == want.shape
+    assert got.dtype == np.float64
+    np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12 * np.abs(want).max(initial=0.0))
+
+
+def check(A: Mapped, k2: int = 11, clip: float = 0.4) -> None:
+    """Compare every pass with its oracle."""
+    n, p = A.shape
+    assert_close(passes.map_rows(A, 0, n), reference.map_rows(A, 0, n))
+    assert_close(passes.squared_norms(A), reference.squared_norms(A))
+    G = passes.gram(A)
+    assert_close(G, reference.gram(A))
+    np.testing.assert_array_equal(G, G.T)
+    theta = np.random.default_rng(3).standard_normal(p)
+    assert_close(
+        passes.gradient(A, targets(n), theta, clip), reference.gradient(A, targets(n), theta, clip)
+    )
+    signs, rows, n_pad = srht_draw(n, k2)
+    Z, m_hat = passes.srht(A, signs, rows, n_pad)
+    want, wanted = reference.srht(A, signs, rows, n_pad, True)
+    assert_close(Z, want)
+    assert m_hat == pytest.approx(wanted, rel=1e-12, abs=1e-12)
+    Z, none = passes.srht(A, signs, rows, n_pad, distortion=False)
+    assert_close(Z, want)
+    assert none == 0.0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("parts", [NO_MAP, FULL_MAP])
+def test_layouts(layout, dtype, parts):
+    for n, d in SHAPES:
+        check(mapped(n, d, dtype, layout, parts))
+
+
+@pytest.mark.parametrize("parts", MAPS)
+def test_maps(parts):
+    for (n, d), layout, dtype in itertools.product(
+        [(37, 5), (300, 18)], ["C", "F", "C columns skipped"], DTYPES
+    ):
+        check(mapped(n, d, dtype, layout, parts))
+
+
+@pytest.mark.parametrize("k2", [1, 2, 64, 10**9])
+@pytest.mark.parametrize("n", [2, 3, 64, 65, 128, 1000])
+def test_sketch_sizes(n, k2):
+    for layout in ("C", "F"):
+        check(mapped(n, 9, layout=layout), k2)
+
+
+# Shapes with several blocks of rows, several tiles of columns, or long columns.
+@pytest.mark.parametrize("layout", ["C", "F"])
+@pytest.mark.parametrize("parts", [NO_MAP, FULL_MAP])
+@pytest.mark.parametrize(
+    ("n", "d", "k2"), [(2**15, 40, 999), (70_000, 17, 5000), (300_000, 3, 100), (600, 1500, 40)]
+)
+def test_large_shapes(n, d, k2, layout, parts):
+    check(mapped(n, d, layout=layout, parts=parts), k2)
+
+
+def test_very_long_columns():
+    A = mapped(2**20 + 1, 2, np.float32)
+    signs, rows, n_pad = srht_draw(len(A.X), 1000)
+    Z, m_hat = passes.srht(A, signs, rows, n_pad)
+    want, wanted = reference.srht(A, signs, rows, n_pad, True)
+    assert_close(Z, want)
+    assert m_hat == pytest.approx(wanted, rel=1e-12)
+
+
+def test_one_row():
+    A = mapped(1, 3, parts=FULL_MAP)
+    check(A, 1)
+    Z, m_hat = passes.srht(A, np.array([-1], np.int8), np.array([0]), 1)
+    np.testing.assert_allclose(Z, -np.asarray(passes.map_rows(A, 0, 1)) * [1, 1, 1, 1])
+    assert m_hat == 0.0
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@given(
+    n=st.integers(1, 700),
+    d=st.integers(1, 40),
+    k2=st.integers(1, 1024),
+    dtype=st.sampled_from(DTYPES),
+    layout=st.sampled_from(sorted(LAYOUTS)),
+    parts=st.sampled_from(MAPS),
+    clip=st.sampled_from([0.1, 1.0, np.inf]),
+)
+def test_anything(n, d, k2, dtype, layout, parts, clip):
+    check(mapped(n, d, dtype, layout, parts), k2, clip)
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_sketch_is_column_major(layout):
+    Z, _ = passes.srht(mapped(100, 5, layout=layout), *srht_draw(100, 7))
+    assert Z.flags.f_contiguous or not passes._native
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 0), (3, 3), (0, 1), (5, 17), (90, 200), (99, 100)])
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_some_rows(start, stop, layout):
+    A = mapped(100, 6, layout=layout, parts=FULL_MAP)
+    assert_close(passes.map_rows(A, start, stop), reference.map_rows(A, start, stop))
+    np.testing.assert_array_equal(
+        passes.map_targets(targets(100), start, stop),
+        reference.map_targets(targets(100), start, stop),
+    )
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.broadcast_to(0.3, (50,)),
+        np.arange(100.0)[::-2] / 50,
+        np.linspace(-1, 1, 50).astype(np.float32),
+        _unaligned(np.linspace(-3, 3, 50)),
+    ],
+)
+def test_layouts_of_targets(y):
+    A, theta = mapped(50, 4), np.linspace(-1, 1, 4)
+    seen = replace(targets(50), y=y)
+    got = passes.gradient(A, seen, theta, 0.5)
+    assert_close(got, reference.gradient(A, seen, theta, 0.5))
+
+
+def test_layouts_of_vectors():
+    A = mapped(50, 4, parts=FULL_MAP)
+    strided = replace(
+        A,
+        lower=np.repeat(A.lower, 2)[::2],
+        factors=np.repeat(A.factors, 3)[::3],
+        inverse_scale=np.broadcast_to(2.0, 4),
+    )
+    check(strided)
+    theta = np.arange(10.0)[::2]
+    signs, rows, n_pad = srht_draw(50, 8)
+    got = passes.srht(A, np.repeat(signs, 2)[::2], np.repeat(rows, 2)[::2], n_pad)[0]
+    assert_close(got, reference.srht(A, signs, rows, n_pad, False)[0])
+    assert_close(
+        passes.gradient(A, targets(50), theta, 1.0),
+        reference.gradient(A, targets(50), theta, 1.0),
+    )
+
+
+def test_no_clipping_of_residuals():
+    A = mapped(1000, 6)
+    theta = 1e6 * np.ones(6)
+    y = np.zeros(1000)
+    got = passes.gradient(A, Targets(y), theta, np.inf)
+    np.testing.assert_allclose(got, -A.X.T @ (A.X @ theta), rtol=1e-11)
+    bounded = passes.gradient(A, Targets(y), theta, 1e-3)
+    np.testing.assert_allclose(bounded, -1e-3 * A.X.T @ np.sign(A.X @ theta), rtol=1e-11)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "C rows skipped"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("parts", [NO_MAP, FULL_MAP])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_norms_tell_rows_that_are_not_finite(value, parts, dtype, layout):
+    for n, d in [(1, 1), (9, 3), (700, 20)]:
+        A = mapped(n, d, dtype, layout, parts)
+        X = A.X.copy()
+        X[n // 2, d - 1] = value
+        bad = np.arange(n) == n // 2
+        A = replace(A, X=np.asarray(X, order="F" if layout == "F" else "C"))
+        norms = passes.squared_norms(A)
+        np.testing.assert_array_equal(np.isnan(norms), bad)
+        np.testing.assert_allclose(norms[~bad], reference.squared_norms(A)[~bad], rtol=1e-12)
+
+
+def test_huge_entries():
+    for layout in ("C", "F"):
+        A = mapped(100, 5, layout=layout)
+        X = A.X.copy(order="K")
+        X[17, 2] = 1e300
+        A = replace(A, X=X)
+        norms = passes.squared_norms(A)
+        assert norms[17] == np.inf
+        assert np.isfinite(np.delete(norms, 17)).all()
+        bounded = replace(A, lower=-np.ones(5), upper=np.ones(5))
+        assert np.isfinite(passes.squared_norms(bounded)).all()
+        check(bounded)
+        Z, m_hat = passes.srht(A, *srht_draw(100, 7))
+        assert np.isfinite(Z).all()
+        assert m_hat == np.inf
+
+
+def test_nan_reaches_the_results():
+    A = mapped(100, 5, parts=FULL_MAP)
+    A.X[3, 1] = np.nan
+    assert np.isnan(passes.map_rows(A, 3, 4)[0, 1])
+    assert np.isnan(passes.srht(A, *srht_draw(100, 7))[1])
+    assert np.isnan(passes.gradient(A, targets(100), np.ones(6), 1.0)[1])
+    np.testing.assert_array_equal(np.isnan(passes.gram(A)[1]), True)
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+@pytest.mark.parametrize(("n", "d"), [(2**17, 5), (40_000, 20), (3000, 200)])
+@pytest.mark.parametrize("parts", [NO_MAP, FULL_MAP])
+def test_number_of_threads_changes_no_bit(n, d, layout, parts):
+    A = mapped(n, d, layout=layout, parts=parts)
+    draw = srht_draw(n, 500)
+    theta = np.linspace(-1, 1, A.shape[1])
+
+    def results(n_threads):
+        Z, m_hat = passes.srht(A, *draw, n_threads=n_threads)
+        return (
+            Z,
+            m_hat,
+            passes.gradient(A, targets(n), theta, 0.5, n_threads=n_threads),
+            passes.squared_norms(A, n_threads=n_threads),
+            passes.gram(A, n_threads=n_threads),
+        )
+
+    one = results(1)
+    for n_threads in (2, 3, 8, None):
+        for got, want in zip(results(n_threads), one, strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_calls_from_several_threads():
+    maps = [mapped(20_000, 9, layout="CF"[k % 2], parts=FULL_MAP, seed=k) for k in range(6)]
+    draw = srht_draw(20_000, 300)
+
+    def run(A):
+        theta = np.ones(A.shape[1])
+        return (
+            *passes.srht(A, *draw),
+            passes.gradient(A, targets(20_000), theta, 1.0),
+            passes.gram(A),
+            passes.squared_norms(A),
+        )
+
+    wanted = [run(A) for A in maps]
+    with ThreadPoolExecutor(6) as pool:
+        for _ in range(3):
+            for got, want in zip(pool.map(run, maps), wanted, strict=True):
+                for a, b in zip(got, want, strict=True):
+                    np.testing.assert_array_equal(a, b)
+
+
+def test_input_is_not_written_to():
+    A = mapped(500, 20, parts=FULL_MAP)
+    before = A.X.copy()
+    A.X.flags.writeable = False
+    check(A)
+    np.testing.assert_array_equal(A.X, before)
+
+
+def test_other_types_are_converted():
+    A = mapped(60, 4)
+    for dtype in (np.float16, A.X.dtype.newbyteorder()):
+        check(replace(A, X=A.X.astype(dtype)))
+
+
+def test_both_paths_agree():
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]);"
+        "import test_passes as t;"
+        "assert t.passes._native is None;"
+        "t.check(t.mapped(700, 9, parts=t.FULL_MAP)); t.check(t.mapped(1, 1))"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code, os.path.dirname(__file__)],
+        env={**os.environ, "FASTMIX_NO_NATIVE": "1"},
+        check=True,
+    )
+
+
+def test_public_values_need_not_be_aligned():
+    """As arrays are that came over a network."""
+    rng = np.random.default_rng(0)
+    X, y, theta = rng.standard_normal((50, 3)), rng.standard_normal(50), rng.standard_normal(3)
+
+    def shifted(a):
+        memory = np.empty(a.nbytes + 1, dtype=np.uint8)[1:]
+        twin = memory.view(a.dtype).reshape(a.shape)
+        twin[...] = a
+        assert not twin.flags.aligned
+        return twin
+
+    expected = passes.gradient(Mapped(X), Targets(y), theta, 1.0)
+    found = passes.gradient(
+        Mapped(shifted(X), factors=shifted(np.ones(50))), Targets(shifted(y)), shifted(theta), 1.0
+    )
+    np.testing.assert_array_equal(found, expected)
