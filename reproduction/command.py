@@ -10,7 +10,7 @@ from pathlib import Path
 
 from reproduction.checks import check_new, require
 
-__all__ = ["main"]
+__all__ = ["main", "make_parser"]
 
 #: What can be reproduced; the names are those of `reproduction.experiments.EXPERIMENTS`.
 _EXPERIMENTS = {
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Exit code: 0 on success, 2 for a wrong argument, 3 for a file that cannot be read or
         written, 5 for a missing package, 130 after an interrupt.
     """
-    chosen = _parser().parse_args(arguments)
+    chosen = make_parser().parse_args(arguments)
     run = {"report": _report, "bench": _bench}.get(chosen.command, _reproduce)
     try:
         run(chosen)
@@ -59,7 +59,8 @@ def _fail(message: str, code: int) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m reproduction",
         description="Run the paper's experiments, or continue them, and write the report.",

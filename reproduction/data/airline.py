@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fastmix.datasets import Table
-from reproduction.data.sources import DataSet, Source, code, make_table, pandas
+from reproduction.data.sources import DataSet, Source, code, make_table
 
 __all__ = ["AIRLINE", "FLIGHTS_2001"]
 
@@ -65,7 +66,7 @@ def _flights_2001(frame: Any, origin: str) -> Table:
     Sensitive inputs: none, the data are public.
     """
     frame = frame.dropna()
-    date = pandas().to_datetime(frame["date"]).dt
+    date = pd.to_datetime(frame["date"]).dt
     columns = [date.day, date.day_of_week + 1, 100 * date.hour + date.minute, frame["distance"]]
     return _table(columns, ("delay", frame["delay"], _DELAY), origin)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fastmix.datasets import Table
-from reproduction.data.sources import DataSet, Source, indicators, make_table, pandas
+from reproduction.data.sources import DataSet, Source, indicators, make_table
 
 __all__ = ["BEIJING"]
 
@@ -57,7 +58,7 @@ def _build(frame: Any, origin: str) -> Table:
     n/d = 1310.7; rows with missing or impossible entries are dropped.
     Sensitive inputs: none, the data are public.
     """
-    frame = frame.apply(pandas().to_numeric, errors="coerce")
+    frame = frame.apply(pd.to_numeric, errors="coerce")
     target, bounds_y = _TARGET
     ranges = {**_NUMBERS, target: bounds_y}
     possible = np.logical_and.reduce(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fastmix.datasets import Table
-from reproduction.data.sources import DataSet, Source, code, indicators, make_table, pandas
+from reproduction.data.sources import DataSet, Source, code, indicators, make_table
 
 __all__ = ["ROSSMAN"]
 
@@ -74,7 +75,7 @@ def _build(sales: Any, stores: Any, origin: str) -> Table:
     low, high = frame["Sales"].quantile([0.25, 0.75])
     reach = 1.5 * (high - low)
     frame = frame[frame["Sales"].between(low - reach, high + reach)]
-    date = pandas().to_datetime(frame["Date"])
+    date = pd.to_datetime(frame["Date"])
     frame = frame.assign(
         Month=date.dt.month, Day=date.dt.day, WeekOfYear=date.dt.isocalendar().week,
         PromoInterval=code(frame["PromoInterval"].astype(object).fillna("none")),

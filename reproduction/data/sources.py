@@ -10,27 +10,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from sklearn.datasets import fetch_openml
 
 from fastmix.datasets import Table
 
-__all__ = ["DataSet", "Source", "code", "indicators", "make_table", "pandas"]
+__all__ = ["DataSet", "Source", "code", "indicators", "make_table"]
 
 FloatArray = npt.NDArray[np.float64]
 Bounds = tuple[float, float]
 
 #: Folder with data files, when no ``data_dir`` is given.
 FOLDER = "FASTMIX_DATA"
-
-
-def pandas() -> Any:
-    """Import pandas, or name the extra that brings it."""
-    try:
-        import pandas as module
-    except ImportError:
-        raise ImportError(
-            'loading a table needs pandas and pyarrow: pip install ".[reproduction]".'
-        ) from None
-    return module
 
 
 @dataclass(frozen=True)
@@ -105,14 +96,11 @@ class Source:
 
     def _parse(self, path: Path) -> Any:
         if path.suffix == ".parquet":
-            return pandas().read_parquet(path)
+            return pd.read_parquet(path)
         header = "infer" if self.header else None
-        return pandas().read_csv(path, encoding=self.encoding, low_memory=False, header=header)
+        return pd.read_csv(path, encoding=self.encoding, low_memory=False, header=header)
 
     def _fetch(self) -> Any:
-        from sklearn.datasets import fetch_openml
-
-        pd = pandas()
         which = {"data_id" if isinstance(self.openml, int) else "name": self.openml}
         found = fetch_openml(**which, as_frame=True, parser="auto")
         return found.frame if self.header else pd.concat([found.target, found.data], axis=1)

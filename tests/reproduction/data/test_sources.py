@@ -1,10 +1,9 @@
 """Files are found where they are said to be, and a missing one is asked for by name."""
 
 import pytest
-import sklearn.datasets
 from sklearn.utils import Bunch
 
-from reproduction.data import load_table
+from reproduction.data import SETS, load_table
 
 ADVICE = {
     "airline": "42728",
@@ -16,7 +15,7 @@ ADVICE = {
 }
 
 
-@pytest.mark.parametrize("name", ADVICE)
+@pytest.mark.parametrize("name", SETS)
 def test_a_missing_file_is_asked_for(name, tmp_path):
     for place in (None, tmp_path):
         with pytest.raises(FileNotFoundError, match="no file") as caught:
@@ -41,11 +40,11 @@ def test_parquet_is_csv(black_friday, tmp_path):
         (tmp_path / kind).mkdir()
     black_friday.to_csv(tmp_path / "csv" / "black_friday.csv", index=False)
     black_friday.to_parquet(tmp_path / "parquet" / "black_friday.parquet")
-    tables = [
-        load_table("black_friday", tmp_path / k, check_rows=False) for k in ("csv", "parquet")
-    ]
-    assert (tables[0].X == tables[1].X).all()
-    assert (tables[0].y == tables[1].y).all()
+    one, other = (
+        load_table("black_friday", tmp_path / kind, check_rows=False) for kind in ("csv", "parquet")
+    )
+    assert (one.X == other.X).all()
+    assert (one.y == other.y).all()
 
 
 def test_the_number_of_rows_is_checked(black_friday, tmp_path):
@@ -75,7 +74,7 @@ def test_openml_is_asked_only_when_told(black_friday, year_msd, monkeypatch):
         names = year_msd.rename(columns=lambda i: f"V{i}")
         return Bunch(frame=names, data=names.iloc[:, 1:], target=names.iloc[:, 0])
 
-    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch_openml)
+    monkeypatch.setattr("reproduction.data.sources.fetch_openml", fetch_openml)
     with pytest.raises(FileNotFoundError, match="download=True"):
         load_table("black_friday", check_rows=False)
     assert asked == []
@@ -85,12 +84,3 @@ def test_openml_is_asked_only_when_told(black_friday, year_msd, monkeypatch):
     assert (songs.y == year_msd[0]).all()
     assert asked[0]["data_id"] == 41540
     assert asked[1]["name"] == "YearPredictionMSD"
-
-
-def test_pandas_is_named_when_missing(monkeypatch, tmp_path):
-    import sys
-
-    (tmp_path / "black_friday.csv").write_text("x\n")
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"pip install \".\[reproduction\]\""):
-        load_table("black_friday", tmp_path)
