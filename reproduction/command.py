@@ -14,7 +14,7 @@ __all__ = ["main", "make_parser"]
 
 #: What can be reproduced; the names are those of `reproduction.experiments.EXPERIMENTS`.
 _EXPERIMENTS = {
-    "all": "everything below",
+    "all": "every experiment",
     "figure1": "Figure 1: noise against epsilon",
     "figure2": "Figure 2: accuracy against epsilon",
     "table-speed": "the table of Figure 2: runtimes",

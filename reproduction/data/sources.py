@@ -109,10 +109,10 @@ class Source:
         looked = f" in {os.fspath(data_dir)}" if data_dir is not None else ""
         lines = [
             f"{self.title}: no file {' or '.join(self.files)}{looked}.",
-            f"Download {self.address}, and give its folder as data_dir or in {FOLDER}",
+            f"Download {self.address}, and name its folder with --data-dir or in {FOLDER}",
         ]
         if self.openml is not None:
-            lines[-1] += f"; or pass download=True to fetch set {self.openml} from OpenML"
+            lines[-1] += f"; or pass --download to fetch set {self.openml} from OpenML"
         return " ".join(lines) + "."
 
 

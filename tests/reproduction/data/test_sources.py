@@ -75,7 +75,7 @@ def test_openml_is_asked_only_when_told(black_friday, year_msd, monkeypatch):
         return Bunch(frame=names, data=names.iloc[:, 1:], target=names.iloc[:, 0])
 
     monkeypatch.setattr("reproduction.data.sources.fetch_openml", fetch_openml)
-    with pytest.raises(FileNotFoundError, match="download=True"):
+    with pytest.raises(FileNotFoundError, match="pass --download"):
         load_table("black_friday", check_rows=False)
     assert asked == []
     table = load_table("black_friday", download=True, check_rows=False)
