@@ -48,7 +48,7 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/kernels.py
-	$(BIN)/fastmix bench --out bench
+	$(BIN)/python -m reproduction bench --out bench
 
 # A browser for the tests of pages; without it they are skipped.
 browser: $(VENV)/.test
@@ -57,7 +57,7 @@ browser: $(VENV)/.test
 
 # Every figure and table of the paper, small; DATA=folder adds the sets whose files are there.
 reproduce: $(VENV)/.test
-	$(BIN)/fastmix reproduce all --quick --out results $(if $(DATA),--data-dir $(DATA))
+	$(BIN)/python -m reproduction all --quick --out results $(if $(DATA),--data-dir $(DATA))
 
 # Documentation, with warnings as errors.
 docs: $(VENV)/.docs

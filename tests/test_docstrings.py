@@ -9,10 +9,12 @@ import pytest
 from numpydoc.validate import validate
 
 import fastmix
+import reproduction
 
 MODULES = [
     info.name
-    for info in pkgutil.walk_packages(fastmix.__path__, "fastmix.")
+    for package in (fastmix, reproduction)
+    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     if not info.name.endswith("_native")
 ]
 
@@ -27,7 +29,11 @@ def public_objects():
         for symbol in getattr(module, "__all__", ()):
             thing = getattr(module, symbol)
             where = getattr(thing, "__module__", "")
-            if where.startswith("fastmix") and callable(thing) and thing not in seen:
+            if (
+                where.startswith(("fastmix", "reproduction"))
+                and callable(thing)
+                and thing not in seen
+            ):
                 seen.add(thing)
                 yield f"{thing.__module__}.{thing.__qualname__}"
 

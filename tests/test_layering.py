@@ -26,12 +26,10 @@ LAYERS = {
     "tables": 5,
     "planning": 6,
     "audit": 6,
-    "experiments": 6,
     "plot": 6,
     "saved": 6,
-    "report": 7,
-    "cli": 8,
-    "__main__": 9,
+    "cli": 7,
+    "__main__": 8,
 }
 ALLOWED_SIDEWAYS = {("random", "_validation"), ("random", "errors")}
 

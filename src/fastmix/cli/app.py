@@ -1,4 +1,4 @@
-"""The commands and how they hang together: one module a command, each with ``command``."""
+"""The commands and how they hang together: one module per command, each with ``command``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import fastmix
 from fastmix._text import visible
 from fastmix.cli import (
     audit,
-    bench,
     bounds,
     calibrate,
     demo,
@@ -19,8 +18,6 @@ from fastmix.cli import (
     ledger,
     plan,
     predict,
-    report,
-    reproduce,
 )
 from fastmix.cli.main import ExitCode
 
@@ -37,9 +34,6 @@ COMMANDS: dict[str, Any] = {
     "calibrate": calibrate,
     "ledger": ledger,
     "audit": audit,
-    "bench": bench,
-    "reproduce": reproduce,
-    "report": report,
 }
 
 # Typer keeps its own copy of click, whose base of all usage errors has no public name.

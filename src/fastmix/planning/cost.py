@@ -42,7 +42,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class CostModel:
-    """Seconds for each unit of work; the defaults were measured by ``fastmix bench``.
+    """Seconds for each unit of work; the defaults were measured by ``make bench``.
 
     Parameters
     ----------

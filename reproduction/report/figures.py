@@ -1,0 +1,221 @@
+"""Figures from results, one per panel, so that a phone shows them one below the other."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from reproduction.experiments.figure1 import CURVES
+from reproduction.experiments.methods import label, order
+from reproduction.experiments.problems import TITLES
+from reproduction.report.summary import Curve, Summary
+
+__all__ = ["draw_figures", "inline_svg", "save_figures"]
+
+#: Stands for the colour of the text, which the page chooses.
+_INK = "#010203"
+#: How far below all private methods the line of FastIHS is still drawn.
+_FAR = 30.0
+_BLUES = ("#86c5ea", "#57a5e0", "#3c8bd9", "#4a76d6", "#5a63cf")
+_STYLES: dict[str, dict[str, Any]] = {
+    "ihm_paper": {"color": "#2f9e5b", "marker": "s"},
+    "fast_ihs": {"color": _INK, "linestyle": "--"},
+    "ihm": {"color": "#e07b1f", "marker": "o"},
+    "fast_ihm": {"color": "#c2509a", "marker": "D"},
+    "auto": {"color": "#a08a00", "marker": "o", "linestyle": ":", "fillstyle": "none", "ms": 9},
+    "upadhyay": {"color": _INK},
+    "fast_mix_unbounded": {"color": "#9a5fc0", "marker": "p"},
+    "fast_mix": {"color": "#3c8bd9", "marker": "o"},
+    "gauss_mix": {"color": "#e0531f", "marker": "*"},
+    "fast_mix_sharp": {"color": "#c2509a", "marker": "D", "linestyle": ":"},
+}
+_SETTINGS: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "axes.edgecolor": _INK,
+    "axes.labelcolor": _INK,
+    "text.color": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "grid.color": _INK,
+    "grid.alpha": 0.15,
+    "axes.grid": True,
+    "lines.markersize": 5,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+}
+
+
+def draw_figures(summary: Summary) -> dict[str, str]:
+    """Draw every figure that the results allow.
+
+    Parameters
+    ----------
+    summary : Summary
+        Results.
+
+    Returns
+    -------
+    dict
+        Name of the figure to its SVG, in a colour that `inline_svg` or `save_figures` settles.
+    """
+    drawn = {}
+    with matplotlib.rc_context(_SETTINGS):
+        for n, curves in sorted(summary.figure1.items()):
+            drawn[f"figure1-{n}"] = _figure1(n, curves)
+        for experiment, sets in summary.risk.items():
+            for name, methods in sets.items():
+                size = summary.sizes[experiment][name]
+                drawn[f"{experiment}-{name}"] = _risk(name, size, methods)
+        for name, methods in summary.risk["airline"].items():
+            if name in summary.seconds["airline"]:
+                times = summary.seconds["airline"][name]
+                drawn[f"tradeoff-{name}"] = _tradeoff(name, methods, times)
+    return drawn
+
+
+def save_figures(drawn: dict[str, str], folder: Path) -> None:
+    """Write figures as SVG files with black text on white.
+
+    Parameters
+    ----------
+    drawn : dict
+        Figures of `draw_figures`.
+    folder : Path
+        Where they go.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, svg in drawn.items():
+        white = '<rect width="100%" height="100%" fill="#ffffff"/>'
+        text = re.sub(r"(<svg\b[^>]*>)", rf"\1{white}", svg, count=1).replace(_INK, "#111111")
+        (folder / f"{name}.svg").write_text(text)
+
+
+def inline_svg(name: str, svg: str, title: str) -> str:
+    """Return a figure as an element of an HTML page: its text has the colour of the page's.
+
+    Parameters
+    ----------
+    name : str
+        Name of the figure; identifiers inside are made its own.
+    svg : str
+        Figure of `draw_figures`.
+    title : str
+        What it shows, for those who cannot see it.
+
+    Returns
+    -------
+    str
+        The element.
+    """
+    body = svg[svg.index("<svg") :].replace(_INK, "currentColor")
+    for pattern in (r'\bid="', r'\bhref="#', r"\burl\(#"):
+        body = re.sub(pattern, lambda found: f"{found.group(0)}{name}-", body)
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    root = re.search(r"<svg\b[^>]*>", body)
+    assert root is not None
+    box = re.search(r'viewBox="[^"]*"', root.group(0))
+    assert box is not None
+    opening = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'{box.group(0)} role="img" aria-label="{title}">'
+    )
+    return body.replace(root.group(0), opening, 1)
+
+
+def _panel(title: str, ylabel: str, xlabel: str = "ε") -> tuple[Any, Any]:
+    figure = Figure(figsize=(4.8, 4.9), layout="constrained")
+    axis = figure.add_subplot()
+    axis.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+    axis.set_title(title, fontsize=11)
+    return figure, axis
+
+
+def _svg(figure: Any, name: str) -> str:
+    axis = figure.axes[0]
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    out = io.StringIO()
+    # A salt of its own keeps identifiers, and so the file, the same from run to run.
+    with matplotlib.rc_context({"svg.hashsalt": name}):
+        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+    return out.getvalue()
+
+
+def _epsilon_ticks(axis: Any, epsilons: list[float]) -> None:
+    axis.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.tick_params(axis="x", labelsize=8.5, labelrotation=45 if len(epsilons) > 9 else 0)
+
+
+def _figure1(n: int, curves: dict[str, dict[float, float]]) -> str:
+    figure, axis = _panel(f"n = {n:,}", "noise σ")
+    for curve, points in curves.items():
+        at = sorted(points)
+        values = [points[e] or float("nan") for e in at]
+        axis.plot(at, values, label=CURVES[curve], **_STYLES[curve])
+    _epsilon_ticks(axis, sorted(next(iter(curves.values()))))
+    return _svg(figure, f"figure1-{n}")
+
+
+def _style(method: str, ratio: int | None, ratios: list[int]) -> dict[str, Any]:
+    if ratio is None:
+        return _STYLES[method]
+    at = ratios.index(ratio)
+    spread = _BLUES[:: 2 if len(ratios) <= 3 else 1]
+    return {"color": spread[at % len(spread)], "marker": "+x^v2"[at % 5], "ms": 7}
+
+
+def _risk(name: str, size: tuple[int, int], methods: dict[tuple[str, int | None], Curve]) -> str:
+    title = f"{TITLES[name]} (n = {size[0]:,}, d = {size[1]})"
+    figure, axis = _panel(title, "excess empirical risk")
+    ratios = sorted({ratio for _, ratio in methods if ratio is not None})
+    private = (m.value for curve in methods.values() for e, m in curve.items() if e is not None)
+    lowest = min(private, default=0.0)
+    epsilons: list[float] = []
+    for method, ratio in sorted(methods, key=order):
+        curve = methods[method, ratio]
+        style = _style(method, ratio, ratios)
+        if None in curve:
+            line = curve[None].value
+            if line >= lowest / _FAR:
+                axis.axhline(line, label=label(method, ratio), **style)
+            else:  # named only: drawn, it would squeeze the others together
+                axis.plot([], label=f"{label(method, ratio)}: {line:.0e}", **style)
+            continue
+        at = [e for e in curve if e is not None]
+        epsilons = sorted({*epsilons, *at})
+        means = [curve[e] for e in at]
+        axis.plot(at, [m.value for m in means], label=label(method, ratio), **style)
+        if any(m.trials < 2 for m in means):
+            continue
+        low = [max(m.low, m.value / 100.0) for m in means]
+        axis.fill_between(at, low, [m.high for m in means], color=style["color"], alpha=0.2, lw=0)
+    _epsilon_ticks(axis, epsilons)
+    return _svg(figure, f"risk-{name}")
+
+
+def _tradeoff(
+    name: str,
+    methods: dict[tuple[str, int | None], Curve],
+    seconds: dict[tuple[str, int | None], float],
+) -> str:
+    figure, axis = _panel(
+        f"{TITLES[name]}: accuracy against runtime, ε = 1", "excess empirical risk", "seconds"
+    )
+    ratios = sorted({ratio for _, ratio in methods if ratio is not None})
+    for method, ratio in sorted(methods, key=order):
+        curve = methods[method, ratio]
+        point = curve.get(1.0)
+        if point is None or (method, ratio) not in seconds:
+            continue
+        style = {**_style(method, ratio, ratios), "linestyle": "", "ms": 10}
+        axis.plot([seconds[method, ratio]], [point.value], label=label(method, ratio), **style)
+    return _svg(figure, f"tradeoff-{name}")

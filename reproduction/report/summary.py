@@ -1,0 +1,205 @@
+"""Results read back: typed rows, means and 95% intervals."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Curve", "Mean", "Summary", "read_summary", "write_means"]
+
+
+class Mean(NamedTuple):
+    """A mean with the half-width of its 95% interval, 1.96 std / sqrt(trials).
+
+    One trial has no interval: its half-width is infinite, so that nothing is concluded from it.
+    """
+
+    value: float
+    half: float
+    trials: int
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+        return self.value - self.half
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+        return self.value + self.half
+
+
+#: Epsilon (None for a method that has none) to the mean excess risk.
+Curve = dict[float | None, Mean]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a folder of results says.
+
+    Attributes
+    ----------
+    figure1 : dict
+        n to curve to epsilon to sigma.
+    risk : dict
+        Experiment to set to (method, ratio) to `Curve`.
+    eta : dict
+        Experiment to set to (method, ratio) to epsilon to the largest eta of all trials.
+    seconds : dict
+        Experiment to set to (method, ratio) to the median of timed fits.
+    datasets : dict
+        Set to its statistics.
+    sizes : dict
+        Experiment to set to (n, d).
+    runs : list of dict
+        Runs with versions and machine.
+    config : dict
+        The configuration.
+    """
+
+    figure1: dict[int, dict[str, dict[float, float]]]
+    risk: dict[str, dict[str, dict[tuple[str, int | None], Curve]]]
+    eta: dict[str, dict[str, dict[tuple[str, int | None], dict[float, float]]]]
+    seconds: dict[str, dict[str, dict[tuple[str, int | None], float]]]
+    datasets: dict[str, dict[str, float]]
+    sizes: dict[str, dict[str, tuple[int, int]]]
+    runs: list[dict[str, str]]
+    config: dict[str, Any]
+
+
+def read_summary(folder: Path) -> Summary:
+    """Read a folder of results.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder that ``python -m reproduction`` wrote.
+
+    Returns
+    -------
+    Summary
+        Its contents; experiments that were not run are empty.
+    """
+    if not (folder / "runs.csv").exists():
+        raise FileNotFoundError(f"{folder} holds no results; run python -m reproduction first.")
+    figure1: dict[int, dict[str, dict[float, float]]] = defaultdict(lambda: defaultdict(dict))
+    for row in _rows(folder, "figure1"):
+        figure1[int(row["n"])][row["curve"]][float(row["epsilon"])] = float(row["sigma"])
+    risk, eta, sizes, seconds = {}, {}, {}, {}
+    timed = _rows(folder, "speed")
+    for experiment in ("figure2", "airline"):
+        rows = _rows(folder, experiment)
+        risk[experiment], eta[experiment] = _risk(rows), _eta(rows)
+        sizes[experiment] = {row["set"]: (int(row["n"]), int(row["d"])) for row in rows}
+        seconds[experiment] = _medians([row for row in timed if row["experiment"] == experiment])
+    datasets = {
+        row["set"]: {k: float(v) for k, v in row.items() if k not in ("set", "run", "seed")}
+        for row in _rows(folder, "datasets")
+    }
+    return Summary(
+        figure1=figure1,
+        risk=risk,
+        eta=eta,
+        seconds=seconds,
+        datasets=datasets,
+        sizes=sizes,
+        runs=_rows(folder, "runs"),
+        config=json.loads((folder / "config.json").read_text()),
+    )
+
+
+def write_means(summary: Summary, path: Path) -> None:
+    """Write the mean excess risks as a small CSV file.
+
+    Parameters
+    ----------
+    summary : Summary
+        Results.
+    path : Path
+        The file.
+    """
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        names = ("experiment", "set", "n", "d", "method", "ratio", "epsilon")
+        writer.writerow([*names, "excess_risk", "half_width_95", "trials"])
+        for experiment, sets in summary.risk.items():
+            for name, methods in sets.items():
+                for (method, ratio), curve in methods.items():
+                    writer.writerows(
+                        [experiment, name, *summary.sizes[experiment][name], method, ratio,
+                         epsilon, f"{mean.value:.6g}", f"{mean.half:.3g}", mean.trials]
+                        for epsilon, mean in curve.items()
+                    )  # fmt: skip
+
+
+def _rows(folder: Path, name: str) -> list[dict[str, str]]:
+    path = folder / f"{name}.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _method(row: dict[str, str]) -> tuple[str, int | None]:
+    return row["method"], int(row["ratio"]) if row["ratio"] else None
+
+
+def _grouped(
+    rows: list[dict[str, str]], column: str
+) -> dict[str, dict[tuple[str, int | None], dict[float | None, list[float]]]]:
+    found: dict[str, dict[tuple[str, int | None], dict[float | None, list[float]]]] = {}
+    for row in rows:
+        if row[column] == "":
+            continue
+        curve = found.setdefault(row["set"], {}).setdefault(_method(row), {})
+        epsilon = float(row["epsilon"]) if row["epsilon"] else None
+        curve.setdefault(epsilon, []).append(float(row[column]))
+    return found
+
+
+def _risk(rows: list[dict[str, str]]) -> dict[str, dict[tuple[str, int | None], Curve]]:
+    return {
+        name: {
+            method: {
+                epsilon: _mean(values)
+                for epsilon, values in sorted(curve.items(), key=lambda item: item[0] or 0.0)
+            }
+            for method, curve in methods.items()
+        }
+        for name, methods in _grouped(rows, "excess_risk").items()
+    }
+
+
+def _eta(
+    rows: list[dict[str, str]],
+) -> dict[str, dict[tuple[str, int | None], dict[float, float]]]:
+    return {
+        name: {
+            method: {e: max(values) for e, values in curve.items() if e is not None}
+            for method, curve in methods.items()
+        }
+        for name, methods in _grouped(rows, "eta").items()
+    }
+
+
+def _medians(rows: list[dict[str, str]]) -> dict[str, dict[tuple[str, int | None], float]]:
+    times: dict[str, dict[tuple[str, int | None], list[float]]] = {}
+    for row in rows:
+        found = times.setdefault(row["set"], {}).setdefault(_method(row), [])
+        found.append(float(row["seconds"]))
+    return {
+        name: {method: float(np.median(values)) for method, values in methods.items()}
+        for name, methods in times.items()
+    }
+
+
+def _mean(values: list[float]) -> Mean:
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else math.inf
+    return Mean(float(np.mean(values)), 1.96 * spread / math.sqrt(len(values)), len(values))
