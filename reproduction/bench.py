@@ -73,8 +73,8 @@ def _methods(n: int, d: int, k2: int) -> dict[str, Any]:
     }
     fast = {**common, "sketch_size": k2}
     methods: dict[str, Any] = {
-        BASELINE: IHM(**common, variant="paper", engine="literal"),
-        "FastIHM, literal": FastIHM(**fast, variant="paper", engine="literal"),
+        BASELINE: IHM(**common, variant="paper", literal=True),
+        "FastIHM, literal": FastIHM(**fast, variant="paper", literal=True),
         "FastIHS (not private)": IHS(**common),
         "IHM, one Gram matrix": IHM(**common, variant="paper"),
         "FastIHM, paper variant": FastIHM(**fast, variant="paper"),

@@ -18,18 +18,18 @@ LAYERS = {
     "kernels": 1,
     "sketches": 2,
     "accounting": 2,
-    "rows": 3,
-    "render": 3,
+    "data": 3,
+    "show": 3,
     "mechanisms": 4,
-    "estimators": 5,
-    "datasets": 5,
-    "tables": 5,
-    "planning": 6,
-    "audit": 6,
-    "plot": 6,
-    "saved": 6,
-    "cli": 7,
-    "__main__": 8,
+    "methods": 5,
+    "certificate": 6,
+    "estimators": 7,
+    "datasets": 7,
+    "tables": 8,
+    "planning": 8,
+    "audit": 8,
+    "cli": 9,
+    "__main__": 10,
 }
 ALLOWED_SIDEWAYS = {("random", "_validation"), ("random", "errors")}
 
@@ -70,6 +70,25 @@ def test_imports_only_lower_layers(path):
         assert LAYERS[other] < LAYERS[me], f"{me} (layer {LAYERS[me]}) imports {other}"
 
 
+def modules(path):
+    """Yield the full names of the fastmix modules that a file imports, or imports from."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield from (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_private_modules_stay_in_their_package(path):
+    for name in modules(path):
+        parts = name.split(".")
+        if parts[0] != "fastmix" or len(parts) < 3 or parts[1] == owner(path):
+            continue
+        private = [part for part in parts[2:] if part.startswith("_")]
+        assert not private, f"{path} imports {name}"
+
+
 def test_accounting_and_sketches_are_strangers():
     for path in FILES:
         if owner(path) == "accounting":
@@ -79,9 +98,10 @@ def test_accounting_and_sketches_are_strangers():
 
 
 def test_only_mechanisms_and_below_draw_secret_noise():
-    """Estimators make the generator and hand it on; they never draw from it themselves."""
+    """Estimators make the noise, methods hand it on; neither draws from it."""
     draws = {"standard_normal", "laplace", "chisquare", "normal", "integers", "random"}
-    for path in (ROOT / "estimators").glob("*.py"):
+    paths = [*(ROOT / "estimators").glob("*.py"), *(ROOT / "methods").glob("*.py")]
+    for path in paths:
         if path.name == "ihs.py":  # not private: its Gaussian sketch is no noise
             continue
         for node in ast.walk(ast.parse(path.read_text())):

@@ -64,7 +64,6 @@ def base_size(n: int, d: int, steps: int) -> float:
     -----
     Paper: Appendix H, :math:`\delta = 1/n^2` and :math:`\varrho = \delta/10`.
     Deviation: the legends of Figure 2 write 4T/varrho for its logarithm (docs/corrections.md).
-    Sensitive inputs: none.
     """
     return max(float(d), math.log(40.0 * steps * float(n) ** 2))
 
@@ -83,7 +82,7 @@ def make_method(
     d: int,
     steps: int,
     seed: int | None,
-    engine: str = "auto",
+    literal: bool = False,
 ) -> Any:
     """Return an estimator set up for the scaled problem.
 
@@ -101,8 +100,8 @@ def make_method(
         Steps of the paper's methods; those of fastmix choose their own.
     seed : int or None
         Seed of the noise; None as in production.
-    engine : {"auto", "literal"}
-        "literal" does the work that the paper counts.
+    literal : bool, default False
+        Do the work that the paper counts.
 
     Returns
     -------
@@ -116,7 +115,7 @@ def make_method(
         "fit_intercept": False,
         "random_state": seed,
     }
-    paper = {**common, "n_steps": steps, "engine": engine}
+    paper = {**common, "n_steps": steps, "literal": literal}
     check_one_of("method", method, LABELS)
     if method == "fast_ihm_paper":
         k2 = sketch_rows(int(ratio or 0), n, d, steps)

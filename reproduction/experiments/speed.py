@@ -38,7 +38,7 @@ def _run(timing: Timing) -> dict[str, Any]:
         epsilon=1.0,
         steps=timing.steps,
         seed=timing.seed,
-        engine="literal",
+        literal=True,
     )
     return {**timing._asdict(), "d": problem.X.shape[1], "seconds": seconds}
 

@@ -38,8 +38,8 @@ from fastmix.accounting import (
     gaussian_epsilon,
     gaussian_sigma,
 )
-from fastmix.accounting._ledger import OpenLedger
 from fastmix.accounting.charge import merged
+from fastmix.accounting.ledger import OpenLedger
 from fastmix.errors import BudgetError
 
 #: So small that Laplace charges add up exactly: converting their curves gains nothing.
@@ -814,7 +814,7 @@ def test_threads_share_a_budget(monkeypatch):
 SPENDERS = (
     PRELUDE
     + """
-from fastmix.accounting._ledger import OpenLedger
+from fastmix.accounting.ledger import OpenLedger
 append = OpenLedger.append
 def slow(self, charge):  # gives a missing lock every chance to show
     time.sleep(0.005)

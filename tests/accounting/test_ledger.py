@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from fastmix.accounting import _ledger
-from fastmix.accounting._ledger import Ledger
+from fastmix.accounting import ledger as ledgers
+from fastmix.accounting.ledger import Ledger
 
 RULE = {"rule": "basic"}
 CHARGE = {"id": "a", "label": "first\nline \u00e9", "spent": {"sigma": float("inf")}}
@@ -75,7 +75,7 @@ def test_mode_of_the_file(tmp_path):
 @pytest.mark.parametrize("link", [os.symlink, os.link])
 def test_every_name_of_a_file_shares_its_lock(ledger, tmp_path, monkeypatch, link):
     link(ledger.path, tmp_path / "other")
-    monkeypatch.setattr(_ledger, "LOCK_TIMEOUT", 0.05)
+    monkeypatch.setattr(ledgers, "LOCK_TIMEOUT", 0.05)
     with ledger.open(write=True), pytest.raises(TimeoutError, match="in use by another process"):
         add(Ledger(tmp_path / "other"), CHARGE)
 
@@ -87,7 +87,7 @@ def test_there_is_no_lock_file_to_delete(ledger, tmp_path):
 
 
 def test_the_lock_is_held_while_open(ledger, monkeypatch):
-    monkeypatch.setattr(_ledger, "LOCK_TIMEOUT", 0.05)
+    monkeypatch.setattr(ledgers, "LOCK_TIMEOUT", 0.05)
     with ThreadPoolExecutor(1) as pool:
         with (
             ledger.open(write=True),
@@ -98,7 +98,7 @@ def test_the_lock_is_held_while_open(ledger, monkeypatch):
 
 
 def test_readers_share_the_lock_and_writers_wait(ledger, monkeypatch):
-    monkeypatch.setattr(_ledger, "LOCK_TIMEOUT", 0.05)
+    monkeypatch.setattr(ledgers, "LOCK_TIMEOUT", 0.05)
     with ledger.open():
         assert read(ledger) == []
         with pytest.raises(TimeoutError):
@@ -108,14 +108,14 @@ def test_readers_share_the_lock_and_writers_wait(ledger, monkeypatch):
 def test_a_file_that_was_exchanged_while_waiting_is_not_charged(ledger, tmp_path, monkeypatch):
     add(ledger, CHARGE)
     ledger.copy(tmp_path / "copy")
-    lock = _ledger._try_lock
+    lock = ledgers._try_lock
 
     def exchange(fd, kind):
         if (tmp_path / "copy").exists():
             os.replace(tmp_path / "copy", ledger.path)
         return lock(fd, kind)
 
-    monkeypatch.setattr(_ledger, "_try_lock", exchange)
+    monkeypatch.setattr(ledger, "_try_lock", exchange)
     add(ledger, {"id": "b"})
     assert read(ledger) == [CHARGE, {"id": "b"}]
 
@@ -129,7 +129,7 @@ def lines_of(ledger):
 
 def uncount(content, charges):
     """Return a ledger whose count says that fewer charges were completed."""
-    return _ledger._count(charges) + content[_ledger._COUNT_LENGTH :]
+    return ledgers._count(charges) + content[ledgers._COUNT_LENGTH :]
 
 
 def refused(ledger, message):
@@ -185,8 +185,8 @@ def test_kills_between_line_and_count_in_a_row(ledger, monkeypatch):
             raise Killed
         write(self, charges)
 
-    write = _ledger.OpenLedger._write_count
-    monkeypatch.setattr(_ledger.OpenLedger, "_write_count", killed)
+    write = ledgers.OpenLedger._write_count
+    monkeypatch.setattr(ledgers.OpenLedger, "_write_count", killed)
     monkeypatch.setattr(os, "ftruncate", lambda fd, length: None)  # nor does a rollback happen
     for expected in range(3):
         with pytest.raises(Killed):

@@ -9,6 +9,7 @@ from dataclasses import FrozenInstanceError
 import dp_accounting
 import numpy as np
 import pytest
+from fastmix.accounting.account import ORDERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,7 +27,6 @@ from fastmix.accounting import (
     calibrate_ihm,
     fast_mix_epsilon,
 )
-from fastmix.accounting.spent import ORDERS
 
 EPSILONS = st.floats(math.log(1e-2), math.log(50.0)).map(math.exp)
 DELTAS = st.floats(math.log(1e-14), math.log(1e-3)).map(math.exp)

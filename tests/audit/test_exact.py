@@ -6,6 +6,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from fastmix.mechanisms.spectral_bounds import needed_eigenvalue
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -21,7 +22,6 @@ from fastmix.accounting import (
     rdp_to_epsilon,
 )
 from fastmix.audit.exact import exact_delta, loss_weights
-from fastmix.mechanisms.spectral_bounds import needed_eigenvalue
 from fastmix.sketches import SRHT, GaussianSketch, KerdockSketch, SubsampledDCT
 
 

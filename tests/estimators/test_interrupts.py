@@ -32,7 +32,7 @@ MODELS = {
 }
 
 #: Where the order of a fit is decided; the thorough test stops everywhere.
-WHERE = ("fastmix/mechanisms", "fastmix/estimators", "fastmix/accounting/budget", "_ledger")
+WHERE = ("fastmix/mechanisms", "fastmix/estimators", "fastmix/methods", "fastmix/accounting/budget", "accounting/ledger")
 
 
 class Interrupter:
@@ -155,7 +155,7 @@ def test_an_interrupted_fit_has_paid_for_what_it_drew(name, generators):
 @pytest.mark.parametrize("name", MODELS)
 def test_at_every_place(name, generators):
     charged, uncharged = stop_everywhere(
-        MODELS[name], generators, ("fastmix/", "_ledger"), every_place
+        MODELS[name], generators, ("fastmix/", "accounting/ledger"), every_place
     )
     assert charged > 20
     assert uncharged > 20

@@ -10,13 +10,13 @@ import warnings
 
 import numpy as np
 import pytest
+from fastmix.mechanisms.snapping import grid_step
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant, LowAccuracyWarning, ReproducibleNoiseWarning
 from fastmix.mechanisms import exact_noise, gradient, statistics
-from fastmix.mechanisms.snapping import grid_step
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
 NOISY = {

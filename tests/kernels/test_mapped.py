@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastmix.kernels import mapped, reference
+from fastmix.kernels import mapped as kernels
+from fastmix.kernels import reference
 from fastmix.kernels.mapped import Mapped, Targets
 
 DTYPES = [np.float64, np.float32]
@@ -85,21 +86,21 @@ def assert_close(got, want):
 def check(A: Mapped, k2: int = 11, clip: float = 0.4) -> None:
     """Compare every pass with its oracle."""
     n, p = A.shape
-    assert_close(passes.map_rows(A, 0, n), reference.map_rows(A, 0, n))
-    assert_close(passes.squared_norms(A), reference.squared_norms(A))
-    G = passes.gram(A)
+    assert_close(kernels.map_rows(A, 0, n), reference.map_rows(A, 0, n))
+    assert_close(kernels.squared_norms(A), reference.squared_norms(A))
+    G = kernels.gram(A)
     assert_close(G, reference.gram(A))
     np.testing.assert_array_equal(G, G.T)
     theta = np.random.default_rng(3).standard_normal(p)
     assert_close(
-        passes.gradient(A, targets(n), theta, clip), reference.gradient(A, targets(n), theta, clip)
+        kernels.gradient(A, targets(n), theta, clip), reference.gradient(A, targets(n), theta, clip)
     )
     signs, rows, n_pad = srht_draw(n, k2)
-    Z, m_hat = passes.srht(A, signs, rows, n_pad)
+    Z, m_hat = kernels.srht(A, signs, rows, n_pad)
     want, wanted = reference.srht(A, signs, rows, n_pad, True)
     assert_close(Z, want)
     assert m_hat == pytest.approx(wanted, rel=1e-12, abs=1e-12)
-    Z, none = passes.srht(A, signs, rows, n_pad, distortion=False)
+    Z, none = kernels.srht(A, signs, rows, n_pad, distortion=False)
     assert_close(Z, want)
     assert none == 0.0
 
@@ -140,7 +141,7 @@ def test_large_shapes(n, d, k2, layout, parts):
 def test_very_long_columns():
     A = mapped(2**20 + 1, 2, np.float32)
     signs, rows, n_pad = srht_draw(len(A.X), 1000)
-    Z, m_hat = passes.srht(A, signs, rows, n_pad)
+    Z, m_hat = kernels.srht(A, signs, rows, n_pad)
     want, wanted = reference.srht(A, signs, rows, n_pad, True)
     assert_close(Z, want)
     assert m_hat == pytest.approx(wanted, rel=1e-12)
@@ -149,8 +150,8 @@ def test_very_long_columns():
 def test_one_row():
     A = mapped(1, 3, parts=FULL_MAP)
     check(A, 1)
-    Z, m_hat = passes.srht(A, np.array([-1], np.int8), np.array([0]), 1)
-    np.testing.assert_allclose(Z, -np.asarray(passes.map_rows(A, 0, 1)) * [1, 1, 1, 1])
+    Z, m_hat = kernels.srht(A, np.array([-1], np.int8), np.array([0]), 1)
+    np.testing.assert_allclose(Z, -np.asarray(kernels.map_rows(A, 0, 1)) * [1, 1, 1, 1])
     assert m_hat == 0.0
 
 
@@ -170,17 +171,17 @@ def test_anything(n, d, k2, dtype, layout, parts, clip):
 
 @pytest.mark.parametrize("layout", ["C", "F"])
 def test_sketch_is_column_major(layout):
-    Z, _ = passes.srht(mapped(100, 5, layout=layout), *srht_draw(100, 7))
-    assert Z.flags.f_contiguous or not passes._native
+    Z, _ = kernels.srht(mapped(100, 5, layout=layout), *srht_draw(100, 7))
+    assert Z.flags.f_contiguous or not kernels._native
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 0), (3, 3), (0, 1), (5, 17), (90, 200), (99, 100)])
 @pytest.mark.parametrize("layout", ["C", "F"])
 def test_some_rows(start, stop, layout):
     A = mapped(100, 6, layout=layout, parts=FULL_MAP)
-    assert_close(passes.map_rows(A, start, stop), reference.map_rows(A, start, stop))
+    assert_close(kernels.map_rows(A, start, stop), reference.map_rows(A, start, stop))
     np.testing.assert_array_equal(
-        passes.map_targets(targets(100), start, stop),
+        kernels.map_targets(targets(100), start, stop),
         reference.map_targets(targets(100), start, stop),
     )
 
@@ -197,7 +198,7 @@ def test_some_rows(start, stop, layout):
 def test_layouts_of_targets(y):
     A, theta = mapped(50, 4), np.linspace(-1, 1, 4)
     seen = replace(targets(50), y=y)
-    got = passes.gradient(A, seen, theta, 0.5)
+    got = kernels.gradient(A, seen, theta, 0.5)
     assert_close(got, reference.gradient(A, seen, theta, 0.5))
 
 
@@ -212,10 +213,10 @@ def test_layouts_of_vectors():
     check(strided)
     theta = np.arange(10.0)[::2]
     signs, rows, n_pad = srht_draw(50, 8)
-    got = passes.srht(A, np.repeat(signs, 2)[::2], np.repeat(rows, 2)[::2], n_pad)[0]
+    got = kernels.srht(A, np.repeat(signs, 2)[::2], np.repeat(rows, 2)[::2], n_pad)[0]
     assert_close(got, reference.srht(A, signs, rows, n_pad, False)[0])
     assert_close(
-        passes.gradient(A, targets(50), theta, 1.0),
+        kernels.gradient(A, targets(50), theta, 1.0),
         reference.gradient(A, targets(50), theta, 1.0),
     )
 
@@ -224,9 +225,9 @@ def test_no_clipping_of_residuals():
     A = mapped(1000, 6)
     theta = 1e6 * np.ones(6)
     y = np.zeros(1000)
-    got = passes.gradient(A, Targets(y), theta, np.inf)
+    got = kernels.gradient(A, Targets(y), theta, np.inf)
     np.testing.assert_allclose(got, -A.X.T @ (A.X @ theta), rtol=1e-11)
-    bounded = passes.gradient(A, Targets(y), theta, 1e-3)
+    bounded = kernels.gradient(A, Targets(y), theta, 1e-3)
     np.testing.assert_allclose(bounded, -1e-3 * A.X.T @ np.sign(A.X @ theta), rtol=1e-11)
 
 
@@ -241,7 +242,7 @@ def test_norms_tell_rows_that_are_not_finite(value, parts, dtype, layout):
         X[n // 2, d - 1] = value
         bad = np.arange(n) == n // 2
         A = replace(A, X=np.asarray(X, order="F" if layout == "F" else "C"))
-        norms = passes.squared_norms(A)
+        norms = kernels.squared_norms(A)
         np.testing.assert_array_equal(np.isnan(norms), bad)
         np.testing.assert_allclose(norms[~bad], reference.squared_norms(A)[~bad], rtol=1e-12)
 
@@ -252,13 +253,13 @@ def test_huge_entries():
         X = A.X.copy(order="K")
         X[17, 2] = 1e300
         A = replace(A, X=X)
-        norms = passes.squared_norms(A)
+        norms = kernels.squared_norms(A)
         assert norms[17] == np.inf
         assert np.isfinite(np.delete(norms, 17)).all()
         bounded = replace(A, lower=-np.ones(5), upper=np.ones(5))
-        assert np.isfinite(passes.squared_norms(bounded)).all()
+        assert np.isfinite(kernels.squared_norms(bounded)).all()
         check(bounded)
-        Z, m_hat = passes.srht(A, *srht_draw(100, 7))
+        Z, m_hat = kernels.srht(A, *srht_draw(100, 7))
         assert np.isfinite(Z).all()
         assert m_hat == np.inf
 
@@ -266,10 +267,10 @@ def test_huge_entries():
 def test_nan_reaches_the_results():
     A = mapped(100, 5, parts=FULL_MAP)
     A.X[3, 1] = np.nan
-    assert np.isnan(passes.map_rows(A, 3, 4)[0, 1])
-    assert np.isnan(passes.srht(A, *srht_draw(100, 7))[1])
-    assert np.isnan(passes.gradient(A, targets(100), np.ones(6), 1.0)[1])
-    np.testing.assert_array_equal(np.isnan(passes.gram(A)[1]), True)
+    assert np.isnan(kernels.map_rows(A, 3, 4)[0, 1])
+    assert np.isnan(kernels.srht(A, *srht_draw(100, 7))[1])
+    assert np.isnan(kernels.gradient(A, targets(100), np.ones(6), 1.0)[1])
+    np.testing.assert_array_equal(np.isnan(kernels.gram(A)[1]), True)
 
 
 @pytest.mark.parametrize("layout", ["C", "F"])
@@ -281,13 +282,13 @@ def test_number_of_threads_changes_no_bit(n, d, layout, parts):
     theta = np.linspace(-1, 1, A.shape[1])
 
     def results(n_threads):
-        Z, m_hat = passes.srht(A, *draw, n_threads=n_threads)
+        Z, m_hat = kernels.srht(A, *draw, n_threads=n_threads)
         return (
             Z,
             m_hat,
-            passes.gradient(A, targets(n), theta, 0.5, n_threads=n_threads),
-            passes.squared_norms(A, n_threads=n_threads),
-            passes.gram(A, n_threads=n_threads),
+            kernels.gradient(A, targets(n), theta, 0.5, n_threads=n_threads),
+            kernels.squared_norms(A, n_threads=n_threads),
+            kernels.gram(A, n_threads=n_threads),
         )
 
     one = results(1)
@@ -303,10 +304,10 @@ def test_calls_from_several_threads():
     def run(A):
         theta = np.ones(A.shape[1])
         return (
-            *passes.srht(A, *draw),
-            passes.gradient(A, targets(20_000), theta, 1.0),
-            passes.gram(A),
-            passes.squared_norms(A),
+            *kernels.srht(A, *draw),
+            kernels.gradient(A, targets(20_000), theta, 1.0),
+            kernels.gram(A),
+            kernels.squared_norms(A),
         )
 
     wanted = [run(A) for A in maps]
@@ -335,7 +336,7 @@ def test_both_paths_agree():
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]);"
         "import test_passes as t;"
-        "assert t.passes._native is None;"
+        "assert t.kernels._native is None;"
         "t.check(t.mapped(700, 9, parts=t.FULL_MAP)); t.check(t.mapped(1, 1))"
     )
     subprocess.run(
@@ -357,8 +358,8 @@ def test_public_values_need_not_be_aligned():
         assert not twin.flags.aligned
         return twin
 
-    expected = passes.gradient(Mapped(X), Targets(y), theta, 1.0)
-    found = passes.gradient(
+    expected = kernels.gradient(Mapped(X), Targets(y), theta, 1.0)
+    found = kernels.gradient(
         Mapped(shifted(X), factors=shifted(np.ones(50))), Targets(shifted(y)), shifted(theta), 1.0
     )
     np.testing.assert_array_equal(found, expected)

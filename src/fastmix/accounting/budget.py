@@ -14,7 +14,6 @@ from typing import Any
 
 from fastmix._validation import check_probability, check_real, type_error, value_error
 from fastmix.accounting import _active
-from fastmix.accounting._ledger import Ledger, OpenLedger
 from fastmix.accounting.account import Part, PrivacySpent
 from fastmix.accounting.charge import (
     Charge,
@@ -34,6 +33,7 @@ from fastmix.accounting.filters import (
     fits,
     make_filter,
 )
+from fastmix.accounting.ledger import Ledger, OpenLedger
 from fastmix.errors import BudgetError
 
 __all__ = ["BudgetAccountant"]

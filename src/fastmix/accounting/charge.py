@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from fastmix._validation import check_probability, check_real, type_error
-from fastmix.accounting._ledger import OpenLedger, plain
 from fastmix.accounting.account import PrivacySpent
 from fastmix.accounting.events import GaussianEvent, LaplaceEvent, PrivacyEvent, SketchEvent
 from fastmix.accounting.filters import Filter, filter_from_dict
+from fastmix.accounting.ledger import OpenLedger, plain
 
 __all__ = [
     "Charge",

@@ -13,8 +13,8 @@ from typing import Any
 import numpy.typing as npt
 
 from fastmix.accounting import Part, PrivacyEvent, PrivacySpent, RenyiCurve
-from fastmix.accounting._ledger import write_atomically
 from fastmix.accounting.account import ORDERS
+from fastmix.accounting.ledger import write_atomically
 from fastmix.certificate.documents import digest, read_document, write_document
 from fastmix.show import certificate_card
 

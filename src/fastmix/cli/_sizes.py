@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fastmix._validation import check_real
-from fastmix.estimators._parameters import LARGEST_EPSILON, SMALLEST_EPSILON
+from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
 
 __all__ = ["Columns", "Rows", "check_epsilon"]
 

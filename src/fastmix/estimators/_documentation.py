@@ -45,7 +45,8 @@ _METHOD_PARAMETERS = {
     "n_steps": """\
 n_steps : int, default=None
     Number of steps. It costs budget, so it is exact and never a maximum. None means what the
-    method is set up for: 4 in the paper's variants, 16 in the tuned ones, 100 for gradient descent.""",
+    method is set up for: 4 in the paper's variants, 16 in the tuned ones, 100 for gradient
+    descent.""",
     "gaussian_size": """\
 gaussian_size : int, default=None
     Rows of the Gaussian sketch; None means ``6 max(d, log(4 T / varrho))``, and 24 for 6 in the

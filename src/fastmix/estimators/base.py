@@ -33,8 +33,8 @@ from fastmix.data.scaling import PublicScaling
 from fastmix.estimators._display import NotebookCard
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators._input import ArrayInput, ChunkInput, Input, features_to_predict
-from fastmix.estimators._parameters import check_parameters, reasons_for_leaks
 from fastmix.estimators.intervals import ConfidenceIntervals
+from fastmix.estimators.parameters import check_parameters, reasons_for_leaks
 from fastmix.mechanisms import make_noise
 from fastmix.methods import (
     Draws,

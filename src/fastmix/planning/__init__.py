@@ -1,6 +1,7 @@
 """Plans from public sizes: method, sizes, predicted noise, error, seconds and memory."""
 
-from fastmix.methods.forecast import CASES, Case, Forecast, Outlook, forecast, outlook
+from fastmix.methods import Forecast
+from fastmix.methods.forecast import CASES, Case, Outlook, outlook
 from fastmix.planning.cost import METHODS, CostModel, Measurement, Problem, fit_cost_model
 from fastmix.planning.fit import FitPlan, plan
 
@@ -15,7 +16,6 @@ __all__ = [
     "Outlook",
     "Problem",
     "fit_cost_model",
-    "forecast",
     "outlook",
     "plan",
 ]

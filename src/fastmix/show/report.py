@@ -268,18 +268,20 @@ def minutes_in_words(seconds: float) -> str:
 
 #: What the settings of a plan are called for people; others keep their names.
 _SETTINGS = {
-    "n_steps_": "steps",
-    "n_sketches": "sketches",
+    "fast_sketches": "fast sketches",
     "k": "rows of the sketch",
     "k1": "rows of the Gaussian sketch",
     "k2": "rows of the fast sketch",
-    "sketch_family": "fast sketch",
+    "family": "fast sketch",
     "levels": "options of the sketch",
     "tau": "safety margin of the bounds, in units of their noise",
-    "lambda_sigma": "noise of the smallest eigenvalue",
     "omega": "noise of the released bounds",
+    "law": "law of that noise",
     "mean_sigma": "noise of the mean",
     "residual_sigma": "noise of the counts of residuals",
+    "sigma": "noise",
+    "eigenvalue_shift": "safety margin of the smallest eigenvalue",
+    "ridge_level": "largest ridge",
     "method_": "method",
 }
 

@@ -16,6 +16,7 @@ from fastmix.certificate.documents import digest, read_document, write_document
 from fastmix.certificate.explain import explain
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression
+from fastmix.methods import METHODS
 from fastmix.show.report import Effect, FitFacts
 from fastmix.tables import Columns, Number, PublicBounds, encode
 from fastmix.tables.schema import Feature
@@ -281,7 +282,8 @@ def fit_facts(
         "intercept", "", 1.0, float(model.intercept_), getattr(model, "intercept_std_", None)
     )
     data = certificate.data
-    given = {f.name for f in fields(PrivateLinearRegression)}
+    method = METHODS[certificate.parameters["method_"]]
+    given = {"method_", *(f.name for f in (*fields(PrivateLinearRegression), *fields(method)))}
     plan = {k: v for k, v in certificate.parameters.items() if k not in given}
     return FitFacts(
         target=bounds.target.name,
