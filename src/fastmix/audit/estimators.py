@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from fastmix._validation import value_error
+from fastmix.accounting import BudgetAccountant
 from fastmix.audit import pairs
 from fastmix.audit.absent import PresentRows
 from fastmix.audit.case import Case, Claim, Data, FloatArray, Pair
@@ -159,6 +160,7 @@ class _Fits:
         """
         kind, plans = type(model), self._plans
         present = _present(data) if self._intercept else None
+        prepared: list[_Prepared] = []
 
         def make_plan(self: Any, n: int, d: int) -> Plan:
             if (n, d) not in plans:
@@ -166,15 +168,16 @@ class _Fits:
             return plans[n, d]
 
         def fit(self: Any, data: Any, report: Any = None) -> Any:
-            seen: Any = data if present is None else _PresentData(data, present)
-            return kind._fit(self, seen, report)
+            if not prepared:
+                prepared.append(_Prepared(data, present))
+            return kind._fit(self, prepared[0], report)
 
         # An audit is of a weak guarantee on few rows, on purpose.
         quiet = {"_advise": lambda *_: None}
         audited: type[PrivateRegressor] = type(
             kind.__name__, (kind,), {"_fit": fit, "_make_plan": make_plan, **quiet}
         )
-        return audited(**model.get_params(deep=False))
+        return audited(**{**model.get_params(deep=False), "accountant": _NoBudget()})
 
     def _records(self, data: Data) -> Records:
         if not self._intercept:
@@ -184,18 +187,53 @@ class _Fits:
         return Records(rows * _present(data)[:, None], data.y, constant=True)
 
 
-class _PresentData:
-    """What a fit is given, with some records absent behind the public map."""
+class _NoBudget(BudgetAccountant):
+    """Pays for fits on data that are made up: nobody's budget is spent, and none is looked for."""
 
-    def __init__(self, data: Any, present: npt.NDArray[np.bool_]) -> None:
+    def __init__(self) -> None:
+        pass
+
+    def check(self, spent: Any, *, leaks: Any = ()) -> None:
+        """Refuse nothing."""
+
+    def spend(self, spent: Any, label: str = "", *, leaks: Any = ()) -> None:
+        """Write nothing."""
+
+
+class _Prepared:
+    """The data set of many fits, checked and scaled once, with some records absent or none.
+
+    None of this draws noise: it is the same in every fit of a case.
+    """
+
+    def __init__(self, data: Any, present: npt.NDArray[np.bool_] | None) -> None:
         self._data, self._present = data, present
+        self._made: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._data, name)
 
+    def check(self, model: PrivateRegressor) -> int:
+        """Return the number of features of data that have been checked."""
+        return int(self._once("check", lambda: self._data.check(model)))
+
+    def scaling(self, **parameters: Any) -> Any:
+        """Return the public scaling."""
+        return self._once("scaling", lambda: self._data.scaling(**parameters))
+
     def rows(self, *args: Any, **kwargs: Any) -> Rows:
         """Return the rows that are present."""
-        return PresentRows(self._data.rows(*args, **kwargs), self._present)
+        rows: Rows = self._once("rows", lambda: self._rows(*args, **kwargs))
+        return rows
+
+    def _rows(self, *args: Any, **kwargs: Any) -> Rows:
+        rows: Rows = self._data.rows(*args, **kwargs)
+        return rows if self._present is None else PresentRows(rows, self._present)
+
+    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
 
 
 def _present(data: Data) -> npt.NDArray[np.bool_]:
