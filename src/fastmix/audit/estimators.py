@@ -141,7 +141,7 @@ _CASES: dict[str, tuple[type[PrivateRegressor], Pair, dict[str, Any]]] = {
         _EQUAL,
         {**_STEPS, "n_steps": 1, "inference": True, "trials": 4_000},
     ),
-    "IHM, exact noise": (IHM, _EQUAL, {**_STEPS, "noise": "exact"}),
+    "IHM, exact noise": (IHM, _EQUAL, {**_STEPS, "noise": "exact", "quick": 640}),
     "LinearMixing": (LinearMixing, _LONE, {"gaussian_size": 100_000}),
     # So few rows need so little noise that an eigenvalue on the wrong side would show.
     "LinearMixing, four rows": (
@@ -162,7 +162,7 @@ _CASES: dict[str, tuple[type[PrivateRegressor], Pair, dict[str, Any]]] = {
     ),
     "AdaSSP": (AdaSSP, _LONE, {}),
     "AdaSSP, standard errors": (AdaSSP, _LONE, {"inference": True}),
-    "AdaSSP, exact noise": (AdaSSP, _LONE, {"noise": "exact"}),
+    "AdaSSP, exact noise": (AdaSSP, _LONE, {"noise": "exact", "quick": 640}),
     "DPGradientDescent": (
         DPGradientDescent,
         _LONE,
