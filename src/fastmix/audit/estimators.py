@@ -115,13 +115,12 @@ _LONE, _EQUAL = pairs.lone_row(4), pairs.one_direction(64)
 #: so many rows a sketch is nearly Gaussian, and shows nearly what its Rényi curve allows.
 _STEPS: dict[str, Any] = {"residual_clip": 0.01, "n_steps": 2, "gaussian_size": 100_000}
 
-#: Thirds of a larger epsilon add up to less waste, and of a smaller delta, too.
+#: Thirds of a larger epsilon add up to less waste.
 _THIRDS: dict[str, Any] = {
     **_STEPS,
     "sketch": "srht",
     "sketch_size": 64,
     "epsilon": 6.0,
-    "delta": 0.02,
     "trials": 20_000,
 }
 
