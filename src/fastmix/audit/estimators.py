@@ -121,7 +121,7 @@ _THIRDS: dict[str, Any] = {
     "sketch": "srht",
     "sketch_size": 64,
     "epsilon": 6.0,
-    "trials": 20_000,
+    "trials": 40_000,
 }
 
 _CASES: dict[str, tuple[type[PrivateRegressor], Pair, dict[str, Any]]] = {
