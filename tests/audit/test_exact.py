@@ -6,7 +6,6 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from fastmix.mechanisms.spectral_bounds import needed_eigenvalue
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -21,7 +20,8 @@ from fastmix.accounting import (
     rdp_to_delta,
     rdp_to_epsilon,
 )
-from fastmix.audit.exact import exact_delta, loss_weights
+from fastmix.audit.exact import exact_delta, exact_epsilon, loss_weights
+from fastmix.mechanisms.bounds import needed_eigenvalue
 from fastmix.sketches import SRHT, GaussianSketch, KerdockSketch, SubsampledDCT
 
 
@@ -31,6 +31,15 @@ def one_column(first, second, rows, epsilon):
     at = (epsilon + 0.5 * rows * math.log(first / second)) / slope
     tail = chi2.sf if slope > 0.0 else chi2.cdf
     return tail(at / first, rows) - math.exp(epsilon) * tail(at / second, rows)
+
+
+@pytest.mark.parametrize(("first", "second"), [(8.0, 7.0), (7.0, 8.0), (1.3, 0.3)])
+def test_exact_epsilon_is_the_inverse_for_the_worse_direction(first, second):
+    for delta in (0.05, 1e-2, 1e-6):
+        epsilon = exact_epsilon([[first]], [[second]], 7, delta)
+        both = (one_column(first, second, 7, epsilon), one_column(second, first, 7, epsilon))
+        assert max(both) == pytest.approx(delta, rel=1e-6)
+    assert exact_epsilon([[8.0]], [[7.999]], 1, 0.2) == 0.0
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 7, 50, 2000, 10_000])

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 import pytest
-from fastmix.mechanisms.spectral_bounds import spectral_events
+from fastmix.mechanisms.bounds import spectral_events
 from randomgen import AESCounter
 from scipy import stats
 

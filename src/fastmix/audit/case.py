@@ -74,7 +74,10 @@ class Case:
     sealed : callable, optional
         Tells whether nothing leaves but what is scored; if it does, the claim is refuted.
     account : callable, optional
-        Epsilon of the same releases at another delta.
+        Epsilon of the same releases, composed at once, at any delta.
+    limit : callable, optional
+        Epsilon at any delta that the releases on this pair cannot exceed, where it is known to be
+        less than the account.
     """
 
     name: str
@@ -86,6 +89,12 @@ class Case:
     quick: int = 2_000
     sealed: Callable[[np.random.Generator], bool] | None = None
     account: Callable[[float], float] | None = None
+    limit: Callable[[float], float] | None = None
+
+    def attainable(self, claim: Claim) -> float:
+        """Return the largest epsilon that any test on this pair could show: at most the claim."""
+        known = [each(claim.delta) for each in (self.account, self.limit) if each is not None]
+        return min(claim.epsilon, *known) if known and claim.delta > 0.0 else claim.epsilon
 
 
 def one_by_one(prepare: Callable[[Data], Callable[[np.random.Generator], Any]]) -> Any:

@@ -25,7 +25,7 @@ from scipy.optimize import brentq
 
 from fastmix._validation import check_integer, check_real, value_error
 
-__all__ = ["ExactDelta", "exact_delta", "loss_weights"]
+__all__ = ["ExactDelta", "exact_delta", "exact_epsilon", "loss_weights"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -123,6 +123,38 @@ def exact_delta(
     scale = math.exp(height) * spread / math.pi
     rounding = 1e-14 * (1.0 + abs(saddle * u) + rows * w.size)
     return ExactDelta(scale * value, scale * (error + rounding * abs(value)))
+
+
+def exact_epsilon(
+    first: npt.ArrayLike, second: npt.ArrayLike, rows: int, delta: float, largest: float = 100.0
+) -> float:
+    """Return the exact epsilon at ``delta`` of K rows between two neighbours, both ways round.
+
+    Parameters
+    ----------
+    first, second : array_like of shape (d, d)
+        Covariances of a row on the two data sets, noise included.
+    rows : int
+        Number of rows K.
+    delta : float
+        Delta, above 0.
+    largest : float
+        Where the search ends.
+
+    Returns
+    -------
+    float
+        The least epsilon whose exact delta, with its numerical error, is at most ``delta``.
+    """
+    delta = check_real("delta", delta, above=0.0)
+
+    def excess(epsilon: float) -> float:
+        both = exact_delta(first, second, rows, epsilon), exact_delta(second, first, rows, epsilon)
+        return max(each.delta + each.error for each in both) - delta
+
+    if excess(0.0) <= 0.0:
+        return 0.0
+    return float(brentq(excess, 0.0, largest, xtol=1e-9))
 
 
 def _saddle(w: FloatArray, rows: int, u: float, square: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +22,7 @@ from fastmix.audit.estimators import ESTIMATORS, estimator_case
 from fastmix.audit.mechanisms import MECHANISMS
 from fastmix.audit.mixing import MIXING
 from fastmix.errors import LowAccuracyWarning, ReproducibleNoiseWarning, WeakPrivacyWarning
-from fastmix.estimators._base import PrivateRegressor
+from fastmix.estimators import PrivateRegressor
 from fastmix.random import RandomState, secret_generator
 
 __all__ = ["AuditResult", "audit", "audit_all", "full_only", "registry"]
@@ -57,6 +58,9 @@ class AuditResult:
         Scores of the releases that were tested, for a histogram.
     sealed : bool, default True
         Whether nothing leaves but what is scored, as far as that was checked.
+    attainable : float
+        The largest epsilon that a test on these neighbours could show. It is less than the claim
+        where the claim adds up the costs of parts; a larger bound refutes the account.
     """
 
     name: str
@@ -70,16 +74,23 @@ class AuditResult:
     present: FloatArray = field(repr=False)
     absent: FloatArray = field(repr=False)
     sealed: bool = True
+    attainable: float = math.inf
 
     @property
     def passed(self) -> bool:
         """Whether the claim survived: the lower bound does not exceed it, and nothing else left."""
-        return self.sealed and self.lower <= self.epsilon
+        return self.sealed and self.lower <= min(self.epsilon, self.attainable)
 
     @property
     def share(self) -> float:
         """Lower bound as a share of the claim: how strong the audit is."""
         return self.lower / self.epsilon if self.epsilon > 0.0 else np.inf
+
+    @property
+    def reached(self) -> float:
+        """Lower bound as a share of what a test on these neighbours could show."""
+        most = min(self.epsilon, self.attainable)
+        return self.lower / most if most > 0.0 else np.inf
 
     def histogram(self, bins: int = 60) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return counts of scores with and without the record, and the edges of their bins."""
@@ -97,6 +108,8 @@ class AuditResult:
             "delta": self.delta,
             "lower": self.lower,
             "share": self.share,
+            "attainable": min(self.epsilon, self.attainable),
+            "reached": self.reached,
             "confidence": self.confidence,
             "trials": self.trials,
             "sealed": self.sealed,
@@ -172,6 +185,7 @@ def audit(
         present=present,
         absent=absent,
         sealed=sealed,
+        attainable=case.attainable(claim),
     )
 
 

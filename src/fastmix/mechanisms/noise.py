@@ -143,7 +143,7 @@ class ExactNoise(Noise):
     def __init__(self, rng: np.random.Generator) -> None:
         super().__init__(rng)
         _opendp()
-        self.source = f"OpenDP {version('opendp')}; for sketches {Noise.source}"
+        self.source = f"OpenDP {_version()}; for sketches {Noise.source}"
 
     def gaussian(self, values: FloatArray, *, sensitivity: float, ratio: float) -> FloatArray:
         """Release values with discrete Gaussian noise on the grid of their noise scale."""
@@ -239,6 +239,11 @@ def _measurement(law: str, scale: float) -> Any:
     if law == "laplace":
         return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
     return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=scale)
+
+
+@lru_cache(maxsize=1)
+def _version() -> str:
+    return version("opendp")
 
 
 def _opendp() -> Any:
