@@ -86,10 +86,7 @@ def test_noise_of_the_gaussian_eigenvalue():
     """500 rows of norm 2 along each axis: lambda^ is 2000, its sensitivity 4."""
     noise, X = FloatNoise(np.random.default_rng(1)), 2.0 * np.tile(np.eye(2), (500, 1))
     draws = np.array(
-        [
-            gauss_bounds(X, tau=1.0, omega=3.0, c_x=2.0, rng=noise).lambda_tilde[0]
-            for _ in range(N)
-        ]
+        [gauss_bounds(X, tau=1.0, omega=3.0, c_x=2.0, rng=noise).lambda_tilde[0] for _ in range(N)]
     )
     z = 1.0 - (2000.0 - draws) / (3.0 * 2.0**2)
     assert stats.kstest(z, stats.norm.cdf).pvalue > P_VALUE
@@ -129,9 +126,7 @@ def test_no_coherence_no_release_of_rounding_errors():
     assert released == {0.0}
 
 
-@pytest.mark.parametrize(
-    ("law", "kind"), [("laplace", LaplaceEvent), ("gaussian", GaussianEvent)]
-)
+@pytest.mark.parametrize(("law", "kind"), [("laplace", LaplaceEvent), ("gaussian", GaussianEvent)])
 def test_events(law, kind):
     noise, tail = sb.spectral_events(law, tau=9.0, omega=4.0, count=6)
     assert isinstance(noise, kind)

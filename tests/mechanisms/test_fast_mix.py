@@ -158,9 +158,7 @@ def test_noise_of_the_bounds_is_in_units_of_their_sensitivities(X, law, c_x):
         m_hat, lambda_hat, bound = true_values(draw, c_x * X, c_x)
         rng = np.random.default_rng(3)
         settings = {"k1": 1, "gamma": 5.0, "tau": tau, "omega": omega, "sketch": draw}
-        outs = [
-            fast_mix(c_x * X, c_x=c_x, law=law, rng=rng, **settings) for _ in range(800)
-        ]
+        outs = [fast_mix(c_x * X, c_x=c_x, law=law, rng=rng, **settings) for _ in range(800)]
         m, lam = (
             np.array([getattr(o, name) for o in outs]) for name in ("m_tilde", "lambda_tilde")
         )

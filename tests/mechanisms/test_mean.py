@@ -36,7 +36,9 @@ def X():
 
 def test_noise_is_that_of_the_event(X):
     rows = rows_of(X)
-    draws = [noisy_mean(rows, sigma=0.7, noise=FloatNoise(np.random.default_rng(s))) for s in range(2000)]
+    draws = [
+        noisy_mean(rows, sigma=0.7, noise=FloatNoise(np.random.default_rng(s))) for s in range(2000)
+    ]
     noise = (np.array(draws) * rows.n - rows.total()) / 0.7
     assert stats.kstest(noise.ravel(), "norm").pvalue > 1e-6
     assert mean_event(sigma=0.7) == GaussianEvent(0.7, 1.0, 1)

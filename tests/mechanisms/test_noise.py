@@ -24,7 +24,6 @@ from fastmix.mechanisms import (
     make_noise,
     noisy_gradient,
     noisy_mean,
-    noisy_residual_counts,
     noisy_statistics,
 )
 from fastmix.mechanisms import noise as noises

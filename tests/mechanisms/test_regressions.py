@@ -35,7 +35,13 @@ def test_float_laplace_has_the_same_support_for_neighbours():
 
             if (
                 release_distortion(
-                    m, coherence, tau=tau, omega=omega, c_x=1.0, law="laplace", noise=FloatNoise(Fixed())
+                    m,
+                    coherence,
+                    tau=tau,
+                    omega=omega,
+                    c_x=1.0,
+                    law="laplace",
+                    noise=FloatNoise(Fixed()),
                 )
                 == value
             ):

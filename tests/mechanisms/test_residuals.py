@@ -75,7 +75,9 @@ def test_wrong_input_is_refused():
     noise = FloatNoise(rng)
     for bad in ({"clip": 0.0}, {"sigma": 0.0}):
         with pytest.raises(ValueError, match="greater than 0"):
-            noisy_residual_counts(rows(X, y), theta, **{"clip": 1.0, "sigma": 1.0, **bad}, noise=noise)
+            noisy_residual_counts(
+                rows(X, y), theta, **{"clip": 1.0, "sigma": 1.0, **bad}, noise=noise
+            )
     with pytest.raises(ValueError, match="theta must"):
         noisy_residual_counts(rows(X, y), theta[:2], clip=1.0, sigma=1.0, noise=noise)
     assert rng.bit_generator.state == before

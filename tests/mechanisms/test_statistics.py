@@ -1,8 +1,9 @@
 """Noisy sufficient statistics: every coordinate has the noise that the event states.
 
-Means and covariances are compared at 6 standard errors: below 1e-8 for each of 65 comparisons.
-Kolmogorov-Smirnov tests reject below 1e-8.  So the false-alarm rate of this file is below 1e-6,
-over the seeds of floating-point noise and over runs for exact noise, which cannot be seeded.
+Means and covariances are compared at 6 standard errors: below 5e-8 for each of 65 comparisons, by
+the chi-square distribution and Chernoff's bound for products.  Kolmogorov-Smirnov tests reject
+below 1e-8.  So the false-alarm rate of this file is below 1e-5, over the seeds of floating-point
+noise and over runs for exact noise, which cannot be seeded.
 """
 
 import math
