@@ -407,7 +407,7 @@ def test_the_sharper_curve_is_charged_and_needs_no_more(X):
         if gamma > 1.25:
             assert out.eta <= mix(paper, k=4, gamma=gamma, rng=0).eta
         else:
-            with pytest.raises(ValueError, match="gamma must be greater than 1.25"):
+            with pytest.raises(ValueError, match=r"gamma must be greater than 1\.25"):
                 mix(paper, k=4, gamma=gamma, rng=0)
 
 

@@ -29,7 +29,7 @@ def expected(rows, theta, clip):
 
 @pytest.mark.parametrize("clip", [0.1, 1.0, 100.0])
 def test_mean_and_noise(rows, clip):
-    """What is left after the exact gradient is N(0, (sigma clip bound)^2), independent over coordinates."""
+    """What is left after the exact gradient is independent N(0, (sigma clip bound)^2)."""
     theta, sigma, n = np.array([0.4, -2.0, 1.0]), 2.5, 8000
     secret = FloatNoise(np.random.default_rng(int(clip)))
     draws = np.array(

@@ -22,7 +22,7 @@ from fastmix.accounting import (
 )
 from fastmix.mechanisms import gradient_events
 from fastmix.methods import Target, fast_ihm, ihm
-from fastmix.methods.levels import step_noise
+from fastmix.methods.levels import Level, choose, step_noise
 
 ORDERS = [*np.geomspace(1.02, 20.0, 400), *np.geomspace(20.0, 4000.0, 400)]
 GRID = [
@@ -62,6 +62,7 @@ def test_ihm_meets_its_target_by_a_quadrature_of_its_own(epsilon, delta, k, step
     tail = float(stats.norm.sf(plan.tau))
     ours = charged(plan, tail, "gauss_mix", k, GaussianEvent(plan.omega))
     assert epsilon * (1.0 - 1e-6) <= ours.get_epsilon(delta) <= epsilon
+    assert plan.spent.epsilon == ours.get_epsilon(delta)
     for option in (plan.levels[0], plan.levels[-1]):
         squares = math.fsum(sigma**-2 for sigma in (plan.omega, *option.sigmas))
         spent = sketch_delta(option.gamma, k, math.sqrt(squares), epsilon)
@@ -100,6 +101,37 @@ def test_fast_ihm_meets_its_target_by_another_account(epsilon, delta, k, steps):
     event = GaussianEvent(plan.omega, count=2)
     ours = charged(plan, tail, "fast_mix_sharp", k, event).get_epsilon(delta)
     assert epsilon * (1.0 - 1e-6) <= ours <= epsilon
+    assert plan.spent.epsilon == ours
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "k", "steps"), GRID[::4])
+def test_the_mean_is_charged_with_the_rest(epsilon, delta, k, steps):
+    plan = fast_ihm._tuned(k, steps, Target(epsilon, delta), centred=True)
+    tail = 2.0 * float(stats.norm.sf(plan.tau))
+    first = ComposedEvent([GaussianEvent(plan.mean_sigma), GaussianEvent(plan.omega, count=2)])
+    ours = charged(plan, tail, "fast_mix_sharp", k, first).get_epsilon(delta)
+    assert epsilon * (1.0 - 1e-6) <= ours <= epsilon
+    assert plan.spent.epsilon == ours
+    without = charged(plan, tail, "fast_mix_sharp", k, GaussianEvent(plan.omega, count=2))
+    assert without.get_epsilon(delta) < epsilon * (1.0 - 1e-6)
+
+
+def test_the_level_is_chosen_by_what_the_data_reach():
+    """The first conditioned level whose gamma is at most twice the bound plus its shift."""
+    levels = tuple(
+        Level(gamma, (1.0,), conditioned=conditioned)
+        for gamma, conditioned in ((40.0, True), (20.0, True), (10.0, True), (12.0, False))
+    )
+    for reached, shift, expected in (
+        (20.0, 0.0, 0),
+        (19.9, 0.0, 1),
+        (19.9, 0.5, 0),
+        (5.0, 0.0, 2),
+        (4.9, 0.0, 3),
+        (1e-9, 100.0, 0),
+        (0.0, 100.0, 3),  # a bound of 0 says nothing
+    ):
+        assert choose(levels, reached, shift) is levels[expected]
 
 
 def test_options_trade_the_sketch_for_the_gradients():
