@@ -16,7 +16,7 @@ import pytest
 from randomgen import AESCounter
 
 from fastmix.errors import ReproducibleNoiseWarning
-from fastmix.random import check_noise, is_seeded, public_generator, secret_generator
+from fastmix.random import check_unseeded, is_seeded, public_generator, secret_generator
 
 BOTH = pytest.mark.parametrize("make", [secret_generator, public_generator])
 
@@ -234,7 +234,7 @@ def test_the_warning_is_shown_once_a_process():
         fastmix.IHM(random_state=0, **bounds).fit(X, y)
         fastmix.AdaSSP(random_state=np.random.default_rng(0), **bounds).fit(X, y)
         fastmix.FastIHM(random_state=np.random.RandomState(0), **bounds).fit(X, y)
-        gauss_mix(X, k=3, gamma=4.0, tau=1.0, lambda_sigma=2.0, rng=5)
+        gauss_mix(X, k=3, gamma=4.0, tau=1.0, omega=2.0, rng=5)
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
@@ -249,12 +249,9 @@ def test_the_warning_is_shown_once_a_process():
     assert after.startswith("<string>:10: "), "the warning points at the fit"
 
 
-def test_check_noise():
-    assert check_noise("float", 7) == "float"
-    assert check_noise("exact", None) == "exact"
-    assert check_noise("exact", secret_generator()) == "exact"
-    with pytest.raises(ValueError, match="noise must be one of 'float', 'exact'; got noise='fl'"):
-        check_noise("fl", None)
+def test_check_unseeded():
+    check_unseeded(None)
+    check_unseeded(secret_generator())
     for seed in SEEDS.values():
         with pytest.raises(ValueError, match="random_state must be None with noise='exact'"):
-            check_noise("exact", seed())
+            check_unseeded(seed())

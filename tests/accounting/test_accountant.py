@@ -8,7 +8,6 @@ import math
 import dp_accounting
 import numpy as np
 import pytest
-from fastmix.accounting.account import ORDERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from fastmix.accounting import (
     gaussian_epsilon,
     rdp_to_epsilon,
 )
+from fastmix.accounting.account import ORDERS
 
 SKETCH = SketchEvent("fast_mix", 200.0, 400)
 GRADIENTS = GaussianEvent(12.0, 1.0, 4)

@@ -8,7 +8,6 @@ import dp_accounting
 import numpy as np
 import pytest
 from dp_accounting.rdp.rdp_privacy_accountant import compute_delta
-from fastmix.accounting.account import ORDERS
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
@@ -23,6 +22,7 @@ from fastmix.accounting import (
     rdp_to_delta,
     rdp_to_epsilon,
 )
+from fastmix.accounting.account import ORDERS
 
 CURVES = {
     "gaussian": lambda a: rdp_gaussian(a, 3.0),

@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import chi2
 
 from fastmix.accounting import (
-    calibrate_fast_ihm,
     closed_form_epsilon,
     closed_form_epsilon_unbounded,
     closed_form_gamma,
@@ -18,6 +17,8 @@ from fastmix.accounting import (
     rdp_fast_mix_unbounded,
     rdp_to_epsilon,
 )
+from fastmix.methods import Target
+from fastmix.methods.fast_ihm import _thirds
 
 
 def released(sketch, X):
@@ -148,8 +149,8 @@ def test_our_gamma_2_spends_its_share(oracle):
     assert gamma <= explicit <= 1.01 * gamma
     assert oracle.theorem_1_sketch(explicit, rows, delta / 3.0) == pytest.approx(0.332, abs=5e-4)
     for method in ("numerical", "closed_form"):
-        got = calibrate_fast_ihm(epsilon, delta, 10, 4, method)
-        assert oracle.sketch_epsilon(40, got.gamma, delta / 3.0) <= epsilon / 3.0
+        (level,) = _thirds(10, 4, 4, Target(epsilon, delta), delta / 10.0, method).levels
+        assert oracle.sketch_epsilon(40, level.gamma, delta / 3.0) <= epsilon / 3.0
 
 
 def test_printed_rule_can_choose_a_gamma_without_any_guarantee(oracle):

@@ -115,7 +115,7 @@ def test_a_file_that_was_exchanged_while_waiting_is_not_charged(ledger, tmp_path
             os.replace(tmp_path / "copy", ledger.path)
         return lock(fd, kind)
 
-    monkeypatch.setattr(ledger, "_try_lock", exchange)
+    monkeypatch.setattr(ledgers, "_try_lock", exchange)
     add(ledger, {"id": "b"})
     assert read(ledger) == [CHARGE, {"id": "b"}]
 

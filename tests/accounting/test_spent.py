@@ -9,7 +9,6 @@ from dataclasses import FrozenInstanceError
 import dp_accounting
 import numpy as np
 import pytest
-from fastmix.accounting.account import ORDERS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,12 +20,11 @@ from fastmix.accounting import (
     RdpAccountant,
     SketchEvent,
     TailEvent,
-    calibrate_fast_ihm,
-    calibrate_fast_mix,
-    calibrate_gauss_mix,
-    calibrate_ihm,
-    fast_mix_epsilon,
 )
+from fastmix.accounting.account import ORDERS
+from fastmix.methods import Target, calibrate_fast_mix, calibrate_gauss_mix
+from fastmix.methods.fast_ihm import _thirds
+from fastmix.methods.ihm import _paper
 
 EPSILONS = st.floats(math.log(1e-2), math.log(50.0)).map(math.exp)
 DELTAS = st.floats(math.log(1e-14), math.log(1e-3)).map(math.exp)
@@ -40,25 +38,28 @@ def third(delta):
 
 
 def fast_ihm_in_thirds(epsilon, delta, k1, steps, method="numerical"):
-    got = calibrate_fast_ihm(epsilon, delta, k1, steps, method)
+    """Write down the parts of a plan independently, with tails that fill their share."""
+    got = _thirds(k1, steps, steps, Target(epsilon, delta), delta / 10.0, method)
+    (level,) = got.levels
     return PrivacySpent(
         [
             Part("spectral releases", [LaplaceEvent(got.omega, 1.0, 2 * steps)], 0.0),
             Part("tails", [TailEvent(third(delta))], third(delta)),
-            Part("sketches", [SketchEvent("fast_mix", got.gamma, k1 * steps)], third(delta)),
-            Part("gradients", [GaussianEvent(got.sigma, 1.0, steps)], third(delta)),
+            Part("sketches", [SketchEvent("fast_mix", level.gamma, k1 * steps)], third(delta)),
+            Part("gradients", [GaussianEvent(level.sigmas[0], 1.0, steps)], third(delta)),
         ]
     )
 
 
 def ihm_in_halves(epsilon, delta, k, steps):
-    got = calibrate_ihm(epsilon, delta, k, steps)
+    got = _paper(k, steps, Target(epsilon, delta), delta / 10.0)
+    (level,) = got.levels
     return PrivacySpent(
         [
-            Part("eigenvalue", [GaussianEvent(got.lambda_sigma)], delta / 4.0),
+            Part("eigenvalue", [GaussianEvent(got.omega)], delta / 4.0),
             Part("tail", [TailEvent(delta / 4.0)], delta / 4.0),
-            Part("sketches", [SketchEvent("gauss_mix", got.gamma, k * steps)], delta / 4.0),
-            Part("gradients", [GaussianEvent(got.sigma, 1.0, steps)], delta / 4.0),
+            Part("sketches", [SketchEvent("gauss_mix", level.gamma, k * steps)], delta / 4.0),
+            Part("gradients", [GaussianEvent(level.sigmas[0], 1.0, steps)], delta / 4.0),
         ]
     )
 
@@ -96,13 +97,37 @@ def test_ihm_in_halves_spends_its_budget(epsilon, delta, k, steps):
     assert parts["eigenvalue"] + parts["sketches"] == pytest.approx(epsilon / 2.0, rel=1e-6)
 
 
+@settings(max_examples=25)
+@given(epsilon=EPSILONS, delta=DELTAS, k=ROWS, steps=STEPS)
+def test_plans_state_the_releases_that_are_written_down_here(epsilon, delta, k, steps):
+    """Sketches, gradients and bounds of a plan's own account, and nothing else."""
+    target = Target(epsilon, delta)
+    for plan, expected in (
+        (
+            _thirds(k, steps, steps, target, delta / 10.0, "numerical"),
+            fast_ihm_in_thirds(epsilon, delta, k, steps),
+        ),
+        (_paper(k, steps, target, delta / 10.0), ihm_in_halves(epsilon, delta, k, steps)),
+    ):
+        kinds = [
+            {event for event in each.events if event.kind != "tail"}
+            for each in (plan.spent, expected)
+        ]
+        assert kinds[0] == kinds[1]
+        assert len(plan.spent.events) == len(expected.events)
+        assert epsilon * (1.0 - 1e-6) <= plan.spent.epsilon <= epsilon
+        assert plan.spent.delta == pytest.approx(delta, rel=1e-15)
+        assert plan.spent.delta <= delta
+        assert 0.0 < plan.spent.tail <= expected.tail
+
+
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
 def test_gauss_mix_in_thirds_of_delta(epsilon):
     delta, k = 1e-8, 120
     got = calibrate_gauss_mix(epsilon, delta, k)
     spent = PrivacySpent(
         [
-            Part("eigenvalue", [GaussianEvent(got.lambda_sigma)], third(delta)),
+            Part("eigenvalue", [GaussianEvent(got.omega)], third(delta)),
             Part("tail", [TailEvent(third(delta))], third(delta)),
             Part("sketch", [SketchEvent("gauss_mix", got.gamma, k)], third(delta)),
         ]
@@ -112,7 +137,7 @@ def test_gauss_mix_in_thirds_of_delta(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
-def test_fast_mix_in_parts_is_fast_mix_epsilon(epsilon):
+def test_fast_mix_in_parts_is_the_account_of_its_plan(epsilon):
     delta, k1 = 1e-8, 120
     got = calibrate_fast_mix(epsilon, delta, k1)
     spent = PrivacySpent(
@@ -122,9 +147,9 @@ def test_fast_mix_in_parts_is_fast_mix_epsilon(epsilon):
             Part("sketch", [SketchEvent("fast_mix", got.gamma, k1)], delta / 3.0),
         ]
     )
-    assert spent.epsilon == pytest.approx(
-        fast_mix_epsilon(got.gamma, got.omega, k1, delta), rel=1e-12
-    )
+    assert spent.epsilon == pytest.approx(got.spent.epsilon, rel=1e-12)
+    assert got.spent.epsilon <= epsilon
+    assert got.spent.delta <= delta
     assert epsilon * (1.0 - 1e-6) <= spent.epsilon <= epsilon
     assert spent.delta == pytest.approx(delta, rel=1e-15)
 

@@ -335,7 +335,7 @@ def test_other_types_are_converted():
 def test_both_paths_agree():
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]);"
-        "import test_passes as t;"
+        "import test_mapped as t;"
         "assert t.kernels._native is None;"
         "t.check(t.mapped(700, 9, parts=t.FULL_MAP)); t.check(t.mapped(1, 1))"
     )

@@ -5,13 +5,11 @@ frequency at 5.5 standard errors, so the false-alarm rate of the file, over seed
 """
 
 import dataclasses
-import importlib
 import itertools
 import math
 
 import numpy as np
 import pytest
-from fastmix.mechanisms.bounds import spectral_events
 from randomgen import AESCounter
 from scipy import stats
 
@@ -21,15 +19,21 @@ from fastmix.accounting import (
     PrivacySpent,
     RdpAccountant,
     SketchEvent,
-    fast_mix_epsilon,
+    rdp_fast_mix,
+    rdp_to_epsilon,
 )
 from fastmix.data import ArrayRows, RowMap
 from fastmix.errors import InvalidValueError
-from fastmix.mechanisms import fast_mix, fast_mix_event, multiple_fast_mix
+from fastmix.mechanisms import (
+    fast_bounds,
+    fast_mix,
+    fast_mix_event,
+    mix,
+    multiple_fast_mix,
+    spectral_events,
+)
+from fastmix.mechanisms import noise as noises
 from fastmix.sketches import SRHT, KerdockSketch, Sketch, SubsampledDCT
-
-# The function of the same name hides the module from an import statement.
-module = importlib.import_module("fastmix.mechanisms.fast_mix")
 
 P_VALUE = 1e-6
 ERRORS = 5.5
@@ -63,14 +67,14 @@ def test_engines_agree_in_distribution(X, form):
     """Jointly with eta: statistics of the sketch alone, and of the sketch measured in eta."""
     draw, n_draws = SRHT(5, 13).sample(1), 1500
     seen = {}
-    for seed, engine in enumerate(("cholesky", "literal")):
+    for seed, literal in enumerate((False, True)):
         rng = np.random.default_rng(seed)
-        settings = {**SETTINGS, "tau": 1.2, "form": form, "engine": engine, "n_steps": 2}
+        settings = {**SETTINGS, "tau": 1.2, "form": form, "literal": literal, "n_steps": 2}
         releases = [multiple_fast_mix(X, sketch=draw, rng=rng, **settings) for _ in range(n_draws)]
         A = np.array([release.sketches for release in releases])
         eta = np.array([release.eta for release in releases])
         assert A.shape == (n_draws, 2, *((4, 3) if form == "rows" else (3, 3)))
-        seen[engine] = [
+        seen[literal] = [
             eta,
             A[:, 0, 0, 0],
             A[:, 1, -1] @ [1.0, -2.0, 0.5],
@@ -83,12 +87,12 @@ def test_engines_agree_in_distribution(X, form):
         assert stats.ks_2samp(2.0 * first + 1.0, second, method="asymp").pvalue < P_VALUE
 
 
-@pytest.mark.parametrize("engine", ["cholesky", "literal"])
-def test_rows_have_the_covariance_of_algorithm_1(X, engine):
+@pytest.mark.parametrize("literal", [False, True])
+def test_rows_have_the_covariance_of_algorithm_1(X, literal):
     """Many rows of one release, so that eta is fixed: covariance Z'Z + eta^2 I at 6 errors."""
     for draw in sketches(13):
         k1 = 40_000
-        release = fast_mix(X, sketch=draw, engine=engine, rng=7, **{**SETTINGS, "k1": k1})
+        release = fast_mix(X, sketch=draw, literal=literal, rng=7, **{**SETTINGS, "k1": k1})
         Z = draw.to_dense() @ X
         sigma = Z.T @ Z + release.eta**2 * np.eye(3)
         error = np.sqrt((np.outer(np.diag(sigma), np.diag(sigma)) + sigma**2) / k1)
@@ -97,11 +101,11 @@ def test_rows_have_the_covariance_of_algorithm_1(X, engine):
         assert (np.abs(release.sketch.mean(axis=0)) <= 6.0 * np.sqrt(np.diag(sigma) / k1)).all()
 
 
-@pytest.mark.parametrize("engine", ["cholesky", "literal"])
+@pytest.mark.parametrize("literal", [False, True])
 @pytest.mark.parametrize("k1", [2, 20_000])
-def test_gram_form_has_the_scale_of_the_rows(X, engine, k1):
+def test_gram_form_has_the_scale_of_the_rows(X, literal, k1):
     draw = SRHT(5, 13).sample(1)
-    settings = {**SETTINGS, "k1": k1, "form": "gram", "engine": engine, "n_steps": 1}
+    settings = {**SETTINGS, "k1": k1, "form": "gram", "literal": literal, "n_steps": 1}
     release = multiple_fast_mix(X, sketch=draw, rng=3, **settings)
     gram = np.asarray(release.sketches[0])
     assert gram.shape == (3, 3)
@@ -117,8 +121,8 @@ def test_gram_form_has_the_scale_of_the_rows(X, engine, k1):
 def test_steps_and_seeds_are_fresh(X):
     """No row is repeated in one release, in the next one, or under another seed."""
     draw = SRHT(5, 13).sample(1)
-    for engine in ("cholesky", "literal"):
-        settings = {**SETTINGS, "sketch": draw, "engine": engine, "n_steps": 3}
+    for literal in (False, True):
+        settings = {**SETTINGS, "sketch": draw, "literal": literal, "n_steps": 3}
         releases = [multiple_fast_mix(X, rng=seed, **settings) for seed in (None, None, 1, 2)]
         rows = np.vstack([np.vstack(release.sketches) for release in releases])
         assert len(np.unique(rows, axis=0)) == len(rows) == 4 * 3 * 4
@@ -129,12 +133,12 @@ def test_steps_and_seeds_are_fresh(X):
 # The noise level ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("release", ["laplace", "gaussian"])
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
 @pytest.mark.parametrize("c_x", [1.0, 3.7])
-def test_eta_is_the_level_of_algorithm_3(X, release, c_x):
+def test_eta_is_the_level_of_algorithm_3(X, law, c_x):
     for draw, seed in itertools.product(sketches(13), range(20)):
         out = multiple_fast_mix(
-            c_x * X, sketch=draw, n_steps=3, c_x=c_x, release=release, rng=seed, **SETTINGS
+            c_x * X, sketch=draw, n_steps=3, c_x=c_x, law=law, rng=seed, **SETTINGS
         )
         bound = c_x * draw.column_norms.max()
         levels = [
@@ -144,19 +148,17 @@ def test_eta_is_the_level_of_algorithm_3(X, release, c_x):
         assert out.eta == pytest.approx(math.sqrt(max(0.0, *levels)), rel=1e-12)
 
 
-@pytest.mark.parametrize("release", ["laplace", "gaussian"])
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
 @pytest.mark.parametrize("c_x", [1.0, 3.7])
-def test_noise_of_the_bounds_is_in_units_of_their_sensitivities(X, release, c_x):
+def test_noise_of_the_bounds_is_in_units_of_their_sensitivities(X, law, c_x):
     """Of m~: c coherence. Of lambda~: c (c + 2 m~), with the released m~ and not with m^."""
-    tau, omega, law = 1.0, 5e-4, {"laplace": stats.laplace, "gaussian": stats.norm}[release]
+    tau, omega, exact = 1.0, 5e-4, {"laplace": stats.laplace, "gaussian": stats.norm}[law]
     for kind, seed in ((SRHT, 1), (SubsampledDCT, 2), (KerdockSketch, 3)):
         draw = kind(8, 13).sample(seed)
         m_hat, lambda_hat, bound = true_values(draw, c_x * X, c_x)
         rng = np.random.default_rng(3)
         settings = {"k1": 1, "gamma": 5.0, "tau": tau, "omega": omega, "sketch": draw}
-        outs = [
-            fast_mix(c_x * X, c_x=c_x, release=release, rng=rng, **settings) for _ in range(800)
-        ]
+        outs = [fast_mix(c_x * X, c_x=c_x, law=law, rng=rng, **settings) for _ in range(800)]
         m, lam = (
             np.array([getattr(o, name) for o in outs]) for name in ("m_tilde", "lambda_tilde")
         )
@@ -164,12 +166,12 @@ def test_noise_of_the_bounds_is_in_units_of_their_sensitivities(X, release, c_x)
         second = tau - (lambda_hat - lam) / (omega * bound * (bound + 2.0 * m))
         assert (lam > 0.0).all()
         for noise in (first, second):
-            assert stats.kstest(noise, law.cdf).pvalue > P_VALUE
-            assert stats.kstest(2.0 * noise, law.cdf).pvalue < P_VALUE
+            assert stats.kstest(noise, exact.cdf).pvalue > P_VALUE
+            assert stats.kstest(2.0 * noise, exact.cdf).pvalue < P_VALUE
         assert abs(np.corrcoef(first, second)[0, 1]) < 6.0 / math.sqrt(800)
         # Exactly that scale: with m^ for m~ the noise would not have been independent of m~.
         rng = np.random.default_rng(3)
-        replay = getattr(rng, "laplace" if release == "laplace" else "standard_normal")
+        replay = getattr(rng, "laplace" if law == "laplace" else "standard_normal")
         z = [replay() for _ in range(2)]
         assert (first[0], second[0]) == pytest.approx(z, rel=1e-6, abs=1e-6)
 
@@ -230,10 +232,10 @@ def test_more_features_than_sketch_rows(X):
         assert np.isfinite(out.sketch).all()
 
 
-@pytest.mark.parametrize("engine", ["cholesky", "literal"])
-def test_one_record(engine):
+@pytest.mark.parametrize("literal", [False, True])
+def test_one_record(literal):
     for sketch in (SRHT(1, 1), SubsampledDCT(1, 1), KerdockSketch(1, 1)):
-        out = fast_mix([[0.3, 0.4]], sketch=sketch, engine=engine, rng=0, **SETTINGS)
+        out = fast_mix([[0.3, 0.4]], sketch=sketch, literal=literal, rng=0, **SETTINGS)
         assert out.m_tilde == 0.0
         assert out.eta**2 + out.lambda_tilde == pytest.approx(SETTINGS["gamma"])
 
@@ -249,14 +251,14 @@ def test_full_size_sketch_releases_no_distortion(X):
 # Scaling and clipping ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("engine", ["cholesky", "literal"])
+@pytest.mark.parametrize("literal", [False, True])
 @pytest.mark.parametrize("form", ["rows", "gram"])
 @pytest.mark.parametrize("c", [4.0, 2.0**-20, 3.7, 1e6])
-def test_scaling_data_and_bound_scales_the_release(X, engine, form, c):
+def test_scaling_data_and_bound_scales_the_release(X, literal, form, c):
     # Released bounds lie on a grid of powers of two, which only such a c scales exactly.
     rel = 1e-9 if math.log2(c).is_integer() else 1e-4
     for draw in sketches(13):
-        settings = {**SETTINGS, "sketch": draw, "engine": engine, "form": form, "n_steps": 2}
+        settings = {**SETTINGS, "sketch": draw, "literal": literal, "form": form, "n_steps": 2}
         plain = multiple_fast_mix(X, rng=5, **settings)
         scaled = multiple_fast_mix(c * X, c_x=c, rng=5, **settings)
         power = 1 if form == "rows" else 2
@@ -316,13 +318,13 @@ def test_rows_bring_their_own_bound(X):
 # Events --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("release", ["laplace", "gaussian"])
-def test_event_is_known_before_the_data(X, release):
-    out = multiple_fast_mix(X, sketch=SRHT(5, 13), n_steps=3, release=release, rng=0, **SETTINGS)
-    assert out.event == fast_mix_event(n_steps=3, release=release, **SETTINGS)
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_event_is_known_before_the_data(X, law):
+    out = multiple_fast_mix(X, sketch=SRHT(5, 13), n_steps=3, law=law, rng=0, **SETTINGS)
+    assert out.event == fast_mix_event(n_steps=3, law=law, **SETTINGS)
     assert out.event == ComposedEvent(
         [
-            *spectral_events(release, tau=3.0, omega=0.5, count=6),
+            *spectral_events(law, tau=3.0, omega=0.5, count=6),
             SketchEvent("fast_mix", 5.0, 12),
         ]
     )
@@ -338,7 +340,8 @@ def test_event_costs_what_theorem_1_says(delta, k1):
     event = fast_mix_event(k1=k1, gamma=gamma, tau=tau, omega=omega)
     noise, tail, sketch = event.events
     assert tail.tail == pytest.approx(2.0 * delta / 3.0, rel=1e-12)
-    epsilon = fast_mix_epsilon(gamma, omega, k1, delta)
+    rows = rdp_to_epsilon(lambda alpha: k1 * rdp_fast_mix(alpha, gamma), delta / 3.0)
+    epsilon = 2.0 / omega + rows
     parts = [Part("bounds", [noise], 0.0), Part("sketch", [sketch], delta / 3.0)]
     assert PrivacySpent(parts).epsilon == pytest.approx(epsilon, rel=1e-9)
     joint = RdpAccountant([event]).get_epsilon(delta)
@@ -346,6 +349,87 @@ def test_event_costs_what_theorem_1_says(delta, k1):
     # Forgetting the tail or a Laplace release would show.
     assert RdpAccountant([event]).get_epsilon(0.6 * delta) == math.inf
     assert joint > RdpAccountant([sketch]).get_epsilon(delta)
+
+
+# Bounds first, sketches later ----------------------------------------------------------------
+
+
+def test_three_steps_are_the_mechanism(X):
+    """Bounds, a level that was read off them, sketches: what a fixed level gives in one call."""
+    rng = np.random.default_rng(0)
+    bounds = {"tau": 3.0, "omega": 0.5, "sketch": SRHT(5, 13).sample(1)}
+    spectrum = fast_bounds(X, count=2, rng=rng, **bounds)
+    gamma = 5.0 if spectrum.level < 5.0 else 7.0
+    ours = mix(spectrum, k=4, gamma=gamma, rng=rng)
+    expected = multiple_fast_mix(X, k1=4, gamma=gamma, n_steps=2, rng=0, **bounds)
+    assert ours.event == expected.event
+    assert (ours.m_tilde, ours.lambda_tilde) == (expected.m_tilde, expected.lambda_tilde)
+    assert all(map(np.array_equal, ours.sketches, expected.sketches))
+    c = spectrum.sources[0].bound
+    reached = zip(spectrum.m_tilde, spectrum.lambda_tilde, strict=True)
+    assert spectrum.level == min(lam / (c * (c + 2.0 * m)) for m, lam in reached)
+    assert "gram_hat" not in repr(spectrum)
+
+
+@pytest.mark.parametrize("literal", [False, True])
+def test_one_fast_sketch_for_several_steps(X, literal):
+    """One pair of bounds is charged; every Gaussian sketch has the covariance of that draw."""
+    draw, k = SRHT(5, 13).sample(1), 40_000
+    spectrum = fast_bounds(X, tau=3.0, omega=0.5, sketch=draw, literal=literal, rng=1)
+    out = mix(spectrum, k=k, gamma=5.0, count=3, rng=2)
+    assert out.event == ComposedEvent(
+        [
+            *spectral_events("laplace", tau=3.0, omega=0.5, count=2),
+            SketchEvent("fast_mix", 5.0, 3 * k),
+        ]
+    )
+    Z = draw.to_dense() @ X
+    sigma = Z.T @ Z + out.eta**2 * np.eye(3)
+    error = np.sqrt((np.outer(np.diag(sigma), np.diag(sigma)) + sigma**2) / k)
+    assert len(out.sketches) == 3
+    for sketch in out.sketches:
+        assert (np.abs(sketch.T @ sketch / k - sigma) <= 6.0 * error).all()
+    rows = np.vstack(out.sketches)
+    assert len(np.unique(rows, axis=0)) == len(rows)
+
+
+def test_the_sharper_curve_is_charged_and_needs_no_more(X):
+    """The event names the curve; the level is the lesser of two, and gamma may be below 5/4."""
+    for draw, seed, gamma in itertools.product(sketches(13), range(5), (1.1, 5.0, 60.0)):
+        bounds = {"tau": 3.0, "omega": 0.5, "sketch": draw, "rng": seed}
+        sharp, paper = (fast_bounds(X, sharp=sharp, **bounds) for sharp in (True, False))
+        out = mix(sharp, k=4, gamma=gamma, rng=0)
+        assert out.event.events[-1] == SketchEvent("fast_mix_sharp", gamma, 4)
+        c, m, lam = draw.column_norms.max(), out.m_tilde[0], out.lambda_tilde[0]
+        kappa = (gamma + math.sqrt(gamma**2 - gamma)) ** 2
+        needed = min(gamma * c * (c + 2.0 * m), kappa * c**2)
+        assert out.eta**2 == pytest.approx(max(0.0, needed - lam), rel=1e-9, abs=1e-12)
+        if gamma > 1.25:
+            assert out.eta <= mix(paper, k=4, gamma=gamma, rng=0).eta
+        else:
+            with pytest.raises(ValueError, match=r"gamma must be greater than 1\.25"):
+                mix(paper, k=4, gamma=gamma, rng=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"k": 0}, ValueError),
+        ({"k": True}, TypeError),
+        ({"gamma": 1.25}, ValueError),
+        ({"gamma": math.inf}, ValueError),
+        ({"count": 0}, ValueError),
+        ({"form": "column"}, ValueError),
+        ({"spectrum": None}, TypeError),
+    ],
+)
+def test_sketches_are_refused_before_any_draw(X, change, error):
+    spectrum = fast_bounds(X, tau=3.0, omega=0.5, sketch=SRHT(5, 13), rng=0)
+    rng = np.random.default_rng(0)
+    before = rng.bit_generator.state
+    with pytest.raises(error):
+        mix(**{"spectrum": spectrum, "k": 4, "gamma": 5.0, "rng": rng, **change})
+    assert rng.bit_generator.state == before
 
 
 # What must not happen ------------------------------------------------------------------------
@@ -391,11 +475,11 @@ BAD_SETTINGS = [
     ({"c_x": -1.0}, ValueError),
     ({"c_x": math.nan}, ValueError),
     ({"c_x": math.inf}, ValueError),
-    ({"release": "cauchy"}, ValueError),
-    ({"release": None}, ValueError),
+    ({"law": "cauchy"}, ValueError),
+    ({"law": None}, ValueError),
     ({"form": "column"}, ValueError),
-    ({"engine": "fast"}, ValueError),
-    ({"engine": b"literal"}, ValueError),
+    ({"release": "gaussian"}, TypeError),
+    ({"engine": "literal"}, TypeError),
     ({"sketch": SRHT(4, 12)}, ValueError),
     ({"sketch": SRHT(4, 16).sample(0)}, ValueError),
     ({"sketch": "srht"}, TypeError),
@@ -460,12 +544,12 @@ def test_messages_hide_the_data():
 def test_release_holds_private_values_only(X):
     """A new field must be thought about: this list is what the privacy proof covers."""
     names = {"sketch", "eta", "m_tilde", "lambda_tilde", "event"}
-    for engine in ("cholesky", "literal"):
-        out = fast_mix(X, sketch=SRHT(16, 13), engine=engine, rng=0, **SETTINGS)
+    for literal in (False, True):
+        out = fast_mix(X, sketch=SRHT(16, 13), literal=literal, rng=0, **SETTINGS)
         assert {field.name for field in dataclasses.fields(out)} == names == set(vars(out))
         assert not np.shares_memory(out.sketch, X)
         many = multiple_fast_mix(
-            X, sketch=SRHT(16, 13), engine=engine, n_steps=2, rng=0, **SETTINGS
+            X, sketch=SRHT(16, 13), literal=literal, n_steps=2, rng=0, **SETTINGS
         )
         assert set(vars(many)) == names - {"sketch"} | {"sketches", "level"}
         assert not any(name.endswith("_hat") for name in dir(out) + dir(many))
@@ -475,8 +559,8 @@ def test_release_holds_private_values_only(X):
 def test_input_is_not_modified(X):
     for data in (X.copy(), 50.0 * X, np.asfortranarray(X)):
         before = data.copy()
-        for engine in ("cholesky", "literal"):
-            fast_mix(data, sketch=SRHT(4, 13), engine=engine, rng=0, **SETTINGS)
+        for literal in (False, True):
+            fast_mix(data, sketch=SRHT(4, 13), literal=literal, rng=0, **SETTINGS)
         assert (data == before).all()
 
 
@@ -499,9 +583,9 @@ def test_layouts_and_dtypes(X):
         X32.astype(np.longdouble),
         X32.tolist(),
     ):
-        for engine in ("cholesky", "literal"):
-            out = fast_mix(data, rng=1, engine=engine, **settings)
-            if engine == "cholesky":
+        for literal in (False, True):
+            out = fast_mix(data, rng=1, literal=literal, **settings)
+            if not literal:
                 assert out.sketch == pytest.approx(expected, rel=1e-12)
             assert out.sketch.dtype == np.float64
     whole = np.arange(39).reshape(13, 3) % 2
@@ -523,10 +607,10 @@ def test_no_global_state_is_touched(X):
 def test_fast_sketch_never_sees_the_secret_stream(X, monkeypatch):
     """Unseeded, the sketch is drawn from a public generator and leaves the secret one alone."""
     secret, given = [], []
-    make = module.secret_generator
+    make = noises.secret_generator
 
-    def recording(rng):
-        secret.append(make(rng))
+    def recording(rng, **options):
+        secret.append(make(rng, **options))
         return secret[-1]
 
     class Recorder(Sketch):
@@ -535,7 +619,7 @@ def test_fast_sketch_never_sees_the_secret_stream(X, monkeypatch):
             rng.standard_normal(100)
             return SRHT(4, 13).sample(0)
 
-    monkeypatch.setattr(module, "secret_generator", recording)
+    monkeypatch.setattr(noises, "secret_generator", recording)
     multiple_fast_mix(X, sketch=Recorder(4, 13), n_steps=2, rng=None, **SETTINGS)
     assert len(secret) == 1
     assert isinstance(secret[0].bit_generator, AESCounter)
@@ -544,7 +628,7 @@ def test_fast_sketch_never_sees_the_secret_stream(X, monkeypatch):
     assert all(not isinstance(rng.bit_generator, AESCounter) for rng in given)
 
     # The same secret stream gives the same release whether or not the sketch had to be drawn.
-    monkeypatch.setattr(module, "secret_generator", lambda rng: np.random.default_rng(9))
+    monkeypatch.setattr(noises, "secret_generator", lambda rng, **_: np.random.default_rng(9))
     drawn = fast_mix(X, sketch=Recorder(4, 13), rng=None, **SETTINGS)
     fixed = fast_mix(X, sketch=SRHT(4, 13).sample(0), rng=None, **SETTINGS)
     assert (drawn.sketch == fixed.sketch).all()

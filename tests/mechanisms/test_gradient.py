@@ -9,6 +9,7 @@ from scipy import stats
 from fastmix.accounting import GaussianEvent, RdpAccountant, gaussian_epsilon
 from fastmix.data import ArrayRows, RowMap
 from fastmix.mechanisms import gradient_events, noisy_gradient
+from fastmix.mechanisms.noise import FloatNoise
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +29,13 @@ def expected(rows, theta, clip):
 
 @pytest.mark.parametrize("clip", [0.1, 1.0, 100.0])
 def test_mean_and_noise(rows, clip):
-    """What is left after the exact gradient is N(0, sigma^2), independent over coordinates."""
+    """What is left after the exact gradient is independent N(0, (sigma clip bound)^2)."""
     theta, sigma, n = np.array([0.4, -2.0, 1.0]), 2.5, 8000
-    rng = np.random.default_rng(int(clip))
+    secret = FloatNoise(np.random.default_rng(int(clip)))
     draws = np.array(
-        [noisy_gradient(rows, theta, clip=clip, sigma=sigma, rng=rng) for _ in range(n)]
+        [noisy_gradient(rows, theta, clip=clip, sigma=sigma, noise=secret) for _ in range(n)]
     )
-    noise = (draws - expected(rows, theta, clip)) / sigma
+    noise = (draws - expected(rows, theta, clip)) / (sigma * clip * 1.5)
     for column in noise.T:
         assert stats.kstest(column, stats.norm.cdf).pvalue > 1e-6
         assert stats.kstest(1.2 * column, stats.norm.cdf).pvalue < 1e-6
@@ -44,8 +45,9 @@ def test_mean_and_noise(rows, clip):
 
 def test_huge_coefficients_cannot_exceed_the_clip(rows):
     """However far theta is off, the gradient is a sum of n terms of length clip * bound."""
+    noise = FloatNoise(np.random.default_rng(0))
     for theta in (np.full(3, 1e6), np.full(3, 1e99), np.array([1e100, 0.0, 0.0])):
-        out = noisy_gradient(rows, theta, clip=0.5, sigma=1e-9, rng=np.random.default_rng(0))
+        out = noisy_gradient(rows, theta, clip=0.5, sigma=1e-9, noise=noise)
         assert np.linalg.norm(out) <= 20 * 0.5 * 1.5 * (1 + 1e-6)
         assert out == pytest.approx(expected(rows, theta, 0.5), abs=1e-7)
 
@@ -76,7 +78,9 @@ def test_errors_draw_nothing(rows, change, error):
     rng = np.random.default_rng(0)
     before = rng.bit_generator.state
     with pytest.raises(error):
-        noisy_gradient(rows, np.zeros(3), **{"clip": 1.0, "sigma": 1.0, "rng": rng, **change})
+        noisy_gradient(
+            rows, np.zeros(3), **{"clip": 1.0, "sigma": 1.0, "noise": FloatNoise(rng), **change}
+        )
     assert rng.bit_generator.state == before
 
 
@@ -84,5 +88,5 @@ def test_wrong_length_of_theta_draws_nothing(rows):
     rng = np.random.default_rng(0)
     before = rng.bit_generator.state
     with pytest.raises(ValueError, match=r"."):
-        noisy_gradient(rows, np.zeros(2), clip=1.0, sigma=1.0, rng=rng)
+        noisy_gradient(rows, np.zeros(2), clip=1.0, sigma=1.0, noise=FloatNoise(rng))
     assert rng.bit_generator.state == before

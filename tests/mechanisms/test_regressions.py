@@ -7,7 +7,8 @@ import pytest
 
 from fastmix.data import ArrayRows, RowMap
 from fastmix.mechanisms import fast_mix, noisy_gradient
-from fastmix.mechanisms import spectral_bounds as sb
+from fastmix.mechanisms.bounds import release_distortion
+from fastmix.mechanisms.noise import FloatNoise
 from fastmix.sketches import SRHT, SubsampledDCT
 
 
@@ -33,19 +34,25 @@ def test_float_laplace_has_the_same_support_for_neighbours():
                     return -math.log(2 - U - U) if U >= 0.5 else math.log(U + U)
 
             if (
-                sb.release_distortion(
-                    m, coherence, tau=tau, omega=omega, c_x=1.0, release="laplace", rng=Fixed()
+                release_distortion(
+                    m,
+                    coherence,
+                    tau=tau,
+                    omega=omega,
+                    c_x=1.0,
+                    law="laplace",
+                    noise=FloatNoise(Fixed()),
                 )
                 == value
             ):
                 return True
         return False
 
-    rng = np.random.default_rng(0)
+    noise = FloatNoise(np.random.default_rng(0))
     sure = 0
     for _ in range(1000):
-        v = sb.release_distortion(
-            m1, coherence, tau=tau, omega=omega, c_x=1.0, release="laplace", rng=rng
+        v = release_distortion(
+            m1, coherence, tau=tau, omega=omega, c_x=1.0, law="laplace", noise=noise
         )
         sure += attainable(v, m1) and not attainable(v, m2)
     assert sure == 0, f"{sure} of 1000 releases identify the data set with certainty"
@@ -87,7 +94,7 @@ def test_tiny_c_x_is_refused_or_noisy():
             omega=1.0,
             sketch=SRHT(2, 4),
             c_x=1e-170,
-            engine="literal",
+            literal=True,
             rng=0,
         )
     except ValueError:
@@ -98,8 +105,9 @@ def test_tiny_c_x_is_refused_or_noisy():
 @pytest.mark.parametrize("theta", [[0.0, np.inf], [np.nan, 0.0]])
 def test_gradient_refuses_non_finite_theta(theta):
     rows = ArrayRows(np.array([[1.0, 0.0], [0.5, 0.5]]), RowMap(1.0), np.zeros(2))
+    noise = FloatNoise(np.random.default_rng(0))
     with pytest.raises(ValueError, match="must"):
-        noisy_gradient(rows, np.array(theta), clip=1.0, sigma=1.0, rng=np.random.default_rng(0))
+        noisy_gradient(rows, np.array(theta), clip=1.0, sigma=1.0, noise=noise)
 
 
 @pytest.mark.parametrize("change", [{"omega": 1e308}, {"c_x": 1e160}, {"gamma": 1e308}])

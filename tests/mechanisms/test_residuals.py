@@ -9,6 +9,7 @@ import pytest
 
 from fastmix.data import ArrayRows, RowMap
 from fastmix.mechanisms import noisy_residual_counts, residual_event
+from fastmix.mechanisms.noise import FloatNoise
 from fastmix.mechanisms.residuals import RESIDUAL_EDGES
 from fastmix.mechanisms.sensitivity import count_sensitivity
 
@@ -19,8 +20,8 @@ def rows(X, y):
 
 def counts(X, y, theta, clip=1.0):
     """Counts with noise that is nothing beside them."""
-    rng = np.random.default_rng(0)
-    return noisy_residual_counts(rows(X, y), theta, clip=clip, sigma=1e-6, rng=rng)
+    noise = FloatNoise(np.random.default_rng(0))
+    return noisy_residual_counts(rows(X, y), theta, clip=clip, sigma=1e-6, noise=noise)
 
 
 def problem(seed, n=300, d=3):
@@ -56,10 +57,10 @@ def test_one_record_changes_one_count_by_one(seed):
 def test_noise_has_its_scale():
     """False alarm: below 1e-6, chi-square with 40 x 200 degrees of freedom."""
     X, y, theta = problem(1)
-    rng = np.random.default_rng(1)
+    noise = FloatNoise(np.random.default_rng(1))
     exact = counts(X, y, theta)
     drawn = [
-        noisy_residual_counts(rows(X, y), theta, clip=1.0, sigma=7.0, rng=rng) - exact
+        noisy_residual_counts(rows(X, y), theta, clip=1.0, sigma=7.0, noise=noise) - exact
         for _ in range(200)
     ]
     assert np.std(drawn) == pytest.approx(7.0, rel=0.04)
@@ -70,8 +71,13 @@ def test_noise_has_its_scale():
 def test_wrong_input_is_refused():
     X, y, theta = problem(2)
     rng = np.random.default_rng(0)
+    before = rng.bit_generator.state
+    noise = FloatNoise(rng)
     for bad in ({"clip": 0.0}, {"sigma": 0.0}):
         with pytest.raises(ValueError, match="greater than 0"):
-            noisy_residual_counts(rows(X, y), theta, **{"clip": 1.0, "sigma": 1.0, **bad}, rng=rng)
+            noisy_residual_counts(
+                rows(X, y), theta, **{"clip": 1.0, "sigma": 1.0, **bad}, noise=noise
+            )
     with pytest.raises(ValueError, match="theta must"):
-        noisy_residual_counts(rows(X, y), theta[:2], clip=1.0, sigma=1.0, rng=rng)
+        noisy_residual_counts(rows(X, y), theta[:2], clip=1.0, sigma=1.0, noise=noise)
+    assert rng.bit_generator.state == before

@@ -77,7 +77,7 @@ def test_rows_have_the_covariance_of_the_mechanism(sketched, eta):
     sigma = covariance(sketched, eta)
     root = sampling.covariance_root(sketched.T @ sketched, eta)
     cheap = sampling.gaussian_rows(root, N, np.random.default_rng(1))
-    literal = sampling.literal_rows(sketched, N, eta, np.random.default_rng(2))
+    literal = sampling.literal_rows([sketched], N, eta, np.random.default_rng(2))
     assert cheap.shape == literal.shape == (N, 3)
     assert_moments(cheap, sigma)
     assert_moments(literal, sigma)
@@ -101,7 +101,7 @@ def test_gram_is_wishart(sketched, k):
     root = sampling.covariance_root(sketched.T @ sketched, eta)
     rng = np.random.default_rng(k)
     cheap = np.array([sampling.gaussian_gram(root, k, rng) for _ in range(n)])
-    rows = sampling.literal_rows(sketched, n * k, eta, rng).reshape(n, k, 3)
+    rows = sampling.literal_rows([sketched], n * k, eta, rng).reshape(n, k, 3)
     literal = np.swapaxes(rows, 1, 2) @ rows
     assert_wishart_moments(cheap, k, sigma)
     assert_wishart_moments(literal, k, sigma)

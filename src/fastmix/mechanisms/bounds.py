@@ -341,7 +341,7 @@ def spectral_events(law: str, *, tau: float, omega: float, count: int) -> list[P
     -----
     Paper: Appendix C.4, the tails of z and the cost 1/omega of each release.
     """
-    if law == "laplace":
+    if check_choice("law", law, ("laplace", "gaussian")) == "laplace":
         tail = 0.5 * math.exp(-tau) if tau >= 0.0 else 1.0 - 0.5 * math.exp(tau)
         return [LaplaceEvent(scale=omega, count=count), TailEvent(count * tail)]
     return [GaussianEvent(sigma=omega, count=count), TailEvent(count * float(ndtr(-tau)))]

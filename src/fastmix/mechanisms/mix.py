@@ -133,10 +133,18 @@ def mix(
     return MixRelease(sketches, eta, spectrum.m_tilde, spectrum.lambda_tilde, spectrum.level, event)
 
 
+def _check_sizes(tau: float, n_steps: int, **rows: int) -> None:
+    """Refuse sizes under the names that the caller knows, before anything is drawn."""
+    for name, value in {**rows, "n_steps": n_steps}.items():
+        check_integer(name, value, at_least=1)
+    check_real("tau", tau, at_least=0.0)
+
+
 def gauss_mix_event(
     *, k: int, gamma: float, tau: float, omega: float, n_steps: int = 1
 ) -> ComposedEvent:
     """Return the event of `gauss_mix`, before any data is seen."""
+    _check_sizes(tau, n_steps, k=k)
     bounds = spectral_events("gaussian", tau=tau, omega=omega, count=1)
     return ComposedEvent([*bounds, SketchEvent("gauss_mix", gamma, k * n_steps)])
 
@@ -208,6 +216,7 @@ def fast_mix_event(
     law: str = "laplace",
 ) -> ComposedEvent:
     """Return the event of `multiple_fast_mix`, before any data is seen."""
+    _check_sizes(tau, n_steps, k1=k1)
     bounds = spectral_events(law, tau=tau, omega=omega, count=2 * n_steps)
     return ComposedEvent([*bounds, SketchEvent("fast_mix", gamma, k1 * n_steps)])
 

@@ -18,7 +18,9 @@ from fastmix.accounting import (
     rdp_fast_mix_sharp,
     rdp_fast_mix_unbounded,
 )
-from fastmix.mechanisms import spectral_bounds as sb
+from fastmix.mechanisms import bounds as sb
+from fastmix.mechanisms import gauss_bounds
+from fastmix.mechanisms.noise import FloatNoise
 
 N = 20_000
 ERRORS = 5.5
@@ -26,24 +28,24 @@ P_VALUE = 1e-6
 NOISE = {"laplace": stats.laplace, "gaussian": stats.norm}
 
 
-def distortion(m_hat=3.0, coherence=0.4, *, tau, omega=0.5, c_x=2.0, release="laplace", seed=0):
-    rng = np.random.default_rng(seed)
+def distortion(m_hat=3.0, coherence=0.4, *, tau, omega=0.5, c_x=2.0, law="laplace", seed=0):
+    noise = FloatNoise(np.random.default_rng(seed))
     return np.array(
         [
             sb.release_distortion(
-                m_hat, coherence, tau=tau, omega=omega, c_x=c_x, release=release, rng=rng
+                m_hat, coherence, tau=tau, omega=omega, c_x=c_x, law=law, noise=noise
             )
             for _ in range(N)
         ]
     )
 
 
-def eigenvalue(lambda_hat=90.0, m=1.5, *, tau, omega=0.5, c_x=2.0, release="laplace", seed=0):
-    rng = np.random.default_rng(seed)
+def eigenvalue(lambda_hat=90.0, m=1.5, *, tau, omega=0.5, c_x=2.0, law="laplace", seed=0):
+    noise = FloatNoise(np.random.default_rng(seed))
     return np.array(
         [
             sb.release_sketched_eigenvalue(
-                lambda_hat, m, tau=tau, omega=omega, c_x=c_x, release=release, rng=rng
+                lambda_hat, m, tau=tau, omega=omega, c_x=c_x, law=law, noise=noise
             )
             for _ in range(N)
         ]
@@ -55,39 +57,41 @@ def assert_frequency(hits, probability):
     assert abs(hits.mean() - probability) <= ERRORS * error
 
 
-@pytest.mark.parametrize("release", ["laplace", "gaussian"])
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
 @pytest.mark.parametrize("tau", [-0.3, 0.0, 0.8, 2.0])
-def test_bounds_fail_as_often_as_the_event_says(release, tau):
+def test_bounds_fail_as_often_as_the_event_says(law, tau):
     """P(m~ < m^) and P(lambda~ > lambda^) are the tail of one noise variable above tau."""
-    one = float(NOISE[release].sf(tau))
-    assert_frequency(distortion(tau=tau, release=release) < 3.0, one)
-    assert_frequency(eigenvalue(tau=tau, release=release) > 90.0, one)
+    one = float(NOISE[law].sf(tau))
+    assert_frequency(distortion(tau=tau, law=law) < 3.0, one)
+    assert_frequency(eigenvalue(tau=tau, law=law) > 90.0, one)
     if 2 * one < 1.0:
-        event = sb.spectral_events(release, tau=tau, omega=0.5, count=2)
+        event = sb.spectral_events(law, tau=tau, omega=0.5, count=2)
         assert sum(e.tail for e in event) == pytest.approx(2 * one, rel=1e-12)
 
 
-@pytest.mark.parametrize("release", ["laplace", "gaussian"])
-def test_noise_is_in_units_of_the_sensitivity(release):
-    law = NOISE[release]
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_noise_is_in_units_of_the_sensitivity(law):
+    exact = NOISE[law]
     scale = 0.5 * (2.0 * 0.4)
-    noise = 1.2 - (distortion(m_hat=40.0, tau=1.2, release=release) - 40.0) / scale
-    assert stats.kstest(noise, law.cdf).pvalue > P_VALUE
+    noise = 1.2 - (distortion(m_hat=40.0, tau=1.2, law=law) - 40.0) / scale
+    assert stats.kstest(noise, exact.cdf).pvalue > P_VALUE
     scale = 0.5 * 2.0 * (2.0 + 2.0 * 1.5)
-    noise = 1.2 - (90.0 - eigenvalue(tau=1.2, release=release)) / scale
-    assert stats.kstest(noise, law.cdf).pvalue > P_VALUE
+    noise = 1.2 - (90.0 - eigenvalue(tau=1.2, law=law)) / scale
+    assert stats.kstest(noise, exact.cdf).pvalue > P_VALUE
     # The test is sharp enough to see a sensitivity that is 10% too small.
-    assert stats.kstest(1.1 * noise, law.cdf).pvalue < P_VALUE
+    assert stats.kstest(1.1 * noise, exact.cdf).pvalue < P_VALUE
 
 
 def test_noise_of_the_gaussian_eigenvalue():
-    rng = np.random.default_rng(1)
+    """500 rows of norm 2 along each axis: lambda^ is 2000, its sensitivity 4."""
+    noise, X = FloatNoise(np.random.default_rng(1)), 2.0 * np.tile(np.eye(2), (500, 1))
     draws = np.array(
-        [sb.release_eigenvalue(500.0, tau=1.0, sigma=3.0, c_x=2.0, rng=rng) for _ in range(N)]
+        [gauss_bounds(X, tau=1.0, omega=3.0, c_x=2.0, rng=noise).lambda_tilde[0] for _ in range(N)]
     )
-    noise = 1.0 - (500.0 - draws) / (3.0 * 2.0**2)
-    assert stats.kstest(noise, stats.norm.cdf).pvalue > P_VALUE
-    assert_frequency(draws > 500.0, float(stats.norm.sf(1.0)))
+    z = 1.0 - (2000.0 - draws) / (3.0 * 2.0**2)
+    assert stats.kstest(z, stats.norm.cdf).pvalue > P_VALUE
+    assert stats.kstest(1.1 * z, stats.norm.cdf).pvalue < P_VALUE
+    assert_frequency(draws > 2000.0, float(stats.norm.sf(1.0)))
 
 
 def test_bounds_are_not_negative():
@@ -113,27 +117,25 @@ def test_two_neighbouring_values_have_a_bounded_density_ratio():
 
 def test_no_coherence_no_release_of_rounding_errors():
     """With coherence 0 the distortion is 0 for all data: what is left of it must not come out."""
-    noise = {"tau": 5.0, "omega": 1.0, "c_x": 1.0, "release": "laplace"}
+    level = {"tau": 5.0, "omega": 1.0, "c_x": 1.0, "law": "laplace"}
     released = {
-        sb.release_distortion(m_hat, 0.0, rng=np.random.default_rng(seed), **noise)
+        sb.release_distortion(m_hat, 0.0, noise=FloatNoise(np.random.default_rng(seed)), **level)
         for m_hat in (0.0, 1e-16, 3.3e-16)
         for seed in range(3)
     }
     assert released == {0.0}
 
 
-@pytest.mark.parametrize(
-    ("release", "kind"), [("laplace", LaplaceEvent), ("gaussian", GaussianEvent)]
-)
-def test_events(release, kind):
-    noise, tail = sb.spectral_events(release, tau=9.0, omega=4.0, count=6)
+@pytest.mark.parametrize(("law", "kind"), [("laplace", LaplaceEvent), ("gaussian", GaussianEvent)])
+def test_events(law, kind):
+    noise, tail = sb.spectral_events(law, tau=9.0, omega=4.0, count=6)
     assert isinstance(noise, kind)
     assert noise.count == 6
     assert noise.sensitivity == 1.0
-    assert (noise.scale if release == "laplace" else noise.sigma) == 4.0
+    assert (noise.scale if law == "laplace" else noise.sigma) == 4.0
     assert isinstance(tail, TailEvent)
-    assert tail.probability == pytest.approx(6 * NOISE[release].sf(9.0), rel=1e-9)
-    if release == "laplace":
+    assert tail.probability == pytest.approx(6 * NOISE[law].sf(9.0), rel=1e-9)
+    if law == "laplace":
         assert RdpAccountant([noise, tail]).get_epsilon(0.5) <= 6 / 4.0
 
 

@@ -12,15 +12,6 @@ import sys
 import mpmath
 import numpy as np
 import pytest
-from fastmix.mechanisms.exact_noise import (
-    EXCESS,
-    enlarged_sensitivity,
-    exact_event,
-    exact_gaussian,
-    exact_lower,
-    exact_upper,
-)
-from fastmix.mechanisms.snapping import grid_step
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
@@ -28,7 +19,24 @@ from scipy.stats import binomtest, kstest
 
 from fastmix.accounting import gaussian_delta, rdp_laplace
 from fastmix.data import ArrayRows, RowMap
-from fastmix.mechanisms import exact_noise, gauss_mix, noisy_gradient, noisy_mean, noisy_statistics
+from fastmix.mechanisms import (
+    gauss_mix,
+    make_noise,
+    noisy_gradient,
+    noisy_mean,
+    noisy_statistics,
+)
+from fastmix.mechanisms import noise as noises
+from fastmix.mechanisms.noise import (
+    EXACT_BITS,
+    EXCESS,
+    SLACK,
+    ExactNoise,
+    FloatNoise,
+    as_noise,
+    enlarged_sensitivity,
+    grid_step,
+)
 from fastmix.random import secret_generator
 
 mp = mpmath.mp.clone()
@@ -46,7 +54,7 @@ mp.dps = 40
 def test_rounding_moves_neighbours_by_no_more_than_is_paid(values, moves, sigma):
     first = np.array(values)
     second = first + np.array(moves[: len(values)])
-    step = grid_step(sigma, exact_noise.BITS)
+    step = grid_step(sigma, EXACT_BITS)
     apart = float(np.linalg.norm(first - second))
     for rounding in (np.rint, np.floor, np.ceil):
         rounded = step * np.linalg.norm(rounding(first / step) - rounding(second / step))
@@ -66,7 +74,7 @@ def test_the_enlargement_is_needed():
 @pytest.mark.parametrize("sensitivity", [1e-4, 1.0, 2.0])
 @pytest.mark.parametrize("size", [1, 40, 2000])
 def test_noise_over_sensitivity_is_at_least_what_the_event_says(sigma, sensitivity, size):
-    step, scale = exact_noise._level(sensitivity, sigma, size)
+    step, scale = noises._level(sensitivity, sigma / sensitivity, size)
     assert 2.0**32 * step <= sigma < 2.0**33 * step
     assert math.frexp(step)[0] == 0.5
     paid = scale * step / enlarged_sensitivity(sensitivity, step, size)
@@ -76,26 +84,26 @@ def test_noise_over_sensitivity_is_at_least_what_the_event_says(sigma, sensitivi
 @pytest.mark.parametrize("ratio", [0.4, 1.0, 6.0, 300.0])
 def test_opendp_confirms_the_cost(ratio):
     """The library's own privacy map, for the enlarged sensitivity in steps."""
-    step, scale = exact_noise._level(2.0, 2.0 * ratio, 50)
-    gaussian = exact_noise._measurement("gaussian", scale)
+    step, scale = noises._level(2.0, ratio, 50)
+    gaussian = noises._measurement("gaussian", scale)
     assert gaussian.map(enlarged_sensitivity(2.0, step, 50) / step) <= 0.5 / ratio**2
-    step, scale = exact_noise._level(2.0, 2.0 * ratio, 1)
-    laplace = exact_noise._measurement("laplace", scale)
+    step, scale = noises._level(2.0, ratio, 1)
+    laplace = noises._measurement("laplace", scale)
     assert laplace.map(math.ceil(enlarged_sensitivity(2.0, step, 1) / step)) <= 1.0 / ratio
 
 
 def test_a_sensitivity_of_zero_is_refused():
     with pytest.raises(ValueError, match="sensitivity must be greater than 0"):
-        exact_noise._level(0.0, 1.0, 1)
+        noises._level(0.0, 1.0, 1)
 
 
 def test_the_event_is_a_pure_epsilon():
-    event = exact_event(1000)
-    assert event.pure_epsilon == 1000 * exact_noise.SLACK
-    assert exact_noise.SLACK >= (1 / 8 + 40.0**2 / 24) / 2.0**64
-    assert exact_noise.SLACK < 4e-18
+    (event,) = ExactNoise.cost(1000)
+    assert event.pure_epsilon == 1000 * SLACK
+    assert SLACK >= (1 / 8 + 40.0**2 / 24) / 2.0**64
+    assert SLACK < 4e-18
     with pytest.raises(ValueError, match="size must be at least 1"):
-        exact_event(0)
+        ExactNoise.cost(0)
 
 
 # --- the inequalities of docs/proofs/exact_noise.md, away from the size where they are tiny -----
@@ -166,45 +174,49 @@ def test_shifted_bounds_fail_no_more_often_than_is_paid(tau, t):
 
 
 def test_gaussian_noise_has_its_distribution():
-    draws = exact_gaussian(np.full(20_000, 3.0), sensitivity=1.0, sigma=2.0)
-    step, scale = exact_noise._level(1.0, 2.0, 20_000)
+    draws = make_noise("exact").gaussian(np.full(20_000, 3.0), sensitivity=1.0, ratio=2.0)
+    step, scale = noises._level(1.0, 2.0, 20_000)
     assert kstest((draws - 3.0) / (scale * step), "norm").pvalue > 1e-9
 
 
-@pytest.mark.parametrize(("release", "law"), [("laplace", "laplace"), ("gaussian", "norm")])
-def test_bounds_have_their_distribution(release, law):
-    options = {"sensitivity": 1.0, "ratio": 2.0, "tau": 50.0, "release": release}
-    above = [exact_upper(7.0, **options) for _ in range(3000)]
-    below = [exact_lower(300.0, **options) for _ in range(3000)]
-    step, scale = exact_noise._level(1.0, 2.0, 1)
-    assert kstest((np.array(above) - 7.0) / (step * scale) - 50.0, law).pvalue > 1e-9
-    assert kstest((np.array(below) - 300.0) / (step * scale) + 50.0, law).pvalue > 1e-9
+@pytest.mark.parametrize(("law", "exact"), [("laplace", "laplace"), ("gaussian", "norm")])
+def test_bounds_have_their_distribution(law, exact):
+    noise = make_noise("exact")
+    options = {"sensitivity": 1.0, "ratio": 2.0, "tau": 50.0, "law": law}
+    above = [noise.upper(7.0, **options) for _ in range(3000)]
+    below = [noise.lower(300.0, **options) for _ in range(3000)]
+    step, scale = noises._level(1.0, 2.0, 1)
+    assert kstest((np.array(above) - 7.0) / (step * scale) - 50.0, exact).pvalue > 1e-9
+    assert kstest((np.array(below) - 300.0) / (step * scale) + 50.0, exact).pvalue > 1e-9
 
 
-@pytest.mark.parametrize(("release", "tail"), [("laplace", 0.5 / math.e), ("gaussian", ndtr(-1))])
-def test_bounds_err_on_their_side(release, tail):
-    options = {"sensitivity": 1.0, "ratio": 2.0, "tau": 1.0, "release": release}
-    failures = sum(exact_lower(50.0, **options) > 50.0 for _ in range(3000))
-    failures += sum(exact_upper(50.0, **options) < 50.0 for _ in range(3000))
+@pytest.mark.parametrize(("law", "tail"), [("laplace", 0.5 / math.e), ("gaussian", ndtr(-1))])
+def test_bounds_err_on_their_side(law, tail):
+    noise = make_noise("exact")
+    options = {"sensitivity": 1.0, "ratio": 2.0, "tau": 1.0, "law": law}
+    failures = sum(noise.lower(50.0, **options) > 50.0 for _ in range(3000))
+    failures += sum(noise.upper(50.0, **options) < 50.0 for _ in range(3000))
     assert binomtest(failures, 6000, tail, alternative="greater").pvalue > 1e-9
     assert binomtest(failures, 6000, tail, alternative="less").pvalue > 1e-9
 
 
 def test_values_lie_on_the_grid():
+    noise = make_noise("exact")
     values = np.random.default_rng(0).normal(size=(6, 7))
     step = grid_step(0.3, 32)
-    noisy = exact_gaussian(values, sensitivity=1.0, sigma=0.3)
+    noisy = noise.gaussian(values, sensitivity=1.0, ratio=0.3)
     assert noisy.shape == (6, 7)
     np.testing.assert_array_equal(noisy, np.rint(noisy / step) * step)
-    bound = exact_upper(1.0, sensitivity=1.0, ratio=0.3, tau=1.0, release="laplace")
+    bound = noise.upper(1.0, sensitivity=1.0, ratio=0.3, tau=1.0, law="laplace")
     assert bound == round(bound / step) * step
 
 
 def test_huge_values_are_moved_to_the_end_of_the_grid():
+    noise = make_noise("exact")
     for value in (1e300, -1e300, 1e12):
-        (noisy,) = exact_gaussian(np.array([value]), sensitivity=1.0, sigma=1.0)
+        (noisy,) = noise.gaussian(np.array([value]), sensitivity=1.0, ratio=1.0)
         assert abs(noisy) <= 2.0**63 * grid_step(1.0, 32)
-    assert exact_lower(-1e300, sensitivity=1.0, ratio=1.0, tau=1.0, release="laplace") == 0.0
+    assert noise.lower(-1e300, sensitivity=1.0, ratio=1.0, tau=1.0, law="laplace") == 0.0
 
 
 # --- mechanisms ---------------------------------------------------------------------------------
@@ -218,30 +230,54 @@ def small_rows():
 
 def test_mechanisms_leave_the_generator_alone():
     rows, rng = small_rows(), secret_generator()
+    noise = ExactNoise(rng)
     before = rng.bit_generator.state["s"]["counter"].tolist()
     theta = np.zeros(3)
-    gradient = noisy_gradient(rows, theta, clip=1.0, sigma=2.0, rng=rng, noise="exact")
-    noisy_mean(rows, sigma=2.0, rng=rng, noise="exact")
-    release = noisy_statistics(rows, sigma=2.0, rng=rng, noise="exact")
+    gradient = noisy_gradient(rows, theta, clip=1.0, sigma=2.0, noise=noise)
+    noisy_mean(rows, sigma=2.0, noise=noise)
+    release = noisy_statistics(rows, sigma=2.0, noise=noise)
     assert rng.bit_generator.state["s"]["counter"].tolist() == before
     step = grid_step(2.0, 32)
     for values in (gradient, release.gram, release.moment, release.eigenvalue):
         np.testing.assert_array_equal(values, np.rint(np.asarray(values) / step) * step)
     np.testing.assert_array_equal(release.gram, release.gram.T)
-    assert release.event == noisy_statistics(rows, sigma=2.0, rng=rng).event
+    assert release.event == noisy_statistics(rows, sigma=2.0, noise=FloatNoise(rng)).event
 
 
 @pytest.mark.parametrize("seed", [0, np.random.RandomState(0), np.random.default_rng(0)])
 def test_a_seed_is_refused(seed):
-    rows = small_rows()
     with pytest.raises(ValueError, match="random_state must be None with noise='exact'"):
-        gauss_mix(rows, k=4, gamma=5.0, tau=2.0, lambda_sigma=3.0, noise="exact", rng=seed)
-    if isinstance(seed, np.random.Generator):
-        with pytest.raises(ValueError, match="random_state must be None with noise='exact'"):
-            noisy_gradient(rows, np.zeros(3), clip=1.0, sigma=1.0, rng=seed, noise="exact")
+        make_noise("exact", seed)
+    assert isinstance(make_noise("float", seed), FloatNoise)
+    assert isinstance(as_noise(seed), FloatNoise)
+
+
+def test_the_kind_of_noise_is_checked():
+    with pytest.raises(ValueError, match="noise must be one of 'float', 'exact'; got noise='fl'"):
+        make_noise("fl")
+    rng = secret_generator()
+    noise = make_noise("exact", rng)
+    assert isinstance(noise, ExactNoise)
+    assert noise.rng is rng
+    assert as_noise(noise) is noise
+    assert isinstance(as_noise(None), FloatNoise)
+    assert FloatNoise.cost(10) == ()
+
+
+def test_exact_noise_goes_through_a_sketch():
+    """The eigenvalue of a sketch lies on the fine grid, and costs what it costs with floats."""
+    rows, noise = small_rows(), make_noise("exact")
+    level = {"k": 4, "gamma": 5.0, "tau": 1.0, "omega": 0.1}
+    releases = [gauss_mix(rows, rng=noise, **level) for _ in range(20)]
+    step = grid_step(0.1, EXACT_BITS)
+    values = np.array([release.lambda_tilde[0] for release in releases])
+    assert (values > 0.0).any()
+    np.testing.assert_array_equal(values, np.rint(values / step) * step)
+    assert not np.array_equal(values, np.rint(values / (2**12 * step)) * 2**12 * step)
+    assert releases[0].event == gauss_mix(rows, rng=FloatNoise(noise.rng), **level).event
 
 
 def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(ImportError, match=r"pip install 'fastmix\[exact\]'"):
-        exact_noise.exact_source()
+        make_noise("exact")

@@ -16,14 +16,13 @@ from fastmix.accounting import (
     RdpAccountant,
     SketchEvent,
     TailEvent,
-    calibrate_tuned_fast_ihm,
-    calibrate_tuned_ihm,
     rdp_fast_mix,
     rdp_fast_mix_sharp,
     rdp_gauss_mix,
-    step_noise,
 )
 from fastmix.mechanisms import gradient_events
+from fastmix.methods import Target, fast_ihm, ihm
+from fastmix.methods.levels import Level, choose, step_noise
 
 ORDERS = [*np.geomspace(1.02, 20.0, 400), *np.geomspace(20.0, 4000.0, 400)]
 GRID = [
@@ -48,10 +47,10 @@ def gaussian_curve(alpha, sigmas):
     return sum(alpha / (2.0 * sigma**2) for sigma in sigmas)
 
 
-def charged(noise, tail, bound, k, spectral):
+def charged(plan, tail, bound, k, spectral):
     options = [
         ComposedEvent([SketchEvent(bound, each.gamma, k), *gradient_events(each.sigmas)])
-        for each in noise.options
+        for each in plan.levels
     ]
     return RdpAccountant([spectral, TailEvent(tail), ChoiceEvent(options)])
 
@@ -59,12 +58,13 @@ def charged(noise, tail, bound, k, spectral):
 @pytest.mark.parametrize(("epsilon", "delta", "k", "steps"), GRID)
 def test_ihm_meets_its_target_by_a_quadrature_of_its_own(epsilon, delta, k, steps):
     """Adaptive quadrature over the chi-square and a plain sum over the normal loss."""
-    noise = calibrate_tuned_ihm(epsilon, delta, k, steps)
-    tail = float(stats.norm.sf(noise.tau))
-    ours = charged(noise, tail, "gauss_mix", k, GaussianEvent(noise.spectral))
+    plan = ihm._tuned(k, steps, 4, Target(epsilon, delta))
+    tail = float(stats.norm.sf(plan.tau))
+    ours = charged(plan, tail, "gauss_mix", k, GaussianEvent(plan.omega))
     assert epsilon * (1.0 - 1e-6) <= ours.get_epsilon(delta) <= epsilon
-    for option in (noise.options[0], noise.options[-1]):
-        squares = math.fsum(sigma**-2 for sigma in (noise.spectral, *option.sigmas))
+    assert plan.spent.epsilon == ours.get_epsilon(delta)
+    for option in (plan.levels[0], plan.levels[-1]):
+        squares = math.fsum(sigma**-2 for sigma in (plan.omega, *option.sigmas))
         spent = sketch_delta(option.gamma, k, math.sqrt(squares), epsilon)
         assert 0.8 * delta <= spent + tail <= delta * (1.0 + 1e-4)
 
@@ -87,29 +87,60 @@ def sketch_delta(gamma, k, mu, epsilon):
 
 @pytest.mark.parametrize(("epsilon", "delta", "k", "steps"), GRID)
 def test_fast_ihm_meets_its_target_by_another_account(epsilon, delta, k, steps):
-    noise = calibrate_tuned_fast_ihm(epsilon, delta, k, steps)
-    tail = 2.0 * float(stats.norm.sf(noise.tau))
+    plan = fast_ihm._tuned(k, steps, Target(epsilon, delta), centred=False)
+    tail = 2.0 * float(stats.norm.sf(plan.tau))
     bounds = oracle.RdpAccountant(ORDERS)
-    bounds.compose(dp_accounting.GaussianDpEvent(noise.spectral), 2)
+    bounds.compose(dp_accounting.GaussianDpEvent(plan.omega), 2)
     curves = [
         [gaussian_curve(a, each.sigmas) + k * sketch_curve(a, each.gamma) for a in ORDERS]
-        for each in (noise.options[0], noise.options[-1])
+        for each in (plan.levels[0], plan.levels[-1])
     ]
     worst = np.max(curves, axis=0) + bounds._rdp
     spent, _ = oracle.compute_epsilon(ORDERS, worst, delta - tail)
     assert epsilon * 0.98 <= spent <= epsilon * 1.001
-    event = GaussianEvent(noise.spectral, count=2)
-    ours = charged(noise, tail, "fast_mix_sharp", k, event).get_epsilon(delta)
+    event = GaussianEvent(plan.omega, count=2)
+    ours = charged(plan, tail, "fast_mix_sharp", k, event).get_epsilon(delta)
     assert epsilon * (1.0 - 1e-6) <= ours <= epsilon
+    assert plan.spent.epsilon == ours
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "k", "steps"), GRID[::4])
+def test_the_mean_is_charged_with_the_rest(epsilon, delta, k, steps):
+    plan = fast_ihm._tuned(k, steps, Target(epsilon, delta), centred=True)
+    tail = 2.0 * float(stats.norm.sf(plan.tau))
+    first = ComposedEvent([GaussianEvent(plan.mean_sigma), GaussianEvent(plan.omega, count=2)])
+    ours = charged(plan, tail, "fast_mix_sharp", k, first).get_epsilon(delta)
+    assert epsilon * (1.0 - 1e-6) <= ours <= epsilon
+    assert plan.spent.epsilon == ours
+    without = charged(plan, tail, "fast_mix_sharp", k, GaussianEvent(plan.omega, count=2))
+    assert without.get_epsilon(delta) < epsilon * (1.0 - 1e-6)
+
+
+def test_the_level_is_chosen_by_what_the_data_reach():
+    """The first conditioned level whose gamma is at most twice the bound plus its shift."""
+    levels = tuple(
+        Level(gamma, (1.0,), conditioned=conditioned)
+        for gamma, conditioned in ((40.0, True), (20.0, True), (10.0, True), (12.0, False))
+    )
+    for reached, shift, expected in (
+        (20.0, 0.0, 0),
+        (19.9, 0.0, 1),
+        (19.9, 0.5, 0),
+        (5.0, 0.0, 2),
+        (4.9, 0.0, 3),
+        (1e-9, 100.0, 0),
+        (0.0, 100.0, 3),  # a bound of 0 says nothing
+    ):
+        assert choose(levels, reached, shift) is levels[expected]
 
 
 def test_options_trade_the_sketch_for_the_gradients():
-    noise = calibrate_tuned_ihm(1.0, 1e-10, 768, 16)
-    gammas = [option.gamma for option in noise.options]
+    plan = ihm._tuned(768, 16, 4, Target(1.0, 1e-10))
+    gammas = [option.gamma for option in plan.levels]
     assert gammas[:3] == sorted(gammas[:3], reverse=True)
-    last = [option.sigmas[-1] for option in noise.options if option.conditioned]
+    last = [option.sigmas[-1] for option in plan.levels if option.conditioned]
     assert last == sorted(last)
-    assert [option.conditioned for option in noise.options] == [True, True, True, False]
+    assert [option.conditioned for option in plan.levels] == [True, True, True, False]
 
 
 def test_schedule_adds_up_and_favours_the_last_step():
