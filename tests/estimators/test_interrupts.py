@@ -32,7 +32,13 @@ MODELS = {
 }
 
 #: Where the order of a fit is decided; the thorough test stops everywhere.
-WHERE = ("fastmix/mechanisms", "fastmix/estimators", "fastmix/methods", "fastmix/accounting/budget", "accounting/ledger")
+WHERE = (
+    "fastmix/mechanisms",
+    "fastmix/estimators",
+    "fastmix/methods",
+    "fastmix/accounting/budget",
+    "accounting/ledger",
+)
 
 
 class Interrupter:
