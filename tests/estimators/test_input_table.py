@@ -29,7 +29,7 @@ MODELS = [
     fastmix.IHM(n_steps=3),
     fastmix.LinearMixing(),
     fastmix.LinearMixing(fast=True),
-    fastmix.PrivateLinearRegression(n_steps=3),
+    fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=3)),
 ]
 N, D = 40, 3
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}

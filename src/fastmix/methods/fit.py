@@ -75,9 +75,11 @@ def plan_fit(
         parts = [*plan.spent.parts, Part("discrete noise", extra, 0.0)]
         plan = replace(plan, spent=PrivacySpent(parts), extra=extra)
     if plan.is_private and not plan.spent.epsilon <= target.epsilon * (1.0 + _ROUNDING):
+        published = getattr(method, "calibration", None) == "published"
         raise CalibrationError(
             f"noise must meet epsilon={target.epsilon:g}; that of {method.name} spends "
             f"{plan.spent.epsilon:g} at delta={target.delta:g}."
+            + (" Use calibration='joint'." if published else "")
         )
     return plan
 
