@@ -252,7 +252,7 @@ BAD = [
 BAD_OF = [
     (AdaSSP, "calibration", "exact", "be one of 'joint', 'published'"),
     (FastIHM, "calibration", "exact", "be one of 'numerical', 'closed_form'"),
-    (FastIHM, "sketch", "gaussian", "be one of 'auto', 'kerdock', 'srht', 'dct'"),
+    (FastIHM, "sketch", "gaussian", "be one of 'auto', 'dct', 'kerdock', 'srht'"),
     (FastIHM, "variant", "mine", "be one of 'tuned', 'shared', 'paper'"),
     (IHM, "variant", "mine", "be one of 'tuned', 'paper'"),
     (IHS, "sketch", "dct", "be one of 'srht', 'gaussian'"),

@@ -71,6 +71,8 @@ def plan_fit(
         plan = plan_residuals(lambda less: method.plan(sizes, less), within)
     else:
         plan = method.plan(sizes, within)
+    if extra and not plan.is_private:
+        raise value_error("noise", f"be 'float' for method {method.name!r}", noise)
     if extra:
         parts = [*plan.spent.parts, Part("discrete noise", extra, 0.0)]
         plan = replace(plan, spent=PrivacySpent(parts), extra=extra)
