@@ -16,11 +16,13 @@ test: $(VENV)/.test
 
 test-slow: $(VENV)/.test
 	$(PYTEST) -m slow
+	FASTMIX_NO_NATIVE=1 $(PYTEST) tests/mechanisms
 
-# What depends on the kernels, on their NumPy versions, as on a machine without a compiler.
+# The kernels in NumPy, as on a machine without a compiler: against the same references, below the
+# same rows, and in seeded fits of every method, which are those of the compiled kernels.
 test-numpy: $(VENV)/.test
-	FASTMIX_NO_NATIVE=1 $(PYTEST) tests/kernels tests/sketches tests/rows tests/mechanisms tests/estimators \
-	  --ignore tests/rows/test_cluster.py
+	FASTMIX_NO_NATIVE=1 $(PYTEST) tests/kernels tests/sketches tests/data tests/methods/test_golden.py \
+	  --ignore tests/data/test_cluster.py
 
 # The kernel tests and the fuzzer on a build with address and undefined-behaviour sanitizers. They
 # must be loaded before Python, and the C++ library with them, or exceptions cannot be thrown.

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from fastmix.accounting import gaussian_delta, gaussian_epsilon, gaussian_sigma
+from fastmix.accounting import (
+    GaussianEvent,
+    RdpAccountant,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_sigma,
+)
 
 EPSILONS = st.floats(math.log(1e-3), math.log(50.0)).map(math.exp)
 DELTAS = st.floats(math.log(1e-14), math.log(0.1)).map(math.exp)
@@ -149,3 +155,9 @@ def test_errors(call, error, message):
     with pytest.raises(error) as caught:
         call()
     assert str(caught.value) == message
+
+
+def test_next_to_no_noise_costs_an_infinite_epsilon_and_raises_nothing():
+    event = GaussianEvent(1e-200)
+    assert event.mu_squared == math.inf
+    assert RdpAccountant([event]).get_epsilon(1e-6) == math.inf

@@ -12,6 +12,7 @@ from importlib import import_module
 import numpy as np
 
 from fastmix.data import ArrayRows, AugmentedRows, RowMap
+from fastmix.mechanisms.noise import FloatNoise
 from fastmix.sketches.kerdock import KerdockDraw
 
 
@@ -102,12 +103,12 @@ def residual_counts_noise_halved(patch):
 
 @mutant("DPGradientDescent", 1_000)
 def gradient_noise_of_the_estimator_halved(patch):
-    wrap(patch, module("estimators.dp_gd"), "noisy_gradient", _half_sigma)
+    wrap(patch, module("methods.gradient_descent"), "noisy_gradient", _half_sigma)
 
 
 @mutant("Laplace release of m", 4_000)
 def laplace_noise_halved(patch):
-    wrap(patch, module("mechanisms.spectral_bounds"), "_noise", lambda real, *a: real(*a) / 2.0)
+    wrap(patch, FloatNoise, "_draw", lambda real, *a: real(*a) / 2.0)
 
 
 def _half_eta(real, gram, eta):
@@ -126,46 +127,46 @@ def fast_sketch_noise_halved(patch):
 
 @mutant("GaussMix")
 def lambda_not_noised_in_gauss_mix(patch):
-    def silent(real, *args, rng, **kwargs):
-        return real(*args, rng=Silent(), **kwargs)
+    def silent(real, noise, *args, **kwargs):
+        return real(FloatNoise(Silent()), *args, **kwargs)
 
-    wrap(patch, module("mechanisms.gauss_mix"), "release_eigenvalue", silent)
+    wrap(patch, FloatNoise, "lower", silent)
 
 
 @mutant("FastMix, full-size sketch")
 def lambda_not_noised_in_fast_mix(patch):
-    def silent(real, *args, rng, **kwargs):
-        return real(*args, rng=Silent(), **kwargs)
+    def silent(real, *args, noise, **kwargs):
+        return real(*args, noise=FloatNoise(Silent()), **kwargs)
 
-    wrap(patch, module("mechanisms.fast_mix"), "release_sketched_eigenvalue", silent)
+    wrap(patch, module("mechanisms.bounds"), "release_sketched_eigenvalue", silent)
 
 
 @mutant("FastMix, lone row")
 def m_not_noised(patch):
-    def silent(real, *args, rng, **kwargs):
-        return real(*args, rng=Silent(), **kwargs)
+    def silent(real, *args, noise, **kwargs):
+        return real(*args, noise=FloatNoise(Silent()), **kwargs)
 
-    wrap(patch, module("mechanisms.fast_mix"), "release_distortion", silent)
+    wrap(patch, module("mechanisms.bounds"), "release_distortion", silent)
 
 
 @mutant("Gaussian steps, two")
 def noise_reused_for_two_releases(patch):
     first = {}
 
-    def again(real, rows, theta, *, rng, **kwargs):
+    def again(real, rows, theta, *, noise, **kwargs):
         if not first or first["used"] == 2:
-            first.update(rng=deepcopy(rng), used=0)
+            first.update(rng=deepcopy(noise.rng), used=0)
         first["used"] += 1
-        rng.standard_normal()
-        return real(rows, theta, rng=deepcopy(first["rng"]), **kwargs)
+        noise.rng.standard_normal()
+        return real(rows, theta, noise=FloatNoise(deepcopy(first["rng"])), **kwargs)
 
     wrap(patch, module("mechanisms"), "noisy_gradient", again)
 
 
 @mutant("Gaussian counts of residuals", 4_000)
 def one_draw_of_noise_for_all_counts(patch):
-    def again(real, *args, rng, **kwargs):
-        return real(*args, rng=Same(rng), **kwargs)
+    def again(real, *args, noise, **kwargs):
+        return real(*args, noise=FloatNoise(Same(noise.rng)), **kwargs)
 
     wrap(patch, module("mechanisms"), "noisy_residual_counts", again)
 
@@ -173,7 +174,7 @@ def one_draw_of_noise_for_all_counts(patch):
 @mutant("FastIHM, with intercept", 400)
 def spectral_bounds_released_as_they_are(patch):
     for name in ("release_distortion", "release_sketched_eigenvalue"):
-        wrap(patch, module("mechanisms.fast_mix"), name, lambda real, value, *a, **k: value)
+        wrap(patch, module("mechanisms.bounds"), name, lambda real, value, *a, **k: value)
 
 
 # --- clipping --------------------------------------------------------------------------------
@@ -222,13 +223,13 @@ def _no_shift(real, *args, tau, **kwargs):
 
 @mutant("GaussMix, lone row", 4_000)
 def tail_shift_off_in_gauss_mix(patch):
-    wrap(patch, module("mechanisms.gauss_mix"), "release_eigenvalue", _no_shift)
+    wrap(patch, FloatNoise, "lower", _no_shift)
 
 
 @mutant("FastMix, lone row", 5_000)
 def tail_shift_off_in_fast_mix(patch):
     for name in ("release_distortion", "release_sketched_eigenvalue"):
-        wrap(patch, module("mechanisms.fast_mix"), name, _no_shift)
+        wrap(patch, module("mechanisms.bounds"), name, _no_shift)
 
 
 def _half_sensitivity(real, *args):
@@ -237,19 +238,19 @@ def _half_sensitivity(real, *args):
 
 @mutant("Laplace release of m", 4_000)
 def sensitivity_of_m_halved(patch):
-    where = module("mechanisms.spectral_bounds")
+    where = module("mechanisms.bounds")
     wrap(patch, where, "distortion_sensitivity", _half_sensitivity)
 
 
 @mutant("Laplace release of lambda", 4_000)
 def sensitivity_of_lambda_halved(patch):
-    where = module("mechanisms.spectral_bounds")
+    where = module("mechanisms.bounds")
     wrap(patch, where, "sketched_eigenvalue_sensitivity", _half_sensitivity)
 
 
 @mutant("Laplace release of lambda", 4_000)
 def sensitivity_of_lambda_without_m(patch):
-    where = module("mechanisms.spectral_bounds")
+    where = module("mechanisms.bounds")
     wrap(patch, where, "sketched_eigenvalue_sensitivity", lambda real, m, c_x: c_x**2)
 
 
@@ -260,7 +261,7 @@ def sensitivity_of_the_sum_halved(patch):
 
 @mutant("FastMix")
 def m_left_out(patch):
-    wrap(patch, module("mechanisms.fast_mix"), "release_distortion", lambda real, *a, **k: 0.0)
+    wrap(patch, module("mechanisms.bounds"), "release_distortion", lambda real, *a, **k: 0.0)
 
 
 @mutant("FastMix, Kerdock sketch")
@@ -276,7 +277,7 @@ def distortion_of_each_block_alone(patch):
 @mutant("FastMix", 2_400)
 def eta_not_raised_to_the_row_bound(patch):
     """The noise is set for rows of norm 1 and not for C^2 = 1 + 2 m."""
-    where, seen = module("mechanisms.fast_mix"), {}
+    where, seen = module("mechanisms.bounds"), {}
 
     def remember(real, *args, **kwargs):
         seen["m"] = real(*args, **kwargs)
@@ -292,16 +293,17 @@ def eta_not_raised_to_the_row_bound(patch):
 
 @mutant("MultipleFastMix, 10 steps, shared", 6_000)
 def budget_charged_once_for_all_sketches(patch):
-    def once(real, *, n_steps=1, **kwargs):
-        return real(n_steps=1, **kwargs)
+    k = 100_000 // 10  # that of the case
 
-    for where in ("mechanisms", "mechanisms.fast_mix"):
-        wrap(patch, module(where), "fast_mix_event", once)
+    def once(real, curve, gamma, rows):
+        return real(curve, gamma, k)
+
+    wrap(patch, module("mechanisms.mix"), "SketchEvent", once)
 
 
 @mutant("DPGradientDescent", 1_000)
 def budget_charged_once_for_all_steps(patch):
-    where = module("estimators.dp_gd")
+    where = module("methods.gradient_descent")
     wrap(patch, where, "gradient_events", lambda real, sigmas: real(list(sigmas)[:1]))
 
 
@@ -339,12 +341,12 @@ def noise_of_one_step_in_five_halved(patch):
         calls.append(1)
         return real(*args, sigma=sigma * (0.5 if len(calls) % 5 == 0 else 1.0), **kwargs)
 
-    wrap(patch, module("estimators.dp_gd"), "noisy_gradient", weaker)
+    wrap(patch, module("methods.gradient_descent"), "noisy_gradient", weaker)
 
 
 @mutant("DPGradientDescent", 8_000, slow=True, delta=0.4)
 def one_step_in_five_not_charged(patch):
-    where = module("estimators.dp_gd")
+    where = module("methods.gradient_descent")
     wrap(patch, where, "gradient_events", lambda real, sigmas: real(list(sigmas)[:-1]))
 
 
@@ -359,7 +361,7 @@ def exact_noise_times_seven_tenths(patch):
         step, scale = real(*args)
         return step, 0.7 * scale
 
-    wrap(patch, module("mechanisms.exact_noise"), "_level", weaker)
+    wrap(patch, module("mechanisms.noise"), "_level", weaker)
 
 
 @mutant("AdaSSP, standard errors", 1_000, delta=0.3)
@@ -367,7 +369,7 @@ def counts_of_residuals_with_a_tenth_of_their_noise(patch):
     def weaker(real, *args, sigma, **kwargs):
         return real(*args, sigma=sigma / 10.0, **kwargs)
 
-    wrap(patch, module("estimators._residuals"), "noisy_residual_counts", weaker)
+    wrap(patch, module("methods.residuals"), "noisy_residual_counts", weaker)
 
 
 @mutant("IHM", 200)
@@ -390,9 +392,9 @@ def eta_times_seven_tenths(patch):
 
 @mutant("LinearMixing, four rows", 1_600)
 def tail_shift_off_in_the_estimator(patch):
-    wrap(patch, module("mechanisms.gauss_mix"), "release_eigenvalue", _no_shift)
+    wrap(patch, FloatNoise, "lower", _no_shift)
 
 
 @mutant("FastIHM", 4_000, slow=True)
 def gradient_noise_of_fast_ihm_halved(patch):
-    wrap(patch, module("estimators._newton"), "noisy_gradient", _half_sigma)
+    wrap(patch, module("methods.newton"), "noisy_gradient", _half_sigma)

@@ -7,6 +7,7 @@ from fastmix import FastIHM
 from fastmix.audit import estimator_case
 from fastmix.audit.absent import PresentRows
 from fastmix.data import ArrayRows, RowMap
+from fastmix.methods import FastIterativeHessianMixing
 from fastmix.sketches import SRHT
 
 
@@ -46,13 +47,13 @@ def test_absent_rows_are_zeros_behind_every_map(rows):
 
 
 def test_an_estimator_with_an_intercept_sees_one_record_or_none(monkeypatch):
-    seen, solve = [], FastIHM._solve
+    seen, solve = [], FastIterativeHessianMixing.solve
 
     def watched(self, rows, *plan):
         seen.append(rows.gram())
         return solve(self, rows, *plan)
 
-    monkeypatch.setattr(FastIHM, "_solve", watched)
+    monkeypatch.setattr(FastIterativeHessianMixing, "solve", watched)
     model = FastIHM(epsilon=2.0, delta=1e-5, sketch_size=16, n_steps=2)
     case = estimator_case(model)
     seen.clear()

@@ -18,7 +18,7 @@ from fastmix.audit.transcript import (
     recording,
     replaying,
 )
-from fastmix.estimators import _newton, dp_gd
+from fastmix.methods import AdaptiveStatistics, gradient_descent, newton
 from fastmix.sketches import SRHT
 
 BOUNDS = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0), "epsilon": 3.0, "delta": 0.05}
@@ -38,11 +38,11 @@ def fit(model, X=X, y=Y, seed=1):
 MODELS = [
     (AdaSSP(**PLAIN, inference=True), ["noisy_statistics", "noisy_residual_counts"]),
     (DPGradientDescent(**PLAIN, n_steps=3), ["noisy_gradient"] * 3),
-    (IHM(**PLAIN, n_steps=2), ["gauss_mix", "noisy_gradient", "noisy_gradient"]),
-    (LinearMixing(**PLAIN), ["gauss_mix"]),
+    (IHM(**PLAIN, n_steps=2), ["gauss_bounds", "mix", "noisy_gradient", "noisy_gradient"]),
+    (LinearMixing(**PLAIN), ["gauss_bounds", "mix"]),
     (
         FastIHM(**BOUNDS, bounds_X=(-1, 1), n_steps=1, sketch_size=16),
-        ["noisy_mean", "multiple_fast_mix", "noisy_gradient"],
+        ["noisy_mean", "fast_bounds", "mix", "noisy_gradient"],
     ),
 ]
 
@@ -53,7 +53,9 @@ def test_every_release_of_a_fit_is_recorded(model, names):
         fit(model)
     assert [release.mechanism for release in transcript] == names
     for release in transcript:
-        assert not {"X", "rows", "rng", "sketch_rng"} & release.arguments.keys()
+        assert (
+            not {"X", "noise", "rng", "rows", "sketch_rng", "spectrum"} & release.arguments.keys()
+        )
 
 
 @pytest.mark.parametrize(("model", "names"), MODELS, ids=lambda m: type(m).__name__)
@@ -72,25 +74,25 @@ def test_recording_changes_no_fit_and_leaves_nothing_behind(model, names):
 
 
 def test_blocks_that_end_out_of_turn_leave_nothing_wrapped():
-    before = _newton.noisy_gradient
+    before = newton.noisy_gradient
     first, second = recording(), recording()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
-    assert _newton.noisy_gradient is not before
+    assert newton.noisy_gradient is not before
     second.__exit__(None, None, None)
-    assert _newton.noisy_gradient is before
+    assert newton.noisy_gradient is before
 
 
 def test_nothing_is_wrapped_by_default_nor_after_an_error():
-    assert _newton.noisy_gradient is mechanisms.noisy_gradient
+    assert newton.noisy_gradient is mechanisms.noisy_gradient
     with recording():
-        assert _newton.noisy_gradient is not mechanisms.noisy_gradient
+        assert newton.noisy_gradient is not mechanisms.noisy_gradient
         # Mechanisms that are called by themselves are left alone.
         assert mechanisms.gradient.noisy_gradient is mechanisms.noisy_gradient
     with pytest.raises(ZeroDivisionError), recording():
         1 / 0  # noqa: B018
-    assert _newton.noisy_gradient is dp_gd.noisy_gradient is mechanisms.noisy_gradient
+    assert newton.noisy_gradient is gradient_descent.noisy_gradient is mechanisms.noisy_gradient
 
 
 @pytest.mark.parametrize(("model", "_"), MODELS, ids=lambda m: type(m).__name__)
@@ -115,7 +117,7 @@ def test_a_fit_that_asks_for_other_releases_is_noticed():
 
 def test_what_leaves_outside_the_transcript_refutes_a_claim(monkeypatch):
     """One part in a billion of a sum over the records in the coefficients: no score shows it."""
-    solve = AdaSSP._solve
+    solve = AdaptiveStatistics.solve
 
     def leaky(self, rows, *plan):
         solution = solve(self, rows, *plan)
@@ -124,7 +126,7 @@ def test_what_leaves_outside_the_transcript_refutes_a_claim(monkeypatch):
 
     case = estimator_case(AdaSSP(**PLAIN), pair=pairs.lone_row(4))
     assert audit(case, trials=80, rng=0).sealed
-    monkeypatch.setattr(AdaSSP, "_solve", leaky)
+    monkeypatch.setattr(AdaptiveStatistics, "solve", leaky)
     found = audit(estimator_case(AdaSSP(**PLAIN), pair=pairs.lone_row(4)), trials=80, rng=0)
     assert found.lower <= found.epsilon
     assert not found.sealed
@@ -132,11 +134,12 @@ def test_what_leaves_outside_the_transcript_refutes_a_claim(monkeypatch):
 
 
 def test_every_release_that_an_estimator_can_make_has_a_law():
-    """A mechanism without a law could not be audited. FastMix alone is one step of many."""
-    assert set(RELEASES) - {"fast_mix"} == set(LAWS)
+    """A mechanism without a law could not be audited. The paper's algorithms are made of these."""
+    assert set(RELEASES) - {"fast_mix", "gauss_mix", "multiple_fast_mix"} == set(LAWS)
     for name in mechanisms.__all__:
         released = name in RELEASES
-        helper = name.endswith(("_event", "_events", "Release", "Gram")) or "solve" in name
+        kinds = ("_event", "_events", "Release", "Gram", "Noise", "_noise", "Spectrum")
+        helper = name.endswith(kinds) or "solve" in name
         assert released != helper, name
 
 
@@ -173,9 +176,9 @@ def normal(values, mean, covariance):
 def test_law_of_a_gradient():
     both, theta, out = neighbours(), np.array([0.3, -2.0]), np.array([0.1, 0.4])
     release = Release("noisy_gradient", {"theta": theta, "clip": 0.2, "sigma": 0.7}, out)
-    exact = [
-        normal(out, d.A.T @ np.clip(d.y - d.A @ theta, -0.2, 0.2), 0.49 * np.eye(2)) for d in both
-    ]
+    # The noise is in units of the sensitivity, which is the clipping level.
+    covariance = (0.7 * 0.2) ** 2 * np.eye(2)
+    exact = [normal(out, d.A.T @ np.clip(d.y - d.A @ theta, -0.2, 0.2), covariance) for d in both]
     found = ratios([[release, release]] * 3, *both)
     assert found["gradients"] == pytest.approx(np.full(3, 2.0 * (exact[0] - exact[1])))
 
@@ -190,16 +193,17 @@ def test_law_of_sketches_with_and_without_a_fast_one():
 
     # With the target as a column, of the norm bound sqrt(2).
     joint = [np.column_stack((d.A, d.y)) for d in both]
-    gauss = Release("gauss_mix", {"k": 7, "tau": 1.0, "lambda_sigma": 2.0}, Out, (), True)
-    Out.lambda_tilde = 0.0
+    gauss = Release("gauss_bounds", {"tau": 1.0, "omega": 2.0}, Out, (), True)
+    mixed = Release("mix", {"k": 7}, Out)
     exact = [normal(rows, np.zeros(3), A.T @ A + 2.25 * np.eye(3)).sum() for A in joint]
-    assert ratios([[gauss]], *both)["sketches"] == pytest.approx(exact[0] - exact[1], abs=1e-6)
+    assert ratios([[gauss, mixed]], *both)["sketches"] == pytest.approx(
+        exact[0] - exact[1], abs=1e-6
+    )
 
-    Out.lambda_tilde = (0.0,)
     draw = SRHT(4, 5).sample(0)
-    arguments = {"k1": 7, "tau": 1.0, "omega": 2.0, "release": "gaussian"}
-    fast = Release("multiple_fast_mix", arguments, Out, (draw,), True)
-    found = ratios([[fast]], *both)
+    arguments = {"tau": 1.0, "omega": 2.0, "law": "gaussian"}
+    fast = Release("fast_bounds", arguments, Out, (draw,), True)
+    found = ratios([[fast, mixed]], *both)
     sketched = [draw.apply(A) for A in joint]
     exact = [normal(rows, np.zeros(3), Z.T @ Z + 2.25 * np.eye(3)).sum() for Z in sketched]
     assert found["sketches"] == pytest.approx(exact[0] - exact[1], abs=1e-6)

@@ -175,7 +175,7 @@ class BudgetAccountant:
         """
         if not isinstance(label, str):
             raise type_error("label", "be a string", label)
-        now = datetime.now(UTC).isoformat()
+        now = datetime.now(UTC).isoformat(timespec="seconds")
         charge = Charge(label, check_spent(spent), now, tuple(leaks))
         record = record_of(charge)
         with self._open(write=True) as ledger:

@@ -105,7 +105,8 @@ class GaussianEvent(PrivacyEvent):
     @property
     def mu_squared(self) -> float:
         """Sum of squared sensitivity-to-noise ratios, which is what Gaussian releases add."""
-        return self.count * (self.sensitivity / self.sigma) ** 2
+        ratio = self.sensitivity / self.sigma
+        return self.count * ratio * ratio  # infinite, not an error, for next to no noise
 
 
 @dataclass(frozen=True)

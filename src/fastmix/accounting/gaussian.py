@@ -106,6 +106,8 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float = 1.0) -> fl
     high = 1.0
     while gap(high) > 0.0:
         high *= 2.0
+        if math.isinf(high):  # next to no noise
+            return math.inf
     root = float(brentq(gap, 0.0, high, xtol=1e-300, rtol=1e-14, maxiter=500))
     return _private_side("epsilon", root, gap)
 

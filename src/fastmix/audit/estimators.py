@@ -20,8 +20,8 @@ from fastmix.estimators import (
     FastIHM,
     LinearMixing,
     PrivateLinearRegression,
+    PrivateRegressor,
 )
-from fastmix.estimators import PrivateRegressor
 
 __all__ = ["ESTIMATORS", "LONG", "estimator_case"]
 
@@ -167,7 +167,7 @@ _CASES: dict[str, tuple[type[PrivateRegressor], Pair, dict[str, Any]]] = {
         _LONE,
         {"residual_clip": 0.01, "n_steps": 5, "learning_rate": 1e-3},
     ),
-    "PrivateLinearRegression": (PrivateLinearRegression, _LONE, _STEPS),
+    "PrivateLinearRegression": (PrivateLinearRegression, _LONE, {"method": IHM(**_STEPS)}),
 }
 
 #: Cases that few fits cannot test: claims that add up parts use less than they say, and standard

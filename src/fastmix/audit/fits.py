@@ -15,10 +15,10 @@ from fastmix.audit.case import Data, FloatArray, Pair
 from fastmix.audit.exact import exact_epsilon
 from fastmix.audit.laws import Records, log_likelihoods
 from fastmix.audit.transcript import Release, recording, replaying
+from fastmix.data import Rows
 from fastmix.estimators import PrivateRegressor
 from fastmix.methods import Method, Plan
 from fastmix.random import public_generator
-from fastmix.data import Rows
 
 __all__ = ["Fits"]
 

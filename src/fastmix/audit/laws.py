@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +60,26 @@ class Records:
         return np.asarray(features / longest[:, None])
 
 
+@dataclass
+class _Known:
+    """What the releases before say about a data set: a mean that was taken off, what is sketched.
+
+    ``grams`` holds the Gram matrices that Gaussian sketches are drawn from, in turn.
+    """
+
+    records: Records
+    means: list[FloatArray] | None = None
+    grams: Sequence[FloatArray] = ()
+
+    def rows(self, releases: Sequence[Release]) -> list[FloatArray]:
+        """Return the rows that are sketched: with the target, or centred, or as they are."""
+        if releases[0].with_target:
+            return [np.column_stack((self.records.A, self.records.y))]
+        if self.means is not None:
+            return [self.records.centred(mean) for mean in self.means]
+        return [self.records.A]
+
+
 def log_likelihoods(transcripts: Sequence[Sequence[Release]], records: Records) -> Parts:
     """Return the log-likelihoods of whole transcripts, summed over releases of the same kind.
 
@@ -77,91 +96,72 @@ def log_likelihoods(transcripts: Sequence[Sequence[Release]], records: Records) 
         One entry per kind of release; their sum is the log-likelihood of the transcripts.
     """
     total: Parts = {}
-    means: list[FloatArray] | None = None
+    known = _Known(records)
     for releases in zip(*transcripts, strict=True):
-        name = releases[0].mechanism
-        matrices = _rows_of(releases, records, means)
-        for part, values in LAWS[name](releases, records, matrices).items():
+        for part, values in LAWS[releases[0].mechanism](releases, known).items():
             total[part] = total.get(part, 0.0) + values
-        if name == "noisy_mean":
-            means = [release.out for release in releases]
     return total
-
-
-def _rows_of(
-    releases: Sequence[Release], records: Records, means: list[FloatArray] | None
-) -> list[FloatArray]:
-    """Return the rows that a sketch is drawn of: with the target, or centred, or as they are."""
-    if releases[0].with_target:
-        return [np.column_stack((records.A, records.y))]
-    if means is not None:
-        return [records.centred(mean) for mean in means]
-    return [records.A]
 
 
 def _stacked(releases: Sequence[Release], name: str) -> FloatArray:
     return np.array([release.arguments[name] for release in releases])
 
 
-def _gradient(releases: Sequence[Release], records: Records, _: Any) -> Parts:
-    clip = _stacked(releases, "clip")[:, None]
-    residuals = np.clip(records.y - _stacked(releases, "theta") @ records.A.T, -clip, clip)
-    values = np.array([release.out for release in releases])
-    sigma = _stacked(releases, "sigma")[:, None]
-    return {"gradients": gaussian_vector(values, residuals @ records.A, sigma)}
+def _outs(releases: Sequence[Release]) -> FloatArray:
+    return np.array([release.out for release in releases])
 
 
-def _residual_counts(releases: Sequence[Release], records: Records, _: Any) -> Parts:
-    residuals = np.abs(records.y - _stacked(releases, "theta") @ records.A.T)
+def _gradient(releases: Sequence[Release], known: _Known) -> Parts:
+    A, clip = known.records.A, _stacked(releases, "clip")[:, None]
+    residuals = np.clip(known.records.y - _stacked(releases, "theta") @ A.T, -clip, clip)
+    sigma = _stacked(releases, "sigma")[:, None] * clip
+    return {"gradients": gaussian_vector(_outs(releases), residuals @ A, sigma)}
+
+
+def _residual_counts(releases: Sequence[Release], known: _Known) -> Parts:
+    residuals = np.abs(known.records.y - _stacked(releases, "theta") @ known.records.A.T)
     sizes = np.minimum(residuals / _stacked(releases, "clip")[:, None], 1.0)
     counts = [
         ((low < sizes) & (sizes <= high)).sum(axis=1) for low, high in itertools.pairwise(_EDGES)
     ]
-    values = np.array([release.out for release in releases])
     sigma = _stacked(releases, "sigma")[:, None]
-    return {"residuals": gaussian_vector(values, np.stack(counts, axis=1), sigma)}
+    return {"residuals": gaussian_vector(_outs(releases), np.stack(counts, axis=1), sigma)}
 
 
-def _statistics(releases: Sequence[Release], records: Records, _: Any) -> Parts:
-    A, sigma = records.A, _stacked(releases, "sigma")[:, None]
-    gram, moment = A.T @ A, A.T @ records.y
+def _statistics(releases: Sequence[Release], known: _Known) -> Parts:
+    A, sigma = known.records.A, _stacked(releases, "sigma")[:, None]
+    gram, moment = A.T @ A, A.T @ known.records.y
     upper = np.triu_indices(len(gram))
     exact = np.concatenate((gram[upper], moment, np.linalg.eigvalsh(gram)[:1]))
     values = [[*r.out.gram[upper], *r.out.moment, r.out.eigenvalue] for r in releases]
     return {"statistics": gaussian_vector(np.array(values), exact, sigma)}
 
 
-def _mean(releases: Sequence[Release], records: Records, _: Any) -> Parts:
+def _mean(releases: Sequence[Release], known: _Known) -> Parts:
+    known.means = [release.out for release in releases]
     # The constant column is public, and so is the number of rows.
-    features = records.A[:, : records.A.shape[1] - records.constant]
-    values = np.array([release.out for release in releases])[:, : features.shape[1]]
+    features = known.records.A[:, : known.records.A.shape[1] - known.records.constant]
+    values = _outs(releases)[:, : features.shape[1]]
     sigma = _stacked(releases, "sigma")[:, None]
     return {"mean": gaussian_vector(len(features) * values, features.sum(axis=0), sigma)}
 
 
-def _gauss_mix(
-    releases: Sequence[Release], records: Records, matrices: Sequence[FloatArray]
-) -> Parts:
-    (A,) = matrices
+def _gauss_bounds(releases: Sequence[Release], known: _Known) -> Parts:
+    (A,) = known.rows(releases)
     gram, square = A.T @ A, 1.0 + releases[0].with_target
-    outs = [release.out for release in releases]
-    scale = _stacked(releases, "lambda_sigma") * square
+    known.grams = [gram]
+    scale = _stacked(releases, "omega") * square
     centre = np.linalg.eigvalsh(gram)[0] - scale * _stacked(releases, "tau")
-    bounds = np.array([out.lambda_tilde for out in outs])
-    return {
-        "eigenvalue": one_sided(bounds, centre, scale, "gaussian"),
-        "sketches": _sketches(releases, [gram]),
-    }
+    bounds = np.array([release.out.lambda_tilde[0] for release in releases])
+    return {"eigenvalue": one_sided(bounds, centre, scale, "gaussian")}
 
 
-def _multiple_fast_mix(
-    releases: Sequence[Release], records: Records, matrices: Sequence[FloatArray]
-) -> Parts:
-    noise, square = releases[0].arguments["release"], 1.0 + releases[0].with_target
+def _fast_bounds(releases: Sequence[Release], known: _Known) -> Parts:
+    noise, square = releases[0].arguments["law"], 1.0 + releases[0].with_target
     omega, tau = _stacked(releases, "omega")[:, None], _stacked(releases, "tau")[:, None]
     seen = [
         [_seen_by(draw, A) for draw in release.draws]
-        for release, A in zip(releases, itertools.cycle(matrices), strict=False)
+        for release, A in zip(releases, itertools.cycle(known.rows(releases)), strict=False)
     ]
     lengths, coherences, distortions, eigenvalues = np.array(
         [[each[:4] for each in fit] for fit in seen]
@@ -170,6 +170,7 @@ def _multiple_fast_mix(
         np.array([getattr(release.out, name) for release in releases])
         for name in ("m_tilde", "lambda_tilde")
     )
+    known.grams = [np.array([fit[step][4] for fit in seen]) for step in range(len(seen[0]))]
     bound = lengths * np.sqrt(square)
     scale = omega * bound * (bound + 2.0 * m)
     parts = {"eigenvalue": one_sided(lam, eigenvalues - scale * tau, scale, noise).sum(axis=1)}
@@ -177,9 +178,6 @@ def _multiple_fast_mix(
     if (coherences > 1e-12).all():
         scale = omega * bound * coherences
         parts["distortion"] = one_sided(m, distortions + scale * tau, scale, noise).sum(axis=1)
-    steps = len(seen[0])
-    grams = [np.array([fit[step][4] for fit in seen]) for step in range(steps)]
-    parts["sketches"] = _sketches(releases, grams)
     return parts
 
 
@@ -200,22 +198,21 @@ def _seen_by(draw: SketchDraw, A: FloatArray) -> tuple[float, float, float, floa
     )
 
 
-def _sketches(releases: Sequence[Release], grams: Sequence[FloatArray]) -> FloatArray:
-    """Return the log-likelihood of all sketches of a release; Gram matrices are used in turn."""
+def _mix(releases: Sequence[Release], known: _Known) -> Parts:
     eta = np.array([release.out.eta for release in releases])
-    size = "k1" if "k1" in releases[0].arguments else "k"
-    rows = int(releases[0].arguments[size])
+    rows = int(releases[0].arguments["k"])
     total = np.zeros(len(releases))
-    for step, gram in zip(range(len(releases[0].out.sketches)), itertools.cycle(grams)):
+    for step, gram in zip(range(len(releases[0].out.sketches)), itertools.cycle(known.grams)):
         drawn = np.array([release.out.sketches[step].matrix() for release in releases])
         total += sketch_gram(drawn, rows, gram, eta)
-    return total
+    return {"sketches": total}
 
 
 #: The law of each mechanism by its name.
-LAWS: dict[str, Callable[[Sequence[Release], Records, Sequence[FloatArray]], Parts]] = {
-    "gauss_mix": _gauss_mix,
-    "multiple_fast_mix": _multiple_fast_mix,
+LAWS: dict[str, Callable[[Sequence[Release], _Known], Parts]] = {
+    "fast_bounds": _fast_bounds,
+    "gauss_bounds": _gauss_bounds,
+    "mix": _mix,
     "noisy_gradient": _gradient,
     "noisy_mean": _mean,
     "noisy_residual_counts": _residual_counts,

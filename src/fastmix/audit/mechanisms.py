@@ -16,7 +16,8 @@ from fastmix.audit import pairs
 from fastmix.audit.case import Case, Claim, Data, FloatArray, one_by_one
 from fastmix.audit.likelihood import gaussian_vector, one_sided
 from fastmix.data import ArrayRows, RowMap
-from fastmix.mechanisms import spectral_bounds
+from fastmix.mechanisms import bounds
+from fastmix.mechanisms.noise import make_noise
 from fastmix.mechanisms.residuals import RESIDUAL_EDGES
 from fastmix.sketches import SRHT, SketchDraw
 
@@ -69,9 +70,9 @@ def laplace_m(delta: float = 0.0) -> Case:
 
     def prepare(data: Data) -> Callable[[np.random.Generator], list[float]]:
         _, m_hat = bounded_rows(data).sketch(draw)
-        noise: dict[str, Any] = {"tau": tau, "omega": omega, "c_x": 1.0, "release": "laplace"}
-        release = partial(spectral_bounds.release_distortion, m_hat, draw.coherence, **noise)
-        return lambda rng: [release(rng=rng)]
+        noise: dict[str, Any] = {"tau": tau, "omega": omega, "c_x": 1.0, "law": "laplace"}
+        release = partial(bounds.release_distortion, m_hat, draw.coherence, **noise)
+        return lambda rng: [release(noise=make_noise("float", rng))]
 
     def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
         return one_sided(values[:, 0], distortion(draw, data) + scale * tau, scale, "laplace")
@@ -97,9 +98,9 @@ def laplace_lambda(delta: float = 0.0) -> Case:
     def prepare(data: Data) -> Callable[[np.random.Generator], list[float]]:
         Z, _ = bounded_rows(data).sketch(draw)
         lambda_hat = float(Z[:, 0] @ Z[:, 0])
-        noise: dict[str, Any] = {"tau": tau, "omega": omega, "c_x": 1.0, "release": "laplace"}
-        release = partial(spectral_bounds.release_sketched_eigenvalue, lambda_hat, m, **noise)
-        return lambda rng: [release(rng=rng)]
+        noise: dict[str, Any] = {"tau": tau, "omega": omega, "c_x": 1.0, "law": "laplace"}
+        release = partial(bounds.release_sketched_eigenvalue, lambda_hat, m, **noise)
+        return lambda rng: [release(noise=make_noise("float", rng))]
 
     def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
         centre = sketched_eigenvalue(draw, data) - scale * tau
@@ -117,7 +118,7 @@ def laplace_lambda(delta: float = 0.0) -> Case:
 
 
 def _pure(tau: float, omega: float, delta: float) -> Claim:
-    noise, _ = spectral_bounds.spectral_events("laplace", tau=tau, omega=omega, count=1)
+    noise, _ = bounds.spectral_events("laplace", tau=tau, omega=omega, count=1)
     return Claim(noise.pure_epsilon, delta)
 
 
@@ -128,7 +129,9 @@ def gaussian_steps(name: str, thetas: tuple[float, ...], trials: int, delta: flo
     def prepare(data: Data) -> Callable[[np.random.Generator], FloatArray]:
         points = [np.array([theta]) for theta in thetas]
         step = partial(mechanisms.noisy_gradient, bounded_rows(data), clip=1.0, sigma=sigma)
-        return lambda rng: np.concatenate([step(theta, rng=rng) for theta in points])
+        return lambda rng: np.concatenate(
+            [step(theta, noise=make_noise("float", rng)) for theta in points]
+        )
 
     def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
         residuals = np.clip(data.y[:, None] - data.X * np.array(thetas), -1.0, 1.0)
@@ -153,7 +156,7 @@ def gaussian_statistics(delta: float = DELTA) -> Case:
         rows = bounded_rows(data)
 
         def release(rng: np.random.Generator) -> list[float]:
-            out = mechanisms.noisy_statistics(rows, sigma=sigma, rng=rng)
+            out = mechanisms.noisy_statistics(rows, sigma=sigma, noise=make_noise("float", rng))
             return [out.gram[0, 0], out.moment[0], out.eigenvalue]
 
         return release
@@ -179,7 +182,7 @@ def gaussian_mean(delta: float = DELTA) -> Case:
 
     def prepare(data: Data) -> Callable[[np.random.Generator], FloatArray]:
         release = partial(mechanisms.noisy_mean, bounded_rows(data), sigma=sigma)
-        return lambda rng: release(rng=rng)
+        return lambda rng: release(noise=make_noise("float", rng))
 
     def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
         return gaussian_vector(len(data.X) * values, data.X.sum(axis=0), sigma)
@@ -204,7 +207,7 @@ def gaussian_residual_counts(delta: float = DELTA) -> Case:
         release = partial(
             mechanisms.noisy_residual_counts, bounded_rows(data), point, clip=1.0, sigma=sigma
         )
-        return lambda rng: release(rng=rng)
+        return lambda rng: release(noise=make_noise("float", rng))
 
     def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
         sizes = np.minimum(np.abs(data.y - theta * data.X[:, 0]), 1.0)

@@ -22,6 +22,8 @@ from fastmix.audit.mechanisms import (
     sketched_eigenvalue,
 )
 from fastmix.data import AugmentedRows, Rows
+from fastmix.mechanisms.noise import make_noise
+from fastmix.random import public_generator
 from fastmix.sketches import SRHT, KerdockSketch, Sketch, SketchDraw
 
 __all__ = ["LONG", "MIXING", "fast_mix", "fast_mix_sketches", "gauss_mix", "gauss_mix_sketches"]
@@ -36,28 +38,28 @@ def gauss_mix(
     *,
     k: int,
     gamma: float,
-    lambda_sigma: float,
+    omega: float,
     trials: int,
     delta: float = DELTA,
 ) -> Case:
     """Return GaussMix: the released eigenvalue and the sketch, with their joint likelihood."""
     tau = -float(ndtri(_TAIL * delta))
-    levels: dict[str, Any] = {"k": k, "gamma": gamma, "tau": tau, "lambda_sigma": lambda_sigma}
+    levels: dict[str, Any] = {"k": k, "gamma": gamma, "tau": tau, "omega": omega}
 
     def prepare(data: Data) -> Callable[[np.random.Generator], list[float]]:
         rows = bounded_rows(data)
 
         def release(rng: np.random.Generator) -> list[float]:
             out = mechanisms.gauss_mix(rows, **levels, form="gram", rng=rng)
-            return [out.lambda_tilde, out.eta, *out.sketch.matrix().ravel()]
+            return [*out.lambda_tilde, out.eta, *out.sketch.matrix().ravel()]
 
         return release
 
     def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
         gram = data.X.T @ data.X
-        centre = np.linalg.eigvalsh(gram)[0] - lambda_sigma * tau
+        centre = np.linalg.eigvalsh(gram)[0] - omega * tau
         grams = values[:, 2:].reshape(-1, *gram.shape)
-        eigenvalue = one_sided(values[:, 0], centre, lambda_sigma, "gaussian")
+        eigenvalue = one_sided(values[:, 0], centre, omega, "gaussian")
         return eigenvalue + sketch_gram(grams, k, gram, values[:, 1])
 
     return Case(
@@ -76,7 +78,7 @@ def gauss_mix_sketches(name: str, *, with_target: bool = False, delta: float = D
 
     The eigenvalue has so much noise that it costs little, and so much shift that its bound is 0.
     """
-    levels: dict[str, Any] = {"k": 100_000, "gamma": 447.0, "tau": 40.0, "lambda_sigma": 10.0}
+    levels: dict[str, Any] = {"k": 100_000, "gamma": 447.0, "tau": 40.0, "omega": 10.0}
     pair = pairs.lone_row()
 
     def draw(data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
@@ -115,21 +117,25 @@ def fast_mix(
     omega: float,
     n_steps: int = 1,
     shared: bool = False,
-    curve: str = "fast_mix",
+    sharp: bool = False,
     trials: int = 40_000,
     delta: float = DELTA,
 ) -> Case:
     """Return FastMix in one or several steps: all spectral bounds and all sketches."""
     pairs_of_bounds = 1 if shared else n_steps
     tau = math.log(pairs_of_bounds / (_TAIL * delta))
-    levels: dict[str, Any] = {"k1": k1, "gamma": gamma, "omega": omega, "tau": tau}
-    levels |= {"n_steps": n_steps, "shared": shared, "curve": curve}
+    bounds: dict[str, Any] = {"omega": omega, "tau": tau, "count": pairs_of_bounds}
+
+    def mixed(rows: Rows, rng: np.random.Generator) -> mechanisms.MixRelease:
+        noise = make_noise("float", rng)
+        spectrum = mechanisms.fast_bounds(rows, **bounds, sketch=draw, sharp=sharp, rng=noise)
+        return mechanisms.mix(spectrum, k=k1, gamma=gamma, count=n_steps, form="gram", rng=noise)
 
     def prepare(data: Data) -> Callable[[np.random.Generator], list[float]]:
         rows = bounded_rows(data)
 
         def release(rng: np.random.Generator) -> list[float]:
-            out = mechanisms.multiple_fast_mix(rows, **levels, sketch=draw, form="gram", rng=rng)
+            out = mixed(rows, rng)
             grams = (float(each.matrix()[0, 0]) for each in out.sketches)
             return [out.eta, *out.m_tilde, *out.lambda_tilde, *grams]
 
@@ -140,20 +146,20 @@ def fast_mix(
         eta, m, lam, grams = np.split(values, ends, axis=1)
         lambda_hat = sketched_eigenvalue(draw, data)
         scales = omega * (1.0 + 2.0 * m)
-        bounds = one_sided(lam, lambda_hat - scales * tau, scales, "laplace")
+        spectral = one_sided(lam, lambda_hat - scales * tau, scales, "laplace")
         if draw.coherence > 0.0:
             scale = omega * draw.coherence
             centre = distortion(draw, data) + scale * tau
-            bounds = bounds + one_sided(m, centre, scale, "laplace")
+            spectral = spectral + one_sided(m, centre, scale, "laplace")
         # Rows of all steps are independent with one covariance: together they are one sketch.
         joint = grams.sum(axis=1).reshape(-1, 1, 1)
         gram = np.array([[lambda_hat]])
         rows = sketch_gram(joint, k1 * n_steps, gram, eta[:, 0])
-        return np.asarray(bounds.sum(axis=1) + rows)
+        return np.asarray(spectral.sum(axis=1) + rows)
 
     return Case(
         name=name,
-        claim=accounted(delta, mechanisms.fast_mix_event(**levels)),
+        claim=accounted(delta, mixed(bounded_rows(pair.present), public_generator(0)).event),
         pair=pair,
         draw=one_by_one(prepare),
         score=pair.ratio(log_likelihood),
@@ -168,18 +174,22 @@ def fast_mix_sketches(name: str, *, steps: int, delta: float = DELTA) -> Case:
     The sketch is as large as the data and distorts nothing; a release has ``steps`` sketches.
     """
     gamma = 447.0 if steps == 1 else 224.0
-    levels: dict[str, Any] = {"k1": 100_000 // steps, "gamma": gamma, "tau": 40.0, "omega": 1e6}
-    levels |= {"shared": True, "curve": "fast_mix_sharp"}
+    k1 = 100_000 // steps
     pair = pairs.lone_row()
     sketch = SRHT(4, 4).sample(0)
+
+    def mixed(rows: Rows, count: int, rng: np.random.Generator) -> mechanisms.MixRelease:
+        noise = make_noise("float", rng)
+        spectrum = mechanisms.fast_bounds(
+            rows, tau=40.0, omega=1e6, sketch=sketch, sharp=True, rng=noise
+        )
+        return mechanisms.mix(spectrum, k=k1, gamma=gamma, count=count, form="gram", rng=noise)
 
     def draw(data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
         rows = bounded_rows(data)
 
         def call(count: int) -> FloatArray:
-            out = mechanisms.multiple_fast_mix(
-                rows, **levels, n_steps=steps * count, sketch=sketch, form="gram", rng=rng
-            )
+            out = mixed(rows, steps * count, rng)
             grams = np.array([each.matrix()[0, 0] for each in out.sketches])
             return np.column_stack((np.full(count, out.eta), grams.reshape(count, steps)))
 
@@ -187,11 +197,11 @@ def fast_mix_sketches(name: str, *, steps: int, delta: float = DELTA) -> Case:
 
     def log_likelihood(values: FloatArray, data: Data) -> FloatArray:
         joint = values[:, 1:].sum(axis=1).reshape(-1, 1, 1)
-        return sketch_gram(joint, levels["k1"] * steps, data.X.T @ data.X, values[:, 0])
+        return sketch_gram(joint, k1 * steps, data.X.T @ data.X, values[:, 0])
 
     return Case(
         name=name,
-        claim=accounted(delta, mechanisms.fast_mix_event(**levels, n_steps=steps)),
+        claim=accounted(delta, mixed(bounded_rows(pair.present), steps, public_generator(0)).event),
         pair=pair,
         draw=draw,
         score=pair.ratio(log_likelihood),
@@ -223,7 +233,7 @@ _CASES: dict[str, tuple[Callable[..., Case], dict[str, Any]]] = {
             "pair": pairs.weakest_direction(26, 24),
             "k": 1_280_000,
             "gamma": 1600.0,
-            "lambda_sigma": 2.0,
+            "omega": 2.0,
             "trials": 100_000,
         },
     ),
@@ -233,7 +243,7 @@ _CASES: dict[str, tuple[Callable[..., Case], dict[str, Any]]] = {
             "pair": pairs.lone_row(),
             "k": 4,
             "gamma": 20.0,
-            "lambda_sigma": 10.0,
+            "omega": 10.0,
             "trials": 40_000,
         },
     ),
@@ -250,12 +260,12 @@ _CASES: dict[str, tuple[Callable[..., Case], dict[str, Any]]] = {
     # A sketch as large as the data distorts nothing: m is 0 and the bounds are tight.
     "FastMix, full-size sketch": (
         partial(_fixed, sketch=SRHT(128, 128), worst=_equal_rows),
-        {"k1": 20_000, "gamma": 200.0, "omega": 5.0, "curve": "fast_mix_sharp"},
+        {"k1": 20_000, "gamma": 200.0, "omega": 5.0, "sharp": True},
     ),
     # Every two columns of different blocks lean towards each other as much as any two.
     "FastMix, Kerdock sketch": (
         partial(_fixed, sketch=KerdockSketch(64, 1024), worst=pairs.aligned_rows),
-        {"k1": 4, "gamma": 12.0, "omega": 1.0, "curve": "fast_mix_sharp"},
+        {"k1": 4, "gamma": 12.0, "omega": 1.0, "sharp": True},
     ),
     "FastMix, sketch alone": (fast_mix_sketches, {"steps": 1}),
     "MultipleFastMix, 3 steps": (

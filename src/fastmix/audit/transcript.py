@@ -27,9 +27,9 @@ from fastmix.sketches import Sketch, SketchDraw
 __all__ = ["RELEASES", "IncompleteTranscriptError", "Release", "recording", "replaying"]
 
 #: Public helpers of the mechanisms that release nothing.
-_HELPERS = frozenset({"symmetric_solve"})
+_HELPERS = frozenset({"make_noise", "symmetric_solve"})
 
-#: The functions that release something, by the names under which estimators call them.
+#: The functions that release something, by the names under which methods call them.
 RELEASES = tuple(
     name
     for name in mechanisms.__all__
@@ -41,7 +41,7 @@ RELEASES = tuple(
 _SIGNATURES = {name: inspect.signature(getattr(mechanisms, name)) for name in RELEASES}
 
 #: Arguments that are sensitive, or sources of randomness: not part of a transcript.
-_NOT_PUBLIC = frozenset({"X", "rows", "rng", "sketch_rng"})
+_NOT_PUBLIC = frozenset({"X", "noise", "rng", "rows", "sketch_rng", "spectrum"})
 
 
 #: Makes the wrapper of a mechanism, from its name and itself.
@@ -151,7 +151,7 @@ def replaying(transcript: Sequence[Release]) -> Iterator[None]:
 
 @contextmanager
 def _wrapped(watch: Watch) -> Iterator[None]:
-    """Wrap the mechanisms in every module of the estimators, and take the wrappers off again.
+    """Wrap the mechanisms in every module of the methods, and take the wrappers off again.
 
     Blocks may overlap, and end in any order: each takes off its own wrappers.
     """
@@ -169,11 +169,11 @@ def _wrapped(watch: Watch) -> Iterator[None]:
 
 
 def _mechanisms() -> list[tuple[Any, str, Callable[..., Any]]]:
-    """Return every module of the estimators with the mechanisms that it calls."""
+    """Return every module of the methods with the mechanisms that it calls."""
     return [
         (module, name, vars(module)[name])
         for path, module in list(sys.modules.items())
-        if path.startswith("fastmix.estimators.")
+        if path.startswith("fastmix.methods.")
         for name in RELEASES
         if name in vars(module)
     ]
@@ -203,9 +203,7 @@ class _WatchedSketch(Sketch):
 
 
 def _same(first: Any, second: Any) -> bool:
-    """Tell whether two arguments are the same; functions of released values are not compared."""
-    if callable(first) and callable(second):
-        return True
+    """Tell whether two arguments are the same."""
     if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
         return np.array_equal(first, second)
     return bool(first == second)

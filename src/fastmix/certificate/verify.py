@@ -43,16 +43,6 @@ _COMMON = {
     *("epsilon", "delta", "data_norm", "fit_intercept", "inference", "noise", "verbose"),
 }
 
-#: Names of the estimators of single methods, with those of their methods.
-_MECHANISMS = {
-    "AdaSSP": "adassp",
-    "DPGradientDescent": "dp_gd",
-    "FastIHM": "fast_ihm",
-    "IHM": "ihm",
-    "IHS": "ihs",
-    "LinearMixing": "linear_mixing",
-}
-
 _SOURCE = "AES-128-CTR keyed by the OS"
 
 #: What no computation on the certificate alone can confirm: fields, then why.
@@ -273,7 +263,7 @@ def _plan(data: dict[str, Any]) -> list[str]:
         chosen = choose_method(columns)[0] if asked == "auto" else asked
         if chosen != method.name:
             wrong.append("its method is not the one that was asked for")
-    elif _MECHANISMS.get(data["mechanism"]) != method.name:
+    elif data["mechanism"] != method.estimator:
         wrong.append("its method is not that of its mechanism")
     if set(stated) != names:
         wrong.append("its parameters are not those of its mechanism")

@@ -1,7 +1,7 @@
 """Estimators with the interface of scikit-learn."""
 
 from fastmix.certificate import PrivacyCertificate
-from fastmix.estimators.base import PrivateRegressor
+from fastmix.estimators.base import PrivateRegressor, estimator
 from fastmix.estimators.regression import (
     IHM,
     IHS,
@@ -22,4 +22,5 @@ __all__ = [
     "PrivacyCertificate",
     "PrivateLinearRegression",
     "PrivateRegressor",
+    "estimator",
 ]

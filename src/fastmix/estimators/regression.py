@@ -29,9 +29,6 @@ __all__ = [
     "PrivateLinearRegression",
 ]
 
-#: Methods that can be asked for by name: the private ones.
-_NAMES = ("auto", *(name for name in METHODS if name != "ihs"))
-
 
 @estimator
 class IHM(PrivateRegressor):
@@ -331,7 +328,7 @@ class PrivateLinearRegression(PrivateRegressor):
         elif not isinstance(self.method, str):
             raise type_error("method", "be a name or an estimator", self.method)
         else:
-            check_choice("method", self.method, _NAMES)
+            check_choice("method", self.method, ("auto", *sorted(set(METHODS) - {"ihs"})))
         super()._check_parameters()
 
     def _resolve(self, columns: int | None = None) -> Method:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +99,9 @@ class Spectrum:
             noise_level(needed_eigenvalue(gamma, m, c, self.curve) - lam)
             for c, m, lam in self._released()
         )
+
+    def __reduce__(self) -> Any:
+        raise TypeError("Spectrum must stay where the data are: it holds what is to be sketched.")
 
     def _released(self) -> list[tuple[float, float, float]]:
         bounds = [source.bound for source in self.sources]

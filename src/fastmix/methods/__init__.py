@@ -1,7 +1,7 @@
 """Methods: the algorithms, one file each; scikit-learn knows nothing of them."""
 
 from fastmix.methods.adassp import AdaptiveStatistics
-from fastmix.methods.choice import METHODS, choose_method
+from fastmix.methods.choice import choose_method
 from fastmix.methods.fast_ihm import FastIterativeHessianMixing
 from fastmix.methods.fit import default_delta, plan_fit, solve_fit
 from fastmix.methods.gradient_descent import GradientDescent
@@ -12,7 +12,7 @@ from fastmix.methods.linear_mixing import (
     calibrate_fast_mix,
     calibrate_gauss_mix,
 )
-from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
+from fastmix.methods.plan import METHODS, Draws, Forecast, Method, Plan, Sizes, Solution, Target
 
 __all__ = [
     "METHODS",

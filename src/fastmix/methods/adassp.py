@@ -36,6 +36,7 @@ class AdaptiveStatistics(Method):
     failure_probability: float | None = None
 
     name: ClassVar[str] = "adassp"
+    estimator: ClassVar[str] = "AdaSSP"
     infers: ClassVar[bool] = True
 
     def check(self) -> None:

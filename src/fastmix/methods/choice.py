@@ -1,28 +1,8 @@
-"""Which method a fit uses: asked for by name, or chosen from public sizes."""
+"""Which method a fit uses if none is asked for, from public sizes."""
 
 from __future__ import annotations
 
-from fastmix.methods.adassp import AdaptiveStatistics
-from fastmix.methods.fast_ihm import FastIterativeHessianMixing
-from fastmix.methods.gradient_descent import GradientDescent
-from fastmix.methods.ihm import IterativeHessianMixing
-from fastmix.methods.ihs import IterativeHessianSketch
-from fastmix.methods.linear_mixing import SketchAndSolve
-from fastmix.methods.plan import Method
-
-__all__ = ["METHODS", "choose_method"]
-
-_KNOWN: tuple[type[Method], ...] = (
-    AdaptiveStatistics,
-    FastIterativeHessianMixing,
-    GradientDescent,
-    IterativeHessianMixing,
-    IterativeHessianSketch,
-    SketchAndSolve,
-)
-
-#: The methods by their names.
-METHODS: dict[str, type[Method]] = {method.name: method for method in _KNOWN}
+__all__ = ["choose_method"]
 
 #: From this many columns on a fast sketch is clearly cheaper than one Gram matrix.
 _WIDE = 500

@@ -99,6 +99,7 @@ class FastIterativeHessianMixing(Method):
     literal: bool = False
 
     name: ClassVar[str] = "fast_ihm"
+    estimator: ClassVar[str] = "FastIHM"
     infers: ClassVar[bool] = True
     clips: ClassVar[bool] = True
 

@@ -32,6 +32,7 @@ class GradientDescent(Method):
     residual_clip: float | None = None
 
     name: ClassVar[str] = "dp_gd"
+    estimator: ClassVar[str] = "DPGradientDescent"
     clips: ClassVar[bool] = True
 
     def check(self) -> None:

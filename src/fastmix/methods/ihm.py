@@ -56,6 +56,7 @@ class IterativeHessianMixing(Method):
     literal: bool = False
 
     name: ClassVar[str] = "ihm"
+    estimator: ClassVar[str] = "IHM"
     infers: ClassVar[bool] = True
     clips: ClassVar[bool] = True
 

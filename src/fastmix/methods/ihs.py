@@ -39,6 +39,7 @@ class IterativeHessianSketch(Method):
     failure_probability: float | None = None
 
     name: ClassVar[str] = "ihs"
+    estimator: ClassVar[str] = "IHS"
 
     def check(self) -> None:
         """Check the parameters."""

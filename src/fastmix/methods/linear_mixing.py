@@ -55,6 +55,7 @@ class SketchAndSolve(Method):
     literal: bool = False
 
     name: ClassVar[str] = "linear_mixing"
+    estimator: ClassVar[str] = "LinearMixing"
 
     def check(self) -> None:
         """Check the parameters."""

@@ -36,6 +36,7 @@ from fastmix.mechanisms import Noise
 from fastmix.methods.inference import Trace
 
 __all__ = [
+    "METHODS",
     "MOST_STEPS",
     "Draws",
     "Forecast",
@@ -48,6 +49,9 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
+
+#: The methods by their names: a method is known as soon as its class is made.
+METHODS: dict[str, type[Method]] = {}
 
 #: Steps that a schedule of noise can have before its weights underflow.
 MOST_STEPS = 1000
@@ -177,12 +181,19 @@ class Method:
     the intercept, which is the last column.
     """
 
-    #: Name of the method in messages and tables.
+    #: Name of the method in messages, tables and certificates, and of its estimator.
     name: ClassVar[str] = ""
+    estimator: ClassVar[str] = ""
     #: Whether `Solution.trace` says how the coefficients came about, for intervals.
     infers: ClassVar[bool] = False
     #: Whether residuals are clipped by the method itself.
     clips: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        # A class can be made twice, when a notebook cell is run again.
+        if cls.name in METHODS and METHODS[cls.name].__qualname__ != cls.__qualname__:
+            raise value_error("name", "be that of no other method", cls.name)
+        METHODS[cls.name] = cls
 
     def plan(self, sizes: Sizes, target: Target) -> Any:
         """Plan a fit from public quantities only."""
