@@ -266,7 +266,7 @@ def test_an_array_that_changes_during_the_fit():
         short = {"n_steps": 3}
         models = [(fastmix.AdaSSP, {}), (fastmix.DPGradientDescent, short),
                   (fastmix.FastIHM, short), (fastmix.IHM, short), (fastmix.LinearMixing, {}),
-                  (fastmix.PrivateLinearRegression, short)]
+                  (fastmix.PrivateLinearRegression, {"method": fastmix.IHM(**short)})]
         writer = threading.Thread(target=scribble)
         writer.start()
         fits = refused = 0
