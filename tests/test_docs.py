@@ -98,3 +98,9 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)\)", page.read_text()):
         if not target.startswith("https://"):
             assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=name)
+def test_tests_that_are_named_exist(page):
+    for path in re.findall(r"\btests/[a-z0-9_/]+\.py\b", page.read_text()):
+        assert (ROOT / path).exists(), path

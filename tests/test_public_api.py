@@ -44,7 +44,9 @@ def test_the_front_page_names_resolve():
         "IHS",
         "PrivateLinearRegression",
         "BudgetAccountant",
-        "calibrate_fast_ihm",
+        "calibrate_fast_mix",
+        "calibrate_gauss_mix",
+        "plan",
         "SRHT",
     ):
         assert name in fastmix.__all__

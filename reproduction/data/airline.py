@@ -48,7 +48,6 @@ def _airline(frame: Any, origin: str) -> Table:
     Paper: Appendix I and the table of data statistics (4,194,304 sampled rows, d = 4).
     Deviation: the paper does not name the four features. On the flights of 2001 these four have
     the printed eigenvalues to about 5% for the size, and sets with the arrival time do not.
-    Sensitive inputs: none, the data are public.
     """
     frame = frame.dropna()
     # Codes of days are written c-1, c-2, ... in some editions of the file.
@@ -63,7 +62,6 @@ def _flights_2001(frame: Any, origin: str) -> Table:
     -----
     Paper: none; it stands in for the set of Appendix I, which takes a download of ten million rows.
     Deviation: the time is that of departure, and the target is the arrival delay in minutes.
-    Sensitive inputs: none, the data are public.
     """
     frame = frame.dropna()
     date = pd.to_datetime(frame["date"]).dt

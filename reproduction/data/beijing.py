@@ -56,7 +56,6 @@ def _build(frame: Any, origin: str) -> Table:
     is 32768/25; the text says n/d is about 1450.
     Deviation: the paper names no features. These 25 (14 numbers, 11 indicators) agree with
     n/d = 1310.7; rows with missing or impossible entries are dropped.
-    Sensitive inputs: none, the data are public.
     """
     frame = frame.apply(pd.to_numeric, errors="coerce")
     target, bounds_y = _TARGET

@@ -45,7 +45,6 @@ def _build(frame: Any, origin: str) -> Table:
     Notes
     -----
     Paper: Appendix H and the table of data statistics (131,072 sampled rows, d = 81).
-    Sensitive inputs: none, the data are public.
     """
     years = frame["Stay_In_Current_City_Years"].replace("4+", "4")
     frame = frame.assign(Stay_In_Current_City_Years=years)

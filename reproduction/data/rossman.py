@@ -69,7 +69,6 @@ def _build(sales: Any, stores: Any, origin: str) -> Table:
     Deviation: the paper does not say how missing numbers are filled; with zeros, the printed
     statistics come out. Closed days, days without sales and sales more than 1.5 interquartile
     ranges outside the quartiles are dropped, which is data cleaning and not private.
-    Sensitive inputs: none, the data are public.
     """
     frame = sales[(sales["Open"] == 1) & (sales["Sales"] > 0)].merge(stores, on="Store")
     low, high = frame["Sales"].quantile([0.25, 0.75])

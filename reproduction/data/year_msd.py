@@ -38,7 +38,6 @@ def _build(frame: Any, origin: str) -> Table:
     Notes
     -----
     Paper: the table of data statistics (131,072 sampled rows, d = 90).
-    Sensitive inputs: none, the data are public.
     """
     return make_table(
         frame[list(_FEATURES)].to_numpy(dtype=np.float64),

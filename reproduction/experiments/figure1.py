@@ -66,7 +66,6 @@ def noise_level(curve: str, epsilon: float, delta: float, k: int, lambda_min: fl
     Notes
     -----
     Paper: Figure 1, with the exact characterisations of Appendix C.
-    Sensitive inputs: none.
     """
     sketched = 5.0 / 6.0 * lambda_min
     if curve == "upadhyay":

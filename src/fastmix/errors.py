@@ -56,9 +56,10 @@ class InvalidValueError(DataError, TypeError):
     """
 
     MESSAGE: ClassVar[str] = (
-        "X and y must contain only finite real numbers: no missing values, NaN, infinity, text or "
-        "dates. Remove or replace such values first, by a rule that looks at one record at a time. "
-        "This message does not name the value or its place, because that could reveal data."
+        "each data argument must be free of missing values, NaN, infinity, strings, dates and "
+        "everything else that is not a finite real number. Remove or replace such values first, "
+        "by a rule that looks at one record at a time. This message does not name the value or "
+        "its place, because that could reveal data."
     )
 
     def __init__(self, message: str = MESSAGE) -> None:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import asdict
 from importlib.metadata import version
 
 import dp_accounting
@@ -108,11 +109,12 @@ def test_json_round_trip_recomputes_epsilon(name, fits):
 def test_it_names_the_mechanism_and_every_parameter(name, fits):
     model = fits[name]
     data = json.loads(model.privacy_.to_json())
-    assert data["format"] == "fastmix-certificate-2"
+    assert data["format"] == "fastmix-certificate-3"
     assert data["mechanism"] == type(model).__name__
-    for parameter, value in model.get_params().items():
-        if parameter in ("accountant", "random_state", "bounds_X", "bounds_y"):
-            continue
+    method = model._resolve(4)
+    skipped = ("accountant", "random_state", "bounds_X", "bounds_y")
+    stated = {key: value for key, value in model.get_params().items() if key not in skipped}
+    for parameter, value in {**stated, **asdict(method), "method_": method.name}.items():
         assert data["parameters"][parameter] == value
     assert data["data"]["bounds_X"] == [[-1.0] * 3, [1.0] * 3]
     assert data["data"]["bounds_y"] == [-2.0, 1.0]

@@ -111,7 +111,13 @@ def test_tampering_shows(certificates):
 
 
 def test_what_is_not_a_certificate():
-    for text in ("", "{}", "[1]", '{"format": "fastmix-certificate-2"}'):
+    for text in (
+        "",
+        "{}",
+        "[1]",
+        '{"format": "fastmix-certificate-2"}',
+        '{"format": "fastmix-certificate-3"}',
+    ):
         assert not verify_certificate(text).verified
 
 

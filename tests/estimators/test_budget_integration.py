@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 import fastmix
 from fastmix import IHM, AdaSSP, BudgetAccountant, BudgetError
 from fastmix.errors import InvalidValueError
-from fastmix.estimators import adassp
+from fastmix.methods import AdaptiveStatistics, adassp
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}
 
@@ -186,13 +186,13 @@ def test_a_fit_that_fails_after_noise_was_drawn_has_spent(monkeypatch):
     X, y = problem()
     budget = BudgetAccountant(100.0, 1e-4)
     model = AdaSSP(delta=1e-6, accountant=budget, **BOUNDS)
-    solve = AdaSSP._solve
+    solve = AdaptiveStatistics.solve
 
     def fail(self, *arguments):
         solve(self, *arguments)
         raise MemoryError("after the release")
 
-    monkeypatch.setattr(AdaSSP, "_solve", fail)
+    monkeypatch.setattr(AdaptiveStatistics, "solve", fail)
     with pytest.raises(MemoryError):
         model.fit(X, y)
     assert len(budget) == 1

@@ -29,7 +29,7 @@ MODELS = [
     fastmix.IHM(n_steps=3),
     fastmix.LinearMixing(),
     fastmix.LinearMixing(fast=True),
-    fastmix.PrivateLinearRegression(n_steps=3),
+    fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=3)),
 ]
 N, D = 40, 3
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
@@ -266,7 +266,7 @@ def test_an_array_that_changes_during_the_fit():
         short = {"n_steps": 3}
         models = [(fastmix.AdaSSP, {}), (fastmix.DPGradientDescent, short),
                   (fastmix.FastIHM, short), (fastmix.IHM, short), (fastmix.LinearMixing, {}),
-                  (fastmix.PrivateLinearRegression, short)]
+                  (fastmix.PrivateLinearRegression, {"method": fastmix.IHM(**short)})]
         writer = threading.Thread(target=scribble)
         writer.start()
         fits = refused = 0

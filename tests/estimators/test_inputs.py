@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -292,15 +293,22 @@ def test_a_fitted_model_survives_pickling():
 def test_parameters_are_keyword_only_with_the_documented_defaults():
     expected = {
         "epsilon": 1.0, "delta": None, "bounds_X": None, "bounds_y": None, "data_norm": None,
-        "fit_intercept": True, "n_steps": None, "gaussian_size": None, "sketch_size": None,
-        "failure_probability": None, "residual_clip": None, "shrinkage": False, "engine": "auto",
-        "noise": "float", "accountant": None, "random_state": None, "verbose": False,
+        "fit_intercept": True, "inference": False, "noise": "float", "accountant": None,
+        "random_state": None, "verbose": False,
+    }  # fmt: skip
+    of_methods = {
+        "n_steps": None, "gaussian_size": None, "sketch_size": None, "failure_probability": None,
+        "residual_clip": None, "shrinkage": False, "literal": False,
     }  # fmt: skip
     for cls in ALL:
         with pytest.raises(TypeError):
             cls(1.0)
         parameters = cls().get_params()
-        for name, value in expected.items():
-            assert parameters[name] is value or parameters[name] == value
-            assert f"{name} : " in cls.__doc__
+        assert expected.keys() <= parameters.keys()
+        for name, value in parameters.items():
+            default = {**expected, **of_methods}.get(name, value)
+            assert value is default or value == default
+            documented = re.search(rf"^ *{name} : (.*), default=(.*)$", cls.__doc__, re.MULTILINE)
+            assert documented, (cls, name)
+            assert documented[2].strip('"') == str(value), (cls, name)
     assert all(hasattr(fastmix, cls.__name__) for cls in ALL)

@@ -46,7 +46,7 @@ MODELS = [
     fastmix.IHM(n_steps=3, variant="paper"),
     fastmix.LinearMixing(),
     fastmix.LinearMixing(fast=True),
-    fastmix.PrivateLinearRegression(n_steps=3),
+    fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=3)),
 ]
 #: Those that can read blocks of rows.
 IN_BLOCKS = [0, 1, 2, 3, 6, 8, 10]

@@ -13,7 +13,8 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant
-from fastmix.estimators import _base
+from fastmix.mechanisms import noise
+from fastmix.methods import AdaptiveStatistics
 from fastmix.random import secret_generator
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
@@ -23,16 +24,22 @@ MODELS = {
     "FastIHM": fastmix.FastIHM(n_steps=3),
     "FastIHM paper": fastmix.FastIHM(variant="paper", n_steps=2),
     "IHM": fastmix.IHM(n_steps=3),
-    "IHM literal": fastmix.IHM(n_steps=2, engine="literal"),
+    "IHM literal": fastmix.IHM(n_steps=2, literal=True),
     "LinearMixing": fastmix.LinearMixing(),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
-    "PrivateLinearRegression": fastmix.PrivateLinearRegression(n_steps=2),
+    "PrivateLinearRegression": fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=2)),
     "exact AdaSSP": fastmix.AdaSSP(noise="exact"),
     "exact FastIHM": fastmix.FastIHM(noise="exact", n_steps=2),
 }
 
 #: Where the order of a fit is decided; the thorough test stops everywhere.
-WHERE = ("fastmix/mechanisms", "fastmix/estimators", "fastmix/methods", "fastmix/accounting/budget", "accounting/ledger")
+WHERE = (
+    "fastmix/mechanisms",
+    "fastmix/estimators",
+    "fastmix/methods",
+    "fastmix/accounting/budget",
+    "accounting/ledger",
+)
 
 
 class Interrupter:
@@ -52,8 +59,8 @@ class Interrupter:
         if event not in ("call", "c_call") or frame.f_code.co_flags & inspect.CO_GENERATOR:
             return
         name = frame.f_code.co_filename
-        if event == "call" and "fastmix/mechanisms/exact_noise" in name:
-            self.sampled += frame.f_code.co_name == "_draw"
+        if event == "call" and "fastmix/mechanisms/noise" in name:
+            self.sampled += frame.f_code.co_name == "_discrete"
         if any(part in name for part in self.where):
             caller = frame.f_back if event == "call" else frame
             called = argument.__name__ if event == "c_call" else frame.f_code.co_name
@@ -82,7 +89,7 @@ def generators(monkeypatch):
         kept.append((generator, pickle.dumps(generator.bit_generator.state)))
         return generator
 
-    monkeypatch.setattr(_base, "secret_generator", keep)
+    monkeypatch.setattr(noise, "secret_generator", keep)
     return kept
 
 
@@ -163,7 +170,7 @@ def test_at_every_place(name, generators):
 
 def test_the_watch_would_see_a_draw_without_a_charge(monkeypatch, generators):
     """The test can fail: an estimator that charges after it draws is caught."""
-    solve, spend = fastmix.AdaSSP._solve, BudgetAccountant.spend
+    solve, spend = AdaptiveStatistics.solve, BudgetAccountant.spend
     late = []
     monkeypatch.setattr(BudgetAccountant, "spend", lambda *arguments, **_: late.append(arguments))
 
@@ -172,7 +179,7 @@ def test_the_watch_would_see_a_draw_without_a_charge(monkeypatch, generators):
         spend(*late.pop()) if late else None
         return solution
 
-    monkeypatch.setattr(fastmix.AdaSSP, "_solve", solve_then_pay)
+    monkeypatch.setattr(AdaptiveStatistics, "solve", solve_then_pay)
     with pytest.raises(AssertionError, match="without a charge"):
         stop_everywhere(MODELS["AdaSSP"], generators, WHERE, evenly)
 

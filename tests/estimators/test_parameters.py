@@ -10,9 +10,18 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant, PrivateLinearRegression
+from fastmix.estimators.base import PrivateRegressor
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6, "random_state": 0}
 SIZED = {"gaussian_size": 50, "sketch_size": 64}
+CLASSES = [
+    fastmix.AdaSSP,
+    fastmix.DPGradientDescent,
+    fastmix.FastIHM,
+    fastmix.IHM,
+    fastmix.IHS,
+    fastmix.LinearMixing,
+]
 MODELS = {
     "AdaSSP": fastmix.AdaSSP(),
     "AdaSSP inference": fastmix.AdaSSP(inference=True),
@@ -37,7 +46,9 @@ MODELS = {
         f"Private {method}": PrivateLinearRegression(method=method)
         for method in ("auto", "adassp", "linear_mixing")
     },
+    "Private with an estimator": PrivateLinearRegression(method=fastmix.AdaSSP()),
 }
+COMMON = {field.name for field in fields(PrivateRegressor)}
 #: Other values of each parameter; one of them must have an effect, or all must be refused.
 OTHERS = {
     "epsilon": [2.0, float("inf")],
@@ -53,7 +64,7 @@ OTHERS = {
     "residual_clip": [0.3],
     "shrinkage": [True],
     "inference": [True, False],
-    "engine": ["literal"],
+    "literal": [True],
     "noise": ["exact"],
     "random_state": [1],
     "verbose": [True],
@@ -62,7 +73,15 @@ OTHERS = {
     "sketch": ["dct", "gaussian", "srht"],
     "fast": [True, False],
     "learning_rate": [0.1],
-    "method": ["dp_gd", "adassp"],
+    "method": ["dp_gd", "adassp", fastmix.AdaSSP(calibration="published")],
+}
+#: What these refuse, because of the kind of method: intervals, and noise where there is none.
+REFUSED = {
+    *((name, "inference") for name in MODELS if name.startswith(("DP", "IHS", "LinearMixing"))),
+    *((name, "noise") for name in MODELS if name.startswith("IHS")),
+    ("AdaSSP inference", "noise"),
+    ("LinearMixing fast sized", "fast"),
+    ("Private linear_mixing", "inference"),
 }
 #: Has tests of its own.
 ELSEWHERE = {"accountant"}
@@ -76,21 +95,21 @@ def problem():
 def planned(model):
     """Return the plan of a fit, which takes no time."""
     model._check_parameters()
-    plan = model._make_plan(80, 3)
-    return repr((plan.spent, plan.parameters))
+    _, plan = model._planned(80, 3)
+    return repr((plan.spent, plan.settings))
 
 
 def seen(model, capsys):
     """Return what a fit shows: plan, scaling, released numbers, attributes and output."""
     X, y = problem()
     model = clone(model)
-    if model.noise == "exact":
-        model.set_params(random_state=None)
     budget = BudgetAccountant(float("inf"), 1e-2)
     capsys.readouterr()
     model.set_params(accountant=budget).fit(X, y)
     certificate = model.privacy_
-    derived = {k: v for k, v in certificate.parameters.items() if k not in model.get_params()}
+    # What a certificate repeats of the parameters is no effect of theirs.
+    asked = model.get_params().keys() | {field.name for field in fields(model._resolve(4))}
+    derived = {key: v for key, v in certificate.parameters.items() if key not in asked}
     return repr(
         (
             certificate.spent,
@@ -113,11 +132,13 @@ LONG = {"IHM", "IHM sized", "FastIHM sized", "Private auto"}
     [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in MODELS],
 )
 def test_every_parameter_has_an_effect_or_is_refused(name, capsys):
-    model = MODELS[name].set_params(**BOUNDS)
+    model = clone(MODELS[name]).set_params(**BOUNDS)
     plain = seen(model, capsys)
     assert plain == seen(model, capsys), "the comparison would see effects of nothing"
     plan = planned(model)
     names = {field.name for field in fields(model)}
+    assert names - ELSEWHERE <= OTHERS.keys(), "a parameter without a test"
+    ignored = model._resolve(4).ignored()
     for parameter in names - ELSEWHERE:
         if name == "IHS sized" and parameter == "delta":
             continue  # IHS has no guarantee, whatever epsilon and delta say
@@ -127,41 +148,81 @@ def test_every_parameter_has_an_effect_or_is_refused(name, capsys):
                 continue
             try:
                 other = clone(model).set_params(**{parameter: value})
+                if parameter == "noise":  # exact noise cannot be seeded
+                    other.set_params(random_state=None)
                 changed |= planned(other) != plan or seen(other, capsys) != plain
             except ValueError as error:
                 errors.append(str(error))
-        assert changed or errors, parameter
         assert all(error.split(" must ")[0] in names for error in errors)
+        if parameter in ignored:
+            assert not changed, parameter
+            assert any("ignores it" in error for error in errors), parameter
+        elif (name, parameter) not in REFUSED:
+            assert changed, (parameter, errors)
+        else:
+            assert errors, parameter
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_parameters_are_the_common_ones_and_those_of_the_method(cls):
+    """An estimator is its method with scikit-learn's side: the same fields, the same defaults."""
+    own = {field.name: field.default for field in fields(cls) if field.name not in COMMON}
+    of_method = {field.name: field.default for field in fields(cls._method)}
+    assert own == of_method
+    assert list(own) == list(of_method)
+    assert set(cls().get_params()) == COMMON | own.keys()
+    for name, default in cls().get_params().items():
+        if name in COMMON:
+            assert default == getattr(PrivateRegressor, name), name
+
+
+def test_the_front_door_adds_the_method_alone():
+    assert {field.name for field in fields(PrivateLinearRegression)} == COMMON | {"method"}
+
+
+@pytest.mark.parametrize("cls", [*CLASSES, PrivateLinearRegression])
+def test_what_a_method_does_not_have_is_no_parameter(cls):
+    names = {field.name for field in fields(cls)}
+    others = OTHERS.keys() - names
+    assert others
+    for name in others:
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            cls(**{name: OTHERS[name][0]})
+        with pytest.raises(ValueError, match=f"Invalid parameter '{name}'"):
+            cls().set_params(**{name: OTHERS[name][0]})
 
 
 IGNORED = [
-    (fastmix.AdaSSP(residual_clip=0.5), "residual_clip"),
-    (fastmix.AdaSSP(n_steps=3), "n_steps"),
-    (fastmix.LinearMixing(residual_clip=0.5), "residual_clip"),
     (fastmix.LinearMixing(sketch_size=32), "sketch_size"),
+    (fastmix.LinearMixing(failure_probability=0.1, gaussian_size=50), "failure_probability"),
     (fastmix.FastIHM(calibration="closed_form"), "calibration"),
     (fastmix.FastIHM(failure_probability=0.1, **SIZED), "failure_probability"),
-    (fastmix.IHM(sketch_size=32), "sketch_size"),
-    (fastmix.DPGradientDescent(shrinkage=True), "shrinkage"),
-    (fastmix.DPGradientDescent(engine="literal"), "engine"),
-    (fastmix.IHS(residual_clip=1.0), "residual_clip"),
-    (fastmix.IHS(noise="exact"), "noise"),
-    (PrivateLinearRegression(method="adassp", residual_clip=0.5), "residual_clip"),
-    (PrivateLinearRegression(method="linear_mixing", n_steps=3), "n_steps"),
-    (PrivateLinearRegression(sketch_size=32), "sketch_size"),  # 'ihm', for three columns
+    (fastmix.IHM(failure_probability=0.1, gaussian_size=50), "failure_probability"),
+    (fastmix.IHS(failure_probability=0.1, sketch_size=20), "failure_probability"),
 ]
+IGNORED += [(PrivateLinearRegression(method=model), f"method__{name}") for model, name in IGNORED]
 
 
 @pytest.mark.parametrize(("model", "name"), IGNORED)
 def test_what_is_ignored_is_refused_before_a_charge(model, name):
     budget = BudgetAccountant(float("inf"), 1e-3)
     model = clone(model).set_params(bounds_X=(-1, 1), bounds_y=(-1, 1), accountant=budget)
-    value = model.get_params()[name]
-    with pytest.raises(ValueError, match=rf"^{name} must be .*ignores it; got {name}={value!r}\.$"):
+    value, short = model.get_params()[name], name.removeprefix("method__")
+    message = rf"^{short} must be .*ignores it; got {short}={value!r}\.$"
+    with pytest.raises(ValueError, match=message):
         model.fit(*problem())
     assert len(budget.charges) == 0
-    model.set_params(**{name: type(model)().get_params()[name]}).fit(*problem())
+    room = model.method if isinstance(model, PrivateLinearRegression) else model
+    model.set_params(**{name: type(room)().get_params()[short]}).fit(*problem())
     assert len(budget.charges) == 1
+
+
+def test_exact_noise_is_refused_where_there_is_no_noise():
+    budget = BudgetAccountant(float("inf"), 1e-3)
+    model = fastmix.IHS(noise="exact", bounds_X=(-1, 1), bounds_y=(-1, 1), accountant=budget)
+    with pytest.raises(ValueError, match=r"^noise must be 'float' for method 'ihs'; got noise="):
+        model.fit(*problem())
+    assert len(budget.charges) == 0
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if "IHS" not in name])

@@ -10,13 +10,13 @@ import warnings
 
 import numpy as np
 import pytest
-from fastmix.mechanisms.snapping import grid_step
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant, LowAccuracyWarning, ReproducibleNoiseWarning
-from fastmix.mechanisms import exact_noise, gradient, statistics
+from fastmix.mechanisms import noise
+from fastmix.mechanisms.noise import ExactNoise, grid_step
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
 NOISY = {
@@ -163,48 +163,49 @@ def test_exact_fits_compose_in_a_budget():
 def test_no_method_draws_more_coordinates_than_are_paid_for(name, monkeypatch):
     X, y = problem()
     drawn = []
-    draw = exact_noise._draw
+    draw = noise._discrete
 
-    def spy(kind, points, scale):
+    def spy(law, points, scale):
         drawn.append(len(points))
-        return draw(kind, points, scale)
+        return draw(law, points, scale)
 
-    monkeypatch.setattr(exact_noise, "_draw", spy)
+    monkeypatch.setattr(noise, "_discrete", spy)
     model = clone(NOISY[name]).set_params(noise="exact", **BOUNDS).fit(X, y)
-    assert 0 < sum(drawn) * exact_noise.SLACK <= model.privacy_.parts[-1].epsilon
+    assert 0 < sum(drawn) * noise.SLACK <= model.privacy_.parts[-1].epsilon
 
 
 @pytest.mark.parametrize("cls", [fastmix.IHM, fastmix.FastIHM, fastmix.DPGradientDescent])
 def test_gradients_of_an_exact_fit_lie_on_the_grid(cls, monkeypatch):
     X, y = problem()
     drawn = []
-    exact = gradient.exact_gaussian
+    exact = ExactNoise.gaussian
 
-    def spy(values, **options):
-        noisy = exact(values, **options)
-        drawn.append((noisy, options["sigma"], options["sensitivity"]))
+    def spy(self, values, *, sensitivity, ratio):
+        noisy = exact(self, values, sensitivity=sensitivity, ratio=ratio)
+        if sensitivity == pytest.approx(0.5, abs=1e-12):  # not the mean, whose bound is another
+            drawn.append((noisy, ratio * sensitivity))
         return noisy
 
-    monkeypatch.setattr(gradient, "exact_gaussian", spy)
+    monkeypatch.setattr(ExactNoise, "gaussian", spy)
     model = cls(noise="exact", n_steps=3, residual_clip=0.5, **BOUNDS).fit(X, y)
     assert len(drawn) == 3
-    for noisy, sigma, sensitivity in drawn:
+    for noisy, sigma in drawn:
         step = grid_step(sigma, 32)
         np.testing.assert_array_equal(noisy, np.rint(noisy / step) * step)
-        assert sensitivity == pytest.approx(0.5, abs=1e-12)
-    assert drawn[-1][1] == model.gradient_noise_
+    assert drawn[-1][1] == pytest.approx(model.gradient_noise_, rel=1e-14)
 
 
 def test_statistics_of_an_exact_fit_are_drawn_with_their_sensitivities(monkeypatch):
     X, y = problem()
     sizes = []
-    exact = statistics.exact_gaussian
+    exact = ExactNoise.gaussian
 
-    def spy(values, **options):
-        sizes.append((values.size, options["sigma"] / options["sensitivity"]))
-        return exact(values, **options)
+    def spy(self, values, *, sensitivity, ratio):
+        assert sensitivity == pytest.approx(1.0, abs=1e-14)
+        sizes.append((values.size, ratio))
+        return exact(self, values, sensitivity=sensitivity, ratio=ratio)
 
-    monkeypatch.setattr(statistics, "exact_gaussian", spy)
+    monkeypatch.setattr(ExactNoise, "gaussian", spy)
     model = fastmix.AdaSSP(noise="exact", **BOUNDS).fit(X, y)
     sigma = pytest.approx(model.privacy_.parameters["sigma"])
     assert sizes == [(10, sigma), (4, sigma), (1, sigma)]

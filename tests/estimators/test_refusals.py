@@ -21,7 +21,11 @@ from fastmix.errors import DataError, InvalidValueError
 from fastmix.tables.read import inferred_numbers, read_columns
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
-MODELS = [fastmix.AdaSSP(), fastmix.IHM(n_steps=2), fastmix.PrivateLinearRegression(n_steps=2)]
+MODELS = [
+    fastmix.AdaSSP(),
+    fastmix.IHM(n_steps=2),
+    fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=2)),
+]
 
 
 def problem(d=3):
@@ -192,7 +196,7 @@ IN_BLOCKS = [
     fastmix.FastIHM(n_steps=2),
     fastmix.IHM(n_steps=2),
     fastmix.LinearMixing(),
-    fastmix.PrivateLinearRegression(n_steps=2),
+    fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=2)),
 ]
 
 

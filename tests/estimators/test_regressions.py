@@ -34,7 +34,7 @@ def problem(n=60, d=3, seed=0):
 )
 def test_account_is_finite_and_never_above(model):
     for n in (*range(2, 40), 100, 1000, 12345, 2**17):
-        spent = model._make_plan(n, 3).spent
+        spent = model._planned(n, 3)[1].spent
         assert spent.epsilon <= 1.0
         assert spent.delta <= 1.0 / n**2
 
@@ -124,20 +124,20 @@ def test_certificates_of_numpy_parameters_are_json(parameters):
 def test_float32_delta_is_not_overspent():
     for cls in (FastIHM, LinearMixing):
         for delta in map(np.float32, (1e-6, 3e-7, 2e-5, 1.7e-5)):
-            assert cls(delta=delta)._make_plan(1000, 3).spent.delta <= float(delta)
+            assert cls(delta=delta)._planned(1000, 3)[1].spent.delta <= float(delta)
 
 
 # 10. Very small and very large epsilon.
 def test_tiny_epsilon_is_not_overspent():
-    assert DPGradientDescent(epsilon=1e-8, delta=1e-6)._make_plan(1000, 3).spent.epsilon <= 1e-8
-    assert AdaSSP(epsilon=1e-8, delta=1e-6)._make_plan(1000, 3).spent.epsilon <= 1e-8
+    assert DPGradientDescent(epsilon=1e-8, delta=1e-6)._planned(1000, 3)[1].spent.epsilon <= 1e-8
+    assert AdaSSP(epsilon=1e-8, delta=1e-6)._planned(1000, 3)[1].spent.epsilon <= 1e-8
 
 
 @pytest.mark.parametrize("model", [FastIHM(), LinearMixing(fast=True), IHM(), LinearMixing()])
 @pytest.mark.parametrize("epsilon", [1e5, 1e7])
 def test_huge_epsilon_is_met_or_refused(model, epsilon):
     try:
-        spent = clone(model).set_params(epsilon=epsilon, delta=1e-6)._make_plan(1000, 3).spent
+        spent = clone(model).set_params(epsilon=epsilon, delta=1e-6)._planned(1000, 3)[1].spent
     except CalibrationError:
         return
     assert spent.epsilon <= epsilon

@@ -70,7 +70,7 @@ def sources(data, parquet):
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
 def test_the_result_is_that_in_memory(method, data, parquet):
     parameters = {"epsilon": 1.0, "random_state": 3, **BOUNDS}
-    if method._infers is True or method is fastmix.PrivateLinearRegression:
+    if method()._resolve(D + 1).infers:
         parameters["inference"] = True
     expected = method(**parameters).fit(*data)
     size = np.abs(expected.coef_).max()
@@ -125,7 +125,7 @@ def test_bounds_must_be_given(parquet, missing):
         fastmix.FastIHM(variant="paper"),
         fastmix.FastIHM(sketch="srht"),
         fastmix.FastIHM(sketch="dct"),
-        fastmix.IHM(engine="literal"),
+        fastmix.IHM(literal=True),
         fastmix.LinearMixing(fast=True),
     ],
     ids=repr,
@@ -133,7 +133,7 @@ def test_bounds_must_be_given(parquet, missing):
 def test_methods_that_need_memory_say_so_and_charge_nothing(model, data, parquet):
     budget = BudgetAccountant(epsilon=5.0, delta=1e-5)
     model.set_params(**BOUNDS, accountant=budget)
-    with pytest.raises(ValueError, match="needs its data in memory: use engine='auto'"):
+    with pytest.raises(ValueError, match="needs its data in memory: use literal=False"):
         model.fit_parquet(parquet)
     assert len(budget) == 0
     # A memory map is as good as an array.

@@ -21,9 +21,7 @@ def test_the_choice_is_that_of_auto():
     rng = np.random.default_rng(0)
     for d in (3, 499):
         X, y = rng.uniform(-1, 1, (600, d)), rng.uniform(-1, 1, 600)
-        model = PrivateLinearRegression(
-            bounds_X=(-1, 1), bounds_y=(-1, 1), n_steps=1, random_state=0
-        )
+        model = PrivateLinearRegression(bounds_X=(-1, 1), bounds_y=(-1, 1), random_state=0)
         assert fastmix.plan(600, d).method == model.fit(X, y).method_
     assert fastmix.plan(10_000, 498).method == "ihm"
     assert fastmix.plan(10_000, 499).method == "fast_ihm"
@@ -66,8 +64,8 @@ def inside(used_for, wanted=lambda row: True):
                 continue
             n, d, intercept = int(row["rows"]), int(row["features"]), row["intercept"] == "1"
             model = ESTIMATORS[row["method"]](epsilon=float(row["epsilon"]))
-            planned = model.set_params(fit_intercept=intercept)._make_plan(n, d)
-            expected = outlook(row["method"], planned.parameters, n, d + intercept)
+            planned = model.set_params(fit_intercept=intercept)._planned(n, d)
+            expected = outlook(*planned, n, d + intercept)
             found.append(expected.low <= float(row["excess_risk"]) <= expected.high)
     return found
 

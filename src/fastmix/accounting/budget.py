@@ -74,7 +74,6 @@ class BudgetAccountant:
     Deviation: the order is fixed with the budget, which makes the rule a filter and valid for
     fits that are chosen adaptively (docs/proofs/filters.md). The first charge may use the whole
     budget by its own account; then nothing else fits.
-    Sensitive inputs: none.
 
     Examples
     --------

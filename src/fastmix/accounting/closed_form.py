@@ -37,7 +37,7 @@ def closed_form_epsilon(gamma: float, rows: int, delta: float) -> float:
     Paper: Theorem 1 (with delta/3 for delta) and Appendix D.3, second display.
     Deviation: the display writes :math:`\lambda_{\min}+\sigma^2` where
     :math:`\gamma_f` is meant (docs/corrections.md).
-    Sensitive inputs: none if ``gamma`` comes from released values.
+    ``gamma`` must come from released values.
     """
     gamma = check_real("gamma", gamma)
     k = check_integer("rows", rows, at_least=1)
@@ -70,8 +70,7 @@ def closed_form_epsilon_unbounded(gamma: float, rows: int, delta: float) -> floa
     Notes
     -----
     Paper: Appendix D.3, first display.
-    Deviation: none.
-    Sensitive inputs: none if ``gamma`` comes from released values.
+    ``gamma`` must come from released values.
     """
     gamma = check_real("gamma", gamma)
     k = check_integer("rows", rows, at_least=1)
@@ -108,7 +107,6 @@ def closed_form_gamma(epsilon: float, delta: float, rows: int) -> float:
     Deviation: the printed :math:`\gamma_2` spends about three times its share
     (docs/corrections.md). Here it is the larger root of
     :math:`k/(4\gamma) + 25L/(8\gamma-25) = \epsilon`, a quadratic in :math:`8\gamma`.
-    Sensitive inputs: none.
     """
     e = check_real("epsilon", epsilon, above=0.0)
     k = check_integer("rows", rows, at_least=1)
@@ -148,8 +146,6 @@ def closed_form_gradient_sigma(
     Notes
     -----
     Paper: Appendix E, :math:`\sigma` (with epsilon/3 and delta/3).
-    Deviation: none.
-    Sensitive inputs: none.
     """
     e = check_real("epsilon", epsilon, above=0.0)
     log_term = math.log(1.0 / check_probability("delta", delta))
@@ -183,8 +179,6 @@ def noise_upadhyay(epsilon: float, delta: float, k: int, lambda_min: float) -> f
     -----
     Paper: Figure 1; Upadhyay (2014), Theorem 16. The constants 16, 2 and 16 above are the ones
     used for the figure.
-    Deviation: none.
-    Sensitive inputs: none.
     """
     e = check_real("epsilon", epsilon, above=0.0)
     delta = check_probability("delta", delta)

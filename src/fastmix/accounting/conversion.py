@@ -47,7 +47,6 @@ def rdp_to_epsilon(
     Paper: Proposition 1 (Canonne, Kamath and Steinke, Proposition 12).
     Deviation: epsilon is 0 when some order has :math:`\delta^2 > 1 - e^{-r}`, because total
     variation is at most :math:`\sqrt{1 - e^{-KL}}` (Bretagnolle and Huber).
-    Sensitive inputs: none.
     """
     delta = check_probability("delta", delta)
 
@@ -81,7 +80,6 @@ def rdp_to_delta(
     -----
     Paper: Proposition 1 solved for delta.
     Deviation: also :math:`\sqrt{1 - e^{-r}}`, as in `rdp_to_epsilon`.
-    Sensitive inputs: none.
     """
     epsilon = check_real("epsilon", epsilon, at_least=0.0)
 

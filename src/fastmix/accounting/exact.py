@@ -105,7 +105,6 @@ def exact_delta(mixture: Mixture, epsilon: float) -> float:
     -----
     Paper: beyond it; Proposition 2 bounds the same pair through RDP.
     Deviation: integrals are replaced by upper sums, and the mass that they leave out is added.
-    Sensitive inputs: none.
     """
     return max(_delta(mixture, epsilon, sign) for sign in (1.0, -1.0))
 
@@ -191,7 +190,6 @@ def _chords(loss: FloatArray, p: FloatArray, q: FloatArray) -> FloatArray:
     Paper: beyond it (docs/proofs/exact_account.md): with :math:`t = e^\ell = p/q` the integrand
     is :math:`F(t)\,dQ`, F convex, and lies below its chord on each cell.
     Deviation: where rounding leaves the position on the chord unclear, the larger end is taken.
-    Sensitive inputs: none.
     """
     width = np.diff(loss)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):

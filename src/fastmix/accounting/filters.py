@@ -109,7 +109,6 @@ class GaussianFilter:
     -----
     Paper: beyond it (Smith and Thakurta, 2022; docs/proofs/filters.md).
     Deviation: a charge with a release of another kind is infinite.
-    Sensitive inputs: none.
     """
 
     epsilon: float
@@ -155,7 +154,6 @@ class RenyiFilter:
     Paper: Proposition 1 at one order.
     Deviation: a filter (Feldman and Zrnic, 2021; docs/proofs/filters.md), with basic composition
     beside it at a share of delta of its own; a release is taken while either is within its share.
-    Sensitive inputs: none.
     """
 
     epsilon: float

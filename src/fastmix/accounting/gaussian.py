@@ -43,8 +43,7 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float = 1.0) -> fl
     Notes
     -----
     Paper: Appendix H uses it through Balle and Wang (2018), Theorem 8.
-    Deviation: none; evaluated in logarithms.
-    Sensitive inputs: none.
+    Evaluated in logarithms.
     """
     sigma = check_real("sigma", sigma, above=0.0, allow_inf=True)
     epsilon = check_real("epsilon", epsilon, at_least=0.0)
@@ -96,8 +95,6 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float = 1.0) -> fl
     Notes
     -----
     Paper: inverse of `gaussian_delta`.
-    Deviation: none.
-    Sensitive inputs: none.
     """
     delta = check_probability("delta", delta)
 
@@ -135,8 +132,7 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     Notes
     -----
     Paper: Appendix H, the analytic Gaussian mechanism.
-    Deviation: none; the answer is checked to be on the private side.
-    Sensitive inputs: none.
+    The answer is checked to be on the private side.
     """
     epsilon = check_real("epsilon", epsilon, above=0.0)
     delta = check_probability("delta", delta)

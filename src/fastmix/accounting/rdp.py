@@ -71,8 +71,8 @@ def rdp_gauss_mix(alpha: npt.ArrayLike, gamma: float) -> Any:
     -----
     Paper: Proposition 2, :math:`\varphi = \frac{1}{2(\alpha-1)}
     [\alpha \log(1 - 1/\gamma) - \log(1 - \alpha/\gamma)]`.
-    Deviation: none; linear terms are cancelled analytically.
-    Sensitive inputs: none; ``gamma`` must come from released values.
+    Linear terms are cancelled analytically.
+    ``gamma`` must come from released values.
     """
     return _rank_two_bound(alpha, check_real("gamma", gamma, allow_inf=True), 0.0)
 
@@ -99,7 +99,7 @@ def rdp_fast_mix(alpha: npt.ArrayLike, gamma: float, row_bound_sq: float | None 
     -----
     Paper: Appendix C.1, the displays that define :math:`\phi` and :math:`\bar\phi`.
     Deviation: valid for unit columns only (docs/corrections.md), which sketches here guarantee.
-    Sensitive inputs: none if ``gamma`` and ``row_bound_sq`` come from released values.
+    ``gamma`` and ``row_bound_sq`` must come from released values.
     """
     gamma = check_real("gamma", gamma, allow_inf=True)
     if row_bound_sq is None:
@@ -154,7 +154,7 @@ def rdp_fast_mix_sharp(alpha: npt.ArrayLike, gamma: float) -> Any:
     -----
     Paper: beyond it; never above the paper's phi (docs/proofs/sharp_lemma.md).
     Deviation: the linear and the quadratic term of phi are bounded together.
-    Sensitive inputs: none if ``gamma`` comes from released values.
+    ``gamma`` must come from released values.
     """
     return rdp_gauss_mix(alpha, gamma)
 
@@ -178,8 +178,8 @@ def rdp_fast_mix_simple(alpha: npt.ArrayLike, gamma: float) -> Any:
     Notes
     -----
     Paper: Lemma 1.
-    Deviation: none beyond unit columns (docs/corrections.md).
-    Sensitive inputs: none if ``gamma`` comes from released values.
+    Deviation: columns have norm 1 (docs/corrections.md).
+    ``gamma`` must come from released values.
     """
     alpha = _orders(alpha)
     gamma = check_real("gamma", gamma, allow_inf=True)
@@ -209,8 +209,8 @@ def rdp_fast_mix_unbounded(alpha: npt.ArrayLike, gamma: float) -> Any:
     -----
     Paper: Appendix C.2; equal to :math:`\varphi(\alpha; g)` with
     :math:`1/g = 2/\sqrt\gamma - 1/\gamma` (Appendix D.2).
-    Deviation: none beyond unit columns (docs/corrections.md).
-    Sensitive inputs: none if ``gamma`` comes from released values.
+    Deviation: columns have norm 1 (docs/corrections.md).
+    ``gamma`` must come from released values.
     """
     gamma = check_real("gamma", gamma, allow_inf=True)
     if not gamma > 1.0:
@@ -239,8 +239,6 @@ def rdp_gaussian(alpha: npt.ArrayLike, sigma: float, sensitivity: float = 1.0) -
     Notes
     -----
     Paper: Lemma 7 (Mironov).
-    Deviation: none.
-    Sensitive inputs: none.
     """
     alpha = _orders(alpha)
     sigma = check_real("sigma", sigma, above=0.0, allow_inf=True)
@@ -271,8 +269,6 @@ def rdp_laplace(alpha: npt.ArrayLike, scale: float, sensitivity: float = 1.0) ->
     Notes
     -----
     Paper: uses the pure guarantee :math:`t` only; this is Mironov (2017), Table II.
-    Deviation: none.
-    Sensitive inputs: none.
     """
     alpha = _orders(alpha)
     t = check_real("sensitivity", sensitivity, at_least=0.0) / check_real("scale", scale, above=0.0)

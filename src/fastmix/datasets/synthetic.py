@@ -43,8 +43,6 @@ def make_sphere(
     Notes
     -----
     Paper: Appendix H, the set with :math:`\lambda_{\min} \approx n/d`.
-    Deviation: none.
-    Sensitive inputs: none, the data are made up.
     """
     rng = public_generator(random_state)
     X = rng.standard_normal((_size("n", n), _size("d", d)))
@@ -86,8 +84,6 @@ def make_correlated(
     -----
     Paper: Appendix H, rows :math:`N(0, \Sigma)` with
     :math:`\Sigma_{ij} = 2 \cdot 0.99^{|i-j|}`.
-    Deviation: none.
-    Sensitive inputs: none, the data are made up.
     """
     rng = public_generator(random_state)
     n, d = _size("n", n), _size("d", d)

@@ -78,6 +78,8 @@ class Spectrum:
         Curve that the rows of a sketch are charged by.
     event : ComposedEvent
         The releases so far.
+    sources : tuple of Source
+        What the sketches are drawn of: sensitive, and never released.
     """
 
     m_tilde: tuple[float, ...]

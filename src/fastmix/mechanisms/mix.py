@@ -305,14 +305,26 @@ def multiple_fast_mix(
 
     Parameters
     ----------
-    X, k1, gamma, tau, omega, c_x, law, literal, rng
+    X : array_like of shape (n, d) or Rows
+        As in `fast_mix`.
+    k1 : int
+        Rows of each Gaussian sketch.
+    gamma, tau, omega : float
         As in `fast_mix`; the level is reached in every step.
     sketch : Sketch or SketchDraw
         A distribution, from which each step draws its own fast sketch, or one fixed draw.
     n_steps : int
         Number of steps T.
+    c_x : float
+        As in `fast_mix`.
+    law : {"laplace", "gaussian"}
+        As in `fast_mix`.
     form : {"rows", "gram"}
         Give out k1 x d sketches, or their Gram matrices only.
+    literal : bool
+        As in `fast_mix`.
+    rng : None, int, RandomState, Generator or Noise
+        As in `fast_mix`.
 
     Returns
     -------

@@ -83,8 +83,8 @@ def gaussian_gram(root: CovarianceRoot, k: int, rng: np.random.Generator) -> Pri
     Notes
     -----
     Paper: Algorithm 2, line 7 uses the sketch through this matrix only.
-    Deviation: none in distribution; Bartlett's decomposition ``R' L L' R`` when k >= d, which
-    stays a product of triangular factors.
+    Deviation: for k >= d, Bartlett's decomposition ``R' L L' R``, which has the same distribution
+    and stays a product of triangular factors.
     Sensitive inputs: root.
     """
     d = len(root.matrix)

@@ -26,7 +26,6 @@ def distortion_sensitivity(coherence: float, c_x: float = 1.0) -> float:
     -----
     Paper: Lemma 4; the factor c_x as in Algorithm 3.
     Deviation: for unit columns, where the diagonal of S'S - I is zero.
-    Sensitive inputs: none.
     """
     return c_x * coherence
 
@@ -39,7 +38,7 @@ def sketched_eigenvalue_sensitivity(m: float, c_x: float = 1.0) -> float:
     Paper: Lemma 5 with Lambda = 1; the factors c_x as in Algorithm 3.
     Deviation: for unit columns. It is a local sensitivity: ``m`` must be at least the
     distortion of the data at hand, which holds outside the rare event.
-    Sensitive inputs: none if ``m`` is a released upper bound.
+    ``m`` must be a released upper bound.
     """
     return c_x * (c_x + 2.0 * m)
 
@@ -50,8 +49,6 @@ def eigenvalue_sensitivity(c_x: float = 1.0) -> float:
     Notes
     -----
     Paper: Weyl's inequality, as in the proof of Lemma 5 with S = I.
-    Deviation: none.
-    Sensitive inputs: none.
     """
     return c_x**2
 
@@ -62,8 +59,7 @@ def gradient_sensitivity(clip: float, c_x: float = 1.0) -> float:
     Notes
     -----
     Paper: Appendix E, eq. for the sensitivity of the gradient.
-    Deviation: none. A zero row adds nothing, so the difference is one clipped term.
-    Sensitive inputs: none.
+    A zero row adds nothing, so the difference is one clipped term.
     """
     return clip * c_x
 
@@ -74,8 +70,6 @@ def gram_sensitivity(c_x: float = 1.0) -> float:
     Notes
     -----
     Paper: AdaSSP (Wang, 2018). The upper triangle is no longer than the matrix in Frobenius norm.
-    Deviation: none.
-    Sensitive inputs: none.
     """
     return c_x**2
 
@@ -86,8 +80,6 @@ def moment_sensitivity(c_x: float = 1.0, c_y: float = 1.0) -> float:
     Notes
     -----
     Paper: AdaSSP (Wang, 2018).
-    Deviation: none.
-    Sensitive inputs: none.
     """
     return c_x * c_y
 
@@ -98,8 +90,6 @@ def count_sensitivity() -> float:
     Notes
     -----
     Paper: standard; beyond the paper in its use (docs/proofs/confidence.md).
-    Deviation: none.
-    Sensitive inputs: none.
     """
     return 1.0
 
@@ -110,7 +100,5 @@ def total_sensitivity(c_x: float = 1.0) -> float:
     Notes
     -----
     Paper: beyond it; one row is added or taken away.
-    Deviation: none.
-    Sensitive inputs: none.
     """
     return c_x

@@ -71,13 +71,17 @@ def plan_fit(
         plan = plan_residuals(lambda less: method.plan(sizes, less), within)
     else:
         plan = method.plan(sizes, within)
+    if extra and not plan.is_private:
+        raise value_error("noise", f"be 'float' for method {method.name!r}", noise)
     if extra:
         parts = [*plan.spent.parts, Part("discrete noise", extra, 0.0)]
         plan = replace(plan, spent=PrivacySpent(parts), extra=extra)
     if plan.is_private and not plan.spent.epsilon <= target.epsilon * (1.0 + _ROUNDING):
+        published = getattr(method, "calibration", None) == "published"
         raise CalibrationError(
             f"noise must meet epsilon={target.epsilon:g}; that of {method.name} spends "
             f"{plan.spent.epsilon:g} at delta={target.delta:g}."
+            + (" Use calibration='joint'." if published else "")
         )
     return plan
 

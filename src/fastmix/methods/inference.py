@@ -226,7 +226,6 @@ def residual_variance(
     Notes
     -----
     Bins above twice the largest magnitude that is seen hold little but noise and are left out.
-    Sensitive inputs: none.
     """
     seen = np.flatnonzero(counts > SEEN * sigma)
     if not len(seen):

@@ -33,8 +33,6 @@ def forms(m: int, count: int, start: int = 0) -> Forms:
     differ by a form of rank m. For odd m, Gold functions: ``Tr(a x^3)`` on the field of 2^m
     elements; any two differ by a form of rank m - 1. The form of block b is that of the element
     ``a = b``.
-    Deviation: none.
-    Sensitive inputs: none.
     """
     elements = np.arange(start, start + count, dtype=np.uint64)[:, None]
     if m == 0:

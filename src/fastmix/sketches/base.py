@@ -151,7 +151,6 @@ class SketchDraw(ABC):
         -----
         Paper: Delta-hat of Algorithm 1 and Appendix F.
         Deviation: columns are brought to length one first; a zero column stays zero.
-        Sensitive inputs: none, it is a property of the sketch alone.
         """
         U = self.to_dense() * inverse_or_zero(self.column_norms)
         largest = 0.0

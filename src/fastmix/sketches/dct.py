@@ -47,7 +47,7 @@ class SubsampledDCT(Sketch):
     Paper: the remark after Definition 3; ``sqrt(n/k2) P C B`` with C the orthonormal DCT-II.
     Deviation: the paper leaves out how to handle unequal column norms. They lie between 0 and
     sqrt(2), and the analysis is done on unit columns: see `SketchDraw.sketch_and_distortion`.
-    Sensitive inputs: none; the draw may be published.
+    The draw may be published.
     """
 
     def __post_init__(self) -> None:
@@ -104,8 +104,6 @@ class SubsampledDCTDraw(SketchDraw):
         Notes
         -----
         Paper: none. ``||s_i||^2 = (f(0) + f(2i+1)) / k2``, with f as in `coherence`.
-        Deviation: none.
-        Sensitive inputs: none, they are a property of the sketch alone.
         """
         f = self._cosine_sums()
         squares = (f[0] + f[1::2]) / self.k2
@@ -126,7 +124,6 @@ class SubsampledDCTDraw(SketchDraw):
         sampled rows r, where w_0 = 1/2 and w_r = 1 otherwise, columns i and j of S have inner
         product ``b_i b_j (f(i-j) + f(i+j+1)) / k2``.
         Deviation: columns are brought to length one first; a zero column stays zero.
-        Sensitive inputs: none, it is a property of the sketch alone.
         """
         if self.n == 1:
             return 0.0

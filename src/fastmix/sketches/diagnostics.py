@@ -57,7 +57,6 @@ def welch_bound(k: int, n: int) -> float:
     -----
     Paper: Appendix F, ``sqrt((n - k) / (k (n - 1)))``.
     Deviation: 0 for k >= n, where columns can be orthogonal.
-    Sensitive inputs: none.
     """
     k = check_integer("k", k, at_least=1)
     n = check_integer("n", n, at_least=1)

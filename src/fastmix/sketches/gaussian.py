@@ -29,9 +29,9 @@ class GaussianSketch(Sketch):
     Notes
     -----
     Paper: S_G of the section on Gaussian sketches, ``N(0, I_{k x n})``.
-    Deviation: none. Divide by ``sqrt(k)`` for an embedding that keeps lengths on average.
-    Sensitive inputs: none; but inside a mechanism this draw is the secret noise that carries
-    the guarantee, and must then never be published or repeated.
+    Divide by ``sqrt(k)`` for an embedding that keeps lengths on average.
+    Inside a mechanism this draw is the secret noise that carries the guarantee, and must then
+    never be published or repeated.
     """
 
     def __init__(self, k: int, n: int) -> None:

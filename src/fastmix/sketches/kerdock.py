@@ -44,7 +44,7 @@ class KerdockSketch(Sketch):
     of a Kerdock set (k2 an even power of two) or of Gold functions (an odd power). Columns have
     norm 1 and coherence ``1/sqrt(k2)``, or ``sqrt(2/k2)`` for an odd power; one block has 0.
     Deviation: only the last block is padded with zeros, to k2 rows.
-    Sensitive inputs: none; the draw may be published.
+    The draw may be published.
     """
 
     def __post_init__(self) -> None:
@@ -160,8 +160,6 @@ class KerdockDraw(SketchDraw):
         Paper: Delta-hat of Algorithm 1; its value here is the theorem of
         ``docs/proofs/kerdock.md``. It is attained as soon as there are two blocks, because the
         first of them is complete.
-        Deviation: none.
-        Sensitive inputs: none, it is a property of the sketch alone.
         """
         # 2^(-m/2) for even m and 2^(-(m-1)/2) for odd m: a power of two, so without rounding.
         return 0.0 if self.n_blocks == 1 else 2.0 ** -((self.k2.bit_length() - 1) // 2)
@@ -201,7 +199,7 @@ class KerdockDraw(SketchDraw):
         Notes
         -----
         Paper: m-hat of Algorithm 1.
-        Deviation: none, columns of S have norm 1.
+        Columns of S have norm 1.
         Sensitive inputs: X. Both outputs are functions of it and are not private.
         """
         columns, is_vector = _operand("X", X, self.n)
@@ -226,7 +224,6 @@ class KerdockDraw(SketchDraw):
         Notes
         -----
         Paper: none.
-        Deviation: none.
         Sensitive inputs: rows. The result is a function of them and is not private.
         """
         columns, is_vector = self._range(rows, offset)
@@ -255,7 +252,7 @@ class KerdockDraw(SketchDraw):
         Notes
         -----
         Paper: m-hat of Algorithm 1, a maximum over rows.
-        Deviation: none, columns of S have norm 1.
+        Columns of S have norm 1.
         Sensitive inputs: rows and Z. The result is a function of them and is not private.
         """
         columns, _ = self._range(rows, offset)

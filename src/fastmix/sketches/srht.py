@@ -43,7 +43,7 @@ class SRHT(Sketch):
     Deviation: any n. H has the next power of two `n_pad` as its size and the last
     ``n_pad - n`` columns are dropped, as if the data had that many zero rows more. All entries
     are still ``+-1/sqrt(k2)``, so columns have norm 1.
-    Sensitive inputs: none; the draw may be published.
+    The draw may be published.
     """
 
     def __post_init__(self) -> None:
@@ -127,8 +127,7 @@ class SRHTDraw(SketchDraw):
         -----
         Paper: Appendix C.4.2, ``sqrt(n)/k2 max_{l != 0} |(H z)_l|`` with z the indicator of the
         sampled rows.
-        Deviation: none for n a power of two; `n_pad` in its place otherwise.
-        Sensitive inputs: none, it is a property of the sketch alone.
+        Deviation: `n_pad` in the place of an n that is no power of two.
         """
         if self.n == 1:
             return 0.0
@@ -175,7 +174,7 @@ class SRHTDraw(SketchDraw):
         Notes
         -----
         Paper: m-hat of Algorithm 1; how to compute it, Appendix C.4.2.
-        Deviation: none, columns of S have norm 1.
+        Columns of S have norm 1.
         Sensitive inputs: X. Both outputs are functions of it and are not private.
         """
         return self._pass(X, distortion=True)

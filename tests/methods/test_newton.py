@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from fastmix.accounting.tuned import step_noise
-from fastmix.estimators._newton import Level, least_rows, step_lengths
 
 from fastmix import IHM, BudgetAccountant, FastIHM
 from fastmix.datasets import make_correlated, make_sphere
+from fastmix.methods.levels import Level, least_rows, step_lengths, step_noise
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 MAKE = {"correlated": make_correlated, "sphere": make_sphere}

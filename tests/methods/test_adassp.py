@@ -83,11 +83,10 @@ def test_the_method_line_by_line(n, epsilon, calibration):
         s = model.privacy_.parameters["sigma"]
         shift = s * math.sqrt(math.log(6 / delta))
         level = s * math.sqrt(d * math.log(2 * d**2 / varrho))
-    draws = rng.standard_normal((d, d))
     noise = np.zeros((d, d))
     for i in range(d):
         for j in range(i, d):
-            noise[i, j] = noise[j, i] = draws[i, j]
+            noise[i, j] = noise[j, i] = rng.standard_normal()
     moment = X.T @ y + s * rng.standard_normal(d)
     lam = np.linalg.eigvalsh(X.T @ X)[0] + s * rng.standard_normal() - shift
     ridge = max(0.0, level - max(0.0, lam))

@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from fastmix.estimators._plan import Streams, Target
 from scipy import stats
 
 from fastmix import LinearMixing
 from fastmix.data import ArrayRows, AugmentedRows, RowMap
 from fastmix.datasets import make_sphere
+from fastmix.mechanisms.noise import FloatNoise
+from fastmix.methods import Draws, Sizes, SketchAndSolve, Target
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 
@@ -79,11 +80,11 @@ def test_target_and_features_share_one_bound():
 
 @pytest.mark.parametrize("epsilon", [1.0, 50.0, 1000.0])
 @pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
-def test_the_gaussian_literal_engine_is_the_mechanism(epsilon):
+def test_as_written_the_gaussian_sketch_is_the_mechanism(epsilon):
     X, y = make_sphere(n=200, d=3, random_state=2)
     X = X * (1.0 - 1e-12)
     model = LinearMixing(
-        epsilon=epsilon, delta=1e-6, engine="literal", random_state=5, **PAPER
+        epsilon=epsilon, delta=1e-6, literal=True, random_state=5, **PAPER
     ).fit(X, y)  # fmt: skip
     plan = model.privacy_.parameters
     rng = np.random.default_rng(5)
@@ -100,7 +101,7 @@ def test_the_gaussian_literal_engine_is_the_mechanism(epsilon):
 
 @pytest.mark.parametrize("epsilon", [1.0, 300.0])
 @pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
-def test_the_fast_literal_engine_is_the_mechanism(epsilon, oracle):
+def test_as_written_the_fast_sketch_is_the_mechanism(epsilon, oracle):
     X, y = make_sphere(n=128, d=3, random_state=2)
     X = X * (1.0 - 1e-12)
     model = LinearMixing(
@@ -109,7 +110,7 @@ def test_the_fast_literal_engine_is_the_mechanism(epsilon, oracle):
         fast=True,
         sketch_size=50,
         calibration="published",
-        engine="literal",
+        literal=True,
         random_state=6,
         **PAPER,
     ).fit(X, y)
@@ -134,19 +135,21 @@ def test_the_fast_literal_engine_is_the_mechanism(epsilon, oracle):
 
 
 @pytest.mark.parametrize("fast", [False, True])
-def test_both_engines_have_one_distribution(fast):
+def test_both_ways_of_drawing_have_one_distribution(fast):
     """Kolmogorov-Smirnov on two coordinates and eta, 300 draws each; false alarms below 3e-4."""
     X, y = make_sphere(n=40, d=2, random_state=3)
     rows = ArrayRows(X, RowMap(1.0), y)
     draws = {}
-    for engine, seed in (("auto", 1), ("literal", 2)):
-        model = LinearMixing(epsilon=20.0, fast=fast, sketch_size=24, engine=engine)
-        plan = model._plan(40, 2, Target(model.epsilon, 1e-6, 1e-7))
+    for literal, seed in ((False, 1), (True, 2)):
+        method = SketchAndSolve(fast=fast, sketch_size=24 if fast else None, literal=literal)
+        plan = method.plan(Sizes(40, 2), Target(20.0, 1e-6, 1e-7))
         rng = np.random.default_rng(seed)
-        solutions = [model._solve(rows, plan, 1.0, Streams(rng, rng)) for _ in range(300)]
-        draws[engine] = np.array([[*s.theta, s.eta] for s in solutions])
-    for auto, literal in zip(draws["auto"].T, draws["literal"].T, strict=True):
-        assert stats.ks_2samp(auto, literal).pvalue > 1e-4
+        source = Draws(FloatNoise(rng), rng)
+        solutions = [method.solve(rows, plan, 1.0, source) for _ in range(300)]
+        draws[literal] = np.array([[*s.theta, s.eta] for s in solutions])
+    assert (np.ptp(draws[False][:, :2], axis=0) > 0.0).all()
+    for short, literal in zip(draws[False].T, draws[True].T, strict=True):
+        assert stats.ks_2samp(short, literal).pvalue > 1e-4
 
 
 @pytest.mark.parametrize(("fast", "n"), [(False, 2**12), (True, 2**14)])

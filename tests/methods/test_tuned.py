@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from fastmix.estimators._newton import step_size
 
 from fastmix import IHM, AdaSSP, FastIHM
 from fastmix.datasets import make_correlated, make_sphere
+from fastmix.methods.levels import step_size
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 

@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from fastmix.estimators._plan import Streams, Target
 from scipy import stats
 
 from fastmix import BudgetAccountant, FastIHM
 from fastmix.data import ArrayRows, RowMap
 from fastmix.datasets import make_sphere
+from fastmix.mechanisms.noise import FloatNoise
+from fastmix.methods import Draws, FastIterativeHessianMixing, Sizes, Target
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 
@@ -168,7 +169,7 @@ def algorithm_2(X, y, oracle, *, k1, k2, gamma, tau, omega, sigma, clip, steps, 
     [(256, 3, 32, None, 2.0, 4), (100, 2, 50, 0.3, 1.0, 3), (512, 4, 100, None, 500.0, 5)],
 )
 @pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
-def test_the_literal_engine_is_algorithm_2(n, d, k2, clip, epsilon, steps, shrinkage, oracle):
+def test_as_written_it_is_algorithm_2(n, d, k2, clip, epsilon, steps, shrinkage, oracle):
     X, y = make_sphere(n=n, d=d, random_state=2)
     X = X * (1.0 - 1e-12)
     model = FastIHM(
@@ -179,7 +180,7 @@ def test_the_literal_engine_is_algorithm_2(n, d, k2, clip, epsilon, steps, shrin
         sketch_size=k2,
         residual_clip=clip,
         shrinkage=shrinkage,
-        engine="literal",
+        literal=True,
         random_state=11,
         **PAPER,
     ).fit(X, y)
@@ -217,28 +218,23 @@ def test_shrinkage_changes_the_answer_and_not_the_price():
 
 
 @pytest.mark.parametrize("sketch", ["srht", "dct"])
-def test_both_engines_have_one_distribution(sketch):
+def test_both_ways_of_drawing_have_one_distribution(sketch):
     """Kolmogorov-Smirnov on three coordinates and eta, 300 draws each; false alarms below 4e-4."""
     X, y = make_sphere(n=48, d=3, random_state=3)
     rows = ArrayRows(X, RowMap(1.0), y)
     draws = {}
-    for engine, seed in (("auto", 1), ("literal", 2)):
-        model = FastIHM(
-            variant="paper",
-            epsilon=30.0,
-            delta=1e-3,
-            n_steps=2,
-            sketch_size=24,
-            engine=engine,
-            sketch=sketch,
+    for literal, seed in ((False, 1), (True, 2)):
+        method = FastIterativeHessianMixing(
+            variant="paper", n_steps=2, sketch_size=24, literal=literal, sketch=sketch
         )
-        plan = model._plan(48, 3, Target(model.epsilon, 1e-3, 1e-4))
+        plan = method.plan(Sizes(48, 3), Target(30.0, 1e-3, 1e-4))
         rng = np.random.default_rng(seed)
-        solutions = [model._solve(rows, plan, 1.0, Streams(rng, rng)) for _ in range(300)]
-        draws[engine] = np.array([[*s.theta, s.eta] for s in solutions])
-    for auto, literal in zip(draws["auto"].T, draws["literal"].T, strict=True):
-        assert np.ptp(auto) > 0.0
-        assert stats.ks_2samp(auto, literal).pvalue > 1e-4
+        source = Draws(FloatNoise(rng), rng)
+        solutions = [method.solve(rows, plan, 1.0, source) for _ in range(300)]
+        draws[literal] = np.array([[*s.theta, s.eta] for s in solutions])
+    for short, literal in zip(draws[False].T, draws[True].T, strict=True):
+        assert np.ptp(short) > 0.0
+        assert stats.ks_2samp(short, literal).pvalue > 1e-4
 
 
 def test_a_fresh_sketch_is_drawn_each_step(monkeypatch):
@@ -281,7 +277,7 @@ def test_centring_lowers_the_noise_of_data_with_a_mean(monkeypatch):
     X, y = problem_with_mean()
     options = {"bounds_X": (0, 1), "bounds_y": (-1, 1), "random_state": 0, "epsilon": 3.0}
     centred = FastIHM(**options).fit(X, y)
-    monkeypatch.setattr(FastIHM, "_centred", lambda self: False)
+    monkeypatch.setattr(FastIHM, "_sizes", lambda self, n, d: Sizes(n, d + 1, centred=False))
     plain = FastIHM(**options).fit(X, y)
     assert centred.eta_ < 0.8 * plain.eta_
     best = np.linalg.lstsq(np.c_[X, np.ones(len(X))], y, rcond=None)[0]
@@ -303,7 +299,7 @@ def test_the_fast_sketch_is_chosen_by_sizes_and_variant():
 
     def used(**more):
         plan = FastIHM(**options, **more).fit(X, y).privacy_.parameters
-        return plan["sketch_family"], plan["k2"]
+        return plan["family"], plan["k2"]
 
     assert used() == ("kerdock", 4096)
     assert used(variant="shared", sketch_size=256) == ("kerdock", 256)

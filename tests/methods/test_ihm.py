@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from fastmix.estimators._plan import Streams, Target
 from scipy import stats
 
 from fastmix import IHM
 from fastmix.data import ArrayRows, RowMap
 from fastmix.datasets import make_sphere
+from fastmix.mechanisms.noise import FloatNoise
+from fastmix.methods import Draws, IterativeHessianMixing, Sizes, Target
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 
@@ -44,12 +45,12 @@ def test_noise_levels_and_account(epsilon, delta, n, d, steps, oracle):
     sigma = math.sqrt(steps) * oracle.gaussian_sigma(epsilon / 2, delta / 4)
     assert model.gamma_ == pytest.approx(gamma, rel=2e-7)
     assert model.gradient_noise_ == pytest.approx(sigma, rel=2e-7)
-    assert plan["lambda_sigma"] == pytest.approx(model.gamma_ / math.sqrt(k), rel=1e-14)
+    assert plan["omega"] == pytest.approx(model.gamma_ / math.sqrt(k), rel=1e-14)
     tau = math.sqrt(2 * math.log(max(2 / delta, 2 / varrho)))
     assert plan["tau"] == pytest.approx(tau, rel=1e-14)
 
     spent = oracle.sketch_epsilon(oracle.phi_gauss, model.gamma_, k * steps, delta / 4)
-    spent += oracle.gaussian_epsilon(1.0 / plan["lambda_sigma"], delta / 4)
+    spent += oracle.gaussian_epsilon(1.0 / plan["omega"], delta / 4)
     spent += oracle.gaussian_epsilon(math.sqrt(steps) / model.gradient_noise_, delta / 4)
     assert spent == pytest.approx(epsilon, rel=1e-6)
     assert spent <= epsilon * (1 + 1e-9)
@@ -97,7 +98,7 @@ def ihm(X, y, *, k, gamma, tau, s, sigma, clip, steps, shrinkage, seed):
     [(300, 3, None, 2.0, 4), (100, 2, 0.3, 1.0, 3), (1000, 4, None, 300.0, 5)],
 )
 @pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
-def test_the_literal_engine_is_the_published_iteration(n, d, clip, epsilon, steps, shrinkage):
+def test_as_written_it_is_the_published_iteration(n, d, clip, epsilon, steps, shrinkage):
     X, y = make_sphere(n=n, d=d, random_state=2)
     X = X * (1.0 - 1e-12)
     model = IHM(
@@ -107,7 +108,7 @@ def test_the_literal_engine_is_the_published_iteration(n, d, clip, epsilon, step
         n_steps=steps,
         residual_clip=clip,
         shrinkage=shrinkage,
-        engine="literal",
+        literal=True,
         random_state=12,
         **PAPER,
     ).fit(X, y)
@@ -118,7 +119,7 @@ def test_the_literal_engine_is_the_published_iteration(n, d, clip, epsilon, step
         k=plan["k"],
         gamma=model.gamma_,
         tau=plan["tau"],
-        s=plan["lambda_sigma"],
+        s=plan["omega"],
         sigma=model.gradient_noise_,
         clip=clip or 1.0,
         steps=steps,
@@ -130,20 +131,21 @@ def test_the_literal_engine_is_the_published_iteration(n, d, clip, epsilon, step
     np.testing.assert_allclose(model.coef_, theta, rtol=1e-3, atol=1e-5)
 
 
-def test_both_engines_have_one_distribution():
+def test_both_ways_of_drawing_have_one_distribution():
     """Kolmogorov-Smirnov on three coordinates and eta, 400 draws each; false alarms below 4e-4."""
     X, y = make_sphere(n=48, d=3, random_state=3)
     rows = ArrayRows(X, RowMap(1.0), y)
     draws = {}
-    for engine, seed in (("auto", 1), ("literal", 2)):
-        model = IHM(variant="paper", epsilon=15.0, n_steps=2, engine=engine)
-        plan = model._plan(48, 3, Target(model.epsilon, 1e-3, 1e-4))
+    for literal, seed in ((False, 1), (True, 2)):
+        method = IterativeHessianMixing(variant="paper", n_steps=2, literal=literal)
+        plan = method.plan(Sizes(48, 3), Target(15.0, 1e-3, 1e-4))
         rng = np.random.default_rng(seed)
-        solutions = [model._solve(rows, plan, 1.0, Streams(rng, rng)) for _ in range(400)]
-        draws[engine] = np.array([[*s.theta, s.eta] for s in solutions])
-    for auto, literal in zip(draws["auto"].T, draws["literal"].T, strict=True):
-        assert np.ptp(auto) > 0.0
-        assert stats.ks_2samp(auto, literal).pvalue > 1e-4
+        source = Draws(FloatNoise(rng), rng)
+        solutions = [method.solve(rows, plan, 1.0, source) for _ in range(400)]
+        draws[literal] = np.array([[*s.theta, s.eta] for s in solutions])
+    for short, literal in zip(draws[False].T, draws[True].T, strict=True):
+        assert np.ptp(short) > 0.0
+        assert stats.ks_2samp(short, literal).pvalue > 1e-4
 
 
 @pytest.mark.parametrize("k", [1, 2, 300])
