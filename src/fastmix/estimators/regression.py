@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, ClassVar
 
+import numpy as np
+
 from fastmix._validation import check_choice, type_error, value_error
 from fastmix.estimators.base import PrivateRegressor, estimator
 from fastmix.methods import (
@@ -315,9 +317,16 @@ class PrivateLinearRegression(PrivateRegressor):
     method: str | PrivateRegressor = "auto"
 
     def _check_parameters(self) -> None:
+        if isinstance(self.method, PrivateLinearRegression):
+            condition = "be the estimator of one method"
+            raise value_error("method", condition, type(self.method).__name__)
         if isinstance(self.method, PrivateRegressor):
             for field in fields(PrivateRegressor):
-                if getattr(self.method, field.name) != field.default:
+                given = getattr(self.method, field.name)
+                # A copy that was made inside a budget's block has the budget in both.
+                if field.name == "accountant" and given == self.accountant:
+                    continue
+                if isinstance(given, np.ndarray) or given != field.default:
                     condition = f"leave {field.name} to PrivateLinearRegression"
                     raise value_error("method", condition, type(self.method).__name__)
         elif not isinstance(self.method, str):
