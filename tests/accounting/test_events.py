@@ -246,3 +246,17 @@ def test_non_private_release_has_no_account():
 
 def test_every_event_is_a_privacy_event():
     assert all(isinstance(event, PrivacyEvent) for event in EVENTS)
+
+
+def test_an_event_that_is_no_dataclass_is_not_taken_for_another():
+    class Own(PrivacyEvent):
+        def __init__(self, epsilon):
+            object.__setattr__(self, "epsilon", epsilon)
+
+        @property
+        def pure_epsilon(self):
+            return self.epsilon
+
+    assert RdpAccountant([Own(0.1)]).get_epsilon(1e-6) == 0.1
+    assert RdpAccountant([Own(9.0)]).get_epsilon(1e-6) == 9.0
+    assert Own(0.1) != Own(9.0)

@@ -1,6 +1,8 @@
 """Transcripts: recorded only when asked for, complete, and judged by the right laws."""
 
 import pickle
+import sys
+import types
 import warnings
 
 import numpy as np
@@ -18,7 +20,8 @@ from fastmix.audit.transcript import (
     recording,
     replaying,
 )
-from fastmix.methods import AdaptiveStatistics, gradient_descent, newton
+from fastmix.data import ArrayRows, RowMap
+from fastmix.methods import METHODS, AdaptiveStatistics, gradient_descent, newton
 from fastmix.sketches import SRHT
 
 BOUNDS = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0), "epsilon": 3.0, "delta": 0.05}
@@ -252,3 +255,18 @@ def test_centred_rows_of_present_records_only():
     A = np.array([[0.7, 0.7], [0.0, 0.0], [-0.7, 0.7]])
     centred = Records(A, np.zeros(3), constant=True).centred(np.array([0.6, 0.7]))
     assert centred[:, 0] == pytest.approx([0.1, 0.0, -1.0])
+
+
+def test_a_method_of_ones_own_is_recorded_wherever_it_is_defined(monkeypatch):
+    own = types.ModuleType("own_method")
+    own.noisy_statistics = mechanisms.noisy_statistics
+    monkeypatch.setitem(sys.modules, "own_method", own)
+    method = type("Own", (AdaptiveStatistics,), {"name": "own", "__module__": "own_method"})
+    try:
+        with recording() as transcript:
+            rows = ArrayRows(X, RowMap(row_norm=1.0), Y)
+            own.noisy_statistics(rows, sigma=1.0, noise=mechanisms.make_noise("float"))
+        assert [release.mechanism for release in transcript] == ["noisy_statistics"]
+        assert own.noisy_statistics is mechanisms.noisy_statistics
+    finally:
+        del METHODS[method.name]

@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import fastmix
+from fastmix.certificate.documents import digest
 from fastmix.certificate.explain import explain, explain_events, headline
 from fastmix.certificate.verify import verify_certificate
 
@@ -130,3 +131,16 @@ def test_plain_words(name, certificates):
     assert all(text and "None" not in text for text in said)
     assert "80 rows and 3 columns" in " ".join(said)
     assert len(explain_events(certificate.events)) <= 6
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [("noise", "none"), ("fit_intercept", 1), ("inference", 0), ("epsilon", "1.0")],
+)
+@pytest.mark.parametrize("name", ["IHM", "no privacy"])
+def test_a_parameter_of_another_kind_shows_under_a_new_digest(name, parameter, value, certificates):
+    data = json.loads(certificates[name].to_json())
+    data["parameters"][parameter] = value
+    data["digest"] = digest(data, without=("digest",))
+    found = verify_certificate(json.dumps(data))
+    assert "its entries are not those of a certificate" in found.complaints

@@ -4,7 +4,10 @@ Frequencies are compared at 5.5 binomial standard errors (4e-8 each) and distrib
 Kolmogorov-Smirnov tests at 1e-6: the false-alarm rate of this file, over its seeds, is below 1e-4.
 """
 
+import copy
+import dataclasses
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -155,3 +158,16 @@ def test_no_more_is_needed_than_by_the_analysis_without_distortion():
         assert sb.needed_eigenvalue(gamma, 0.1, 2.0, "fast_mix_sharp") == gamma * 2.0 * 2.2
         assert sb.needed_eigenvalue(gamma, 1e9, 2.0, "fast_mix_sharp") == pytest.approx(4.0 * kappa)
         assert sb.needed_eigenvalue(gamma, 1e9, 1.0, "fast_mix") == gamma * (1.0 + 2e9)
+
+
+@pytest.mark.parametrize("literal", [False, True])
+def test_what_is_to_be_sketched_is_not_shown_copied_or_sent(literal):
+    spectrum = gauss_bounds(
+        np.eye(3), tau=3.0, omega=1.0, literal=literal, rng=FloatNoise(np.random.default_rng(0))
+    )
+    assert "array" not in repr(spectrum) + repr(spectrum.sources)
+    for copied in (copy.deepcopy, pickle.dumps, dataclasses.asdict):
+        with pytest.raises(TypeError, match="stay where the data are"):
+            copied(spectrum)
+    with pytest.raises(TypeError, match="stay where the data are"):
+        pickle.dumps(spectrum.sources)

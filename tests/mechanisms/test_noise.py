@@ -6,7 +6,9 @@ statistical tests here are 1e-9 each.
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import sys
 
 import mpmath
@@ -281,3 +283,9 @@ def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(ImportError, match=r"pip install 'fastmix\[exact\]'"):
         make_noise("exact")
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_noise_is_never_copied(copied):
+    with pytest.raises(TypeError, match="Noise must not be copied"):
+        copied(make_noise("float"))

@@ -40,9 +40,13 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PrivacyEvent:
-    """Base class of all events; composes with ``+``."""
+    """Base class of all events; composes with ``+``.
+
+    Events are compared, and accounts remembered, by value: a subclass is a frozen dataclass. One
+    that is not is equal to itself only.
+    """
 
     kind: ClassVar[str] = ""
 

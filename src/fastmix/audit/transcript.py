@@ -21,6 +21,7 @@ import numpy as np
 
 from fastmix import mechanisms
 from fastmix.data import AugmentedRows
+from fastmix.methods import METHODS
 from fastmix.random import RandomState
 from fastmix.sketches import Sketch, SketchDraw
 
@@ -169,11 +170,12 @@ def _wrapped(watch: Watch) -> Iterator[None]:
 
 
 def _mechanisms() -> list[tuple[Any, str, Callable[..., Any]]]:
-    """Return every module of the methods with the mechanisms that it calls."""
+    """Return every module of the methods, the users' own too, with the mechanisms it calls."""
+    own = {method.__module__ for method in METHODS.values()}
     return [
         (module, name, vars(module)[name])
         for path, module in list(sys.modules.items())
-        if path.startswith("fastmix.methods.")
+        if path.startswith("fastmix.methods.") or path in own
         for name in RELEASES
         if name in vars(module)
     ]

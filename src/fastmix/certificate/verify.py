@@ -54,8 +54,8 @@ NOT_CHECKED = (
     "the bounds and categories are public knowledge, and whether the fit used these",
     "parameters.literal, parameters.shrinkage, parameters.learning_rate, parameters.verbose: the "
     "noise does not depend on them",
-    "parameters.n_steps, parameters.gaussian_size, parameters.sketch_size, parameters.inference: "
-    "checked only where the method uses them",
+    "parameters.n_steps, parameters.gaussian_size, parameters.sketch_size, "
+    "parameters.failure_probability, parameters.inference: checked only where the method uses them",
     "account: nothing shows whether the fit released anything that the certificate does not list",
 )
 
@@ -112,7 +112,7 @@ def verify_certificate(text: str) -> Verification:
 
 def _entries(data: dict[str, Any]) -> list[str]:
     """Compare the names and kinds of entries with those of every certificate."""
-    facts, expected = set(data["data"]), _FACTS
+    facts, expected, asked = set(data["data"]), _FACTS, data["parameters"]
     if not _clips(data):
         expected = _FACTS - {"residuals_clipped_at"}
     complete = (
@@ -121,6 +121,9 @@ def _entries(data: dict[str, Any]) -> list[str]:
         and set(data["versions"]) == _PACKAGES
         and all(isinstance(value, str) for value in data["versions"].values())
         and isinstance(data["private"], bool)
+        and all(isinstance(asked[name], bool) for name in ("fit_intercept", "inference", "verbose"))
+        and asked["noise"] in ("float", "exact")
+        and (asked["epsilon"] == "inf" or type(asked["epsilon"]) in (int, float))
         and (data["model"] is None or re.fullmatch("sha256:[0-9a-f]{64}", data["model"]))
     )
     return [] if complete else ["its entries are not those of a certificate"]

@@ -315,11 +315,14 @@ class PrivateLinearRegression(PrivateRegressor):
     method: str | PrivateRegressor = "auto"
 
     def _check_parameters(self) -> None:
+        if isinstance(self.method, PrivateLinearRegression):
+            condition = "be the estimator of one method"
+            raise value_error("method", condition, type(self.method).__name__)
         if isinstance(self.method, PrivateRegressor):
             for field in fields(PrivateRegressor):
                 inner = getattr(self.method, field.name)
                 # A copy that was made inside a budget's block carries the budget twice.
-                if field.name == "accountant" and inner is self.accountant:
+                if field.name == "accountant" and inner == self.accountant:
                     continue
                 given = inner is not None if field.default is None else inner != field.default
                 if given:

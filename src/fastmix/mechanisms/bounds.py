@@ -53,16 +53,19 @@ FloatArray = npt.NDArray[np.float64]
 _ORTHOGONAL = 1e-12
 
 
-@dataclass(frozen=True)
 class Source:
-    """What a Gaussian sketch is drawn of: sensitive, and never released itself.
+    """What a Gaussian sketch is drawn of: sensitive, never released itself, shown or copied.
 
     ``blocks`` holds its rows, for a sketch that is formed as written.
     """
 
-    bound: float
-    gram_hat: FloatArray
-    blocks: Iterable[FloatArray] | None
+    def __init__(
+        self, bound: float, gram_hat: FloatArray, blocks: Iterable[FloatArray] | None
+    ) -> None:
+        self.bound, self.gram_hat, self.blocks = bound, gram_hat, blocks
+
+    def __reduce__(self) -> Any:
+        raise TypeError("Spectrum must stay where the data are: it holds what is to be sketched.")
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,6 @@ class Spectrum:
             noise_level(needed_eigenvalue(gamma, m, c, self.curve) - lam)
             for c, m, lam in self._released()
         )
-
-    def __reduce__(self) -> Any:
-        raise TypeError("Spectrum must stay where the data are: it holds what is to be sketched.")
 
     def _released(self) -> list[tuple[float, float, float]]:
         bounds = [source.bound for source in self.sources]

@@ -66,6 +66,9 @@ class Noise(ABC):
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
 
+    def __reduce__(self) -> Any:
+        raise TypeError("Noise must not be copied: two copies would draw the same noise.")
+
     @abstractmethod
     def gaussian(self, values: FloatArray, *, sensitivity: float, ratio: float) -> FloatArray:
         r"""Release values with Gaussian noise of standard deviation ``ratio * sensitivity``.

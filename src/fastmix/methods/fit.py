@@ -76,11 +76,13 @@ def plan_fit(
     if extra:
         parts = [*plan.spent.parts, Part("discrete noise", extra, 0.0)]
         plan = replace(plan, spent=PrivacySpent(parts), extra=extra)
-    if plan.is_private and not plan.spent.epsilon <= target.epsilon * (1.0 + _ROUNDING):
+    spent, most = plan.spent, 1.0 + _ROUNDING
+    met = spent.epsilon <= target.epsilon * most and spent.delta <= target.delta * most
+    if plan.is_private and not met:
         published = getattr(method, "calibration", None) == "published"
         raise CalibrationError(
-            f"noise must meet epsilon={target.epsilon:g}; that of {method.name} spends "
-            f"{plan.spent.epsilon:g} at delta={target.delta:g}."
+            f"noise must meet epsilon={target.epsilon:g} at delta={target.delta:g}; that of "
+            f"{method.name} spends {spent.epsilon:g} at delta={spent.delta:g}."
             + (" Use calibration='joint'." if published else "")
         )
     return plan

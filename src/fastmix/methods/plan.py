@@ -191,9 +191,17 @@ class Method:
 
     def __init_subclass__(cls) -> None:
         # A class can be made twice, when a notebook cell is run again.
-        if cls.name in METHODS and METHODS[cls.name].__qualname__ != cls.__qualname__:
+        same = METHODS.get(cls.name, cls)
+        if (same.__module__, same.__qualname__) != (cls.__module__, cls.__qualname__):
             raise value_error("name", "be that of no other method", cls.name)
         METHODS[cls.name] = cls
+
+    def __post_init__(self) -> None:
+        # Python's integers: products of NumPy's small ones overflow.
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, field.name, value.item())
 
     def plan(self, sizes: Sizes, target: Target) -> Any:
         """Plan a fit from public quantities only."""

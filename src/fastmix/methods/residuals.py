@@ -49,14 +49,17 @@ def plan_residuals(plan: Callable[[Target], Plan], target: Target) -> Plan:
     ratio = 1.0 / gaussian_sigma(epsilon, delta)
     sigma = 1.0 / (math.sqrt(SHARE) * ratio)
     level = gaussian_epsilon(1.0, delta, math.sqrt(1.0 - SHARE) * ratio) * (1.0 - 1e-3)
+    least = 1e-3 * epsilon  # below it delta alone allows nearly all of the noise
     for attempt in range(30):
-        planned = plan(target._replace(epsilon=level))
+        planned = plan(target._replace(epsilon=max(level, least)))
         if len(planned.spent.parts) > 1:
             return _split(plan, target)
         (part,) = planned.spent.parts
         spent = PrivacySpent([Part(part.name, [*part.events, residual_event(sigma)], delta)])
         if spent.epsilon <= epsilon and (spent.epsilon >= 0.99 * epsilon or attempt > 5):
             return replace(planned, spent=spent, residual_sigma=sigma)
+        if level < least:
+            break
         level *= epsilon / spent.epsilon * (1.0 - 1e-3)
     raise CalibrationError(
         f"inference must leave a budget for the method; none was found at epsilon={epsilon:g}."
