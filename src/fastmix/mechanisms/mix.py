@@ -116,9 +116,11 @@ def mix(
     gamma = check_real("gamma", gamma, above=least)
     count = check_integer("count", len(spectrum.sources) if count is None else count, at_least=1)
     check_choice("form", form, ("rows", "gram"))
-    generator = as_noise(rng).rng
-    eta = spectrum.eta(gamma)
-    event = ComposedEvent([spectrum.event, SketchEvent(spectrum.curve, gamma, k * count)])
+    noise = as_noise(rng)
+    generator, eta = noise.rng, spectrum.eta(gamma)
+    rows = SketchEvent(spectrum.curve, gamma, k * count)
+    event = ComposedEvent([spectrum.event, rows])
+    noise.drawn.append(rows)
 
     def drawer(source: Any) -> Any:
         if source.blocks is not None:

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix._validation import check_choice, check_integer, check_real, value_error
-from fastmix.accounting import LaplaceEvent, PrivacyEvent
+from fastmix.accounting import GaussianEvent, LaplaceEvent, PrivacyEvent
 from fastmix.random import RandomState, check_unseeded, secret_generator
 
 __all__ = [
@@ -53,23 +53,32 @@ EXCESS = 2.0**-30
 #: Epsilon for each coordinate of discrete Gaussian noise, by which it differs from rounded noise.
 SLACK = 67.0 * 2.0**-64
 
+#: The event of one release by its law.
+_LAWS: dict[str, type[GaussianEvent | LaplaceEvent]] = {
+    "gaussian": GaussianEvent,
+    "laplace": LaplaceEvent,
+}
+
 #: Grid points beyond this are moved to it before noise is added: a contraction, so it is free.
 _LARGEST = 2.0**62
 
 
 class Noise(ABC):
-    """Noise in units of a sensitivity; ``rng`` is the secret generator that sketches draw from."""
+    """Noise in units of a sensitivity; it keeps the events of everything that it was drawn for.
+
+    ``rng`` is the secret generator that sketches draw from, and ``drawn`` the events so far.
+    """
 
     #: Where the noise comes from, as a certificate says it.
     source: str = "AES-128-CTR keyed by the OS"
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
+        self.drawn: list[PrivacyEvent] = []
 
     def __reduce__(self) -> Any:
         raise TypeError("Noise must not be copied: two copies would draw the same noise.")
 
-    @abstractmethod
     def gaussian(self, values: FloatArray, *, sensitivity: float, ratio: float) -> FloatArray:
         r"""Release values with Gaussian noise of standard deviation ``ratio * sensitivity``.
 
@@ -87,18 +96,35 @@ class Noise(ABC):
         numpy.ndarray
             Noisy values, multiples of a grid step.
         """
+        self.drawn.append(GaussianEvent(ratio))
+        return self._gaussian(values, sensitivity, ratio)
 
-    @abstractmethod
     def upper(
         self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
     ) -> float:
         """Release an upper bound of a value, at least 0, that fails as rarely as ``tau`` says."""
+        self.drawn.append(_LAWS[law](ratio))
+        return self._upper(value, sensitivity, ratio, tau, law)
 
-    @abstractmethod
     def lower(
         self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
     ) -> float:
         """Release a lower bound of a value, at least 0, that fails as rarely as ``tau`` says."""
+        self.drawn.append(_LAWS[law](ratio))
+        return self._lower(value, sensitivity, ratio, tau, law)
+
+    @abstractmethod
+    def _gaussian(self, values: FloatArray, sensitivity: float, ratio: float) -> FloatArray: ...
+
+    @abstractmethod
+    def _upper(
+        self, value: float, sensitivity: float, ratio: float, tau: float, law: str
+    ) -> float: ...
+
+    @abstractmethod
+    def _lower(
+        self, value: float, sensitivity: float, ratio: float, tau: float, law: str
+    ) -> float: ...
 
     @staticmethod
     def cost(size: int) -> tuple[PrivacyEvent, ...]:
@@ -113,24 +139,19 @@ RandomNoise = RandomState | Noise
 class FloatNoise(Noise):
     """Floating-point noise from the secret generator, released on a coarse grid."""
 
-    def gaussian(self, values: FloatArray, *, sensitivity: float, ratio: float) -> FloatArray:
-        """Release values with Gaussian noise."""
+    def _gaussian(self, values: FloatArray, sensitivity: float, ratio: float) -> FloatArray:
         scale = ratio * sensitivity
         step = grid_step(scale)
         noisy = values + scale * self.rng.standard_normal(values.shape)
         return np.asarray(np.rint(noisy / step) * step)
 
-    def upper(
-        self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
-    ) -> float:
+    def _upper(self, value: float, sensitivity: float, ratio: float, tau: float, law: str) -> float:
         """Release an upper bound, rounded up."""
         scale = ratio * sensitivity
         step = grid_step(scale)
         return math.ceil(max(0.0, value + scale * (tau - self._draw(law))) / step) * step
 
-    def lower(
-        self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
-    ) -> float:
+    def _lower(self, value: float, sensitivity: float, ratio: float, tau: float, law: str) -> float:
         """Release a lower bound, rounded down."""
         scale = ratio * sensitivity
         step = grid_step(scale)
@@ -148,23 +169,18 @@ class ExactNoise(Noise):
         _opendp()
         self.source = f"OpenDP {_version()}; for sketches {Noise.source}"
 
-    def gaussian(self, values: FloatArray, *, sensitivity: float, ratio: float) -> FloatArray:
-        """Release values with discrete Gaussian noise on the grid of their noise scale."""
+    def _gaussian(self, values: FloatArray, sensitivity: float, ratio: float) -> FloatArray:
         step, scale = _level(sensitivity, ratio, values.size)
         noisy = _discrete("gaussian", np.rint(_in_steps(values.ravel(), step)), scale)
         return np.reshape(np.asarray(noisy, dtype=np.float64), values.shape) * step
 
-    def upper(
-        self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
-    ) -> float:
+    def _upper(self, value: float, sensitivity: float, ratio: float, tau: float, law: str) -> float:
         """Release an upper bound: rounded up before noise, its shift by at least one step."""
         step, scale = _level(sensitivity, ratio, 1)
         (noisy,) = _discrete(law, np.ceil(_in_steps([value], step)), scale)
         return max(0, noisy + math.ceil(tau * scale) + 1) * step
 
-    def lower(
-        self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
-    ) -> float:
+    def _lower(self, value: float, sensitivity: float, ratio: float, tau: float, law: str) -> float:
         """Release a lower bound: rounded down before noise, its shift up by at least one step."""
         step, scale = _level(sensitivity, ratio, 1)
         (noisy,) = _discrete(law, np.floor(_in_steps([value], step)), scale)

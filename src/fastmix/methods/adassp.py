@@ -68,7 +68,7 @@ class AdaptiveStatistics(Method):
         ridge = max(0.0, plan.ridge_level - lambda_tilde)
         theta = symmetric_solve(release.gram + ridge * np.eye(rows.d), release.moment)
         trace = StatisticsTrace(gram=release.gram, sigma=plan.sigma, ridge=ridge)
-        return Solution(theta, release.event, trace=trace)
+        return Solution(theta, trace=trace)
 
     def forecast(
         self,

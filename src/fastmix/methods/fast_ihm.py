@@ -13,7 +13,6 @@ from scipy.special import ndtri
 
 from fastmix._validation import check_choice, check_integer, value_error
 from fastmix.accounting import (
-    ComposedEvent,
     Part,
     PrivacyEvent,
     PrivacySpent,
@@ -190,7 +189,7 @@ class FastIterativeHessianMixing(Method):
         release = mix(
             spectrum, k=plan.k1, gamma=level.gamma, count=plan.sketches, form="gram", rng=noise
         )
-        solution = mixed_newton(
+        return mixed_newton(
             rows,
             release,
             level,
@@ -200,7 +199,6 @@ class FastIterativeHessianMixing(Method):
             draws=draws,
             mean=mean,
         )
-        return replace(solution, event=ComposedEvent([*_means(plan.mean_sigma), solution.event]))
 
     def forecast(
         self,

@@ -91,13 +91,13 @@ def plan_fit(
 def solve_fit(
     method: Method, rows: Rows, plan: Plan, scaling: PublicScaling, clip: float, draws: Draws
 ) -> Solution:
-    """Draw the planned releases; refuse if they are not exactly those of the plan."""
+    """Draw the planned releases; refuse a result if anything else was drawn."""
     if plan.steps == 0:
-        solution = Solution(least_squares(rows, scaling), NonPrivateEvent())
+        solution = Solution(least_squares(rows, scaling))
     else:
         solution = method.solve(rows, plan, clip, draws)
     if plan.residual_sigma is not None:
         solution = release_residuals(solution, rows, plan, clip, draws.noise)
-    if not plan.covers(solution.event):
+    if plan.is_private and not plan.covers(draws.noise.drawn):
         raise RuntimeError("the releases differ from the plan that was charged.")
     return solution

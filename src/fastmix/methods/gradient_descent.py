@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from fastmix._validation import check_real
-from fastmix.accounting import ComposedEvent, Part, PrivacySpent, calibrate_gaussian
+from fastmix.accounting import Part, PrivacySpent, calibrate_gaussian
 from fastmix.data import Rows
 from fastmix.mechanisms import gradient_events, noisy_gradient
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
@@ -55,5 +55,4 @@ class GradientDescent(Method):
             draws.progress(t + 1, plan.steps)
             g = noisy_gradient(rows, theta, clip=clip, sigma=plan.sigma, noise=draws.noise)
             theta = theta + self.learning_rate / rows.n * g
-        event = ComposedEvent(gradient_events([plan.sigma] * plan.steps))
-        return Solution(theta, event, gradient_noise=plan.sigma * clip)
+        return Solution(theta, gradient_noise=plan.sigma * clip)

@@ -70,7 +70,7 @@ class IterativeHessianSketch(Method):
             d=rows.d,
             progress=draws.progress,
         )
-        return Solution(theta, NonPrivateEvent())
+        return Solution(theta)
 
     def _hessian(self, rows: Rows, k: int, rng: np.random.Generator) -> PrivateGram:
         if self.sketch == "srht":

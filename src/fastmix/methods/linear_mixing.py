@@ -111,7 +111,7 @@ class SketchAndSolve(Method):
         release = mix(spectrum, k=plan.k, gamma=plan.gamma, form="gram", rng=noise)
         gram = release.sketch.matrix()
         theta = symmetric_solve(gram[:-1, :-1], gram[:-1, -1])
-        return Solution(theta, release.event, gamma=plan.gamma, eta=release.eta)
+        return Solution(theta, gamma=plan.gamma, eta=release.eta)
 
 
 @lru_cache(maxsize=64)

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
-from fastmix.accounting import ComposedEvent
 from fastmix.data import Rows
-from fastmix.mechanisms import MixRelease, PrivateGram, gradient_events, noisy_gradient
+from fastmix.mechanisms import MixRelease, PrivateGram, noisy_gradient
 from fastmix.methods.inference import NewtonTrace
 from fastmix.methods.levels import Level, step_lengths
 from fastmix.methods.plan import Draws, Forecast, Solution
@@ -33,7 +32,7 @@ def mixed_newton(
     draws: Draws,
     mean: FloatArray | None = None,
 ) -> Solution:
-    """Run the steps on released sketches; return coefficients, the events of both, and the trace.
+    """Run the steps on released sketches; return coefficients and the trace.
 
     With a ``mean`` the sketches are of the centred features, and the Hessian gets the mean back.
 
@@ -77,7 +76,6 @@ def mixed_newton(
     )
     return Solution(
         theta,
-        ComposedEvent([release.event, *gradient_events(level.sigmas)]),
         gamma=level.gamma,
         eta=release.eta,
         gradient_noise=level.sigmas[-1] * clip,

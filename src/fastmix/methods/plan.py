@@ -8,7 +8,7 @@ calibration, the charge, the certificate and the check after the fit all read th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from itertools import product
 from typing import Any, ClassVar, NamedTuple
@@ -26,10 +26,14 @@ from fastmix._validation import (
 from fastmix.accounting import (
     ChoiceEvent,
     ComposedEvent,
+    GaussianEvent,
+    LaplaceEvent,
     NonPrivateEvent,
     Part,
     PrivacyEvent,
     PrivacySpent,
+    SketchEvent,
+    TailEvent,
 )
 from fastmix.data import Rows
 from fastmix.mechanisms import Noise
@@ -124,21 +128,35 @@ class Plan:
             del settings["residual_sigma"]
         return settings
 
-    def covers(self, event: PrivacyEvent) -> bool:
-        """Whether releases are those that were planned, with one option of each choice."""
+    def covers(self, drawn: Iterable[PrivacyEvent]) -> bool:
+        """Whether releases are among those that were planned, with one option of each choice."""
         options = [
             each.options if isinstance(each, ChoiceEvent) else (each,) for each in self.spent.events
         ]
-        drawn = Counter((*event, *self.extra))
-        return drawn in [Counter(ComposedEvent(plan)) for plan in product(*options)]
+        released = _counted(drawn)
+        return any(released <= _counted(ComposedEvent(plan)) for plan in product(*options))
+
+
+def _counted(events: Iterable[PrivacyEvent]) -> Counter[Any]:
+    """Count releases by law and ratio of noise to sensitivity, and the rows of sketches."""
+    counts: Counter[Any] = Counter()
+    for event in events:
+        if isinstance(event, GaussianEvent):
+            counts["gaussian", event.sigma / event.sensitivity] += event.count
+        elif isinstance(event, LaplaceEvent):
+            counts["laplace", event.scale / event.sensitivity] += event.count
+        elif isinstance(event, SketchEvent):
+            counts[event.bound, event.gamma] += event.rows
+        elif not isinstance(event, TailEvent):
+            counts[event] += 1
+    return counts
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What a method gives back: private coefficients and the events of its releases."""
+    """What a method gives back: private coefficients, and what they came about by."""
 
     theta: FloatArray
-    event: PrivacyEvent
     gamma: float | None = None
     eta: float | None = None
     gradient_noise: float | None = None

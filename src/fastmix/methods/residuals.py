@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from fastmix.accounting import (
-    ComposedEvent,
     Part,
     PrivacySpent,
     gaussian_epsilon,
@@ -82,5 +81,4 @@ def release_residuals(
     sigma = plan.residual_sigma
     assert sigma is not None
     counts = noisy_residual_counts(rows, solution.theta, clip=clip, sigma=sigma, noise=noise)
-    event = ComposedEvent([solution.event, residual_event(sigma)])
-    return replace(solution, event=event, residuals=counts)
+    return replace(solution, residuals=counts)
