@@ -144,3 +144,11 @@ def test_a_parameter_of_another_kind_shows_under_a_new_digest(name, parameter, v
     data["digest"] = digest(data, without=("digest",))
     found = verify_certificate(json.dumps(data))
     assert "its entries are not those of a certificate" in found.complaints
+
+
+def test_a_true_certificate_of_a_fit_that_is_not_private_verifies_as_such():
+    model = fastmix.IHS(bounds_X=(-1, 1), bounds_y=(-1, 1))
+    rng = np.random.default_rng(0)
+    model.fit(rng.uniform(-1, 1, (50, 2)), rng.uniform(-1, 1, 50))
+    assert not model.privacy_.private
+    assert verify_certificate(model.privacy_.to_json()).verified

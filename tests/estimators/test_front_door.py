@@ -21,7 +21,7 @@ def problem(n=80, d=3):
 @pytest.mark.parametrize("inner", [fastmix.IHM(epsilon=0.01), "ihs", "auto"])
 def test_a_front_door_behind_a_front_door_is_refused(inner):
     model = PrivateLinearRegression(method=PrivateLinearRegression(method=inner), **BOUNDS)
-    with pytest.raises(ValueError, match="method must be the estimator of one method"):
+    with pytest.raises(ValueError, match="method must be the estimator of one private method"):
         model.fit(*problem())
 
 
@@ -44,3 +44,9 @@ def test_a_copy_made_inside_a_budget_is_charged_to_it_once():
     other = PrivateLinearRegression(method=fastmix.IHM(accountant=budget), **BOUNDS)
     with pytest.raises(ValueError, match="leave accountant to"):
         other.fit(*problem())
+
+
+def test_a_method_that_is_not_private_is_refused_by_name_and_as_an_estimator():
+    for method in ("ihs", fastmix.IHS()):
+        with pytest.raises(ValueError, match="method must be"):
+            PrivateLinearRegression(method=method, **BOUNDS).fit(*problem())

@@ -21,6 +21,7 @@ from fastmix.accounting.charge import (
     Spent,
     check_spent,
     merged,
+    obstacle,
     read_charges,
     read_rule,
     record_of,
@@ -28,7 +29,6 @@ from fastmix.accounting.charge import (
 from fastmix.accounting.filters import (
     DeclaredFilter,
     Filter,
-    GaussianFilter,
     certified,
     fits,
     make_filter,
@@ -329,29 +329,9 @@ class BudgetAccountant:
             raise BudgetError(
                 f"The budget (epsilon={self.epsilon:.10g}, delta={self.delta:.10g}) does not cover "
                 f"this fit (epsilon={asked:.10g}, delta={charge.spent.delta:.10g}): "
-                f"{self._obstacle(asked, total)} Nothing was charged and no noise was drawn."
+                f"{obstacle(self._filter, asked, total)} Nothing was charged and no noise was "
+                "drawn."
             )
-
-    def _obstacle(self, asked: float, total: float) -> str:
-        """Say why a charge of ``asked``, ``total`` with the others, is refused, and what to do."""
-        if math.isfinite(total):
-            return (
-                f"with it the total would be epsilon={total:.10g} at delta={self.delta:.10g} by "
-                f"the rule {self.rule!r}. Choose a smaller epsilon; 'fastmix ledger show' and "
-                "remaining() tell what is left."
-            )
-        if math.isinf(asked):
-            return "the fit itself guarantees no finite epsilon. Give it more noise."
-        return {
-            DeclaredFilter.rule: "it is not on the declared list, or was already fitted as often "
-            "as the list says. Charge it to the budget itself.",
-            GaussianFilter.rule: "the rule 'gaussian' covers Gaussian releases only. Use AdaSSP or "
-            "DPGradientDescent, or a budget with the rule 'renyi'.",
-        }.get(
-            self.rule,
-            "the deltas of all fits together would exceed what the rule "
-            f"{self.rule!r} allows. Choose a smaller delta for the fit.",
-        )
 
 
 def _attach(

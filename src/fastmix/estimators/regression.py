@@ -315,8 +315,8 @@ class PrivateLinearRegression(PrivateRegressor):
     method: str | PrivateRegressor = "auto"
 
     def _check_parameters(self) -> None:
-        if isinstance(self.method, PrivateLinearRegression):
-            condition = "be the estimator of one method"
+        if isinstance(self.method, (IHS, PrivateLinearRegression)):
+            condition = "be the estimator of one private method"
             raise value_error("method", condition, type(self.method).__name__)
         if isinstance(self.method, PrivateRegressor):
             for field in fields(PrivateRegressor):

@@ -200,12 +200,10 @@ def gauss_mix(
     Sensitive inputs: X.
     """
     check_choice("form", form, ("rows", "gram"))
-    event = gauss_mix_event(k=k, gamma=gamma, tau=tau, omega=omega, n_steps=n_steps)  # checks
+    gauss_mix_event(k=k, gamma=gamma, tau=tau, omega=omega, n_steps=n_steps)  # checks
     noise = as_noise(rng)
     spectrum = gauss_bounds(X, tau=tau, omega=omega, c_x=c_x, literal=literal, rng=noise)
-    release = mix(spectrum, k=k, gamma=gamma, count=n_steps, form=form, rng=noise)
-    assert release.event == event
-    return release
+    return mix(spectrum, k=k, gamma=gamma, count=n_steps, form=form, rng=noise)
 
 
 def fast_mix_event(
@@ -246,18 +244,12 @@ def fast_mix(
         Rows of the Gaussian sketch.
     gamma : float
         Level that :math:`(\lambda_{\min} + \eta^2)/C^2` must reach; above 5/4.
-    tau : float
-        Shift that makes the noisy bounds one-sided with high probability.
-    omega : float
-        Noise of the two spectral releases, in units of their sensitivities.
+    tau, omega : float
+        Shift and noise of the bounds, as in `fast_bounds`.
     sketch : Sketch or SketchDraw
-        The fast sketch S_f, or a distribution to draw it from. Its randomness is public.
-    c_x : float, default 1.0
-        Public bound on the norm of a row.
-    law : {"laplace", "gaussian"}
-        Noise of the two spectral releases.
-    literal : bool, default False
-        Form S_G and xi as written instead of drawing from an equal distribution.
+        The fast sketch S_f, or a distribution to draw it from.
+    c_x, law, literal : float, str, bool
+        As in `fast_bounds`.
     rng : None, int, RandomState, Generator or Noise
         ``None`` draws cryptographic noise; a seed voids the guarantee.
 
@@ -317,9 +309,7 @@ def multiple_fast_mix(
         A distribution, from which each step draws its own fast sketch, or one fixed draw.
     n_steps : int
         Number of steps T.
-    c_x : float
-        As in `fast_mix`.
-    law : {"laplace", "gaussian"}
+    c_x, law : float, str
         As in `fast_mix`.
     form : {"rows", "gram"}
         Give out k1 x d sketches, or their Gram matrices only.
