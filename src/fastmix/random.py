@@ -5,7 +5,7 @@ Two kinds of randomness are kept apart.
 *Secret* noise carries the guarantee.  Unless the caller seeds it, it comes from AES-128
 in counter mode, keyed by the operating system, freshly for every request: no state is
 shared between calls, threads, forks or pickled copies, so noise is never repeated. Seeding it is
-possible for tests and experiments; it gives a `ReproducibleNoiseWarning`, once a process.
+possible for tests and experiments; it gives a `ReproducibleNoiseWarning`, once per process.
 
 *Public* randomness chooses sketches.  The guarantee does not depend on it; it may be
 published, so a fast generator is enough.
@@ -87,7 +87,7 @@ def is_seeded(random_state: RandomState) -> bool:
 
 
 def warn_seeded(*, stacklevel: int = 3) -> None:
-    """Tell the user that the noise is reproducible, once a process.
+    """Tell the user that the noise is reproducible, once per process.
 
     Python's own "once" forgets what it has shown whenever any library touches the filters.
     """

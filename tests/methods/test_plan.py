@@ -8,16 +8,23 @@ import numpy as np
 import pytest
 
 from fastmix import IHM, AdaSSP, FastIHM
-from fastmix.accounting import Part, PrivacySpent
+from fastmix.accounting import GaussianEvent, Part, PrivacySpent
+from fastmix.data import ArrayRows, RowMap
 from fastmix.errors import CalibrationError
+from fastmix.mechanisms import make_noise
 from fastmix.methods import (
     METHODS,
     AdaptiveStatistics,
+    Draws,
     Method,
+    Plan,
     Sizes,
+    Solution,
     Target,
     plan_fit,
+    solve_fit,
 )
+from fastmix.methods.plan import joint
 
 
 @pytest.mark.parametrize(
@@ -69,3 +76,34 @@ def test_no_budget_beside_residuals_is_an_error_of_calibration():
         AdaSSP(epsilon=1e-5, delta=0.9, inference=True).account(1000, 5)
     model = FastIHM(variant="shared", epsilon=1e-3, delta=0.1, inference=True)
     assert model.account(5000, 5).epsilon <= 1e-3
+
+
+def test_a_method_cannot_ask_for_least_squares_by_a_plan_without_steps():
+    """Least squares without noise is for an infinite epsilon alone."""
+    drawn = []
+
+    @dataclass(frozen=True, kw_only=True)
+    class Stepless(Method):
+        name = "stepless"
+
+        def plan(self, sizes, target):
+            return Plan(spent=joint([GaussianEvent(9.0)], target.delta), steps=0)
+
+        def solve(self, rows, plan, clip, draws):
+            drawn.append(draws.noise.gaussian(np.zeros(rows.d), sensitivity=1.0, ratio=9.0))
+            return Solution(drawn[-1])
+
+    try:
+        rows = ArrayRows(np.eye(4, 2), RowMap(1.0), np.ones(4))
+        method, noise = Stepless(), make_noise("float")
+        plan = plan_fit(method, Sizes(4, 2), Target(1.0, 1e-6))
+        found = solve_fit(method, rows, plan, None, 1.0, Draws(noise, noise.rng))
+    finally:
+        METHODS.pop("stepless")
+    assert len(drawn) == 1
+    assert found.theta is drawn[0]
+
+
+def test_a_method_without_a_plan_cannot_be_made():
+    with pytest.raises(TypeError, match="abstract"):
+        Method()

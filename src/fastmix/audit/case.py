@@ -64,7 +64,7 @@ class Case:
     pair : Pair
         Neighbours that are hard to hide from each other.
     draw : callable
-        ``draw(data, trials, rng)`` returns that many independent releases, one a row.
+        ``draw(data, trials, rng)`` returns that many independent releases, one per row.
     score : callable, optional
         Log-likelihood ratio of releases, present over absent; without it one is learned.
     trials : int

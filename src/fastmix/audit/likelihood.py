@@ -22,7 +22,7 @@ _TINY = 1e-9
 
 
 def gaussian_vector(values: FloatArray, mean: Any, sigma: Any) -> FloatArray:
-    """Return the log-likelihood of vectors ``mean + sigma N(0, I)``, one a row.
+    """Return the log-likelihood of vectors ``mean + sigma N(0, I)``, one per row.
 
     Parameters
     ----------

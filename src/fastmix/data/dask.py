@@ -149,12 +149,12 @@ def is_dask(X: Any) -> bool:
 
 
 def dask_chunks(X: Any, y: Any, client: Any = None) -> Chunks:
-    """Return a Dask array or dataframe as a table in chunks, one a block of rows.
+    """Return a Dask array or dataframe as a table in chunks, one per block of rows.
 
     Parameters
     ----------
     X : dask.array.Array or dask.dataframe.DataFrame
-        Records, one a row.
+        Records, one per row.
     y : dask.array.Array, dask.dataframe.Series or numpy.ndarray
         Targets, in blocks as long as those of X.
     client : distributed.Client, optional

@@ -166,7 +166,7 @@ class ResidualCounts(Pass[FloatArray]):
         counts = np.zeros(bins)
         for A, y in block.formed():
             size = np.minimum(np.abs(y - A @ self.theta) / self.clip, 1.0)
-            if np.isnan(size).any():  # which whoever asked will notice
+            if np.isnan(size).any():  # data that changed since they were checked: rows refuse it
                 return np.full(bins, np.nan)
             # Bin j holds sizes in (edge j, edge j+1]; 0 and everything tiny falls out at the left.
             at = np.searchsorted(self.edges, size, side="left") - 1

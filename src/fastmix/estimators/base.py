@@ -89,7 +89,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Records, one a row; a Dask array or dataframe is read by its cluster, block by block,
+            Records, one per row; a Dask array or dataframe is read by its cluster, block by block,
             and so is a NumPy memory map, here.
         y : array-like of shape (n_samples,)
             Targets.
@@ -199,7 +199,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Records, one a row.
+            Records, one per row.
 
         Returns
         -------

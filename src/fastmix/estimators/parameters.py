@@ -14,7 +14,7 @@ from fastmix._validation import (
     value_error,
 )
 from fastmix.accounting import BudgetAccountant
-from fastmix.mechanisms import make_noise
+from fastmix.mechanisms.noise import check_noise
 from fastmix.methods import Plan
 from fastmix.random import is_seeded
 
@@ -36,7 +36,7 @@ def check_parameters(model: Any) -> None:
     for name in ("fit_intercept", "inference", "verbose"):
         if not isinstance(getattr(model, name), (bool, np.bool_)):
             raise type_error(name, "be a bool", getattr(model, name))
-    make_noise(model.noise, model.random_state, warn=False)
+    check_noise(model.noise, model.random_state)
     if model.noise == "exact":
         if model.inference:
             raise value_error("inference", "be False with noise='exact'", model.inference)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
 from typing import Any, ClassVar
 
@@ -346,4 +347,4 @@ class PrivateLinearRegression(PrivateRegressor):
 
     def _store(self, method: Method, plan: Any, *facts: Any) -> None:
         super()._store(method, plan, *facts)
-        self.method_ = method.name if plan.steps else "least_squares"
+        self.method_ = "least_squares" if math.isinf(self.epsilon) else method.name

@@ -20,7 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def gradient_events(sigmas: Iterable[float]) -> list[PrivacyEvent]:
-    """Return the events of `noisy_gradient` on rows of norm 1 with these noise levels a step.
+    """Return the events of `noisy_gradient` on rows of norm 1 with one noise level per step.
 
     Levels are in units of the clipping level, which is the sensitivity; equal ones are counted.
     """

@@ -7,8 +7,8 @@ that noise of that scale had left.  It narrows the leak and does not close it
 (docs/limitations.md); `ExactNoise` does.
 
 `ExactNoise` rounds a value to a grid of 2^-32 of the noise scale, and OpenDP's samplers add an
-integer that has exactly the discrete distribution.  Rounding moves neighbours apart by one grid
-step a coordinate at most; that is added to the sensitivity, and the noise grows with it, so that
+integer that has exactly the discrete distribution.  Rounding moves neighbours apart by at most one
+grid step per coordinate; that is added to the sensitivity, and the noise grows with it, so that
 the ratio of the two, which is what the events of the account carry, is the one asked for.  What
 discrete noise costs beyond continuous noise is an event of its own (docs/proofs/exact_noise.md).
 OpenDP takes its randomness from the operating system.
@@ -36,6 +36,7 @@ __all__ = [
     "Noise",
     "RandomNoise",
     "as_noise",
+    "check_noise",
     "enlarged_sensitivity",
     "grid_step",
     "make_noise",
@@ -192,6 +193,15 @@ class ExactNoise(Noise):
         return (LaplaceEvent(1.0, SLACK * check_integer("size", size, at_least=1)),)
 
 
+def check_noise(kind: str, random_state: RandomState) -> None:
+    """Refuse what `make_noise` would refuse; leaves the state of a generator alone."""
+    if check_choice("noise", kind, ("float", "exact")) == "exact":
+        check_unseeded(random_state)
+        _opendp()
+    elif not isinstance(random_state, np.random.RandomState):  # which gives its draws to a seed
+        secret_generator(random_state, warn=False)
+
+
 def make_noise(kind: str, random_state: RandomState = None, *, warn: bool = True) -> Noise:
     """Return noise of a kind, "float" or "exact"; the exact one cannot be seeded.
 
@@ -209,8 +219,8 @@ def make_noise(kind: str, random_state: RandomState = None, *, warn: bool = True
     Noise
         The noise.
     """
-    if check_choice("noise", kind, ("float", "exact")) == "exact":
-        check_unseeded(random_state)
+    check_noise(kind, random_state)
+    if kind == "exact":
         return ExactNoise(secret_generator(random_state))
     return FloatNoise(secret_generator(random_state, warn=warn))
 

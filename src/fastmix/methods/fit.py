@@ -8,7 +8,7 @@ charged, the releases are drawn, and they must be exactly those of the plan.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fastmix._validation import value_error
 from fastmix.accounting import NonPrivateEvent, Part, PrivacySpent
@@ -20,10 +20,15 @@ from fastmix.methods.least_squares import least_squares
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
 from fastmix.methods.residuals import plan_residuals, release_residuals
 
-__all__ = ["default_delta", "plan_fit", "solve_fit"]
+__all__ = ["LeastSquaresPlan", "default_delta", "plan_fit", "solve_fit"]
 
 #: What rounding may add to the epsilon of a plan.
 _ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeastSquaresPlan(Plan):
+    """No noise at all, for an infinite epsilon."""
 
 
 def default_delta(delta: float | None, n: int) -> float:
@@ -57,7 +62,9 @@ def plan_fit(
     if inference and not method.infers:
         raise value_error("inference", f"be False for method {method.name!r}", inference)
     if math.isinf(target.epsilon):
-        return Plan(spent=PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)]), steps=0)
+        return LeastSquaresPlan(
+            spent=PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)]), steps=0
+        )
     kind: type[Noise] = ExactNoise if noise == "exact" else FloatNoise
     # As many coordinates as any method draws: statistics, or bounds, a mean and gradients.
     steps = getattr(method, "n_steps", None) or 100
@@ -92,7 +99,7 @@ def solve_fit(
     method: Method, rows: Rows, plan: Plan, scaling: PublicScaling, clip: float, draws: Draws
 ) -> Solution:
     """Draw the planned releases; refuse a result if anything else was drawn."""
-    if plan.steps == 0:
+    if isinstance(plan, LeastSquaresPlan):
         solution = Solution(least_squares(rows, scaling))
     else:
         solution = method.solve(rows, plan, clip, draws)

@@ -144,7 +144,7 @@ def _tuned(k: int, steps: int, columns: int, target: Target) -> IHMPlan:
 
 @lru_cache(maxsize=64)
 def _paper(k: int, steps: int, target: Target, varrho: float) -> IHMPlan:
-    """Plan a fresh sketch each step: half of epsilon for sketches, a quarter of delta a part.
+    """Plan a fresh sketch each step: half of epsilon for sketches, a quarter of delta per part.
 
     Notes
     -----

@@ -7,6 +7,7 @@ calibration, the charge, the certificate and the check after the fit all read th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
@@ -192,7 +193,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Method:
+class Method(ABC):
     """An algorithm with its parameters; subclasses add fields and give `plan` and `solve`.
 
     The data that a method sees are rows of norm at most 1 and targets in [-1, 1]; ``d`` counts
@@ -221,18 +222,18 @@ class Method:
             if isinstance(value, np.generic):
                 object.__setattr__(self, field.name, value.item())
 
+    @abstractmethod
     def plan(self, sizes: Sizes, target: Target) -> Any:
         """Plan a fit from public quantities only."""
-        raise NotImplementedError
 
+    @abstractmethod
     def solve(self, rows: Rows, plan: Any, clip: float, draws: Draws) -> Solution:
         """Draw the planned releases from rows of norm 1 and targets in [-1, 1]."""
-        raise NotImplementedError
 
     def forecast(
         self, plan: Any, n: int, eigenvalues: FloatArray, theta_squared: FloatArray
     ) -> Forecast | None:
-        """Return what a planned fit is expected to give, or None if nobody knows.
+        """Return what a planned fit is expected to give, or None if the method has no forecast.
 
         Parameters
         ----------

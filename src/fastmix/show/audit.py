@@ -13,7 +13,7 @@ __all__ = ["plot_histograms"]
 
 
 def plot_histograms(results: Sequence[Any], path: str | Path) -> None:
-    """Draw the scores with and without the record, one panel an audit.
+    """Draw the scores with and without the record, one panel per audit.
 
     Parameters
     ----------
