@@ -219,8 +219,8 @@ def make_noise(kind: str, random_state: RandomState = None, *, warn: bool = True
     Noise
         The noise.
     """
-    check_noise(kind, random_state)
-    if kind == "exact":
+    if check_choice("noise", kind, ("float", "exact")) == "exact":
+        check_unseeded(random_state)
         return ExactNoise(secret_generator(random_state))
     return FloatNoise(secret_generator(random_state, warn=warn))
 
