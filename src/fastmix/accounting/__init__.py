@@ -17,12 +17,19 @@ from fastmix.accounting.events import (
     GaussianEvent,
     LaplaceEvent,
     NonPrivateEvent,
+    ObjectiveEvent,
     PrivacyEvent,
     SketchEvent,
     TailEvent,
     event_from_dict,
 )
 from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
+from fastmix.accounting.objective import (
+    objective_delta,
+    objective_mu,
+    objective_split,
+    rdp_objective,
+)
 from fastmix.accounting.rdp import (
     rdp_fast_mix,
     rdp_fast_mix_sharp,
@@ -40,6 +47,7 @@ __all__ = [
     "GaussianEvent",
     "LaplaceEvent",
     "NonPrivateEvent",
+    "ObjectiveEvent",
     "Part",
     "PrivacyEvent",
     "PrivacySpent",
@@ -58,6 +66,9 @@ __all__ = [
     "gaussian_epsilon",
     "gaussian_sigma",
     "noise_upadhyay",
+    "objective_delta",
+    "objective_mu",
+    "objective_split",
     "rdp_fast_mix",
     "rdp_fast_mix_sharp",
     "rdp_fast_mix_simple",
@@ -65,6 +76,7 @@ __all__ = [
     "rdp_gauss_mix",
     "rdp_gaussian",
     "rdp_laplace",
+    "rdp_objective",
     "rdp_to_delta",
     "rdp_to_epsilon",
 ]

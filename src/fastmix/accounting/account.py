@@ -19,11 +19,13 @@ from fastmix.accounting.conversion import rdp_to_delta, rdp_to_epsilon
 from fastmix.accounting.events import (
     ComposedEvent,
     GaussianEvent,
+    ObjectiveEvent,
     PrivacyEvent,
     event_from_dict,
 )
 from fastmix.accounting.exact import exact_delta, exact_epsilon, mixture
 from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon
+from fastmix.accounting.objective import objective_delta, objective_epsilon
 
 __all__ = [
     "ORDERS",
@@ -127,10 +129,21 @@ def _gaussian_mu(events: tuple[PrivacyEvent, ...]) -> float | None:
     return math.hypot(*ratios) if len(ratios) == len(events) else None
 
 
+def _one_objective(events: tuple[PrivacyEvent, ...]) -> tuple[ObjectiveEvent, float] | None:
+    """Return the one objective release and the ratio of the Gaussian releases beside it."""
+    objectives = [event for event in events if isinstance(event, ObjectiveEvent)]
+    rest = tuple(event for event in events if not isinstance(event, ObjectiveEvent))
+    mu = _gaussian_mu(rest) if len(objectives) == 1 else None
+    return None if mu is None else (objectives[0], mu)
+
+
 def _epsilon(events: tuple[PrivacyEvent, ...], delta: float) -> float:
     mu = _gaussian_mu(events)
     if mu is not None:
         return gaussian_epsilon(1.0, delta, mu)
+    if (objective := _one_objective(events)) is not None:
+        event, mu = objective
+        return objective_epsilon(delta, event.mu, event.eps_c, mu, one_sided=event.one_sided)
     by_renyi = rdp_to_epsilon(ComposedEvent(events).rdp, delta)
     exact = mixture(events)
     if exact is None:
@@ -142,6 +155,9 @@ def _delta(events: tuple[PrivacyEvent, ...], epsilon: float) -> float:
     mu = _gaussian_mu(events)
     if mu is not None:
         return gaussian_delta(1.0, epsilon, mu)
+    if (objective := _one_objective(events)) is not None:
+        event, mu = objective
+        return objective_delta(epsilon, event.mu, event.eps_c, mu, one_sided=event.one_sided)
     by_renyi = rdp_to_delta(ComposedEvent(events).rdp, epsilon)
     exact = mixture(events)
     return by_renyi if exact is None else min(by_renyi, exact_delta(exact, epsilon))

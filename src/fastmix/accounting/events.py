@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from fastmix._validation import check_choice, check_integer, check_real, type_error, value_error
 from fastmix.accounting import rdp as _rdp
+from fastmix.accounting.objective import rdp_objective
 
 __all__ = [
     "ChoiceEvent",
@@ -33,6 +34,7 @@ __all__ = [
     "GaussianEvent",
     "LaplaceEvent",
     "NonPrivateEvent",
+    "ObjectiveEvent",
     "PrivacyEvent",
     "SketchEvent",
     "TailEvent",
@@ -165,6 +167,37 @@ class SketchEvent(PrivacyEvent):
 
 
 @dataclass(frozen=True)
+class ObjectiveEvent(PrivacyEvent):
+    """The minimiser of a perturbed objective; not a Gaussian release (docs/proofs/objective.md).
+
+    Parameters
+    ----------
+    mu : float
+        Ratio of the slope bound of the loss to the noise of the objective.
+    eps_c : float
+        Epsilon that the curvature of the loss is calibrated to.
+    one_sided : bool, default False
+        Whether the slope of the loss has one sign for each record.
+    """
+
+    mu: float
+    eps_c: float
+    one_sided: bool = False
+
+    kind: ClassVar[str] = "objective"
+
+    def __post_init__(self) -> None:
+        self._set("mu", check_real("mu", self.mu, above=0.0))
+        self._set("eps_c", check_real("eps_c", self.eps_c, above=0.0))
+        if not isinstance(self.one_sided, bool):
+            raise type_error("one_sided", "be a bool", self.one_sided)
+
+    def rdp(self, alpha: npt.ArrayLike) -> Any:
+        """Return the curve of the bound on the privacy loss."""
+        return rdp_objective(alpha, self.mu, self.eps_c, one_sided=self.one_sided)
+
+
+@dataclass(frozen=True)
 class TailEvent(PrivacyEvent):
     """A rare event that adds its probability to delta and nothing to epsilon."""
 
@@ -277,7 +310,15 @@ class ChoiceEvent(PrivacyEvent):
 
 
 _KINDS: dict[str, type[PrivacyEvent]] = {
-    cls.kind: cls for cls in (GaussianEvent, LaplaceEvent, NonPrivateEvent, SketchEvent, TailEvent)
+    cls.kind: cls
+    for cls in (
+        GaussianEvent,
+        LaplaceEvent,
+        NonPrivateEvent,
+        ObjectiveEvent,
+        SketchEvent,
+        TailEvent,
+    )
 }
 
 

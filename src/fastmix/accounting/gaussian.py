@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import brentq
@@ -101,6 +102,11 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float = 1.0) -> fl
     def gap(epsilon: float) -> float:
         return gaussian_delta(sigma, epsilon, sensitivity) - delta
 
+    return least_epsilon(gap)
+
+
+def least_epsilon(gap: Callable[[float], float]) -> float:
+    """Return the least epsilon whose delta is within the target; the gap between them falls."""
     if gap(0.0) <= 0.0:
         return 0.0
     high = 1.0
@@ -152,9 +158,8 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     return sensitivity * _private_side("sigma", root, gap)
 
 
-def _private_side(name: str, root: float, gap: object) -> float:
+def _private_side(name: str, root: float, gap: Callable[[float], float]) -> float:
     """Round a root up until its gap is at most 0, or refuse."""
-    assert callable(gap)
     answer = root
     for _ in range(8):
         if gap(answer) <= 0.0:
