@@ -138,6 +138,66 @@ void gradient(const Matrix<const T>& x, const Packed<const double>& map,
   fastmix::passes::gradient(a, targets, at, clip, to, capped(n_threads));
 }
 
+// A loss is its end of the square, its largest slope, rate, factor and scale.
+fastmix::passes::Loss as_loss(const Packed<const double>& loss) {
+  require_aligned(loss);
+  require(loss.size() == 5, "loss must have five entries");
+  const double* const c = loss.data();
+  return {c[0], c[1], c[2], c[3], c[4]};
+}
+
+template <class T>
+size_t slopes(const Matrix<const T>& x, const Packed<const double>& map,
+              const Packed<const double>& factors, double constant, const Vector<const double>& y,
+              double lower, double upper, double center, double scale,
+              const Packed<const double>& theta, const Packed<const double>& loss,
+              const Packed<double>& high, const Packed<double>& low, const Packed<double>& excess,
+              size_t n_threads) {
+  const auto a = mapped(x, map, factors, constant);
+  const auto f = as_loss(loss);
+  const size_t p = a.columns();
+  require_aligned(y);
+  require_aligned(theta);
+  require_aligned(high);
+  require_aligned(low);
+  require_aligned(excess);
+  require(y.shape(0) == a.n, "y must have n entries");
+  require(theta.size() == p && high.size() == p && low.size() == p,
+          "theta, high and low must have p entries");
+  require(p <= (size_t(1) << 20), "x must have at most 2^20 columns");
+  require(excess.size() == 0 || excess.size() == p * p, "excess must have p^2 entries or none");
+  const fastmix::passes::Targets targets{
+      {y.data(), std::ptrdiff_t(y.stride(0)), 0}, lower, upper, center, scale};
+  const double* const at = theta.data();
+  double *const to = high.data(), *const rest = low.data();
+  double* const square = excess.size() ? excess.data() : nullptr;
+  nb::gil_scoped_release release;
+  return fastmix::passes::slopes(a, targets, at, f, to, rest, square, capped(n_threads));
+}
+
+template <class T>
+void curved(const Matrix<const T>& x, const Packed<const double>& map,
+            const Packed<const double>& factors, double constant, const Vector<const double>& y,
+            double lower, double upper, double center, double scale,
+            const Packed<const double>& theta, const Packed<const double>& loss,
+            const Packed<const double>& v, const Packed<double>& out, size_t n_threads) {
+  const auto a = mapped(x, map, factors, constant);
+  const auto f = as_loss(loss);
+  require_aligned(y);
+  require_aligned(theta);
+  require_aligned(v);
+  require_aligned(out);
+  require(y.shape(0) == a.n, "y must have n entries");
+  require(theta.size() == a.columns() && v.size() == a.columns() && out.size() == a.columns(),
+          "theta, v and out must have p entries");
+  const fastmix::passes::Targets targets{
+      {y.data(), std::ptrdiff_t(y.stride(0)), 0}, lower, upper, center, scale};
+  const double *const at = theta.data(), *const along = v.data();
+  double* const to = out.data();
+  nb::gil_scoped_release release;
+  fastmix::passes::curved(a, targets, at, f, along, to, capped(n_threads));
+}
+
 template <class T>
 double srht(const Matrix<const T>& x, const Packed<const double>& map,
             const Packed<const double>& factors, double constant,
@@ -240,6 +300,12 @@ template <class T> void define(nb::module_& m) {
   m.def("gram", &gram<T>, x, map, factors, constant, out, n_threads);
   m.def("gradient", &gradient<T>, x, map, factors, constant, "y"_a.noconvert(), "lower"_a,
         "upper"_a, "center"_a, "inverse_scale"_a, "theta"_a.noconvert(), "clip"_a, out, n_threads);
+  m.def("slopes", &slopes<T>, x, map, factors, constant, "y"_a.noconvert(), "lower"_a, "upper"_a,
+        "center"_a, "inverse_scale"_a, "theta"_a.noconvert(), "loss"_a.noconvert(),
+        "high"_a.noconvert(), "low"_a.noconvert(), "excess"_a.noconvert(), n_threads);
+  m.def("curved", &curved<T>, x, map, factors, constant, "y"_a.noconvert(), "lower"_a, "upper"_a,
+        "center"_a, "inverse_scale"_a, "theta"_a.noconvert(), "loss"_a.noconvert(),
+        "v"_a.noconvert(), out, n_threads);
   m.def("srht", &srht<T>, x, map, factors, constant, "signs"_a.noconvert(), "rows"_a.noconvert(),
         "n_pad"_a, "z"_a.noconvert(), "distortion"_a, n_threads);
   const auto signs = "signs"_a.noconvert(), forms = "forms"_a.noconvert(), z = "z"_a.noconvert();

@@ -39,6 +39,20 @@ struct Targets {
   double lower, upper, center, scale;
 };
 
+// A convex loss of a residual: u^2/2 up to the zone; outside, the slope goes to `most` as
+// most + scale log(1 - e), e = factor exp(-rate (|u| - zone)), with curvature ridge e / (1 - e).
+struct Loss {
+  double zone, most, rate, factor, scale;
+
+  bool leaves(double u) const { return std::abs(u) > zone; }
+  double excess(double u) const { return factor * std::exp(-rate * (std::abs(u) - zone)); }
+  double slope(double u) const { return std::copysign(most + scale * std::log1p(-excess(u)), u); }
+  double curvature(double u) const {
+    const double e = excess(u);
+    return (1.0 / factor - 1.0) * e / (1.0 - e);
+  }
+};
+
 template <class T> struct Kernels {
   void (*load)(const Mapped<T>&, std::size_t i, std::size_t m, std::size_t j, std::size_t w,
                const double* f, double* out, std::size_t ld);
@@ -47,6 +61,13 @@ template <class T> struct Kernels {
                     const double* map, double* sums);
   void (*add_gradient)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
                        const double* theta, double clip, double* r, double* g);
+  void (*subtract)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
+                   const double* theta, double* r);
+  void (*add_adjoint)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
+                      const double* r, double* g);
+  bool (*leaves)(const double* r, std::size_t m, double zone);
+  void (*add_adjoint_exactly)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
+                              const double* r, double* high, double* low);
   void (*add_gram)(const double* x, std::size_t ld, std::size_t m, std::size_t w, double* g);
   void (*add_squares)(const double* x, std::size_t m, bool first, double* sums);
 };
@@ -195,6 +216,102 @@ void gradient(const Mapped<T>& a, const Targets& targets, const double* theta, d
     k.load_targets(targets, i, m, r);
     std::fill(r + m, r + block.rows, 0.0);
     k.add_gradient(block.x, block.ld, block.rows, p, theta, clip, r, parts.get() + unit * stride);
+  });
+  std::fill_n(out, p, 0.0);
+  for (std::size_t unit = 0; unit < blocks.units; ++unit)
+    for (std::size_t j = 0; j < p; ++j) out[j] += parts.get()[unit * stride + j];
+}
+
+// A' f'(y - A theta) in two parts, whose sum has the rounding errors of the summation taken off;
+// A' (1 - f'') A unless excess is null; and how many residuals are outside the zone.
+template <class T>
+std::size_t slopes(const Mapped<T>& a, const Targets& targets, const double* theta,
+                   const Loss& loss, double* high, double* low, double* excess,
+                   std::size_t threads) {
+  const std::size_t p = a.columns();
+  const Blocks blocks(a.n, p, 1 << 15, 512);
+  const std::size_t ld = blocks.ld(), room = ld * p, size = (excess ? 2 * room : room) + 2 * ld;
+  const std::size_t stride = round_up(p, 8), square = excess ? round_up(p * p, 8) : 0;
+  const std::size_t part = 2 * stride + square;
+  threads = useful(threads, a.n * p);
+  const Scratch memory(size * threads), parts(part * blocks.units);
+  std::fill_n(parts.get(), part * blocks.units, 0.0);
+  std::vector<std::size_t> outside(blocks.units, 0);
+  const auto& k = kernels<T>();
+  blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t unit, std::size_t worker) {
+    double *r = memory.get() + worker * size, *w = r + ld, *x = w + ld;
+    double* const to = parts.get() + unit * part;
+    const Block block = fetch(a, i, m, x, ld);
+    k.load_targets(targets, i, m, r);
+    std::fill(r + m, r + block.rows, 0.0);
+    k.subtract(block.x, block.ld, block.rows, p, theta, r);
+    if (k.leaves(r, block.rows, loss.zone)) {
+      std::size_t count = 0;
+      double* const rows = x + room;
+      for (std::size_t s = 0; s < m; ++s) {
+        if (!loss.leaves(r[s])) continue;
+        const double root = std::sqrt(1.0 - loss.curvature(r[s]));
+        r[s] = loss.slope(r[s]);
+        if (excess)
+          for (std::size_t j = 0; j < p; ++j)
+            rows[j * ld + count] = root * block.x[j * block.ld + s];
+        ++count;
+      }
+      outside[unit] += count;
+      if (excess) {
+        const std::size_t end = round_up(count, 8);
+        for (std::size_t j = 0; j < p; ++j) std::fill(rows + j * ld + count, rows + j * ld + end, 0.0);
+        k.add_gram(rows, ld, end, p, to + 2 * stride);
+      }
+    }
+    k.add_adjoint_exactly(block.x, block.ld, block.rows, p, r, to, to + stride);
+  });
+  std::size_t total = 0;
+  std::fill_n(high, p, 0.0);
+  std::fill_n(low, p, 0.0);
+  for (std::size_t unit = 0; unit < blocks.units; ++unit) {
+    const double* const from = parts.get() + unit * part;
+    for (std::size_t j = 0; j < p; ++j) {
+      const double v = from[j], t = high[j] + v, z = t - high[j];
+      low[j] += ((high[j] - (t - z)) + (v - z)) + from[stride + j];
+      high[j] = t;
+    }
+    total += outside[unit];
+  }
+  for (std::size_t j = 0; excess && j < p; ++j)
+    for (std::size_t l = 0; l <= j; ++l) {
+      double sum = 0.0;
+      for (std::size_t unit = 0; unit < blocks.units; ++unit)
+        sum += parts.get()[unit * part + 2 * stride + j * p + l];
+      excess[j * p + l] = excess[l * p + j] = sum;
+    }
+  return total;
+}
+
+// A' f''(y - A theta) A v.
+template <class T>
+void curved(const Mapped<T>& a, const Targets& targets, const double* theta, const Loss& loss,
+            const double* v, double* out, std::size_t threads) {
+  const std::size_t p = a.columns();
+  const Blocks blocks(a.n, p, 1 << 15, 512);
+  const std::size_t ld = blocks.ld(), size = ld * (p + 2), stride = round_up(p, 8);
+  threads = useful(threads, a.n * p);
+  const Scratch memory(size * threads), parts(stride * blocks.units);
+  std::fill_n(parts.get(), stride * blocks.units, 0.0);
+  const auto& k = kernels<T>();
+  blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t unit, std::size_t worker) {
+    double *r = memory.get() + worker * size, *w = r + ld, *x = w + ld;
+    const Block block = fetch(a, i, m, x, ld);
+    k.load_targets(targets, i, m, r);
+    std::fill(r + m, r + block.rows, 0.0);
+    k.subtract(block.x, block.ld, block.rows, p, theta, r);
+    std::fill_n(w, block.rows, 0.0);
+    k.subtract(block.x, block.ld, block.rows, p, v, w);
+    if (k.leaves(r, block.rows, loss.zone))
+      for (std::size_t s = 0; s < m; ++s)
+        if (loss.leaves(r[s])) w[s] *= loss.curvature(r[s]);
+    for (std::size_t s = 0; s < block.rows; ++s) w[s] = r[s] != r[s] ? r[s] : -w[s];
+    k.add_adjoint(block.x, block.ld, block.rows, p, w, parts.get() + unit * stride);
   });
   std::fill_n(out, p, 0.0);
   for (std::size_t unit = 0; unit < blocks.units; ++unit)

@@ -21,10 +21,11 @@ import sets
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from fastmix import IHM, AdaSSP, FastIHM
+from fastmix import IHM, AdaSSP, FastIHM, ObjectivePerturbation
 
 EPSILONS = (0.3, 1.0, 3.0, 10.0)
 METHODS: dict[str, Any] = {
+    "ObjectivePerturbation": ObjectivePerturbation,
     "IHM": IHM,
     "IHM, paper": lambda **o: IHM(variant="paper", **o),
     "FastIHM": FastIHM,

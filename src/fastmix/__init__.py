@@ -12,6 +12,7 @@ if _TYPE_CHECKING:
         LowAccuracyWarning,
         PrivacyLeakWarning,
         ReproducibleNoiseWarning,
+        SolverError,
         WeakPrivacyWarning,
     )
     from fastmix.estimators import (
@@ -21,6 +22,7 @@ if _TYPE_CHECKING:
         DPGradientDescent,
         FastIHM,
         LinearMixing,
+        ObjectivePerturbation,
         PrivacyCertificate,
         PrivateLinearRegression,
     )
@@ -44,10 +46,12 @@ __all__ = [
     "KerdockSketch",
     "LinearMixing",
     "LowAccuracyWarning",
+    "ObjectivePerturbation",
     "PrivacyCertificate",
     "PrivacyLeakWarning",
     "PrivateLinearRegression",
     "ReproducibleNoiseWarning",
+    "SolverError",
     "SubsampledDCT",
     "WeakPrivacyWarning",
     "__version__",

@@ -8,6 +8,8 @@
     │   ├── BudgetError            the budget does not cover the release; nothing was drawn
     │   └── DataError              a table cannot be read or does not match its bounds file
     │       └── InvalidValueError  (also a TypeError) a value is not a finite real number
+    ├── ArithmeticError
+    │   └── SolverError            a solver missed its tolerance; nothing was released
     └── Warning
         └── RuntimeWarning
             ├── LowAccuracyWarning public sizes say that privacy will cost most of the accuracy
@@ -27,6 +29,7 @@ __all__ = [
     "LowAccuracyWarning",
     "PrivacyLeakWarning",
     "ReproducibleNoiseWarning",
+    "SolverError",
     "WeakPrivacyWarning",
 ]
 
@@ -64,6 +67,13 @@ class InvalidValueError(DataError, TypeError):
 
     def __init__(self, message: str = MESSAGE) -> None:
         super().__init__(message)
+
+
+class SolverError(ArithmeticError):
+    """A solver did not reach its tolerance: nothing was released, although the fit was charged.
+
+    That it failed depends on the data and is seen by whoever sees the error (docs/limitations.md).
+    """
 
 
 class LowAccuracyWarning(RuntimeWarning):

@@ -17,11 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix.kernels import mapped
+from fastmix.kernels.losses import Loss
 from fastmix.kernels.mapped import Mapped, Targets
 from fastmix.sketches.kerdock import KerdockDraw
 
 __all__ = [
     "Block",
+    "Curved",
     "Distortion",
     "FloatArray",
     "Gradient",
@@ -32,6 +34,7 @@ __all__ = [
     "Pass",
     "ResidualCounts",
     "Sketched",
+    "Slopes",
     "Total",
 ]
 
@@ -149,6 +152,45 @@ class Moments(Pass[tuple[FloatArray, FloatArray]]):
     ) -> tuple[FloatArray, FloatArray]:
         """Return both sums."""
         return a[0] + b[0], a[1] + b[1]
+
+
+@dataclass(frozen=True)
+class Slopes(Pass[tuple[FloatArray, FloatArray, int]]):
+    """``X' f'(y - X theta)`` in two parts, ``X' (1 - f'') X``, and residuals outside the zone."""
+
+    name: ClassVar[str] = "objective"
+    theta: FloatArray
+    loss: Loss
+    excess: bool
+
+    def __call__(self, block: Block) -> tuple[FloatArray, FloatArray, int]:
+        """Return the three for the block."""
+        return mapped.slopes(
+            block.A, block.targets, self.theta, self.loss, excess=self.excess
+        )
+
+    def combine(
+        self, a: tuple[FloatArray, FloatArray, int], b: tuple[FloatArray, FloatArray, int]
+    ) -> tuple[FloatArray, FloatArray, int]:
+        """Return the sums; what rounding takes off a first part goes to the second (Knuth)."""
+        (u, v), high = (a[0][0], b[0][0]), a[0][0] + b[0][0]
+        z = high - u
+        low = a[0][1] + b[0][1] + ((u - (high - z)) + (v - z))
+        return np.stack([high, low]), a[1] + b[1], a[2] + b[2]
+
+
+@dataclass(frozen=True)
+class Curved(Pass[FloatArray]):
+    """``X' f''(y - X theta) X v``."""
+
+    name: ClassVar[str] = "curvature"
+    theta: FloatArray
+    loss: Loss
+    v: FloatArray
+
+    def __call__(self, block: Block) -> FloatArray:
+        """Return the product for the block."""
+        return mapped.curved(block.A, block.targets, self.theta, self.loss, self.v)
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,17 @@ from typing import TypeVar
 
 from fastmix._validation import value_error
 from fastmix.data.reductions import (
+    Curved,
     FloatArray,
     Gradient,
     Gram,
     Moments,
     Pass,
     ResidualCounts,
+    Slopes,
     Total,
 )
+from fastmix.kernels.losses import Loss
 from fastmix.sketches import SketchDraw
 
 __all__ = ["FloatArray", "Rows"]
@@ -68,6 +71,16 @@ class Rows(ABC):
     def gradient(self, theta: FloatArray, clip: float) -> FloatArray:
         """Return ``X' clip(y - X theta)``, residuals clipped to [-clip, clip]."""
         return self.run(Gradient(theta, clip))
+
+    def slopes(
+        self, theta: FloatArray, loss: Loss, *, excess: bool = False
+    ) -> tuple[FloatArray, FloatArray, int]:
+        """Return ``X' f'(y - X theta)``, ``X' (1 - f'') X``, and residuals outside the zone."""
+        return self.run(Slopes(theta, loss, excess))
+
+    def curved(self, theta: FloatArray, loss: Loss, v: FloatArray) -> FloatArray:
+        """Return ``X' f''(y - X theta) X v``."""
+        return self.run(Curved(theta, loss, v))
 
     def residual_counts(self, theta: FloatArray, clip: float, edges: FloatArray) -> FloatArray:
         """Return how many ``|clip(y - X theta)|`` lie in each bin of ``clip`` times ``edges``."""

@@ -9,6 +9,7 @@ from fastmix.estimators.regression import (
     DPGradientDescent,
     FastIHM,
     LinearMixing,
+    ObjectivePerturbation,
     PrivateLinearRegression,
 )
 
@@ -19,6 +20,7 @@ __all__ = [
     "DPGradientDescent",
     "FastIHM",
     "LinearMixing",
+    "ObjectivePerturbation",
     "PrivacyCertificate",
     "PrivateLinearRegression",
     "PrivateRegressor",

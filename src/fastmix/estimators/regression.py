@@ -16,6 +16,7 @@ from fastmix.methods import (
     IterativeHessianMixing,
     IterativeHessianSketch,
     Method,
+    PerturbedObjective,
     SketchAndSolve,
     choose_method,
 )
@@ -27,8 +28,56 @@ __all__ = [
     "DPGradientDescent",
     "FastIHM",
     "LinearMixing",
+    "ObjectivePerturbation",
     "PrivateLinearRegression",
 ]
+
+
+@estimator
+class ObjectivePerturbation(PrivateRegressor):
+    """Private least squares by one release: the minimiser of a perturbed objective.
+
+    Noise is added to the objective before it is minimised, and nothing but the minimiser leaves.
+    Residuals beyond ``residual_clip`` pull with a bounded slope. A fast sketch of the rows serves
+    as preconditioner where there are many columns; it costs no privacy.
+
+    {relation}
+
+    Parameters
+    ----------
+    {parameters}
+    ridge : float, default=None
+        Weight of the ridge, for rows scaled to norm 1. None means 0.3 of the noise of the
+        objective, or a little more than the least that privacy needs.
+    solver : {"auto", "gram", "sketch"}, default="auto"
+        What preconditions the solver: the Gram matrix, or that of a fast sketch; "auto" is the
+        faster one by a cost model of the shape.
+    {method parameters}
+
+    Attributes
+    ----------
+    {attributes}
+
+    Notes
+    -----
+    Paper: beyond it; docs/proofs/objective.md.
+    Sensitive inputs: the data given to `fit`.
+
+    Examples
+    --------
+    >>> from fastmix import ObjectivePerturbation
+    >>> from fastmix.datasets import make_sphere
+    >>> X, y = make_sphere(n=4096, d=4, random_state=0)
+    >>> model = ObjectivePerturbation(data_norm=1.0, bounds_y=(-1, 1), fit_intercept=False)
+    >>> model.fit(X, y).coef_.shape
+    (4,)
+    """
+
+    ridge: float | None = None
+    residual_clip: float | None = None
+    solver: str = "auto"
+
+    _method: ClassVar[type[Method]] = PerturbedObjective
 
 
 @estimator

@@ -37,7 +37,7 @@ class Loss(Protocol):
         """The loss is u^2/2 up to here, exactly."""
 
     @property
-    def constants(self) -> tuple[float, float, float, float]:
+    def constants(self) -> tuple[float, ...]:
         """Numbers that the compiled passes compute slopes and curvatures from."""
 
     def slope(self, u: FloatArray) -> FloatArray:
@@ -93,19 +93,19 @@ class CalibratedHuber:
         return self.lipschitz * (1.0 - math.log1p(1.0 / self.ridge) / self.eps_c)
 
     @property
-    def constants(self) -> tuple[float, float, float, float]:
-        """The end of the zone, the rate of the exponential, its factor, and L/eps_c."""
+    def constants(self) -> tuple[float, ...]:
+        """The end of the zone, L, the rate of the exponential, its factor, and L/eps_c."""
         scale = self.lipschitz / self.eps_c
-        return self.zone, self.ridge / scale, 1.0 / (1.0 + self.ridge), scale
+        return self.zone, self.lipschitz, self.ridge / scale, 1.0 / (1.0 + self.ridge), scale
 
     def _excess(self, u: FloatArray) -> FloatArray:
-        zone, rate, factor, _ = self.constants
+        zone, _, rate, factor, _ = self.constants
         return factor * np.exp(-rate * np.maximum(np.abs(u) - zone, 0.0))
 
     def slope(self, u: FloatArray) -> FloatArray:
         """Return f'(u)."""
-        zone, _, _, scale = self.constants
-        outside = self.lipschitz + scale * np.log1p(-self._excess(u))
+        zone, most, _, _, scale = self.constants
+        outside = most + scale * np.log1p(-self._excess(u))
         return np.where(np.abs(u) <= zone, u, np.copysign(outside, u))
 
     def curvature(self, u: FloatArray) -> FloatArray:

@@ -16,14 +16,19 @@ from scipy.linalg.blas import dsyrk
 
 from fastmix.kernels import reference
 from fastmix.kernels._backend import is_regular, native, threads
+from fastmix.kernels.losses import Loss
 
 __all__ = [
+    "FEW_COLUMNS",
+    "SUMMATION_ERROR",
     "Mapped",
     "Targets",
+    "curved",
     "gradient",
     "gram",
     "map_rows",
     "map_targets",
+    "slopes",
     "squared_norms",
     "srht",
 ]
@@ -35,7 +40,9 @@ _native = native if hasattr(native, "srht") else None
 #: Bytes of mapped rows that are handed to BLAS at a time.
 _BLOCK_BYTES = 64 << 20
 #: Up to this many columns the compiled Gram matrix is as fast as BLAS, or faster.
-_FEW_COLUMNS = 128
+FEW_COLUMNS = 128
+#: Error of `slopes`, relative to the sum of the absolute terms: that of each product, and of sums.
+SUMMATION_ERROR = 2.0**-52 if _native is not None else reference.SUMMATION_ERROR
 
 
 @dataclass(frozen=True)
@@ -131,7 +138,7 @@ def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
         return reference.gram(A)
     n, p = A.shape
     arguments = _arguments(A)
-    if p <= _FEW_COLUMNS:
+    if p <= FEW_COLUMNS:
         total = np.empty((p, p))
         _native.gram(*arguments, total.reshape(-1), threads(n_threads))
         return total
@@ -155,14 +162,57 @@ def gradient(
     if _native is None or A.X.size == 0:
         return reference.gradient(A, targets, theta, clip)
     total = np.empty(A.shape[1])
-    _native.gradient(
+    at = _packed(theta)
+    _native.gradient(*_arguments(A), *_seen(targets), at, clip, total, threads(n_threads))
+    return total
+
+
+def slopes(
+    A: Mapped,
+    targets: Targets,
+    theta: FloatArray,
+    loss: Loss,
+    *,
+    excess: bool = False,
+    n_threads: int | None = None,
+) -> tuple[FloatArray, FloatArray, int]:
+    """Return ``A' f'(y - A theta)``, ``A' (1 - f'') A``, and how many residuals leave the zone.
+
+    The first comes as two rows whose sum is exact up to `SUMMATION_ERROR`; the second is empty
+    unless ``excess``.
+    """
+    if _native is None or A.X.size == 0:
+        return reference.slopes(A, targets, theta, loss, excess)
+    p = A.shape[1]
+    total, square = np.empty((2, p)), np.empty((p, p) if excess else (0, 0))
+    outside = _native.slopes(
         *_arguments(A),
-        _regular(np.asarray(targets.y, dtype=np.float64)),
-        *(targets.lower, targets.upper, targets.center, targets.inverse_scale),
+        *_seen(targets),
         _packed(theta),
-        clip,
-        total,
+        np.array(loss.constants),
+        *total,
+        square.reshape(-1),
         threads(n_threads),
+    )
+    return total, square, outside
+
+
+def curved(
+    A: Mapped,
+    targets: Targets,
+    theta: FloatArray,
+    loss: Loss,
+    v: FloatArray,
+    *,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """Return ``A' f''(y - A theta) A v``."""
+    if _native is None or A.X.size == 0:
+        return reference.curved(A, targets, theta, loss, v)
+    total = np.empty(A.shape[1])
+    at, along, constants = _packed(theta), _packed(v), np.array(loss.constants)
+    _native.curved(
+        *_arguments(A), *_seen(targets), at, constants, along, total, threads(n_threads)
     )
     return total
 
@@ -215,6 +265,12 @@ def _arguments(A: Mapped) -> tuple[npt.NDArray[Any], FloatArray, FloatArray, flo
             bounds[k] = default if columns[k] is None else columns[k]
     factors = np.empty(0) if A.factors is None else _packed(np.broadcast_to(A.factors, (n,)))
     return _regular(X), bounds.reshape(-1), factors, A.constant
+
+
+def _seen(targets: Targets) -> tuple[Any, ...]:
+    """Return targets as the compiled passes take them."""
+    y = _regular(np.asarray(targets.y, dtype=np.float64))
+    return y, targets.lower, targets.upper, targets.center, targets.inverse_scale
 
 
 def _packed(a: FloatArray) -> FloatArray:

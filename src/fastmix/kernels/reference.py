@@ -10,9 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    from fastmix.kernels.losses import Loss
     from fastmix.kernels.mapped import Mapped, Targets
 
 __all__ = [
+    "SUMMATION_ERROR",
+    "curved",
     "fwht",
     "gradient",
     "gram",
@@ -21,6 +24,7 @@ __all__ = [
     "map_rows",
     "map_targets",
     "quadratic_signs",
+    "slopes",
     "squared_norms",
     "srht",
 ]
@@ -29,6 +33,8 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Bytes of mapped rows held at a time.
 _BLOCK_BYTES = 4 << 20
+#: Error of `slopes` relative to the sum of the absolute terms: products, and up to 2^20 sums.
+SUMMATION_ERROR = 2.0**-52 + 2.0**20 * float(np.finfo(np.longdouble).eps)
 
 
 def fwht(
@@ -117,6 +123,39 @@ def gradient(A: Mapped, targets: Targets, theta: FloatArray, clip: float) -> Flo
         block = map_rows(A, start, stop)
         residual = map_targets(targets, start, stop) - block @ theta
         total += block.T @ np.clip(residual, -clip, clip)
+    return total
+
+
+def slopes(
+    A: Mapped, targets: Targets, theta: FloatArray, loss: Loss, excess: bool
+) -> tuple[FloatArray, FloatArray, int]:
+    """Return ``A' f'(y - A theta)`` in two parts, ``A' (1 - f'') A``, and a count."""
+    p = A.shape[1]
+    total = np.zeros(p, dtype=np.longdouble)
+    square = np.zeros((p, p) if excess else (0, 0))
+    outside = 0
+    for start, stop in _blocks(A):
+        block = map_rows(A, start, stop)
+        residual = map_targets(targets, start, stop) - block @ theta
+        total += np.sum(block * loss.slope(residual)[:, None], axis=0, dtype=np.longdouble)
+        leaves = np.abs(residual) > loss.zone
+        outside += int(leaves.sum())
+        if excess:
+            rows = block[leaves]
+            square += (rows * (1.0 - loss.curvature(residual[leaves]))[:, None]).T @ rows
+    high = total.astype(np.float64)
+    return np.stack([high, (total - high).astype(np.float64)]), square, outside
+
+
+def curved(
+    A: Mapped, targets: Targets, theta: FloatArray, loss: Loss, v: FloatArray
+) -> FloatArray:
+    """Return ``A' f''(y - A theta) A v``."""
+    total = np.zeros(A.shape[1])
+    for start, stop in _blocks(A):
+        block = map_rows(A, start, stop)
+        residual = map_targets(targets, start, stop) - block @ theta
+        total += block.T @ (loss.curvature(residual) * (block @ v))
     return total
 
 

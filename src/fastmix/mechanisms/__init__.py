@@ -15,6 +15,7 @@ from fastmix.mechanisms.mix import (
     multiple_fast_mix,
 )
 from fastmix.mechanisms.noise import Noise, make_noise
+from fastmix.mechanisms.objective import noisy_minimiser, objective_events
 from fastmix.mechanisms.residuals import noisy_residual_counts, residual_event
 from fastmix.mechanisms.statistics import StatisticsRelease, noisy_statistics, statistics_event
 
@@ -38,8 +39,10 @@ __all__ = [
     "multiple_fast_mix",
     "noisy_gradient",
     "noisy_mean",
+    "noisy_minimiser",
     "noisy_residual_counts",
     "noisy_statistics",
+    "objective_events",
     "residual_event",
     "spectral_events",
     "statistics_event",

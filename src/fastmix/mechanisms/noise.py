@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix._validation import check_choice, check_integer, check_real, value_error
-from fastmix.accounting import GaussianEvent, LaplaceEvent, PrivacyEvent
+from fastmix.accounting import GaussianEvent, LaplaceEvent, ObjectiveEvent, PrivacyEvent
 from fastmix.random import RandomState, check_unseeded, secret_generator
 
 __all__ = [
@@ -100,6 +100,16 @@ class Noise(ABC):
         self.drawn.append(GaussianEvent(ratio))
         return self._gaussian(values, sensitivity, ratio)
 
+    def perturbation(
+        self, size: int, *, slope: float, mu: float, eps_c: float, one_sided: bool
+    ) -> tuple[FloatArray, float]:
+        """Draw the noise of an objective, of scale slope/mu: secret, only the minimiser leaves.
+
+        The second number bounds the distance to exact Gaussian noise, in the l2 norm.
+        """
+        self.drawn.append(ObjectiveEvent(mu, eps_c, one_sided))
+        return self._perturbation(size, slope / mu)
+
     def upper(
         self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
     ) -> float:
@@ -116,6 +126,9 @@ class Noise(ABC):
 
     @abstractmethod
     def _gaussian(self, values: FloatArray, sensitivity: float, ratio: float) -> FloatArray: ...
+
+    @abstractmethod
+    def _perturbation(self, size: int, scale: float) -> tuple[FloatArray, float]: ...
 
     @abstractmethod
     def _upper(
@@ -146,6 +159,10 @@ class FloatNoise(Noise):
         noisy = values + scale * self.rng.standard_normal(values.shape)
         return np.asarray(np.rint(noisy / step) * step)
 
+    def _perturbation(self, size: int, scale: float) -> tuple[FloatArray, float]:
+        noise = scale * self.rng.standard_normal(size)
+        return noise, 2.0**-48 * scale * math.sqrt(size)
+
     def _upper(self, value: float, sensitivity: float, ratio: float, tau: float, law: str) -> float:
         """Release an upper bound, rounded up."""
         scale = ratio * sensitivity
@@ -174,6 +191,12 @@ class ExactNoise(Noise):
         step, scale = _level(sensitivity, ratio, values.size)
         noisy = _discrete("gaussian", np.rint(_in_steps(values.ravel(), step)), scale)
         return np.reshape(np.asarray(noisy, dtype=np.float64), values.shape) * step
+
+    def _perturbation(self, size: int, scale: float) -> tuple[FloatArray, float]:
+        step = grid_step(scale, EXACT_BITS)
+        drawn = _discrete("gaussian", np.zeros(size), scale / step)
+        # Discrete noise is that of a rounded Gaussian but for the event of `cost`.
+        return np.asarray(drawn, dtype=np.float64) * step, math.sqrt(size) * step
 
     def _upper(self, value: float, sensitivity: float, ratio: float, tau: float, law: str) -> float:
         """Release an upper bound: rounded up before noise, its shift by at least one step."""

@@ -12,6 +12,7 @@ from fastmix.methods.linear_mixing import (
     calibrate_fast_mix,
     calibrate_gauss_mix,
 )
+from fastmix.methods.objective import PerturbedObjective
 from fastmix.methods.plan import METHODS, Draws, Forecast, Method, Plan, Sizes, Solution, Target
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "IterativeHessianMixing",
     "IterativeHessianSketch",
     "Method",
+    "PerturbedObjective",
     "Plan",
     "Sizes",
     "SketchAndSolve",

@@ -1,0 +1,219 @@
+"""Minimise a perturbed objective: Newton steps, with the data or a fast sketch as preconditioner.
+
+Nothing here is private or has to be: only the minimiser leaves the mechanism that asked for it,
+with noise that covers how far it is from the exact one.  So passes, steps and preconditioners may
+depend on the data as they like.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cho_factor, cho_solve
+
+from fastmix.data import Rows
+from fastmix.errors import SolverError
+from fastmix.kernels.losses import Loss
+from fastmix.kernels.mapped import FEW_COLUMNS, SUMMATION_ERROR
+from fastmix.sketches import KerdockSketch
+
+__all__ = ["Objective", "minimise", "rounding_distance", "sketch_rows"]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Unit of rounding.
+_UNIT = 2.0**-53
+#: Steps after which a solver gives up; a dozen are many.
+_MOST_STEPS, _MOST_TRIALS, _MOST_PRODUCTS = 200, 40, 300
+#: Reduction of the residual by the conjugate gradients of one Newton step.
+_FORCING = 1e-3
+#: A step is short enough if it leaves this much of the slope along it.
+_OVERSHOOT = 0.9
+#: The distance to aim at, in units of the one that must be reached.
+_GOAL = 1e-2
+
+
+@dataclass(frozen=True)
+class Objective:
+    r""":math:`\sum_i f(y_i - x_i^\top\theta) + \frac\lambda2\|\theta - c\|^2 + b^\top\theta`."""
+
+    loss: Loss
+    ridge: float
+    center: FloatArray
+    b: FloatArray
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Coefficients with the gradient there, and how far they are from the minimiser at most.
+
+    That is the sum of what the computed gradient says and of what rounding can add.
+    """
+
+    theta: FloatArray
+    gradient: FloatArray
+    computed: float
+    rounding: float
+    excess: FloatArray
+    outside: int
+
+
+def rounding_distance(objective: Objective, n: int, length: float) -> float:
+    r"""Return how far rounding can move the minimiser, for coefficients of a given length.
+
+    Notes
+    -----
+    Paper: beyond it; docs/proofs/objective.md, Section 6. Errors of the sums and of the slopes
+    move the gradient, and the minimiser by as much over the ridge; errors of the residuals act as
+    other targets do, and move it by :math:`\sqrt{n} \max|\delta| / (2\sqrt\lambda)`.
+    """
+    d, ridge = len(objective.center), objective.ridge
+    gradient = (SUMMATION_ERROR + 8.0 * _UNIT) * n * objective.loss.lipschitz
+    residual = (d + 4) * _UNIT * (1.0 + length)
+    own = 8.0 * _UNIT * (length + float(np.linalg.norm(objective.center)))
+    return gradient / ridge + math.sqrt(n) * residual / (2.0 * math.sqrt(ridge)) + own
+
+
+def sketch_rows(n: int, d: int) -> int:
+    """Return the rows of the sketch for a preconditioner: a power of two, 4 d or more of them."""
+    wanted = max(1 << (4 * d - 1).bit_length(), KerdockSketch.least_size(n))
+    return min(wanted, 1 << (n - 1).bit_length())
+
+
+def minimise(
+    rows: Rows,
+    objective: Objective,
+    *,
+    tolerance: float,
+    sketch: bool,
+    public: np.random.Generator | None = None,
+) -> FloatArray:
+    r"""Return coefficients within ``tolerance`` of the minimiser, rounding included, or raise.
+
+    Parameters
+    ----------
+    rows : Rows
+        Data with targets.
+    objective : Objective
+        What is minimised.
+    tolerance : float
+        The distance to the minimiser that is allowed.
+    sketch : bool
+        Whether the preconditioner comes from a fast sketch, or from the Gram matrix itself.
+    public : numpy.random.Generator, optional
+        Source of the sketch.
+
+    Returns
+    -------
+    numpy.ndarray of shape (d,)
+        Coefficients; not private.
+
+    Notes
+    -----
+    The distance is at most :math:`\|\nabla F\| / \lambda`, and what rounding adds.
+    """
+    solver = _Newton(rows, objective, sketch, public)
+    point = solver.start()
+    for _ in range(_MOST_STEPS):
+        # What is computed cannot be better than rounding lets it be; what counts is the tolerance.
+        close = point.computed <= max(_GOAL * tolerance, point.rounding)
+        if close and point.computed + point.rounding <= tolerance:
+            return point.theta
+        point = solver.step(point)
+    raise SolverError(
+        f"the minimum was not found to within {tolerance:.3g} in {_MOST_STEPS} steps, because the "
+        "columns are too close to collinear for this ridge or the data changed meanwhile. Nothing "
+        "was released. Use a larger ridge, or wider bounds."
+    )
+
+
+class _Newton:
+    """Newton's method with a preconditioner; every evaluation is one pass over the rows."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        objective: Objective,
+        sketch: bool,
+        public: np.random.Generator | None,
+    ) -> None:
+        self._rows, self._objective = rows, objective
+        self._gram: FloatArray | None = None
+        if sketch:
+            draw = KerdockSketch(sketch_rows(rows.n, rows.d), rows.n).sample(public)
+            Z = rows.apply(draw)
+            self._factor = self._factored(Z.T @ Z)
+            self._first = objective.center
+        else:
+            self._gram, moment = rows.moments()
+            self._factor = self._factored(self._gram)
+            known = moment + objective.ridge * objective.center - objective.b
+            self._first = np.asarray(cho_solve(self._factor, known))
+        self._excess = not sketch and rows.d <= FEW_COLUMNS
+
+    def start(self) -> _Point:
+        """Return the minimiser of the squares if the Gram matrix is known, else the centre."""
+        return self._at(self._first)
+
+    def step(self, point: _Point) -> _Point:
+        """Return a point further down along the Newton direction.
+
+        The slope along a line grows, as the objective is convex, so where it is not yet positive
+        the objective is below its value at the beginning.
+        """
+        direction = self._direction(point)
+        before = float(point.gradient @ direction)
+        length = 1.0
+        for _ in range(_MOST_TRIALS):
+            trial = self._at(point.theta + length * direction)
+            after = float(trial.gradient @ direction)
+            if after <= -_OVERSHOOT * before or trial.computed < point.computed:
+                return trial
+            length *= max(0.1, before / (before - after))
+        return trial
+
+    def _at(self, theta: FloatArray) -> _Point:
+        objective = self._objective
+        total, excess, outside = self._rows.slopes(theta, objective.loss, excess=self._excess)
+        own = objective.ridge * (theta - objective.center) + objective.b
+        gradient = (own - total[0]) - total[1]
+        computed = float(np.linalg.norm(gradient)) / objective.ridge
+        length = float(np.linalg.norm(theta))
+        rounding = rounding_distance(objective, self._rows.n, length)
+        return _Point(theta, gradient, computed, rounding, excess, outside)
+
+    def _direction(self, point: _Point) -> FloatArray:
+        """Return the Newton direction, exact or by conjugate gradients."""
+        if self._gram is not None:
+            if point.outside == 0:
+                return np.asarray(cho_solve(self._factor, -point.gradient))
+            if self._excess:
+                factor = self._factored(self._gram - point.excess)
+                return np.asarray(cho_solve(factor, -point.gradient))
+        return self._conjugate_gradients(point)
+
+    def _factored(self, gram: FloatArray) -> tuple[FloatArray, bool]:
+        matrix = gram + self._objective.ridge * np.eye(len(gram))
+        factor: tuple[FloatArray, bool] = cho_factor(matrix, overwrite_a=True, check_finite=False)
+        return factor
+
+    def _conjugate_gradients(self, point: _Point) -> FloatArray:
+        """Solve for the Newton direction, preconditioned, one pass per iteration."""
+        objective = self._objective
+        x, r = np.zeros_like(point.gradient), -point.gradient
+        z = np.asarray(cho_solve(self._factor, r))
+        p, left = z, float(r @ z)
+        enough = _FORCING**2 * left
+        for _ in range(_MOST_PRODUCTS):
+            product = self._rows.curved(point.theta, objective.loss, p) + objective.ridge * p
+            step = left / float(p @ product)
+            x, r = x + step * p, r - step * product
+            z = np.asarray(cho_solve(self._factor, r))
+            before, left = left, float(r @ z)
+            if left <= enough:
+                break
+            p = z + (left / before) * p
+        return x

@@ -1,0 +1,100 @@
+"""The minimiser of a perturbed objective."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_real, value_error
+from fastmix.accounting import GaussianEvent, ObjectiveEvent, PrivacyEvent
+from fastmix.data import Rows
+from fastmix.kernels.losses import Loss
+from fastmix.mechanisms.minimise import Objective, minimise, rounding_distance
+from fastmix.mechanisms.noise import Noise
+
+__all__ = ["noisy_minimiser", "objective_events"]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Noise on the minimiser, in units of what the noise of the objective does at least to it.
+_OUTPUT_NOISE = 0.1
+#: Length of coefficients up to which rounding is allowed for.
+_LENGTH = 30.0
+
+
+def objective_events(
+    mu: float, eps_c: float, mu_output: float, *, one_sided: bool = False
+) -> list[PrivacyEvent]:
+    """Return the events of `noisy_minimiser`: the minimiser, and the noise on it."""
+    return [ObjectiveEvent(mu, eps_c, one_sided), GaussianEvent(1.0 / mu_output)]
+
+
+def noisy_minimiser(
+    rows: Rows,
+    *,
+    loss: Loss,
+    ridge: float,
+    mu: float,
+    eps_c: float,
+    mu_output: float,
+    noise: Noise,
+    center: FloatArray | None = None,
+    sketch: bool = False,
+    public: np.random.Generator | None = None,
+) -> FloatArray:
+    r"""Release the minimiser of a perturbed objective, with noise that hides that it is inexact.
+
+    The objective is :math:`\sum_i f(y_i - x_i^\top\theta) + \frac\lambda2 \|\theta - c\|^2 +
+    b^\top\theta`.
+
+    Parameters
+    ----------
+    rows : Rows
+        Data with targets, rows of norm at most 1.
+    loss : Loss
+        Convex loss f, calibrated for this ridge and ``eps_c``.
+    ridge : float
+        The ridge :math:`\lambda`.
+    mu, eps_c : float
+        The noise b has scale L/mu; the curvature of f is within what ``eps_c`` allows.
+    mu_output : float
+        Ratio of sensitivity to noise of the computed minimiser.
+    noise : Noise
+        Secret noise.
+    center : numpy.ndarray of shape (d,), optional
+        Where the ridge shrinks to: public or already released; zero by default.
+    sketch : bool
+        Whether the solver uses a fast sketch as its preconditioner.
+    public : numpy.random.Generator, optional
+        Source of the sketch.
+
+    Returns
+    -------
+    numpy.ndarray of shape (d,)
+        Private coefficients.
+
+    Notes
+    -----
+    Paper: beyond it; docs/proofs/objective.md, Theorems 1 to 3.
+    Sensitive inputs: rows. Raises `SolverError` if the minimum is not found to the tolerance,
+    which is the only other thing that can be seen.
+    """
+    ridge = check_real("ridge", ridge, above=0.0)
+    if not loss.is_calibrated(ridge, eps_c):
+        raise value_error("loss", f"be calibrated for ridge={ridge:g} and eps_c={eps_c:g}", loss)
+    if not rows.bound <= 1.0:
+        raise value_error("rows", "have norms of at most 1", rows.bound)
+    center = np.zeros(rows.d) if center is None else center
+    b, inexact = noise.perturbation(
+        rows.d, slope=loss.lipschitz, mu=mu, eps_c=eps_c, one_sided=loss.one_sided
+    )
+    objective = Objective(loss, ridge, center, b)
+    # From here to the noise on the minimiser only public quantities decide on the tolerance.
+    least = 2.0 * (rounding_distance(objective, rows.n, _LENGTH) + inexact / ridge)
+    wanted = _OUTPUT_NOISE * loss.lipschitz / mu * math.sqrt(rows.d) / (rows.n + ridge)
+    distance = max(least, 0.5 * mu_output * wanted)
+    tolerance = distance - inexact / ridge
+    theta = minimise(rows, objective, tolerance=tolerance, sketch=sketch, public=public)
+    return noise.gaussian(theta, sensitivity=2.0 * distance, ratio=1.0 / mu_output)

@@ -1,0 +1,119 @@
+"""Objective perturbation: one release, the minimiser of a perturbed objective."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._validation import check_choice, check_real, value_error
+from fastmix.accounting import objective_split
+from fastmix.data import Rows
+from fastmix.kernels.losses import CalibratedHuber
+from fastmix.mechanisms import noisy_minimiser, objective_events
+from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
+
+__all__ = ["ObjectivePlan", "PerturbedObjective", "faster_solver"]
+
+#: Share of the budget for the noise on the minimiser, which hides that it is inexact.
+_OUTPUT_SHARE = 0.0025
+#: The ridge in units of the noise of the objective, and at least in units of the least allowed.
+_RIDGE, _LEAST = 0.3, 1.05
+#: Seconds of a Gram matrix per n d^2, and of a solver with a sketch per n d and per k2 d^2: from
+#: `benchmarks/solver.py`.
+_GRAM, _PASSES, _SKETCH = 1.0, 430.0, 4.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectivePlan(Plan):
+    """Noise of the objective and of its minimiser, and the solver."""
+
+    mu: float
+    eps_c: float
+    mu_output: float
+    solver: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerturbedObjective(Method):
+    """Objective perturbation with the calibrated Huber loss (docs/proofs/objective.md)."""
+
+    ridge: float | None = None
+    residual_clip: float | None = None
+    solver: str = "auto"
+
+    name: ClassVar[str] = "objective"
+    estimator: ClassVar[str] = "ObjectivePerturbation"
+    clips: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Check the parameters."""
+        check_choice("solver", self.solver, ("auto", "gram", "sketch"))
+        if self.ridge is not None:
+            check_real("ridge", self.ridge, above=0.0)
+        super().check()
+
+    def plan(self, sizes: Sizes, target: Target) -> ObjectivePlan:
+        """Plan a fit: one objective release, and noise on its minimiser."""
+        mu, eps_c, mu_output = objective_split(target.epsilon, target.delta, _OUTPUT_SHARE)
+        least = 1.0 / math.expm1(eps_c)
+        if self.ridge is not None and self.ridge < least:
+            raise value_error("ridge", f"be at least {least:.6g} for this epsilon", self.ridge)
+        solver = faster_solver(sizes.n, sizes.d) if self.solver == "auto" else self.solver
+        return ObjectivePlan(
+            spent=joint(objective_events(mu, eps_c, mu_output), target.delta),
+            mu=mu,
+            eps_c=eps_c,
+            mu_output=mu_output,
+            solver=solver,
+        )
+
+    def solve(self, rows: Rows, plan: ObjectivePlan, clip: float, draws: Draws) -> Solution:
+        """Release the minimiser."""
+        draws.progress(1, 1)
+        ridge = self._ridge(plan, clip)
+        theta = noisy_minimiser(
+            rows,
+            loss=CalibratedHuber(clip, ridge, plan.eps_c),
+            ridge=ridge,
+            mu=plan.mu,
+            eps_c=plan.eps_c,
+            mu_output=plan.mu_output,
+            noise=draws.noise,
+            sketch=plan.solver == "sketch",
+            public=draws.public,
+        )
+        return Solution(theta, gradient_noise=clip / plan.mu)
+
+    def forecast(
+        self,
+        plan: ObjectivePlan,
+        n: int,
+        eigenvalues: npt.NDArray[np.float64],
+        theta_squared: npt.NDArray[np.float64],
+    ) -> Forecast:
+        """Return what a planned fit is expected to give: noise, and the bias of the ridge."""
+        ridge, noise = self._ridge(plan, 1.0), 1.0 / plan.mu
+        spread = eigenvalues / (eigenvalues + ridge) ** 2
+        return Forecast(
+            eta=math.sqrt(ridge),
+            gradient_noise=noise,
+            noise_risk=noise**2 * float(spread.sum()) / n,
+            bias_risk=ridge**2 * float(spread @ theta_squared) / n,
+        )
+
+    def _ridge(self, plan: ObjectivePlan, clip: float) -> float:
+        """Return the ridge: a fraction of the noise, and no less than the loss needs."""
+        if self.ridge is not None:
+            return float(self.ridge)
+        return max(_RIDGE * clip / plan.mu, _LEAST / math.expm1(plan.eps_c))
+
+
+def faster_solver(n: int, d: int) -> str:
+    """Return which solver a cost model says is faster, "gram" or "sketch"."""
+    gram = _GRAM * n * d * d
+    sketch = _PASSES * n * d + _SKETCH * d**3
+    return "sketch" if sketch < gram else "gram"
