@@ -124,8 +124,6 @@ class SketchDraw(ABC):
     def coherence(self) -> float:
         """Largest absolute inner product of two different unit columns, from 0 to 1.
 
-        Notes
-        -----
         Paper: Delta-hat of Algorithm 1 and Appendix F.
         Deviation: columns are brought to length one first; a zero column stays zero.
         """

@@ -44,8 +44,6 @@ class SubsampledDCTDraw(SubsampledDraw):
         For ``n`` up to 2**14 it is exact, by a scan over all pairs. Above, it is an upper bound
         found in O(n log n): more coherence means more noise, so the bound is on the private side.
 
-        Notes
-        -----
         Paper: Delta-hat of Algorithm 1. With f(t) the sum of ``w_r cos(pi r t / n)`` over the
         sampled rows r, where w_0 = 1/2 and w_r = 1 otherwise, columns i and j of S have inner
         product ``b_i b_j (f(i-j) + f(i+j+1)) / k2``.

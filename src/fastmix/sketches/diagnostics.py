@@ -13,7 +13,7 @@ __all__ = ["row_distortion", "welch_bound"]
 
 
 def row_distortion(X: npt.ArrayLike, draw: SketchDraw) -> float:
-    """Return m-hat, the largest row norm of ``(S~'S~ - I) X~``: see `SketchDraw.sketch_and_distortion`.
+    """Return m-hat, the second of what `SketchDraw.sketch_and_distortion` returns.
 
     It is a function of X and is not private.
     """

@@ -44,8 +44,6 @@ class SRHTDraw(SubsampledDraw):
     def coherence(self) -> float:
         """Largest absolute inner product of two different columns, exact, in O(n log n).
 
-        Notes
-        -----
         Paper: Appendix C.4.2, ``sqrt(n)/k2 max_{l != 0} |(H z)_l|`` with z the indicator of the
         sampled rows.
         Deviation: `n_pad` in the place of an n that is no power of two.
