@@ -101,9 +101,9 @@ def test_notes_say_something(name, doc):
     if re.search(r"\b(Algorithm|Appendix|Definition|Lemma|Proposition|Theorem) [A-Z0-9]", notes):
         assert re.search(r"^Paper: \S", notes, re.MULTILINE)
     if "Deviation:" in doc:
-        assert "Paper:" in notes, "a deviation from what?"
+        assert "Paper:" in doc, "a deviation from what?"
     for line in ("Paper:", "Deviation:", "Sensitive inputs:"):
-        assert doc.count(line) == len(re.findall(rf"^{line} \S", notes, re.MULTILINE)) <= 1, line
+        assert doc.count(line) == len(re.findall(rf"^{line} \S", doc, re.MULTILINE)) <= 1, line
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -185,8 +185,6 @@ def _chords(loss: FloatArray, p: FloatArray, q: FloatArray) -> FloatArray:
 
     ``p`` and ``q`` are the masses of the cells between the growing losses :math:`\ell_i`.
 
-    Notes
-    -----
     Paper: beyond it (docs/proofs/exact_account.md): with :math:`t = e^\ell = p/q` the integrand
     is :math:`F(t)\,dQ`, F convex, and lies below its chord on each cell.
     Deviation: where rounding leaves the position on the chord unclear, the larger end is taken.

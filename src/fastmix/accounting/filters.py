@@ -105,8 +105,6 @@ class BasicFilter:
 class GaussianFilter:
     """Squared ratios of Gaussian releases add up; nothing else is taken.
 
-    Notes
-    -----
     Paper: beyond it (Smith and Thakurta, 2022; docs/proofs/filters.md).
     Deviation: a charge with a release of another kind is infinite.
     """

@@ -15,13 +15,6 @@ class PresentRows(ArrayRows):
     """Rows some of which are absent: zeros in all columns, that of the intercept included.
 
     No table can say this where there is an intercept or a centre, so it is said behind the map.
-
-    Parameters
-    ----------
-    rows : Rows
-        Rows as they would be if all were present; few enough to be formed.
-    present : numpy.ndarray of bool of shape (n,)
-        Which of them are.
     """
 
     def __init__(self, rows: Rows, present: npt.NDArray[np.bool_]) -> None:

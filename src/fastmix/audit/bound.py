@@ -41,24 +41,8 @@ class Event(NamedTuple):
 
 
 def clopper_pearson(successes: Any, trials: int, confidence: float) -> tuple[Any, Any]:
-    """Return exact one-sided bounds on a probability.
+    """Return the exact lower and upper bound on a probability, each at this confidence on its own.
 
-    Parameters
-    ----------
-    successes : int or array of int
-        How often the event happened.
-    trials : int
-        Out of how many.
-    confidence : float
-        Of each of the two bounds on its own.
-
-    Returns
-    -------
-    tuple
-        Lower and upper bound.
-
-    Notes
-    -----
     Clopper and Pearson (1934): quantiles of Beta(k, n - k + 1) and Beta(k + 1, n - k).
     """
     k = np.asarray(successes, dtype=np.float64)
@@ -71,24 +55,11 @@ def clopper_pearson(successes: Any, trials: int, confidence: float) -> tuple[Any
 def epsilon_lower_bound(
     likely: Any, unlikely: Any, trials: int, delta: float, confidence: float
 ) -> Any:
-    r"""Return a lower bound on epsilon from the counts of one event.
+    r"""Return a lower bound on epsilon from the counts of one event in ``trials`` releases each.
 
-    Parameters
-    ----------
-    likely, unlikely : int or array of int
-        Counts of the event on the data set where it is likely and on the other one.
-    trials : int
-        Releases drawn on each data set.
-    delta : float
-        Delta of the claim.
-    confidence : float
-        Of the bound; each of the two probabilities gets half of what is left to 1.
-
-    Returns
-    -------
-    float or ndarray
-        :math:`\log((p_- - \delta) / q_+)`, at least 0: :math:`(\epsilon, \delta)`-DP demands
-        :math:`p \le e^\epsilon q + \delta` for every event.
+    It is :math:`\log((p_- - \delta) / q_+)`, at least 0, because :math:`(\epsilon, \delta)`-DP
+    demands :math:`p \le e^\epsilon q + \delta`; each probability gets half of what confidence
+    leaves to 1.
     """
     each = 0.5 * (1.0 + confidence)
     p_lower, _ = clopper_pearson(likely, trials, each)
@@ -106,17 +77,7 @@ def cautious_bound(likely: Any, unlikely: Any, trials: int, delta: float) -> Any
 def choose_event(present: FloatArray, absent: FloatArray, delta: float) -> Event:
     """Return the event that promises the largest lower bound.
 
-    Parameters
-    ----------
-    present, absent : numpy.ndarray
-        Scores with and without the record; not those that the bound is then computed from.
-    delta : float
-        Delta of the claim.
-
-    Returns
-    -------
-    Event
-        A threshold and the side of it.
+    The scores must not be those that the bound is then computed from.
     """
     pooled = np.sort(np.concatenate((present, absent)))
     ranks = np.unique(np.geomspace(1, len(pooled), _THRESHOLDS).astype(int))

@@ -100,15 +100,7 @@ class Case:
 def one_by_one(prepare: Callable[[Data], Callable[[np.random.Generator], Any]]) -> Any:
     """Return the ``draw`` of a case from a function that gives one release at a time.
 
-    Parameters
-    ----------
-    prepare : callable
-        ``prepare(data)`` returns a function of a generator, which returns the released numbers.
-
-    Returns
-    -------
-    callable
-        ``draw(data, trials, rng)``.
+    ``prepare(data)`` returns a function of a generator, which returns the released numbers.
     """
 
     def draw(data: Data, trials: int, rng: np.random.Generator) -> FloatArray:

@@ -18,22 +18,11 @@ _EXAMPLES = 10_000
 
 
 def learned_score(present: FloatArray, absent: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Fit a classifier that tells releases of two data sets apart.
+    """Fit a classifier that tells releases of two data sets apart; its log-odds are the score.
 
-    Parameters
-    ----------
-    present, absent : numpy.ndarray of shape (trials, features)
-        Training releases, which must not be scored afterwards.
-
-    Returns
-    -------
-    callable
-        Score of releases: the log-odds of presence.
-
-    Notes
-    -----
-    Logistic regression on products of features, each brought to a normal shape by its ranks,
-    because released coefficients can have heavy tails.
+    It is a logistic regression on products of features, each brought to a normal shape by its
+    ranks, because released coefficients can have heavy tails. Its examples must not be scored
+    afterwards.
     """
     # Some thousand examples are enough for so small a model.
     present, absent = present[:_EXAMPLES], absent[:_EXAMPLES]

@@ -32,6 +32,9 @@ _BOUNDS = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0)}
 #: and counting some thousand fits shows most of it, which would take millions at delta = 1e-6.
 EPSILON, DELTA = 3.0, 0.05
 
+#: What in a line of the table below is of the case, not of the estimator.
+_SIZES = ("trials", "quick", "sketch_alone")
+
 
 def estimator_case(
     model: PrivateRegressor,
@@ -97,15 +100,11 @@ def _case(
     pair: Pair,
     epsilon: float = EPSILON,
     delta: float = DELTA,
-    trials: int = 6_000,
-    quick: int = 480,
-    sketch_alone: bool = False,
     **parameters: Any,
 ) -> Case:
+    sizes = {key: parameters.pop(key) for key in _SIZES if key in parameters}
     model = estimator(epsilon=epsilon, delta=delta, **{"fit_intercept": False, **parameters})
-    return estimator_case(
-        model, name, pair=pair, trials=trials, quick=quick, sketch_alone=sketch_alone
-    )
+    return estimator_case(model, name, pair=pair, **sizes)
 
 
 #: A lone record: the sketch shows all that it may. Among equal ones the eigenvalue shows, too.

@@ -44,18 +44,10 @@ class ExactDelta(NamedTuple):
 
 
 def loss_weights(first: npt.ArrayLike, second: npt.ArrayLike) -> FloatArray:
-    r"""Return how the two covariances differ: :math:`\rho_j - 1`, without the zeros.
+    r"""Return how two positive definite covariances differ: :math:`\rho_j - 1`, without the zeros.
 
-    Parameters
-    ----------
-    first, second : array_like of shape (d, d)
-        Covariances of a row on the two data sets; both positive definite.
-
-    Returns
-    -------
-    numpy.ndarray
-        :math:`\rho_j - 1` for the generalised eigenvalues :math:`\Sigma_0 v = \rho \Sigma_1 v`.
-        Zero-out neighbours differ in rank two at most, so there are at most two.
+    The :math:`\rho_j` are generalised eigenvalues, :math:`\Sigma_0 v = \rho \Sigma_1 v`. Zero-out
+    neighbours differ in rank two at most, so there are at most two.
     """
     first, second = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if first.ndim != 2 or first.shape != second.shape or first.shape[0] != first.shape[1]:
@@ -130,21 +122,8 @@ def exact_epsilon(
 ) -> float:
     """Return the exact epsilon at ``delta`` of K rows between two neighbours, both ways round.
 
-    Parameters
-    ----------
-    first, second : array_like of shape (d, d)
-        Covariances of a row on the two data sets, noise included.
-    rows : int
-        Number of rows K.
-    delta : float
-        Delta, above 0.
-    largest : float
-        Where the search ends.
-
-    Returns
-    -------
-    float
-        The least epsilon whose exact delta, with its numerical error, is at most ``delta``.
+    It is the least epsilon up to ``largest`` whose exact delta, with its numerical error, is at
+    most ``delta``.
     """
     delta = check_real("delta", delta, above=0.0)
 

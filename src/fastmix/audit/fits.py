@@ -27,15 +27,7 @@ _BATCH = 500
 
 
 class Fits:
-    """Fits of one estimator on two neighbours.
-
-    Parameters
-    ----------
-    model : estimator
-        With the parameters to audit.
-    pair : Pair
-        The neighbours.
-    """
+    """Fits of one estimator on two neighbours."""
 
     def __init__(self, model: PrivateRegressor, pair: Pair) -> None:
         self._pair, self._intercept = pair, model.fit_intercept
@@ -175,24 +167,15 @@ class _Prepared:
         self._data, self._present, self._once = data, present, _Once()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._data, name)
+        found = getattr(self._data, name)
+        if name not in ("check", "scaling", "rows"):
+            return found
+        return lambda *a, **k: self._once(name, lambda: self._without_absent(found(*a, **k)))
 
-    def check(self, model: PrivateRegressor) -> int:
-        """Return the number of features of data that have been checked."""
-        return int(self._once("check", lambda: self._data.check(model)))
-
-    def scaling(self, **parameters: Any) -> Any:
-        """Return the public scaling."""
-        return self._once("scaling", lambda: self._data.scaling(**parameters))
-
-    def rows(self, *args: Any, **kwargs: Any) -> Rows:
-        """Return the rows that are present."""
-        rows: Rows = self._once("rows", lambda: self._rows(*args, **kwargs))
-        return rows
-
-    def _rows(self, *args: Any, **kwargs: Any) -> Rows:
-        rows: Rows = self._data.rows(*args, **kwargs)
-        return rows if self._present is None else PresentRows(rows, self._present)
+    def _without_absent(self, made: Any) -> Any:
+        if self._present is None or not isinstance(made, Rows):
+            return made
+        return PresentRows(made, self._present)
 
 
 def _present(data: Data) -> npt.NDArray[np.bool_]:
@@ -205,12 +188,9 @@ def _published(model: PrivateRegressor) -> dict[str, Any]:
 
 
 def _equal(first: dict[str, Any], second: dict[str, Any]) -> bool:
-    if first.keys() != second.keys():
-        return False
-    for name, value in first.items():
-        if isinstance(value, np.ndarray):
-            if not np.array_equal(value, second[name], equal_nan=True):
-                return False
-        elif str(value) != str(second[name]):
-            return False
-    return True
+    def same(one: Any, other: Any) -> bool:
+        if isinstance(one, np.ndarray):
+            return np.array_equal(one, other, equal_nan=True)
+        return str(one) == str(other)
+
+    return first.keys() == second.keys() and all(same(first[key], second[key]) for key in first)

@@ -34,14 +34,7 @@ _EDGES = [2.0 ** (j / 2.0) for j in range(-40, 1)]
 class Records:
     """A data set as the guarantee sees it: rows of norm at most 1, zeros where one is absent.
 
-    Parameters
-    ----------
-    A : numpy.ndarray of shape (n, d)
-        Rows, with the constant column of the intercept if there is one.
-    y : numpy.ndarray of shape (n,)
-        Targets in [-1, 1].
-    constant : bool, default False
-        Whether the last column is the constant one.
+    ``constant`` says whether the last column is that of the intercept; targets are in [-1, 1].
     """
 
     A: FloatArray
@@ -81,19 +74,10 @@ class _Known:
 
 
 def log_likelihoods(transcripts: Sequence[Sequence[Release]], records: Records) -> Parts:
-    """Return the log-likelihoods of whole transcripts, summed over releases of the same kind.
+    """Return the log-likelihoods of transcripts, summed over releases of the same kind.
 
-    Parameters
-    ----------
-    transcripts : sequence of sequences of Release
-        Transcripts of fits with the same parameters.
-    records : Records
-        The data set under which they are judged.
-
-    Returns
-    -------
-    dict of str to numpy.ndarray of shape (fits,)
-        One entry per kind of release; their sum is the log-likelihood of the transcripts.
+    There is one entry per kind of release, and in it one per fit; their sum is the log-likelihood
+    of the whole transcript.
     """
     total: Parts = {}
     known = _Known(records)

@@ -22,42 +22,13 @@ _TINY = 1e-9
 
 
 def gaussian_vector(values: FloatArray, mean: Any, sigma: Any) -> FloatArray:
-    """Return the log-likelihood of vectors ``mean + sigma N(0, I)``, one per row.
-
-    Parameters
-    ----------
-    values : numpy.ndarray of shape (trials, d)
-        Releases.
-    mean, sigma : float or array_like of shape (d,)
-        Mean and standard deviation of each entry.
-
-    Returns
-    -------
-    numpy.ndarray of shape (trials,)
-        Log-likelihoods.
-    """
+    """Return the log-likelihood of vectors ``mean + sigma N(0, I)``, one per row."""
     return np.asarray(-0.5 * (((values - mean) / sigma) ** 2).sum(axis=1))
 
 
 def one_sided(values: FloatArray, location: Any, scale: Any, noise: str) -> FloatArray:
-    """Return the log-likelihood of ``max(0, location + scale z)``.
+    """Return the log-likelihood of ``max(0, location + scale z)``, with its atom at 0.
 
-    Parameters
-    ----------
-    values : numpy.ndarray of shape (trials,)
-        Releases, at least 0.
-    location, scale : float or numpy.ndarray of shape (trials,)
-        Shifted centre and scale of the noise.
-    noise : {"laplace", "gaussian"}
-        Law of z.
-
-    Returns
-    -------
-    numpy.ndarray of shape (trials,)
-        Log-density, and the log-probability of the atom at 0.
-
-    Notes
-    -----
     Paper: Algorithm 1, lines 2 and 3.
     """
     z, at_zero = (values - location) / scale, -location / scale
@@ -72,27 +43,9 @@ def one_sided(values: FloatArray, location: Any, scale: Any, noise: str) -> Floa
 
 
 def sketch_gram(grams: FloatArray, rows: int, gram: FloatArray, eta: Any) -> FloatArray:
-    """Return the log-likelihood of sketches through their Gram matrices.
+    """Return the log-likelihood of sketches through their Gram matrices, one per release.
 
-    Parameters
-    ----------
-    grams : numpy.ndarray of shape (trials, d, d)
-        Gram matrices of released rows.
-    rows : int
-        Number of rows of a release.
-    gram : numpy.ndarray of shape (d, d) or (trials, d, d)
-        Gram matrix of the (sketched) data, one for all releases or one per release.
-    eta : float or numpy.ndarray of shape (trials,)
-        Noise level of each release.
-
-    Returns
-    -------
-    numpy.ndarray of shape (trials,)
-        Log-likelihoods.
-
-    Notes
-    -----
-    Paper: Algorithm 1, line 5: rows are N(0, Z'Z + eta^2 I).
+    Paper: Algorithm 1, line 5: rows are N(0, Z'Z + eta^2 I), and ``gram`` is Z'Z.
     """
     values, vectors = np.linalg.eigh(gram)
     variances = np.maximum(values, 0.0) + np.asarray(eta)[..., None] ** 2 + _TINY

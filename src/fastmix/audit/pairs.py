@@ -14,38 +14,14 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def lone_row(n: int = 4, d: int = 1) -> Pair:
-    """Return one record at the norm bound among n - 1 of zeros.
-
-    Parameters
-    ----------
-    n, d : int
-        Rows and columns.
-
-    Returns
-    -------
-    Pair
-        The data with and without it.
-    """
+    """Return one record at the norm bound among n - 1 of zeros, in the last of d columns."""
     X = np.zeros((n, d))
     X[0, -1] = 1.0
     return _without("one row at the norm bound, zeros elsewhere", X, 0)
 
 
 def weakest_direction(n: int, weak: int) -> Pair:
-    """Return n rows along one axis and ``weak`` along another, one of which is removed.
-
-    Parameters
-    ----------
-    n : int
-        Rows along the strong axis.
-    weak : int
-        Rows along the weak one, where all depends on few.
-
-    Returns
-    -------
-    Pair
-        The data with and without a row along the weakest direction.
-    """
+    """Return n rows along one axis and ``weak`` along another, one of which is removed."""
     X = np.zeros((n + weak, 2))
     X[weak:, 0] = 1.0
     X[:weak, 1] = 1.0
@@ -53,33 +29,14 @@ def weakest_direction(n: int, weak: int) -> Pair:
 
 
 def one_direction(n: int) -> Pair:
-    """Return n equal rows, one of which is removed.
-
-    Parameters
-    ----------
-    n : int
-        Rows; there is one column.
-
-    Returns
-    -------
-    Pair
-        The data with and without one of them.
-    """
+    """Return n equal rows of one column, one of which is removed."""
     return _without(f"one of {n} equal rows at the norm bound", np.ones((n, 1)), 0)
 
 
 def coherent_row(draw: SketchDraw) -> Pair:
     """Return a lone row at the column of the sketch that another column resembles most.
 
-    Parameters
-    ----------
-    draw : SketchDraw
-        A sketch with unit columns.
-
-    Returns
-    -------
-    Pair
-        Data whose distortion m-hat differs by the whole coherence.
+    The distortion m-hat of the two data sets differs by the whole coherence.
     """
     P = _overlaps(draw)
     i = int(P.max(axis=1).argmax())
@@ -91,15 +48,7 @@ def coherent_row(draw: SketchDraw) -> Pair:
 def aligned_rows(draw: SketchDraw) -> Pair:
     """Return rows whose sketches all lean towards that of one row, which is removed.
 
-    Parameters
-    ----------
-    draw : SketchDraw
-        A sketch with unit columns.
-
-    Returns
-    -------
-    Pair
-        Data whose smallest eigenvalue differs by all of 1 + 2 m-hat.
+    The smallest eigenvalue of the two data sets differs by all of 1 + 2 m-hat.
     """
     U = draw.to_dense()
     P = _overlaps(draw)

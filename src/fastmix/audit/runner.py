@@ -35,6 +35,11 @@ registry: dict[str, Callable[..., Case]] = {**MECHANISMS, **MIXING, **ESTIMATORS
 #: Cases that only a full audit draws enough releases for.
 full_only = mixing.LONG | estimators.LONG
 
+_COLUMNS = (
+    *("name", "pair", "epsilon", "delta", "lower", "share", "attainable", "reached"),
+    *("confidence", "trials", "sealed", "passed"),
+)
+
 
 @dataclass(frozen=True)
 class AuditResult:
@@ -101,20 +106,8 @@ class AuditResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row of the table as plain JSON types."""
-        return {
-            "name": self.name,
-            "pair": self.pair,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "lower": self.lower,
-            "share": self.share,
-            "attainable": min(self.epsilon, self.attainable),
-            "reached": self.reached,
-            "confidence": self.confidence,
-            "trials": self.trials,
-            "sealed": self.sealed,
-            "passed": self.passed,
-        }
+        row = {name: getattr(self, name) for name in _COLUMNS}
+        return {**row, "attainable": min(self.epsilon, self.attainable)}
 
 
 def audit(

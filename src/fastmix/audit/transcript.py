@@ -60,20 +60,10 @@ class IncompleteTranscriptError(RuntimeError):
 
 @dataclass(frozen=True)
 class Release:
-    """One release of a fit.
+    """One release of a fit: the mechanism, its public arguments, and what came out.
 
-    Parameters
-    ----------
-    mechanism : str
-        Name of the mechanism.
-    arguments : dict
-        What it was called with: public or released before.
-    out : object
-        What it released.
-    draws : tuple of SketchDraw
-        Fast sketches that it drew, which are public.
-    with_target : bool
-        Whether the target was a column of the rows that it saw.
+    ``draws`` are the fast sketches that it drew, which are public; ``with_target`` says whether the
+    target was a column of the rows that it saw.
     """
 
     mechanism: str
@@ -85,13 +75,7 @@ class Release:
 
 @contextmanager
 def recording() -> Iterator[list[Release]]:
-    """Record what fits inside the ``with`` block release.
-
-    Yields
-    ------
-    list of Release
-        Grows with every release; clear it between fits.
-    """
+    """Record what fits inside the ``with`` block release, in a list that grows with each."""
     transcript: list[Release] = []
 
     def watch(name: str, mechanism: Callable[..., Any]) -> Callable[..., Any]:
@@ -117,15 +101,7 @@ def recording() -> Iterator[list[Release]]:
 def replaying(transcript: Sequence[Release]) -> Iterator[None]:
     """Hand recorded releases to the fit inside the ``with`` block instead of new ones.
 
-    Parameters
-    ----------
-    transcript : sequence of Release
-        What a fit released on other data.
-
-    Raises
-    ------
-    IncompleteTranscriptError
-        If the fit asks for other releases than the recorded ones.
+    A fit that asks for other releases than the recorded ones is an `IncompleteTranscriptError`.
     """
     left = list(transcript)
 
@@ -205,7 +181,6 @@ class _WatchedSketch(Sketch):
 
 
 def _same(first: Any, second: Any) -> bool:
-    """Tell whether two arguments are the same."""
     if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
         return np.array_equal(first, second)
     return bool(first == second)

@@ -71,8 +71,6 @@ def sketch_and_distortion(
 ) -> tuple[FloatArray, float]:
     """Return ``Z = S A`` and the largest row norm of ``S'Z - A``.
 
-    Notes
-    -----
     Paper: m-hat of Algorithm 1, for a sketch that the paper does not have.
     Deviation: for ``S = [D_1 H B_1, ...]`` the rows of block b are ``B_b (H D_b Z - B_b A_b)``,
     and the first factor changes no norm: one transform of Z for each block.

@@ -231,8 +231,6 @@ def srht(
     ``signs`` and ``rows`` are the signs and the distinct sampled rows of the transform of length
     ``n_pad``, a power of two.
 
-    Notes
-    -----
     Paper: Appendix C.4.2. For a tile of columns: signs, transform, gather the sampled rows,
     scale by (n/k - 1) there and -1 elsewhere, transform again, add squares to n sums.
     Deviation: one pass for both; no copy of the data.

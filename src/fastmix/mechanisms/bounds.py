@@ -8,8 +8,9 @@ read them chooses a level, and `fastmix.mechanisms.mix` releases the sketches.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,11 +57,15 @@ _ORTHOGONAL = 1e-12
 class Source:
     """What a Gaussian sketch is drawn of: sensitive, never released itself, shown or copied.
 
-    ``blocks`` holds its rows, for a sketch that is formed as written.
+    ``blocks`` gives its rows, for a sketch that is formed as written. No dataclass, which
+    `dataclasses.asdict` would copy.
     """
 
     def __init__(
-        self, bound: float, gram_hat: FloatArray, blocks: Iterable[FloatArray] | None
+        self,
+        bound: float,
+        gram_hat: FloatArray,
+        blocks: Callable[[], Iterable[FloatArray]] | None,
     ) -> None:
         self.bound, self.gram_hat, self.blocks = bound, gram_hat, blocks
 
@@ -72,17 +77,9 @@ class Source:
 class Spectrum:
     """Private bounds on what is to be sketched; what is shown of it is released.
 
-    Parameters
-    ----------
-    m_tilde, lambda_tilde : tuple of float
-        Upper bounds of the distortion and lower bounds of the smallest eigenvalue, one pair for
-        each fast sketch.
-    curve : str
-        Curve that the rows of a sketch are charged by.
-    event : ComposedEvent
-        The releases so far.
-    sources : tuple of Source
-        What the sketches are drawn of: sensitive, and never released.
+    ``m_tilde`` and ``lambda_tilde`` hold upper bounds of the distortion and lower bounds of the
+    smallest eigenvalue, one pair for each fast sketch; ``curve`` names the curve that the rows of a
+    sketch are charged by, and ``event`` the releases so far. ``sources`` is sensitive.
     """
 
     m_tilde: tuple[float, ...]
@@ -147,6 +144,10 @@ def gauss_bounds(
     omega, noise = _checked(tau, omega, rng)
     rows = as_rows(X, c_x)
     gram_hat = rows.gram()
+
+    def blocks() -> Iterator[FloatArray]:
+        return (A for A, _ in rows.blocks())
+
     lambda_tilde = noise.lower(
         max(0.0, float(np.linalg.eigvalsh(gram_hat)[0])),
         sensitivity=eigenvalue_sensitivity(rows.bound),
@@ -159,18 +160,8 @@ def gauss_bounds(
         lambda_tilde=(lambda_tilde,),
         curve="gauss_mix",
         event=ComposedEvent(spectral_events("gaussian", tau=tau, omega=omega, count=1)),
-        sources=(Source(rows.bound, gram_hat, _Blocks(rows) if literal else None),),
+        sources=(Source(rows.bound, gram_hat, blocks if literal else None),),
     )
-
-
-class _Blocks:
-    """The rows of some data, block by block, as often as they are asked for."""
-
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-
-    def __iter__(self) -> Iterator[FloatArray]:
-        return (A for A, _ in self._rows.blocks())
 
 
 def fast_bounds(
@@ -187,19 +178,16 @@ def fast_bounds(
     rng: RandomNoise = None,
     sketch_rng: RandomState = None,
 ) -> Spectrum:
-    r"""Release bounds on distortion and smallest eigenvalue of the data under fast sketches.
+    """Release bounds on distortion and smallest eigenvalue of the data under fast sketches.
 
     Parameters
     ----------
     X : array_like of shape (n, d) or Rows
         Data; rows longer than ``c_x`` are shortened to it, always.
-    tau : float
-        Shift that makes the noisy bounds one-sided with high probability.
-    omega : float
-        Noise of each release, in units of its sensitivity.
+    tau, omega : float
+        Shift, and noise of each release in units of its sensitivity.
     sketch : Sketch or SketchDraw
-        A distribution, from which fast sketches are drawn, or one fixed draw. Their randomness
-        is public.
+        A distribution, from which fast sketches are drawn, or one fixed draw: public.
     count : int, default 1
         Number of fast sketches, each with its pair of bounds.
     c_x : float, default 1.0
@@ -249,7 +237,7 @@ def fast_bounds(
         m = release_distortion(m_hat, draw.coherence, **level, law=law, noise=noise)
         lam = release_sketched_eigenvalue(lambda_hat, m, **level, law=law, noise=noise)
         released.append((m, lam))
-        sources.append(Source(bound, gram_hat, (Z,) if literal else None))
+        sources.append(Source(bound, gram_hat, partial(iter, (Z,)) if literal else None))
     return Spectrum(
         m_tilde=tuple(m for m, _ in released),
         lambda_tilde=tuple(lam for _, lam in released),
@@ -275,12 +263,9 @@ def noise_level(square: float) -> float:
 def needed_eigenvalue(gamma: float, m_tilde: float, c_x: float, curve: str) -> float:
     r"""Return the :math:`\lambda_{\min} + \eta^2` at which a FastMix sketch is at level gamma.
 
-    Notes
-    -----
-    Paper: :math:`\gamma C(C + 2\tilde m)`, Algorithm 1, line 4.
-    Deviation: for the sharper curve no more than the :math:`\kappa` with
-    :math:`2/\sqrt\kappa - 1/\kappa = 1/\gamma`, at which the analysis of Appendix C.2, which needs
-    no distortion at all, gives the same curve.
+    It is :math:`\gamma C(C + 2\tilde m)` (Algorithm 1, line 4), and for the sharper curve no more
+    than the :math:`\kappa` with :math:`2/\sqrt\kappa - 1/\kappa = 1/\gamma`, at which the analysis
+    of Appendix C.2, which needs no distortion at all, gives the same curve.
     """
     bounded = gamma * c_x * (c_x + 2.0 * m_tilde)
     if curve != "fast_mix_sharp":
@@ -301,8 +286,6 @@ def release_distortion(
 ) -> float:
     r"""Release :math:`\tilde m = \max\{0, \hat m + \omega \hat\Delta (\tau - z)\}`.
 
-    Notes
-    -----
     Paper: Algorithm 1, line 2; Algorithm 3, line 6.
     Deviation: at coherence 0 the distortion is 0 for all data, and 0 is released instead of the
     rounding error in m_hat.
@@ -326,8 +309,6 @@ def release_sketched_eigenvalue(
 ) -> float:
     r"""Release :math:`\tilde\lambda = \max\{0, \hat\lambda - \omega C(C + 2\tilde m)(\tau - z)\}`.
 
-    Notes
-    -----
     Paper: Algorithm 1, line 3; Algorithm 3, line 7.
     Deviation: Lambda = 1, because columns have been brought to unit length.
     Sensitive inputs: lambda_hat.
@@ -339,8 +320,6 @@ def release_sketched_eigenvalue(
 def spectral_events(law: str, *, tau: float, omega: float, count: int) -> list[PrivacyEvent]:
     """Return the events of ``count`` shifted releases at noise ``omega`` times sensitivity.
 
-    Notes
-    -----
     Paper: Appendix C.4, the tails of z and the cost 1/omega of each release.
     """
     if check_choice("law", law, ("laplace", "gaussian")) == "laplace":

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from fastmix._validation import check_real, value_error
+from fastmix._validation import check_real
 from fastmix.accounting import GaussianEvent, PrivacyEvent
 from fastmix.data import Rows
+from fastmix.mechanisms._input import check_point
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import gradient_sensitivity
 
@@ -60,8 +61,6 @@ def noisy_gradient(
     """
     clip = check_real("clip", clip, above=0.0)
     sigma = check_real("sigma", sigma, above=0.0)
-    # Beyond this a residual could overflow, and whether it does depends on the data.
-    if theta.shape != (rows.d,) or not np.abs(theta).max() <= 1e100:
-        raise value_error("theta", f"be at most 1e100 and have shape {(rows.d,)}", theta)
+    check_point(rows, theta)
     sensitivity = gradient_sensitivity(clip, rows.bound)
     return noise.gaussian(rows.gradient(theta, clip), sensitivity=sensitivity, ratio=sigma)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 
-__all__ = ["PrivateGram", "symmetric_solve"]
+__all__ = ["CovarianceRoot", "PrivateGram", "square_root", "symmetric_solve"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -44,14 +44,16 @@ class PrivateGram:
         """Return ``P'P + shift I``, or this one if that is not positive definite."""
         matrix = self.matrix()
         matrix[np.diag_indices_from(matrix)] += shift
-        return _factored(matrix) or self
+        root = square_root(matrix)
+        return PrivateGram((root.matrix,), triangular=True) if root.triangular else self
 
     def bordered(self, mean: FloatArray, weight: float) -> PrivateGram:
         """Return ``P'P + weight mean mean'``, P'P with zeros for the columns that it lacks."""
         matrix = weight * np.outer(mean, mean)
         size = self.factors[-1].shape[1]
         matrix[:size, :size] += self.matrix()
-        return _factored(matrix) or PrivateGram((_symmetric_root(matrix),))
+        root = square_root(matrix)
+        return PrivateGram((root.matrix,), root.triangular)
 
     def matrix(self) -> FloatArray:
         """Return the matrix itself."""
@@ -64,17 +66,24 @@ class PrivateGram:
         return np.asarray(self.matrix(), dtype=dtype)
 
 
-def _factored(matrix: FloatArray) -> PrivateGram | None:
-    """Return a matrix with its Cholesky factor, or None if it has none."""
+class CovarianceRoot(NamedTuple):
+    """A matrix R with ``R'R`` a covariance, and whether it is triangular and invertible."""
+
+    matrix: FloatArray
+    triangular: bool
+
+
+def square_root(covariance: FloatArray) -> CovarianceRoot:
+    """Return R with ``R'R`` a given matrix: a Cholesky factor where there is one.
+
+    A matrix that is singular in floating point gets a symmetric root, whose tiny negative
+    eigenvalues are taken as zero.
+    """
     try:
-        return PrivateGram((np.asarray(cholesky(matrix, check_finite=False)),), triangular=True)
+        return CovarianceRoot(np.asarray(cholesky(covariance, check_finite=False)), True)
     except LinAlgError:
-        return None
-
-
-def _symmetric_root(matrix: FloatArray) -> FloatArray:
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+        values, vectors = np.linalg.eigh(covariance)
+        return CovarianceRoot(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T, False)
 
 
 def symmetric_solve(A: FloatArray, b: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ read them chooses a level, then `mix` releases sketches at that level.  `gauss_m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
@@ -18,7 +19,7 @@ from fastmix._validation import check_choice, check_integer, check_real, type_er
 from fastmix.accounting import ComposedEvent, PrivacyEvent, SketchEvent
 from fastmix.data import Rows
 from fastmix.mechanisms import sampling
-from fastmix.mechanisms.bounds import Spectrum, fast_bounds, gauss_bounds, spectral_events
+from fastmix.mechanisms.bounds import Source, Spectrum, fast_bounds, gauss_bounds, spectral_events
 from fastmix.mechanisms.gram import PrivateGram
 from fastmix.mechanisms.noise import RandomNoise, as_noise
 from fastmix.sketches import Sketch, SketchDraw
@@ -122,10 +123,11 @@ def mix(
     event = ComposedEvent([spectrum.event, rows])
     noise.drawn.append(rows)
 
-    def drawer(source: Any) -> Any:
+    def drawer(source: Source) -> Callable[[], Any]:
         if source.blocks is not None:
             wrap = (lambda rows: PrivateGram((rows,))) if form == "gram" else (lambda rows: rows)
-            return lambda: wrap(sampling.literal_rows(source.blocks, k, eta, generator))
+            blocks = source.blocks
+            return lambda: wrap(sampling.literal_rows(blocks(), k, eta, generator))
         draw: Any = sampling.gaussian_gram if form == "gram" else sampling.gaussian_rows
         root = sampling.covariance_root(source.gram_hat, eta)
         return lambda: draw(root, k, generator)
@@ -164,38 +166,13 @@ def gauss_mix(
     literal: bool = False,
     rng: RandomNoise = None,
 ) -> MixRelease:
-    r"""Release Gaussian sketches :math:`S_t X + \eta \xi_t` of the rows of X.
+    r"""Release ``n_steps`` Gaussian sketches :math:`S_t X + \eta \xi_t` of k rows each.
 
-    Parameters
-    ----------
-    X : array_like of shape (n, d) or Rows
-        Data; rows longer than ``c_x`` are shortened to it, always.
-    k : int
-        Rows of each sketch.
-    gamma : float
-        Level that :math:`(\lambda_{\min}(X^\top X) + \eta^2)/C^2` must reach; above 1.
-    tau : float
-        Shift of the private eigenvalue.
-    omega : float
-        Noise of the private eigenvalue, in units of its sensitivity.
-    n_steps : int, default 1
-        Number of independent sketches, with one eigenvalue and one eta for all.
-    c_x : float, default 1.0
-        Public bound on the norm of a row.
-    form : {"rows", "gram"}
-        Give out k x d sketches, or their Gram matrices only.
-    literal : bool, default False
-        Form S_t and xi_t as written instead of drawing from an equal distribution.
-    rng : None, int, RandomState, Generator or Noise
-        ``None`` draws cryptographic noise; a seed voids the guarantee.
+    They have one private eigenvalue and one :math:`\eta`, by which
+    :math:`(\lambda_{\min}(X^\top X) + \eta^2)/C^2` reaches gamma, above 1. Parameters are those of
+    `gauss_bounds` and `mix`; a ``literal`` sketch is formed as written instead of drawn from an
+    equal distribution.
 
-    Returns
-    -------
-    MixRelease
-        Sketches, ``eta``, ``lambda_tilde`` and the privacy event.
-
-    Notes
-    -----
     Paper: Proposition 2, with the private eigenvalue of Lev et al. (2025).
     Sensitive inputs: X.
     """
@@ -295,38 +272,13 @@ def multiple_fast_mix(
     literal: bool = False,
     rng: RandomNoise = None,
 ) -> MixRelease:
-    r"""Release :math:`S_{G,t} S_{f,t} X + \eta \xi_t` for T steps with one :math:`\eta`.
+    r"""Release :math:`S_{G,t} S_{f,t} X + \eta \xi_t` for ``n_steps`` steps with one :math:`\eta`.
 
-    Parameters
-    ----------
-    X : array_like of shape (n, d) or Rows
-        As in `fast_mix`.
-    k1 : int
-        Rows of each Gaussian sketch.
-    gamma, tau, omega : float
-        As in `fast_mix`; the level is reached in every step.
-    sketch : Sketch or SketchDraw
-        A distribution, from which each step draws its own fast sketch, or one fixed draw.
-    n_steps : int
-        Number of steps T.
-    c_x, law : float, str
-        As in `fast_mix`.
-    form : {"rows", "gram"}
-        Give out k1 x d sketches, or their Gram matrices only.
-    literal : bool
-        As in `fast_mix`.
-    rng : None, int, RandomState, Generator or Noise
-        As in `fast_mix`.
+    Parameters are those of `fast_mix`, and ``form`` that of `mix`. Each step draws its own fast
+    sketch from a distribution; the level is reached in every step.
 
-    Returns
-    -------
-    MixRelease
-        ``sketches``, ``eta``, ``m_tilde``, ``lambda_tilde`` and the privacy event.
-
-    Notes
-    -----
-    Paper: Algorithm 3 followed by line 5 of Algorithm 2. The sketched data of Algorithm 3 are
-    not private and are never given out without their Gaussian sketch and noise.
+    Paper: Algorithm 3 followed by line 5 of Algorithm 2. The sketched data of Algorithm 3 are not
+    private and are never given out without their Gaussian sketch and noise.
     Deviation: sketches are brought to unit columns first (docs/corrections.md).
     Sensitive inputs: X.
     """

@@ -81,21 +81,9 @@ class Noise(ABC):
         raise TypeError("Noise must not be copied: two copies would draw the same noise.")
 
     def gaussian(self, values: FloatArray, *, sensitivity: float, ratio: float) -> FloatArray:
-        r"""Release values with Gaussian noise of standard deviation ``ratio * sensitivity``.
+        """Release values of l2 ``sensitivity`` with Gaussian noise of ``ratio`` times that.
 
-        Parameters
-        ----------
-        values : numpy.ndarray
-            What is released.
-        sensitivity : float
-            Its l2 sensitivity.
-        ratio : float
-            Noise in units of the sensitivity.
-
-        Returns
-        -------
-        numpy.ndarray
-            Noisy values, multiples of a grid step.
+        They are multiples of a grid step.
         """
         self.drawn.append(GaussianEvent(ratio))
         return self._gaussian(values, sensitivity, ratio)
@@ -115,14 +103,14 @@ class Noise(ABC):
     ) -> float:
         """Release an upper bound of a value, at least 0, that fails as rarely as ``tau`` says."""
         self.drawn.append(_LAWS[law](ratio))
-        return self._upper(value, sensitivity, ratio, tau, law)
+        return self._bound(value, sensitivity, ratio, tau, law, above=True)
 
     def lower(
         self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
     ) -> float:
         """Release a lower bound of a value, at least 0, that fails as rarely as ``tau`` says."""
         self.drawn.append(_LAWS[law](ratio))
-        return self._lower(value, sensitivity, ratio, tau, law)
+        return self._bound(value, sensitivity, ratio, tau, law, above=False)
 
     @abstractmethod
     def _gaussian(self, values: FloatArray, sensitivity: float, ratio: float) -> FloatArray: ...
@@ -131,13 +119,8 @@ class Noise(ABC):
     def _perturbation(self, size: int, scale: float) -> tuple[FloatArray, float]: ...
 
     @abstractmethod
-    def _upper(
-        self, value: float, sensitivity: float, ratio: float, tau: float, law: str
-    ) -> float: ...
-
-    @abstractmethod
-    def _lower(
-        self, value: float, sensitivity: float, ratio: float, tau: float, law: str
+    def _bound(
+        self, value: float, sensitivity: float, ratio: float, tau: float, law: str, *, above: bool
     ) -> float: ...
 
     @staticmethod
@@ -163,17 +146,16 @@ class FloatNoise(Noise):
         noise = scale * self.rng.standard_normal(size)
         return noise, 2.0**-48 * scale * math.sqrt(size)
 
-    def _upper(self, value: float, sensitivity: float, ratio: float, tau: float, law: str) -> float:
-        """Release an upper bound, rounded up."""
+    def _bound(
+        self, value: float, sensitivity: float, ratio: float, tau: float, law: str, *, above: bool
+    ) -> float:
+        """Release a bound, rounded to its safe side."""
         scale = ratio * sensitivity
         step = grid_step(scale)
-        return math.ceil(max(0.0, value + scale * (tau - self._draw(law))) / step) * step
-
-    def _lower(self, value: float, sensitivity: float, ratio: float, tau: float, law: str) -> float:
-        """Release a lower bound, rounded down."""
-        scale = ratio * sensitivity
-        step = grid_step(scale)
-        return math.floor(max(0.0, value - scale * (tau - self._draw(law))) / step) * step
+        shift = scale * (tau - self._draw(law))
+        if above:
+            return math.ceil(max(0.0, value + shift) / step) * step
+        return math.floor(max(0.0, value - shift) / step) * step
 
     def _draw(self, law: str) -> float:
         return float(self.rng.laplace() if law == "laplace" else self.rng.standard_normal())
@@ -198,17 +180,15 @@ class ExactNoise(Noise):
         # Discrete noise is that of a rounded Gaussian but for the event of `cost`.
         return np.asarray(drawn, dtype=np.float64) * step, math.sqrt(size) * step
 
-    def _upper(self, value: float, sensitivity: float, ratio: float, tau: float, law: str) -> float:
-        """Release an upper bound: rounded up before noise, its shift by at least one step."""
+    def _bound(
+        self, value: float, sensitivity: float, ratio: float, tau: float, law: str, *, above: bool
+    ) -> float:
+        """Release a bound: rounded to its safe side before noise, its shift by at least a step."""
         step, scale = _level(sensitivity, ratio, 1)
-        (noisy,) = _discrete(law, np.ceil(_in_steps([value], step)), scale)
-        return max(0, noisy + math.ceil(tau * scale) + 1) * step
-
-    def _lower(self, value: float, sensitivity: float, ratio: float, tau: float, law: str) -> float:
-        """Release a lower bound: rounded down before noise, its shift up by at least one step."""
-        step, scale = _level(sensitivity, ratio, 1)
-        (noisy,) = _discrete(law, np.floor(_in_steps([value], step)), scale)
-        return max(0, noisy - math.ceil(tau * scale) - 1) * step
+        point = _in_steps([value], step)
+        (noisy,) = _discrete(law, np.ceil(point) if above else np.floor(point), scale)
+        shift = math.ceil(tau * scale) + 1
+        return max(0, noisy + shift if above else noisy - shift) * step
 
     @staticmethod
     def cost(size: int) -> tuple[PrivacyEvent, ...]:
@@ -228,19 +208,7 @@ def check_noise(kind: str, random_state: RandomState) -> None:
 def make_noise(kind: str, random_state: RandomState = None, *, warn: bool = True) -> Noise:
     """Return noise of a kind, "float" or "exact"; the exact one cannot be seeded.
 
-    Parameters
-    ----------
-    kind : {"float", "exact"}
-        The kind of noise.
-    random_state : None, int, RandomState or Generator
-        ``None`` draws cryptographic noise; anything else voids the guarantee.
-    warn : bool, default True
-        Warn about a seed.
-
-    Returns
-    -------
-    Noise
-        The noise.
+    Any ``random_state`` but ``None`` voids the guarantee, of which ``warn`` warns.
     """
     if check_choice("noise", kind, ("float", "exact")) == "exact":
         check_unseeded(random_state)

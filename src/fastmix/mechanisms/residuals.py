@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fastmix._validation import check_real, value_error
+from fastmix._validation import check_real
 from fastmix.accounting import GaussianEvent
 from fastmix.data import Rows
+from fastmix.mechanisms._input import check_point
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import count_sensitivity
 
@@ -30,32 +31,14 @@ def noisy_residual_counts(
 ) -> FloatArray:
     r"""Release how many residuals :math:`|\mathrm{clip}_C(y - X\theta)|` fall into each bin.
 
-    Parameters
-    ----------
-    rows : Rows
-        Data with targets.
-    theta : numpy.ndarray of shape (d,)
-        Public or already released coefficients.
-    clip : float
-        Residual clipping level C.
-    sigma : float
-        Standard deviation of the noise.
-    noise : Noise
-        Secret noise.
+    Bins are those of `RESIDUAL_EDGES` times ``clip``; ``sigma`` is the standard deviation of the
+    noise, and the other parameters are those of `noisy_gradient`.
 
-    Returns
-    -------
-    numpy.ndarray
-        Noisy counts, one for each bin of `RESIDUAL_EDGES` times ``clip``.
-
-    Notes
-    -----
     Paper: beyond it (docs/proofs/confidence.md).
     Sensitive inputs: rows.
     """
     clip = check_real("clip", clip, above=0.0)
     sigma = check_real("sigma", sigma, above=0.0)
-    if theta.shape != (rows.d,) or not np.abs(theta).max() <= 1e100:
-        raise value_error("theta", f"be at most 1e100 and have shape {(rows.d,)}", theta)
+    check_point(rows, theta)
     counts_hat = rows.residual_counts(theta, clip, RESIDUAL_EDGES)
     return noise.gaussian(counts_hat, sensitivity=count_sensitivity(), ratio=sigma)

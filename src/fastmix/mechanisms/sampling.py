@@ -8,13 +8,11 @@ their Gram matrix is Wishart, which one triangular draw gives (docs/proofs/exact
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cholesky
 
-from fastmix.mechanisms.gram import PrivateGram
+from fastmix.mechanisms.gram import CovarianceRoot, PrivateGram, square_root
 
 __all__ = ["CovarianceRoot", "covariance_root", "gaussian_gram", "gaussian_rows", "literal_rows"]
 
@@ -24,13 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 def literal_rows(
     blocks: Iterable[FloatArray], k: int, eta: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw ``S_G Z + eta xi`` as written, k rows, for Z given block by block.
-
-    Notes
-    -----
-    Paper: Algorithm 1, line 5.
-    Sensitive inputs: blocks.
-    """
+    """Draw ``S_G Z + eta xi`` as written, k rows, for Z block by block (Algorithm 1, line 5)."""
     sketch: FloatArray | None = None
     for Z in blocks:
         if sketch is None:
@@ -40,52 +32,22 @@ def literal_rows(
     return sketch
 
 
-@dataclass(frozen=True)
-class CovarianceRoot:
-    """A matrix R with ``R'R`` a covariance, and whether it is triangular and invertible."""
-
-    matrix: FloatArray
-    triangular: bool
-
-
 def covariance_root(gram: FloatArray, eta: float) -> CovarianceRoot:
-    """Return R with ``R'R = gram + eta^2 I``.
-
-    Notes
-    -----
-    Paper: the covariance of the rows in Algorithm 1, line 5.
-    Deviation: a Cholesky factor where one exists. A matrix that is singular in floating point
-    gets a symmetric root, whose tiny negative eigenvalues are taken as zero.
-    Sensitive inputs: gram.
-    """
-    covariance = gram + eta**2 * np.eye(len(gram))
-    try:
-        return CovarianceRoot(np.asarray(cholesky(covariance, check_finite=False)), True)
-    except LinAlgError:
-        values, vectors = np.linalg.eigh(covariance)
-        return CovarianceRoot(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T, False)
+    """Return R with ``R'R = gram + eta^2 I``, the covariance of the rows (Algorithm 1, line 5)."""
+    return square_root(gram + eta**2 * np.eye(len(gram)))
 
 
 def gaussian_rows(root: CovarianceRoot, k: int, rng: np.random.Generator) -> FloatArray:
-    """Draw k independent rows of covariance ``R'R``.
-
-    Notes
-    -----
-    Paper: Algorithm 1, line 5, in distribution.
-    Sensitive inputs: root.
-    """
+    """Draw k independent rows of covariance ``R'R``: Algorithm 1, line 5, in distribution."""
     return np.asarray(rng.standard_normal((k, len(root.matrix))) @ root.matrix)
 
 
 def gaussian_gram(root: CovarianceRoot, k: int, rng: np.random.Generator) -> PrivateGram:
     """Draw the Gram matrix of k independent rows of covariance ``R'R``: a Wishart matrix.
 
-    Notes
-    -----
     Paper: Algorithm 2, line 7 uses the sketch through this matrix only.
     Deviation: for k >= d, Bartlett's decomposition ``R' L L' R``, which has the same distribution
     and stays a product of triangular factors.
-    Sensitive inputs: root.
     """
     d = len(root.matrix)
     if k < d:

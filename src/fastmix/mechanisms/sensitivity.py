@@ -22,8 +22,6 @@ __all__ = [
 def distortion_sensitivity(coherence: float, c_x: float = 1.0) -> float:
     r"""Sensitivity of :math:`\hat m = \max_i \|(S^\top S - I) X\|_i`.
 
-    Notes
-    -----
     Paper: Lemma 4; the factor c_x as in Algorithm 3.
     Deviation: for unit columns, where the diagonal of S'S - I is zero.
     """
@@ -33,8 +31,6 @@ def distortion_sensitivity(coherence: float, c_x: float = 1.0) -> float:
 def sketched_eigenvalue_sensitivity(m: float, c_x: float = 1.0) -> float:
     r"""Sensitivity of :math:`\lambda_{\min}(X^\top S^\top S X)` around data with distortion m.
 
-    Notes
-    -----
     Paper: Lemma 5 with Lambda = 1; the factors c_x as in Algorithm 3.
     Deviation: for unit columns. It is a local sensitivity: ``m`` must be at least the
     distortion of the data at hand, which holds outside the rare event.
@@ -46,8 +42,6 @@ def sketched_eigenvalue_sensitivity(m: float, c_x: float = 1.0) -> float:
 def eigenvalue_sensitivity(c_x: float = 1.0) -> float:
     r"""Sensitivity of :math:`\lambda_{\min}(X^\top X)`.
 
-    Notes
-    -----
     Paper: Weyl's inequality, as in the proof of Lemma 5 with S = I.
     """
     return c_x**2
@@ -56,8 +50,6 @@ def eigenvalue_sensitivity(c_x: float = 1.0) -> float:
 def gradient_sensitivity(clip: float, c_x: float = 1.0) -> float:
     r"""Sensitivity (l2) of :math:`X^\top \mathrm{clip}_C(y - X\theta)` for any fixed theta.
 
-    Notes
-    -----
     Paper: Appendix E, eq. for the sensitivity of the gradient.
     A zero row adds nothing, so the difference is one clipped term.
     """
@@ -67,8 +59,6 @@ def gradient_sensitivity(clip: float, c_x: float = 1.0) -> float:
 def gram_sensitivity(c_x: float = 1.0) -> float:
     r"""Sensitivity (l2, over the upper triangle) of :math:`X^\top X`.
 
-    Notes
-    -----
     Paper: AdaSSP (Wang, 2018). The upper triangle is no longer than the matrix in Frobenius norm.
     """
     return c_x**2
@@ -77,8 +67,6 @@ def gram_sensitivity(c_x: float = 1.0) -> float:
 def moment_sensitivity(c_x: float = 1.0, c_y: float = 1.0) -> float:
     r"""Sensitivity (l2) of :math:`X^\top y`.
 
-    Notes
-    -----
     Paper: AdaSSP (Wang, 2018).
     """
     return c_x * c_y
@@ -87,8 +75,6 @@ def moment_sensitivity(c_x: float = 1.0, c_y: float = 1.0) -> float:
 def count_sensitivity() -> float:
     r"""Sensitivity (l2) of counts over disjoint bins, where an absent record counts nowhere.
 
-    Notes
-    -----
     Paper: standard; beyond the paper in its use (docs/proofs/confidence.md).
     """
     return 1.0
@@ -97,8 +83,6 @@ def count_sensitivity() -> float:
 def total_sensitivity(c_x: float = 1.0) -> float:
     r"""Sensitivity (l2) of the sum of the rows, :math:`X^\top 1`.
 
-    Notes
-    -----
     Paper: beyond it; one row is added or taken away.
     """
     return c_x

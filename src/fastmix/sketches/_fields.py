@@ -23,10 +23,7 @@ Elements = npt.NDArray[np.uint64]
 class BinaryField:
     """The field of ``2**degree`` elements.
 
-    Parameters
-    ----------
-    degree : int
-        From 1 to 31, so that a product fits in 64 bits before it is reduced.
+    The degree is at most 31, so that a product fits in 64 bits before it is reduced.
     """
 
     degree: int
@@ -40,18 +37,7 @@ class BinaryField:
         return _least_irreducible(self.degree)
 
     def multiply(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Elements:
-        """Return the products of two arrays of elements.
-
-        Parameters
-        ----------
-        a, b : array_like of unsigned integers
-            Elements; broadcast against each other.
-
-        Returns
-        -------
-        numpy.ndarray of numpy.uint64
-            ``a b``.
-        """
+        """Return the products of two arrays of elements, broadcast against each other."""
         left, right = np.asarray(a, dtype=np.uint64), np.asarray(b, dtype=np.uint64)
         zero = np.uint64(0)
         product = np.zeros(np.broadcast_shapes(left.shape, right.shape), dtype=np.uint64)
@@ -63,18 +49,7 @@ class BinaryField:
         return product
 
     def powers_of_x(self, count: int) -> Elements:
-        """Return ``1, x, ..., x^(count - 1)``.
-
-        Parameters
-        ----------
-        count : int
-            How many.
-
-        Returns
-        -------
-        numpy.ndarray of shape (count,)
-            The powers of the class of the polynomial x.
-        """
+        """Return ``1, x, ..., x^(count - 1)``, x being the class of the polynomial x."""
         powers, element = [], _reduce(1, self.modulus)
         for _ in range(count):
             powers.append(element)
@@ -82,18 +57,7 @@ class BinaryField:
         return np.array(powers, dtype=np.uint64)
 
     def trace(self, a: npt.ArrayLike) -> Elements:
-        """Return the traces ``a + a^2 + a^4 + ... + a^(2^(r-1))``.
-
-        Parameters
-        ----------
-        a : array_like of unsigned integers
-            Elements.
-
-        Returns
-        -------
-        numpy.ndarray of numpy.uint64
-            0 or 1.
-        """
+        """Return the traces ``a + a^2 + a^4 + ... + a^(2^(r-1))``, each 0 or 1."""
         bits = np.bitwise_count(np.asarray(a, dtype=np.uint64) & self._trace_mask)
         return np.asarray(bits & 1, dtype=np.uint64)
 

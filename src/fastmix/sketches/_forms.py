@@ -25,14 +25,11 @@ def family_size(m: int) -> int:
 def forms(m: int, count: int, start: int = 0) -> Forms:
     """Return ``count`` forms of the family on m bits, from ``start`` on, of shape (count, m).
 
-    Notes
-    -----
-    Paper: none; the proof is in ``docs/proofs/kerdock.md``. For even m, a Kerdock set: with
-    ``x = (t, u)``, t in the field of 2^r elements, r = m - 1, u in F_2 the highest bit, and
-    ``f(z) = sum_{j=1}^{(r-1)/2} Tr(z^(1+2^j))``, the form of a is ``f(a t) + u Tr(a t)``; any two
-    differ by a form of rank m. For odd m, Gold functions: ``Tr(a x^3)`` on the field of 2^m
-    elements; any two differ by a form of rank m - 1. The form of block b is that of the element
-    ``a = b``.
+    For even m, a Kerdock set: with ``x = (t, u)``, t in the field of 2^r elements, r = m - 1, u in
+    F_2 the highest bit, and ``f(z) = sum_{j=1}^{(r-1)/2} Tr(z^(1+2^j))``, the form of a is
+    ``f(a t) + u Tr(a t)``; any two differ by a form of rank m. For odd m, Gold functions:
+    ``Tr(a x^3)`` on the field of 2^m elements; any two differ by a form of rank m - 1. The form of
+    block b is that of the element ``a = b`` (docs/proofs/kerdock.md).
     """
     elements = np.arange(start, start + count, dtype=np.uint64)[:, None]
     if m == 0:

@@ -20,12 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix._validation import check_integer, type_error, value_error
-from fastmix.kernels.mapped import Mapped, map_rows
+from fastmix.kernels.mapped import Mapped
 from fastmix.random import RandomState
 
 __all__ = ["FloatArray", "Sketch", "SketchDraw"]
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
+Floats: TypeAlias = npt.NDArray[np.floating[Any]]
+#: A matrix of data, which a public map may stand before.
+Columns: TypeAlias = Floats | Mapped
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Sketch(ABC):
         Parameters
         ----------
         rng : None, int, RandomState or Generator
-            Source of the draw; an int makes it reproducible.
+            Source of the draw, which is public; an int makes it reproducible.
 
         Returns
         -------
@@ -65,15 +68,7 @@ class Sketch(ABC):
 
 @dataclass(frozen=True, eq=False)
 class SketchDraw(ABC):
-    """One drawn ``k2 x n`` matrix S, as an immutable linear map.
-
-    Parameters
-    ----------
-    k2 : int
-        Rows of the matrix.
-    n : int
-        Columns of the matrix: rows of the data.
-    """
+    """One drawn ``k2 x n`` matrix S, as an immutable linear map from n rows of data to k2."""
 
     k2: int
     n: int
@@ -95,38 +90,20 @@ class SketchDraw(ABC):
             The product, computed and returned in float64.
         """
         columns, is_vector = as_columns("X", X, self.n)
-        Z = np.empty((self.k2, columns.shape[1]))
-        for tile in self._tiles(columns):
-            Z[:, tile] = self._forward(columns[:, tile])
+        Z, _ = self._sketch(columns, distortion=False)
         return Z[:, 0] if is_vector else Z
 
     def adjoint(self, Z: npt.ArrayLike) -> FloatArray:
-        """Return ``S' Z``.
-
-        Parameters
-        ----------
-        Z : array of shape (k2,) or (k2, d)
-            Sketched data in float32 or float64, in any memory order.
-
-        Returns
-        -------
-        numpy.ndarray of shape (n,) or (n, d)
-            The product, computed and returned in float64.
-        """
-        columns, is_vector = as_columns("Z", Z, self.k2)
+        """Return ``S' Z`` for sketched data Z, which have k2 rows; otherwise as `apply`."""
+        operand, is_vector = as_columns("Z", Z, self.k2)
+        columns = np.asarray(operand)
         X = np.empty((self.n, columns.shape[1]))
         for tile in self._tiles(columns):
             X[:, tile] = self._backward(columns[:, tile])
         return X[:, 0] if is_vector else X
 
     def to_dense(self) -> FloatArray:
-        """Return the matrix itself.
-
-        Returns
-        -------
-        numpy.ndarray of shape (k2, n)
-            A new array; small sizes only.
-        """
+        """Return the matrix itself as a new array; small sizes only."""
         S = np.empty((self.k2, self.n))
         for start in range(0, self.n, self._tile):
             width = min(self._tile, self.n - start)
@@ -147,8 +124,6 @@ class SketchDraw(ABC):
     def coherence(self) -> float:
         """Largest absolute inner product of two different unit columns, from 0 to 1.
 
-        Notes
-        -----
         Paper: Delta-hat of Algorithm 1 and Appendix F.
         Deviation: columns are brought to length one first; a zero column stays zero.
         """
@@ -166,7 +141,7 @@ class SketchDraw(ABC):
         Parameters
         ----------
         X : array of shape (n,) or (n, d), or Mapped
-            Data in float32 or float64, in any memory order, or seen through a public map.
+            As in `apply`.
 
         Returns
         -------
@@ -179,36 +154,42 @@ class SketchDraw(ABC):
         -----
         Paper: m-hat of Algorithm 1; how to compute it, Appendix C.4.2.
         Deviation: for unit columns ``S~ = S diag(1/||u_i||)`` and ``X~ = diag(||u_i||) X``, so
-        that ``S~ X~ = S X``. Rows of X~ are ``column_norms`` times as long as those of X: a norm
-        bound C on the rows of X becomes ``C * largest_norm``.
+        that ``S~ X~ = S X``. A norm bound C on the rows of X becomes ``C * largest_norm``.
         Sensitive inputs: X. Both outputs are functions of it and are not private.
         """
         columns, is_vector = as_columns("X", X, self.n)
+        Z, m_hat = self._sketch(columns, distortion=True)
+        return (Z[:, 0] if is_vector else Z), m_hat
+
+    def _sketch(self, X: Columns, *, distortion: bool) -> tuple[FloatArray, float]:
+        """Return S X, and m-hat if it is asked for; overridden where one pass gives both."""
+        columns = np.asarray(X)
         Z = np.empty((self.k2, columns.shape[1]))
         squares = np.zeros(self.n)
         for tile in self._tiles(columns):
-            Z[:, tile], distortion = self._forward_and_distortion(columns[:, tile])
-            squares += np.einsum("ij,ij->i", distortion, distortion)
-        return (Z[:, 0] if is_vector else Z), float(np.sqrt(squares.max()))
+            if distortion:
+                Z[:, tile], rest = self._forward_and_distortion(columns[:, tile])
+                squares += np.einsum("ij,ij->i", rest, rest)
+            else:
+                Z[:, tile] = self._forward(columns[:, tile])
+        return Z, float(np.sqrt(squares.max()))
 
     @abstractmethod
-    def _forward(self, tile: npt.NDArray[np.floating[Any]]) -> FloatArray:
+    def _forward(self, tile: Floats) -> FloatArray:
         """Return S times an ``n x w`` tile, in float64."""
 
     @abstractmethod
-    def _backward(self, tile: npt.NDArray[np.floating[Any]]) -> FloatArray:
+    def _backward(self, tile: Floats) -> FloatArray:
         """Return S' times a ``k2 x w`` tile, in float64."""
 
-    def _forward_and_distortion(
-        self, tile: npt.NDArray[np.floating[Any]]
-    ) -> tuple[FloatArray, FloatArray]:
+    def _forward_and_distortion(self, tile: Floats) -> tuple[FloatArray, FloatArray]:
         """Return S times a tile and ``(S~'S~ - I) X~`` on it, the latter up to signs of rows."""
         Z = self._forward(tile)
         norms = self.column_norms[:, None]
         # A zero column keeps its row of X out of the sketch, so it is left out of both terms.
         return Z, self._backward(Z) * inverse_or_zero(norms) - norms * tile
 
-    def _tiles(self, columns: npt.NDArray[np.floating[Any]]) -> Iterator[slice]:
+    def _tiles(self, columns: Floats) -> Iterator[slice]:
         """Cut the columns of an array into slices of at most ``_tile`` columns."""
         return (slice(j, j + self._tile) for j in range(0, columns.shape[1], self._tile))
 
@@ -224,14 +205,6 @@ class SketchDraw(ABC):
         return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
 
-def check_selection(rows: npt.NDArray[np.int64], signs: npt.NDArray[np.int8], size: int) -> None:
-    """Check the rows sampled from a transform of this size and the signs of its columns."""
-    if rows.min() < 0 or rows.max() >= size or np.unique(rows).size != rows.size:
-        raise value_error("rows", f"be distinct indices below {size}", rows)
-    if not (np.abs(signs) == 1).all():
-        raise value_error("signs", "hold only -1 and 1", signs)
-
-
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the array itself, closed to writing."""
     array.setflags(write=False)
@@ -243,11 +216,13 @@ def inverse_or_zero(norms: FloatArray) -> FloatArray:
     return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
 
 
-def as_columns(
-    name: str, value: npt.ArrayLike | Mapped, rows: int
-) -> tuple[npt.NDArray[np.floating[Any]], bool]:
+def as_columns(name: str, value: npt.ArrayLike | Mapped, rows: int) -> tuple[Columns, bool]:
     """Return a checked operand as a matrix, and whether it was a vector."""
-    array = map_rows(value, 0, value.shape[0]) if isinstance(value, Mapped) else np.asarray(value)
+    if isinstance(value, Mapped):
+        if value.shape[0] != rows:
+            raise value_error(name, f"have {rows} rows", value.X)
+        return value, False
+    array = np.asarray(value)
     if array.dtype not in (np.float32, np.float64):
         raise type_error(name, "hold float32 or float64 numbers", array)
     if array.ndim not in (1, 2):
@@ -255,3 +230,8 @@ def as_columns(
     if array.shape[0] != rows:
         raise value_error(name, f"have {rows} rows", array)
     return (array[:, None], True) if array.ndim == 1 else (array, False)
+
+
+def as_mapped(columns: Columns) -> Mapped:
+    """Return columns as the kernels take them."""
+    return columns if isinstance(columns, Mapped) else Mapped(columns)

@@ -5,22 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.fft
 
-from fastmix._validation import check_integer
-from fastmix.random import RandomState, public_generator
-from fastmix.sketches.base import (
-    FloatArray,
-    Sketch,
-    SketchDraw,
-    check_selection,
-    inverse_or_zero,
-    read_only,
-)
+from fastmix.sketches._subsampled import SubsampledDraw, SubsampledSketch
+from fastmix.sketches.base import FloatArray, Floats, inverse_or_zero, read_only
 
 __all__ = ["SubsampledDCT", "SubsampledDCTDraw"]
 
@@ -31,79 +21,15 @@ _SCAN_LIMIT = 2**14
 _SMALL_SQUARE = 1e-6
 
 
-@dataclass(frozen=True)
-class SubsampledDCT(Sketch):
-    """Random signs, a cosine transform, and ``k2`` of its rows drawn without replacement.
-
-    Parameters
-    ----------
-    k2 : int
-        Rows of the sketch, from 1 to ``n``.
-    n : int
-        Rows of the data, at least 1; nothing is padded.
-
-    Notes
-    -----
-    Paper: the remark after Definition 3; ``sqrt(n/k2) P C B`` with C the orthonormal DCT-II.
-    Deviation: the paper leaves out how to handle unequal column norms. They lie between 0 and
-    sqrt(2), and the analysis is done on unit columns: see `SketchDraw.sketch_and_distortion`.
-    The draw may be published.
-    """
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_integer("k2", self.k2, at_most=self.n)
-
-    def sample(self, rng: RandomState = None) -> SubsampledDCTDraw:
-        """Draw one matrix.
-
-        Parameters
-        ----------
-        rng : None, int, RandomState or Generator
-            Source of the draw; an int makes it reproducible.
-
-        Returns
-        -------
-        SubsampledDCTDraw
-            The drawn matrix, as a linear map.
-        """
-        generator = public_generator(rng)
-        rows = generator.choice(self.n, size=self.k2, replace=False, shuffle=False)
-        signs = 2 * generator.integers(0, 2, size=self.n, dtype=np.int8) - 1
-        return SubsampledDCTDraw(self.k2, self.n, np.sort(rows), signs)
-
-
 @dataclass(frozen=True, eq=False)
-class SubsampledDCTDraw(SketchDraw):
-    """One subsampled cosine transform: ``sqrt(n/k2) P C B``.
-
-    Parameters
-    ----------
-    k2 : int
-        Rows of the matrix.
-    n : int
-        Columns of the matrix: rows of the data.
-    rows : numpy.ndarray of shape (k2,)
-        Distinct sampled rows of the cosine transform, held as int64.
-    signs : numpy.ndarray of shape (n,)
-        Diagonal of B, held as int8.
-    """
-
-    rows: npt.NDArray[np.int64]
-    signs: npt.NDArray[np.int8]
-
-    def __post_init__(self) -> None:
-        self._hold("rows", np.int64, (self.k2,))
-        self._hold("signs", np.int8, (self.n,))
-        check_selection(self.rows, self.signs, self.n)
+class SubsampledDCTDraw(SubsampledDraw):
+    """One subsampled cosine transform: ``sqrt(n/k2) P C B``."""
 
     @cached_property
     def column_norms(self) -> FloatArray:
         """Euclidean norms of the ``n`` columns, exact, in O(n log n); read-only.
 
-        Notes
-        -----
-        Paper: none. ``||s_i||^2 = (f(0) + f(2i+1)) / k2``, with f as in `coherence`.
+        ``||s_i||^2 = (f(0) + f(2i+1)) / k2``, with f as in `coherence`.
         """
         f = self._cosine_sums()
         squares = (f[0] + f[1::2]) / self.k2
@@ -118,8 +44,6 @@ class SubsampledDCTDraw(SketchDraw):
         For ``n`` up to 2**14 it is exact, by a scan over all pairs. Above, it is an upper bound
         found in O(n log n): more coherence means more noise, so the bound is on the private side.
 
-        Notes
-        -----
         Paper: Delta-hat of Algorithm 1. With f(t) the sum of ``w_r cos(pi r t / n)`` over the
         sampled rows r, where w_0 = 1/2 and w_r = 1 otherwise, columns i and j of S have inner
         product ``b_i b_j (f(i-j) + f(i+j+1)) / k2``.
@@ -140,10 +64,7 @@ class SubsampledDCTDraw(SketchDraw):
         return min(1.0, largest / self.k2)
 
     def _coherence_bound(self) -> float:
-        """Return an upper bound on the coherence in O(n log n).
-
-        It takes the largest of each of the two terms of an inner product and the shortest column.
-        """
+        """Bound it in O(n log n) by the largest values of its two terms and the shortest column."""
         f, norms = np.abs(self._cosine_sums()), self.column_norms
         shortest = float(norms[norms > 0].min())
         numerator = float(f[1 : self.n].max() + f[1:].max())
@@ -166,13 +87,35 @@ class SubsampledDCTDraw(SketchDraw):
         weights = np.where(self.rows == 0, 1.0, 2.0)
         return float(weights @ sines**2) / self.k2
 
-    def _forward(self, tile: npt.NDArray[np.floating[Any]]) -> FloatArray:
+    def _forward(self, tile: Floats) -> FloatArray:
         work = np.multiply(tile, self.signs[:, None], dtype=np.float64)
         work = scipy.fft.dct(work, axis=0, norm="ortho", overwrite_x=True)
         return work[self.rows] * math.sqrt(self.n / self.k2)
 
-    def _backward(self, tile: npt.NDArray[np.floating[Any]]) -> FloatArray:
+    def _backward(self, tile: Floats) -> FloatArray:
         work = np.zeros((self.n, tile.shape[1]))
         work[self.rows] = tile
         work = scipy.fft.idct(work, axis=0, norm="ortho", overwrite_x=True)
         return work * (math.sqrt(self.n / self.k2) * self.signs[:, None])
+
+
+@dataclass(frozen=True)
+class SubsampledDCT(SubsampledSketch):
+    """Random signs, a cosine transform, and ``k2`` of its rows drawn without replacement.
+
+    Parameters
+    ----------
+    k2 : int
+        Rows of the sketch, from 1 to ``n``.
+    n : int
+        Rows of the data, at least 1; nothing is padded.
+
+    Notes
+    -----
+    Paper: the remark after Definition 3; ``sqrt(n/k2) P C B`` with C the orthonormal DCT-II.
+    Deviation: the paper leaves out how to handle unequal column norms. They lie between 0 and
+    sqrt(2), and the analysis is done on unit columns: see `SketchDraw.sketch_and_distortion`.
+    The draw may be published.
+    """
+
+    _draw = SubsampledDCTDraw

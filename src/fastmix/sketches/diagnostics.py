@@ -13,27 +13,9 @@ __all__ = ["row_distortion", "welch_bound"]
 
 
 def row_distortion(X: npt.ArrayLike, draw: SketchDraw) -> float:
-    """Return m-hat: the largest row norm of ``(S~'S~ - I) X~``.
+    """Return m-hat, the second of what `SketchDraw.sketch_and_distortion` returns.
 
-    Parameters
-    ----------
-    X : array of shape (n,) or (n, d)
-        Data in float32 or float64, in any memory order.
-    draw : SketchDraw
-        The drawn sketch S.
-
-    Returns
-    -------
-    float
-        The distortion, exact; O(nd log n) operations for a fast transform.
-
-    Notes
-    -----
-    Paper: m-hat of Algorithm 1; how to compute it, Appendix C.4.2.
-    Deviation: on unit columns, ``S~ = S diag(1/||u_i||)`` and ``X~ = diag(||u_i||) X``; row i is
-    then ``(S'Z)_i / ||u_i|| - ||u_i|| x_i`` with ``Z = S X``, and 0 if u_i = 0. It is the paper's
-    m-hat for a sketch whose columns have norm 1, such as the SRHT.
-    Sensitive inputs: X. The result is a function of it and is not private.
+    It is a function of X and is not private.
     """
     return draw.sketch_and_distortion(X)[1]
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from fastmix._validation import check_integer
 from fastmix.random import RandomState, secret_generator
-from fastmix.sketches.base import FloatArray, Sketch, SketchDraw
+from fastmix.sketches.base import FloatArray, Floats, Sketch, SketchDraw
 
 __all__ = ["GaussianSketch", "GaussianSketchDraw"]
 
@@ -41,36 +40,14 @@ class GaussianSketch(Sketch):
         return f"GaussianSketch(k={self.k2}, n={self.n})"
 
     def sample(self, rng: RandomState = None) -> GaussianSketchDraw:
-        """Draw one matrix.
-
-        Parameters
-        ----------
-        rng : None, int, RandomState or Generator
-            Source of the draw. ``None`` gives the cryptographic generator of secret noise,
-            since that is what this draw is inside a mechanism; anything else is used as given.
-
-        Returns
-        -------
-        GaussianSketchDraw
-            The drawn matrix, as a linear map.
-        """
+        """Draw one matrix, by default from the cryptographic generator of secret noise."""
         matrix = secret_generator(rng).standard_normal((self.k2, self.n))
         return GaussianSketchDraw(self.k2, self.n, matrix)
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianSketchDraw(SketchDraw):
-    """One Gaussian matrix, held dense.
-
-    Parameters
-    ----------
-    k2 : int
-        Rows of the matrix.
-    n : int
-        Columns of the matrix: rows of the data.
-    matrix : numpy.ndarray of shape (k2, n)
-        The entries, held as float64. Secret if the draw is the noise of a mechanism.
-    """
+    """One Gaussian matrix, held dense; secret if the draw is the noise of a mechanism."""
 
     matrix: FloatArray
 
@@ -84,17 +61,11 @@ class GaussianSketchDraw(SketchDraw):
         return f"GaussianSketchDraw(k2={self.k2}, n={self.n})"
 
     def to_dense(self) -> FloatArray:
-        """Return the matrix itself.
-
-        Returns
-        -------
-        numpy.ndarray of shape (k2, n)
-            A new array.
-        """
+        """Return the matrix itself as a new array."""
         return self.matrix.copy()
 
-    def _forward(self, tile: npt.NDArray[np.floating[Any]]) -> FloatArray:
+    def _forward(self, tile: Floats) -> FloatArray:
         return self.matrix @ tile.astype(np.float64, copy=False)
 
-    def _backward(self, tile: npt.NDArray[np.floating[Any]]) -> FloatArray:
+    def _backward(self, tile: Floats) -> FloatArray:
         return self.matrix.T @ tile.astype(np.float64, copy=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,16 @@ from fastmix.kernels import fwht, kerdock
 from fastmix.kernels.mapped import Mapped
 from fastmix.random import RandomState, public_generator
 from fastmix.sketches._forms import Forms, family_size, forms
-from fastmix.sketches.base import FloatArray, Sketch, SketchDraw, as_columns, read_only
+from fastmix.sketches.base import (
+    Columns,
+    FloatArray,
+    Floats,
+    Sketch,
+    SketchDraw,
+    as_columns,
+    as_mapped,
+    read_only,
+)
 
 __all__ = ["KerdockDraw", "KerdockSketch"]
 
@@ -72,18 +80,7 @@ class KerdockSketch(Sketch):
         return _capacity(self.k2)
 
     def sample(self, rng: RandomState = None) -> KerdockDraw:
-        """Draw one matrix.
-
-        Parameters
-        ----------
-        rng : None, int, RandomState or Generator
-            Source of the draw; an int makes it reproducible.
-
-        Returns
-        -------
-        KerdockDraw
-            The drawn matrix, as a linear map.
-        """
+        """Draw one matrix, as `Sketch.sample` does."""
         key = int.from_bytes(public_generator(rng).bytes(16), "little")
         return KerdockDraw(self.k2, self.n, key)
 
@@ -95,16 +92,7 @@ class KerdockDraw(SketchDraw):
     Column i belongs to block ``i // k2``. Blocks are independent: the sketch of all rows is the sum
     of `partial_sketch` over any cut of the rows into ranges, and the distortion is the maximum of
     `partial_distortion` over them, so that the rows need never be in one place. Nor do the random
-    signs: any range of them follows from the key.
-
-    Parameters
-    ----------
-    k2 : int
-        Rows of the matrix.
-    n : int
-        Columns of the matrix: rows of the data.
-    key : int
-        Key of the stream of random bits that the signs are, below ``2**128``; it may be published.
+    signs: any range of them follows from the ``key``, below ``2**128``, which may be published.
     """
 
     key: int
@@ -129,13 +117,7 @@ class KerdockDraw(SketchDraw):
         return read_only(forms(self.k2.bit_length() - 1, self.n_blocks))
 
     def to_dense(self) -> FloatArray:
-        """Return the matrix itself.
-
-        Returns
-        -------
-        numpy.ndarray of shape (k2, n)
-            A new array; small sizes only.
-        """
+        """Return the matrix itself as a new array; small sizes only."""
         D = np.stack([kerdock.quadratic_signs(form) for form in self._forms], axis=1)
         block, column = np.divmod(np.arange(self.n), self.k2)
         parity = np.bitwise_count(np.arange(self.k2)[:, None] & column) & 1
@@ -153,78 +135,23 @@ class KerdockDraw(SketchDraw):
 
     @cached_property
     def coherence(self) -> float:
-        """Largest absolute inner product of two different columns, exact.
+        """Largest absolute inner product of two different columns, exact (docs/proofs/kerdock.md).
 
-        Notes
-        -----
-        Paper: Delta-hat of Algorithm 1; its value here is the theorem of
-        ``docs/proofs/kerdock.md``. It is attained as soon as there are two blocks, because the
-        first of them is complete.
+        It is attained as soon as there are two blocks, because the first of them is complete.
         """
         # 2^(-m/2) for even m and 2^(-(m-1)/2) for odd m: a power of two, so without rounding.
         return 0.0 if self.n_blocks == 1 else 2.0 ** -((self.k2.bit_length() - 1) // 2)
 
-    def apply(self, X: npt.ArrayLike | Mapped) -> FloatArray:
-        """Return ``S X``.
-
-        Parameters
-        ----------
-        X : array of shape (n,) or (n, d), or Mapped
-            Data in float32 or float64, in any memory order, or seen through a public map.
-
-        Returns
-        -------
-        numpy.ndarray of shape (k2,) or (k2, d)
-            The product, computed and returned in float64.
-        """
-        columns, is_vector = _operand("X", X, self.n)
-        Z = kerdock.sketch(columns, self.signs, self._forms)
-        return Z[:, 0] if is_vector else Z
-
-    def sketch_and_distortion(self, X: npt.ArrayLike | Mapped) -> tuple[FloatArray, float]:
-        """Return ``S X`` and the row distortion m-hat, in one read of the data, two if it is long.
-
-        Parameters
-        ----------
-        X : array of shape (n,) or (n, d), or Mapped
-            Data in float32 or float64, in any memory order, or seen through a public map.
-
-        Returns
-        -------
-        Z : numpy.ndarray of shape (k2,) or (k2, d)
-            The sketched data ``S X``.
-        m_hat : float
-            Largest row norm of ``(S'S - I) X``.
-
-        Notes
-        -----
-        Paper: m-hat of Algorithm 1.
-        Columns of S have norm 1.
-        Sensitive inputs: X. Both outputs are functions of it and are not private.
-        """
-        columns, is_vector = _operand("X", X, self.n)
-        Z, m_hat = kerdock.sketch_and_distortion(columns, self.signs, self._forms)
-        return (Z[:, 0] if is_vector else Z), m_hat
+    def _sketch(self, X: Columns, *, distortion: bool) -> tuple[FloatArray, float]:
+        if distortion:
+            return kerdock.sketch_and_distortion(as_mapped(X), self.signs, self._forms)
+        return kerdock.sketch(as_mapped(X), self.signs, self._forms), 0.0
 
     def partial_sketch(self, rows: npt.ArrayLike | Mapped, offset: int) -> FloatArray:
-        """Return the part of ``S X`` that comes from some consecutive rows of X.
+        """Return the part of ``S X`` that comes from rows ``offset`` and following of X.
 
-        Parameters
-        ----------
-        rows : array of shape (m,) or (m, d), or Mapped
-            Rows ``offset`` to ``offset + m`` of X.
-        offset : int
-            Position of the first of them, from 0; multiples of ``k2`` waste no work.
-
-        Returns
-        -------
-        numpy.ndarray of shape (k2,) or (k2, d)
-            The columns of S for these rows, times the rows. Parts add up to ``S X``.
-
-        Notes
-        -----
-        Paper: none.
-        Sensitive inputs: rows. The result is a function of them and is not private.
+        Parts add up to ``S X``. Offsets that are multiples of ``k2`` waste no work. The result is a
+        function of the rows and is not private.
         """
         columns, is_vector = self._range(rows, offset)
         Z = kerdock.sketch(columns, *self._part(offset, columns.shape[0]))
@@ -233,50 +160,20 @@ class KerdockDraw(SketchDraw):
     def partial_distortion(
         self, rows: npt.ArrayLike | Mapped, Z: npt.ArrayLike, offset: int
     ) -> float:
-        """Return the largest norm of ``S'Z - X`` over some consecutive rows of X.
+        """Return the largest norm of ``S'Z - X`` over rows ``offset`` and following of X.
 
-        Parameters
-        ----------
-        rows : array of shape (m,) or (m, d), or Mapped
-            Rows ``offset`` to ``offset + m`` of X.
-        Z : array of shape (k2,) or (k2, d)
-            The sketch ``S X`` of all rows of X, not of these alone.
-        offset : int
-            Position of the first of them, from 0; multiples of ``k2`` waste no work.
-
-        Returns
-        -------
-        float
-            The largest row norm; the maximum over all parts is m-hat.
-
-        Notes
-        -----
-        Paper: m-hat of Algorithm 1, a maximum over rows.
-        Columns of S have norm 1.
-        Sensitive inputs: rows and Z. The result is a function of them and is not private.
+        Z is the sketch of all rows of X, not of these alone. The maximum over all parts is m-hat, a
+        function of the rows that is not private.
         """
         columns, _ = self._range(rows, offset)
-        sketched, _ = as_columns("Z", Z, self.k2)
+        operand, _ = as_columns("Z", Z, self.k2)
+        sketched = np.asarray(operand, dtype=np.float64)
         if sketched.shape[1] != columns.shape[1]:
             raise value_error("Z", f"have {columns.shape[1]} columns", sketched)
-        Z = sketched.astype(np.float64, copy=False)
-        return kerdock.distortion(columns, Z, *self._part(offset, columns.shape[0]))
+        return kerdock.distortion(columns, sketched, *self._part(offset, columns.shape[0]))
 
     def first_row(self, offset: int, count: int) -> FloatArray:
-        """Return entries of the first row of S, which are those of its signs.
-
-        Parameters
-        ----------
-        offset : int
-            Position of the first of them, from 0.
-        count : int
-            How many there are.
-
-        Returns
-        -------
-        numpy.ndarray of shape (count,)
-            The entries.
-        """
+        """Return ``count`` entries of the first row of S, which are those of its signs."""
         return _random_signs(self.key, offset, count) / math.sqrt(self.k2)
 
     def _range(self, rows: npt.ArrayLike | Mapped, offset: int) -> tuple[Mapped, bool]:
@@ -285,7 +182,8 @@ class KerdockDraw(SketchDraw):
         length = rows.shape[0] if isinstance(rows, Mapped) else len(np.atleast_1d(rows))
         if not 1 <= length <= self.n - start:
             raise value_error("rows", f"have 1 to {self.n - start} rows", length)
-        return _operand("rows", rows, length)
+        columns, is_vector = as_columns("rows", rows, length)
+        return as_mapped(columns), is_vector
 
     def _part(self, offset: int, length: int) -> tuple[Signs, Forms, int]:
         """Return signs and forms of the blocks that a range of rows touches, and where it starts.
@@ -297,10 +195,10 @@ class KerdockDraw(SketchDraw):
         signs = _random_signs(self.key, first * self.k2, skipped + length)
         return signs, forms(self.k2.bit_length() - 1, count, first), skipped
 
-    def _forward(self, tile: npt.NDArray[np.floating[Any]]) -> FloatArray:
+    def _forward(self, tile: Floats) -> FloatArray:
         return kerdock.sketch(Mapped(tile), self.signs, self._forms)
 
-    def _backward(self, tile: npt.NDArray[np.floating[Any]]) -> FloatArray:
+    def _backward(self, tile: Floats) -> FloatArray:
         X = np.empty((self.n_blocks * self.k2, tile.shape[1]))
         for b, form in enumerate(self._forms):
             rows = X[b * self.k2 : (b + 1) * self.k2]
@@ -322,13 +220,3 @@ def _random_signs(key: int, start: int, count: int) -> Signs:
     words = Philox(key=key, counter=at).random_raw(-(-(skipped + count) // 64))
     bits = np.unpackbits(words.astype("<u8", copy=False).view(np.uint8), bitorder="little")
     return 1 - 2 * bits[skipped : skipped + count].view(np.int8)
-
-
-def _operand(name: str, X: npt.ArrayLike | Mapped, n: int) -> tuple[Mapped, bool]:
-    """Return checked data of n rows as a mapped matrix, and whether they were a vector."""
-    if not isinstance(X, Mapped):
-        array, is_vector = as_columns(name, X, n)
-        return Mapped(array), is_vector
-    if X.shape[0] != n:
-        raise value_error(name, f"have {n} rows", X.X)
-    return X, False
