@@ -14,8 +14,6 @@ from fastmix.tables import Category, Number, read_columns, write_predictions
 from fastmix.tables.model import SavedModel
 from fastmix.tables.write import check_suffix
 
-__all__ = ["command"]
-
 EXAMPLES = ("fastmix predict model people.csv --out predictions.csv",)
 
 

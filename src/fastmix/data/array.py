@@ -8,13 +8,12 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data.maps import RowMap, TargetMap
 from fastmix.data.reductions import Block, Pass
-from fastmix.data.rows import FloatArray, Rows
+from fastmix.data.rows import Rows
 from fastmix.sketches import SketchDraw
-
-__all__ = ["ArrayRows"]
 
 T = TypeVar("T")
 

@@ -13,8 +13,6 @@ from fastmix._validation import value_error
 from fastmix.data.chunks import BLOCK_BYTES, Chunk, Chunks, Executor, Records, Streaming
 from fastmix.errors import DataError, InvalidValueError
 
-__all__ = ["FileChunk", "file_chunks", "file_groups", "record_batches", "table_files"]
-
 _PARQUET = (".parquet",)
 _ARROW = (".arrow", ".feather", ".ipc")
 

@@ -7,11 +7,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from fastmix._types import FloatArray
 from fastmix.data.reductions import Joined, Pass
-from fastmix.data.rows import FloatArray, Rows
+from fastmix.data.rows import Rows
 from fastmix.sketches import SketchDraw
-
-__all__ = ["AugmentedRows"]
 
 T = TypeVar("T")
 

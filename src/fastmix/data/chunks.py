@@ -19,28 +19,15 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data.maps import RowMap, TargetMap
 from fastmix.data.reductions import Block, Distortion, Lengths, Pass, Sketched
-from fastmix.data.rows import FloatArray, Rows
+from fastmix.data.rows import Rows
 from fastmix.data.values import as_reals, check_finite
 from fastmix.errors import DataError
 from fastmix.sketches import SketchDraw
 from fastmix.sketches.kerdock import KerdockDraw
-
-__all__ = [
-    "BLOCK_BYTES",
-    "ArrayChunk",
-    "Chunk",
-    "ChunkRows",
-    "Chunks",
-    "Executor",
-    "Place",
-    "Records",
-    "Report",
-    "Streaming",
-    "Work",
-]
 
 T = TypeVar("T")
 Records: TypeAlias = tuple[npt.NDArray[np.floating[Any]], FloatArray]

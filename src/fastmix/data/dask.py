@@ -35,8 +35,6 @@ from fastmix.data.values import as_reals
 from fastmix.errors import DataError, InvalidValueError
 from fastmix.kernels import one_thread
 
-__all__ = ["Cluster", "DaskChunk", "dask_chunks", "is_dask"]
-
 #: Values that one task combines.
 _FAN_IN = 16
 

@@ -14,13 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.errors import InvalidValueError
 from fastmix.kernels.mapped import Mapped, Targets, map_rows, squared_norms
-
-__all__ = ["RowMap", "TargetMap"]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Bounds outside this range would overflow or vanish when squared.
 _SMALLEST, _LARGEST = 1e-100, 1e100
@@ -109,11 +106,6 @@ class RowMap:
         """Return the mapped rows of an array, which is read once for the norms of its rows.
 
         Records that were ``checked`` before are not read, unless they may have to be shortened.
-
-        Raises
-        ------
-        InvalidValueError
-            If an entry is NaN or infinite.
         """
         inverse = None if self.scale is None else 1.0 / self.scale
         plain = Mapped(X, self.lower, self.upper, self.center, inverse)

@@ -14,28 +14,12 @@ from functools import reduce
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix.kernels import mapped
 from fastmix.kernels.mapped import Mapped, Targets
 from fastmix.sketches.kerdock import KerdockDraw
 
-__all__ = [
-    "Block",
-    "Distortion",
-    "FloatArray",
-    "Gradient",
-    "Gram",
-    "Joined",
-    "Lengths",
-    "Moments",
-    "Pass",
-    "ResidualCounts",
-    "Sketched",
-    "Total",
-]
-
-FloatArray = npt.NDArray[np.float64]
 T = TypeVar("T")
 
 #: Bytes of mapped rows that are formed at a time.

@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TypeVar
 
+from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data.reductions import (
-    FloatArray,
     Gradient,
     Gram,
     Moments,
@@ -17,8 +17,6 @@ from fastmix.data.reductions import (
     Total,
 )
 from fastmix.sketches import SketchDraw
-
-__all__ = ["FloatArray", "Rows"]
 
 T = TypeVar("T")
 

@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.data import RowMap, TargetMap
 from fastmix.data.bounds import LARGEST, check_target_bounds, feature_bounds
 from fastmix.data.values import check_finite
 from fastmix.errors import PrivacyLeakWarning
-
-__all__ = ["PublicScaling", "public_scaling"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -115,29 +112,6 @@ def public_scaling(
     labels: Sequence[Any] | None = None,
 ) -> PublicScaling:
     r"""Build the public scaling of a problem.
-
-    Parameters
-    ----------
-    X, y : numpy.ndarray
-        Data; read only when a bound is missing.
-    bounds_X : tuple of (lower, upper), dict, or None
-        Scalars or one entry per feature; or pairs by the labels of the features.
-    bounds_y : tuple of (lower, upper) or None
-        Bounds of the target.
-    data_norm : float or None
-        Longest row: in scaled units when there are ``bounds_X``, in the user's units otherwise.
-    fit_intercept : bool
-        Centre at the midpoints of the bounds and add a constant column. Without an intercept
-        nothing is centred, because a shift would be one.
-    warn : bool, default True
-        Warn when a bound is taken from the data.
-    labels : sequence, optional
-        Labels of the features; bounds that are labelled must have the same ones.
-
-    Returns
-    -------
-    PublicScaling
-        Maps for which rows have norm at most 1 and targets lie in [-1, 1].
 
     Notes
     -----

@@ -20,16 +20,6 @@ from fastmix.methods import (
     choose_method,
 )
 
-__all__ = [
-    "IHM",
-    "IHS",
-    "AdaSSP",
-    "DPGradientDescent",
-    "FastIHM",
-    "LinearMixing",
-    "PrivateLinearRegression",
-]
-
 
 @estimator
 class IHM(PrivateRegressor):

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from fastmix._validation import check_choice
+from fastmix._types import FloatArray
 from fastmix.accounting import Part, PrivacySpent, calibrate_gaussian
 from fastmix.data import Rows
 from fastmix.mechanisms import noisy_statistics, statistics_event, symmetric_solve
 from fastmix.methods.inference import StatisticsTrace
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
-
-__all__ = ["AdaSSPPlan", "AdaptiveStatistics"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +35,7 @@ class AdaptiveStatistics(Method):
     name: ClassVar[str] = "adassp"
     estimator: ClassVar[str] = "AdaSSP"
     infers: ClassVar[bool] = True
-
-    def check(self) -> None:
-        """Check the parameters."""
-        check_choice("calibration", self.calibration, ("joint", "published"))
-        super().check()
+    choices: ClassVar = {"calibration": ("joint", "published")}
 
     def plan(self, sizes: Sizes, target: Target) -> AdaSSPPlan:
         """Plan a fit: three Gaussian releases at once, or a third of the budget each."""
@@ -74,8 +67,8 @@ class AdaptiveStatistics(Method):
         self,
         plan: AdaSSPPlan,
         n: int,
-        eigenvalues: npt.NDArray[np.float64],
-        theta_squared: npt.NDArray[np.float64],
+        eigenvalues: FloatArray,
+        theta_squared: FloatArray,
     ) -> Forecast:
         """Return what a planned fit is expected to give: noise, and the bias of the ridge."""
         bound = max(0.0, float(eigenvalues[0]) - plan.eigenvalue_shift)

@@ -9,8 +9,6 @@ from fastmix.methods.forecast import CASES, Outlook, outlook
 from fastmix.methods.levels import least_rows
 from fastmix.methods.plan import Method, Plan, Sizes, Target
 
-__all__ = ["TARGET_VARIANCE", "advise", "concerns"]
-
 #: Beyond this a guarantee says little: an attacker's odds may grow by a factor of e^10 = 22,000.
 LARGEST_EPSILON = 10.0
 #: Variance of a scaled target that is typical: a standard deviation of a third of its scale.
@@ -26,22 +24,7 @@ Concern = tuple[type[Warning], str]
 def concerns(
     epsilon: float, delta: float, n: int, columns: int, expected: Outlook | None
 ) -> list[Concern]:
-    """Return what is worth a warning in public quantities, each with its class.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The guarantee.
-    n, columns : int
-        Rows and columns, the intercept included.
-    expected : Outlook or None
-        What the method is expected to give, where there is a forecast for it.
-
-    Returns
-    -------
-    list of (type, str)
-        Class and message of each warning.
-    """
+    """Return what is worth a warning in public quantities, each with its class."""
     found: list[Concern] = []
     if epsilon > LARGEST_EPSILON:
         found.append(
@@ -80,21 +63,7 @@ def concerns(
 def advise(
     method: Method, plan: Plan, sizes: Sizes, target: Target, *, stacklevel: int = 5
 ) -> None:
-    """Warn of a weak guarantee or a useless fit, before anything is charged.
-
-    Parameters
-    ----------
-    method : Method
-        The method.
-    plan : Plan
-        What it is about to do.
-    sizes : Sizes
-        Public sizes.
-    target : Target
-        The guarantee.
-    stacklevel : int, default 5
-        Frames between the warning and the caller of `fit`.
-    """
+    """Warn of a weak guarantee or a useless fit, before anything is charged."""
     if not plan.is_private:
         return
     expected = outlook(method, plan, sizes.n, sizes.d)

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
-from fastmix._validation import check_choice, check_integer, value_error
+from fastmix._types import FloatArray
+from fastmix._validation import check_integer, value_error
 from fastmix.accounting import (
     Part,
     PrivacyEvent,
@@ -44,8 +43,6 @@ from fastmix.methods.levels import (
 from fastmix.methods.newton import follow_steps, mixed_newton
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
 from fastmix.sketches import SRHT, KerdockSketch, Sketch, SubsampledDCT
-
-__all__ = ["FastIHMPlan", "FastIterativeHessianMixing"]
 
 _FAMILIES: dict[str, type[Sketch]] = {
     "dct": SubsampledDCT,
@@ -101,13 +98,11 @@ class FastIterativeHessianMixing(Method):
     estimator: ClassVar[str] = "FastIHM"
     infers: ClassVar[bool] = True
     clips: ClassVar[bool] = True
-
-    def check(self) -> None:
-        """Check the parameters."""
-        check_choice("variant", self.variant, ("tuned", "shared", "paper"))
-        check_choice("calibration", self.calibration, ("numerical", "closed_form"))
-        check_choice("sketch", self.sketch, ("auto", *_FAMILIES))
-        super().check()
+    choices: ClassVar = {
+        "variant": ("tuned", "shared", "paper"),
+        "calibration": ("numerical", "closed_form"),
+        "sketch": ("auto", *_FAMILIES),
+    }
 
     def ignored(self) -> tuple[str, ...]:
         """Return the parameters without effect beside the values of the others."""
@@ -204,8 +199,8 @@ class FastIterativeHessianMixing(Method):
         self,
         plan: FastIHMPlan,
         n: int,
-        eigenvalues: npt.NDArray[np.float64],
-        theta_squared: npt.NDArray[np.float64],
+        eigenvalues: FloatArray,
+        theta_squared: FloatArray,
     ) -> Forecast:
         r"""Return what a planned fit is expected to give.
 
@@ -315,24 +310,7 @@ def _thirds(
 
 
 def fast_mix_gamma(epsilon: float, delta: float, rows: int, before: tuple[Part, ...] = ()) -> float:
-    """Return the least level above 5/4 at which rows of FastMix sketches cost epsilon.
-
-    Parameters
-    ----------
-    epsilon : float
-        Target of the rows, and of the parts before them.
-    delta : float
-        Share of the rows.
-    rows : int
-        Rows of all Gaussian sketches together.
-    before : tuple of Part
-        Parts that the same epsilon pays for.
-
-    Returns
-    -------
-    float
-        The level gamma.
-    """
+    """Return the least level above 5/4 at which rows of FastMix sketches cost epsilon."""
 
     def spent(budget: float) -> PrivacySpent:
         sketches = SketchEvent("fast_mix", 5.0 / 4.0 + 1.0 / budget, rows)

@@ -5,13 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix.methods.plan import Forecast, Method, Plan
-
-__all__ = ["CASES", "Case", "Outlook", "outlook"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -70,23 +66,7 @@ class Outlook:
 
 
 def outlook(method: Method, plan: Plan, n: int, columns: int) -> Outlook | None:
-    """Return the range of what a planned fit is expected to give, from public sizes alone.
-
-    Parameters
-    ----------
-    method : Method
-        The method.
-    plan : Plan
-        Its plan.
-    n, columns : int
-        Rows and columns, the intercept included.
-
-    Returns
-    -------
-    Outlook or None
-        The range: from half of the least noise in any of the cases, for data with nothing to
-        learn, to the largest error in any of them; None if the method has no forecast.
-    """
+    """Return the range of what a planned fit is expected to give, from public sizes alone."""
     cases = {
         name: method.forecast(plan, n, *case.problem(n, columns)) for name, case in CASES.items()
     }

@@ -7,13 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from fastmix._validation import check_real
 from fastmix.accounting import Part, PrivacySpent, calibrate_gaussian
 from fastmix.data import Rows
 from fastmix.mechanisms import gradient_events, noisy_gradient
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
-
-__all__ = ["GradientDescent", "GradientPlan"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +31,6 @@ class GradientDescent(Method):
     name: ClassVar[str] = "dp_gd"
     estimator: ClassVar[str] = "DPGradientDescent"
     clips: ClassVar[bool] = True
-
-    def check(self) -> None:
-        """Check the parameters."""
-        check_real("learning_rate", self.learning_rate, above=0.0)
-        super().check()
 
     def plan(self, sizes: Sizes, target: Target) -> GradientPlan:
         """Plan a fit: equal noise in every step."""

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
-from fastmix._validation import check_choice
+from fastmix._types import FloatArray
 from fastmix.accounting import (
     Part,
     PrivacyEvent,
@@ -25,8 +23,6 @@ from fastmix.mechanisms import gauss_bounds, gradient_events, mix, spectral_even
 from fastmix.methods.levels import TAIL, Level, check_sketch, choose, tuned_levels, with_steps
 from fastmix.methods.newton import follow_steps, mixed_newton
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
-
-__all__ = ["IHMPlan", "IterativeHessianMixing", "gauss_mix_parts"]
 
 #: Share of rho for the private eigenvalue of the tuned variant.
 _SPECTRAL_SHARE = 0.02
@@ -59,11 +55,7 @@ class IterativeHessianMixing(Method):
     estimator: ClassVar[str] = "IHM"
     infers: ClassVar[bool] = True
     clips: ClassVar[bool] = True
-
-    def check(self) -> None:
-        """Check the parameters."""
-        check_choice("variant", self.variant, ("tuned", "paper"))
-        super().check()
+    choices: ClassVar = {"variant": ("tuned", "paper")}
 
     def ignored(self) -> tuple[str, ...]:
         """Return the parameters without effect beside the values of the others."""
@@ -103,8 +95,8 @@ class IterativeHessianMixing(Method):
         self,
         plan: IHMPlan,
         n: int,
-        eigenvalues: npt.NDArray[np.float64],
-        theta_squared: npt.NDArray[np.float64],
+        eigenvalues: FloatArray,
+        theta_squared: FloatArray,
     ) -> Forecast:
         """Return what a planned fit is expected to give."""
         shift = plan.tau * plan.omega
@@ -170,24 +162,7 @@ def _paper(k: int, steps: int, target: Target, varrho: float) -> IHMPlan:
 
 
 def gauss_mix_parts(gamma: float, delta: float, tau: float, k: int, count: int = 1) -> list[Part]:
-    r"""Return the parts of Gaussian sketches, with noise :math:`\gamma/\sqrt{k}` of the eigenvalue.
-
-    Parameters
-    ----------
-    gamma : float
-        Level of the sketches.
-    delta : float
-        Share of each part.
-    tau : float
-        Shift of the eigenvalue.
-    k, count : int
-        Rows of each sketch, and their number.
-
-    Returns
-    -------
-    list of Part
-        Eigenvalue, its tail, and sketches.
-    """
+    r"""Return the parts of Gaussian sketches; the eigenvalue has noise :math:`\gamma/\sqrt{k}`."""
     eigenvalue, tail = spectral_events("gaussian", tau=tau, omega=gamma / math.sqrt(k), count=1)
     rows = [SketchEvent("gauss_mix", gamma, k * count)]
     return [
@@ -198,22 +173,7 @@ def gauss_mix_parts(gamma: float, delta: float, tau: float, k: int, count: int =
 
 
 def gauss_mix_gamma(epsilon: float, delta: float, k: int, count: int = 1) -> float:
-    """Return the least level at which the parts of Gaussian sketches cost epsilon.
-
-    Parameters
-    ----------
-    epsilon : float
-        Target of the parts together.
-    delta : float
-        Share of each part.
-    k, count : int
-        Rows of each sketch, and their number.
-
-    Returns
-    -------
-    float
-        The level gamma.
-    """
+    """Return the least level at which the parts of Gaussian sketches cost epsilon."""
 
     def spent(budget: float) -> PrivacySpent:
         eigenvalue, _, sketches = gauss_mix_parts(1.0 + 1.0 / budget, delta, 0.0, k, count)

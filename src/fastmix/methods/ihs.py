@@ -8,15 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from fastmix._validation import check_choice
 from fastmix.accounting import NonPrivateEvent, Part, PrivacySpent
 from fastmix.data import Rows
 from fastmix.mechanisms import PrivateGram
 from fastmix.methods.newton import newton_steps
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
 from fastmix.sketches import SRHT
-
-__all__ = ["IHSPlan", "IterativeHessianSketch"]
 
 #: Keeps a sketched Hessian invertible.
 _RIDGE = 1e-5
@@ -40,11 +37,7 @@ class IterativeHessianSketch(Method):
 
     name: ClassVar[str] = "ihs"
     estimator: ClassVar[str] = "IHS"
-
-    def check(self) -> None:
-        """Check the parameters."""
-        check_choice("sketch", self.sketch, ("srht", "gaussian"))
-        super().check()
+    choices: ClassVar = {"sketch": ("srht", "gaussian")}
 
     def ignored(self) -> tuple[str, ...]:
         """Return the parameters without effect beside the values of the others."""

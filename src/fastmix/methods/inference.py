@@ -12,25 +12,13 @@ from itertools import cycle
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
 
+from fastmix._types import FloatArray
 from fastmix.mechanisms import PrivateGram
 from fastmix.mechanisms.residuals import RESIDUAL_EDGES
 from fastmix.mechanisms.sampling import CovarianceRoot, gaussian_gram
 from fastmix.random import public_generator
-
-__all__ = [
-    "Intervals",
-    "NewtonTrace",
-    "Spread",
-    "StatisticsTrace",
-    "Trace",
-    "intervals",
-    "residual_variance",
-]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Draws of the Gram matrix for up to this many columns, fewer beyond.
 DRAWS, DRAWS_UP_TO = 16, 128
@@ -175,24 +163,7 @@ class StatisticsTrace:
 
 
 def _unreached(rest: FloatArray, V: FloatArray, theta: FloatArray, size: float) -> FloatArray:
-    r"""Return the mean square of what a method has left to reach, :math:`R\theta^*`.
-
-    Parameters
-    ----------
-    rest : numpy.ndarray of shape (d, d)
-        R: the coefficients are :math:`(I - R)\theta^*` and noise.
-    V : numpy.ndarray of shape (d, d)
-        Covariance of the noise.
-    theta : numpy.ndarray of shape (d,)
-        Released coefficients.
-    size : float
-        Public size of a coefficient that is plausible before any data are seen.
-
-    Returns
-    -------
-    numpy.ndarray of shape (d, d)
-        Second moment given ``theta``, for true coefficients that are normal with that size.
-    """
+    r"""Return the mean square of what a method has left to reach, :math:`R\theta^*`."""
     reached = np.eye(len(theta)) - rest
     gain = size**2 * np.linalg.solve(size**2 * reached @ reached.T + V, reached).T
     mean = gain @ theta
@@ -204,24 +175,6 @@ def residual_variance(
     counts: FloatArray, sigma: float, *, clip: float, n: int, d: int, excess: float
 ) -> float:
     r"""Estimate the variance of the errors from noisy counts of residuals.
-
-    Parameters
-    ----------
-    counts : numpy.ndarray
-        Released by `noisy_residual_counts`.
-    sigma : float
-        Their noise.
-    clip : float
-        Residual clipping level.
-    n, d : int
-        Rows and columns.
-    excess : float
-        What the noise of the coefficients is expected to add to the sum of squares.
-
-    Returns
-    -------
-    float
-        The variance; the square of ``clip``, which no variance exceeds, if no bin is seen.
 
     Notes
     -----
@@ -258,30 +211,7 @@ def intervals(
     n: int,
     size: float = 1.0,
 ) -> Intervals:
-    """Put together what the noise and the sampling of records add.
-
-    Parameters
-    ----------
-    trace : Trace
-        How the coefficients came about.
-    theta : numpy.ndarray of shape (d,)
-        Released coefficients.
-    counts : numpy.ndarray
-        Released counts of residuals.
-    sigma : float
-        Their noise.
-    clip : float
-        Residual clipping level.
-    n : int
-        Rows.
-    size : float, default 1.0
-        Public size of a coefficient that is plausible before any data are seen.
-
-    Returns
-    -------
-    Intervals
-        Covariance, its part from the noise, and variance of the errors.
-    """
+    """Put together what the noise and the sampling of records add."""
     spread = trace.spread(theta, size)
     variance = residual_variance(counts, sigma, clip=clip, n=n, d=len(theta), excess=spread.excess)
     return Intervals(spread.noise + variance * spread.sampling, spread.noise, variance)

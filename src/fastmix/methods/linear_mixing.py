@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from scipy.special import ndtri
 
-from fastmix._validation import check_choice, check_integer, check_probability, check_real
+from fastmix._validation import check_integer, check_probability, check_real
 from fastmix.accounting import Part, PrivacyEvent, PrivacySpent, SketchEvent, calibrate
 from fastmix.data import AugmentedRows, Rows
 from fastmix.errors import CalibrationError
@@ -19,8 +19,6 @@ from fastmix.methods.ihm import gauss_mix_gamma, gauss_mix_parts
 from fastmix.methods.levels import TAIL
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target, joint
 from fastmix.sketches import SRHT
-
-__all__ = ["LinearMixingPlan", "SketchAndSolve", "calibrate_fast_mix", "calibrate_gauss_mix"]
 
 #: Share of rho for the spectral bounds of a joint account.
 _SPECTRAL_SHARE = 0.1
@@ -56,11 +54,7 @@ class SketchAndSolve(Method):
 
     name: ClassVar[str] = "linear_mixing"
     estimator: ClassVar[str] = "LinearMixing"
-
-    def check(self) -> None:
-        """Check the parameters."""
-        check_choice("calibration", self.calibration, ("joint", "published"))
-        super().check()
+    choices: ClassVar = {"calibration": ("joint", "published")}
 
     def ignored(self) -> tuple[str, ...]:
         """Return the parameters without effect beside the values of the others."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix.certificate.certificate import PrivacyCertificate
 from fastmix.certificate.documents import digest, read_document, write_document
 from fastmix.certificate.explain import explain
@@ -167,7 +167,7 @@ class SavedModel:
             raise DataError(f"{file.name} must be text in UTF-8.") from None
         return cls.from_json(text)
 
-    def predict(self, columns: Columns) -> npt.NDArray[np.float64]:
+    def predict(self, columns: Columns) -> FloatArray:
         """Return predictions for the rows of a table; values are clipped as in the fit."""
         X, _ = encode(columns, self.bounds, intercept=self.fit_intercept, target=False)
         return np.asarray(X @ np.array(self.coef) + self.intercept)
@@ -176,22 +176,7 @@ class SavedModel:
 def bound_pair(
     model: PrivateLinearRegression, bounds: PublicBounds
 ) -> tuple[SavedModel, PrivacyCertificate]:
-    """Return a fitted model and its certificate, each with the digest of the other.
-
-    Parameters
-    ----------
-    model : PrivateLinearRegression
-        The fitted model.
-    bounds : PublicBounds
-        Public bounds of the table.
-
-    Returns
-    -------
-    SavedModel
-        What is to be kept, with the digest of all that the certificate says.
-    PrivacyCertificate
-        The certificate, with the bounds file and with the digest of the model.
-    """
+    """Return a fitted model and its certificate, each with the digest of the other."""
     saved = SavedModel.of(model, bounds)
     facts = {**model.privacy_.data, "missing": bounds.missing, "encoding": bounds.to_dict()}
     certificate = replace(model.privacy_, data=facts, model=saved.digest)
@@ -199,20 +184,7 @@ def bound_pair(
 
 
 def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
-    """Say where a certificate and a model do not belong together.
-
-    Parameters
-    ----------
-    certificate : dict
-        A certificate that verifies by itself, as plain JSON types.
-    text : str
-        The JSON document of the model.
-
-    Returns
-    -------
-    list of str
-        Complaints.
-    """
+    """Say where a certificate and a model do not belong together."""
     try:
         model = SavedModel.from_json(text)
     except DataError:
@@ -249,24 +221,7 @@ def fit_facts(
     certificate: PrivacyCertificate,
     seconds: float,
 ) -> FitFacts:
-    """Gather what the report of a fit says, from public and released values only.
-
-    Parameters
-    ----------
-    model : PrivateLinearRegression
-        The fitted model.
-    bounds : PublicBounds
-        Public bounds of the table.
-    certificate : PrivacyCertificate
-        The certificate, as it is saved with the model.
-    seconds : float
-        Duration of the fit.
-
-    Returns
-    -------
-    FitFacts
-        For `fastmix.show.fit_report`.
-    """
+    """Gather what the report of a fit says, from public and released values only."""
     ranges = [
         (name, *_range(feature))
         for feature in bounds.features

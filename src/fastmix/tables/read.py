@@ -17,21 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import unchained
 from fastmix.errors import DataError
-
-__all__ = [
-    "MISSING",
-    "UNLISTED",
-    "Columns",
-    "check_columns",
-    "columns_of",
-    "csv_batches",
-    "inferred_numbers",
-    "no_column",
-    "read_columns",
-    "table_fields",
-]
 
 #: Codes of values that are not in the public list, and of missing ones.
 UNLISTED, MISSING = -1, -2
@@ -49,23 +37,12 @@ class Columns:
     """Columns of a table: numbers with NaN for missing ones, categories as codes."""
 
     n: int
-    numbers: dict[str, npt.NDArray[np.float64]]
+    numbers: dict[str, FloatArray]
     codes: dict[str, npt.NDArray[np.int64]]
 
 
 def table_fields(path: Path) -> dict[str, str]:
-    """Return the kinds of a table's columns by name, without reading a value.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        A ``.csv``, ``.parquet``, ``.arrow``, ``.feather`` or ``.npz`` file.
-
-    Returns
-    -------
-    dict of str to str
-        "number", "bool", "text", "unknown" (CSV has no types), or the name of another type.
-    """
+    """Return the kinds of a table's columns by name, without reading a value."""
     suffix = _suffix(path)
     if suffix == ".csv":
         return dict.fromkeys(_csv_header(path), "unknown")
@@ -78,22 +55,7 @@ def table_fields(path: Path) -> dict[str, str]:
 def read_columns(
     path: Path, numbers: Iterable[str], categories: Mapping[str, Sequence[str]]
 ) -> Columns:
-    """Read the columns that a bounds file names.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The table.
-    numbers : iterable of str
-        Names of the columns of numbers.
-    categories : mapping of str to sequence of str
-        Public categories by the name of their column.
-
-    Returns
-    -------
-    Columns
-        The columns. This is raw data.
-    """
+    """Read the columns that a bounds file names."""
     wanted = [*numbers]
     check_columns(path, wanted, categories)
     if _suffix(path) == ".npz":
@@ -275,7 +237,7 @@ def _trouble(path: Path, message: str) -> str:
     return f"{path.name} is damaged, or not what its name says."
 
 
-def _arrow_number(column: Any) -> npt.NDArray[np.float64]:
+def _arrow_number(column: Any) -> FloatArray:
     pa = _arrow()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

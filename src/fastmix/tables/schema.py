@@ -24,13 +24,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_real, value_error
-
-__all__ = ["Category", "Feature", "Number", "PublicBounds", "read_bounds"]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Bytes of a bounds file: enough for a million categories.
 _LARGEST_FILE = 1 << 25
@@ -208,18 +204,7 @@ class PublicBounds:
 
 
 def read_bounds(path: Path) -> PublicBounds:
-    """Read a bounds file.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        A TOML file; see the module's documentation.
-
-    Returns
-    -------
-    PublicBounds
-        What it says.
-    """
+    """Read a bounds file."""
     size = path.stat().st_size
     if size > _LARGEST_FILE:
         raise ValueError(

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix.errors import DataError
 from fastmix.tables.read import _ARROW, _arrow
-
-__all__ = ["check_suffix", "write_predictions"]
 
 _SUFFIXES = (".csv", ".parquet", *_ARROW, ".npz")
 
@@ -21,18 +19,8 @@ def check_suffix(path: Path) -> None:
         raise DataError(f"The name {path.name!r} must end in one of {', '.join(_SUFFIXES)}.")
 
 
-def write_predictions(path: Path, name: str, values: npt.NDArray[np.float64]) -> None:
-    """Write one column of predictions, in the format that the file's name asks for.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        A ``.csv``, ``.parquet``, ``.arrow``, ``.feather`` or ``.npz`` file.
-    name : str
-        Name of the column.
-    values : numpy.ndarray of shape (n,)
-        Predictions.
-    """
+def write_predictions(path: Path, name: str, values: FloatArray) -> None:
+    """Write one column of predictions, in the format that the file's name asks for."""
     check_suffix(path)
     suffix = path.suffix.lower()
     if suffix == ".npz":
