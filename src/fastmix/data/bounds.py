@@ -18,10 +18,13 @@ LARGEST = 1e100
 def feature_bounds(
     bounds: Any, d: int, labels: Sequence[Any] | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the lower and upper bounds of d features, in their order."""
+    """Return the lower and upper bounds of d features, finite and in the order of their labels.
+
+    Each side is a scalar, a sequence with one entry per feature, or a pandas Series or a mapping by
+    label; instead of two sides there may be a mapping with a pair (lower, upper) for each label.
+    """
     if isinstance(bounds, Mapping):
-        ordered = _aligned(bounds, labels)
-        pairs = [_pair("bounds_X", pair) for pair in ordered]
+        pairs = [_pair("bounds_X", pair) for pair in _aligned(bounds, labels)]
         bounds = [low for low, _ in pairs], [high for _, high in pairs]
     lower, upper = (_side(side, d, labels) for side in _pair("bounds_X", bounds))
     if not (np.isfinite(lower).all() and np.isfinite(upper).all()):

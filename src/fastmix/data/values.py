@@ -35,7 +35,13 @@ _TEXT = {"str", "string", "String", "large_string", "string_view", "Categorical"
 
 
 def as_reals(name: str, value: Any) -> FloatArray:
-    """Return data as an array of float32 or float64; only an array of such is not copied."""
+    """Return data as an array of float32 or float64; only an array of such is not copied.
+
+    Booleans count as 0 and 1; `decimal.Decimal` and `fractions.Fraction` are rounded to float64; a
+    value that is missing or too large becomes NaN or infinite. A declared type that is not one of
+    numbers is a ValueError that names it; any other value that is no real number is an
+    `InvalidValueError` that does not.
+    """
     if issparse(value):
         raise TypeError(
             f"Sparse data were passed as {name}, which must be dense; use {name}.toarray()."

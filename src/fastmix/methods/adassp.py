@@ -54,7 +54,6 @@ class AdaptiveStatistics(Method):
         )
 
     def solve(self, rows: Rows, plan: AdaSSPPlan, clip: float, draws: Draws) -> Solution:
-        """Release the statistics and solve with a ridge."""
         draws.progress(1, 1)
         release = noisy_statistics(rows, sigma=plan.sigma, noise=draws.noise)
         lambda_tilde = max(0.0, release.eigenvalue - plan.eigenvalue_shift)
@@ -64,13 +63,8 @@ class AdaptiveStatistics(Method):
         return Solution(theta, trace=trace)
 
     def forecast(
-        self,
-        plan: AdaSSPPlan,
-        n: int,
-        eigenvalues: FloatArray,
-        theta_squared: FloatArray,
+        self, plan: AdaSSPPlan, n: int, eigenvalues: FloatArray, theta_squared: FloatArray
     ) -> Forecast:
-        """Return what a planned fit is expected to give: noise, and the bias of the ridge."""
         bound = max(0.0, float(eigenvalues[0]) - plan.eigenvalue_shift)
         ridge = max(0.0, plan.ridge_level - bound)
         spread = eigenvalues / (eigenvalues + ridge) ** 2

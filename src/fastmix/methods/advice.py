@@ -27,36 +27,30 @@ def concerns(
     """Return what is worth a warning in public quantities, each with its class."""
     found: list[Concern] = []
     if epsilon > LARGEST_EPSILON:
-        found.append(
-            (
-                WeakPrivacyWarning,
-                f"epsilon={epsilon:g} protects hardly anyone: what is believed about a person may "
-                f"change by a factor of e^{epsilon:g}. Use a smaller epsilon: values up to 1 are "
-                f"strong, values above {LARGEST_EPSILON:g} are weak.",
-            )
+        message = (
+            f"epsilon={epsilon:g} protects hardly anyone: what is believed about a person may "
+            f"change by a factor of e^{epsilon:g}. Use a smaller epsilon: values up to 1 are "
+            f"strong, values above {LARGEST_EPSILON:g} are weak."
         )
+        found.append((WeakPrivacyWarning, message))
     if n > 1 and delta >= 1.0 / n:
-        found.append(
-            (
-                WeakPrivacyWarning,
-                f"delta={delta:g} is not below 1/n for n={n:,} rows: a method that publishes whole "
-                "records of some people would meet this guarantee. Use a delta far below 1/n; the "
-                "default is 1/n^2.",
-            )
+        message = (
+            f"delta={delta:g} is not below 1/n for n={n:,} rows: a method that publishes whole "
+            "records of some people would meet this guarantee. Use a delta far below 1/n; the "
+            "default is 1/n^2."
         )
+        found.append((WeakPrivacyWarning, message))
     lost = 0.0 if expected is None else expected.typical / CASES["typical"].signal
     if lost >= MOST:
         noun = "column" if columns == 1 else "columns"
         part = "all" if lost >= 1.0 else f"about {lost:.0%}"
-        found.append(
-            (
-                LowAccuracyWarning,
-                f"n={n:,} rows are too few for {columns} {noun} (counting the intercept) at "
-                f"epsilon={epsilon:g}: on typical data, privacy costs {part} of the "
-                "variance that a model could explain. Use more rows, fewer columns or a larger "
-                "epsilon; see 'fastmix plan'.",
-            )
+        message = (
+            f"n={n:,} rows are too few for {columns} {noun} (counting the intercept) at "
+            f"epsilon={epsilon:g}: on typical data, privacy costs {part} of the variance that a "
+            "model could explain. Use more rows, fewer columns or a larger epsilon; see 'fastmix "
+            "plan'."
         )
+        found.append((LowAccuracyWarning, message))
     return found
 
 
@@ -71,22 +65,18 @@ def advise(
     rows = getattr(plan, "k1", getattr(plan, "k", 0))
     least = least_rows(sizes.d, fresh=True)
     if getattr(method, "variant", "") == "paper" and rows < least:
-        found.append(
-            (
-                LowAccuracyWarning,
-                f"gaussian_size={rows} is below {least} for {sizes.d} columns (counting the "
-                "intercept): the steps of variant='paper' may diverge.",
-            )
+        message = (
+            f"gaussian_size={rows} is below {least} for {sizes.d} columns (counting the "
+            "intercept): the steps of variant='paper' may diverge."
         )
+        found.append((LowAccuracyWarning, message))
     rate = getattr(method, "learning_rate", 0.0)
     if rate > LONGEST_STEP:
-        found.append(
-            (
-                LowAccuracyWarning,
-                f"learning_rate={rate:g} is above {LONGEST_STEP:g}: steps may diverge, unless all "
-                "eigenvalues of the mean Gram matrix of the scaled rows are below "
-                f"{LONGEST_STEP / rate:.2g}.",
-            )
+        message = (
+            f"learning_rate={rate:g} is above {LONGEST_STEP:g}: steps may diverge, unless all "
+            "eigenvalues of the mean Gram matrix of the scaled rows are below "
+            f"{LONGEST_STEP / rate:.2g}."
         )
+        found.append((LowAccuracyWarning, message))
     for category, message in found:
         warnings.warn(message, category, stacklevel=stacklevel)

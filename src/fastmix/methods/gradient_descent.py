@@ -33,7 +33,6 @@ class GradientDescent(Method):
     clips: ClassVar[bool] = True
 
     def plan(self, sizes: Sizes, target: Target) -> GradientPlan:
-        """Plan a fit: equal noise in every step."""
         steps = self.n_steps or 100
         # A hair below the target, so that rounding in the account cannot exceed it.
         sigma = calibrate_gaussian(target.epsilon, target.delta, steps, slack=1e-9)
@@ -41,7 +40,6 @@ class GradientDescent(Method):
         return GradientPlan(spent=PrivacySpent([part]), steps=steps, sigma=sigma)
 
     def solve(self, rows: Rows, plan: GradientPlan, clip: float, draws: Draws) -> Solution:
-        """Take the steps."""
         theta = np.zeros(rows.d)
         for t in range(plan.steps):
             draws.progress(t + 1, plan.steps)

@@ -58,16 +58,13 @@ class IterativeHessianMixing(Method):
     choices: ClassVar = {"variant": ("tuned", "paper")}
 
     def ignored(self) -> tuple[str, ...]:
-        """Return the parameters without effect beside the values of the others."""
         sized = self.variant == "tuned" and self.gaussian_size is not None
         return ("failure_probability",) if sized else ()
 
     def in_blocks(self) -> bool:
-        """Sketches that are formed as written are formed from the whole."""
-        return not self.literal
+        return not self.literal  # a sketch that is formed as written is formed from the whole
 
     def plan(self, sizes: Sizes, target: Target) -> IHMPlan:
-        """Plan a fit."""
         tuned = self.variant == "tuned"
         steps = self.n_steps or (16 if tuned else 4)
         base = max(sizes.d, math.log(4.0 * steps / self.varrho(target)))
@@ -78,7 +75,6 @@ class IterativeHessianMixing(Method):
         return _tuned(k, steps, sizes.d, target)
 
     def solve(self, rows: Rows, plan: IHMPlan, clip: float, draws: Draws) -> Solution:
-        """Release the eigenvalue, choose a level, release sketches, and step."""
         noise = draws.noise
         spectrum = gauss_bounds(
             rows, tau=plan.tau, omega=plan.omega, literal=self.literal, rng=noise
@@ -92,13 +88,8 @@ class IterativeHessianMixing(Method):
         )
 
     def forecast(
-        self,
-        plan: IHMPlan,
-        n: int,
-        eigenvalues: FloatArray,
-        theta_squared: FloatArray,
+        self, plan: IHMPlan, n: int, eigenvalues: FloatArray, theta_squared: FloatArray
     ) -> Forecast:
-        """Return what a planned fit is expected to give."""
         shift = plan.tau * plan.omega
         bound = max(0.0, float(eigenvalues[0]) - shift)
         level = choose(plan.levels, bound, shift)
@@ -108,19 +99,12 @@ class IterativeHessianMixing(Method):
 
 @lru_cache(maxsize=64)
 def _tuned(k: int, steps: int, columns: int, target: Target) -> IHMPlan:
-    """Plan one sketch for all steps and a noise schedule, under one joint account.
-
-    Notes
-    -----
-    Paper: Proposition 2 for the sketch; beyond the paper otherwise (docs/proofs/joint_account.md).
-    """
+    """Plan one sketch for all steps, under one joint account (docs/proofs/joint_account.md)."""
     tau = -float(ndtri(TAIL * target.delta))
 
-    def omega(rho: float) -> float:
-        return 1.0 / math.sqrt(2.0 * _SPECTRAL_SHARE * rho)
-
     def first(rho: float) -> list[PrivacyEvent]:
-        return spectral_events("gaussian", tau=tau, omega=omega(rho), count=1)
+        omega = 1.0 / math.sqrt(2.0 * _SPECTRAL_SHARE * rho)
+        return spectral_events("gaussian", tau=tau, omega=omega, count=1)
 
     tuned = tuned_levels(target, first, "gauss_mix", k, steps, _SPECTRAL_SHARE)
     return IHMPlan(
@@ -130,7 +114,7 @@ def _tuned(k: int, steps: int, columns: int, target: Target) -> IHMPlan:
         sketches=1,
         levels=with_steps(tuned.levels, columns, k),
         tau=tau,
-        omega=omega(tuned.rho),
+        omega=1.0 / math.sqrt(2.0 * _SPECTRAL_SHARE * tuned.rho),
     )
 
 

@@ -30,9 +30,8 @@ SEEN = 4.0
 class Spread(NamedTuple):
     """Covariances of the coefficients around the truth, in scaled units.
 
-    ``noise`` is that of the privacy noise, with what the method has left to converge;
-    ``sampling`` that of the records, for residuals of variance 1.
-    ``excess`` is what the noise adds to the residual sum of squares.
+    ``noise`` includes what the method has left to converge; ``sampling`` is for residuals of
+    variance 1; ``excess`` is what the noise adds to the residual sum of squares.
     """
 
     noise: FloatArray
@@ -51,27 +50,10 @@ class Trace(Protocol):
 class NewtonTrace:
     r"""Steps :math:`\theta \gets \theta + s_t H_t^{-1}(g(\theta) + \sigma_t\zeta_t - \rho\theta)`.
 
-    Parameters
-    ----------
-    sketches : tuple of PrivateGram
-        Released Gram matrices of the sketches.
-    hessians : tuple of PrivateGram
-        The :math:`H_t` made of them, used in turn.
-    rows : int
-        Rows of each sketch.
-    eta : float
-        Released noise of the sketches: they are Wishart around :math:`X^\top X + \eta^2 I`.
-    scales : tuple of float
-        The :math:`s_t`.
-    sigmas : tuple of float
-        Noise of the gradients, in scaled units.
-    ridge : float, default 0.0
-        :math:`\rho`.
-    floor : float, default 0.0
-        Released lower bound on the eigenvalues of what is sketched.
-    border : numpy.ndarray, optional
-        Where centred features are sketched, b with :math:`X^\top X` their Gram matrix plus
-        :math:`b b^\top`.
+    The released Gram matrices of the sketches, of so many rows each, are Wishart around
+    :math:`X^\top X + \eta^2 I`, and the hessians :math:`H_t` made of them are used in turn. No
+    eigenvalue of what is sketched is below the released floor. Where centred features are sketched,
+    :math:`X^\top X` is their Gram matrix plus :math:`b b^\top` for the border b.
     """
 
     sketches: tuple[PrivateGram, ...]
@@ -98,9 +80,8 @@ class NewtonTrace:
         for _ in range(draws):
             G = self._gram_draw(root, d, rng)
             V, S, rest = np.zeros((d, d)), np.zeros((d, d)), np.eye(d)
-            for inverse, scale, sigma in zip(
-                cycle(inverses), self.scales, self.sigmas, strict=False
-            ):
+            steps = zip(cycle(inverses), self.scales, self.sigmas, strict=False)
+            for inverse, scale, sigma in steps:
                 M = scale * inverse
                 P = np.eye(d) - M @ G - self.ridge * M
                 V = P @ V @ P.T + sigma**2 * (M @ M.T)
@@ -125,17 +106,7 @@ class NewtonTrace:
 
 @dataclass(frozen=True)
 class StatisticsTrace:
-    r"""A solution :math:`\theta = (\tilde G + \rho I)^{-1} \tilde b` of noisy statistics.
-
-    Parameters
-    ----------
-    gram : numpy.ndarray
-        Released :math:`\tilde G`, with symmetric noise.
-    sigma : float
-        Noise of its entries and of those of :math:`\tilde b`.
-    ridge : float
-        :math:`\rho`.
-    """
+    r"""A solution :math:`\theta = (\tilde G + \rho I)^{-1} \tilde b` of noisy statistics."""
 
     gram: FloatArray
     sigma: float
@@ -147,9 +118,8 @@ class StatisticsTrace:
         values, vectors = np.linalg.eigh(self.gram)
         G = (vectors * np.maximum(values, 0.0)) @ vectors.T
         Q = np.asarray(np.linalg.inv(self.gram + self.ridge * np.eye(d)), dtype=np.float64)
-        rest = (
-            vectors * (self.ridge / (np.maximum(values, 0.0) + self.ridge + 1e-300))
-        ) @ vectors.T
+        left = self.ridge / (np.maximum(values, 0.0) + self.ridge + 1e-300)
+        rest = (vectors * left) @ vectors.T
         V = self._noise(theta, Q)
         missing = _unreached(rest, V, theta, size)
         V = self._noise(theta, Q, float(np.trace(missing)))
@@ -163,7 +133,11 @@ class StatisticsTrace:
 
 
 def _unreached(rest: FloatArray, V: FloatArray, theta: FloatArray, size: float) -> FloatArray:
-    r"""Return the mean square of what a method has left to reach, :math:`R\theta^*`."""
+    r"""Return the second moment of :math:`R\theta^*`, what a method has left to reach.
+
+    The coefficients are :math:`(I - R)\theta^*` and noise of covariance V; before any data are seen
+    the true ones are normal with a public size.
+    """
     reached = np.eye(len(theta)) - rest
     gain = size**2 * np.linalg.solve(size**2 * reached @ reached.T + V, reached).T
     mean = gain @ theta
@@ -174,11 +148,11 @@ def _unreached(rest: FloatArray, V: FloatArray, theta: FloatArray, size: float) 
 def residual_variance(
     counts: FloatArray, sigma: float, *, clip: float, n: int, d: int, excess: float
 ) -> float:
-    r"""Estimate the variance of the errors from noisy counts of residuals.
+    """Estimate the variance of the errors from noisy counts of residuals.
 
-    Notes
-    -----
-    Bins above twice the largest magnitude that is seen hold little but noise and are left out.
+    ``excess`` is what the noise of the coefficients adds to the sum of squares. Bins above twice
+    the largest magnitude that is seen hold little but noise and are left out; if no bin is seen,
+    the answer is the square of ``clip``, which no variance exceeds.
     """
     seen = np.flatnonzero(counts > SEEN * sigma)
     if not len(seen):

@@ -35,11 +35,6 @@ class LinearMixingPlan(Plan):
     law: str = "gaussian"
     k2: int | None = None
 
-    @property
-    def sharp(self) -> bool:
-        """Whether rows of a fast sketch are charged by the sharper curve."""
-        return self.law == "gaussian"
-
 
 @dataclass(frozen=True, kw_only=True)
 class SketchAndSolve(Method):
@@ -57,18 +52,15 @@ class SketchAndSolve(Method):
     choices: ClassVar = {"calibration": ("joint", "published")}
 
     def ignored(self) -> tuple[str, ...]:
-        """Return the parameters without effect beside the values of the others."""
         unused = () if self.fast else ("sketch_size",)
         if self.gaussian_size is not None and (self.sketch_size is not None or not self.fast):
             return (*unused, "failure_probability")
         return unused
 
     def in_blocks(self) -> bool:
-        """The subsampled Hadamard transform needs the whole."""
-        return not self.literal and not self.fast
+        return not self.literal and not self.fast  # the Hadamard transform needs the whole
 
     def plan(self, sizes: Sizes, target: Target) -> LinearMixingPlan:
-        """Plan a fit."""
         base = max(sizes.d, math.log(2.0 / self.varrho(target)))
         k, k2 = self.gaussian_size or math.ceil(2.5 * base), None
         if self.fast:
@@ -83,7 +75,6 @@ class SketchAndSolve(Method):
         return replace(plan, k2=k2)
 
     def solve(self, rows: Rows, plan: LinearMixingPlan, clip: float, draws: Draws) -> Solution:
-        """Release one sketch of both, and solve."""
         draws.progress(1, 1)
         both, noise = AugmentedRows(rows), draws.noise
         if plan.k2 is not None:
@@ -93,7 +84,7 @@ class SketchAndSolve(Method):
                 omega=plan.omega,
                 sketch=SRHT(plan.k2, rows.n),
                 law=plan.law,
-                sharp=plan.sharp,
+                sharp=plan.law == "gaussian",  # by the sharper curve
                 literal=self.literal,
                 rng=noise,
                 sketch_rng=draws.public,
@@ -110,13 +101,7 @@ class SketchAndSolve(Method):
 
 @lru_cache(maxsize=64)
 def _joint(epsilon: float, delta: float, k: int, fast: bool) -> LinearMixingPlan:
-    """Plan one sketch and its spectral bounds, under one joint account.
-
-    Notes
-    -----
-    Paper: Proposition 2 or Algorithm 1 for the releases.
-    Deviation: one account for all of them (docs/proofs/joint_account.md).
-    """
+    """Plan one sketch and its spectral bounds, under one account (docs/proofs/joint_account.md)."""
     curve, count = ("fast_mix_sharp", 2) if fast else ("gauss_mix", 1)
     tau = -float(ndtri(TAIL * delta / count))
 

@@ -9,12 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from fastmix.accounting import (
-    Part,
-    PrivacySpent,
-    gaussian_epsilon,
-    gaussian_sigma,
-)
+from fastmix.accounting import Part, PrivacySpent, gaussian_epsilon, gaussian_sigma
 from fastmix.data import Rows
 from fastmix.errors import CalibrationError
 from fastmix.mechanisms import Noise, noisy_residual_counts, residual_event
@@ -25,7 +20,11 @@ SHARE = 0.05
 
 
 def plan_residuals(plan: Callable[[Target], Plan], target: Target) -> Plan:
-    """Return a plan within a target that also releases counts of residuals."""
+    """Return a plan within a target that also releases counts of residuals.
+
+    A method with a joint account takes their event into it; one with several parts gets one part
+    more, of a tenth of the budget.
+    """
     epsilon, delta, _ = target
     # The Gaussian release that would spend the same stands for the method when shares are set.
     ratio = 1.0 / gaussian_sigma(epsilon, delta)

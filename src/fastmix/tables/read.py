@@ -11,6 +11,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ import numpy.typing as npt
 
 from fastmix._types import FloatArray
 from fastmix._validation import unchained
+from fastmix.data.arrow import column_kind, distinct, pyarrow
 from fastmix.errors import DataError
+
+_arrow = partial(pyarrow, "tables", "cli")
 
 #: Codes of values that are not in the public list, and of missing ones.
 UNLISTED, MISSING = -1, -2
@@ -48,7 +52,7 @@ def table_fields(path: Path) -> dict[str, str]:
         return dict.fromkeys(_csv_header(path), "unknown")
     if suffix == ".npz":
         return {name: kind for name, (kind, _, _) in _npz_columns(path).items()}
-    return {field.name: _arrow_kind(field.type) for field in _arrow_schema(path)}
+    return {field.name: column_kind(field.type) for field in _arrow_schema(path)}
 
 
 @unchained()
@@ -133,7 +137,7 @@ def inferred_numbers(path: Path) -> list[str]:
             schema = pa.csv.read_csv(path).schema
         except pa.ArrowException as error:
             raise DataError(_trouble(path, str(error))) from None
-        fields = {field.name: _arrow_kind(field.type) for field in schema}
+        fields = {field.name: column_kind(field.type) for field in schema}
     return [name for name, kind in fields.items() if kind in ("number", "bool")]
 
 
@@ -146,46 +150,15 @@ def _suffix(path: Path) -> str:
     return suffix
 
 
-def _distinct(path: Path, names: list[str]) -> list[str]:
-    if len(set(names)) != len(names):
-        raise DataError(f"{path.name} must have a different name for each column.")
-    return names
-
-
 def _csv_header(path: Path) -> list[str]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            names = _distinct(path, next(csv.reader(file), []))
+            names = distinct(path, next(csv.reader(file), []))
     except (csv.Error, UnicodeDecodeError):
         raise DataError(f"{path.name} must be comma-separated text in UTF-8.") from None
     if not names:
         raise DataError(f"{path.name} must have a first line that names the columns.")
     return names
-
-
-def _arrow() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.compute
-        import pyarrow.csv
-        import pyarrow.ipc
-        import pyarrow.parquet
-    except ImportError:
-        raise ImportError('tables need the package pyarrow: pip install "fastmix[cli]".') from None
-    return pyarrow
-
-
-def _arrow_kind(kind: Any) -> str:
-    types = _arrow().types
-    if types.is_dictionary(kind):
-        return _arrow_kind(kind.value_type)
-    if types.is_boolean(kind):
-        return "bool"
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return "number"
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return "text"
-    return str(kind)
 
 
 def _open_ipc(path: Path) -> Any:
@@ -205,7 +178,7 @@ def _arrow_schema(path: Path) -> Any:
         schema = _open_ipc(path).schema if ipc else pa.parquet.read_schema(path)
     except pa.ArrowException:
         raise DataError(f"{path.name} is damaged, or not what its name says.") from None
-    _distinct(path, schema.names)
+    distinct(path, schema.names)
     return schema
 
 

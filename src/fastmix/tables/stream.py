@@ -48,7 +48,6 @@ class TableChunk(Chunk):
         return self.path.name
 
     def read(self) -> Iterator[Records]:
-        """Yield the encoded records of the group."""
         numbers, categories = needed(self.bounds)
         names = [*numbers, *categories]
         batches: Iterator[Any]
