@@ -13,13 +13,11 @@ from fastmix.tables.schema import OTHER, Category, Number, PublicBounds
 def encode(
     columns: Columns, bounds: PublicBounds, *, intercept: bool = True, target: bool = True
 ) -> tuple[FloatArray, FloatArray]:
-    """Clip, impute and one-hot encode the columns of a table.
+    """Clip, impute and one-hot encode columns, as `read_columns` gives them for these bounds.
 
-    Notes
-    -----
-    With the rule "impute" the number of rows is that of the table, so nothing about a value shows
-    in the shape.
-    Sensitive inputs: columns.
+    Beside an ``intercept`` the first category of each list has no column. Without the ``target``
+    among the columns zeros stand for it, and no row is dropped. With the rule "impute" the number
+    of rows is that of the table, so nothing about a value shows in the shape.
     """
     X = np.zeros((columns.n, len(bounds.columns(intercept))))
     kept = np.ones(columns.n, dtype=bool)

@@ -23,7 +23,7 @@ from fastmix._validation import unchained
 from fastmix.data.arrow import column_kind, distinct, pyarrow
 from fastmix.errors import DataError
 
-_arrow = partial(pyarrow, "tables", "cli")
+arrow = partial(pyarrow, "tables", "cli")
 
 #: Codes of values that are not in the public list, and of missing ones.
 UNLISTED, MISSING = -1, -2
@@ -46,7 +46,10 @@ class Columns:
 
 
 def table_fields(path: Path) -> dict[str, str]:
-    """Return the kinds of a table's columns by name, without reading a value."""
+    """Return the kinds of a table's columns by name, without reading a value.
+
+    They are "number", "bool", "text", "unknown" (CSV has no types), or the name of another type.
+    """
     suffix = _suffix(path)
     if suffix == ".csv":
         return dict.fromkeys(_csv_header(path), "unknown")
@@ -59,7 +62,7 @@ def table_fields(path: Path) -> dict[str, str]:
 def read_columns(
     path: Path, numbers: Iterable[str], categories: Mapping[str, Sequence[str]]
 ) -> Columns:
-    """Read the columns that a bounds file names."""
+    """Read the columns of numbers and of public categories that a bounds file names: raw data."""
     wanted = [*numbers]
     check_columns(path, wanted, categories)
     if _suffix(path) == ".npz":
@@ -109,7 +112,7 @@ def columns_of(
 
 def csv_batches(path: Path, numbers: list[str], categories: list[str]) -> Iterator[Any]:
     """Yield some columns of a CSV file, a few megabytes at a time."""
-    pa = _arrow()
+    pa = arrow()
     try:
         with pa.csv.open_csv(
             path,
@@ -122,7 +125,7 @@ def csv_batches(path: Path, numbers: list[str], categories: list[str]) -> Iterat
 
 
 def _csv_options(numbers: list[str], categories: list[str]) -> Any:
-    pa = _arrow()
+    pa = arrow()
     types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(categories, pa.string())
     return pa.csv.ConvertOptions(include_columns=list(types), column_types=types)
 
@@ -132,7 +135,7 @@ def inferred_numbers(path: Path) -> list[str]:
     """Return the columns that hold numbers; for CSV this looks at values, so it is NOT private."""
     fields = table_fields(path)
     if _suffix(path) == ".csv":
-        pa = _arrow()
+        pa = arrow()
         try:
             schema = pa.csv.read_csv(path).schema
         except pa.ArrowException as error:
@@ -141,10 +144,16 @@ def inferred_numbers(path: Path) -> list[str]:
     return [name for name, kind in fields.items() if kind in ("number", "bool")]
 
 
-def _suffix(path: Path) -> str:
+def table_suffix(path: Path) -> str:
+    """Return the ending of a file's name, which must name a format."""
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
         raise DataError(f"The name {path.name!r} must end in one of {', '.join(_SUFFIXES)}.")
+    return suffix
+
+
+def _suffix(path: Path) -> str:
+    suffix = table_suffix(path)
     if not path.is_file():
         raise DataError(f"There is no file {str(path)!r}.")
     return suffix
@@ -162,7 +171,7 @@ def _csv_header(path: Path) -> list[str]:
 
 
 def _open_ipc(path: Path) -> Any:
-    pa = _arrow()
+    pa = arrow()
     source = pa.memory_map(str(path))
     try:
         return pa.ipc.open_file(source)
@@ -172,7 +181,7 @@ def _open_ipc(path: Path) -> Any:
 
 
 def _arrow_schema(path: Path) -> Any:
-    pa = _arrow()
+    pa = arrow()
     try:
         ipc = _suffix(path) in _ARROW
         schema = _open_ipc(path).schema if ipc else pa.parquet.read_schema(path)
@@ -183,7 +192,7 @@ def _arrow_schema(path: Path) -> Any:
 
 
 def _read_arrow(path: Path, numbers: list[str], categories: list[str]) -> Any:
-    pa = _arrow()
+    pa = arrow()
     names = [*numbers, *categories]
     try:
         if _suffix(path) == ".csv":
@@ -210,10 +219,13 @@ def _trouble(path: Path, message: str) -> str:
     return f"{path.name} is damaged, or not what its name says."
 
 
+def _decoded(column: Any) -> Any:
+    coded = arrow().types.is_dictionary(column.type)
+    return column.cast(column.type.value_type) if coded else column
+
+
 def _arrow_number(column: Any) -> FloatArray:
-    pa = _arrow()
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    pa, column = arrow(), _decoded(column)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     column = column.cast(pa.float64(), safe=False)
@@ -222,10 +234,8 @@ def _arrow_number(column: Any) -> FloatArray:
 
 
 def _arrow_codes(column: Any, levels: list[str]) -> npt.NDArray[np.int64]:
-    pa = _arrow()
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    text = column.cast(pa.string())
+    pa = arrow()
+    text = _decoded(column).cast(pa.string())
     found = pa.compute.index_in(text, value_set=pa.array(levels, pa.string()))
     codes = pa.compute.fill_null(found, UNLISTED).to_numpy(zero_copy_only=False)
     absent = pa.compute.fill_null(pa.compute.equal(text, ""), True).to_numpy(zero_copy_only=False)
@@ -240,11 +250,9 @@ def _npz_columns(path: Path) -> dict[str, tuple[str, str, int | None]]:
         with zipfile.ZipFile(path) as archive:
             for member in archive.namelist():
                 with archive.open(member) as file:
-                    version = np.lib.format.read_magic(file)
-                    read = {1: np.lib.format.read_array_header_1_0}.get(
-                        version[0], np.lib.format.read_array_header_2_0
-                    )
-                    shape, _, dtype = read(file)
+                    first = np.lib.format.read_magic(file)[0] == 1
+                    header = "read_array_header_1_0" if first else "read_array_header_2_0"
+                    shape, _, dtype = getattr(np.lib.format, header)(file)
                 name = member.removesuffix(".npy")
                 kind = kinds.get(dtype.kind, str(dtype))
                 if len(shape) == 1:

@@ -84,14 +84,7 @@ class Category:
     @property
     def levels(self) -> tuple[str, ...]:
         """The categories with ``other``, which is added at the end if it is not among them."""
-        return (
-            self.categories
-            if OTHER in self.categories
-            else (
-                *self.categories,
-                OTHER,
-            )
-        )
+        return self.categories if OTHER in self.categories else (*self.categories, OTHER)
 
     def columns(self, intercept: bool) -> tuple[str, ...]:
         """Return the names of the encoded columns.
@@ -108,15 +101,8 @@ Feature: TypeAlias = Number | Category
 class PublicBounds:
     """Public knowledge about a table: the target's bounds, the features, the missing values.
 
-    Parameters
-    ----------
-    target : Number
-        The target.
-    features : tuple of Number or Category
-        The features, in the order of the bounds file.
-    missing : {"impute", "drop"}, default "impute"
-        "impute" puts a public value for a missing one (a missing category is ``other``); "drop"
-        leaves such rows out, which makes the number of remaining rows public.
+    The rule "impute" puts a public value for a missing one (a missing category is ``other``);
+    "drop" leaves such rows out, which makes the number of remaining rows public.
     """
 
     target: Number
@@ -204,7 +190,7 @@ class PublicBounds:
 
 
 def read_bounds(path: Path) -> PublicBounds:
-    """Read a bounds file."""
+    """Read a bounds file, a TOML file of the form that this module documents."""
     size = path.stat().st_size
     if size > _LARGEST_FILE:
         raise ValueError(

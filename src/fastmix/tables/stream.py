@@ -19,7 +19,10 @@ from fastmix.tables.schema import Category, Number, PublicBounds
 def table_chunks(
     path: Path, bounds: PublicBounds, *, intercept: bool = True, executor: Executor | None = None
 ) -> Chunks:
-    """Return a table as chunks of encoded records."""
+    """Return a table as chunks of what `encode` gives; only schemas are read.
+
+    The path is a CSV, Parquet, Arrow or Feather file, or a folder of Parquet and Arrow files.
+    """
     numbers, categories = needed(bounds)
     chunks: list[Chunk] = []
     for file in [path] if _is_csv(path) else table_files(path):

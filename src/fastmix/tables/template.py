@@ -40,7 +40,11 @@ _HINTS = {
 def bounds_template(
     fields: Mapping[str, str], target: str, features: Iterable[str] | None = None
 ) -> str:
-    """Return a bounds file to fill in."""
+    """Return a bounds file to fill in, made without a look at any value.
+
+    ``fields`` are kinds of columns as `table_fields` gives them; the features are all columns but
+    the target by default.
+    """
     names = [name for name in fields if name != target] if features is None else list(features)
     for name in (target, *names):
         if name not in fields:
