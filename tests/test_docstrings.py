@@ -44,14 +44,9 @@ def public_objects():
     seen = set()
     for name in MODULES:
         module = importlib.import_module(name)
-        for symbol in getattr(module, "__all__", ()):
-            thing = getattr(module, symbol)
-            where = getattr(thing, "__module__", "")
-            if (
-                where.startswith(("fastmix", "reproduction"))
-                and callable(thing)
-                and thing not in seen
-            ):
+        for symbol, thing in vars(module).items():
+            own = getattr(thing, "__module__", "") == name and hasattr(thing, "__qualname__")
+            if own and not symbol.startswith("_") and callable(thing) and thing not in seen:
                 seen.add(thing)
                 yield f"{thing.__module__}.{thing.__qualname__}"
 
@@ -64,6 +59,22 @@ def test_docstring_is_numpydoc(name):
     # An estimator documents several attributes and parameters on one line where they go together.
     errors = [(code, text) for code, text in found["errors"] if code in wanted]
     assert not errors, errors
+
+
+def public_methods():
+    for name in MODULES:
+        for symbol, thing in vars(importlib.import_module(name)).items():
+            if inspect.isclass(thing) and thing.__module__ == name and not symbol.startswith("_"):
+                given = getattr(thing, "__dataclass_fields__", {})
+                for method, value in vars(thing).items():
+                    kind = inspect.isfunction(value) or isinstance(value, (property, classmethod))
+                    if kind and not method.startswith("_") and method not in given:
+                        yield thing, method
+
+
+@pytest.mark.parametrize(("cls", "method"), list(public_methods()))
+def test_public_methods_have_a_docstring_or_inherit_one(cls, method):
+    assert inspect.getdoc(getattr(cls, method)), f"{cls.__module__}.{cls.__qualname__}.{method}"
 
 
 #: Modules that are formulas throughout: everything public in them says where it is from.

@@ -7,22 +7,9 @@ template passes text through it.
 
 from __future__ import annotations
 
-__all__ = ["toml_string", "visible"]
-
 
 def visible(text: str) -> str:
-    r"""Return text with every character that is not printable written as an escape.
-
-    Parameters
-    ----------
-    text : str
-        Text of any origin.
-
-    Returns
-    -------
-    str
-        One line; ``"\x1b"`` stands for the escape character, ``"\u202e"`` for a direction mark.
-    """
+    r"""Return text with every character that is not printable written as an escape."""
     if text.isprintable():
         return text
     return "".join(
@@ -32,18 +19,7 @@ def visible(text: str) -> str:
 
 
 def toml_string(text: str) -> str:
-    """Return text as a TOML string of one line, with everything that is not printable escaped.
-
-    Parameters
-    ----------
-    text : str
-        Text of any origin, without lone surrogates, which TOML cannot express.
-
-    Returns
-    -------
-    str
-        The string, with its quotes.
-    """
+    """Return text as a TOML string of one line, with everything that is not printable escaped."""
     return f'"{"".join(map(_toml_char, text))}"'
 
 

@@ -15,17 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "check_choice",
-    "check_integer",
-    "check_matrix",
-    "check_probability",
-    "check_real",
-    "type_error",
-    "unchained",
-    "value_error",
-]
-
 
 def type_error(name: str, condition: str, value: Any) -> TypeError:
     """Build the error for a parameter of the wrong kind."""
@@ -106,6 +95,12 @@ def check_integer(
     if at_most is not None and number > at_most:
         raise value_error(name, f"be at most {at_most}", value)
     return number
+
+
+def check_bool(name: str, value: Any) -> None:
+    """Refuse what is not a bool of Python or NumPy."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise type_error(name, "be a bool", value)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:

@@ -39,22 +39,7 @@ RandomState: TypeAlias = int | np.integer | np.random.RandomState | np.random.Ge
 
 
 def secret_generator(random_state: RandomState = None, *, warn: bool = True) -> np.random.Generator:
-    """Return the generator for draws that the privacy guarantee depends on.
-
-    Parameters
-    ----------
-    random_state : None, int, RandomState or Generator
-        ``None`` gives a cryptographic generator keyed by the operating system. Anything else
-        makes the noise reproducible, which voids the guarantee: for tests and experiments only.
-    warn : bool, default True
-        Warn about an int or a RandomState. A ``Generator`` is handed on from one function to the
-        next: whoever takes it from the user warns, by `warn_seeded`.
-
-    Returns
-    -------
-    numpy.random.Generator
-        A fresh generator; a ``Generator`` passed in is returned as it is.
-    """
+    """Return the generator for draws that the privacy guarantee depends on."""
     if random_state is None:
         return np.random.Generator(AESCounter(key=secrets.randbits(128)))
     generator = _seeded(random_state)
@@ -64,18 +49,7 @@ def secret_generator(random_state: RandomState = None, *, warn: bool = True) -> 
 
 
 def public_generator(random_state: RandomState = None) -> np.random.Generator:
-    """Return the generator for public choices, such as the rows of a sketch.
-
-    Parameters
-    ----------
-    random_state : None, int, RandomState or Generator
-        As in `secret_generator`; ``None`` seeds a fast generator from the operating system.
-
-    Returns
-    -------
-    numpy.random.Generator
-        A fresh generator; a ``Generator`` passed in is returned as it is.
-    """
+    """Return the generator for public choices, such as the rows of a sketch."""
     if random_state is None:
         return np.random.default_rng()
     return _seeded(random_state)

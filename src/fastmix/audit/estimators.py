@@ -19,6 +19,7 @@ from fastmix.estimators import (
     DPGradientDescent,
     FastIHM,
     LinearMixing,
+    ObjectivePerturbation,
     PrivateLinearRegression,
     PrivateRegressor,
 )
@@ -165,6 +166,12 @@ _CASES: dict[str, tuple[type[PrivateRegressor], Pair, dict[str, Any]]] = {
         DPGradientDescent,
         _LONE,
         {"residual_clip": 0.01, "n_steps": 5, "learning_rate": 1e-3},
+    ),
+    "ObjectivePerturbation": (ObjectivePerturbation, _EQUAL, {"residual_clip": 0.01}),
+    "ObjectivePerturbation, exact noise": (
+        ObjectivePerturbation,
+        _EQUAL,
+        {"residual_clip": 0.01, "noise": "exact", "quick": 640},
     ),
     "PrivateLinearRegression": (PrivateLinearRegression, _LONE, {"method": IHM(**_STEPS)}),
 }

@@ -102,6 +102,27 @@ def _gradient(releases: Sequence[Release], known: _Known) -> Parts:
     return {"gradients": gaussian_vector(_outs(releases), residuals @ A, sigma)}
 
 
+def _minimiser(releases: Sequence[Release], known: _Known) -> Parts:
+    """Return the density of the minimiser: that of b, times a determinant.
+
+    The noise on it is too small to matter.
+    """
+    theta, A, y = _outs(releases), known.records.A, known.records.y
+    first = releases[0].arguments
+    most, ridge, eps_c, mu = first["loss"].lipschitz, first["ridge"], first["eps_c"], first["mu"]
+    residuals = y - theta @ A.T
+    zone = most * (1.0 - np.log1p(1.0 / ridge) / eps_c)
+    tail = np.exp(-eps_c * ridge * np.maximum(np.abs(residuals) - zone, 0.0) / most) / (1.0 + ridge)
+    inside = np.abs(residuals) <= zone
+    slopes = most * (1.0 + np.log1p(-tail) / eps_c)
+    slopes = np.where(inside, residuals, np.copysign(slopes, residuals))
+    curvatures = np.where(inside, 1.0, ridge * tail / (1.0 - tail))
+    b = slopes @ A - ridge * theta
+    hessians = np.einsum("fi,ij,ik->fjk", curvatures, A, A) + ridge * np.eye(A.shape[1])
+    density = gaussian_vector(b, np.zeros(A.shape[1]), np.full((len(b), 1), most / mu))
+    return {"minimiser": density + np.linalg.slogdet(hessians)[1]}
+
+
 def _residual_counts(releases: Sequence[Release], known: _Known) -> Parts:
     residuals = np.abs(known.records.y - _stacked(releases, "theta") @ known.records.A.T)
     sizes = np.minimum(residuals / _stacked(releases, "clip")[:, None], 1.0)
@@ -199,6 +220,7 @@ LAWS: dict[str, Callable[[Sequence[Release], _Known], Parts]] = {
     "mix": _mix,
     "noisy_gradient": _gradient,
     "noisy_mean": _mean,
+    "noisy_minimiser": _minimiser,
     "noisy_residual_counts": _residual_counts,
     "noisy_statistics": _statistics,
 }

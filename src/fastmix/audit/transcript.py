@@ -42,7 +42,7 @@ RELEASES = tuple(
 _SIGNATURES = {name: inspect.signature(getattr(mechanisms, name)) for name in RELEASES}
 
 #: Arguments that are sensitive, or sources of randomness: not part of a transcript.
-_NOT_PUBLIC = frozenset({"X", "noise", "rng", "rows", "sketch_rng", "spectrum"})
+_NOT_PUBLIC = frozenset({"X", "noise", "public", "rng", "rows", "sketch_rng", "spectrum"})
 
 
 #: Makes the wrapper of a mechanism, from its name and itself.

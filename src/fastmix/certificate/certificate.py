@@ -18,8 +18,6 @@ from fastmix.accounting.ledger import write_atomically
 from fastmix.certificate.documents import digest, read_document, write_document
 from fastmix.show import certificate_card
 
-__all__ = ["FORMAT", "PrivacyCertificate"]
-
 FORMAT = "fastmix-certificate-3"
 
 

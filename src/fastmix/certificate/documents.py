@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["digest", "jsonable", "read_document", "write_document"]
-
 
 def jsonable(value: Any) -> Any:
     """Replace infinities, which JSON has no word for, by strings."""
@@ -34,24 +32,7 @@ def write_document(data: dict[str, Any], indent: int | None = 2) -> str:
 
 
 def read_document(text: str) -> dict[str, Any]:
-    """Return a document that was read from JSON.
-
-    Parameters
-    ----------
-    text : str
-        The document.
-
-    Returns
-    -------
-    dict
-        Its entries.
-
-    Raises
-    ------
-    ValueError
-        If it is not a JSON object, names an entry twice, so that two readers could see two
-        documents, or is nested too deeply.
-    """
+    """Return a document that was read from JSON."""
     try:
         data = json.loads(text, object_pairs_hook=_entries, parse_constant=_no_constant)
     except RecursionError:
@@ -62,20 +43,7 @@ def read_document(text: str) -> dict[str, Any]:
 
 
 def digest(data: dict[str, Any], *, without: tuple[str, ...] = ()) -> str:
-    """Return the SHA-256 of a document, whatever its spaces and line ends.
-
-    Parameters
-    ----------
-    data : dict
-        The document. The order of its entries counts: it is that of the columns.
-    without : tuple of str
-        Entries at the top that are left out.
-
-    Returns
-    -------
-    str
-        "sha256:" and 64 hexadecimal digits.
-    """
+    """Return the SHA-256 of a document, whatever its spaces and line ends."""
     kept = {key: value for key, value in data.items() if key not in without}
     compact = json.dumps(jsonable(kept), separators=(",", ":"), allow_nan=False)
     return f"sha256:{hashlib.sha256(compact.encode('ascii')).hexdigest()}"

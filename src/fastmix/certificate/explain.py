@@ -18,22 +18,9 @@ from fastmix.accounting import (
 from fastmix.certificate.certificate import PrivacyCertificate
 from fastmix.methods.advice import concerns
 
-__all__ = ["explain", "explain_event", "explain_events", "headline"]
-
 
 def headline(certificate: PrivacyCertificate) -> str:
-    """Return the guarantee in one sentence.
-
-    Parameters
-    ----------
-    certificate : PrivacyCertificate
-        The certificate of a fit.
-
-    Returns
-    -------
-    str
-        Epsilon and delta, or that the fit is NOT PRIVATE.
-    """
+    """Return the guarantee in one sentence."""
     if not certificate.private:
         return f"NOT PRIVATE: {'; '.join(certificate.leaks)}."
     return (
@@ -43,18 +30,7 @@ def headline(certificate: PrivacyCertificate) -> str:
 
 
 def explain(certificate: PrivacyCertificate) -> list[str]:
-    """Return what a certificate says, one sentence or two to a paragraph.
-
-    Parameters
-    ----------
-    certificate : PrivacyCertificate
-        The certificate of a fit.
-
-    Returns
-    -------
-    list of str
-        Paragraphs. They hold public and released values only.
-    """
+    """Return what a certificate says, one sentence or two to a paragraph."""
     data = certificate.data
     said = [headline(certificate)]
     weak = [
@@ -102,18 +78,7 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
 
 
 def explain_events(events: Iterable[PrivacyEvent]) -> list[str]:
-    """Return releases in words, those of one kind together.
-
-    Parameters
-    ----------
-    events : iterable of PrivacyEvent
-        The events of a fit.
-
-    Returns
-    -------
-    list of str
-        Phrases.
-    """
+    """Return releases in words, those of one kind together."""
     phrases = []
     for gaussian, group in groupby(events, lambda event: isinstance(event, GaussianEvent)):
         alike = list(group)
@@ -130,18 +95,7 @@ def explain_events(events: Iterable[PrivacyEvent]) -> list[str]:
 
 
 def explain_event(event: PrivacyEvent) -> str:
-    """Return one release in words.
-
-    Parameters
-    ----------
-    event : PrivacyEvent
-        The event of the release.
-
-    Returns
-    -------
-    str
-        A phrase.
-    """
+    """Return one release in words."""
     if isinstance(event, GaussianEvent):
         ratio = event.sigma / event.sensitivity if event.sensitivity else math.inf
         return (

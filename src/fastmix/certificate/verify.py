@@ -17,8 +17,6 @@ from fastmix.certificate.documents import digest, jsonable, read_document
 from fastmix.data.scaling import public_scaling
 from fastmix.methods import METHODS, Method, Sizes, Target, choose_method, default_delta, plan_fit
 
-__all__ = ["INCOMPLETE", "Verification", "verify_certificate"]
-
 #: Relative difference of recomputed numbers that rounding explains.
 TOLERANCE = 1e-9
 

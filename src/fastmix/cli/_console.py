@@ -15,8 +15,6 @@ from rich.text import Text
 from fastmix._text import visible
 from fastmix.certificate import jsonable
 
-__all__ = ["console", "print_json", "print_table", "print_text", "working"]
-
 
 def console(*, stderr: bool = False) -> Console:
     """Return a console on the current standard output or standard error."""

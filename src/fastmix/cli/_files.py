@@ -12,8 +12,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-__all__ = ["check_output", "exchange", "rename_new", "sync_folder", "write_text", "writing"]
-
 #: Flags of ``renameat2`` (Linux) and ``renamex_np`` (macOS): fail if the name exists; exchange.
 _NO_REPLACE, _EXCHANGE = (4, 2) if sys.platform == "darwin" else (1, 2)
 
@@ -24,17 +22,7 @@ _AT_FDCWD = -100
 
 
 def check_output(out: Path, *, force: bool = False, inputs: Iterable[Path | None] = ()) -> None:
-    """Refuse a file that cannot or must not be written, before any work is done.
-
-    Parameters
-    ----------
-    out : Path
-        The file.
-    force : bool, default False
-        Whether a file that exists may be replaced.
-    inputs : iterable of Path or None
-        Files that the command reads; ``out`` is none of them, under any name.
-    """
+    """Refuse a file that cannot or must not be written, before any work is done."""
     for path in inputs:
         if path is not None and _is_same(out, path):
             raise ValueError(
@@ -63,20 +51,7 @@ def check_output(out: Path, *, force: bool = False, inputs: Iterable[Path | None
 
 @contextmanager
 def writing(out: Path, *, force: bool = False) -> Iterator[Path]:
-    """Give the name of a new file beside ``out`` that takes its place in one step at the end.
-
-    Parameters
-    ----------
-    out : Path
-        The file, after `check_output`.
-    force : bool, default False
-        Whether it may replace a file that exists.
-
-    Yields
-    ------
-    Path
-        A file that does not exist, with the ending of ``out`` in lower case.
-    """
+    """Give the name of a new file beside ``out`` that takes its place in one step at the end."""
     real = Path(os.path.realpath(out))
     temporary = real.with_name(f".fastmix-{uuid4().hex[:16]}{real.suffix.lower()}")
     try:

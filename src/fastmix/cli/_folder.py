@@ -25,8 +25,6 @@ from pathlib import Path
 
 from fastmix.cli._files import exchange, sync_folder
 
-__all__ = ["FILES", "ModelFolder", "model_folder"]
-
 FILES = ("model.json", "certificate.json", "report.html")
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -58,13 +56,7 @@ class ModelFolder:
         _reserve(self.target, self._beside, room)
 
     def publish(self, texts: Mapping[str, str]) -> None:
-        """Write the files, then put the folder in its place in one step.
-
-        Parameters
-        ----------
-        texts : mapping of str to str
-            Contents by name, for every name in `FILES`.
-        """
+        """Write the files, then put the folder in its place in one step."""
         for name in FILES:
             _fill(self._beside / name, texts[name].encode())
         with suppress(FileNotFoundError):
@@ -95,24 +87,7 @@ class ModelFolder:
 def model_folder(
     out: Path, *, force: bool, room: int, inputs: Iterable[Path | None] = ()
 ) -> Iterator[ModelFolder]:
-    """Make sure that a fit can be written to a folder, and give what writes it.
-
-    Parameters
-    ----------
-    out : Path
-        The folder; it is new, or empty, or holds a model that is to be replaced.
-    force : bool
-        Whether a model there may be replaced.
-    room : int
-        Bytes that no file will exceed.
-    inputs : iterable of Path or None
-        Files that the fit reads or charges; none may be in the folder.
-
-    Yields
-    ------
-    ModelFolder
-        The folder, whose place can be written.
-    """
+    """Make sure that a fit can be written to a folder, and give what writes it."""
     target = Path(os.path.realpath(out))
     folder = ModelFolder(target, force)
     made: list[Path] = []

@@ -9,8 +9,6 @@ import typer
 from fastmix._validation import check_real
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
 
-__all__ = ["Columns", "Rows", "check_epsilon"]
-
 Rows = Annotated[int, typer.Option(min=1, max=10**12, help="Rows of the table.")]
 Columns = Annotated[
     int, typer.Option(min=1, max=10**6, help="Columns of features, after encoding.")

@@ -21,8 +21,6 @@ from fastmix.cli import (
 )
 from fastmix.cli.main import ExitCode
 
-__all__ = ["COMMANDS", "app", "run"]
-
 #: Modules by the name of their command, in the order of the help page.
 COMMANDS: dict[str, Any] = {
     "demo": demo,
@@ -85,18 +83,7 @@ for _name, _module in COMMANDS.items():
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command and return its exit code; errors of fastmix itself are left to the caller.
-
-    Parameters
-    ----------
-    arguments : list of str
-        Arguments of the command line.
-
-    Returns
-    -------
-    int
-        Exit code.
-    """
+    """Run a command and return its exit code; errors of fastmix itself are left to the caller."""
     command = typer.main.get_command(app)
     try:
         code = command.main(args=arguments, prog_name="fastmix", standalone_mode=False)

@@ -13,8 +13,6 @@ import typer
 from fastmix.audit import AuditResult, audit_all, full_only, plot_histograms, registry
 from fastmix.cli._files import check_output
 
-__all__ = ["audit", "command", "summary"]
-
 #: Claims above what their neighbours can show by more than this are named in the summary.
 _LOOSE = 0.95
 
@@ -55,27 +53,7 @@ def audit(
     json_: bool = False,
     seed: int | None = 0,
 ) -> int:
-    """Audit every mechanism and estimator and print one table.
-
-    Parameters
-    ----------
-    all_ : bool
-        Draw as many releases as the bounds deserve: minutes.
-    quick : bool
-        Draw few: half a minute, and weaker bounds. It is what happens without either.
-    plot : Path, optional
-        Where to draw the histograms of all scores.
-    json_ : bool
-        Print JSON instead of a table.
-    seed : int, optional
-        Makes the audit repeatable, except for the cases with exact noise, which cannot be
-        seeded; ``None`` audits the cryptographic noise of production.
-
-    Returns
-    -------
-    int
-        0 if every claim survived, 1 if one was refuted.
-    """
+    """Audit every mechanism and estimator and print one table."""
     if all_ and quick:
         raise ValueError("all and quick exclude each other.")
     results: list[AuditResult] = []
@@ -116,18 +94,7 @@ def _table(results: Iterable[AuditResult]) -> Iterator[str]:
 
 
 def summary(results: Sequence[AuditResult]) -> Iterator[str]:
-    """Yield what the audit found and how strong it was.
-
-    Parameters
-    ----------
-    results : sequence of AuditResult
-        Every line of the table.
-
-    Yields
-    ------
-    str
-        Lines of text.
-    """
+    """Yield what the audit found and how strong it was."""
     count = len(results)
     yield (
         f"{sum(r.passed for r in results)} of {count} claims survived. 'at least' is a lower bound "

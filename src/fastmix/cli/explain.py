@@ -18,8 +18,6 @@ from fastmix.estimators import PrivacyCertificate
 from fastmix.tables import PublicBounds
 from fastmix.tables.model import verify_pair
 
-__all__ = ["command"]
-
 EXAMPLES = (
     "fastmix explain model/certificate.json",
     "fastmix explain model/certificate.json --verify",

@@ -39,8 +39,6 @@ from fastmix.tables.model import bound_pair, fit_facts
 from fastmix.tables.read import inferred_numbers
 from fastmix.tables.stream import needed
 
-__all__ = ["command"]
-
 #: Tables that take more bytes in memory are read in chunks.
 _LARGE = 1 << 30
 

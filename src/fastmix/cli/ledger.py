@@ -12,8 +12,6 @@ from fastmix.accounting import BudgetAccountant
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.errors import DataError
 
-__all__ = ["command"]
-
 EXAMPLES = (
     "fastmix ledger new budget.jsonl --epsilon 3 --delta 1e-6",
     "fastmix ledger show budget.jsonl",

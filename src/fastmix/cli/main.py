@@ -9,8 +9,6 @@ from enum import IntEnum
 
 from fastmix._text import visible
 
-__all__ = ["ExitCode", "main"]
-
 
 class ExitCode(IntEnum):
     """Exit codes of the command."""
@@ -26,21 +24,7 @@ class ExitCode(IntEnum):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Arguments; those of the process by default.
-
-    Returns
-    -------
-    int
-        Exit code: 0 on success, 1 when a check that was asked for fails, 2 for a wrong argument
-        or bounds file, 3 for a file that cannot be read or written or data that do not match,
-        4 when a budget refuses, 5 for a missing package, 6 for an error of fastmix itself, 130
-        after an interrupt.
-    """
+    """Run the command line."""
     try:
         return _main(sys.argv[1:] if arguments is None else list(arguments))
     except KeyboardInterrupt:

@@ -10,8 +10,6 @@ from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._sizes import Columns, Rows, check_epsilon
 from fastmix.planning import plan
 
-__all__ = ["command"]
-
 EXAMPLES = (
     "fastmix plan --rows 100000 --columns 20 --epsilon 1",
     "fastmix plan --rows 65536 --columns 1000 --json",

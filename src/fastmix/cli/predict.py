@@ -10,11 +10,10 @@ import typer
 from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.cli._folder import FILES
-from fastmix.tables import Category, Number, read_columns, write_predictions
+from fastmix.tables import read_columns, write_predictions
 from fastmix.tables.model import SavedModel
-from fastmix.tables.write import check_suffix
-
-__all__ = ["command"]
+from fastmix.tables.read import table_suffix
+from fastmix.tables.stream import needed
 
 EXAMPLES = ("fastmix predict model people.csv --out predictions.csv",)
 
@@ -32,13 +31,11 @@ def command(
 
     Predictions say as much about the rows of this table as its features do.
     """
-    check_suffix(out)
+    table_suffix(out)
     inputs = [data, *(model / file for file in FILES), model]
     check_output(out, force=force, inputs=inputs)
     saved = SavedModel.load(model)
-    features = saved.bounds.features
-    numbers = [f.name for f in features if isinstance(f, Number)]
-    categories = {f.name: f.categories for f in features if isinstance(f, Category)}
+    (_, *numbers), categories = needed(saved.bounds)
     values = saved.predict(read_columns(data, numbers, categories))
     name = f"predicted_{saved.bounds.target.name}"
     with writing(out, force=force) as temporary:

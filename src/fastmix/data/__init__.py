@@ -1,7 +1,6 @@
 """The one view of the data that mechanisms have: rows of bounded norm, read in passes."""
 
-from fastmix.data.array import ArrayRows
-from fastmix.data.augmented import AugmentedRows
+from fastmix.data.array import ArrayRows, AugmentedRows
 from fastmix.data.chunks import ArrayChunk, Chunk, ChunkRows, Chunks, Report, Streaming
 from fastmix.data.maps import RowMap, TargetMap
 from fastmix.data.rows import Rows

@@ -1,4 +1,4 @@
-"""Rows of an array in memory."""
+"""Rows of an array in memory, and rows with their target as one more column."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data.maps import RowMap, TargetMap
-from fastmix.data.reductions import Block, Pass
-from fastmix.data.rows import FloatArray, Rows
+from fastmix.data.reductions import Block, Joined, Pass
+from fastmix.data.rows import Rows
 from fastmix.sketches import SketchDraw
-
-__all__ = ["ArrayRows"]
 
 T = TypeVar("T")
 
@@ -22,16 +21,7 @@ T = TypeVar("T")
 class ArrayRows(Rows):
     """Rows of a NumPy array, mapped on the fly: the array is neither copied nor written to.
 
-    Parameters
-    ----------
-    X : numpy.ndarray of shape (n, features)
-        Records, float32 or float64, in any layout; must be finite.
-    row_map : RowMap
-        Public map from a record to a row of bounded norm.
-    y : numpy.ndarray of shape (n,), optional
-        Targets, float64; zeros by default.
-    target_map : TargetMap, optional
-        Public map of targets to [-1, 1].
+    The records are finite float32 or float64 numbers in any layout, the targets float64 or none.
     """
 
     def __init__(
@@ -52,21 +42,42 @@ class ArrayRows(Rows):
         self.n, self.d = self._block.A.shape
 
     def run(self, task: Pass[T]) -> T:
-        """Return the value of a pass over all rows, which are one block."""
         return task(self._block)
 
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield consecutive blocks of mapped rows with their targets (zeros if there are none)."""
         return self._block.formed()
 
     def apply(self, draw: SketchDraw) -> FloatArray:
-        """Return ``S X`` for a drawn sketch S."""
         return draw.apply(self._block.A)
 
     def sketch(self, draw: SketchDraw) -> tuple[FloatArray, float]:
-        """Return ``S X`` and the row distortion m-hat of a drawn sketch S."""
         return draw.sketch_and_distortion(self._block.A)
 
     def centred(self, mean: FloatArray) -> ArrayRows:
-        """Return the features minus a public mean, shortened to `bound` again; no constant."""
         return ArrayRows(self._X, self._row_map.centred(mean))
+
+
+class AugmentedRows(Rows):
+    """The matrix (X, y) of rows joined by their targets, for sketch-and-solve."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.n, self.d = rows.n, rows.d + 1
+        self.bound = float(np.hypot(rows.bound, 1.0))
+        self._rows = rows
+
+    def run(self, task: Pass[T]) -> T:
+        value: T = self._rows.run(Joined(task))
+        return value
+
+    def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        for A, y in self._rows.blocks():
+            yield np.column_stack((A, y)), np.zeros(len(A))
+
+    def apply(self, draw: SketchDraw) -> FloatArray:
+        return draw.apply(self._formed())
+
+    def sketch(self, draw: SketchDraw) -> tuple[FloatArray, float]:
+        return draw.sketch_and_distortion(self._formed())
+
+    def _formed(self) -> FloatArray:
+        return np.concatenate([A for A, _ in self.blocks()])

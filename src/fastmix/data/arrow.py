@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,6 @@ import numpy as np
 from fastmix._validation import value_error
 from fastmix.data.chunks import BLOCK_BYTES, Chunk, Chunks, Executor, Records, Streaming
 from fastmix.errors import DataError, InvalidValueError
-
-__all__ = ["FileChunk", "file_chunks", "file_groups", "record_batches", "table_files"]
 
 _PARQUET = (".parquet",)
 _ARROW = (".arrow", ".feather", ".ipc")
@@ -54,7 +54,7 @@ def file_chunks(
         for name in (target, *names):
             if name not in fields:
                 raise DataError(f"{file.name} has no column {name!r}; it has {list(fields)}.")
-            if not _is_number(fields[name]):
+            if column_kind(fields[name]) not in ("bool", "number"):
                 raise DataError(
                     f"{file.name}: column {name!r} must hold numbers; it is of type {fields[name]}."
                 )
@@ -79,7 +79,6 @@ class FileChunk(Chunk):
         return self.path.name
 
     def read(self) -> Iterator[Records]:
-        """Yield the records of the group."""
         for batch in record_batches(self.path, self.group, self.columns):
             table = np.empty((batch.num_rows, len(self.columns)), order="F")
             with damage(self.path):
@@ -90,7 +89,7 @@ class FileChunk(Chunk):
 
 def _numbers(column: Any) -> Any:
     """Return a column of numbers as an array."""
-    pa = _arrow()
+    pa = pyarrow()
     if column.null_count:
         raise InvalidValueError
     if pa.types.is_dictionary(column.type):
@@ -103,7 +102,7 @@ def _numbers(column: Any) -> Any:
 
 def file_groups(path: Path) -> list[tuple[int, int]]:
     """Return number and length of each row group or record batch, without reading a value."""
-    pa = _arrow()
+    pa = pyarrow()
     with damage(path):
         if _suffix(path) in _PARQUET:
             with pa.parquet.ParquetFile(path) as file:
@@ -116,7 +115,7 @@ def file_groups(path: Path) -> list[tuple[int, int]]:
 
 def record_batches(path: Path, group: int, columns: Sequence[str]) -> Iterator[Any]:
     """Yield some columns of a row group or record batch, a few megabytes at a time."""
-    pa = _arrow()
+    pa = pyarrow()
     step = max(1, BLOCK_BYTES // (8 * len(columns)))
     with damage(path):
         if _suffix(path) in _PARQUET:
@@ -129,19 +128,15 @@ def record_batches(path: Path, group: int, columns: Sequence[str]) -> Iterator[A
                 yield batch.slice(start, step)
 
 
-class damage:  # noqa: N801
+@contextmanager
+def damage(path: Path) -> Iterator[None]:
     """Turn what Arrow says of a broken file into an error that names the file and no value."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, FileNotFoundError):
-            raise DataError(f"{self._path.name} must be a file; there is none.") from None
-        if isinstance(error, (_arrow().ArrowException, OSError)):
-            raise DataError(f"{self._path.name} is damaged, or not what its name says.") from None
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(f"{path.name} must be a file; there is none.") from None
+    except (pyarrow().ArrowException, OSError):
+        raise DataError(f"{path.name} is damaged, or not what its name says.") from None
 
 
 def table_files(path: str | Path | Iterable[str | Path]) -> list[Path]:
@@ -186,35 +181,43 @@ def _suffix(path: Path) -> str:
 
 def _fields(path: Path) -> dict[str, Any]:
     """Return the types of the columns by name."""
-    pa = _arrow()
+    pa = pyarrow()
     with damage(path):
         if _suffix(path) in _PARQUET:
             schema = pa.parquet.read_schema(path)
         else:
             with pa.memory_map(str(path)) as source:
                 schema = pa.ipc.open_file(source).schema
-    if len(set(schema.names)) != len(schema.names):
-        raise DataError(f"{path.name} must have a different name for each column.")
-    return dict(zip(schema.names, schema.types, strict=True))
+    return dict(zip(distinct(path, schema.names), schema.types, strict=True))
 
 
-def _is_number(kind: Any) -> bool:
-    types = _arrow().types
+def column_kind(kind: Any) -> str:
+    """Return "bool", "number", "text" or, for any other type of a column, its name."""
+    types = pyarrow().types
     if types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_decimal(kind)
-        or types.is_boolean(kind)
-    )
+        return column_kind(kind.value_type)
+    if types.is_boolean(kind):
+        return "bool"
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "number"
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return "text"
+    return str(kind)
 
 
-def _arrow() -> Any:
+def distinct(path: Path, names: list[str]) -> list[str]:
+    """Return the names of a file's columns, which must all be different."""
+    if len(set(names)) != len(names):
+        raise DataError(f"{path.name} must have a different name for each column.")
+    return names
+
+
+def pyarrow(what: str = "files", extra: str = "data") -> Any:
+    """Return the package pyarrow, with the parts that fastmix uses."""
     try:
-        import pyarrow
-        import pyarrow.ipc
-        import pyarrow.parquet
+        for part in ("compute", "csv", "ipc", "parquet"):
+            import_module(f"pyarrow.{part}")
+        return import_module("pyarrow")
     except ImportError:
-        raise ImportError('files need the package pyarrow: pip install "fastmix[data]".') from None
-    return pyarrow
+        message = f'{what} need the package pyarrow: pip install "fastmix[{extra}]".'
+        raise ImportError(message) from None

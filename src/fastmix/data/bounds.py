@@ -6,14 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_real, type_error, value_error
 from fastmix.data.values import as_reals
-
-__all__ = ["LARGEST", "check_target_bounds", "feature_bounds"]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Bounds beyond this would overflow; half-widths below its inverse make a feature constant.
 LARGEST = 1e100
@@ -22,26 +18,13 @@ LARGEST = 1e100
 def feature_bounds(
     bounds: Any, d: int, labels: Sequence[Any] | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the lower and upper bounds of d features, in their order.
+    """Return the lower and upper bounds of d features, finite and in the order of their labels.
 
-    Parameters
-    ----------
-    bounds : tuple of (lower, upper), or mapping
-        Each side is a scalar, a sequence with one entry per feature, or a pandas Series or a
-        mapping by label; a mapping has a pair (lower, upper) for each label.
-    d : int
-        Number of features.
-    labels : sequence, optional
-        Labels of the features; None if they have none.
-
-    Returns
-    -------
-    lower, upper : numpy.ndarray of shape (d,)
-        The bounds, finite and in order.
+    Each side is a scalar, a sequence with one entry per feature, or a pandas Series or a mapping by
+    label; instead of two sides there may be a mapping with a pair (lower, upper) for each label.
     """
     if isinstance(bounds, Mapping):
-        ordered = _aligned(bounds, labels)
-        pairs = [_pair("bounds_X", pair) for pair in ordered]
+        pairs = [_pair("bounds_X", pair) for pair in _aligned(bounds, labels)]
         bounds = [low for low, _ in pairs], [high for _, high in pairs]
     lower, upper = (_side(side, d, labels) for side in _pair("bounds_X", bounds))
     if not (np.isfinite(lower).all() and np.isfinite(upper).all()):

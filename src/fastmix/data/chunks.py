@@ -19,33 +19,20 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data.maps import RowMap, TargetMap
 from fastmix.data.reductions import Block, Distortion, Lengths, Pass, Sketched
-from fastmix.data.rows import FloatArray, Rows
+from fastmix.data.rows import Rows
 from fastmix.data.values import as_reals, check_finite
 from fastmix.errors import DataError
 from fastmix.sketches import SketchDraw
 from fastmix.sketches.kerdock import KerdockDraw
 
-__all__ = [
-    "BLOCK_BYTES",
-    "ArrayChunk",
-    "Chunk",
-    "ChunkRows",
-    "Chunks",
-    "Executor",
-    "Place",
-    "Records",
-    "Report",
-    "Streaming",
-    "Work",
-]
-
 T = TypeVar("T")
 Records: TypeAlias = tuple[npt.NDArray[np.floating[Any]], FloatArray]
 
-#: Is told the name of a pass and how much of it is done, from 0 to 1.
+#: Called with the name of a pass and how much of it is done, from 0 to 1.
 Report: TypeAlias = Callable[[str, float], None]
 
 #: Bytes of records that are read at a time.
@@ -83,7 +70,6 @@ class ArrayChunk(Chunk):
         return len(self.X)
 
     def read(self) -> Iterator[Records]:
-        """Yield slices of the arrays."""
         step = max(1, BLOCK_BYTES // (self.X.itemsize * max(1, self.X.shape[1])))
         for start in range(0, len(self.X), step):
             yield self.X[start : start + step], self.y[start : start + step]
@@ -165,7 +151,6 @@ class Streaming(Executor):
     """Here: chunk after chunk, with the next block read while the kernels work on this one."""
 
     def run(self, work: Work, chunks: Sequence[tuple[Chunk, Place]], report: Report) -> Any:
-        """Return the value of a pass over all chunks; None if there are no rows."""
 
         def reported() -> Iterator[Reading]:
             last = -1
@@ -192,20 +177,10 @@ def read_ahead(items: Iterator[T]) -> Iterator[T]:
 
 @dataclass(frozen=True)
 class Chunks:
-    """A table in chunks, before anything of it is read.
+    """A table in chunks with d features, before anything of it is read.
 
-    Parameters
-    ----------
-    chunks : sequence of Chunk
-        Its records.
-    d : int
-        Number of features.
-    names : sequence of str, optional
-        Names of the features.
-    executor : Executor
-        Where they are read.
-    labels : sequence, optional
-        Labels of the features where they are not all strings.
+    ``executor`` says where it is read; ``labels`` are those of the features where they are not all
+    strings, and so no names.
     """
 
     chunks: Sequence[Chunk]
@@ -222,19 +197,7 @@ class Chunks:
 
 
 class ChunkRows(Rows):
-    """Rows of a table in chunks; making them reads all of it once, to check and to count.
-
-    Parameters
-    ----------
-    table : Chunks
-        The records.
-    row_map : RowMap
-        Public map from a record to a row of bounded norm.
-    target_map : TargetMap
-        Public map of targets to [-1, 1].
-    report : Report, optional
-        Is told how far a pass has come.
-    """
+    """Rows of a table in chunks; making them reads all of it once, to check and to count."""
 
     def __init__(
         self,
@@ -262,8 +225,8 @@ class ChunkRows(Rows):
         self._checked = True
 
     def run(self, task: Pass[T]) -> T:
-        """Return the value of a pass over all chunks."""
-        value: T = self._table.executor.run(self._work(task), self._chunks, self._report)
+        work = Work(task, self._table.d, self._row_map, self._target_map, self._checked)
+        value: T = self._table.executor.run(work, self._chunks, self._report)
         parts: tuple[Any, ...] = value if isinstance(value, tuple) else (value,)
         if self._checked and not all(np.isfinite(part).all() for part in parts):
             raise DataError(_CHANGED)
@@ -274,11 +237,9 @@ class ChunkRows(Rows):
         raise value_error("rows", "be in memory for this", type(self).__name__)
 
     def apply(self, draw: SketchDraw) -> FloatArray:
-        """Return ``S X`` for a drawn Kerdock sketch S."""
         return self.run(Sketched(_in_blocks(draw)))
 
     def sketch(self, draw: SketchDraw) -> tuple[FloatArray, float]:
-        """Return ``S X`` and the row distortion m-hat of a drawn Kerdock sketch S."""
         draw = _in_blocks(draw)
         Z = self.run(Sketched(draw))
         m_hat, again = self.run(Distortion(draw, Z))
@@ -289,16 +250,12 @@ class ChunkRows(Rows):
         return Z, m_hat
 
     def centred(self, mean: FloatArray) -> ChunkRows:
-        """Return the features minus a public mean, shortened to `bound` again; no constant."""
         rows = object.__new__(ChunkRows)
         rows.__dict__.update(self.__dict__)
         rows._row_map = self._row_map.centred(mean)
         rows.d = rows._row_map.width(self._table.d)
         rows.bound, rows.constant = rows._row_map.bound, 0.0
         return rows
-
-    def _work(self, task: Pass[Any]) -> Work:
-        return Work(task, self._table.d, self._row_map, self._target_map, self._checked)
 
 
 def _in_blocks(draw: SketchDraw) -> KerdockDraw:

@@ -20,22 +20,11 @@ from typing import Any
 import numpy as np
 
 from fastmix._validation import value_error
-from fastmix.data.chunks import (
-    ArrayChunk,
-    Chunk,
-    Chunks,
-    Executor,
-    Place,
-    Report,
-    Work,
-    readings,
-)
+from fastmix.data.chunks import ArrayChunk, Chunk, Chunks, Executor, Place, Report, Work, readings
 from fastmix.data.reductions import Distortion
 from fastmix.data.values import as_reals
 from fastmix.errors import DataError, InvalidValueError
 from fastmix.kernels import one_thread
-
-__all__ = ["Cluster", "DaskChunk", "dask_chunks", "is_dask"]
 
 #: Values that one task combines.
 _FAN_IN = 16
@@ -70,19 +59,12 @@ class DaskChunk(Chunk):
 
 
 class Cluster(Executor):
-    """On the workers of a Dask cluster, or on the threads of Dask's scheduler on this machine.
-
-    Parameters
-    ----------
-    client : distributed.Client, optional
-        The cluster; by default the one that Dask takes.
-    """
+    """On the workers of a Dask client's cluster, or without one where Dask itself would run."""
 
     def __init__(self, client: Any = None) -> None:
         self._client = client
 
     def run(self, work: Work, chunks: Sequence[tuple[Chunk, Place]], report: Report) -> Any:
-        """Return the value of a pass over all chunks; None if there are no rows."""
         # Keys of tasks are random, not hashes of what is computed.
         delayed = partial(_dask().delayed, pure=False)
         report(work.task.name, 0.0)
@@ -128,19 +110,14 @@ class Cluster(Executor):
     def _values(self, parts: list[Any]) -> Sequence[Any]:
         """Return computed parts; what a caller's own task says may quote data."""
         try:
-            return self._compute(parts)
+            if self._client is None:
+                return tuple(_dask().compute(*parts))
+            return list(self._client.gather(self._client.compute(parts)))
         except Exception as error:
             kind = type(error)
             if kind.__module__.startswith("distributed") or isinstance(error, ImportError):
                 raise
             raise DataError(f"blocks of X and y cannot be computed: {kind.__name__}.") from None
-
-    def _compute(self, parts: list[Any]) -> Sequence[Any]:
-        if self._client is None:
-            values: tuple[Any, ...] = _dask().compute(*parts)
-            return values
-        gathered: list[Any] = self._client.gather(self._client.compute(parts))
-        return gathered
 
 
 def is_dask(X: Any) -> bool:

@@ -14,13 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.errors import InvalidValueError
 from fastmix.kernels.mapped import Mapped, Targets, map_rows, squared_norms
-
-__all__ = ["RowMap", "TargetMap"]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Bounds outside this range would overflow or vanish when squared.
 _SMALLEST, _LARGEST = 1e-100, 1e100
@@ -31,23 +28,11 @@ _VANISHING = 1e-307
 
 @dataclass(frozen=True)
 class RowMap:
-    r"""Map a record to a row of Euclidean norm at most `bound`.
+    """Map a record to a row of Euclidean norm at most `bound`.
 
-    Features are clipped to ``[lower, upper]``, centred and scaled, shortened to ``row_norm`` if
-    longer, joined by a constant for the intercept, and divided by ``divisor``.
-
-    Parameters
-    ----------
-    row_norm : float
-        Longest norm of the centred and scaled features; longer rows are shortened to it.
-    lower, upper : numpy.ndarray of shape (d,), optional
-        Public bounds of each feature; values outside are moved to the nearer bound.
-    center, scale : numpy.ndarray of shape (d,), optional
-        Public centre and scale of each feature; an infinite scale makes the feature 0.
-    constant : float, default 0.0
-        Value of the constant column; 0 means that there is none.
-    divisor : float, default 1.0
-        Divides the finished row.
+    Features are clipped to ``[lower, upper]``, centred and scaled (an infinite scale makes a
+    feature 0), shortened to ``row_norm`` if longer, joined by the constant column of an intercept
+    (0 means that there is none), and divided by ``divisor``.
     """
 
     row_norm: float
@@ -109,11 +94,6 @@ class RowMap:
         """Return the mapped rows of an array, which is read once for the norms of its rows.
 
         Records that were ``checked`` before are not read, unless they may have to be shortened.
-
-        Raises
-        ------
-        InvalidValueError
-            If an entry is NaN or infinite.
         """
         inverse = None if self.scale is None else 1.0 / self.scale
         plain = Mapped(X, self.lower, self.upper, self.center, inverse)
@@ -154,17 +134,7 @@ class RowMap:
 
 @dataclass(frozen=True)
 class TargetMap:
-    """Map a target to [-1, 1]: clip to ``[lower, upper]``, subtract the centre, divide, clip.
-
-    Parameters
-    ----------
-    lower, upper : float, optional
-        Public bounds, -1 and 1 by default; values outside are moved to the nearer bound.
-    center : float, default 0.0
-        Public centre.
-    scale : float, default 1.0
-        Public scale.
-    """
+    """Map a target to [-1, 1]: clip to ``[lower, upper]``, subtract the centre, divide, clip."""
 
     lower: float = -1.0
     upper: float = 1.0
@@ -172,5 +142,4 @@ class TargetMap:
     scale: float = 1.0
 
     def __call__(self, y: FloatArray) -> Targets:
-        """Return mapped targets."""
         return Targets(y, self.lower, self.upper, self.center, 1.0 / self.scale)

@@ -14,31 +14,13 @@ from functools import reduce
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix.kernels import mapped
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.mapped import Mapped, Targets
 from fastmix.sketches.kerdock import KerdockDraw
 
-__all__ = [
-    "Block",
-    "Curved",
-    "Distortion",
-    "FloatArray",
-    "Gradient",
-    "Gram",
-    "Joined",
-    "Lengths",
-    "Moments",
-    "Pass",
-    "ResidualCounts",
-    "Sketched",
-    "Slopes",
-    "Total",
-]
-
-FloatArray = npt.NDArray[np.float64]
 T = TypeVar("T")
 
 #: Bytes of mapped rows that are formed at a time.
@@ -47,18 +29,9 @@ _FORMED_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive rows of bounded norm with their targets.
+    """Consecutive rows of bounded norm with their targets, zeros if there are none.
 
-    Parameters
-    ----------
-    A : Mapped
-        The rows.
-    targets : Targets
-        Their targets; zeros if there are none.
-    offset : int, default 0
-        Position of the first of them among all rows.
-    chunk : int, default 0
-        Number of the chunk of data that they come from.
+    ``offset`` is the position of the first among all rows, ``chunk`` the number of their chunk.
     """
 
     A: Mapped
@@ -97,7 +70,6 @@ class Lengths(Pass["Counter[int]"]):
     name: ClassVar[str] = "check"
 
     def __call__(self, block: Block) -> Counter[int]:
-        """Return the rows of the block, by its chunk."""
         return Counter({block.chunk: block.A.shape[0]})
 
 
@@ -108,7 +80,6 @@ class Gram(Pass[FloatArray]):
     name: ClassVar[str] = "Gram matrix"
 
     def __call__(self, block: Block) -> FloatArray:
-        """Return ``A'A``."""
         return mapped.gram(block.A)
 
 
@@ -119,7 +90,6 @@ class Total(Pass[FloatArray]):
     name: ClassVar[str] = "mean"
 
     def __call__(self, block: Block) -> FloatArray:
-        """Return ``A'1``."""
         n, d = block.A.shape
         return mapped.gradient(block.A, Targets(np.ones(n)), np.zeros(d), 1.0)
 
@@ -133,7 +103,6 @@ class Gradient(Pass[FloatArray]):
     clip: float
 
     def __call__(self, block: Block) -> FloatArray:
-        """Return ``A' clip(y - A theta)``."""
         return mapped.gradient(block.A, block.targets, self.theta, self.clip)
 
 
@@ -144,13 +113,11 @@ class Moments(Pass[tuple[FloatArray, FloatArray]]):
     name: ClassVar[str] = "moments"
 
     def __call__(self, block: Block) -> tuple[FloatArray, FloatArray]:
-        """Return ``A'A`` and ``A'y``."""
         return mapped.gram(block.A), Gradient(np.zeros(block.A.shape[1]), np.inf)(block)
 
     def combine(
         self, a: tuple[FloatArray, FloatArray], b: tuple[FloatArray, FloatArray]
     ) -> tuple[FloatArray, FloatArray]:
-        """Return both sums."""
         return a[0] + b[0], a[1] + b[1]
 
 
@@ -165,9 +132,7 @@ class Slopes(Pass[tuple[FloatArray, FloatArray, int]]):
 
     def __call__(self, block: Block) -> tuple[FloatArray, FloatArray, int]:
         """Return the three for the block."""
-        return mapped.slopes(
-            block.A, block.targets, self.theta, self.loss, excess=self.excess
-        )
+        return mapped.slopes(block.A, block.targets, self.theta, self.loss, excess=self.excess)
 
     def combine(
         self, a: tuple[FloatArray, FloatArray, int], b: tuple[FloatArray, FloatArray, int]
@@ -203,7 +168,6 @@ class ResidualCounts(Pass[FloatArray]):
     edges: FloatArray
 
     def __call__(self, block: Block) -> FloatArray:
-        """Return the counts of the block."""
         bins = len(self.edges) - 1
         counts = np.zeros(bins)
         for A, y in block.formed():
@@ -224,7 +188,6 @@ class Sketched(Pass[FloatArray]):
     draw: KerdockDraw
 
     def __call__(self, block: Block) -> FloatArray:
-        """Return the columns of S for the block, times its rows."""
         return self.draw.partial_sketch(block.A, block.offset)
 
 
@@ -240,7 +203,6 @@ class Distortion(Pass[tuple[float, FloatArray]]):
     Z: FloatArray
 
     def __call__(self, block: Block) -> tuple[float, FloatArray]:
-        """Return the largest norm over the rows of the block, and its part of the first row."""
         n, d = block.A.shape
         first = Targets(self.draw.first_row(block.offset, n))
         m_hat = self.draw.partial_distortion(block.A, self.Z, block.offset)
@@ -249,7 +211,6 @@ class Distortion(Pass[tuple[float, FloatArray]]):
     def combine(
         self, a: tuple[float, FloatArray], b: tuple[float, FloatArray]
     ) -> tuple[float, FloatArray]:
-        """Return the larger norm and the sum of the parts."""
         return max(a[0], b[0]), a[1] + b[1]
 
 
@@ -265,11 +226,9 @@ class Joined(Pass[Any]):
         return self.inner.name
 
     def __call__(self, block: Block) -> Any:
-        """Return the value of the inner pass on the joined rows."""
         return reduce(self.combine, (self.inner(part) for part in joined(block)))
 
     def combine(self, a: Any, b: Any) -> Any:
-        """Return what the inner pass makes of both."""
         return self.inner.combine(a, b)
 
 

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TypeVar
 
+from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data.reductions import (
     Curved,
-    FloatArray,
     Gradient,
     Gram,
     Moments,
@@ -20,8 +20,6 @@ from fastmix.data.reductions import (
 )
 from fastmix.kernels.losses import Loss
 from fastmix.sketches import SketchDraw
-
-__all__ = ["FloatArray", "Rows"]
 
 T = TypeVar("T")
 

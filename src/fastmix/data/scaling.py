@@ -10,33 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.data import RowMap, TargetMap
 from fastmix.data.bounds import LARGEST, check_target_bounds, feature_bounds
 from fastmix.data.values import check_finite
 from fastmix.errors import PrivacyLeakWarning
 
-__all__ = ["PublicScaling", "public_scaling"]
-
-FloatArray = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class PublicScaling:
     """Public maps of records and targets, the bounds behind them, and the way back.
 
-    Parameters
-    ----------
-    row_map : RowMap
-        Map of a record to a row of norm at most 1.
-    target_map : TargetMap
-        Map of a target to [-1, 1].
-    bounds_X : tuple of numpy.ndarray, optional
-        Lower and upper bounds of the features, if there are any.
-    bounds_y : tuple of float
-        Lower and upper bounds of the target.
-    from_data : tuple of str
-        Names of the bounds that were taken from the data.
+    Rows have norm at most 1 and targets lie in [-1, 1]; ``from_data`` names the bounds that were
+    taken from the data.
     """
 
     row_map: RowMap
@@ -48,17 +35,10 @@ class PublicScaling:
     def coefficients(self, theta: FloatArray, d: int) -> tuple[FloatArray, float]:
         r"""Map coefficients of the scaled problem to the user's units.
 
-        Notes
-        -----
         With rows :math:`a = ((x - c)/s, c_0)/N` and target :math:`(y - c_y)/s_y`, the model
         :math:`a^\top\theta` is :math:`x^\top w + b` with :math:`w = s_y \theta_x / (N s)` and
-        :math:`b = c_y + s_y c_0 \theta_0 / N - c^\top w`.
-
-        Raises
-        ------
-        OverflowError
-            If a coefficient is not finite. It is a function of released values and public
-            bounds, so that the error reveals no more than they do.
+        :math:`b = c_y + s_y c_0 \theta_0 / N - c^\top w`. The error for coefficients that are not
+        finite reveals no more than they do: they are released, and the bounds are public.
         """
         rows, target = self.row_map, self.target_map
         scale = 1.0 if rows.scale is None else rows.scale
@@ -114,36 +94,12 @@ def public_scaling(
     warn: bool = True,
     labels: Sequence[Any] | None = None,
 ) -> PublicScaling:
-    r"""Build the public scaling of a problem.
+    """Build the public scaling of a problem; X and y are read only where a bound is missing.
 
-    Parameters
-    ----------
-    X, y : numpy.ndarray
-        Data; read only when a bound is missing.
-    bounds_X : tuple of (lower, upper), dict, or None
-        Scalars or one entry per feature; or pairs by the labels of the features.
-    bounds_y : tuple of (lower, upper) or None
-        Bounds of the target.
-    data_norm : float or None
-        Longest row: in scaled units when there are ``bounds_X``, in the user's units otherwise.
-    fit_intercept : bool
-        Centre at the midpoints of the bounds and add a constant column. Without an intercept
-        nothing is centred, because a shift would be one.
-    warn : bool, default True
-        Warn when a bound is taken from the data.
-    labels : sequence, optional
-        Labels of the features; bounds that are labelled must have the same ones.
-
-    Returns
-    -------
-    PublicScaling
-        Maps for which rows have norm at most 1 and targets lie in [-1, 1].
-
-    Notes
-    -----
-    The constant column is as large as a typical feature, ``row_norm / sqrt(d)``, and lies inside
-    the same bound: all rows are divided by ``hypot(row_norm, constant)``.
-    Sensitive inputs: X and y, where a bound is missing; then the result is not private.
+    ``data_norm`` bounds the rows in scaled units when there are ``bounds_X``, in the user's units
+    otherwise. Without an intercept nothing is centred, because a shift would be one. Its constant
+    column is as large as a typical feature, ``row_norm / sqrt(d)``, and lies inside the same bound:
+    all rows are divided by ``hypot(row_norm, constant)``.
     """
     d = X.shape[1]
     from_data = []

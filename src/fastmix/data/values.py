@@ -18,8 +18,6 @@ from scipy.sparse import issparse
 
 from fastmix.errors import InvalidValueError
 
-__all__ = ["as_reals", "check_finite", "column_labels", "object_columns"]
-
 FloatArray = npt.NDArray[np.floating[Any]]
 
 #: What arrays hold that are not numbers, by the kind of their dtype.
@@ -39,27 +37,10 @@ _TEXT = {"str", "string", "String", "large_string", "string_view", "Categorical"
 def as_reals(name: str, value: Any) -> FloatArray:
     """Return data as an array of float32 or float64; only an array of such is not copied.
 
-    Parameters
-    ----------
-    name : str
-        What errors call the data.
-    value : array-like
-        A NumPy array, a pandas, Polars or Arrow table or column, or nested sequences. Booleans
-        count as 0 and 1; `decimal.Decimal` and `fractions.Fraction` are rounded to float64.
-
-    Returns
-    -------
-    numpy.ndarray
-        Real numbers, which may be NaN or infinite where a value was missing or too large.
-
-    Raises
-    ------
-    TypeError
-        If the data are sparse.
-    ValueError
-        If the declared type of an array or of a column is not one of numbers.
-    InvalidValueError
-        If a value is not a real number.
+    Booleans count as 0 and 1; `decimal.Decimal` and `fractions.Fraction` are rounded to float64; a
+    value that is missing or too large becomes NaN or infinite. A declared type that is not one of
+    numbers is a ValueError that names it; any other value that is no real number is an
+    `InvalidValueError` that does not.
     """
     if issparse(value):
         raise TypeError(

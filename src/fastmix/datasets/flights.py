@@ -8,8 +8,6 @@ import numpy as np
 
 from fastmix.datasets.table import Table
 
-__all__ = ["load_nycflights13"]
-
 #: Bounds that anyone could name without the data, in the units of the column.
 _FEATURES = {
     "dep_delay": (-30.0, 180.0),

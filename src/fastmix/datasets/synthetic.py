@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_integer, check_real
 from fastmix.random import RandomState, public_generator
-
-__all__ = ["make_correlated", "make_sphere"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def make_sphere(

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
-__all__ = ["Table"]
-
-FloatArray = npt.NDArray[np.float64]
+from fastmix._types import FloatArray
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,6 @@ from typing import Any
 from fastmix.certificate.explain import headline
 from fastmix.show import fit_card
 
-__all__ = ["NotebookCard"]
-
 
 class NotebookCard:
     """A card with coefficients and guarantee once fitted; scikit-learn's diagram before."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TypeVar, dataclass_transform
 
-__all__ = ["estimator"]
-
 T = TypeVar("T")
 
 _COMMON_PARAMETERS = """\

@@ -30,8 +30,6 @@ from fastmix.errors import InvalidValueError
 if TYPE_CHECKING:
     from fastmix.estimators.base import PrivateRegressor
 
-__all__ = ["ArrayInput", "ChunkInput", "Input", "features_to_predict"]
-
 
 class ArrayInput:
     """Records and targets as arrays, or as anything that can be made arrays of numbers.

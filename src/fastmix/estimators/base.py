@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_integer, unchained
 from fastmix.accounting import BudgetAccountant, PrivacySpent
 from fastmix.certificate import PrivacyCertificate, jsonable
@@ -51,8 +51,6 @@ from fastmix.methods.advice import advise
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
 
 __all__ = ["PrivateRegressor", "estimator"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @estimator

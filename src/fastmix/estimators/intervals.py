@@ -5,18 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_probability, value_error
 from fastmix.data.scaling import PublicScaling
 from fastmix.methods import Plan, Solution
 from fastmix.methods.inference import intervals
-
-__all__ = ["ConfidenceIntervals"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class ConfidenceIntervals:

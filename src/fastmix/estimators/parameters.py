@@ -5,20 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
-from fastmix._validation import (
-    check_probability,
-    check_real,
-    type_error,
-    value_error,
-)
+from fastmix._validation import check_bool, check_probability, check_real, type_error, value_error
 from fastmix.accounting import BudgetAccountant
 from fastmix.mechanisms.noise import check_noise
 from fastmix.methods import Plan
 from fastmix.random import is_seeded
-
-__all__ = ["LARGEST_EPSILON", "SMALLEST_EPSILON", "check_parameters", "reasons_for_leaks"]
 
 #: Far beyond any use, and well inside the range in which the accounting is exact enough.
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e6
@@ -34,8 +25,7 @@ def check_parameters(model: Any) -> None:
     if model.data_norm is not None:
         check_real("data_norm", model.data_norm, at_least=1e-100, at_most=1e100)
     for name in ("fit_intercept", "inference", "verbose"):
-        if not isinstance(getattr(model, name), (bool, np.bool_)):
-            raise type_error(name, "be a bool", getattr(model, name))
+        check_bool(name, getattr(model, name))
     check_noise(model.noise, model.random_state)
     if model.noise == "exact":
         if model.inference:

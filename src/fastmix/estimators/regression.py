@@ -21,17 +21,6 @@ from fastmix.methods import (
     choose_method,
 )
 
-__all__ = [
-    "IHM",
-    "IHS",
-    "AdaSSP",
-    "DPGradientDescent",
-    "FastIHM",
-    "LinearMixing",
-    "ObjectivePerturbation",
-    "PrivateLinearRegression",
-]
-
 
 @estimator
 class ObjectivePerturbation(PrivateRegressor):

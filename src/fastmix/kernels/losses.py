@@ -11,13 +11,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
-
-__all__ = ["CalibratedHuber", "Loss"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Loss(Protocol):

@@ -211,9 +211,7 @@ def curved(
         return reference.curved(A, targets, theta, loss, v)
     total = np.empty(A.shape[1])
     at, along, constants = _packed(theta), _packed(v), np.array(loss.constants)
-    _native.curved(
-        *_arguments(A), *_seen(targets), at, constants, along, total, threads(n_threads)
-    )
+    _native.curved(*_arguments(A), *_seen(targets), at, constants, along, total, threads(n_threads))
     return total
 
 

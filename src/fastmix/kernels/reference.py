@@ -147,9 +147,7 @@ def slopes(
     return np.stack([high, (total - high).astype(np.float64)]), square, outside
 
 
-def curved(
-    A: Mapped, targets: Targets, theta: FloatArray, loss: Loss, v: FloatArray
-) -> FloatArray:
+def curved(A: Mapped, targets: Targets, theta: FloatArray, loss: Loss, v: FloatArray) -> FloatArray:
     """Return ``A' f''(y - A theta) A v``."""
     total = np.zeros(A.shape[1])
     for start, stop in _blocks(A):

@@ -11,18 +11,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
+from fastmix._types import FloatArray
 from fastmix.data import Rows
 from fastmix.errors import SolverError
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.mapped import FEW_COLUMNS, SUMMATION_ERROR
 from fastmix.sketches import KerdockSketch
-
-__all__ = ["Objective", "minimise", "rounding_distance", "sketch_rows"]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Unit of rounding.
 _UNIT = 2.0**-53

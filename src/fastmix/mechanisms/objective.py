@@ -5,18 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent, ObjectiveEvent, PrivacyEvent
 from fastmix.data import Rows
 from fastmix.kernels.losses import Loss
 from fastmix.mechanisms.minimise import Objective, minimise, rounding_distance
 from fastmix.mechanisms.noise import Noise
-
-__all__ = ["noisy_minimiser", "objective_events"]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Noise on the minimiser, in units of what the noise of the objective does at least to it.
 _OUTPUT_NOISE = 0.1

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from fastmix._validation import check_choice
+from fastmix._types import FloatArray
 from fastmix.accounting import Part, PrivacySpent, calibrate_gaussian
 from fastmix.data import Rows
 from fastmix.mechanisms import noisy_statistics, statistics_event, symmetric_solve
 from fastmix.methods.inference import StatisticsTrace
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
-
-__all__ = ["AdaSSPPlan", "AdaptiveStatistics"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +35,7 @@ class AdaptiveStatistics(Method):
     name: ClassVar[str] = "adassp"
     estimator: ClassVar[str] = "AdaSSP"
     infers: ClassVar[bool] = True
-
-    def check(self) -> None:
-        """Check the parameters."""
-        check_choice("calibration", self.calibration, ("joint", "published"))
-        super().check()
+    choices: ClassVar = {"calibration": ("joint", "published")}
 
     def plan(self, sizes: Sizes, target: Target) -> AdaSSPPlan:
         """Plan a fit: three Gaussian releases at once, or a third of the budget each."""
@@ -61,7 +54,6 @@ class AdaptiveStatistics(Method):
         )
 
     def solve(self, rows: Rows, plan: AdaSSPPlan, clip: float, draws: Draws) -> Solution:
-        """Release the statistics and solve with a ridge."""
         draws.progress(1, 1)
         release = noisy_statistics(rows, sigma=plan.sigma, noise=draws.noise)
         lambda_tilde = max(0.0, release.eigenvalue - plan.eigenvalue_shift)
@@ -71,13 +63,8 @@ class AdaptiveStatistics(Method):
         return Solution(theta, trace=trace)
 
     def forecast(
-        self,
-        plan: AdaSSPPlan,
-        n: int,
-        eigenvalues: npt.NDArray[np.float64],
-        theta_squared: npt.NDArray[np.float64],
+        self, plan: AdaSSPPlan, n: int, eigenvalues: FloatArray, theta_squared: FloatArray
     ) -> Forecast:
-        """Return what a planned fit is expected to give: noise, and the bias of the ridge."""
         bound = max(0.0, float(eigenvalues[0]) - plan.eigenvalue_shift)
         ridge = max(0.0, plan.ridge_level - bound)
         spread = eigenvalues / (eigenvalues + ridge) ** 2

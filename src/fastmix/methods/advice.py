@@ -9,8 +9,6 @@ from fastmix.methods.forecast import CASES, Outlook, outlook
 from fastmix.methods.levels import least_rows
 from fastmix.methods.plan import Method, Plan, Sizes, Target
 
-__all__ = ["TARGET_VARIANCE", "advise", "concerns"]
-
 #: Beyond this a guarantee says little: an attacker's odds may grow by a factor of e^10 = 22,000.
 LARGEST_EPSILON = 10.0
 #: Variance of a scaled target that is typical: a standard deviation of a third of its scale.
@@ -26,75 +24,40 @@ Concern = tuple[type[Warning], str]
 def concerns(
     epsilon: float, delta: float, n: int, columns: int, expected: Outlook | None
 ) -> list[Concern]:
-    """Return what is worth a warning in public quantities, each with its class.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The guarantee.
-    n, columns : int
-        Rows and columns, the intercept included.
-    expected : Outlook or None
-        What the method is expected to give, where there is a forecast for it.
-
-    Returns
-    -------
-    list of (type, str)
-        Class and message of each warning.
-    """
+    """Return what is worth a warning in public quantities, each with its class."""
     found: list[Concern] = []
     if epsilon > LARGEST_EPSILON:
-        found.append(
-            (
-                WeakPrivacyWarning,
-                f"epsilon={epsilon:g} protects hardly anyone: what is believed about a person may "
-                f"change by a factor of e^{epsilon:g}. Use a smaller epsilon: values up to 1 are "
-                f"strong, values above {LARGEST_EPSILON:g} are weak.",
-            )
+        message = (
+            f"epsilon={epsilon:g} protects hardly anyone: what is believed about a person may "
+            f"change by a factor of e^{epsilon:g}. Use a smaller epsilon: values up to 1 are "
+            f"strong, values above {LARGEST_EPSILON:g} are weak."
         )
+        found.append((WeakPrivacyWarning, message))
     if n > 1 and delta >= 1.0 / n:
-        found.append(
-            (
-                WeakPrivacyWarning,
-                f"delta={delta:g} is not below 1/n for n={n:,} rows: a method that publishes whole "
-                "records of some people would meet this guarantee. Use a delta far below 1/n; the "
-                "default is 1/n^2.",
-            )
+        message = (
+            f"delta={delta:g} is not below 1/n for n={n:,} rows: a method that publishes whole "
+            "records of some people would meet this guarantee. Use a delta far below 1/n; the "
+            "default is 1/n^2."
         )
+        found.append((WeakPrivacyWarning, message))
     lost = 0.0 if expected is None else expected.typical / CASES["typical"].signal
     if lost >= MOST:
         noun = "column" if columns == 1 else "columns"
         part = "all" if lost >= 1.0 else f"about {lost:.0%}"
-        found.append(
-            (
-                LowAccuracyWarning,
-                f"n={n:,} rows are too few for {columns} {noun} (counting the intercept) at "
-                f"epsilon={epsilon:g}: on typical data, privacy costs {part} of the "
-                "variance that a model could explain. Use more rows, fewer columns or a larger "
-                "epsilon; see 'fastmix plan'.",
-            )
+        message = (
+            f"n={n:,} rows are too few for {columns} {noun} (counting the intercept) at "
+            f"epsilon={epsilon:g}: on typical data, privacy costs {part} of the variance that a "
+            "model could explain. Use more rows, fewer columns or a larger epsilon; see 'fastmix "
+            "plan'."
         )
+        found.append((LowAccuracyWarning, message))
     return found
 
 
 def advise(
     method: Method, plan: Plan, sizes: Sizes, target: Target, *, stacklevel: int = 5
 ) -> None:
-    """Warn of a weak guarantee or a useless fit, before anything is charged.
-
-    Parameters
-    ----------
-    method : Method
-        The method.
-    plan : Plan
-        What it is about to do.
-    sizes : Sizes
-        Public sizes.
-    target : Target
-        The guarantee.
-    stacklevel : int, default 5
-        Frames between the warning and the caller of `fit`.
-    """
+    """Warn of a weak guarantee or a useless fit, before anything is charged."""
     if not plan.is_private:
         return
     expected = outlook(method, plan, sizes.n, sizes.d)
@@ -102,22 +65,18 @@ def advise(
     rows = getattr(plan, "k1", getattr(plan, "k", 0))
     least = least_rows(sizes.d, fresh=True)
     if getattr(method, "variant", "") == "paper" and rows < least:
-        found.append(
-            (
-                LowAccuracyWarning,
-                f"gaussian_size={rows} is below {least} for {sizes.d} columns (counting the "
-                "intercept): the steps of variant='paper' may diverge.",
-            )
+        message = (
+            f"gaussian_size={rows} is below {least} for {sizes.d} columns (counting the "
+            "intercept): the steps of variant='paper' may diverge."
         )
+        found.append((LowAccuracyWarning, message))
     rate = getattr(method, "learning_rate", 0.0)
     if rate > LONGEST_STEP:
-        found.append(
-            (
-                LowAccuracyWarning,
-                f"learning_rate={rate:g} is above {LONGEST_STEP:g}: steps may diverge, unless all "
-                "eigenvalues of the mean Gram matrix of the scaled rows are below "
-                f"{LONGEST_STEP / rate:.2g}.",
-            )
+        message = (
+            f"learning_rate={rate:g} is above {LONGEST_STEP:g}: steps may diverge, unless all "
+            "eigenvalues of the mean Gram matrix of the scaled rows are below "
+            f"{LONGEST_STEP / rate:.2g}."
         )
+        found.append((LowAccuracyWarning, message))
     for category, message in found:
         warnings.warn(message, category, stacklevel=stacklevel)

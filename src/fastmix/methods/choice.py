@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["choose_method"]
-
 #: From this many columns on a fast sketch is clearly cheaper than one Gram matrix.
 _WIDE = 500
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
-from fastmix._validation import check_choice, check_integer, value_error
+from fastmix._types import FloatArray
+from fastmix._validation import check_integer, value_error
 from fastmix.accounting import (
     Part,
     PrivacyEvent,
@@ -45,13 +44,7 @@ from fastmix.methods.newton import follow_steps, mixed_newton
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
 from fastmix.sketches import SRHT, KerdockSketch, Sketch, SubsampledDCT
 
-__all__ = ["FastIHMPlan", "FastIterativeHessianMixing"]
-
-_FAMILIES: dict[str, type[Sketch]] = {
-    "dct": SubsampledDCT,
-    "kerdock": KerdockSketch,
-    "srht": SRHT,
-}
+_FAMILIES: dict[str, type[Sketch]] = {"dct": SubsampledDCT, "kerdock": KerdockSketch, "srht": SRHT}
 
 #: Shares of rho for the two spectral releases and for the mean of the tuned variant.
 _SPECTRAL_SHARE, _MEAN_SHARE = 0.1, 0.02
@@ -76,11 +69,6 @@ class FastIHMPlan(Plan):
     omega: float
     mean_sigma: float | None = None
 
-    @property
-    def sharp(self) -> bool:
-        """Whether rows are charged by the sharper curve."""
-        return self.law == "gaussian"
-
 
 @dataclass(frozen=True, kw_only=True)
 class FastIterativeHessianMixing(Method):
@@ -101,27 +89,22 @@ class FastIterativeHessianMixing(Method):
     estimator: ClassVar[str] = "FastIHM"
     infers: ClassVar[bool] = True
     clips: ClassVar[bool] = True
-
-    def check(self) -> None:
-        """Check the parameters."""
-        check_choice("variant", self.variant, ("tuned", "shared", "paper"))
-        check_choice("calibration", self.calibration, ("numerical", "closed_form"))
-        check_choice("sketch", self.sketch, ("auto", *_FAMILIES))
-        super().check()
+    choices: ClassVar = {
+        "variant": ("tuned", "shared", "paper"),
+        "calibration": ("numerical", "closed_form"),
+        "sketch": ("auto", *_FAMILIES),
+    }
 
     def ignored(self) -> tuple[str, ...]:
-        """Return the parameters without effect beside the values of the others."""
         if self.variant != "tuned":
             return ()
         sized = self.gaussian_size is not None and self.sketch_size is not None
         return ("calibration", "failure_probability") if sized else ("calibration",)
 
     def in_blocks(self) -> bool:
-        """Kerdock sketches can be applied block by block."""
         return not self.literal and self._family() == "kerdock"
 
     def plan(self, sizes: Sizes, target: Target) -> FastIHMPlan:
-        """Plan a fit."""
         tuned = self.variant == "tuned"
         steps = self.n_steps or (16 if tuned else 4)
         varrho = self.varrho(target)
@@ -143,7 +126,6 @@ class FastIterativeHessianMixing(Method):
         return replace(plan, k2=k2, family=family, levels=levels)
 
     def _family(self) -> str:
-        """Return the kind of fast sketch."""
         if self.sketch != "auto":
             return self.sketch
         given = self.sketch_size
@@ -168,7 +150,6 @@ class FastIterativeHessianMixing(Method):
         return family, k2
 
     def solve(self, rows: Rows, plan: FastIHMPlan, clip: float, draws: Draws) -> Solution:
-        """Release mean and spectral bounds, choose a level, release sketches, and step."""
         noise, mean, sketched = draws.noise, None, rows
         if plan.mean_sigma is not None:
             mean = noisy_mean(rows, sigma=plan.mean_sigma, noise=noise)
@@ -180,7 +161,7 @@ class FastIterativeHessianMixing(Method):
             sketch=_FAMILIES[plan.family](plan.k2, rows.n),
             count=plan.fast_sketches,
             law=plan.law,
-            sharp=plan.sharp,
+            sharp=plan.law == "gaussian",  # by the sharper curve
             literal=self.literal,
             rng=noise,
             sketch_rng=draws.public,
@@ -201,17 +182,9 @@ class FastIterativeHessianMixing(Method):
         )
 
     def forecast(
-        self,
-        plan: FastIHMPlan,
-        n: int,
-        eigenvalues: npt.NDArray[np.float64],
-        theta_squared: npt.NDArray[np.float64],
+        self, plan: FastIHMPlan, n: int, eigenvalues: FloatArray, theta_squared: FloatArray
     ) -> Forecast:
-        r"""Return what a planned fit is expected to give.
-
-        The distortion is taken as
-        :math:`\sqrt{\mathrm{tr}/k_2} + \sqrt{2 \lambda_{\max} \log n / k_2}`.
-        """
+        # We expect the distortion sqrt(tr / k2) + sqrt(2 lambda_max log(n) / k2).
         m = math.sqrt(eigenvalues.sum() / plan.k2)
         m += math.sqrt(2.0 * math.log(n) * eigenvalues[-1] / plan.k2)
         shift = plan.tau * plan.omega
@@ -222,20 +195,14 @@ class FastIterativeHessianMixing(Method):
         return follow_steps(level, eta_squared, n, eigenvalues, theta_squared)
 
 
-def _means(sigma: float | None) -> list[PrivacyEvent]:
-    return [] if sigma is None else [mean_event(sigma=sigma)]
-
-
 @lru_cache(maxsize=64)
 def _tuned(k1: int, steps: int, target: Target, centred: bool) -> FastIHMPlan:
     """Plan one fast and one Gaussian sketch for all steps, under one joint account.
 
     Notes
     -----
-    Paper: Algorithm 1 for the releases, with Gaussian noise (remark after Theorem 1); the
-    sharper curve of docs/proofs/sharp_lemma.md.
-    Deviation: one sketch for all steps, one conversion for all releases
-    (docs/proofs/joint_account.md); the mean is beyond the paper (docs/proofs/centring.md).
+    Paper: Algorithm 1 for the releases, with Gaussian noise (remark after Theorem 1).
+    Deviation: docs/proofs/joint_account.md, sharp_lemma.md and, for the mean, centring.md.
     """
     tau = -float(ndtri(TAIL * target.delta / 2.0))
     mean_share = _MEAN_SHARE if centred else 0.0
@@ -248,7 +215,8 @@ def _tuned(k1: int, steps: int, target: Target, centred: bool) -> FastIHMPlan:
 
     def first(rho: float) -> list[PrivacyEvent]:
         bounds = spectral_events("gaussian", tau=tau, omega=omega(rho), count=2)
-        return [*_means(mean_sigma(rho)), *bounds]
+        sigma = mean_sigma(rho)
+        return bounds if sigma is None else [mean_event(sigma=sigma), *bounds]
 
     share = _SPECTRAL_SHARE + mean_share
     tuned = tuned_levels(target, first, "fast_mix_sharp", k1, steps, share)
@@ -315,24 +283,7 @@ def _thirds(
 
 
 def fast_mix_gamma(epsilon: float, delta: float, rows: int, before: tuple[Part, ...] = ()) -> float:
-    """Return the least level above 5/4 at which rows of FastMix sketches cost epsilon.
-
-    Parameters
-    ----------
-    epsilon : float
-        Target of the rows, and of the parts before them.
-    delta : float
-        Share of the rows.
-    rows : int
-        Rows of all Gaussian sketches together.
-    before : tuple of Part
-        Parts that the same epsilon pays for.
-
-    Returns
-    -------
-    float
-        The level gamma.
-    """
+    """Return the least level above 5/4 at which rows of FastMix sketches cost epsilon."""
 
     def spent(budget: float) -> PrivacySpent:
         sketches = SketchEvent("fast_mix", 5.0 / 4.0 + 1.0 / budget, rows)

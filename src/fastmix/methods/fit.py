@@ -20,8 +20,6 @@ from fastmix.methods.least_squares import least_squares
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
 from fastmix.methods.residuals import plan_residuals, release_residuals
 
-__all__ = ["LeastSquaresPlan", "default_delta", "plan_fit", "solve_fit"]
-
 #: What rounding may add to the epsilon of a plan.
 _ROUNDING = 1e-9
 

@@ -1,34 +1,23 @@
-"""What a planned fit is expected to give on data of which only the sizes are known: a range."""
+"""What a planned fit is expected to give, from public sizes alone: a range."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix.methods.plan import Forecast, Method, Plan
-
-__all__ = ["CASES", "Case", "Outlook", "outlook"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Case:
     """Data that a forecast is made for.
 
-    Parameters
-    ----------
-    spread : float
-        Smallest over largest eigenvalue of the Gram matrix; those between are in proportion. 1 is
-        for uncorrelated features that use their bounds fully, small values for correlated ones and
-        for bounds much wider than the data.
-    size : float
-        Mean squared norm of the scaled rows, which is at most 1.
-    signal : float
-        Mean square of the best predictions, for targets in [-1, 1], of which every eigenvector
-        explains the same part.
+    ``spread`` is the smallest over the largest eigenvalue of the Gram matrix: 1 for uncorrelated
+    features that use their bounds fully, less for correlated ones and for bounds much wider than
+    the data. ``size`` is the mean squared norm of the scaled rows, ``signal`` the mean square of
+    the best predictions, of which every eigenvector explains the same part.
     """
 
     spread: float
@@ -52,15 +41,9 @@ CASES = {
 
 @dataclass(frozen=True)
 class Outlook:
-    """A range of excess risk, and a value inside it.
+    """A range of excess risk on easy to hard data, for targets in [-1, 1].
 
-    Parameters
-    ----------
-    low, typical, high : float
-        Expected excess of the mean squared residual over that of least squares, for targets in
-        [-1, 1]: on data that are easy, of ordinary difficulty, and hard.
-    forecast : Forecast
-        The forecast behind ``typical``.
+    ``forecast`` is the one behind ``typical``.
     """
 
     low: float
@@ -70,22 +53,10 @@ class Outlook:
 
 
 def outlook(method: Method, plan: Plan, n: int, columns: int) -> Outlook | None:
-    """Return the range of what a planned fit is expected to give, from public sizes alone.
+    """Return the range of what a planned fit is expected to give; None without a forecast.
 
-    Parameters
-    ----------
-    method : Method
-        The method.
-    plan : Plan
-        Its plan.
-    n, columns : int
-        Rows and columns, the intercept included.
-
-    Returns
-    -------
-    Outlook or None
-        The range: from half of the least noise in any of the cases, for data with nothing to
-        learn, to the largest error in any of them; None if the method has no forecast.
+    It goes from half of the least noise in any of the cases, for data with nothing to learn, to the
+    largest error in any of them.
     """
     cases = {
         name: method.forecast(plan, n, *case.problem(n, columns)) for name, case in CASES.items()

@@ -7,13 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from fastmix._validation import check_real
 from fastmix.accounting import Part, PrivacySpent, calibrate_gaussian
 from fastmix.data import Rows
 from fastmix.mechanisms import gradient_events, noisy_gradient
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
-
-__all__ = ["GradientDescent", "GradientPlan"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,13 +32,7 @@ class GradientDescent(Method):
     estimator: ClassVar[str] = "DPGradientDescent"
     clips: ClassVar[bool] = True
 
-    def check(self) -> None:
-        """Check the parameters."""
-        check_real("learning_rate", self.learning_rate, above=0.0)
-        super().check()
-
     def plan(self, sizes: Sizes, target: Target) -> GradientPlan:
-        """Plan a fit: equal noise in every step."""
         steps = self.n_steps or 100
         # A hair below the target, so that rounding in the account cannot exceed it.
         sigma = calibrate_gaussian(target.epsilon, target.delta, steps, slack=1e-9)
@@ -49,7 +40,6 @@ class GradientDescent(Method):
         return GradientPlan(spent=PrivacySpent([part]), steps=steps, sigma=sigma)
 
     def solve(self, rows: Rows, plan: GradientPlan, clip: float, draws: Draws) -> Solution:
-        """Take the steps."""
         theta = np.zeros(rows.d)
         for t in range(plan.steps):
             draws.progress(t + 1, plan.steps)

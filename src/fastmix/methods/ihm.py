@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
-from fastmix._validation import check_choice
+from fastmix._types import FloatArray
 from fastmix.accounting import (
     Part,
     PrivacyEvent,
@@ -25,8 +23,6 @@ from fastmix.mechanisms import gauss_bounds, gradient_events, mix, spectral_even
 from fastmix.methods.levels import TAIL, Level, check_sketch, choose, tuned_levels, with_steps
 from fastmix.methods.newton import follow_steps, mixed_newton
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
-
-__all__ = ["IHMPlan", "IterativeHessianMixing", "gauss_mix_parts"]
 
 #: Share of rho for the private eigenvalue of the tuned variant.
 _SPECTRAL_SHARE = 0.02
@@ -59,23 +55,16 @@ class IterativeHessianMixing(Method):
     estimator: ClassVar[str] = "IHM"
     infers: ClassVar[bool] = True
     clips: ClassVar[bool] = True
-
-    def check(self) -> None:
-        """Check the parameters."""
-        check_choice("variant", self.variant, ("tuned", "paper"))
-        super().check()
+    choices: ClassVar = {"variant": ("tuned", "paper")}
 
     def ignored(self) -> tuple[str, ...]:
-        """Return the parameters without effect beside the values of the others."""
         sized = self.variant == "tuned" and self.gaussian_size is not None
         return ("failure_probability",) if sized else ()
 
     def in_blocks(self) -> bool:
-        """Sketches that are formed as written are formed from the whole."""
-        return not self.literal
+        return not self.literal  # a sketch that is formed as written is formed from the whole
 
     def plan(self, sizes: Sizes, target: Target) -> IHMPlan:
-        """Plan a fit."""
         tuned = self.variant == "tuned"
         steps = self.n_steps or (16 if tuned else 4)
         base = max(sizes.d, math.log(4.0 * steps / self.varrho(target)))
@@ -86,7 +75,6 @@ class IterativeHessianMixing(Method):
         return _tuned(k, steps, sizes.d, target)
 
     def solve(self, rows: Rows, plan: IHMPlan, clip: float, draws: Draws) -> Solution:
-        """Release the eigenvalue, choose a level, release sketches, and step."""
         noise = draws.noise
         spectrum = gauss_bounds(
             rows, tau=plan.tau, omega=plan.omega, literal=self.literal, rng=noise
@@ -100,13 +88,8 @@ class IterativeHessianMixing(Method):
         )
 
     def forecast(
-        self,
-        plan: IHMPlan,
-        n: int,
-        eigenvalues: npt.NDArray[np.float64],
-        theta_squared: npt.NDArray[np.float64],
+        self, plan: IHMPlan, n: int, eigenvalues: FloatArray, theta_squared: FloatArray
     ) -> Forecast:
-        """Return what a planned fit is expected to give."""
         shift = plan.tau * plan.omega
         bound = max(0.0, float(eigenvalues[0]) - shift)
         level = choose(plan.levels, bound, shift)
@@ -116,19 +99,12 @@ class IterativeHessianMixing(Method):
 
 @lru_cache(maxsize=64)
 def _tuned(k: int, steps: int, columns: int, target: Target) -> IHMPlan:
-    """Plan one sketch for all steps and a noise schedule, under one joint account.
-
-    Notes
-    -----
-    Paper: Proposition 2 for the sketch; beyond the paper otherwise (docs/proofs/joint_account.md).
-    """
+    """Plan one sketch for all steps, under one joint account (docs/proofs/joint_account.md)."""
     tau = -float(ndtri(TAIL * target.delta))
 
-    def omega(rho: float) -> float:
-        return 1.0 / math.sqrt(2.0 * _SPECTRAL_SHARE * rho)
-
     def first(rho: float) -> list[PrivacyEvent]:
-        return spectral_events("gaussian", tau=tau, omega=omega(rho), count=1)
+        omega = 1.0 / math.sqrt(2.0 * _SPECTRAL_SHARE * rho)
+        return spectral_events("gaussian", tau=tau, omega=omega, count=1)
 
     tuned = tuned_levels(target, first, "gauss_mix", k, steps, _SPECTRAL_SHARE)
     return IHMPlan(
@@ -138,7 +114,7 @@ def _tuned(k: int, steps: int, columns: int, target: Target) -> IHMPlan:
         sketches=1,
         levels=with_steps(tuned.levels, columns, k),
         tau=tau,
-        omega=omega(tuned.rho),
+        omega=1.0 / math.sqrt(2.0 * _SPECTRAL_SHARE * tuned.rho),
     )
 
 
@@ -170,24 +146,7 @@ def _paper(k: int, steps: int, target: Target, varrho: float) -> IHMPlan:
 
 
 def gauss_mix_parts(gamma: float, delta: float, tau: float, k: int, count: int = 1) -> list[Part]:
-    r"""Return the parts of Gaussian sketches, with noise :math:`\gamma/\sqrt{k}` of the eigenvalue.
-
-    Parameters
-    ----------
-    gamma : float
-        Level of the sketches.
-    delta : float
-        Share of each part.
-    tau : float
-        Shift of the eigenvalue.
-    k, count : int
-        Rows of each sketch, and their number.
-
-    Returns
-    -------
-    list of Part
-        Eigenvalue, its tail, and sketches.
-    """
+    r"""Return the parts of Gaussian sketches; the eigenvalue has noise :math:`\gamma/\sqrt{k}`."""
     eigenvalue, tail = spectral_events("gaussian", tau=tau, omega=gamma / math.sqrt(k), count=1)
     rows = [SketchEvent("gauss_mix", gamma, k * count)]
     return [
@@ -198,22 +157,7 @@ def gauss_mix_parts(gamma: float, delta: float, tau: float, k: int, count: int =
 
 
 def gauss_mix_gamma(epsilon: float, delta: float, k: int, count: int = 1) -> float:
-    """Return the least level at which the parts of Gaussian sketches cost epsilon.
-
-    Parameters
-    ----------
-    epsilon : float
-        Target of the parts together.
-    delta : float
-        Share of each part.
-    k, count : int
-        Rows of each sketch, and their number.
-
-    Returns
-    -------
-    float
-        The level gamma.
-    """
+    """Return the least level at which the parts of Gaussian sketches cost epsilon."""
 
     def spent(budget: float) -> PrivacySpent:
         eigenvalue, _, sketches = gauss_mix_parts(1.0 + 1.0 / budget, delta, 0.0, k, count)

@@ -8,15 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from fastmix._validation import check_choice
 from fastmix.accounting import NonPrivateEvent, Part, PrivacySpent
 from fastmix.data import Rows
 from fastmix.mechanisms import PrivateGram
 from fastmix.methods.newton import newton_steps
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
 from fastmix.sketches import SRHT
-
-__all__ = ["IHSPlan", "IterativeHessianSketch"]
 
 #: Keeps a sketched Hessian invertible.
 _RIDGE = 1e-5
@@ -40,29 +37,21 @@ class IterativeHessianSketch(Method):
 
     name: ClassVar[str] = "ihs"
     estimator: ClassVar[str] = "IHS"
-
-    def check(self) -> None:
-        """Check the parameters."""
-        check_choice("sketch", self.sketch, ("srht", "gaussian"))
-        super().check()
+    choices: ClassVar = {"sketch": ("srht", "gaussian")}
 
     def ignored(self) -> tuple[str, ...]:
-        """Return the parameters without effect beside the values of the others."""
         return () if self.sketch_size is None else ("failure_probability",)
 
     def in_blocks(self) -> bool:
-        """The subsampled Hadamard transform needs the whole."""
-        return False
+        return False  # the Hadamard transform needs the whole
 
     def plan(self, sizes: Sizes, target: Target) -> IHSPlan:
-        """Plan a fit; its account is infinite."""
         steps = self.n_steps or 4
         base = max(sizes.d, math.log(4.0 * steps / self.varrho(target)))
         spent = PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)])
         return IHSPlan(spent=spent, steps=steps, k=self.sketch_size or math.ceil(6.0 * base))
 
     def solve(self, rows: Rows, plan: IHSPlan, clip: float, draws: Draws) -> Solution:
-        """Take the steps, with exact gradients and a fresh sketch each."""
         theta = newton_steps(
             (self._hessian(rows, plan.k, draws.public) for _ in range(plan.steps)),
             lambda _, theta: rows.gradient(theta, np.inf),

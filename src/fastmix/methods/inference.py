@@ -12,25 +12,13 @@ from itertools import cycle
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
 
+from fastmix._types import FloatArray
 from fastmix.mechanisms import PrivateGram
 from fastmix.mechanisms.residuals import RESIDUAL_EDGES
 from fastmix.mechanisms.sampling import CovarianceRoot, gaussian_gram
 from fastmix.random import public_generator
-
-__all__ = [
-    "Intervals",
-    "NewtonTrace",
-    "Spread",
-    "StatisticsTrace",
-    "Trace",
-    "intervals",
-    "residual_variance",
-]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Draws of the Gram matrix for up to this many columns, fewer beyond.
 DRAWS, DRAWS_UP_TO = 16, 128
@@ -42,9 +30,8 @@ SEEN = 4.0
 class Spread(NamedTuple):
     """Covariances of the coefficients around the truth, in scaled units.
 
-    ``noise`` is that of the privacy noise, with what the method has left to converge;
-    ``sampling`` that of the records, for residuals of variance 1.
-    ``excess`` is what the noise adds to the residual sum of squares.
+    ``noise`` includes what the method has left to converge; ``sampling`` is for residuals of
+    variance 1; ``excess`` is what the noise adds to the residual sum of squares.
     """
 
     noise: FloatArray
@@ -63,27 +50,10 @@ class Trace(Protocol):
 class NewtonTrace:
     r"""Steps :math:`\theta \gets \theta + s_t H_t^{-1}(g(\theta) + \sigma_t\zeta_t - \rho\theta)`.
 
-    Parameters
-    ----------
-    sketches : tuple of PrivateGram
-        Released Gram matrices of the sketches.
-    hessians : tuple of PrivateGram
-        The :math:`H_t` made of them, used in turn.
-    rows : int
-        Rows of each sketch.
-    eta : float
-        Released noise of the sketches: they are Wishart around :math:`X^\top X + \eta^2 I`.
-    scales : tuple of float
-        The :math:`s_t`.
-    sigmas : tuple of float
-        Noise of the gradients, in scaled units.
-    ridge : float, default 0.0
-        :math:`\rho`.
-    floor : float, default 0.0
-        Released lower bound on the eigenvalues of what is sketched.
-    border : numpy.ndarray, optional
-        Where centred features are sketched, b with :math:`X^\top X` their Gram matrix plus
-        :math:`b b^\top`.
+    The released Gram matrices of the sketches, of so many rows each, are Wishart around
+    :math:`X^\top X + \eta^2 I`, and the hessians :math:`H_t` made of them are used in turn. No
+    eigenvalue of what is sketched is below the released floor. Where centred features are sketched,
+    :math:`X^\top X` is their Gram matrix plus :math:`b b^\top` for the border b.
     """
 
     sketches: tuple[PrivateGram, ...]
@@ -110,9 +80,8 @@ class NewtonTrace:
         for _ in range(draws):
             G = self._gram_draw(root, d, rng)
             V, S, rest = np.zeros((d, d)), np.zeros((d, d)), np.eye(d)
-            for inverse, scale, sigma in zip(
-                cycle(inverses), self.scales, self.sigmas, strict=False
-            ):
+            steps = zip(cycle(inverses), self.scales, self.sigmas, strict=False)
+            for inverse, scale, sigma in steps:
                 M = scale * inverse
                 P = np.eye(d) - M @ G - self.ridge * M
                 V = P @ V @ P.T + sigma**2 * (M @ M.T)
@@ -137,17 +106,7 @@ class NewtonTrace:
 
 @dataclass(frozen=True)
 class StatisticsTrace:
-    r"""A solution :math:`\theta = (\tilde G + \rho I)^{-1} \tilde b` of noisy statistics.
-
-    Parameters
-    ----------
-    gram : numpy.ndarray
-        Released :math:`\tilde G`, with symmetric noise.
-    sigma : float
-        Noise of its entries and of those of :math:`\tilde b`.
-    ridge : float
-        :math:`\rho`.
-    """
+    r"""A solution :math:`\theta = (\tilde G + \rho I)^{-1} \tilde b` of noisy statistics."""
 
     gram: FloatArray
     sigma: float
@@ -159,9 +118,8 @@ class StatisticsTrace:
         values, vectors = np.linalg.eigh(self.gram)
         G = (vectors * np.maximum(values, 0.0)) @ vectors.T
         Q = np.asarray(np.linalg.inv(self.gram + self.ridge * np.eye(d)), dtype=np.float64)
-        rest = (
-            vectors * (self.ridge / (np.maximum(values, 0.0) + self.ridge + 1e-300))
-        ) @ vectors.T
+        left = self.ridge / (np.maximum(values, 0.0) + self.ridge + 1e-300)
+        rest = (vectors * left) @ vectors.T
         V = self._noise(theta, Q)
         missing = _unreached(rest, V, theta, size)
         V = self._noise(theta, Q, float(np.trace(missing)))
@@ -175,23 +133,10 @@ class StatisticsTrace:
 
 
 def _unreached(rest: FloatArray, V: FloatArray, theta: FloatArray, size: float) -> FloatArray:
-    r"""Return the mean square of what a method has left to reach, :math:`R\theta^*`.
+    r"""Return the second moment of :math:`R\theta^*`, what a method has left to reach.
 
-    Parameters
-    ----------
-    rest : numpy.ndarray of shape (d, d)
-        R: the coefficients are :math:`(I - R)\theta^*` and noise.
-    V : numpy.ndarray of shape (d, d)
-        Covariance of the noise.
-    theta : numpy.ndarray of shape (d,)
-        Released coefficients.
-    size : float
-        Public size of a coefficient that is plausible before any data are seen.
-
-    Returns
-    -------
-    numpy.ndarray of shape (d, d)
-        Second moment given ``theta``, for true coefficients that are normal with that size.
+    The coefficients are :math:`(I - R)\theta^*` and noise of covariance V; before any data are seen
+    the true ones are normal with a public size.
     """
     reached = np.eye(len(theta)) - rest
     gain = size**2 * np.linalg.solve(size**2 * reached @ reached.T + V, reached).T
@@ -203,29 +148,11 @@ def _unreached(rest: FloatArray, V: FloatArray, theta: FloatArray, size: float) 
 def residual_variance(
     counts: FloatArray, sigma: float, *, clip: float, n: int, d: int, excess: float
 ) -> float:
-    r"""Estimate the variance of the errors from noisy counts of residuals.
+    """Estimate the variance of the errors from noisy counts of residuals.
 
-    Parameters
-    ----------
-    counts : numpy.ndarray
-        Released by `noisy_residual_counts`.
-    sigma : float
-        Their noise.
-    clip : float
-        Residual clipping level.
-    n, d : int
-        Rows and columns.
-    excess : float
-        What the noise of the coefficients is expected to add to the sum of squares.
-
-    Returns
-    -------
-    float
-        The variance; the square of ``clip``, which no variance exceeds, if no bin is seen.
-
-    Notes
-    -----
-    Bins above twice the largest magnitude that is seen hold little but noise and are left out.
+    ``excess`` is what the noise of the coefficients adds to the sum of squares. Bins above twice
+    the largest magnitude that is seen hold little but noise and are left out; if no bin is seen,
+    the answer is the square of ``clip``, which no variance exceeds.
     """
     seen = np.flatnonzero(counts > SEEN * sigma)
     if not len(seen):
@@ -258,30 +185,7 @@ def intervals(
     n: int,
     size: float = 1.0,
 ) -> Intervals:
-    """Put together what the noise and the sampling of records add.
-
-    Parameters
-    ----------
-    trace : Trace
-        How the coefficients came about.
-    theta : numpy.ndarray of shape (d,)
-        Released coefficients.
-    counts : numpy.ndarray
-        Released counts of residuals.
-    sigma : float
-        Their noise.
-    clip : float
-        Residual clipping level.
-    n : int
-        Rows.
-    size : float, default 1.0
-        Public size of a coefficient that is plausible before any data are seen.
-
-    Returns
-    -------
-    Intervals
-        Covariance, its part from the noise, and variance of the errors.
-    """
+    """Put together what the noise and the sampling of records add."""
     spread = trace.spread(theta, size)
     variance = residual_variance(counts, sigma, clip=clip, n=n, d=len(theta), excess=spread.excess)
     return Intervals(spread.noise + variance * spread.sampling, spread.noise, variance)

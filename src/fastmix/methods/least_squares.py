@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.linear_model import LinearRegression
 
+from fastmix._types import FloatArray
 from fastmix.data import ChunkRows, Rows
 from fastmix.data.scaling import PublicScaling
 from fastmix.mechanisms import symmetric_solve
-
-__all__ = ["least_squares"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def least_squares(rows: Rows, scaling: PublicScaling) -> FloatArray:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from fastmix._validation import value_error
 from fastmix.accounting import (
@@ -24,19 +25,6 @@ from fastmix.accounting import (
 from fastmix.errors import CalibrationError
 from fastmix.mechanisms import gradient_events
 from fastmix.methods.plan import Target, joint
-
-__all__ = [
-    "Level",
-    "TunedLevels",
-    "check_sketch",
-    "choose",
-    "least_rows",
-    "step_lengths",
-    "step_noise",
-    "step_size",
-    "tuned_levels",
-    "with_steps",
-]
 
 #: Share of delta for the rare events.
 TAIL = 0.05
@@ -62,20 +50,10 @@ _TAIL, _STEP_TAIL = 3.0, 2.0
 class Level:
     """How to go on once the spectral bounds are released: all of it public.
 
-    Parameters
-    ----------
-    gamma : float
-        Level of the sketch.
-    sigmas : tuple of float
-        Gradient noise of each step, for residuals clipped at 1.
-    step : float
-        Step length.
-    correction : float
-        Part of eta squared that is subtracted from the Hessian.
-    conditioned : bool
-        Whether the level is for data that reach gamma without noise.
-    damped : bool
-        Whether steps whose noise is large are shorter.
+    ``gamma`` is the level of the sketch, ``sigmas`` the gradient noise of each step for residuals
+    clipped at 1, ``correction`` the part of eta squared that is subtracted from the Hessian. A
+    ``conditioned`` level is for data that reach gamma without noise; a ``damped`` one has shorter
+    steps where their noise is large.
     """
 
     gamma: float
@@ -117,29 +95,8 @@ def tuned_levels(
 ) -> TunedLevels:
     """Return the releases of least noise that meet a target together.
 
-    Parameters
-    ----------
-    target : Target
-        Epsilon and delta of everything.
-    first : callable
-        The events of what is released before a level is chosen, at a rho.
-    curve : str
-        Curve of the rows of the sketch.
-    k : int
-        Rows of the sketch.
-    n_steps : int
-        Number of steps.
-    first_share : float
-        Share of rho that the first releases get.
-
-    Returns
-    -------
-    TunedLevels
-        Noise of the first releases, and the levels.
-
-    Notes
-    -----
-    Paper: beyond it (docs/proofs/joint_account.md).
+    ``first`` gives the events of what is released before a level is chosen, at a rho of which it
+    gets ``first_share``; the k rows of the sketch follow ``curve``.
     """
     epsilon, delta, _ = target
 
@@ -162,13 +119,12 @@ def tuned_levels(
     def after(known: float, *levels: Level) -> TunedLevels:
         return TunedLevels(known, tuple(first(known)), levels, curve, k)
 
+    def alone(share: tuple[float, float], each: float) -> TunedLevels:
+        return after(rho, level(each, *share))
+
     rho = largest(lambda rho: after(rho, level(rho, *_ILL_CONDITIONED)))
     shares = (*_CONDITIONED, _ILL_CONDITIONED)
-
-    def only(share: tuple[float, float]) -> float:
-        return largest(lambda each: after(rho, level(each, *share)))
-
-    rhos = [only(share) for share in shares]
+    rhos = [largest(partial(alone, s)) for s in shares]
 
     def together(most: float) -> TunedLevels:
         """Give the last level this much, and scale the others with it."""
@@ -184,21 +140,8 @@ def tuned_levels(
 def step_noise(total: float, n_steps: int, decay: float) -> tuple[float, ...]:
     r"""Return noise levels with :math:`\sum_t 1/\sigma_t^2` = total, growing towards early steps.
 
-    Parameters
-    ----------
-    total : float
-        Sum of the inverse squares.
-    n_steps : int
-        Number of steps T.
-    decay : float
-        :math:`1/\sigma_t^2` is proportional to ``decay**(T - 1 - t)``: the noise of a step is
-        contracted by all later ones, so the last steps deserve most of the budget. All steps
-        together get at least a millionth of what the last one gets, so that noise stays finite.
-
-    Returns
-    -------
-    tuple of float
-        The noise level of each step.
+    :math:`1/\sigma_t^2` is proportional to ``decay**(T - 1 - t)``: later steps contract the noise,
+    so the last ones deserve most of the budget. A least weight keeps all noise finite.
     """
     least = _LEAST_WEIGHT / n_steps
     weights = [max(decay ** (n_steps - 1 - t), least) for t in range(n_steps)]
@@ -207,22 +150,7 @@ def step_noise(total: float, n_steps: int, decay: float) -> tuple[float, ...]:
 
 
 def with_steps(levels: Sequence[Level], columns: int, *rows: int) -> tuple[Level, ...]:
-    """Return levels with the step lengths for a Gaussian sketch, and a fast one before it.
-
-    Parameters
-    ----------
-    levels : sequence of Level
-        Noise levels.
-    columns : int
-        Columns of the data, the intercept included.
-    *rows : int
-        Rows of the Gaussian sketch, and of the sketches before it.
-
-    Returns
-    -------
-    tuple of Level
-        One for each.
-    """
+    """Return levels with their step lengths, for the rows of a Gaussian and of a fast sketch."""
     lower_end = (1.0 - min(1.0, math.sqrt(columns / rows[0]))) ** 2
     ratios = [min(columns / k, 0.5625) for k in rows]
     # A small Gaussian sketch often has a spectrum wider than its limit. What a small fast sketch
@@ -231,12 +159,10 @@ def with_steps(levels: Sequence[Level], columns: int, *rows: int) -> tuple[Level
     stable = 1.9 * tail**2 * math.prod((1.0 - math.sqrt(r)) ** 2 for r in ratios[1:])
     longest = min(step_size(*ratios), stable)
     return tuple(
-        Level(
-            gamma=level.gamma,
-            sigmas=level.sigmas,
+        replace(
+            level,
             step=min(longest, _AVERAGING_STEP) if level.conditioned else longest,
             correction=_CORRECTION * lower_end,
-            conditioned=level.conditioned,
             damped=True,
         )
         for level in levels
@@ -244,22 +170,10 @@ def with_steps(levels: Sequence[Level], columns: int, *rows: int) -> tuple[Level
 
 
 def choose(levels: Sequence[Level], reached: float, shift: float = 0.0) -> Level:
-    """Return the level for data that reach a gamma, by released values, without noise.
+    """Return the first level whose noise is no larger than the smallest eigenvalue, as released.
 
-    Parameters
-    ----------
-    levels : sequence of Level
-        Those for well-conditioned data first, the one for all others last.
-    reached : float
-        The private lower bound on what the data reach.
-    shift : float
-        How far below the truth that bound lies on average.
-
-    Returns
-    -------
-    Level
-        The first whose noise in the sketch is no larger than the smallest eigenvalue, as
-        estimated.
+    ``reached`` is the private lower bound on the gamma that the data reach without noise, ``shift``
+    how far below the truth it lies on average.
     """
     for level in levels:
         if level.conditioned and reached > 0.0 and level.gamma <= 2.0 * reached + shift:
@@ -268,21 +182,11 @@ def choose(levels: Sequence[Level], reached: float, shift: float = 0.0) -> Level
 
 
 def step_lengths(level: Level, spread: float) -> tuple[float, ...]:
-    r"""Return the length of each step, shorter where its noise is too large for clipped residuals.
+    r"""Return the length of each step, shorter where its noise would have residuals clipped.
 
-    Parameters
-    ----------
-    level : Level
-        Noise and step length.
-    spread : float
-        :math:`\mathrm{tr}(H^{-1}) / n`, for H in units of the Gram matrix: what noise of size 1
-        in a gradient adds to a mean squared prediction in a step of length 1.
-
-    Returns
-    -------
-    tuple of float
-        One length per step. The paper's variants, whose noise is the same in every step, take
-        full steps (docs/forecasts.md).
+    ``spread`` is :math:`\mathrm{tr}(H^{-1}) / n`, for H in units of the Gram matrix: what noise of
+    size 1 in a gradient adds to a mean squared prediction in a step of length 1. The paper's
+    variants, whose noise is the same in every step, take full steps (docs/forecasts.md).
     """
     if not level.damped:
         return (level.step,) * len(level.sigmas)
@@ -291,27 +195,12 @@ def step_lengths(level: Level, spread: float) -> tuple[float, ...]:
 
 
 def least_rows(columns: int, *, fresh: bool = False) -> int:
-    r"""Return how many rows a sketch needs to be of use as a Hessian.
+    r"""Return the rows of a useful Hessian: the least k with :math:`1-(\sqrt d+3)/\sqrt k \ge 1/4`.
 
-    Parameters
-    ----------
-    columns : int
-        Columns of the data, d, the intercept included.
-    fresh : bool, default False
-        Whether every step draws a sketch of its own and has length 1.
-
-    Returns
-    -------
-    int
-        The least k with :math:`1 - (\sqrt d + 3)/\sqrt k \ge 1/4`, and at least 4 d for fresh
-        sketches.
-
-    Notes
-    -----
-    Paper: beyond it. The smallest singular value of a Gaussian sketch of the identity is below
+    The smallest singular value of a Gaussian sketch of the identity is below
     :math:`1 - (\sqrt d + t)/\sqrt k` with probability at most :math:`e^{-t^2/2}` (Davidson and
-    Szarek), for t = 3 about 1 in 90. Steps of length 1 with fresh sketches grow in mean square when
-    :math:`(1 - d/k)^2 < 1/2`, that is with fewer than 3.42 rows per column.
+    Szarek), for t = 3 about 1 in 90. Steps of length 1 with ``fresh`` sketches grow in mean square
+    when :math:`(1 - d/k)^2 < 1/2`, so they need at least 4 rows per column.
     """
     least = math.ceil(((math.sqrt(columns) + _TAIL) / 0.75) ** 2)
     return max(least, 4 * columns) if fresh else least
@@ -326,19 +215,10 @@ def check_sketch(name: str, rows: int, columns: int, *, fresh: bool = False) -> 
 
 
 def step_size(*ratios: float) -> float:
-    r"""Return the step length for preconditioners that are products of random sketches.
+    r"""Return the step length for a product of sketches with these ratios of columns to rows.
 
-    Parameters
-    ----------
-    *ratios : float
-        Columns over rows of each sketch, r.
-
-    Returns
-    -------
-    float
-        :math:`2/(a + b)` for the ends of the spectrum of the preconditioned Hessian by the
-        Marchenko-Pastur law, :math:`a = \prod (1 + \sqrt r)^{-2}` and
-        :math:`b = \prod (1 - \sqrt r)^{-2}`.
+    It is :math:`2/(a + b)` for the ends of the preconditioned Hessian's spectrum by the law of
+    Marchenko and Pastur: :math:`a = \prod (1 + \sqrt r)^{-2}`, :math:`b = \prod (1-\sqrt r)^{-2}`.
     """
     low = math.prod((1.0 + math.sqrt(r)) ** -2 for r in ratios)
     return 2.0 / (low + math.prod((1.0 - math.sqrt(r)) ** -2 for r in ratios))

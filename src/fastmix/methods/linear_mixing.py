@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from scipy.special import ndtri
 
-from fastmix._validation import check_choice, check_integer, check_probability, check_real
+from fastmix._validation import check_integer, check_probability, check_real
 from fastmix.accounting import Part, PrivacyEvent, PrivacySpent, SketchEvent, calibrate
 from fastmix.data import AugmentedRows, Rows
 from fastmix.errors import CalibrationError
@@ -19,8 +19,6 @@ from fastmix.methods.ihm import gauss_mix_gamma, gauss_mix_parts
 from fastmix.methods.levels import TAIL
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target, joint
 from fastmix.sketches import SRHT
-
-__all__ = ["LinearMixingPlan", "SketchAndSolve", "calibrate_fast_mix", "calibrate_gauss_mix"]
 
 #: Share of rho for the spectral bounds of a joint account.
 _SPECTRAL_SHARE = 0.1
@@ -37,11 +35,6 @@ class LinearMixingPlan(Plan):
     law: str = "gaussian"
     k2: int | None = None
 
-    @property
-    def sharp(self) -> bool:
-        """Whether rows of a fast sketch are charged by the sharper curve."""
-        return self.law == "gaussian"
-
 
 @dataclass(frozen=True, kw_only=True)
 class SketchAndSolve(Method):
@@ -56,25 +49,18 @@ class SketchAndSolve(Method):
 
     name: ClassVar[str] = "linear_mixing"
     estimator: ClassVar[str] = "LinearMixing"
-
-    def check(self) -> None:
-        """Check the parameters."""
-        check_choice("calibration", self.calibration, ("joint", "published"))
-        super().check()
+    choices: ClassVar = {"calibration": ("joint", "published")}
 
     def ignored(self) -> tuple[str, ...]:
-        """Return the parameters without effect beside the values of the others."""
         unused = () if self.fast else ("sketch_size",)
         if self.gaussian_size is not None and (self.sketch_size is not None or not self.fast):
             return (*unused, "failure_probability")
         return unused
 
     def in_blocks(self) -> bool:
-        """The subsampled Hadamard transform needs the whole."""
-        return not self.literal and not self.fast
+        return not self.literal and not self.fast  # the Hadamard transform needs the whole
 
     def plan(self, sizes: Sizes, target: Target) -> LinearMixingPlan:
-        """Plan a fit."""
         base = max(sizes.d, math.log(2.0 / self.varrho(target)))
         k, k2 = self.gaussian_size or math.ceil(2.5 * base), None
         if self.fast:
@@ -89,7 +75,6 @@ class SketchAndSolve(Method):
         return replace(plan, k2=k2)
 
     def solve(self, rows: Rows, plan: LinearMixingPlan, clip: float, draws: Draws) -> Solution:
-        """Release one sketch of both, and solve."""
         draws.progress(1, 1)
         both, noise = AugmentedRows(rows), draws.noise
         if plan.k2 is not None:
@@ -99,7 +84,7 @@ class SketchAndSolve(Method):
                 omega=plan.omega,
                 sketch=SRHT(plan.k2, rows.n),
                 law=plan.law,
-                sharp=plan.sharp,
+                sharp=plan.law == "gaussian",  # by the sharper curve
                 literal=self.literal,
                 rng=noise,
                 sketch_rng=draws.public,
@@ -116,13 +101,7 @@ class SketchAndSolve(Method):
 
 @lru_cache(maxsize=64)
 def _joint(epsilon: float, delta: float, k: int, fast: bool) -> LinearMixingPlan:
-    """Plan one sketch and its spectral bounds, under one joint account.
-
-    Notes
-    -----
-    Paper: Proposition 2 or Algorithm 1 for the releases.
-    Deviation: one account for all of them (docs/proofs/joint_account.md).
-    """
+    """Plan one sketch and its spectral bounds, under one account (docs/proofs/joint_account.md)."""
     curve, count = ("fast_mix_sharp", 2) if fast else ("gauss_mix", 1)
     tau = -float(ndtri(TAIL * delta / count))
 

@@ -7,18 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import cycle
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
+from fastmix._types import FloatArray
 from fastmix.data import Rows
 from fastmix.mechanisms import MixRelease, PrivateGram, noisy_gradient
 from fastmix.methods.inference import NewtonTrace
 from fastmix.methods.levels import Level, step_lengths
 from fastmix.methods.plan import Draws, Forecast, Solution
-
-__all__ = ["follow_steps", "mixed_newton", "newton_steps"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def mixed_newton(

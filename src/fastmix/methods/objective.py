@@ -6,17 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
+from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_real, value_error
 from fastmix.accounting import objective_split
 from fastmix.data import Rows
 from fastmix.kernels.losses import CalibratedHuber
 from fastmix.mechanisms import noisy_minimiser, objective_events
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
-
-__all__ = ["ObjectivePlan", "PerturbedObjective", "faster_solver"]
 
 #: Share of the budget for the noise on the minimiser, which hides that it is inexact.
 _OUTPUT_SHARE = 0.0025
@@ -92,8 +88,8 @@ class PerturbedObjective(Method):
         self,
         plan: ObjectivePlan,
         n: int,
-        eigenvalues: npt.NDArray[np.float64],
-        theta_squared: npt.NDArray[np.float64],
+        eigenvalues: FloatArray,
+        theta_squared: FloatArray,
     ) -> Forecast:
         """Return what a planned fit is expected to give: noise, and the bias of the ridge."""
         ridge, noise = self._ridge(plan, 1.0), 1.0 / plan.mu

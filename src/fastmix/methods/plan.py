@@ -11,17 +11,19 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from functools import partial
 from itertools import product
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import (
+    check_bool,
+    check_choice,
     check_integer,
     check_probability,
     check_real,
-    type_error,
     value_error,
 )
 from fastmix.accounting import (
@@ -40,26 +42,24 @@ from fastmix.data import Rows
 from fastmix.mechanisms import Noise
 from fastmix.methods.inference import Trace
 
-__all__ = [
-    "METHODS",
-    "MOST_STEPS",
-    "Draws",
-    "Forecast",
-    "Method",
-    "Plan",
-    "Sizes",
-    "Solution",
-    "Target",
-    "joint",
-]
-
-FloatArray = npt.NDArray[np.float64]
-
 #: The methods by their names: a method is known as soon as its class is made.
 METHODS: dict[str, type[Method]] = {}
 
 #: Steps that a schedule of noise can have before its weights underflow.
 MOST_STEPS = 1000
+
+#: What is asked of parameters, by their names; None is always allowed.
+_CHECKS: dict[str, Callable[[str, Any], object]] = {
+    "failure_probability": check_probability,
+    "fast": check_bool,
+    "gaussian_size": partial(check_integer, at_least=1),
+    "learning_rate": partial(check_real, above=0.0),
+    "literal": check_bool,
+    "n_steps": partial(check_integer, at_least=1, at_most=MOST_STEPS),
+    "residual_clip": partial(check_real, above=0.0),
+    "shrinkage": check_bool,
+    "sketch_size": partial(check_integer, at_least=1),
+}
 
 
 class Sizes(NamedTuple):
@@ -207,6 +207,8 @@ class Method(ABC):
     infers: ClassVar[bool] = False
     #: Whether residuals are clipped by the method itself.
     clips: ClassVar[bool] = False
+    #: What parameters may be, by name, where that is one of a few words.
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __init_subclass__(cls) -> None:
         # A class can be made twice, when a notebook cell is run again.
@@ -269,29 +271,16 @@ class Method(ABC):
 
     def check(self) -> None:
         """Raise an error that names the first parameter that is out of its range."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name, value in values.items():
-            if value is None:
-                continue
-            if name == "failure_probability":
-                check_probability(name, value)
-            elif name == "residual_clip":
-                check_real(name, value, above=0.0)
-            elif name == "n_steps":
-                check_integer(name, value, at_least=1, at_most=MOST_STEPS)
-            elif name in ("gaussian_size", "sketch_size"):
-                check_integer(name, value, at_least=1)
-            elif name in ("fast", "literal", "shrinkage") and not isinstance(
-                value, (bool, np.bool_)
-            ):
-                raise type_error(name, "be a bool", value)
+        for name, options in self.choices.items():
+            check_choice(name, getattr(self, name), options)
         defaults = {field.name: field.default for field in fields(self)}
+        for name in defaults:
+            if name in _CHECKS and (value := getattr(self, name)) is not None:
+                _CHECKS[name](name, value)
         for name in self.ignored():
-            if values[name] != defaults[name]:
-                condition = (
-                    f"be {defaults[name]!r}, because {self.name} with these parameters ignores it"
-                )
-                raise value_error(name, condition, values[name])
+            if (value := getattr(self, name)) != defaults[name]:
+                condition = f"be {defaults[name]!r}, because {self.name} with these parameters"
+                raise value_error(name, f"{condition} ignores it", value)
 
 
 def joint(events: list[PrivacyEvent], delta: float) -> PrivacySpent:

@@ -9,18 +9,11 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from fastmix.accounting import (
-    Part,
-    PrivacySpent,
-    gaussian_epsilon,
-    gaussian_sigma,
-)
+from fastmix.accounting import Part, PrivacySpent, gaussian_epsilon, gaussian_sigma
 from fastmix.data import Rows
 from fastmix.errors import CalibrationError
 from fastmix.mechanisms import Noise, noisy_residual_counts, residual_event
 from fastmix.methods.plan import Plan, Solution, Target
-
-__all__ = ["plan_residuals", "release_residuals"]
 
 #: Share of the squared signal-to-noise ratio that pays for the residuals.
 SHARE = 0.05
@@ -29,19 +22,8 @@ SHARE = 0.05
 def plan_residuals(plan: Callable[[Target], Plan], target: Target) -> Plan:
     """Return a plan within a target that also releases counts of residuals.
 
-    Parameters
-    ----------
-    plan : callable
-        Plans the method itself for a target.
-    target : Target
-        Target of everything together.
-
-    Returns
-    -------
-    Plan
-        The method's plan with the additional event and its noise ``residual_sigma``. A method with
-        a joint account takes the event into it; one with several parts gets one part more, of a
-        tenth of the budget.
+    A method with a joint account takes their event into it; one with several parts gets one part
+    more, of a tenth of the budget.
     """
     epsilon, delta, _ = target
     # The Gaussian release that would spend the same stands for the method when shares are set.

@@ -11,8 +11,6 @@ from scipy.optimize import nnls
 
 from fastmix._validation import check_choice, check_integer
 
-__all__ = ["METHODS", "CostModel", "Measurement", "Problem", "fit_cost_model"]
-
 #: Methods whose cost is modelled.
 METHODS = ("adassp", "fast_ihm_paper", "fast_ihm_shared", "ihm")
 
@@ -68,39 +66,11 @@ class CostModel:
     cubic: float = 0.0
 
     def predict(self, method: str, problem: Problem) -> float:
-        """Return the predicted seconds of a fit.
-
-        Parameters
-        ----------
-        method : {"adassp", "fast_ihm_paper", "fast_ihm_shared", "ihm"}
-            The method.
-        problem : Problem
-            Public sizes.
-
-        Returns
-        -------
-        float
-            Seconds.
-        """
+        """Return the predicted seconds of a fit."""
         return float(np.dot(astuple(self), _work(method, problem)))
 
     def crossover(self, n: int, k2_per_column: float = 16.0, largest: int = 8192) -> int | None:
-        """Return the least d at which `FastIHM` beats `IHM`, or None if there is none.
-
-        Parameters
-        ----------
-        n : int
-            Rows of the data.
-        k2_per_column : float, default 16.0
-            Rows of the fast sketch for each column.
-        largest : int, default 8192
-            Largest d that is looked at.
-
-        Returns
-        -------
-        int or None
-            The least such d; it is searched among powers of 2^(1/8).
-        """
+        """Return the least d at which `FastIHM` beats `IHM`, or None if there is none."""
         for d in sorted({round(2 ** (step / 8)) for step in range(8, 8 * 14)}):
             problem = Problem(n, d, max(1, round(k2_per_column * d)))
             if d > largest or problem.k2 > n:
@@ -125,18 +95,7 @@ def _work(method: str, problem: Problem) -> list[float]:
 
 
 def fit_cost_model(measurements: Iterable[Measurement]) -> CostModel:
-    """Fit a cost model to measured times, by least squares on relative errors.
-
-    Parameters
-    ----------
-    measurements : iterable of Measurement
-        Measured fits, at least as many as the model has coefficients.
-
-    Returns
-    -------
-    CostModel
-        The model; coefficients are not negative.
-    """
+    """Fit a cost model to measured times, by least squares on relative errors."""
     measured = list(measurements)
     work = np.array([_work(m.method, m.problem) for m in measured])
     seconds = np.array([m.seconds for m in measured])

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, value_error
 from fastmix.estimators import PrivateLinearRegression
 from fastmix.methods import METHODS, Sizes, Target, choose_method, default_delta, plan_fit
 from fastmix.methods.advice import TARGET_VARIANCE, concerns
 from fastmix.methods.forecast import Outlook, outlook
 from fastmix.planning.cost import CostModel, Problem
-
-__all__ = ["FitPlan", "MethodPlan", "plan"]
 
 _COMPARED = ("ihm", "fast_ihm", "adassp")
 _COST_NAMES = {"ihm": "ihm", "fast_ihm": "fast_ihm_shared", "adassp": "adassp"}
@@ -234,7 +233,7 @@ def plan(
     )
 
 
-def _spectrum(eigenvalues: npt.ArrayLike, columns: int) -> npt.NDArray[np.float64]:
+def _spectrum(eigenvalues: npt.ArrayLike, columns: int) -> FloatArray:
     values = np.asarray(eigenvalues, dtype=np.float64)
     if values.shape != (columns,) or not (np.isfinite(values) & (values >= 0.0)).all():
         raise value_error("eigenvalues", f"be {columns} finite numbers, none negative", values)

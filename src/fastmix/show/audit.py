@@ -9,24 +9,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["plot_histograms"]
-
 
 def plot_histograms(results: Sequence[Any], path: str | Path) -> None:
-    """Draw the scores with and without the record, one panel per audit.
-
-    Parameters
-    ----------
-    results : sequence of AuditResult
-        What to draw.
-    path : str or Path
-        File to write; its ending says the format.
-
-    Raises
-    ------
-    ImportError
-        Without matplotlib, which the extra ``fastmix[plot]`` brings.
-    """
+    """Draw the scores with and without the record, one panel per audit."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

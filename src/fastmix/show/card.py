@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from fastmix.show.html import STYLE, escape, number, paragraphs, table
 
-__all__ = ["certificate_card", "fit_card"]
-
 
 def fit_card(
     name: str,
@@ -16,26 +14,7 @@ def fit_card(
     rows: Sequence[tuple[str, float, float | None]],
     longest: int = 12,
 ) -> str:
-    """Return a fitted estimator as HTML.
-
-    Parameters
-    ----------
-    name : str
-        The estimator as text.
-    guarantee : str
-        Its guarantee in one sentence.
-    private : bool
-        Whether it holds.
-    rows : sequence of (str, float, float or None)
-        Names, coefficients and standard errors.
-    longest : int, default 12
-        Number of coefficients that are shown.
-
-    Returns
-    -------
-    str
-        HTML.
-    """
+    """Return a fitted estimator as HTML."""
     errors = any(std is not None for _, _, std in rows)
     cells = []
     for label, value, std in rows[:longest]:
@@ -52,20 +31,7 @@ def fit_card(
 
 
 def certificate_card(explanation: Sequence[str], private: bool) -> str:
-    """Return a certificate in plain words as HTML.
-
-    Parameters
-    ----------
-    explanation : sequence of str
-        Paragraphs, the guarantee first.
-    private : bool
-        Whether it holds.
-
-    Returns
-    -------
-    str
-        HTML.
-    """
+    """Return a certificate in plain words as HTML."""
     return _card(f"<b>{escape(explanation[0])}</b> {_badge(private)}{paragraphs(explanation[1:])}")
 
 

@@ -8,8 +8,6 @@ from html import escape as _escape
 
 from fastmix._text import visible
 
-__all__ = ["STYLE", "definition_list", "escape", "number", "page", "paragraphs", "table"]
-
 #: One style for pages and cards: everything lies under the class, so a notebook keeps its own.
 STYLE = """
 .fastmix { --ink: #1d2733; --soft: #5b6775; --line: #d9dee5; --paper: #ffffff; --wash: #f4f6f9;

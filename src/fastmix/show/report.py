@@ -13,16 +13,6 @@ from fastmix.accounting import PrivacySpent
 from fastmix.show.html import definition_list, escape, number, page, paragraphs, table
 from fastmix.show.svg import Interval, curve_chart, interval_chart
 
-__all__ = [
-    "Effect",
-    "FitFacts",
-    "fit_report",
-    "minutes",
-    "minutes_in_words",
-    "plan_settings",
-    "privacy_curve",
-]
-
 
 @dataclass(frozen=True)
 class Effect:
@@ -89,18 +79,7 @@ class FitFacts:
 
 
 def fit_report(facts: FitFacts) -> str:
-    """Return the report of a fit as an HTML page.
-
-    Parameters
-    ----------
-    facts : FitFacts
-        What it says.
-
-    Returns
-    -------
-    str
-        A page that loads nothing.
-    """
+    """Return the report of a fit as an HTML page."""
     badge = (
         '<span class="badge">private</span>'
         if facts.private
@@ -146,20 +125,7 @@ def _lines(text: str) -> str:
 
 
 def privacy_curve(spent: PrivacySpent, count: int = 13) -> list[tuple[float, float]]:
-    """Return points (delta, epsilon) of the joint account, four decades around its delta.
-
-    Parameters
-    ----------
-    spent : PrivacySpent
-        The account.
-    count : int, default 13
-        Number of points.
-
-    Returns
-    -------
-    list of (float, float)
-        Points in the order of delta.
-    """
+    """Return points (delta, epsilon) of the joint account, four decades around its delta."""
     if not spent.delta > 0.0:
         return []
     middle = math.log10(spent.delta)

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from fastmix.show.html import escape
 
-__all__ = ["Interval", "curve_chart", "interval_chart"]
-
 
 @dataclass(frozen=True)
 class Interval:
@@ -22,22 +20,7 @@ class Interval:
 
 
 def interval_chart(intervals: Sequence[Interval], *, axis: str, reach: float = 1.96) -> str:
-    """Return dots with error bars, one line each; the thick part of a bar is privacy noise.
-
-    Parameters
-    ----------
-    intervals : sequence of Interval
-        What to draw, from top to bottom.
-    axis : str
-        What the axis shows.
-    reach : float, default 1.96
-        Length of a bar in standard errors.
-
-    Returns
-    -------
-    str
-        An SVG element.
-    """
+    """Return dots with error bars, one line each; the thick part of a bar is privacy noise."""
     width, left, row, top = 720.0, 190.0, 26.0, 8.0
     height = top + row * len(intervals) + 44.0
     ends = [0.0]
@@ -84,22 +67,7 @@ def curve_chart(
     x_axis: str,
     y_axis: str,
 ) -> str:
-    """Return a curve over a logarithmic axis with one marked point.
-
-    Parameters
-    ----------
-    points : sequence of (float, float)
-        Positive x in increasing order, with y; points with an infinite y are left out.
-    mark : tuple of float
-        The point to mark.
-    x_axis, y_axis : str
-        What the axes show.
-
-    Returns
-    -------
-    str
-        An SVG element.
-    """
+    """Return a curve over a logarithmic axis with one marked point."""
     width, height, left, right, top, base = 720.0, 300.0, 62.0, 18.0, 26.0, 252.0
     finite = [(math.log10(a), b) for a, b in points if math.isfinite(b)]
     spot = (math.log10(mark[0]), mark[1])

@@ -5,43 +5,19 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix.tables.read import MISSING, Columns
 from fastmix.tables.schema import OTHER, Category, Number, PublicBounds
-
-__all__ = ["encode"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def encode(
     columns: Columns, bounds: PublicBounds, *, intercept: bool = True, target: bool = True
 ) -> tuple[FloatArray, FloatArray]:
-    """Clip, impute and one-hot encode the columns of a table.
+    """Clip, impute and one-hot encode columns, as `read_columns` gives them for these bounds.
 
-    Parameters
-    ----------
-    columns : Columns
-        Raw data, as `read_columns` gives them for these bounds.
-    bounds : PublicBounds
-        Public bounds, categories and rule for missing values.
-    intercept : bool, default True
-        Whether the fit has an intercept; then the first category of each list has no column.
-    target : bool, default True
-        Whether the target is among the columns; if not, a vector of zeros stands for it and no
-        row is dropped.
-
-    Returns
-    -------
-    X : numpy.ndarray of shape (n, d)
-        Encoded features, one row for each row of the table; all entries are finite.
-    y : numpy.ndarray of shape (n,)
-        Target, clipped.
-
-    Notes
-    -----
-    With the rule "impute" the number of rows is that of the table, so nothing about a value shows
-    in the shape.
-    Sensitive inputs: columns.
+    Beside an ``intercept`` the first category of each list has no column. Without the ``target``
+    among the columns zeros stand for it, and no row is dropped. With the rule "impute" the number
+    of rows is that of the table, so nothing about a value shows in the shape.
     """
     X = np.zeros((columns.n, len(bounds.columns(intercept))))
     kept = np.ones(columns.n, dtype=bool)

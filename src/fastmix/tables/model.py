@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix.certificate.certificate import PrivacyCertificate
-from fastmix.certificate.documents import digest, read_document, write_document
+from fastmix.certificate.documents import digest, jsonable, read_document, write_document
 from fastmix.certificate.explain import explain
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression
@@ -25,56 +25,30 @@ __all__ = ["SavedModel", "bound_pair", "fit_facts", "verify_pair"]
 
 FORMAT = "fastmix-model-2"
 
-_ENTRIES = {
-    *("format", "fastmix", "private", "epsilon", "delta", "method", "n", "fit_intercept"),
-    *("columns", "coef", "intercept", "coef_std", "intercept_std", "bounds", "certificate"),
-}
+#: Entries that must be of a kind, to the letter.
+_KINDS = {"fastmix": str, "fit_intercept": bool, "method": str, "n": int, "private": bool}
 
 
 @dataclass(frozen=True)
 class SavedModel:
     """What is needed to predict: coefficients and the public encoding of a table.
 
-    Parameters
-    ----------
-    bounds : PublicBounds
-        Public bounds and categories of the table's columns.
-    fit_intercept : bool
-        Whether the model has an intercept.
-    coef : tuple of float
-        Private coefficients of the encoded columns, in the user's units.
-    intercept : float
-        Private intercept.
-    coef_std : tuple of float, optional
-        Standard errors, where the fit released what they need.
-    intercept_std : float, optional
-        That of the intercept.
-    method : str
-        The method that was used.
-    epsilon, delta : float
-        What the fit spent.
-    private : bool
-        Whether the guarantee holds.
-    n : int
-        Rows of the fit.
-    fastmix : str
-        Version of fastmix that made the fit.
-    certificate : str, optional
-        Digest of the certificate of the fit.
+    Coefficients are those of the encoded columns, in the user's units, with standard errors where
+    the fit released what they need; ``certificate`` is the digest of the certificate of the fit.
     """
 
-    bounds: PublicBounds
+    fastmix: str
+    private: bool
+    epsilon: float
+    delta: float
+    method: str
+    n: int
     fit_intercept: bool
     coef: tuple[float, ...]
     intercept: float
     coef_std: tuple[float, ...] | None
     intercept_std: float | None
-    method: str
-    epsilon: float
-    delta: float
-    private: bool
-    n: int
-    fastmix: str
+    bounds: PublicBounds
     certificate: str | None = None
 
     @classmethod
@@ -98,23 +72,13 @@ class SavedModel:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain JSON types."""
-        return {
-            "format": FORMAT,
-            "fastmix": self.fastmix,
-            "private": self.private,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "method": self.method,
-            "n": self.n,
-            "fit_intercept": self.fit_intercept,
-            "columns": list(self.bounds.columns(self.fit_intercept)),
-            "coef": list(self.coef),
-            "intercept": self.intercept,
-            "coef_std": None if self.coef_std is None else list(self.coef_std),
-            "intercept_std": self.intercept_std,
-            "bounds": self.bounds.to_dict(),
-            "certificate": self.certificate,
-        }
+        data: dict[str, Any] = {"format": FORMAT}
+        for field in fields(self):
+            if field.name == "coef":
+                data["columns"] = self.bounds.columns(self.fit_intercept)
+            data[field.name] = getattr(self, field.name)
+        plain: dict[str, Any] = jsonable({**data, "bounds": self.bounds.to_dict()})
+        return plain
 
     @property
     def digest(self) -> str:
@@ -130,29 +94,26 @@ class SavedModel:
         """Rebuild a model; the same floats as were written."""
         try:
             data = read_document(text)
-            if data["format"] != FORMAT or set(data) != _ENTRIES:
-                raise ValueError("format")
-            bounds = PublicBounds.from_dict(data["bounds"])
+            form, columns = data.pop("format"), data.pop("columns")
             std, intercept_std = data["coef_std"], data["intercept_std"]
-            model = cls(
-                bounds=bounds,
-                fit_intercept=_kind(data["fit_intercept"], bool),
-                coef=tuple(map(_finite, data["coef"])),
-                intercept=_finite(data["intercept"]),
-                coef_std=None if std is None else tuple(map(float, std)),
-                intercept_std=None if intercept_std is None else float(intercept_std),
-                method=_kind(data["method"], str),
-                epsilon=float(data["epsilon"]),
-                delta=float(data["delta"]),
-                private=_kind(data["private"], bool),
-                n=_kind(data["n"], int),
-                fastmix=_kind(data["fastmix"], str),
-                certificate=data["certificate"],
-            )
-            if list(bounds.columns(model.fit_intercept)) != data["columns"]:
-                raise ValueError("columns")
-            if {len(model.coef), len(model.coef_std or model.coef)} != {len(data["columns"])}:
-                raise ValueError("coef")
+            data |= {
+                "epsilon": float(data["epsilon"]),
+                "delta": float(data["delta"]),
+                "coef": tuple(map(_finite, data["coef"])),
+                "intercept": _finite(data["intercept"]),
+                "coef_std": None if std is None else tuple(map(float, std)),
+                "intercept_std": None if intercept_std is None else float(intercept_std),
+                "bounds": PublicBounds.from_dict(data["bounds"]),
+            }
+            model = cls(**data)
+            if (
+                form != FORMAT
+                or "certificate" not in data
+                or any(type(data[name]) is not kind for name, kind in _KINDS.items())
+                or list(model.bounds.columns(model.fit_intercept)) != columns
+                or {len(model.coef), len(model.coef_std or model.coef)} != {len(columns)}
+            ):
+                raise ValueError("entries")
         except (KeyError, OverflowError, TypeError, ValueError):
             raise DataError(f"the model must be a JSON document of format {FORMAT!r}.") from None
         return model
@@ -167,7 +128,7 @@ class SavedModel:
             raise DataError(f"{file.name} must be text in UTF-8.") from None
         return cls.from_json(text)
 
-    def predict(self, columns: Columns) -> npt.NDArray[np.float64]:
+    def predict(self, columns: Columns) -> FloatArray:
         """Return predictions for the rows of a table; values are clipped as in the fit."""
         X, _ = encode(columns, self.bounds, intercept=self.fit_intercept, target=False)
         return np.asarray(X @ np.array(self.coef) + self.intercept)
@@ -176,22 +137,7 @@ class SavedModel:
 def bound_pair(
     model: PrivateLinearRegression, bounds: PublicBounds
 ) -> tuple[SavedModel, PrivacyCertificate]:
-    """Return a fitted model and its certificate, each with the digest of the other.
-
-    Parameters
-    ----------
-    model : PrivateLinearRegression
-        The fitted model.
-    bounds : PublicBounds
-        Public bounds of the table.
-
-    Returns
-    -------
-    SavedModel
-        What is to be kept, with the digest of all that the certificate says.
-    PrivacyCertificate
-        The certificate, with the bounds file and with the digest of the model.
-    """
+    """Return a fitted model and its certificate, each with the digest of the other."""
     saved = SavedModel.of(model, bounds)
     facts = {**model.privacy_.data, "missing": bounds.missing, "encoding": bounds.to_dict()}
     certificate = replace(model.privacy_, data=facts, model=saved.digest)
@@ -199,20 +145,7 @@ def bound_pair(
 
 
 def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
-    """Say where a certificate and a model do not belong together.
-
-    Parameters
-    ----------
-    certificate : dict
-        A certificate that verifies by itself, as plain JSON types.
-    text : str
-        The JSON document of the model.
-
-    Returns
-    -------
-    list of str
-        Complaints.
-    """
+    """Say where a model does not belong to a certificate that verifies by itself."""
     try:
         model = SavedModel.from_json(text)
     except DataError:
@@ -249,24 +182,7 @@ def fit_facts(
     certificate: PrivacyCertificate,
     seconds: float,
 ) -> FitFacts:
-    """Gather what the report of a fit says, from public and released values only.
-
-    Parameters
-    ----------
-    model : PrivateLinearRegression
-        The fitted model.
-    bounds : PublicBounds
-        Public bounds of the table.
-    certificate : PrivacyCertificate
-        The certificate, as it is saved with the model.
-    seconds : float
-        Duration of the fit.
-
-    Returns
-    -------
-    FitFacts
-        For `fastmix.show.fit_report`.
-    """
+    """Gather what the report of a fit says, from public and released values only."""
     ranges = [
         (name, *_range(feature))
         for feature in bounds.features
@@ -275,7 +191,7 @@ def fit_facts(
     std = getattr(model, "coef_std_", [None] * len(ranges))
     noise = getattr(model, "coef_noise_std_", [None] * len(ranges))
     effects = [
-        Effect(name, text, width, float(value), _float(s), _float(e))
+        Effect(name, text, width, float(value), *(None if x is None else float(x) for x in (s, e)))
         for (name, text, width), value, s, e in zip(ranges, model.coef_, std, noise, strict=True)
     ]
     intercept = Effect(
@@ -310,17 +226,7 @@ def _range(feature: Feature) -> tuple[str, float]:
     return "0 or 1", 1.0
 
 
-def _float(value: float | None) -> float | None:
-    return None if value is None else float(value)
-
-
 def _finite(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ValueError("finite")
     return float(value)
-
-
-def _kind(value: Any, kind: type) -> Any:
-    if type(value) is not kind:
-        raise TypeError(kind.__name__)
-    return value

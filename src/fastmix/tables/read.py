@@ -11,27 +11,19 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import unchained
+from fastmix.data.arrow import column_kind, distinct, pyarrow
 from fastmix.errors import DataError
 
-__all__ = [
-    "MISSING",
-    "UNLISTED",
-    "Columns",
-    "check_columns",
-    "columns_of",
-    "csv_batches",
-    "inferred_numbers",
-    "no_column",
-    "read_columns",
-    "table_fields",
-]
+arrow = partial(pyarrow, "tables", "cli")
 
 #: Codes of values that are not in the public list, and of missing ones.
 UNLISTED, MISSING = -1, -2
@@ -49,51 +41,28 @@ class Columns:
     """Columns of a table: numbers with NaN for missing ones, categories as codes."""
 
     n: int
-    numbers: dict[str, npt.NDArray[np.float64]]
+    numbers: dict[str, FloatArray]
     codes: dict[str, npt.NDArray[np.int64]]
 
 
 def table_fields(path: Path) -> dict[str, str]:
     """Return the kinds of a table's columns by name, without reading a value.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        A ``.csv``, ``.parquet``, ``.arrow``, ``.feather`` or ``.npz`` file.
-
-    Returns
-    -------
-    dict of str to str
-        "number", "bool", "text", "unknown" (CSV has no types), or the name of another type.
+    They are "number", "bool", "text", "unknown" (CSV has no types), or the name of another type.
     """
     suffix = _suffix(path)
     if suffix == ".csv":
         return dict.fromkeys(_csv_header(path), "unknown")
     if suffix == ".npz":
         return {name: kind for name, (kind, _, _) in _npz_columns(path).items()}
-    return {field.name: _arrow_kind(field.type) for field in _arrow_schema(path)}
+    return {field.name: column_kind(field.type) for field in _arrow_schema(path)}
 
 
 @unchained()
 def read_columns(
     path: Path, numbers: Iterable[str], categories: Mapping[str, Sequence[str]]
 ) -> Columns:
-    """Read the columns that a bounds file names.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The table.
-    numbers : iterable of str
-        Names of the columns of numbers.
-    categories : mapping of str to sequence of str
-        Public categories by the name of their column.
-
-    Returns
-    -------
-    Columns
-        The columns. This is raw data.
-    """
+    """Read the columns of numbers and of public categories that a bounds file names: raw data."""
     wanted = [*numbers]
     check_columns(path, wanted, categories)
     if _suffix(path) == ".npz":
@@ -143,7 +112,7 @@ def columns_of(
 
 def csv_batches(path: Path, numbers: list[str], categories: list[str]) -> Iterator[Any]:
     """Yield some columns of a CSV file, a few megabytes at a time."""
-    pa = _arrow()
+    pa = arrow()
     try:
         with pa.csv.open_csv(
             path,
@@ -156,7 +125,7 @@ def csv_batches(path: Path, numbers: list[str], categories: list[str]) -> Iterat
 
 
 def _csv_options(numbers: list[str], categories: list[str]) -> Any:
-    pa = _arrow()
+    pa = arrow()
     types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(categories, pa.string())
     return pa.csv.ConvertOptions(include_columns=list(types), column_types=types)
 
@@ -166,34 +135,34 @@ def inferred_numbers(path: Path) -> list[str]:
     """Return the columns that hold numbers; for CSV this looks at values, so it is NOT private."""
     fields = table_fields(path)
     if _suffix(path) == ".csv":
-        pa = _arrow()
+        pa = arrow()
         try:
             schema = pa.csv.read_csv(path).schema
         except pa.ArrowException as error:
             raise DataError(_trouble(path, str(error))) from None
-        fields = {field.name: _arrow_kind(field.type) for field in schema}
+        fields = {field.name: column_kind(field.type) for field in schema}
     return [name for name, kind in fields.items() if kind in ("number", "bool")]
 
 
-def _suffix(path: Path) -> str:
+def table_suffix(path: Path) -> str:
+    """Return the ending of a file's name, which must name a format."""
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
         raise DataError(f"The name {path.name!r} must end in one of {', '.join(_SUFFIXES)}.")
+    return suffix
+
+
+def _suffix(path: Path) -> str:
+    suffix = table_suffix(path)
     if not path.is_file():
         raise DataError(f"There is no file {str(path)!r}.")
     return suffix
 
 
-def _distinct(path: Path, names: list[str]) -> list[str]:
-    if len(set(names)) != len(names):
-        raise DataError(f"{path.name} must have a different name for each column.")
-    return names
-
-
 def _csv_header(path: Path) -> list[str]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            names = _distinct(path, next(csv.reader(file), []))
+            names = distinct(path, next(csv.reader(file), []))
     except (csv.Error, UnicodeDecodeError):
         raise DataError(f"{path.name} must be comma-separated text in UTF-8.") from None
     if not names:
@@ -201,33 +170,8 @@ def _csv_header(path: Path) -> list[str]:
     return names
 
 
-def _arrow() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.compute
-        import pyarrow.csv
-        import pyarrow.ipc
-        import pyarrow.parquet
-    except ImportError:
-        raise ImportError('tables need the package pyarrow: pip install "fastmix[cli]".') from None
-    return pyarrow
-
-
-def _arrow_kind(kind: Any) -> str:
-    types = _arrow().types
-    if types.is_dictionary(kind):
-        return _arrow_kind(kind.value_type)
-    if types.is_boolean(kind):
-        return "bool"
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return "number"
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return "text"
-    return str(kind)
-
-
 def _open_ipc(path: Path) -> Any:
-    pa = _arrow()
+    pa = arrow()
     source = pa.memory_map(str(path))
     try:
         return pa.ipc.open_file(source)
@@ -237,18 +181,18 @@ def _open_ipc(path: Path) -> Any:
 
 
 def _arrow_schema(path: Path) -> Any:
-    pa = _arrow()
+    pa = arrow()
     try:
         ipc = _suffix(path) in _ARROW
         schema = _open_ipc(path).schema if ipc else pa.parquet.read_schema(path)
     except pa.ArrowException:
         raise DataError(f"{path.name} is damaged, or not what its name says.") from None
-    _distinct(path, schema.names)
+    distinct(path, schema.names)
     return schema
 
 
 def _read_arrow(path: Path, numbers: list[str], categories: list[str]) -> Any:
-    pa = _arrow()
+    pa = arrow()
     names = [*numbers, *categories]
     try:
         if _suffix(path) == ".csv":
@@ -275,10 +219,13 @@ def _trouble(path: Path, message: str) -> str:
     return f"{path.name} is damaged, or not what its name says."
 
 
-def _arrow_number(column: Any) -> npt.NDArray[np.float64]:
-    pa = _arrow()
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+def _decoded(column: Any) -> Any:
+    coded = arrow().types.is_dictionary(column.type)
+    return column.cast(column.type.value_type) if coded else column
+
+
+def _arrow_number(column: Any) -> FloatArray:
+    pa, column = arrow(), _decoded(column)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     column = column.cast(pa.float64(), safe=False)
@@ -287,10 +234,8 @@ def _arrow_number(column: Any) -> npt.NDArray[np.float64]:
 
 
 def _arrow_codes(column: Any, levels: list[str]) -> npt.NDArray[np.int64]:
-    pa = _arrow()
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    text = column.cast(pa.string())
+    pa = arrow()
+    text = _decoded(column).cast(pa.string())
     found = pa.compute.index_in(text, value_set=pa.array(levels, pa.string()))
     codes = pa.compute.fill_null(found, UNLISTED).to_numpy(zero_copy_only=False)
     absent = pa.compute.fill_null(pa.compute.equal(text, ""), True).to_numpy(zero_copy_only=False)
@@ -305,11 +250,9 @@ def _npz_columns(path: Path) -> dict[str, tuple[str, str, int | None]]:
         with zipfile.ZipFile(path) as archive:
             for member in archive.namelist():
                 with archive.open(member) as file:
-                    version = np.lib.format.read_magic(file)
-                    read = {1: np.lib.format.read_array_header_1_0}.get(
-                        version[0], np.lib.format.read_array_header_2_0
-                    )
-                    shape, _, dtype = read(file)
+                    first = np.lib.format.read_magic(file)[0] == 1
+                    header = "read_array_header_1_0" if first else "read_array_header_2_0"
+                    shape, _, dtype = getattr(np.lib.format, header)(file)
                 name = member.removesuffix(".npy")
                 kind = kinds.get(dtype.kind, str(dtype))
                 if len(shape) == 1:

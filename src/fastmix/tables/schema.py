@@ -24,13 +24,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_real, value_error
-
-__all__ = ["Category", "Feature", "Number", "PublicBounds", "read_bounds"]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Bytes of a bounds file: enough for a million categories.
 _LARGEST_FILE = 1 << 25
@@ -88,14 +84,7 @@ class Category:
     @property
     def levels(self) -> tuple[str, ...]:
         """The categories with ``other``, which is added at the end if it is not among them."""
-        return (
-            self.categories
-            if OTHER in self.categories
-            else (
-                *self.categories,
-                OTHER,
-            )
-        )
+        return self.categories if OTHER in self.categories else (*self.categories, OTHER)
 
     def columns(self, intercept: bool) -> tuple[str, ...]:
         """Return the names of the encoded columns.
@@ -112,15 +101,8 @@ Feature: TypeAlias = Number | Category
 class PublicBounds:
     """Public knowledge about a table: the target's bounds, the features, the missing values.
 
-    Parameters
-    ----------
-    target : Number
-        The target.
-    features : tuple of Number or Category
-        The features, in the order of the bounds file.
-    missing : {"impute", "drop"}, default "impute"
-        "impute" puts a public value for a missing one (a missing category is ``other``); "drop"
-        leaves such rows out, which makes the number of remaining rows public.
+    The rule "impute" puts a public value for a missing one (a missing category is ``other``);
+    "drop" leaves such rows out, which makes the number of remaining rows public.
     """
 
     target: Number
@@ -208,18 +190,7 @@ class PublicBounds:
 
 
 def read_bounds(path: Path) -> PublicBounds:
-    """Read a bounds file.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        A TOML file; see the module's documentation.
-
-    Returns
-    -------
-    PublicBounds
-        What it says.
-    """
+    """Read a bounds file, a TOML file of the form that this module documents."""
     size = path.stat().st_size
     if size > _LARGEST_FILE:
         raise ValueError(

@@ -15,29 +15,13 @@ from fastmix.tables.encode import encode
 from fastmix.tables.read import check_columns, columns_of, csv_batches
 from fastmix.tables.schema import Category, Number, PublicBounds
 
-__all__ = ["table_bytes", "table_chunks"]
-
 
 def table_chunks(
     path: Path, bounds: PublicBounds, *, intercept: bool = True, executor: Executor | None = None
 ) -> Chunks:
-    """Return a table as chunks of encoded records.
+    """Return a table as chunks of what `encode` gives; only schemas are read.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        A CSV, Parquet, Arrow or Feather file, or a folder of Parquet and Arrow files.
-    bounds : PublicBounds
-        Public bounds, categories and rule for missing values.
-    intercept : bool, default True
-        Whether the fit has an intercept; then the first category of each list has no column.
-    executor : Executor, optional
-        Where they are read; on this machine by default.
-
-    Returns
-    -------
-    Chunks
-        Chunks of the features and the target as `encode` gives them. Only schemas are read.
+    The path is a CSV, Parquet, Arrow or Feather file, or a folder of Parquet and Arrow files.
     """
     numbers, categories = needed(bounds)
     chunks: list[Chunk] = []
@@ -67,7 +51,6 @@ class TableChunk(Chunk):
         return self.path.name
 
     def read(self) -> Iterator[Records]:
-        """Yield the encoded records of the group."""
         numbers, categories = needed(self.bounds)
         names = [*numbers, *categories]
         batches: Iterator[Any]

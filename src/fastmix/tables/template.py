@@ -9,8 +9,6 @@ from fastmix._text import toml_string, visible
 from fastmix.errors import DataError
 from fastmix.tables.read import no_column
 
-__all__ = ["bounds_template"]
-
 _HEAD = """\
 # Bounds for fastmix: what values are possible, from public knowledge.
 #
@@ -42,21 +40,10 @@ _HINTS = {
 def bounds_template(
     fields: Mapping[str, str], target: str, features: Iterable[str] | None = None
 ) -> str:
-    """Return a bounds file to fill in.
+    """Return a bounds file to fill in, made without a look at any value.
 
-    Parameters
-    ----------
-    fields : mapping of str to str
-        Kinds of the columns by name, as `table_fields` gives them.
-    target : str
-        Name of the target.
-    features : iterable of str, optional
-        Names of the features; all other columns by default.
-
-    Returns
-    -------
-    str
-        TOML with empty bounds and advice, made without a look at any value.
+    ``fields`` are kinds of columns as `table_fields` gives them; the features are all columns but
+    the target by default.
     """
     names = [name for name in fields if name != target] if features is None else list(features)
     for name in (target, *names):

@@ -5,41 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from fastmix.errors import DataError
-from fastmix.tables.read import _ARROW, _arrow
-
-__all__ = ["check_suffix", "write_predictions"]
-
-_SUFFIXES = (".csv", ".parquet", *_ARROW, ".npz")
+from fastmix._types import FloatArray
+from fastmix.tables.read import arrow, table_suffix
 
 
-def check_suffix(path: Path) -> None:
-    """Refuse the name of a file whose ending names no format, before anything is computed."""
-    if path.suffix.lower() not in _SUFFIXES:
-        raise DataError(f"The name {path.name!r} must end in one of {', '.join(_SUFFIXES)}.")
-
-
-def write_predictions(path: Path, name: str, values: npt.NDArray[np.float64]) -> None:
-    """Write one column of predictions, in the format that the file's name asks for.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        A ``.csv``, ``.parquet``, ``.arrow``, ``.feather`` or ``.npz`` file.
-    name : str
-        Name of the column.
-    values : numpy.ndarray of shape (n,)
-        Predictions.
-    """
-    check_suffix(path)
-    suffix = path.suffix.lower()
+def write_predictions(path: Path, name: str, values: FloatArray) -> None:
+    """Write one column of predictions, in the format that the file's name asks for."""
+    suffix = table_suffix(path)
     if suffix == ".npz":
         with path.open("wb") as file:  # given a name, it might add another ending
             np.savez(file, allow_pickle=False, **{name: values})
         return
-    pa = _arrow()
+    pa = arrow()
     table = pa.table({name: values})
     if suffix == ".csv":
         pa.csv.write_csv(table, path)
