@@ -64,6 +64,11 @@ def valid_call(name, n, d, dtype, constant, mapped):
         own = [array(p * p), 2]
     elif name == "gradient":
         own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), 0.5, array(p), 2]
+    elif name == "slopes":
+        square = array(p * p if mapped else 0)
+        own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), array(5), array(p), array(p), square, 2]
+    elif name == "curved":
+        own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), array(5), array(p), array(p), 2]
     elif name.startswith("kerdock"):
         offset = 0 if name == "kerdock" else 70
         forms = array((offset + n + 63) // 64 * 6, dtype=np.uint32)
@@ -147,8 +152,8 @@ SCALARS = [
 ]  # fmt: skip
 
 KERNELS = (
-    "fwht", "map_rows", "squared_norms", "gram", "gradient", "srht", "kerdock", "kerdock_sketch",
-    "kerdock_distortion",
+    "fwht", "map_rows", "squared_norms", "gram", "gradient", "slopes", "curved", "srht",
+    "kerdock", "kerdock_sketch", "kerdock_distortion",
 )  # fmt: skip
 CALLS = st.tuples(
     st.sampled_from(KERNELS),

@@ -55,6 +55,15 @@ def call(name, **changes):
             "y": np.ones(n), "lower": -1.0, "upper": 1.0, "center": 0.0, "inverse_scale": 1.0,
             "theta": np.ones(p), "clip": 1.0, "out": np.ones(p),
         },
+        "slopes": {
+            "y": np.ones(n), "lower": -1.0, "upper": 1.0, "center": 0.0, "inverse_scale": 1.0,
+            "theta": np.ones(p), "loss": np.ones(5), "high": np.ones(p), "low": np.ones(p),
+            "excess": np.ones(p * p),
+        },
+        "curved": {
+            "y": np.ones(n), "lower": -1.0, "upper": 1.0, "center": 0.0, "inverse_scale": 1.0,
+            "theta": np.ones(p), "loss": np.ones(5), "v": np.ones(p), "out": np.ones(p),
+        },
         "srht": {
             "signs": np.ones(n, dtype=np.int8), "rows": np.array([0, 7, 3]), "n_pad": 8,
             "z": np.ones(3 * p), "distortion": True,
@@ -74,8 +83,8 @@ def call(name, **changes):
 
 
 KERNELS = [
-    "fwht", "map_rows", "squared_norms", "gram", "gradient", "srht", "kerdock", "kerdock_sketch",
-    "kerdock_distortion",
+    "fwht", "map_rows", "squared_norms", "gram", "gradient", "slopes", "curved", "srht",
+    "kerdock", "kerdock_sketch", "kerdock_distortion",
 ]  # fmt: skip
 
 
@@ -106,6 +115,16 @@ REFUSED = [
     ("gradient", {"y": np.ones(5)}, "y must have n entries"),
     ("gradient", {"theta": np.ones(2)}, "p entries"),
     ("gradient", {"out": np.ones(2)}, "p entries"),
+    ("slopes", {"y": np.ones(5)}, "y must have n entries"),
+    ("slopes", {"theta": np.ones(2)}, "p entries"),
+    ("slopes", {"high": np.ones(2)}, "p entries"),
+    ("slopes", {"low": np.ones(4)}, "p entries"),
+    ("slopes", {"excess": np.ones(8)}, "p\\^2 entries or none"),
+    ("slopes", {"loss": np.ones(4)}, "five entries"),
+    ("curved", {"y": np.ones(5)}, "y must have n entries"),
+    ("curved", {"v": np.ones(2)}, "p entries"),
+    ("curved", {"out": np.ones(2)}, "p entries"),
+    ("curved", {"loss": np.ones(6)}, "five entries"),
     ("srht", {"rows": np.array([0, 8, 1])}, "between 0 and n_pad"),
     ("srht", {"rows": np.array([0, -1, 1])}, "between 0 and n_pad"),
     ("srht", {"rows": np.empty(0, dtype=np.int64)}, "1 to 2\\^32 entries"),

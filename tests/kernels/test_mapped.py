@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import subprocess
 import sys
@@ -16,9 +17,12 @@ from hypothesis import strategies as st
 
 from fastmix.kernels import mapped as kernels
 from fastmix.kernels import reference
+from fastmix.kernels.losses import CalibratedHuber
 from fastmix.kernels.mapped import Mapped, Targets
 
 DTYPES = [np.float64, np.float32]
+#: A loss whose zone is so small that most residuals leave it.
+LOSS = CalibratedHuber(0.3, 3.0, 1.0)
 # The name of a layout, and how to get an n x d matrix that has it.
 LAYOUTS = {
     "C": lambda big, n, d: np.ascontiguousarray(big[:n, :d]),
@@ -83,6 +87,23 @@ def assert_close(got, want):
     np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12 * np.abs(want).max(initial=0.0))
 
 
+def check_loss(A: Mapped, theta) -> None:
+    """Compare slopes and curvatures with their oracle: few residuals leave the zone, or many."""
+    n, p = A.shape
+    for loss in (CalibratedHuber(1.5, 3.0, 1.0), LOSS):
+        for excess in (False, True):
+            total, square, outside = kernels.slopes(A, targets(n), theta, loss, excess=excess)
+            want = reference.slopes(A, targets(n), theta, loss, excess)
+            assert_close(total.sum(axis=0), want[0].sum(axis=0))
+            assert_close(square, want[1])
+            assert outside == want[2]
+        v = np.linspace(-1.0, 2.0, p)
+        assert_close(
+            kernels.curved(A, targets(n), theta, loss, v),
+            reference.curved(A, targets(n), theta, loss, v),
+        )
+
+
 def check(A: Mapped, k2: int = 11, clip: float = 0.4) -> None:
     """Compare every pass with its oracle."""
     n, p = A.shape
@@ -95,6 +116,7 @@ def check(A: Mapped, k2: int = 11, clip: float = 0.4) -> None:
     assert_close(
         kernels.gradient(A, targets(n), theta, clip), reference.gradient(A, targets(n), theta, clip)
     )
+    check_loss(A, theta / max(1.0, float(np.linalg.norm(theta))))
     signs, rows, n_pad = srht_draw(n, k2)
     Z, m_hat = kernels.srht(A, signs, rows, n_pad)
     want, wanted = reference.srht(A, signs, rows, n_pad, True)
@@ -287,6 +309,8 @@ def test_number_of_threads_changes_no_bit(n, d, layout, parts):
             Z,
             m_hat,
             kernels.gradient(A, targets(n), theta, 0.5, n_threads=n_threads),
+            *kernels.slopes(A, targets(n), theta, LOSS, excess=True, n_threads=n_threads),
+            kernels.curved(A, targets(n), theta, LOSS, theta, n_threads=n_threads),
             kernels.squared_norms(A, n_threads=n_threads),
             kernels.gram(A, n_threads=n_threads),
         )
@@ -295,6 +319,36 @@ def test_number_of_threads_changes_no_bit(n, d, layout, parts):
     for n_threads in (2, 3, 8, None):
         for got, want in zip(results(n_threads), one, strict=True):
             np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_slopes_sum_without_loss(layout):
+    """Terms that nearly cancel: the sum of the two parts is right to the last digits of a term."""
+    n = 100_000
+    X = np.ones((n, 3), order=layout)
+    X[:, 1] = np.where(np.arange(n) % 2, 1.0, -1.0)
+    X[:, 2] = 1.0 / 3.0
+    y = np.random.default_rng(0).uniform(-1, 1, n)
+    total, _, outside = kernels.slopes(
+        Mapped(X), Targets(y), np.zeros(3), CalibratedHuber(2.0, 50.0, 1.0)
+    )
+    assert outside == 0
+    want = [math.fsum(X[:, j] * y) for j in range(3)]
+    error = np.abs(total.sum(axis=0) - want)
+    terms = np.array([math.fsum(np.abs(X[:, j] * y)) for j in range(3)])
+    assert (error <= kernels.SUMMATION_ERROR * terms).all()
+    # The two columns of ones have no error at all; ordinary sums do.
+    assert (error[:2] <= 2.0**-52).all()
+    assert abs(kernels.gradient(Mapped(X), Targets(y), np.zeros(3), 2.0)[0] - want[0]) > 2.0**-52
+
+
+def test_slopes_let_nan_through():
+    X = np.ones((40, 3))
+    X[17, 1] = np.nan
+    theta = np.ones(3)
+    for loss in (CalibratedHuber(1.5, 3.0, 1.0), LOSS):
+        assert np.isnan(kernels.slopes(Mapped(X), targets(40), theta, loss)[0][0]).any()
+        assert np.isnan(kernels.curved(Mapped(X), targets(40), theta, loss, theta)).any()
 
 
 def test_calls_from_several_threads():

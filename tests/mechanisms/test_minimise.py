@@ -1,0 +1,183 @@
+"""The solver of perturbed objectives: it reaches its tolerance, whatever the data are."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from fastmix.data import ArrayRows
+from fastmix.data.maps import RowMap, TargetMap
+from fastmix.errors import SolverError
+from fastmix.kernels.losses import CalibratedHuber
+from fastmix.mechanisms import minimise as solver
+from fastmix.mechanisms.minimise import Objective, minimise, rounding_distance, sketch_rows
+
+
+def rows_of(X, y):
+    return ArrayRows(np.asarray(X, dtype=np.float64), RowMap(1.0), np.asarray(y), TargetMap())
+
+
+def objective(d, loss, scale=3.0, seed=0, center=None):
+    b = scale * np.random.default_rng(seed).standard_normal(d)
+    return Objective(loss, loss.ridge, np.zeros(d) if center is None else center, b)
+
+
+def exact_gradient(X, y, goal, theta):
+    """The gradient at the mapped rows, by exact sums."""
+    total, loss = [], goal.loss
+    residuals = np.array([y[i] - math.fsum(X[i] * theta) for i in range(len(y))])
+    slopes = loss.slope(residuals)
+    for j in range(X.shape[1]):
+        own = goal.ridge * (theta[j] - goal.center[j]) + goal.b[j]
+        total.append(math.fsum([own, *(-slopes * X[:, j])]))
+    return np.array(total)
+
+
+def onehot(n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.zeros((n, d))
+    X[np.arange(n), np.minimum(rng.geometric(0.3, n) - 1, d - 1)] = 1.0
+    return X
+
+
+def data_sets():
+    rng = np.random.default_rng(1)
+    uniform = rng.uniform(-1, 1, (600, 7)) / math.sqrt(7)
+    yield "uniform", uniform, rng.uniform(-1, 1, 600)
+    yield "heavy tails", uniform, np.clip(uniform @ np.arange(7) + rng.standard_t(1, 600), -1, 1)
+    yield "one row", uniform[:1], [1.0]
+    yield "no signal, zero rows", np.zeros((50, 3)), np.ones(50)
+    yield "constant", np.full((300, 4), 0.5), np.ones(300)
+    yield "opposite targets", np.full((300, 4), 0.5), np.where(np.arange(300) % 2, 1.0, -1.0)
+    base = rng.uniform(-0.2, 0.2, (500, 1))
+    yield "collinear", base + 1e-10 * rng.standard_normal((500, 20)), 5.0 * base[:, 0]
+    yield "as many columns as rows", rng.standard_normal((40, 40)) / 10, rng.uniform(-1, 1, 40)
+    yield "one-hot", onehot(2000, 30), rng.choice([-1.0, 1.0], 2000)
+    scales = np.logspace(0, -8, 6)
+    yield "scales apart", rng.uniform(-0.4, 0.4, (800, 6)) * scales, rng.uniform(-1, 1, 800)
+    yield "wide", rng.standard_normal((200, 150)) / 15, rng.uniform(-1, 1, 200)
+
+
+LOSSES = [
+    CalibratedHuber(1.0, 2.0, 1.0),
+    CalibratedHuber(0.05, 0.7, 1.0),
+    CalibratedHuber(1.0, 300.0, 0.01),
+    CalibratedHuber(0.2, 0.01, 10.0),
+]
+
+
+@pytest.mark.parametrize("sketch", [False, True])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize(("X", "y"), [(X, y) for _, X, y in data_sets()],
+                         ids=[name for name, _, _ in data_sets()])  # fmt: skip
+def test_reaches_the_minimum(X, y, loss, sketch):
+    """The exact gradient at what is returned, over the ridge, is within the tolerance."""
+    X, y = np.asarray(X), np.asarray(y, dtype=np.float64)
+    rows = rows_of(X, y)
+    ((mapped, seen),) = rows.blocks()
+    for scale in (0.1, 30.0):
+        goal = objective(rows.d, loss, scale * loss.lipschitz)
+        tolerance = 1e-9 * max(1.0, scale)
+        theta = minimise(rows, goal, tolerance=tolerance, sketch=sketch,
+                         public=np.random.default_rng(0))  # fmt: skip
+        gradient = exact_gradient(np.asarray(mapped), seen, goal, theta)
+        assert np.linalg.norm(gradient) / goal.ridge <= tolerance
+
+
+def test_agrees_with_another_optimiser():
+    rng = np.random.default_rng(3)
+    X, y = rng.uniform(-0.5, 0.5, (400, 3)), rng.uniform(-1, 1, 400)
+    loss = CalibratedHuber(0.4, 2.0, 1.0)
+    center = np.array([1.0, -2.0, 0.5])
+    goal = objective(3, loss, 5.0, center=center)
+    found = minimise(rows_of(X, y), goal, tolerance=1e-10, sketch=False)
+
+    def gradient(theta):
+        own = goal.ridge * (theta - center) + goal.b
+        return own - X.T @ loss.slope(y - X @ theta)
+
+    # The value is the integral of the gradient from zero; Gauss-Legendre is good enough to compare.
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+
+    def value(theta):
+        return sum(w / 2 * theta @ gradient((t + 1) / 2 * theta)
+                   for t, w in zip(nodes, weights, strict=True))  # fmt: skip
+
+    other = minimize(value, np.zeros(3), jac=gradient, method="BFGS", options={"gtol": 1e-8}).x
+    assert found == pytest.approx(other, abs=1e-6)
+
+
+def test_rounding_distance_covers_fifty_digits():
+    """The distance that is granted to rounding is above the true error of a converged solution."""
+    rng = np.random.default_rng(5)
+    X, y = rng.uniform(-0.57, 0.57, (200, 3)), rng.uniform(-1, 1, 200)
+    loss = CalibratedHuber(0.5, 2.0, 1.0)
+    goal = objective(3, loss, 2.0)
+    rows = rows_of(X, y)
+    theta = minimise(rows, goal, tolerance=1e-9, sketch=False)
+    ((mapped, seen),) = rows.blocks()
+    with mpmath.workdps(50):
+        exact = mpmath.matrix([mpmath.mpf(t) for t in theta])
+        L, ridge, eps_c = map(mpmath.mpf, (loss.lipschitz, loss.ridge, loss.eps_c))
+        zone = L * (1 - mpmath.log(1 + 1 / ridge) / eps_c)
+        for _ in range(3):  # Newton's method from the solution
+            gradient = [ridge * exact[j] + mpmath.mpf(goal.b[j]) for j in range(3)]
+            hessian = ridge * mpmath.eye(3)
+            for x, target in zip(mapped, seen, strict=True):
+                x = [mpmath.mpf(v) for v in x]
+                u = mpmath.mpf(target) - sum(a * t for a, t in zip(x, exact, strict=True))
+                e = mpmath.exp(-eps_c * ridge * (abs(u) - zone) / L) / (1 + ridge)
+                inside = abs(u) <= zone
+                slope = u if inside else mpmath.sign(u) * L * (1 + mpmath.log(1 - e) / eps_c)
+                curvature = 1 if inside else ridge * e / (1 - e)
+                for j in range(3):
+                    gradient[j] -= slope * x[j]
+                    for k in range(3):
+                        hessian[j, k] += curvature * x[j] * x[k]
+            exact -= mpmath.lu_solve(hessian, mpmath.matrix(gradient))
+        error = float(mpmath.norm(exact - mpmath.matrix([mpmath.mpf(t) for t in theta])))
+    granted = rounding_distance(goal, 200, float(np.linalg.norm(theta)))
+    assert error <= granted
+    assert granted < 1e-11
+
+
+def test_no_result_if_the_tolerance_cannot_be_reached():
+    """Below what rounding allows nothing is returned, and the message tells nothing of the data."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-0.5, 0.5, (300, 3)), rng.uniform(-1, 1, 300)
+    with pytest.raises(SolverError) as caught:
+        minimise(rows_of(X, y), objective(3, LOSSES[0]), tolerance=1e-18, sketch=False)
+    assert "Nothing was released" in str(caught.value)
+
+
+def test_few_passes():
+    """Squares: Gram matrix and one or two checks. With outliers: a few passes more."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.4, 0.4, (5_000, 6))
+    y = np.clip(X @ rng.standard_normal(6) + 0.1 * rng.standard_t(3, 5_000), -1, 1)
+    passes = []
+
+    class Counted(ArrayRows):
+        def run(self, task):
+            passes.append(task.name)
+            return super().run(task)
+
+    def count(loss, tolerance):
+        passes.clear()
+        rows = Counted(X, RowMap(1.0), y, TargetMap())
+        minimise(rows, objective(6, loss), tolerance=tolerance, sketch=False)
+        return len(passes)
+
+    assert count(CalibratedHuber(2.0, 30.0, 1.0), 1e-9) <= 3
+    assert count(CalibratedHuber(0.2, 1.0, 1.0), 1e-9) <= 8
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 100, 5_000, 10**7])
+@pytest.mark.parametrize("d", [1, 10, 2_000])
+def test_sketch_has_a_size_that_exists(n, d):
+    k2 = sketch_rows(n, d)
+    assert k2 & (k2 - 1) == 0
+    assert k2 <= 1 << (n - 1).bit_length()
+    solver.KerdockSketch(k2, n)
