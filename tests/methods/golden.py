@@ -43,7 +43,9 @@ CONFIGURATIONS = {
         {"fast": True, "calibration": "published"},
     ),
     "IHS": (fastmix.IHS, {}),
+    "ObjectivePerturbation": (fastmix.ObjectivePerturbation, {}),
     "PrivateLinearRegression": (fastmix.PrivateLinearRegression, {}),
+    "PrivateLinearRegression intervals": (fastmix.PrivateLinearRegression, {"inference": True}),
 }
 
 #: Settings of a plan: parameters that all methods take, and the shape of the data.

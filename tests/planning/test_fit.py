@@ -8,13 +8,18 @@ import numpy as np
 import pytest
 
 import fastmix
-from fastmix import IHM, AdaSSP, FastIHM, PrivateLinearRegression
+from fastmix import IHM, AdaSSP, FastIHM, ObjectivePerturbation, PrivateLinearRegression
 from fastmix.datasets import make_correlated, make_sphere
 from fastmix.planning import outlook
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 DOCS = Path(__file__).parents[2] / "docs"
-ESTIMATORS = {"ihm": IHM, "fast_ihm": FastIHM, "adassp": AdaSSP}
+ESTIMATORS = {
+    "objective": ObjectivePerturbation,
+    "ihm": IHM,
+    "fast_ihm": FastIHM,
+    "adassp": AdaSSP,
+}
 
 
 def test_the_choice_is_that_of_auto():
@@ -23,9 +28,10 @@ def test_the_choice_is_that_of_auto():
         X, y = rng.uniform(-1, 1, (600, d)), rng.uniform(-1, 1, 600)
         model = PrivateLinearRegression(bounds_X=(-1, 1), bounds_y=(-1, 1), random_state=0)
         assert fastmix.plan(600, d).method == model.fit(X, y).method_
-    assert fastmix.plan(10_000, 498).method == "ihm"
-    assert fastmix.plan(10_000, 499).method == "fast_ihm"
-    assert fastmix.plan(10_000, 499, fit_intercept=False).method == "ihm"
+        assert model.method_ == "objective"
+    for d, chosen in ((498, "ihm"), (499, "fast_ihm")):
+        model.set_params(inference=True)
+        assert model._planned(10_000, d)[0].name == chosen
     assert fastmix.plan(1000, 3, method="adassp").chosen.method == "adassp"
 
 
@@ -99,8 +105,8 @@ def test_a_plan_reads_well():
     text = str(planned)
     assert "131,072 rows, 90 features, epsilon 1" in text
     assert planned.reason in text
-    assert text.splitlines()[4].startswith("ihm")
-    assert planned._repr_html_().count("<tr>") == 4
+    assert text.splitlines()[4].startswith("objective")
+    assert planned._repr_html_().count("<tr>") == 5
     assert planned.delta == 2.0**-34
     for row in planned.table():
         assert row["seconds"] > 0.0

@@ -263,7 +263,8 @@ def _plan(data: dict[str, Any]) -> list[str]:
     if data["mechanism"] == "PrivateLinearRegression":
         names.add("method")
         asked = stated.get("method")
-        chosen = choose_method(columns)[0] if asked == "auto" else asked
+        auto, _ = choose_method(columns, inference=bool(stated["inference"]))
+        chosen = auto if asked == "auto" else asked
         if chosen != method.name:
             wrong.append("its method is not the one that was asked for")
     elif data["mechanism"] != method.estimator:

@@ -24,7 +24,7 @@ def command(
         float | None, typer.Option(help="Failure probability; 1/n^2 by default.")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm or linear_mixing.")
+        str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm, linear_mixing or objective.")
     ] = "auto",
     intercept: Annotated[bool, typer.Option(help="With an intercept.")] = True,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

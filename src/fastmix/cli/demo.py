@@ -64,7 +64,7 @@ def run_demo(epsilon: float = 1.0, method: str = "auto") -> dict[str, Any]:
 def command(
     epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 1.0,
     method: Annotated[
-        str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm or linear_mixing.")
+        str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm, linear_mixing or objective.")
     ] = "auto",
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

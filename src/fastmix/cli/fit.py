@@ -64,7 +64,7 @@ def command(
     bounds: Annotated[Path | None, typer.Option(help="Bounds file; see 'fastmix bounds'.")] = None,
     features: Annotated[str, typer.Option(help="Features to use, with commas; all.")] = "",
     method: Annotated[
-        str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm or linear_mixing.")
+        str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm, linear_mixing or objective.")
     ] = "auto",
     intercept: Annotated[bool, typer.Option(help="Fit an intercept.")] = True,
     intervals: Annotated[

@@ -23,7 +23,7 @@ def command(
     delta: Annotated[
         float | None, typer.Option(help="Failure probability; 1/n^2 by default.")
     ] = None,
-    method: Annotated[str, typer.Option(help="auto, ihm, fast_ihm or adassp.")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, objective, ihm, fast_ihm or adassp.")] = "auto",
     intercept: Annotated[bool, typer.Option(help="With an intercept.")] = True,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

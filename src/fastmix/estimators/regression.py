@@ -63,8 +63,8 @@ class ObjectivePerturbation(PrivateRegressor):
     """
 
     ridge: float | None = None
-    residual_clip: float | None = None
     solver: str = "auto"
+    residual_clip: float | None = None
 
     _method: ClassVar[type[Method]] = PerturbedObjective
 
@@ -322,11 +322,10 @@ class PrivateLinearRegression(PrivateRegressor):
     ----------
     {parameters}
     method : str or estimator, default="auto"
-        "adassp", "dp_gd", "fast_ihm", "ihm" or "linear_mixing" with its default parameters; or an
-        estimator, such as ``IHM(n_steps=8)``, whose method is used with the parameters that it
-        does not share with this one. "auto" takes "ihm", the more accurate one, below 500
-        columns, and "fast_ihm", the faster one for wide data, from there on. The choice depends
-        on public quantities only.
+        "adassp", "dp_gd", "fast_ihm", "ihm", "linear_mixing" or "objective" with its default
+        parameters; or an estimator, such as ``IHM(n_steps=8)``, whose method is used with the
+        parameters that it does not share with this one. "auto" takes "objective"; with
+        ``inference=True`` it takes "ihm", and "fast_ihm" from 500 columns on.
 
     Attributes
     ----------
@@ -376,8 +375,8 @@ class PrivateLinearRegression(PrivateRegressor):
     def _resolve(self, columns: int | None = None) -> Method:
         if isinstance(self.method, PrivateRegressor):
             return self.method._resolve(columns)
-        name = choose_method(columns or 1)[0] if self.method == "auto" else self.method
-        return METHODS[name]()
+        chosen, _ = choose_method(columns or 1, inference=bool(self.inference))
+        return METHODS[chosen if self.method == "auto" else self.method]()
 
     def _stated(self, method: Method) -> dict[str, Any]:
         asked = self.method if isinstance(self.method, str) else method.name

@@ -1,4 +1,4 @@
-"""Which method a fit uses if none is asked for, from public sizes."""
+"""Which method a fit uses if none is asked for, from public quantities."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ from __future__ import annotations
 _WIDE = 500
 
 
-def choose_method(d: int) -> tuple[str, str]:
+def choose_method(d: int, *, inference: bool = False) -> tuple[str, str]:
     """Return the method for d columns, the intercept included, and why."""
+    if not inference:
+        return "objective", (
+            "objective: one release of the whole budget, the minimiser of a perturbed objective, "
+            "adds the least error on most data and is the fastest."
+        )
     if d < _WIDE:
         return "ihm", (
-            f"ihm: with {d} columns (counting the intercept) one Gram matrix is cheap, and on "
-            "most data ihm adds the least error."
+            f"ihm: it gives intervals, and with {d} columns (counting the intercept) one Gram "
+            "matrix is cheap."
         )
     return "fast_ihm", (
-        f"fast_ihm: with {d} columns, {_WIDE} or more, a Gram matrix of all rows is the "
-        "larger part of a fit, and a fast sketch replaces it."
+        f"fast_ihm: it gives intervals, and with {d} columns, {_WIDE} or more, a Gram matrix of "
+        "all rows is the larger part of a fit, which a fast sketch replaces."
     )

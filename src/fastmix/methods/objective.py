@@ -25,12 +25,12 @@ _GRAM, _PASSES, _SKETCH = 1.0, 430.0, 4.0
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectivePlan(Plan):
-    """Noise of the objective and of its minimiser, and the solver."""
+    """Noise of the objective and of its minimiser, and what preconditions the solver."""
 
     mu: float
     eps_c: float
     mu_output: float
-    solver: str
+    preconditioner: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +38,8 @@ class PerturbedObjective(Method):
     """Objective perturbation with the calibrated Huber loss (docs/proofs/objective.md)."""
 
     ridge: float | None = None
-    residual_clip: float | None = None
     solver: str = "auto"
+    residual_clip: float | None = None
 
     name: ClassVar[str] = "objective"
     estimator: ClassVar[str] = "ObjectivePerturbation"
@@ -64,7 +64,7 @@ class PerturbedObjective(Method):
             mu=mu,
             eps_c=eps_c,
             mu_output=mu_output,
-            solver=solver,
+            preconditioner=solver,
         )
 
     def solve(self, rows: Rows, plan: ObjectivePlan, clip: float, draws: Draws) -> Solution:
@@ -79,7 +79,7 @@ class PerturbedObjective(Method):
             eps_c=plan.eps_c,
             mu_output=plan.mu_output,
             noise=draws.noise,
-            sketch=plan.solver == "sketch",
+            sketch=plan.preconditioner == "sketch",
             public=draws.public,
         )
         return Solution(theta, gradient_noise=clip / plan.mu)

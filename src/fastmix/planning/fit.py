@@ -18,8 +18,13 @@ from fastmix.methods.advice import TARGET_VARIANCE, concerns
 from fastmix.methods.forecast import Outlook, outlook
 from fastmix.planning.cost import CostModel, Problem
 
-_COMPARED = ("ihm", "fast_ihm", "adassp")
-_COST_NAMES = {"ihm": "ihm", "fast_ihm": "fast_ihm_shared", "adassp": "adassp"}
+_COMPARED = ("objective", "ihm", "fast_ihm", "adassp")
+_COST_NAMES = {
+    "objective": "objective",
+    "ihm": "ihm",
+    "fast_ihm": "fast_ihm_shared",
+    "adassp": "adassp",
+}
 _MEBI = float(1 << 20)
 
 
@@ -156,7 +161,7 @@ def plan(
         Target epsilon.
     delta : float, optional
         Target delta; ``1 / n**2`` by default.
-    method : {"auto", "ihm", "fast_ihm", "adassp"}, default "auto"
+    method : {"auto", "objective", "ihm", "fast_ihm", "adassp"}, default "auto"
         The method; "auto" chooses as `PrivateLinearRegression` does.
     fit_intercept : bool, default True
         Whether there is an intercept, which is one more column.
@@ -179,7 +184,7 @@ def plan(
     --------
     >>> from fastmix import plan
     >>> plan(n=100_000, d=20, epsilon=1.0).method
-    'ihm'
+    'objective'
     """
     check_integer("n", n, at_least=1)
     check_integer("d", d, at_least=1)
