@@ -33,6 +33,8 @@ MODELS = {
     "IHM": fastmix.IHM(),
     "LinearMixing": fastmix.LinearMixing(),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
+    "ObjectivePerturbation": fastmix.ObjectivePerturbation(),
+    "ObjectivePerturbation sketch": fastmix.ObjectivePerturbation(solver="sketch"),
     "PrivateLinearRegression": fastmix.PrivateLinearRegression(),
 }
 

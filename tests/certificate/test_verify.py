@@ -20,6 +20,7 @@ MODELS = {
     "FastIHM paper": fastmix.FastIHM(variant="paper"),
     "IHM": fastmix.IHM(),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
+    "ObjectivePerturbation": fastmix.ObjectivePerturbation(ridge=4.0),
     "PrivateLinearRegression": fastmix.PrivateLinearRegression(),
     "no privacy": fastmix.PrivateLinearRegression(epsilon=float("inf")),
 }

@@ -11,7 +11,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import fastmix
 from fastmix.data import ArrayChunk, Chunk, Chunks
@@ -68,6 +70,29 @@ def test_a_cluster_gives_the_result_in_memory(client, data, method, rows):
     assert_same(model.fit(X.persist(), y), method(**PARAMETERS, inference=True).fit(*data))
 
 
+@pytest.mark.parametrize("solver", ["gram", "sketch"])
+@pytest.mark.parametrize("clip", [None, 0.1])
+def test_a_cluster_gives_the_minimiser_in_memory(client, data, solver, clip, tmp_path):
+    """To 1e-8, with the same seed; so do files, and many residuals outside the zone."""
+    X, y = (da.from_array(each, chunks=(1700, *each.shape[1:])) for each in data)
+    model = fastmix.ObjectivePerturbation(**PARAMETERS, solver=solver, residual_clip=clip)
+    expected = clone(model).fit(*data)
+    frame = pd.DataFrame(data[0], columns=[f"x{j}" for j in range(D)]).assign(y=data[1])
+    for part in range(3):
+        frame[part::3].to_parquet(tmp_path / f"{part}.parquet")
+    in_order = pd.concat([frame[part::3] for part in range(3)])
+    for found, wanted in (
+        (clone(model).fit(X.persist(), y), expected),
+        (
+            clone(model).fit_parquet(tmp_path, target="y"),
+            clone(model).fit(in_order.drop(columns="y").to_numpy(), in_order["y"].to_numpy()),
+        ),
+    ):
+        size = np.abs(wanted.coef_).max()
+        np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=0, atol=1e-8 * size)
+        assert found.privacy_.spent == wanted.privacy_.spent
+
+
 class Fatal(Chunk):
     """Kills the worker that reads it, once in each of the first passes."""
 
@@ -112,6 +137,21 @@ def test_a_worker_is_killed_in_each_pass(data, tmp_path, method, passes, kills):
     assert_same(model, method(**parameters).fit(*data))
     assert len(os.listdir(tmp_path)) == passes + kills
     assert len(budget.charges) == 1  # a retry is no second release
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("solver", "passes"), [("gram", 3), ("sketch", 8)])
+def test_a_worker_is_killed_in_each_pass_of_a_solver(data, tmp_path, solver, passes):
+    """Check, Gram matrix or sketch, and every pass of the solver: each survives ``kill -9``."""
+    first, *others = parts_of(data)
+    chunks = [Fatal(first, tmp_path, passes), *(ArrayChunk("part", *part) for part in others)]
+    model = fastmix.ObjectivePerturbation(**PARAMETERS, solver=solver)
+    expected = clone(model).fit(*data)
+    with cluster_of(passes + 2) as client:
+        model.fit_chunks(Chunks(chunks, D, executor=Cluster(client)))
+    assert len(os.listdir(tmp_path)) >= 2 * passes
+    size = np.abs(expected.coef_).max()
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=0, atol=1e-8 * size)
 
 
 def test_blocks_lost_with_a_worker_are_made_again(data):

@@ -29,6 +29,7 @@ MODELS = [
     fastmix.IHM(n_steps=3),
     fastmix.LinearMixing(),
     fastmix.LinearMixing(fast=True),
+    fastmix.ObjectivePerturbation(),
     fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=3)),
 ]
 N, D = 40, 3

@@ -47,9 +47,11 @@ MODELS = [
     fastmix.LinearMixing(),
     fastmix.LinearMixing(fast=True),
     fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=3)),
+    fastmix.ObjectivePerturbation(),
+    fastmix.ObjectivePerturbation(solver="sketch"),
 ]
 #: Those that can read blocks of rows.
-IN_BLOCKS = [0, 1, 2, 3, 6, 8, 10]
+IN_BLOCKS = [0, 1, 2, 3, 6, 8, 10, 11, 12]
 
 BAD = [
     None, math.nan, math.inf, -math.inf, TEXT, "0.5", "nan", b"0.5", bytearray(b"1"), 1j,

@@ -27,6 +27,7 @@ MODELS = {
     "IHM literal": fastmix.IHM(n_steps=2, literal=True),
     "LinearMixing": fastmix.LinearMixing(),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
+    "ObjectivePerturbation": fastmix.ObjectivePerturbation(),
     "PrivateLinearRegression": fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=2)),
     "exact AdaSSP": fastmix.AdaSSP(noise="exact"),
     "exact FastIHM": fastmix.FastIHM(noise="exact", n_steps=2),

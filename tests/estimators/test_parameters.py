@@ -39,6 +39,7 @@ MODELS = {
     "IHS sized": fastmix.IHS(sketch_size=20),
     "IHS gaussian": fastmix.IHS(sketch="gaussian"),
     "LinearMixing": fastmix.LinearMixing(),
+    "ObjectivePerturbation": fastmix.ObjectivePerturbation(),
     "LinearMixing sized": fastmix.LinearMixing(gaussian_size=50),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
     "LinearMixing fast sized": fastmix.LinearMixing(fast=True, **SIZED),
@@ -62,6 +63,8 @@ OTHERS = {
     "sketch_size": [128, 64],
     "failure_probability": [1e-12],
     "residual_clip": [0.3],
+    "ridge": [7.0],
+    "solver": ["sketch"],
     "shrinkage": [True],
     "inference": [True, False],
     "literal": [True],
@@ -77,7 +80,7 @@ OTHERS = {
 }
 #: What these refuse, because of the kind of method: intervals, and noise where there is none.
 REFUSED = {
-    *((name, "inference") for name in MODELS if name.startswith(("DP", "IHS", "LinearMixing"))),
+    *((name, "inference") for name in MODELS if name.startswith(("DP", "IHS", "Lin", "Objective"))),
     *((name, "noise") for name in MODELS if name.startswith("IHS")),
     ("AdaSSP inference", "noise"),
     ("LinearMixing fast sized", "fast"),
@@ -231,12 +234,12 @@ def test_a_certificate_states_clipped_residuals_where_they_are_clipped(name, mon
     """Watched where residuals are clipped: in gradients and in counts of residuals."""
     clips = []
     for base in (fastmix.data.array.ArrayRows,):
-        for method in ("gradient", "residual_counts"):
+        for method in ("gradient", "residual_counts", "slopes"):
             plain = getattr(base, method)
 
-            def watched(self, theta, clip, *rest, plain=plain):
+            def watched(self, theta, clip, *rest, plain=plain, **options):
                 clips.append(clip)
-                return plain(self, theta, clip, *rest)
+                return plain(self, theta, clip, *rest, **options)
 
             monkeypatch.setattr(base, method, watched)
     model = clone(MODELS[name]).set_params(bounds_X=(-1, 1), bounds_y=(-3, 1), delta=1e-6)

@@ -24,6 +24,7 @@ BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
 MODELS = [
     fastmix.AdaSSP(),
     fastmix.IHM(n_steps=2),
+    fastmix.ObjectivePerturbation(),
     fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=2)),
 ]
 

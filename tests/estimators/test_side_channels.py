@@ -39,6 +39,9 @@ MODELS = {
     "IHM clip": fastmix.IHM(residual_clip=0.3),
     "LinearMixing": fastmix.LinearMixing(),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
+    "ObjectivePerturbation": fastmix.ObjectivePerturbation(),
+    "ObjectivePerturbation sketch": fastmix.ObjectivePerturbation(solver="sketch"),
+    "ObjectivePerturbation clip": fastmix.ObjectivePerturbation(residual_clip=0.1),
     "PrivateLinearRegression": fastmix.PrivateLinearRegression(),
     "no intercept": fastmix.FastIHM(fit_intercept=False),
     "data_norm": fastmix.IHM(bounds_X=None, data_norm=1.0),
@@ -103,9 +106,10 @@ def kind(value):
 
 
 class Calls:
-    """The functions that a fit enters, in order, above the layers that clip rows.
+    """The functions that a fit enters, in order, above the layers that clip rows and minimise.
 
-    Clipping takes a shorter way when no row is too long; that shows in running time only.
+    Clipping takes a shorter way when no row is too long, and a solver takes the steps that it
+    needs; that shows in running time only (docs/limitations.md).
     """
 
     def __init__(self):
@@ -120,8 +124,10 @@ class Calls:
 def place(filename):
     """Return a file of the package by its short name; nothing for others and the lowest layers."""
     path = Path(filename)
-    lowest = path.parent.name == "kernels" or (
-        path.parent.name == "data" and path.stem not in ("bounds", "scaling")
+    lowest = (
+        path.parent.name == "kernels"
+        or (path.parent.name == "data" and path.stem not in ("bounds", "scaling"))
+        or path.stem == "minimise"
     )
     inside = ROOT in path.parents and not lowest
     return str(path.relative_to(ROOT)) if inside else ""

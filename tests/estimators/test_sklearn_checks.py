@@ -16,6 +16,8 @@ ESTIMATORS = [
     fastmix.IHS(sketch="gaussian"),
     fastmix.LinearMixing(),
     fastmix.LinearMixing(fast=True),
+    fastmix.ObjectivePerturbation(),
+    fastmix.ObjectivePerturbation(solver="sketch"),
     fastmix.PrivateLinearRegression(),
 ]
 

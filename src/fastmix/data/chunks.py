@@ -196,6 +196,10 @@ class Chunks:
         return None if None in lengths else sum(filter(None, lengths))
 
 
+def _silent(name: str, part: float) -> None:
+    """Report nothing."""
+
+
 class ChunkRows(Rows):
     """Rows of a table in chunks; making them reads all of it once, to check and to count."""
 
@@ -204,7 +208,7 @@ class ChunkRows(Rows):
         table: Chunks,
         row_map: RowMap,
         target_map: TargetMap,
-        report: Report = lambda name, part: None,
+        report: Report = _silent,
     ) -> None:
         self._table, self._row_map, self._target_map = table, row_map, target_map
         self._report = report
@@ -226,7 +230,8 @@ class ChunkRows(Rows):
 
     def run(self, task: Pass[T]) -> T:
         work = Work(task, self._table.d, self._row_map, self._target_map, self._checked)
-        value: T = self._table.executor.run(work, self._chunks, self._report)
+        report = _silent if task.quiet else self._report
+        value: T = self._table.executor.run(work, self._chunks, report)
         parts: tuple[Any, ...] = value if isinstance(value, tuple) else (value,)
         if self._checked and not all(np.isfinite(part).all() for part in parts):
             raise DataError(_CHANGED)

@@ -53,6 +53,8 @@ class Pass(ABC, Generic[T]):
 
     #: What progress reports call it.
     name: ClassVar[str]
+    #: Whether how often it runs depends on the data: then nothing reports it.
+    quiet: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(self, block: Block) -> T:
@@ -126,6 +128,7 @@ class Slopes(Pass[tuple[FloatArray, FloatArray, int]]):
     """``X' f'(y - X theta)`` in two parts, ``X' (1 - f'') X``, and residuals outside the zone."""
 
     name: ClassVar[str] = "objective"
+    quiet: ClassVar[bool] = True
     theta: FloatArray
     loss: Loss
     excess: bool
@@ -149,6 +152,7 @@ class Curved(Pass[FloatArray]):
     """``X' f''(y - X theta) X v``."""
 
     name: ClassVar[str] = "curvature"
+    quiet: ClassVar[bool] = True
     theta: FloatArray
     loss: Loss
     v: FloatArray
