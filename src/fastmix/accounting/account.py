@@ -25,16 +25,6 @@ from fastmix.accounting.events import (
 from fastmix.accounting.exact import exact_delta, exact_epsilon, mixture
 from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon
 
-__all__ = [
-    "ORDERS",
-    "Part",
-    "PrivacySpent",
-    "RdpAccountant",
-    "RenyiCurve",
-    "joint_delta",
-    "joint_epsilon",
-]
-
 #: Where the search for an exact epsilon ends if the Rényi curve has none.
 _LARGEST_EPSILON = 1e9
 
@@ -237,18 +227,7 @@ class PrivacySpent:
         return joint_epsilon(self.events, check_probability("delta", delta))
 
     def to_dp_accounting(self, orders: npt.ArrayLike = ORDERS) -> RenyiCurve:
-        """Return the curve as ``dp_accounting.rdp.compute_epsilon`` takes it.
-
-        Parameters
-        ----------
-        orders : array_like
-            Rényi orders; a wide default grid.
-
-        Returns
-        -------
-        RenyiCurve
-            ``(orders, rdp, tail)``; the rare events' ``tail`` comes off the target delta.
-        """
+        """Return the curve, at given orders, as ``dp_accounting.rdp.compute_epsilon`` takes it."""
         at = np.atleast_1d(np.asarray(orders, dtype=np.float64))
         if not (np.isfinite(at) & (at > 1.0)).all():
             raise value_error("orders", "be finite and above 1", at)

@@ -26,17 +26,9 @@ from fastmix.accounting.charge import (
     read_rule,
     record_of,
 )
-from fastmix.accounting.filters import (
-    DeclaredFilter,
-    Filter,
-    certified,
-    fits,
-    make_filter,
-)
+from fastmix.accounting.filters import DeclaredFilter, Filter, certified, fits, make_filter
 from fastmix.accounting.ledger import Ledger, OpenLedger
 from fastmix.errors import BudgetError
-
-__all__ = ["BudgetAccountant"]
 
 
 class BudgetAccountant:

@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from fastmix._validation import check_probability, check_real, type_error, value_error
 
-__all__ = ["RdpCurve", "rdp_to_delta", "rdp_to_epsilon"]
-
 RdpCurve: TypeAlias = Callable[[npt.NDArray[np.float64]], Any]
 
 #: alpha - 1 of the first, coarse look at a curve, five to a decade.
@@ -60,24 +58,8 @@ def rdp_to_epsilon(
 def rdp_to_delta(
     rdp: RdpCurve | npt.ArrayLike, epsilon: float, *, orders: npt.ArrayLike | None = None
 ) -> float:
-    r"""Convert an RDP curve to the delta of (epsilon, delta)-DP.
+    r"""Convert an RDP curve, given as to `rdp_to_epsilon`, to a delta of (epsilon, delta)-DP.
 
-    Parameters
-    ----------
-    rdp : callable or array_like
-        The curve: a function of an array of orders, or its values at ``orders``.
-    epsilon : float
-        Target epsilon, at least 0.
-    orders : array_like, optional
-        Orders to use. By default a callable is optimised over all real orders above 1.
-
-    Returns
-    -------
-    float
-        The smallest delta found, at most 1.
-
-    Notes
-    -----
     Paper: Proposition 1 solved for delta.
     Deviation: also :math:`\sqrt{1 - e^{-r}}`, as in `rdp_to_epsilon`.
     """

@@ -27,18 +27,6 @@ import numpy.typing as npt
 from fastmix._validation import check_choice, check_integer, check_real, type_error, value_error
 from fastmix.accounting import rdp as _rdp
 
-__all__ = [
-    "ChoiceEvent",
-    "ComposedEvent",
-    "GaussianEvent",
-    "LaplaceEvent",
-    "NonPrivateEvent",
-    "PrivacyEvent",
-    "SketchEvent",
-    "TailEvent",
-    "event_from_dict",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class PrivacyEvent:
@@ -76,10 +64,7 @@ class PrivacyEvent:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the event as plain JSON types."""
-        return {
-            "kind": self.kind,
-            **{field.name: getattr(self, field.name) for field in fields(self)},
-        }
+        return {"kind": self.kind} | {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,6 @@ import numpy.typing as npt
 from fastmix.audit.case import FloatArray
 from fastmix.data import ArrayRows, RowMap, Rows
 
-__all__ = ["PresentRows"]
-
 
 class PresentRows(ArrayRows):
     """Rows some of which are absent: zeros in all columns, that of the intercept included.

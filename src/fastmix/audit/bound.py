@@ -9,8 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
-__all__ = ["Event", "cautious_bound", "choose_event", "clopper_pearson", "epsilon_lower_bound"]
-
 FloatArray = npt.NDArray[np.float64]
 
 #: Thresholds that are tried on each side.

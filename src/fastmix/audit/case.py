@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Case", "Claim", "Data", "Pair", "one_by_one"]
-
 FloatArray = npt.NDArray[np.float64]
 
 

@@ -10,8 +10,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, QuantileTransformer, StandardScaler
 
-__all__ = ["learned_score"]
-
 FloatArray = npt.NDArray[np.float64]
 
 _EXAMPLES = 10_000

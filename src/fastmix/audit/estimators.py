@@ -23,8 +23,6 @@ from fastmix.estimators import (
     PrivateRegressor,
 )
 
-__all__ = ["ESTIMATORS", "LONG", "estimator_case"]
-
 #: Public bounds that records at the norm bound just reach.
 _BOUNDS = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0)}
 

@@ -25,8 +25,6 @@ from scipy.optimize import brentq
 
 from fastmix._validation import check_integer, check_real, value_error
 
-__all__ = ["ExactDelta", "exact_delta", "exact_epsilon", "loss_weights"]
-
 FloatArray = npt.NDArray[np.float64]
 
 #: Two successive refinements of the quadrature must agree to this, relative to delta.

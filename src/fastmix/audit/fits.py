@@ -20,8 +20,6 @@ from fastmix.estimators import PrivateRegressor
 from fastmix.methods import Method, Plan
 from fastmix.random import public_generator
 
-__all__ = ["Fits"]
-
 #: Fits whose transcripts are held in memory at a time.
 _BATCH = 500
 

@@ -19,8 +19,6 @@ from fastmix.audit.likelihood import gaussian_vector, one_sided, sketch_gram
 from fastmix.audit.transcript import Release
 from fastmix.sketches import SketchDraw
 
-__all__ = ["LAWS", "Records", "log_likelihoods"]
-
 FloatArray = npt.NDArray[np.float64]
 
 #: Log-likelihoods of the parts of a release, one per fit.

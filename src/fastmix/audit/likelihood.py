@@ -13,8 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
-__all__ = ["gaussian_vector", "one_sided", "sketch_gram"]
-
 FloatArray = npt.NDArray[np.float64]
 
 #: Keeps the likelihood of a covariance without noise, part of the rare event, a number.

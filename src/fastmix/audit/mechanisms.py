@@ -20,16 +20,6 @@ from fastmix.mechanisms import Noise, bounds, make_noise
 from fastmix.mechanisms.residuals import RESIDUAL_EDGES
 from fastmix.sketches import SRHT, SketchDraw
 
-__all__ = [
-    "DELTA",
-    "MECHANISMS",
-    "accounted",
-    "bounded_rows",
-    "distortion",
-    "release_case",
-    "sketched_eigenvalue",
-]
-
 #: Delta of the claims, unless a caller asks for another one.
 DELTA = 1e-2
 

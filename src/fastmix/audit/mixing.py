@@ -27,8 +27,6 @@ from fastmix.mechanisms import Noise, make_noise
 from fastmix.random import public_generator
 from fastmix.sketches import SRHT, KerdockSketch, Sketch, SketchDraw
 
-__all__ = ["LONG", "MIXING"]
-
 #: Share of delta that the shifts of all spectral releases of a case may cost.
 _TAIL = 0.05
 

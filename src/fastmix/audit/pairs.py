@@ -8,8 +8,6 @@ import numpy.typing as npt
 from fastmix.audit.case import Data, Pair
 from fastmix.sketches import SketchDraw
 
-__all__ = ["aligned_rows", "coherent_row", "lone_row", "one_direction", "weakest_direction"]
-
 FloatArray = npt.NDArray[np.float64]
 
 

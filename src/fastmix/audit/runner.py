@@ -25,8 +25,6 @@ from fastmix.errors import LowAccuracyWarning, ReproducibleNoiseWarning, WeakPri
 from fastmix.estimators import PrivateRegressor
 from fastmix.random import RandomState, secret_generator
 
-__all__ = ["AuditResult", "audit", "audit_all", "full_only", "registry"]
-
 FloatArray = npt.NDArray[np.float64]
 
 #: Every case by name, as functions of delta: a case is built when it is audited.

@@ -25,8 +25,6 @@ from fastmix.methods import METHODS
 from fastmix.random import RandomState
 from fastmix.sketches import Sketch, SketchDraw
 
-__all__ = ["RELEASES", "IncompleteTranscriptError", "Release", "recording", "replaying"]
-
 #: Public helpers of the mechanisms that release nothing.
 _HELPERS = frozenset({"make_noise", "symmetric_solve"})
 

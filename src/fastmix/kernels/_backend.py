@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from fastmix._validation import check_integer
 
-__all__ = ["NATIVE", "is_regular", "native", "one_thread", "threads"]
-
 _alone: ContextVar[bool] = ContextVar("fastmix_one_thread", default=False)
 
 

@@ -11,8 +11,6 @@ from fastmix._validation import check_integer, type_error, value_error
 from fastmix.kernels import reference
 from fastmix.kernels._backend import is_regular, native, threads
 
-__all__ = ["fwht"]
-
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 
 

@@ -15,8 +15,6 @@ from fastmix.kernels import reference
 from fastmix.kernels._backend import native, threads
 from fastmix.kernels.mapped import FloatArray, Mapped, _arguments
 
-__all__ = ["distortion", "quadratic_signs", "sketch", "sketch_and_distortion"]
-
 #: The compiled passes need vector types that some compilers lack.
 _native = native if hasattr(native, "kerdock_sketch") else None
 

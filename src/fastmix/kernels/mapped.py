@@ -17,17 +17,6 @@ from scipy.linalg.blas import dsyrk
 from fastmix.kernels import reference
 from fastmix.kernels._backend import is_regular, native, threads
 
-__all__ = [
-    "Mapped",
-    "Targets",
-    "gradient",
-    "gram",
-    "map_rows",
-    "map_targets",
-    "squared_norms",
-    "srht",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 #: The compiled passes need vector types that some compilers lack.

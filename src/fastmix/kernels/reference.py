@@ -12,19 +12,6 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from fastmix.kernels.mapped import Mapped, Targets
 
-__all__ = [
-    "fwht",
-    "gradient",
-    "gram",
-    "kerdock_distortion",
-    "kerdock_sketch",
-    "map_rows",
-    "map_targets",
-    "quadratic_signs",
-    "squared_norms",
-    "srht",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 #: Bytes of mapped rows held at a time.

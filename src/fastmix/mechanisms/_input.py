@@ -8,8 +8,6 @@ import numpy.typing as npt
 from fastmix._validation import check_matrix, check_real, value_error
 from fastmix.data import ArrayRows, RowMap, Rows
 
-__all__ = ["as_rows", "check_point"]
-
 
 def as_rows(X: Rows | npt.ArrayLike, c_x: float) -> Rows:
     """Return X as rows of norm at most ``c_x``; Rows bring their own bound."""

@@ -36,17 +36,6 @@ from fastmix.mechanisms.sensitivity import (
 from fastmix.random import RandomState, public_generator
 from fastmix.sketches import Sketch, SketchDraw
 
-__all__ = [
-    "Spectrum",
-    "fast_bounds",
-    "gauss_bounds",
-    "needed_eigenvalue",
-    "noise_level",
-    "release_distortion",
-    "release_sketched_eigenvalue",
-    "spectral_events",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 #: Columns that are not orthogonal have a coherence of at least about 1/n (Welch); anything below

@@ -15,8 +15,6 @@ from fastmix.mechanisms._input import check_point
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import gradient_sensitivity
 
-__all__ = ["gradient_events", "noisy_gradient"]
-
 FloatArray = npt.NDArray[np.float64]
 
 

@@ -9,8 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 
-__all__ = ["CovarianceRoot", "PrivateGram", "square_root", "symmetric_solve"]
-
 FloatArray = npt.NDArray[np.float64]
 
 

@@ -11,8 +11,6 @@ from fastmix.data import Rows
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import total_sensitivity
 
-__all__ = ["mean_event", "noisy_mean"]
-
 FloatArray = npt.NDArray[np.float64]
 
 

@@ -24,17 +24,6 @@ from fastmix.mechanisms.gram import PrivateGram
 from fastmix.mechanisms.noise import RandomNoise, as_noise
 from fastmix.sketches import Sketch, SketchDraw
 
-__all__ = [
-    "FastMixRelease",
-    "MixRelease",
-    "fast_mix",
-    "fast_mix_event",
-    "gauss_mix",
-    "gauss_mix_event",
-    "mix",
-    "multiple_fast_mix",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 

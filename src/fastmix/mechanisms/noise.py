@@ -30,18 +30,6 @@ from fastmix._validation import check_choice, check_integer, check_real, value_e
 from fastmix.accounting import GaussianEvent, LaplaceEvent, PrivacyEvent
 from fastmix.random import RandomState, check_unseeded, secret_generator
 
-__all__ = [
-    "ExactNoise",
-    "FloatNoise",
-    "Noise",
-    "RandomNoise",
-    "as_noise",
-    "check_noise",
-    "enlarged_sensitivity",
-    "grid_step",
-    "make_noise",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 #: Grids are powers of two in (2^-(bits + 1), 2^-bits] of the noise scale.

@@ -12,8 +12,6 @@ from fastmix.mechanisms._input import check_point
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import count_sensitivity
 
-__all__ = ["RESIDUAL_EDGES", "noisy_residual_counts", "residual_event"]
-
 FloatArray = npt.NDArray[np.float64]
 
 #: Edges of the bins in units of the clipping level: half octaves from 2^-20 to 1. Smaller

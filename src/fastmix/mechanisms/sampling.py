@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from fastmix.mechanisms.gram import CovarianceRoot, PrivateGram, square_root
 
-__all__ = ["CovarianceRoot", "covariance_root", "gaussian_gram", "gaussian_rows", "literal_rows"]
-
 FloatArray = npt.NDArray[np.float64]
 
 

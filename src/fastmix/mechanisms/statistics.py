@@ -17,8 +17,6 @@ from fastmix.mechanisms.sensitivity import (
     moment_sensitivity,
 )
 
-__all__ = ["StatisticsRelease", "noisy_statistics", "statistics_event"]
-
 FloatArray = npt.NDArray[np.float64]
 
 

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
 
 from fastmix.mechanisms import PrivateGram
+from fastmix.mechanisms.gram import CovarianceRoot
 from fastmix.mechanisms.residuals import RESIDUAL_EDGES
-from fastmix.mechanisms.sampling import CovarianceRoot, gaussian_gram
+from fastmix.mechanisms.sampling import gaussian_gram
 from fastmix.random import public_generator
 
 __all__ = [

@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from fastmix._validation import check_integer
 
-__all__ = ["BinaryField", "Elements"]
-
 Elements = npt.NDArray[np.uint64]
 
 

@@ -23,8 +23,6 @@ from fastmix._validation import check_integer, type_error, value_error
 from fastmix.kernels.mapped import Mapped
 from fastmix.random import RandomState
 
-__all__ = ["FloatArray", "Sketch", "SketchDraw"]
-
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 #: A matrix of data, which a public map may stand before.

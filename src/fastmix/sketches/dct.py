@@ -12,8 +12,6 @@ import scipy.fft
 from fastmix.sketches._subsampled import SubsampledDraw, SubsampledSketch
 from fastmix.sketches.base import FloatArray, Floats, inverse_or_zero, read_only
 
-__all__ = ["SubsampledDCT", "SubsampledDCTDraw"]
-
 # Largest n for which the coherence is scanned over all pairs of columns.
 _SCAN_LIMIT = 2**14
 

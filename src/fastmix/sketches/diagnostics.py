@@ -9,8 +9,6 @@ import numpy.typing as npt
 from fastmix._validation import check_integer
 from fastmix.sketches.base import SketchDraw
 
-__all__ = ["row_distortion", "welch_bound"]
-
 
 def row_distortion(X: npt.ArrayLike, draw: SketchDraw) -> float:
     """Return m-hat, the second of what `SketchDraw.sketch_and_distortion` returns.

@@ -11,8 +11,6 @@ from fastmix._validation import check_integer
 from fastmix.random import RandomState, secret_generator
 from fastmix.sketches.base import FloatArray, Floats, Sketch, SketchDraw
 
-__all__ = ["GaussianSketch", "GaussianSketchDraw"]
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class GaussianSketch(Sketch):

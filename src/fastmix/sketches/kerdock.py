@@ -26,8 +26,6 @@ from fastmix.sketches.base import (
     read_only,
 )
 
-__all__ = ["KerdockDraw", "KerdockSketch"]
-
 Signs = npt.NDArray[np.int8]
 
 #: Random bits that the generator makes of one value of its counter.

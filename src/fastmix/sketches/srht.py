@@ -13,8 +13,6 @@ from fastmix.kernels.mapped import srht
 from fastmix.sketches._subsampled import SubsampledDraw, SubsampledSketch
 from fastmix.sketches.base import Columns, FloatArray, Floats, as_mapped, read_only
 
-__all__ = ["SRHT", "SRHTDraw"]
-
 
 @dataclass(frozen=True, eq=False)
 class SRHTDraw(SubsampledDraw):
