@@ -34,21 +34,16 @@ def fwht(
         "ortho" divides by the square root of the length, so that the transform is its own
         inverse; None leaves the plain sums and differences.
     out : ndarray, optional
-        Where to put the result: an array of the shape and dtype of ``x``. It may be ``x`` itself
-        (the same elements in the same places); otherwise the two must not overlap.
+        Where to put the result: an array like ``x``, either ``x`` itself or apart from it.
     n_threads : int, optional
-        Greatest number of threads; by default, the processors available to this process. Small
-        inputs use one.
+        Greatest number of threads; by default, the processors available to this process.
 
     Returns
     -------
     ndarray
-        ``out``, or a new array in the memory order of ``x``.
-
-    Notes
-    -----
-    The result does not depend on the layout, the number of threads, the processor, or whether the
-    compiled kernel is used: every path takes the levels in the same order.
+        ``out``, or a new array in the memory order of ``x``. It does not depend on the layout, the
+        number of threads, the processor, or whether the compiled kernel is used: every path takes
+        the levels in the same order.
     """
     a = np.asarray(x)
     axis, scale = _check(a, axis, norm)

@@ -31,19 +31,9 @@ _FEW_COLUMNS = 128
 class Mapped:
     """An n x p matrix A, never formed: an array seen through a public map of its entries.
 
-    ``a_ij = f_i s_j (clip(x_ij, l_j, u_j) - c_j)`` for the d columns of X, followed by one column
-    of ``constant`` if that is not 0.
-
-    Parameters
-    ----------
-    X : numpy.ndarray of shape (n, d)
-        float32 or float64, any layout.
-    lower, upper, center, inverse_scale : numpy.ndarray of shape (d,), optional
-        l, u, c and s; None stands for no bound, 0 and 1.
-    factors : numpy.ndarray of shape (n,), optional
-        f; None stands for 1.
-    constant : float, default 0.0
-        Value of the last column; 0 means that there is none.
+    ``a_ij = f_i s_j (clip(x_ij, l_j, u_j) - c_j)`` for the d columns of X, of any layout, followed
+    by one column of ``constant`` if that is not 0. Bounds l and u, ``center`` c, ``inverse_scale``
+    s and ``factors`` f are arrays, or None for no bound, 0 and 1.
     """
 
     X: npt.NDArray[np.floating[Any]]
@@ -66,15 +56,7 @@ class Mapped:
 
 @dataclass(frozen=True)
 class Targets:
-    """Targets seen through a public map: ``clip((clip(y, lower, upper) - center) * s, -1, 1)``.
-
-    Parameters
-    ----------
-    y : numpy.ndarray of shape (n,)
-        float64.
-    lower, upper, center, inverse_scale : float
-        Public bounds, centre and s.
-    """
+    """Targets seen through a public map: ``clip((clip(y, lower, upper) - center) * s, -1, 1)``."""
 
     y: FloatArray
     lower: float = -1.0
@@ -168,12 +150,11 @@ def srht(
     """Return ``S A`` for an SRHT, and its largest row distortion (0 if not asked for).
 
     ``signs`` and ``rows`` are the signs and the distinct sampled rows of the transform of length
-    ``n_pad``, a power of two.
+    ``n_pad``, a power of two. Both outputs are functions of A and are not private.
 
     Paper: Appendix C.4.2. For a tile of columns: signs, transform, gather the sampled rows,
     scale by (n/k - 1) there and -1 elsewhere, transform again, add squares to n sums.
     Deviation: one pass for both; no copy of the data.
-    Sensitive inputs: A. Both outputs are functions of it and are not private.
     """
     if _native is None or A.X.size == 0 or n_pad == 1:
         return reference.srht(A, signs, rows, n_pad, distortion)

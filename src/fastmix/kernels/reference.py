@@ -23,20 +23,10 @@ def fwht(
 ) -> None:
     """Write ``scale`` times the Walsh-Hadamard transform of the columns of ``x`` to ``out``.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n, d)
-        Any layout; ``n`` is a power of two.
-    out : ndarray of shape (n, d)
-        Any layout, the dtype of ``x``; may be ``x`` itself.
-    scale : float
-        Factor, rounded to the dtype of ``x`` before it is applied.
-
-    Notes
-    -----
-    Level ``h`` replaces each pair of entries ``(a, b)`` whose positions differ in bit ``h`` alone
-    by ``(a + b, a - b)``. Levels run from the lowest bit to the highest and the factor comes last;
-    the compiled kernel keeps this order, so the two agree to the last bit.
+    ``x`` has a power of two as its number of rows; ``out`` may be ``x`` itself. Level ``h``
+    replaces each pair of entries ``(a, b)`` whose positions differ in bit ``h`` alone by ``(a + b,
+    a - b)``. Levels run from the lowest bit to the highest and the factor, rounded to the dtype of
+    ``x``, comes last; the compiled kernel keeps this order, so the two agree to the last bit.
     """
     n, d = x.shape
     y = np.array(x, order="C")

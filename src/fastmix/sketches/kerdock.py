@@ -13,6 +13,7 @@ from numpy.random import Philox
 from fastmix._validation import check_integer, value_error
 from fastmix.kernels import fwht, kerdock
 from fastmix.kernels.mapped import Mapped
+from fastmix.kernels.reference import quadratic_signs
 from fastmix.random import RandomState, public_generator
 from fastmix.sketches._forms import Forms, family_size, forms
 from fastmix.sketches.base import (
@@ -95,6 +96,8 @@ class KerdockDraw(SketchDraw):
 
     key: int
 
+    largest_norm = 1.0
+
     def __post_init__(self) -> None:
         KerdockSketch(self.k2, self.n)
         check_integer("key", self.key, at_least=0, at_most=(1 << 128) - 1)
@@ -116,7 +119,7 @@ class KerdockDraw(SketchDraw):
 
     def to_dense(self) -> FloatArray:
         """Return the matrix itself as a new array; small sizes only."""
-        D = np.stack([kerdock.quadratic_signs(form) for form in self._forms], axis=1)
+        D = np.stack([quadratic_signs(form) for form in self._forms], axis=1)
         block, column = np.divmod(np.arange(self.n), self.k2)
         parity = np.bitwise_count(np.arange(self.k2)[:, None] & column) & 1
         return np.where(parity == 1, -self.signs, self.signs) * D[:, block] / math.sqrt(self.k2)
@@ -125,11 +128,6 @@ class KerdockDraw(SketchDraw):
     def column_norms(self) -> FloatArray:
         """Euclidean norms of the ``n`` columns, all 1; read-only."""
         return read_only(np.ones(self.n))
-
-    @property
-    def largest_norm(self) -> float:
-        """Largest norm of a column, 1."""
-        return 1.0
 
     @cached_property
     def coherence(self) -> float:
@@ -200,7 +198,7 @@ class KerdockDraw(SketchDraw):
         X = np.empty((self.n_blocks * self.k2, tile.shape[1]))
         for b, form in enumerate(self._forms):
             rows = X[b * self.k2 : (b + 1) * self.k2]
-            np.multiply(tile, kerdock.quadratic_signs(form)[:, None], out=rows)
+            np.multiply(tile, quadratic_signs(form)[:, None], out=rows)
             fwht(rows, out=rows)
         X = X[: self.n]
         X *= self.signs[:, None]
