@@ -13,6 +13,7 @@ ROOT = Path(fastmix.__file__).parent
 LAYERS = {
     "errors": 0,
     "_text": 0,
+    "_types": 0,
     "_validation": 0,
     "random": 0,
     "kernels": 1,

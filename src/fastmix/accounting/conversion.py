@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_probability, check_real, type_error, value_error
 
-RdpCurve: TypeAlias = Callable[[npt.NDArray[np.float64]], Any]
+RdpCurve: TypeAlias = Callable[[FloatArray], Any]
 
 #: alpha - 1 of the first, coarse look at a curve, five to a decade.
 _COARSE = np.logspace(-4.0, 9.0, 66)
@@ -48,7 +49,7 @@ def rdp_to_epsilon(
     """
     delta = check_probability("delta", delta)
 
-    def epsilon(alpha: npt.NDArray[np.float64], r: npt.NDArray[np.float64]) -> Any:
+    def epsilon(alpha: FloatArray, r: FloatArray) -> Any:
         bound = r + np.log1p(-1.0 / alpha) - (np.log(delta) + np.log(alpha)) / (alpha - 1.0)
         return np.where(delta**2 + np.expm1(-r) > 0.0, 0.0, bound)
 
@@ -65,7 +66,7 @@ def rdp_to_delta(
     """
     epsilon = check_real("epsilon", epsilon, at_least=0.0)
 
-    def log_delta(alpha: npt.NDArray[np.float64], r: npt.NDArray[np.float64]) -> Any:
+    def log_delta(alpha: FloatArray, r: FloatArray) -> Any:
         bound = (alpha - 1.0) * (r - epsilon + np.log1p(-1.0 / alpha)) - np.log(alpha)
         with np.errstate(divide="ignore"):
             variation = 0.5 * np.log(-np.expm1(-r))
@@ -75,7 +76,7 @@ def rdp_to_delta(
 
 
 def _minimise(
-    bound: Callable[[npt.NDArray[np.float64], npt.NDArray[np.float64]], Any],
+    bound: Callable[[FloatArray, FloatArray], Any],
     rdp: RdpCurve | npt.ArrayLike,
     orders: npt.ArrayLike | None,
 ) -> float:
@@ -103,10 +104,10 @@ def _minimise(
 
 
 def _evaluate(
-    bound: Callable[[npt.NDArray[np.float64], npt.NDArray[np.float64]], Any],
-    alpha: npt.NDArray[np.float64],
-    r: npt.NDArray[np.float64],
-) -> npt.NDArray[np.float64]:
+    bound: Callable[[FloatArray, FloatArray], Any],
+    alpha: FloatArray,
+    r: FloatArray,
+) -> FloatArray:
     """Evaluate a bound, ``inf`` where the order or the curve does not give one."""
     usable = (alpha > 1.0) & np.isfinite(alpha) & np.isfinite(r) & (r >= 0.0)
     value = bound(np.where(usable, alpha, 2.0), np.where(usable, r, 0.0))

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, log_ndtr, ndtr, ndtri
 
+from fastmix._types import FloatArray
 from fastmix.accounting.events import ChoiceEvent, GaussianEvent, PrivacyEvent, SketchEvent
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Nodes for the chi-square loss and for the normal one; more of them only make the bound tighter.
 _CHI_SQUARE_NODES, _NORMAL_NODES = 400, 120

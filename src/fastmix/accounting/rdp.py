@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import BoolArray, FloatArray
 from fastmix._validation import check_real
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def _orders(alpha: npt.ArrayLike) -> FloatArray:
@@ -38,7 +37,7 @@ def _excess(w: FloatArray) -> FloatArray:
     return np.where(w < 0.1, series * small**2, -np.log1p(-large) - large)
 
 
-def _finish(value: FloatArray, alpha: FloatArray, valid: npt.NDArray[np.bool_]) -> Any:
+def _finish(value: FloatArray, alpha: FloatArray, valid: BoolArray) -> Any:
     result = np.where(valid & (alpha > 1.0), value, np.inf)
     return float(result) if result.ndim == 0 else result
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from fastmix.audit.case import FloatArray
+from fastmix._types import BoolArray, FloatArray
 from fastmix.data import ArrayRows, RowMap, Rows
 
 
@@ -15,7 +14,7 @@ class PresentRows(ArrayRows):
     No table can say this where there is an intercept or a centre, so it is said behind the map.
     """
 
-    def __init__(self, rows: Rows, present: npt.NDArray[np.bool_]) -> None:
+    def __init__(self, rows: Rows, present: BoolArray) -> None:
         A, y = (np.concatenate(parts) for parts in zip(*rows.blocks(), strict=True))
         super().__init__(A * present[:, None], RowMap(rows.bound), y * present)
         self.constant = rows.constant

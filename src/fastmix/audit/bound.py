@@ -6,10 +6,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincinv
 
-FloatArray = npt.NDArray[np.float64]
+from fastmix._types import FloatArray
 
 #: Thresholds that are tried on each side.
 _THRESHOLDS = 400

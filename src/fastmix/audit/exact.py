@@ -23,9 +23,8 @@ import numpy.typing as npt
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_integer, check_real, value_error
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Two successive refinements of the quadrature must agree to this, relative to delta.
 _AGREE = 1e-10

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import BoolArray, FloatArray
 from fastmix.accounting import BudgetAccountant, SketchEvent
 from fastmix.audit.absent import PresentRows
-from fastmix.audit.case import Data, FloatArray, Pair
+from fastmix.audit.case import Data, Pair
 from fastmix.audit.exact import exact_epsilon
 from fastmix.audit.laws import Records, log_likelihoods
 from fastmix.audit.transcript import Release, recording, replaying
@@ -161,7 +161,7 @@ class _Prepared:
     None of this draws noise: it is the same in every fit of a case.
     """
 
-    def __init__(self, data: Any, present: npt.NDArray[np.bool_] | None) -> None:
+    def __init__(self, data: Any, present: BoolArray | None) -> None:
         self._data, self._present, self._once = data, present, _Once()
 
     def __getattr__(self, name: str) -> Any:
@@ -176,7 +176,7 @@ class _Prepared:
         return PresentRows(made, self._present)
 
 
-def _present(data: Data) -> npt.NDArray[np.bool_]:
+def _present(data: Data) -> BoolArray:
     return np.asarray(np.linalg.norm(data.X, axis=1) > 0.0)
 
 

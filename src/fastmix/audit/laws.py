@@ -13,13 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import BoolArray, FloatArray
 from fastmix.audit.likelihood import gaussian_vector, one_sided, sketch_gram
 from fastmix.audit.transcript import Release
 from fastmix.sketches import SketchDraw
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Log-likelihoods of the parts of a release, one per fit.
 Parts = dict[str, FloatArray]
@@ -40,7 +38,7 @@ class Records:
     constant: bool = False
 
     @property
-    def present(self) -> npt.NDArray[np.bool_]:
+    def present(self) -> BoolArray:
         """Which records are there."""
         return np.asarray(np.linalg.norm(self.A, axis=1) > 0.0)
 

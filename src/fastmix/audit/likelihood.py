@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import norm
 
-FloatArray = npt.NDArray[np.float64]
+from fastmix._types import FloatArray
 
 #: Keeps the likelihood of a covariance without noise, part of the rare event, a number.
 _TINY = 1e-9

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from fastmix import mechanisms
+from fastmix._types import FloatArray
 from fastmix.accounting import PrivacyEvent, RdpAccountant
 from fastmix.audit import pairs
-from fastmix.audit.case import Case, Claim, Data, FloatArray, Pair, one_by_one
+from fastmix.audit.case import Case, Claim, Data, Pair, one_by_one
 from fastmix.audit.likelihood import gaussian_vector, one_sided
 from fastmix.data import ArrayRows, RowMap
 from fastmix.mechanisms import Noise, bounds, make_noise

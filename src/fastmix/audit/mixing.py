@@ -11,8 +11,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from fastmix import mechanisms
+from fastmix._types import FloatArray
 from fastmix.audit import pairs
-from fastmix.audit.case import Case, Data, FloatArray, Pair
+from fastmix.audit.case import Case, Data, Pair
 from fastmix.audit.likelihood import one_sided, sketch_gram
 from fastmix.audit.mechanisms import (
     DELTA,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix.audit.case import Data, Pair
 from fastmix.sketches import SketchDraw
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def lone_row(n: int = 4, d: int = 1) -> Pair:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.parallel import Parallel, delayed
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_integer, check_probability, type_error
 from fastmix.audit import estimators, mixing
 from fastmix.audit.bound import Event, cautious_bound, choose_event, epsilon_lower_bound
@@ -24,8 +24,6 @@ from fastmix.audit.mixing import MIXING
 from fastmix.errors import LowAccuracyWarning, ReproducibleNoiseWarning, WeakPrivacyWarning
 from fastmix.estimators import PrivateRegressor
 from fastmix.random import RandomState, secret_generator
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Every case by name, as functions of delta: a case is built when it is audited.
 registry: dict[str, Callable[..., Case]] = {**MECHANISMS, **MIXING, **ESTIMATORS}

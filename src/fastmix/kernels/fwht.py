@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import Floats
 from fastmix._validation import check_integer, type_error, value_error
 from fastmix.kernels import reference
 from fastmix.kernels._backend import is_regular, native, threads
-
-FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 
 
 def fwht(
@@ -19,9 +18,9 @@ def fwht(
     *,
     axis: int = 0,
     norm: Literal["ortho"] | None = "ortho",
-    out: FloatArray | None = None,
+    out: Floats | None = None,
     n_threads: int | None = None,
-) -> FloatArray:
+) -> Floats:
     """Walsh-Hadamard transform along one axis, in natural (Hadamard) order.
 
     Parameters
@@ -67,7 +66,7 @@ def fwht(
     return out
 
 
-def _check(x: FloatArray, axis: int, norm: str | None) -> tuple[int, float]:
+def _check(x: Floats, axis: int, norm: str | None) -> tuple[int, float]:
     """Check ``x``, ``axis`` and ``norm``; return the axis counted from 0 and the factor."""
     if x.dtype not in (np.float64, np.float32):
         raise type_error("x", "have dtype float64 or float32", x)
@@ -88,7 +87,7 @@ def _check(x: FloatArray, axis: int, norm: str | None) -> tuple[int, float]:
     return axis, 1.0 / float(np.sqrt(n))
 
 
-def _check_out(out: FloatArray, x: FloatArray) -> None:
+def _check_out(out: Floats, x: Floats) -> None:
     if not isinstance(out, np.ndarray):
         raise type_error("out", "be an array or None", type(out))
     if out.dtype != x.dtype:
@@ -107,11 +106,11 @@ def _check_out(out: FloatArray, x: FloatArray) -> None:
         raise value_error("out", "be x itself or not overlap x", out)
 
 
-def _place(a: FloatArray) -> tuple[int, tuple[int, ...]]:
+def _place(a: Floats) -> tuple[int, tuple[int, ...]]:
     return a.__array_interface__["data"][0], a.strides
 
 
-def _columns(a: FloatArray, axis: int) -> FloatArray:
+def _columns(a: Floats, axis: int) -> Floats:
     """View ``a`` as a matrix whose columns are to be transformed."""
     if a.ndim == 1:
         return a[:, np.newaxis]

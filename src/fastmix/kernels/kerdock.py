@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix.kernels import reference
 from fastmix.kernels._backend import native, threads
-from fastmix.kernels.mapped import FloatArray, Mapped, _arguments
+from fastmix.kernels.mapped import Mapped, _arguments
 
 #: The compiled passes need vector types that some compilers lack.
 _native = native if hasattr(native, "kerdock_sketch") else None

@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dsyrk
 
+from fastmix._types import FloatArray, Floats
 from fastmix.kernels import reference
 from fastmix.kernels._backend import is_regular, native, threads
-
-FloatArray = npt.NDArray[np.float64]
 
 #: The compiled passes need vector types that some compilers lack.
 _native = native if hasattr(native, "srht") else None
@@ -36,7 +35,7 @@ class Mapped:
     s and ``factors`` f are arrays, or None for no bound, 0 and 1.
     """
 
-    X: npt.NDArray[np.floating[Any]]
+    X: Floats
     lower: FloatArray | None = None
     upper: FloatArray | None = None
     center: FloatArray | None = None

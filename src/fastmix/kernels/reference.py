@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray, Floats
+
 if TYPE_CHECKING:
     from fastmix.kernels.mapped import Mapped, Targets
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Bytes of mapped rows held at a time.
 _BLOCK_BYTES = 4 << 20
 
 
-def fwht(
-    x: npt.NDArray[np.floating[Any]], out: npt.NDArray[np.floating[Any]], scale: float
-) -> None:
+def fwht(x: Floats, out: Floats, scale: float) -> None:
     """Write ``scale`` times the Walsh-Hadamard transform of the columns of ``x`` to ``out``.
 
     ``x`` has a power of two as its number of rows; ``out`` may be ``x`` itself. Level ``h``

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_matrix, check_real, value_error
 from fastmix.data import ArrayRows, RowMap, Rows
 
@@ -16,7 +17,7 @@ def as_rows(X: Rows | npt.ArrayLike, c_x: float) -> Rows:
     return ArrayRows(check_matrix("X", X), RowMap(check_real("c_x", c_x, above=0.0)))
 
 
-def check_point(rows: Rows, theta: npt.NDArray[np.float64]) -> None:
+def check_point(rows: Rows, theta: FloatArray) -> None:
     """Refuse coefficients of another shape, or so large that a residual could overflow.
 
     Whether it does depends on the data.

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, type_error, value_error
 from fastmix.accounting import (
     ComposedEvent,
@@ -35,8 +36,6 @@ from fastmix.mechanisms.sensitivity import (
 )
 from fastmix.random import RandomState, public_generator
 from fastmix.sketches import Sketch, SketchDraw
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Columns that are not orthogonal have a coherence of at least about 1/n (Welch); anything below
 #: this is the rounding error of a sketch with orthogonal columns.

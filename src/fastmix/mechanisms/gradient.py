@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-import numpy as np
-import numpy.typing as npt
-
+from fastmix._types import FloatArray
 from fastmix._validation import check_real
 from fastmix.accounting import GaussianEvent, PrivacyEvent
 from fastmix.data import Rows
 from fastmix.mechanisms._input import check_point
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import gradient_sensitivity
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def gradient_events(sigmas: Iterable[float]) -> list[PrivacyEvent]:

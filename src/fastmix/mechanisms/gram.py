@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 
-FloatArray = npt.NDArray[np.float64]
+from fastmix._types import FloatArray
 
 
 @dataclass(frozen=True)

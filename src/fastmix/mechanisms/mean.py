@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_real
 from fastmix.accounting import GaussianEvent
 from fastmix.data import Rows
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import total_sensitivity
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def mean_event(*, sigma: float) -> GaussianEvent:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, type_error
 from fastmix.accounting import ComposedEvent, PrivacyEvent, SketchEvent
 from fastmix.data import Rows
@@ -23,8 +23,6 @@ from fastmix.mechanisms.bounds import Source, Spectrum, fast_bounds, gauss_bound
 from fastmix.mechanisms.gram import PrivateGram
 from fastmix.mechanisms.noise import RandomNoise, as_noise
 from fastmix.sketches import Sketch, SketchDraw
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

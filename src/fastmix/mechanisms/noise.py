@@ -26,11 +26,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, value_error
 from fastmix.accounting import GaussianEvent, LaplaceEvent, PrivacyEvent
 from fastmix.random import RandomState, check_unseeded, secret_generator
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Grids are powers of two in (2^-(bits + 1), 2^-bits] of the noise scale.
 FLOAT_BITS, EXACT_BITS = 20, 32

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_real
 from fastmix.accounting import GaussianEvent, PrivacyEvent
 from fastmix.data import Rows
@@ -16,8 +16,6 @@ from fastmix.mechanisms.sensitivity import (
     gram_sensitivity,
     moment_sensitivity,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,11 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray, Floats
 from fastmix._validation import check_integer, type_error, value_error
 from fastmix.kernels.mapped import Mapped
 from fastmix.random import RandomState
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 #: A matrix of data, which a public map may stand before.
 Columns: TypeAlias = Floats | Mapped
 

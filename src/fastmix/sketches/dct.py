@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 import scipy.fft
 
+from fastmix._types import FloatArray, Floats
 from fastmix.sketches._subsampled import SubsampledDraw, SubsampledSketch
-from fastmix.sketches.base import FloatArray, Floats, inverse_or_zero, read_only
+from fastmix.sketches.base import inverse_or_zero, read_only
 
 # Largest n for which the coherence is scanned over all pairs of columns.
 _SCAN_LIMIT = 2**14

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Philox
 
+from fastmix._types import FloatArray, Floats
 from fastmix._validation import check_integer, value_error
 from fastmix.kernels import fwht, kerdock
 from fastmix.kernels.mapped import Mapped
@@ -18,8 +19,6 @@ from fastmix.random import RandomState, public_generator
 from fastmix.sketches._forms import Forms, family_size, forms
 from fastmix.sketches.base import (
     Columns,
-    FloatArray,
-    Floats,
     Sketch,
     SketchDraw,
     as_columns,
