@@ -16,12 +16,7 @@ import numpy.typing as npt
 
 from fastmix._validation import check_integer, check_probability, check_real, value_error
 from fastmix.accounting.conversion import rdp_to_delta, rdp_to_epsilon
-from fastmix.accounting.events import (
-    ComposedEvent,
-    GaussianEvent,
-    PrivacyEvent,
-    event_from_dict,
-)
+from fastmix.accounting.events import ComposedEvent, GaussianEvent, PrivacyEvent, event_from_dict
 from fastmix.accounting.exact import exact_delta, exact_epsilon, mixture
 from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon
 

@@ -221,10 +221,7 @@ class BudgetAccountant:
         return Remaining(self._left(self.charges), self.delta)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Copy the ledger to ``path``, all or nothing.
-
-        A file that is there must be an earlier copy: charges of another ledger are not lost.
-        """
+        """Copy the ledger to ``path``, all or nothing; never over charges that are not in it."""
         self._ledger.copy(path)
 
     @classmethod

@@ -104,9 +104,7 @@ def _minimise(
 
 
 def _evaluate(
-    bound: Callable[[FloatArray, FloatArray], Any],
-    alpha: FloatArray,
-    r: FloatArray,
+    bound: Callable[[FloatArray, FloatArray], Any], alpha: FloatArray, r: FloatArray
 ) -> FloatArray:
     """Evaluate a bound, ``inf`` where the order or the curve does not give one."""
     usable = (alpha > 1.0) & np.isfinite(alpha) & np.isfinite(r) & (r >= 0.0)

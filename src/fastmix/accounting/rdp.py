@@ -57,23 +57,11 @@ def rdp_gauss_mix(alpha: npt.ArrayLike, gamma: float) -> Any:
 def rdp_fast_mix(alpha: npt.ArrayLike, gamma: float, row_bound_sq: float | None = None) -> Any:
     r"""Rényi divergence of one row of the FastMix sketch, for sketches with unit columns.
 
-    Parameters
-    ----------
-    alpha : array_like
-        Rényi orders.
-    gamma : float
-        A lower bound on :math:`(\lambda_{\min}(Z^\top Z) + \sigma^2) / C^2`.
-    row_bound_sq : float, optional
-        :math:`C^2 = 1 + 2 m`; ``None`` gives the bound that holds for every :math:`C^2`.
+    It is :math:`\phi(\alpha; \gamma, C^2)` with ``row_bound_sq`` :math:`C^2 = 1 + 2 m`, or
+    :math:`\bar\phi(\alpha; \gamma)` for every :math:`C^2`; gamma is a lower bound on
+    :math:`(\lambda_{\min}(Z^\top Z) + \sigma^2) / C^2`. The value is ``inf`` outside
+    :math:`1 < \alpha < \gamma/\bar\gamma`, :math:`\gamma > \bar\gamma`.
 
-    Returns
-    -------
-    float or ndarray
-        :math:`\phi(\alpha; \gamma, C^2)`, or :math:`\bar\phi(\alpha; \gamma)` for ``None``;
-        ``inf`` outside :math:`1 < \alpha < \gamma/\bar\gamma`, :math:`\gamma > \bar\gamma`.
-
-    Notes
-    -----
     Paper: Appendix C.1, the displays that define :math:`\phi` and :math:`\bar\phi`.
     Deviation: valid for unit columns only (docs/corrections.md), which sketches here guarantee.
     """

@@ -27,9 +27,7 @@ def learned_score(present: FloatArray, absent: FloatArray) -> Callable[[FloatArr
     labels = np.repeat((1, 0), (len(present), len(absent)))
     model = make_pipeline(
         QuantileTransformer(
-            n_quantiles=min(1000, len(releases)),
-            output_distribution="normal",
-            subsample=None,
+            n_quantiles=min(1000, len(releases)), output_distribution="normal", subsample=None
         ),
         PolynomialFeatures(2, include_bias=False),
         StandardScaler(),

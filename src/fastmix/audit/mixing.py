@@ -36,14 +36,7 @@ _HALF = SRHT(64, 128)
 
 
 def _gauss_mix(
-    name: str,
-    pair: Pair,
-    *,
-    k: int,
-    gamma: float,
-    omega: float,
-    trials: int,
-    delta: float = DELTA,
+    name: str, pair: Pair, *, k: int, gamma: float, omega: float, trials: int, delta: float = DELTA
 ) -> Case:
     """Return GaussMix: the released eigenvalue and the sketch, with their joint likelihood."""
     tau = -float(ndtri(_TAIL * delta))

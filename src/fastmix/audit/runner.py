@@ -39,7 +39,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found.
+    """What an audit found: the claim, and a lower bound on epsilon at ``confidence``.
 
     Parameters
     ----------
@@ -47,10 +47,8 @@ class AuditResult:
         What was audited, and on which neighbours.
     epsilon, delta : float
         The claim.
-    lower : float
-        Lower bound on epsilon, at ``confidence``.
-    confidence : float
-        Probability that ``lower`` is below the true epsilon.
+    lower, confidence : float
+        Lower bound on epsilon, and the probability that it is below the true one.
     trials : int
         Releases on each data set, a quarter of which chose the event.
     event : Event
@@ -216,23 +214,10 @@ def audit_all(
     seed: int | None = None,
     workers: int | None = None,
 ) -> Iterator[AuditResult]:
-    """Audit every case of the registry, in several processes.
+    """Audit every case of the registry, in several processes, and yield the results in its order.
 
-    Parameters
-    ----------
-    names : sequence of str, optional
-        Cases; by default all of them, in a quick audit those that few releases can test.
-    quick : bool, default False
-        Draw fewer releases: weaker bounds in less time.
-    seed : int, optional
-        Makes the audit repeatable; by default it runs on the noise of production.
-    workers : int, optional
-        Processes, by default one per core; 1 audits in this process.
-
-    Yields
-    ------
-    AuditResult
-        One for each case, in the order of the registry.
+    By default ``names`` are all cases, in a ``quick`` audit those that few releases can test, and
+    there is one of the ``workers`` per core. Without a ``seed`` the noise is that of production.
     """
     chosen = list(names or (name for name in registry if not (quick and name in full_only)))
     jobs = [

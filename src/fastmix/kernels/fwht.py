@@ -23,26 +23,12 @@ def fwht(
 ) -> Floats:
     """Walsh-Hadamard transform along one axis, in natural (Hadamard) order.
 
-    Parameters
-    ----------
-    x : array_like of shape (n,), (n, d) or (d, n)
-        float64 or float32, of any layout. The length along ``axis`` is a power of two.
-    axis : int, default=0
-        Axis along which to transform.
-    norm : {"ortho", None}, default="ortho"
-        "ortho" divides by the square root of the length, so that the transform is its own
-        inverse; None leaves the plain sums and differences.
-    out : ndarray, optional
-        Where to put the result: an array like ``x``, either ``x`` itself or apart from it.
-    n_threads : int, optional
-        Greatest number of threads; by default, the processors available to this process.
-
-    Returns
-    -------
-    ndarray
-        ``out``, or a new array in the memory order of ``x``. It does not depend on the layout, the
-        number of threads, the processor, or whether the compiled kernel is used: every path takes
-        the levels in the same order.
+    ``x`` is an array of float64 or float32, of any layout, whose length along ``axis`` is a power
+    of two. The norm "ortho" divides by the square root of the length, so that the transform is its
+    own inverse. The result goes to ``out``, an array like ``x``, either ``x`` itself or apart from
+    it, or to a new array in the memory order of ``x``. It does not depend on the layout, the number
+    of threads, the processor, or whether the compiled kernel is used: every path takes the levels
+    in the same order.
     """
     a = np.asarray(x)
     axis, scale = _check(a, axis, norm)

@@ -36,22 +36,8 @@ def statistics_event(*, sigma: float) -> GaussianEvent:
 def noisy_statistics(rows: Rows, *, sigma: float, noise: Noise) -> StatisticsRelease:
     r"""Release :math:`X^\top X + sN`, :math:`X^\top y + sN'` and :math:`\lambda_{\min} + sz`.
 
-    Parameters
-    ----------
-    rows : Rows
-        Data with targets in [-1, 1].
-    sigma : float
-        Noise of each release, in units of its sensitivity.
-    noise : Noise
-        Secret noise.
+    Targets are in [-1, 1], and ``sigma`` is the noise of each release in units of its sensitivity.
 
-    Returns
-    -------
-    StatisticsRelease
-        The three noisy statistics and the privacy event.
-
-    Notes
-    -----
     Paper: AdaSSP (Wang, 2018), with which the experiments compare.
     Sensitive inputs: rows.
     """

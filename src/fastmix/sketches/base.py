@@ -1,9 +1,6 @@
 """What every sketch is: a distribution over matrices, and a matrix drawn from it.
 
-A `Sketch` says which matrices can be drawn and holds two integers.  A `SketchDraw` is one
-of them: an immutable linear map from ``n`` rows to ``k2`` rows.  Neither knows epsilon.
-
-A new sketch gives its draw the two products `SketchDraw._forward` and
+Neither knows epsilon. A new sketch gives its draw the two products `SketchDraw._forward` and
 `SketchDraw._backward` on a tile of columns; checks, tiling, the dense matrix and the
 quantities of the privacy analysis follow.  It overrides those that it can compute faster.
 """
@@ -30,15 +27,7 @@ Columns: TypeAlias = Floats | Mapped
 
 @dataclass(frozen=True)
 class Sketch(ABC):
-    """A distribution over ``k2 x n`` matrices.
-
-    Parameters
-    ----------
-    k2 : int
-        Rows of the sketch, at least 1.
-    n : int
-        Rows of the data, at least 1.
-    """
+    """A distribution over ``k2 x n`` matrices, for n rows of data; both numbers are at least 1."""
 
     k2: int
     n: int
@@ -49,18 +38,7 @@ class Sketch(ABC):
 
     @abstractmethod
     def sample(self, rng: RandomState = None) -> SketchDraw:
-        """Draw one matrix.
-
-        Parameters
-        ----------
-        rng : None, int, RandomState or Generator
-            Source of the draw, which is public; an int makes it reproducible.
-
-        Returns
-        -------
-        SketchDraw
-            The drawn matrix, as a linear map.
-        """
+        """Draw one matrix; what an int gives is reproducible. The draw is public."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,17 +52,9 @@ class SketchDraw(ABC):
     _tile: ClassVar[int] = 8
 
     def apply(self, X: npt.ArrayLike | Mapped) -> FloatArray:
-        """Return ``S X``.
+        """Return ``S X`` in float64, of shape (k2,) or (k2, d).
 
-        Parameters
-        ----------
-        X : array of shape (n,) or (n, d), or Mapped
-            Data in float32 or float64, in any memory order, or seen through a public map.
-
-        Returns
-        -------
-        numpy.ndarray of shape (k2,) or (k2, d)
-            The product, computed and returned in float64.
+        X is an array of float32 or float64 in any memory order, or seen through a public map.
         """
         columns, is_vector = as_columns("X", X, self.n)
         Z, _ = self._sketch(columns, distortion=False)
@@ -135,24 +105,13 @@ class SketchDraw(ABC):
     def sketch_and_distortion(self, X: npt.ArrayLike | Mapped) -> tuple[FloatArray, float]:
         """Return ``S X`` and the row distortion m-hat of the data, in one pass over columns.
 
-        Parameters
-        ----------
-        X : array of shape (n,) or (n, d), or Mapped
-            As in `apply`.
+        m-hat is the largest row norm of ``(S~'S~ - I) X~``. Both are functions of X and not
+        private.
 
-        Returns
-        -------
-        Z : numpy.ndarray of shape (k2,) or (k2, d)
-            The sketched data ``S X``.
-        m_hat : float
-            Largest row norm of ``(S~'S~ - I) X~``.
-
-        Notes
-        -----
         Paper: m-hat of Algorithm 1; how to compute it, Appendix C.4.2.
-        Deviation: for unit columns ``S~ = S diag(1/||u_i||)`` and ``X~ = diag(||u_i||) X``, so
-        that ``S~ X~ = S X``. A norm bound C on the rows of X becomes ``C * largest_norm``.
-        Sensitive inputs: X. Both outputs are functions of it and are not private.
+        Deviation: for unit columns ``S~ = S diag(1/||u_i||)`` and ``X~ = diag(||u_i||) X``, so that
+        ``S~ X~ = S X``. A norm bound C on the rows of X becomes ``C * largest_norm``.
+        Sensitive inputs: X.
         """
         columns, is_vector = as_columns("X", X, self.n)
         Z, m_hat = self._sketch(columns, distortion=True)

@@ -21,20 +21,6 @@ def row_distortion(X: npt.ArrayLike, draw: SketchDraw) -> float:
 def welch_bound(k: int, n: int) -> float:
     """Return the least coherence that n unit columns of length k can have.
 
-    Parameters
-    ----------
-    k : int
-        Rows of the sketch, at least 1.
-    n : int
-        Columns of the sketch, at least 1.
-
-    Returns
-    -------
-    float
-        Lower bound on `SketchDraw.coherence`.
-
-    Notes
-    -----
     Paper: Appendix F, ``sqrt((n - k) / (k (n - 1)))``.
     Deviation: 0 for k >= n, where columns can be orthogonal.
     """

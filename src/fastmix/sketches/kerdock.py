@@ -17,14 +17,7 @@ from fastmix.kernels.mapped import Mapped
 from fastmix.kernels.reference import quadratic_signs
 from fastmix.random import RandomState, public_generator
 from fastmix.sketches._forms import Forms, family_size, forms
-from fastmix.sketches.base import (
-    Columns,
-    Sketch,
-    SketchDraw,
-    as_columns,
-    as_mapped,
-    read_only,
-)
+from fastmix.sketches.base import Columns, Sketch, SketchDraw, as_columns, as_mapped, read_only
 
 Signs = npt.NDArray[np.int8]
 
