@@ -156,6 +156,7 @@ class TailEvent(PrivacyEvent):
     probability: float
 
     kind: ClassVar[str] = "tail"
+    pure_epsilon = 0.0  # outside the rare event nothing is released
 
     def __post_init__(self) -> None:
         self._set("probability", check_real("probability", self.probability))
@@ -170,11 +171,6 @@ class TailEvent(PrivacyEvent):
     def tail(self) -> float:
         """Probability of the rare event."""
         return self.probability
-
-    @property
-    def pure_epsilon(self) -> float:
-        """Zero: outside the rare event nothing is released."""
-        return 0.0
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,11 @@ import numpy as np
 
 from fastmix._types import BoolArray, FloatArray
 from fastmix.accounting import BudgetAccountant, SketchEvent
-from fastmix.audit.absent import PresentRows
 from fastmix.audit.case import Data, Pair
 from fastmix.audit.exact import exact_epsilon
 from fastmix.audit.laws import Records, log_likelihoods
 from fastmix.audit.transcript import Release, recording, replaying
-from fastmix.data import Rows
+from fastmix.data import ArrayRows, RowMap, Rows
 from fastmix.estimators import PrivateRegressor
 from fastmix.methods import Method, Plan
 from fastmix.random import public_generator
@@ -127,6 +126,23 @@ class Fits:
         n, d = data.X.shape
         rows = np.column_stack((data.X, np.full(n, d**-0.5))) / math.hypot(1.0, d**-0.5)
         return Records(rows * _present(data)[:, None], data.y, constant=True)
+
+
+class PresentRows(ArrayRows):
+    """Rows some of which are absent: zeros in all columns, that of the intercept included.
+
+    No table can say this where there is an intercept or a centre, so it is said behind the map.
+    """
+
+    def __init__(self, rows: Rows, present: BoolArray) -> None:
+        A, y = (np.concatenate(parts) for parts in zip(*rows.blocks(), strict=True))
+        super().__init__(A * present[:, None], RowMap(rows.bound), y * present)
+        self.constant = rows.constant
+        self._all, self._present = rows, present
+
+    def centred(self, mean: FloatArray) -> PresentRows:
+        """Return the features minus a public mean where a record is present, zeros elsewhere."""
+        return PresentRows(self._all.centred(mean), self._present)
 
 
 class _Once:
