@@ -1,7 +1,4 @@
-"""Composition of events into (epsilon, delta), and the account of a fit.
-
-An account is computed once: what has been asked for before is remembered.
-"""
+"""Composition of events into (epsilon, delta), and the account of a fit, each computed once."""
 
 from __future__ import annotations
 

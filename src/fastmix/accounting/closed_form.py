@@ -1,7 +1,4 @@
-"""The paper's closed-form guarantees and noise levels, as written (with the corrections).
-
-A ``gamma`` must come from released values.
-"""
+"""The paper's closed-form guarantees and noise levels; gamma must come from released values."""
 
 from __future__ import annotations
 

@@ -32,10 +32,7 @@ _SMALLEST_MU = 1e-6
 
 @dataclass(frozen=True)
 class Option:
-    """A Gaussian sketch of ``rows`` rows at level ``gamma`` (0 rows: none) with Gaussian releases.
-
-    ``mu`` is the ratio of sensitivity to noise of all the Gaussian releases together.
-    """
+    """A Gaussian sketch at level ``gamma``, or none, with Gaussian releases of ratio ``mu``."""
 
     gamma: float
     rows: int

@@ -145,11 +145,7 @@ class Ledger:
 
 
 class OpenLedger:
-    """The contents of a ledger while its lock is held.
-
-    ``content`` is the file without an unfinished last line; ``budget`` holds epsilon, delta and
-    rule, ``charges`` the charges in order, as they were given to `append`.
-    """
+    """The contents of a ledger, less an unfinished last line, while its lock is held."""
 
     def __init__(self, path: Path, fd: int) -> None:
         self._path = path

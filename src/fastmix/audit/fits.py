@@ -93,11 +93,7 @@ class Fits:
         return fitted
 
     def _planned(self, model: PrivateRegressor, data: Data) -> PrivateRegressor:
-        """Return the estimator, its absent records absent, with all that needs no noise done once.
-
-        Plan and checks are functions of public sizes and parameters, and all fits of a case share
-        them.
-        """
+        """Return the estimator, its absent records absent, that plans and checks only once."""
         kind, present = type(model), _present(data) if self._intercept else None
         shared, own = self._once, _Once()
 
@@ -129,10 +125,7 @@ class Fits:
 
 
 class PresentRows(ArrayRows):
-    """Rows some of which are absent: zeros in all columns, that of the intercept included.
-
-    No table can say this where there is an intercept or a centre, so it is said behind the map.
-    """
+    """Rows some of which are absent: zeros in all columns, that of the intercept included."""
 
     def __init__(self, rows: Rows, present: BoolArray) -> None:
         A, y = (np.concatenate(parts) for parts in zip(*rows.blocks(), strict=True))
@@ -172,10 +165,7 @@ class _NoBudget(BudgetAccountant):
 
 
 class _Prepared:
-    """The data set of many fits, checked and scaled once, with some records absent or none.
-
-    None of this draws noise: it is the same in every fit of a case.
-    """
+    """The data set of many fits, checked and scaled once, with some records absent or none."""
 
     def __init__(self, data: Any, present: BoolArray | None) -> None:
         self._data, self._present, self._once = data, present, _Once()

@@ -24,10 +24,7 @@ def gaussian_vector(values: FloatArray, mean: Any, sigma: Any) -> FloatArray:
 
 
 def one_sided(values: FloatArray, location: Any, scale: Any, noise: str) -> FloatArray:
-    """Return the log-likelihood of ``max(0, location + scale z)``, with its atom at 0.
-
-    Paper: Algorithm 1, lines 2 and 3.
-    """
+    """Return the log-likelihood of ``max(0, location + scale z)`` (Algorithm 1, lines 2 and 3)."""
     z, at_zero = (values - location) / scale, -location / scale
     if noise == "laplace":
         # In logarithms throughout: a release of a broken mechanism can be far out.
@@ -40,10 +37,7 @@ def one_sided(values: FloatArray, location: Any, scale: Any, noise: str) -> Floa
 
 
 def sketch_gram(grams: FloatArray, rows: int, gram: FloatArray, eta: Any) -> FloatArray:
-    """Return the log-likelihood of sketches through their Gram matrices, one per release.
-
-    Paper: Algorithm 1, line 5: rows are N(0, Z'Z + eta^2 I), and ``gram`` is Z'Z.
-    """
+    """Return the log-likelihood of Gram matrices of rows N(0, Z'Z + eta^2 I), ``gram`` being Z'Z."""
     values, vectors = np.linalg.eigh(gram)
     variances = np.maximum(values, 0.0) + np.asarray(eta)[..., None] ** 2 + _TINY
     energies = np.einsum("...ji,...jk,...ki->...i", vectors, grams, vectors)

@@ -95,10 +95,7 @@ def _fast_mix(
     trials: int = 40_000,
     delta: float = DELTA,
 ) -> Case:
-    """Return FastMix in one or several steps: all spectral bounds and all sketches.
-
-    The draw of the fast sketch is fixed, and the pair is worst for it.
-    """
+    """Return FastMix: all spectral bounds and all sketches, of a fixed draw and its worst pair."""
     draw = sketch.sample(0)
     pair = worst(draw)
     tau = math.log(n_steps / (_TAIL * delta))
@@ -167,10 +164,7 @@ def _fast_mix_sketches(name: str, *, steps: int, delta: float = DELTA) -> Case:
 
 
 def _in_calls(call: Callable[[Rows, int, np.random.Generator], FloatArray]) -> Any:
-    """Return the ``draw`` of a case of which one call draws many releases.
-
-    They are few enough to hold in memory.
-    """
+    """Return the ``draw`` of a case of which one call draws many releases."""
 
     def draw(data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
         rows = bounded_rows(data)

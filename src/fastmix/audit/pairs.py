@@ -30,10 +30,7 @@ def one_direction(n: int) -> Pair:
 
 
 def coherent_row(draw: SketchDraw) -> Pair:
-    """Return a lone row at the column of the sketch that another column resembles most.
-
-    The distortion m-hat of the two data sets differs by the whole coherence.
-    """
+    """Return the lone row that moves m-hat most: the column that another one resembles most."""
     P = _overlaps(draw)
     i = int(P.max(axis=1).argmax())
     X = np.zeros((draw.n, 1))
@@ -42,10 +39,7 @@ def coherent_row(draw: SketchDraw) -> Pair:
 
 
 def aligned_rows(draw: SketchDraw) -> Pair:
-    """Return rows whose sketches all lean towards that of one row, which is removed.
-
-    The smallest eigenvalue of the two data sets differs by all of 1 + 2 m-hat.
-    """
+    """Return rows that all lean towards one: the sketched eigenvalue moves by 1 + 2 m-hat."""
     U = draw.to_dense()
     P = _overlaps(draw)
     i = int(P.sum(axis=1).argmax())

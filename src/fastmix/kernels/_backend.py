@@ -27,10 +27,7 @@ def _load() -> ModuleType | None:
 
 
 def threads(n_threads: int | None) -> int:
-    """Return a checked number of threads; by default, the processors of this process.
-
-    ``FASTMIX_NUM_THREADS`` sets another default, for programs that run several processes.
-    """
+    """Return a checked number of threads; by default ``FASTMIX_NUM_THREADS``, or all processors."""
     if n_threads is not None:
         return check_integer("n_threads", n_threads, at_least=1)
     if _alone.get():

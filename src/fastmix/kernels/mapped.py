@@ -84,10 +84,7 @@ def map_targets(targets: Targets, start: int, stop: int) -> FloatArray:
 
 
 def squared_norms(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
-    """Return the squared norms of the rows of A, without factors and constant.
-
-    A row with an entry of X that is NaN or infinite has norm NaN, whatever the map makes of it.
-    """
+    """Return the squared norms of rows without factors and constant; NaN where X is not finite."""
     if _native is None or A.X.size == 0:
         return reference.squared_norms(A)
     norms = np.empty(A.shape[0])

@@ -18,9 +18,6 @@ def as_rows(X: Rows | npt.ArrayLike, c_x: float) -> Rows:
 
 
 def check_point(rows: Rows, theta: FloatArray) -> None:
-    """Refuse coefficients of another shape, or so large that a residual could overflow.
-
-    Whether it does depends on the data.
-    """
+    """Refuse coefficients of another shape, or so large that residuals of some data overflow."""
     if theta.shape != (rows.d,) or not np.abs(theta).max() <= 1e100:
         raise value_error("theta", f"be at most 1e100 and have shape {(rows.d,)}", theta)

@@ -24,10 +24,7 @@ _TAILS = bytes.fromhex(
 
 @dataclass(frozen=True)
 class BinaryField:
-    """The field of ``2**degree`` elements.
-
-    The degree is at most 31, so that a product fits in 64 bits before it is reduced.
-    """
+    """The field of ``2**degree`` elements, degree 1 to 31: products fit in 64 bits."""
 
     degree: int
 

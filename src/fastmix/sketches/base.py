@@ -195,10 +195,7 @@ def as_mapped(columns: Columns) -> Mapped:
 
 
 def row_distortion(X: npt.ArrayLike, draw: SketchDraw) -> float:
-    """Return m-hat, the second of what `SketchDraw.sketch_and_distortion` returns.
-
-    It is a function of X and is not private.
-    """
+    """Return m-hat of `SketchDraw.sketch_and_distortion`: a function of X that is not private."""
     return draw.sketch_and_distortion(X)[1]
 
 

@@ -26,10 +26,7 @@ class SubsampledDCTDraw(SubsampledDraw):
 
     @cached_property
     def column_norms(self) -> FloatArray:
-        """Euclidean norms of the ``n`` columns, exact, in O(n log n); read-only.
-
-        ``||s_i||^2 = (f(0) + f(2i+1)) / k2``, with f as in `coherence`.
-        """
+        """Norms of the columns: ``||s_i||^2 = (f(0) + f(2i+1)) / k2``, f as in `coherence`."""
         f = self._cosine_sums()
         squares = (f[0] + f[1::2]) / self.k2
         small = np.flatnonzero(squares < _SMALL_SQUARE)

@@ -64,10 +64,7 @@ class KerdockSketch(Sketch):
 
     @property
     def capacity(self) -> int:
-        """Most rows of data: ``k2**2 / 2`` for an even power of two, ``k2**2`` for an odd one.
-
-        For the lone row of ``k2 = 1`` it is 1.
-        """
+        """Most rows of data: k2 for each form, ``k2**2 / 2`` or ``k2**2``; 1 for ``k2 = 1``."""
         return _capacity(self.k2)
 
     def sample(self, rng: RandomState = None) -> KerdockDraw:
@@ -136,11 +133,7 @@ class KerdockDraw(SketchDraw):
         return kerdock.sketch(as_mapped(X), self.signs, self._forms), 0.0
 
     def partial_sketch(self, rows: npt.ArrayLike | Mapped, offset: int) -> FloatArray:
-        """Return the part of ``S X`` that comes from rows ``offset`` and following of X.
-
-        Parts add up to ``S X``. Offsets that are multiples of ``k2`` waste no work. The result is a
-        function of the rows and is not private.
-        """
+        """Return the part of ``S X`` from rows ``offset`` and following; parts add up to it."""
         columns, is_vector = self._range(rows, offset)
         Z = kerdock.sketch(columns, *self._part(offset, columns.shape[0]))
         return Z[:, 0] if is_vector else Z
@@ -148,11 +141,7 @@ class KerdockDraw(SketchDraw):
     def partial_distortion(
         self, rows: npt.ArrayLike | Mapped, Z: npt.ArrayLike, offset: int
     ) -> float:
-        """Return the largest norm of ``S'Z - X`` over rows ``offset`` and following of X.
-
-        Z is the sketch of all rows of X, not of these alone. The maximum over all parts is m-hat, a
-        function of the rows that is not private.
-        """
+        """Return the largest norm of ``S'Z - X`` over such rows, Z being the whole ``S X``."""
         columns, _ = self._range(rows, offset)
         operand, _ = as_columns("Z", Z, self.k2)
         sketched = np.asarray(operand, dtype=np.float64)
@@ -174,10 +163,7 @@ class KerdockDraw(SketchDraw):
         return as_mapped(columns), is_vector
 
     def _part(self, offset: int, length: int) -> tuple[Signs, Forms, int]:
-        """Return signs and forms of the blocks that a range of rows touches, and where it starts.
-
-        They are made anew: a draw that is sent elsewhere is as small as its key.
-        """
+        """Return signs and forms of the blocks that a range touches, and where it starts."""
         first, skipped = divmod(offset, self.k2)
         count = -(-(skipped + length) // self.k2)
         signs = _random_signs(self.key, first * self.k2, skipped + length)
