@@ -29,24 +29,17 @@ ORDERS: tuple[float, ...] = (
 
 
 class RdpAccountant:
-    r"""Compose privacy events and convert the whole once.
+    """Compose privacy events and convert the whole once.
 
     Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
     public).
 
-    Parameters
-    ----------
-    events : iterable of PrivacyEvent, optional
-        Events to start with.
-
-    Notes
-    -----
     Paper: Proposition 1 with the rare-event lemma of Appendix C.3.
-    Deviation: several valid bounds are formed and the least is returned. Events with a pure
-    epsilon may be added outside the conversion (their epsilon) or inside it (their curve);
-    what is left is converted exactly when its worst pair is known (all Gaussian, or with one
-    dense Gaussian sketch: docs/proofs/exact_account.md) and through RDP otherwise. Tails
-    are subtracted from delta once (docs/proofs/rare_events.md).
+    Deviation: several valid bounds are formed and the least is returned. Events with a pure epsilon
+    may be added outside the conversion (their epsilon) or inside it (their curve); what is left is
+    converted exactly when its worst pair is known (all Gaussian, or with one dense Gaussian sketch:
+    docs/proofs/exact_account.md) and through RDP otherwise. Tails are subtracted from delta once
+    (docs/proofs/rare_events.md).
     """
 
     def __init__(self, events: Iterable[PrivacyEvent] = ()) -> None:
@@ -164,18 +157,11 @@ class Part:
 
 @dataclass(frozen=True)
 class PrivacySpent:
-    r"""The account of a release: (epsilon, delta) as the sum over its parts.
+    """The account of a release: (epsilon, delta) as the sum over its parts.
 
     Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
-    public).
+    public). One part is a joint account; several are the paper's split budget.
 
-    Parameters
-    ----------
-    parts : iterable of Part
-        Groups of events. One part is a joint account; several are the paper's split budget.
-
-    Notes
-    -----
     Paper: Appendix C.4 and Appendix E add up parts converted at shares of delta.
     Deviation: the rare event is counted once (docs/proofs/rare_events.md).
     """

@@ -160,10 +160,8 @@ class BudgetAccountant:
 
         Raises
         ------
-        BudgetError
-            If the budget does not cover it; nothing is written then.
-        OSError
-            If the ledger cannot be written; the charge is not made then.
+        BudgetError, OSError
+            If the budget does not cover it, or the ledger cannot be written; then nothing is charged.
         """
         if not isinstance(label, str):
             raise type_error("label", "be a string", label)

@@ -37,7 +37,7 @@ def one_sided(values: FloatArray, location: Any, scale: Any, noise: str) -> Floa
 
 
 def sketch_gram(grams: FloatArray, rows: int, gram: FloatArray, eta: Any) -> FloatArray:
-    """Return the log-likelihood of Gram matrices of rows N(0, Z'Z + eta^2 I), ``gram`` being Z'Z."""
+    """Return the log-likelihood of Gram matrices of rows N(0, gram + eta^2 I), one per release."""
     values, vectors = np.linalg.eigh(gram)
     variances = np.maximum(values, 0.0) + np.asarray(eta)[..., None] ** 2 + _TINY
     energies = np.einsum("...ji,...jk,...ki->...i", vectors, grams, vectors)

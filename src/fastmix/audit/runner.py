@@ -39,27 +39,12 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found: the claim, and a lower bound on epsilon at ``confidence``.
+    """What an audit found: the claim, and a ``lower`` bound on epsilon at ``confidence``.
 
-    Parameters
-    ----------
-    name, pair : str
-        What was audited, and on which neighbours.
-    epsilon, delta : float
-        The claim.
-    lower, confidence : float
-        Lower bound on epsilon, and the probability that it is below the true one.
-    trials : int
-        Releases on each data set, a quarter of which chose the event.
-    event : Event
-        The set of outputs that gave the bound.
-    present, absent : numpy.ndarray
-        Scores of the releases that were tested, for a histogram.
-    sealed : bool, default True
-        Whether nothing leaves but what is scored, as far as that was checked.
-    attainable : float
-        The largest epsilon that a test on these neighbours could show. It is less than the claim
-        where the claim adds up the costs of parts; a larger bound refutes the account.
+    Of the ``trials`` on each data set a quarter chose the ``event``; ``present`` and ``absent`` are
+    the scores of the others. ``sealed`` says whether nothing leaves but what is scored, as far as
+    that was checked. ``attainable`` is the largest epsilon that a test on this pair could show,
+    less than the claim where that adds up the costs of parts; a larger bound refutes the account.
     """
 
     name: str
