@@ -161,7 +161,7 @@ class BudgetAccountant:
         Raises
         ------
         BudgetError, OSError
-            If the budget does not cover it, or the ledger cannot be written; then nothing is charged.
+            If the budget does not cover it or the ledger cannot be written: nothing is charged.
         """
         if not isinstance(label, str):
             raise type_error("label", "be a string", label)

@@ -24,11 +24,8 @@ class Spent(NamedTuple):
     delta: float
 
 
-class Remaining(NamedTuple):
+class Remaining(Spent):
     """The epsilon that is left for one more release, and the delta at which it is counted."""
-
-    epsilon: float
-    delta: float
 
 
 class Charge(NamedTuple):

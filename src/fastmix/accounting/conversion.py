@@ -17,7 +17,7 @@ from fastmix._validation import check_probability, check_real, type_error, value
 
 RdpCurve: TypeAlias = Callable[[FloatArray], Any]
 
-#: alpha - 1 of the first, coarse look at a curve, five to a decade.
+#: alpha - 1 of the first, coarse look at a curve, five per decade.
 _COARSE = np.logspace(-4.0, 9.0, 66)
 
 
@@ -81,32 +81,29 @@ def _minimise(
     orders: npt.ArrayLike | None,
 ) -> float:
     """Minimise ``bound(alpha, rdp(alpha))`` over given orders, or over all of (1, inf)."""
+
+    def evaluate(alpha: FloatArray, values: Any) -> FloatArray:
+        r = np.asarray(values, dtype=np.float64)
+        usable = (alpha > 1.0) & np.isfinite(alpha) & np.isfinite(r) & (r >= 0.0)
+        value = bound(np.where(usable, alpha, 2.0), np.where(usable, r, 0.0))
+        return np.where(usable, value, np.inf)
+
     if orders is not None:
         alpha = np.atleast_1d(np.asarray(orders, dtype=np.float64))
-        values = rdp(alpha) if callable(rdp) else rdp
-        r = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        r = np.atleast_1d(np.asarray(rdp(alpha) if callable(rdp) else rdp, dtype=np.float64))
         if alpha.shape != r.shape:
             raise value_error("orders", "have one entry for each value of rdp", alpha)
-        return float(_evaluate(bound, alpha, r).min(initial=np.inf))
+        return float(evaluate(alpha, r).min(initial=np.inf))
     if not callable(rdp):
         raise type_error("rdp", "be callable when no orders are given", rdp)
 
     # Zoom in on the best order; at a smooth minimum the value is then right to about 1e-12.
     best, shift = np.inf, _COARSE
     while True:
-        value = _evaluate(bound, 1.0 + shift, np.asarray(rdp(1.0 + shift), dtype=np.float64))
+        value = evaluate(1.0 + shift, rdp(1.0 + shift))
         at = int(value.argmin())
         best = min(best, float(value[at]))
         low, high = shift[max(at - 1, 0)], shift[min(at + 1, shift.size - 1)]
         if not np.isfinite(best) or high < low * (1.0 + 3e-6):
             return best
         shift = np.geomspace(low, high, 65)
-
-
-def _evaluate(
-    bound: Callable[[FloatArray, FloatArray], Any], alpha: FloatArray, r: FloatArray
-) -> FloatArray:
-    """Evaluate a bound, ``inf`` where the order or the curve does not give one."""
-    usable = (alpha > 1.0) & np.isfinite(alpha) & np.isfinite(r) & (r >= 0.0)
-    value = bound(np.where(usable, alpha, 2.0), np.where(usable, r, 0.0))
-    return np.where(usable, value, np.inf)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -181,7 +181,7 @@ class DeclaredFilter(Filter):
         return {"rule": self.rule, "fits": [spent.to_dict() for spent in self.fits]}
 
 
-_KINDS: dict[str, Any] = {
+_KINDS: dict[str, Callable[..., Filter]] = {
     kind.rule: kind for kind in (RenyiFilter, GaussianFilter, BasicFilter, DeclaredFilter)
 }
 #: Rules that a user can ask for.
@@ -196,8 +196,7 @@ def make_filter(rule: str, epsilon: float, delta: float) -> Filter:
     constants: dict[str, float] = {}
     if check_choice("rule", rule, RULES) == RenyiFilter.rule:
         constants = {"order": _best_order(epsilon, delta), **_SHARES}
-    made: Filter = _KINDS[rule](epsilon, delta, **constants)
-    return made
+    return _KINDS[rule](epsilon, delta, **constants)
 
 
 def filter_from_dict(data: dict[str, Any], epsilon: float, delta: float) -> Filter:
@@ -206,8 +205,7 @@ def filter_from_dict(data: dict[str, Any], epsilon: float, delta: float) -> Filt
     rule = check_choice("rule", constants.pop("rule", None), tuple(_KINDS))
     if rule == DeclaredFilter.rule:
         constants["fits"] = tuple(map(PrivacySpent.from_dict, constants["fits"]))
-    made: Filter = _KINDS[rule](epsilon, delta, **constants)
-    return made
+    return _KINDS[rule](epsilon, delta, **constants)
 
 
 def _alone(charges: Sequence[PrivacySpent], delta: float) -> float:

@@ -23,10 +23,6 @@ from fastmix._types import BoolArray, FloatArray
 from fastmix._validation import check_real
 
 
-def _orders(alpha: npt.ArrayLike) -> FloatArray:
-    return np.asarray(alpha, dtype=np.float64)
-
-
 def _excess(w: FloatArray) -> FloatArray:
     """Return -log(1 - w) - w for 0 <= w < 1 without cancellation."""
     small = np.where(w < 0.1, w, 0.0)
@@ -78,7 +74,7 @@ def _rank_two_bound(alpha: npt.ArrayLike, gamma: float, b: float) -> Any:
     Here :math:`w(a) = a/\gamma + b a^2/(4\gamma^2)` and ``b`` is :math:`((1 - C^2)/C^2)^2`: 0 for
     the Gaussian sketch, 1 for the uniform bound.
     """
-    alpha = _orders(alpha)
+    alpha = np.asarray(alpha, dtype=np.float64)
     nowhere = np.zeros(alpha.shape, dtype=bool)
 
     def w(order: FloatArray | float) -> FloatArray:
@@ -117,7 +113,7 @@ def rdp_fast_mix_simple(alpha: npt.ArrayLike, gamma: float) -> Any:
     Paper: Lemma 1.
     Deviation: columns have norm 1 (docs/corrections.md).
     """
-    alpha = _orders(alpha)
+    alpha = np.asarray(alpha, dtype=np.float64)
     gamma = check_real("gamma", gamma, allow_inf=True)
     if not gamma > 25.0 / 8.0:
         return _finish(np.zeros_like(alpha), alpha, np.zeros(alpha.shape, dtype=bool))
@@ -148,7 +144,7 @@ def rdp_gaussian(alpha: npt.ArrayLike, sigma: float, sensitivity: float = 1.0) -
 
     Paper: Lemma 7 (Mironov), for :math:`\ell_2` sensitivity s.
     """
-    alpha = _orders(alpha)
+    alpha = np.asarray(alpha, dtype=np.float64)
     sigma = check_real("sigma", sigma, above=0.0, allow_inf=True)
     sensitivity = check_real("sensitivity", sensitivity, at_least=0.0)
     valid = np.isfinite(alpha)
@@ -165,7 +161,7 @@ def rdp_laplace(alpha: npt.ArrayLike, scale: float, sensitivity: float = 1.0) ->
 
     Paper: uses the pure guarantee :math:`t` only; this is Mironov (2017), Table II.
     """
-    alpha = _orders(alpha)
+    alpha = np.asarray(alpha, dtype=np.float64)
     t = check_real("sensitivity", sensitivity, at_least=0.0) / check_real("scale", scale, above=0.0)
     finite = np.isfinite(alpha) & (alpha > 1.0)
     a = np.where(finite, alpha, 2.0)

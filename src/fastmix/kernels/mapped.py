@@ -110,7 +110,7 @@ def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
     for start in range(0, n, step):
         block = memory[: n - start]
         _native.map_rows(*arguments, start, block, threads(n_threads))
-        # One triangle, added in place: half the work, and no temporary a block.
+        # One triangle, added in place: half the work, and no temporary per block.
         total = dsyrk(1.0, block, beta=1.0, c=total, trans=1, overwrite_c=1)
     return np.asarray(np.triu(total) + np.triu(total, 1).T)
 
