@@ -74,7 +74,6 @@ class GaussianEvent(PrivacyEvent):
     sigma: float
     sensitivity: float = 1.0
     count: int = 1
-
     kind: ClassVar[str] = "gaussian"
 
     def __post_init__(self) -> None:
@@ -105,7 +104,6 @@ class LaplaceEvent(PrivacyEvent):
     scale: float
     sensitivity: float = 1.0
     count: int = 1
-
     kind: ClassVar[str] = "laplace"
 
     def __post_init__(self) -> None:
@@ -130,7 +128,6 @@ class SketchEvent(PrivacyEvent):
     bound: str
     gamma: float
     rows: int
-
     kind: ClassVar[str] = "sketch"
     BOUNDS: ClassVar[dict[str, Any]] = {
         "gauss_mix": _rdp.rdp_gauss_mix,
@@ -154,7 +151,6 @@ class TailEvent(PrivacyEvent):
     """A rare event that adds its probability to delta and nothing to epsilon."""
 
     probability: float
-
     kind: ClassVar[str] = "tail"
     pure_epsilon = 0.0  # outside the rare event nothing is released
 
@@ -185,7 +181,6 @@ class ComposedEvent(PrivacyEvent):
     """Several events, adaptively composed."""
 
     events: tuple[PrivacyEvent, ...]
-
     kind: ClassVar[str] = "composed"
 
     def __init__(self, events: Iterable[PrivacyEvent]) -> None:
@@ -229,7 +224,6 @@ class ChoiceEvent(PrivacyEvent):
     """One of several options, chosen from what was released before."""
 
     options: tuple[ComposedEvent, ...]
-
     kind: ClassVar[str] = "choice"
 
     def __init__(self, options: Iterable[PrivacyEvent]) -> None:

@@ -41,7 +41,6 @@ class Filter(ABC):
 
     epsilon: float
     delta: float
-
     rule: ClassVar[str]
 
     @abstractmethod
@@ -120,7 +119,6 @@ class RenyiFilter(Filter):
     conversion: float
     tails: float
     basic: float
-
     rule: ClassVar[str] = "renyi"
 
     def __post_init__(self) -> None:
@@ -163,7 +161,6 @@ class DeclaredFilter(Filter):
     """Fits that were declared together and paid for as one: each of them once, nothing else."""
 
     fits: tuple[PrivacySpent, ...]
-
     rule: ClassVar[str] = "declared"
 
     def total(self, charges: Sequence[PrivacySpent]) -> float:
