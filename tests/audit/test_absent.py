@@ -5,7 +5,7 @@ import pytest
 
 from fastmix import FastIHM
 from fastmix.audit import estimator_case
-from fastmix.audit.absent import PresentRows
+from fastmix.audit.fits import PresentRows
 from fastmix.data import ArrayRows, RowMap
 from fastmix.methods import FastIterativeHessianMixing
 from fastmix.sketches import SRHT

@@ -127,7 +127,7 @@ def test_signs_are_those_of_the_quadratic_form(m):
     x = np.arange(1 << m)[:, None] >> np.arange(m) & 1
     upper = np.array([[row >> j & 1 for j in range(m)] for row in form.tolist()]).reshape(m, m)
     expected = np.einsum("xi,ij,xj->x", x, upper, x) % 2
-    np.testing.assert_array_equal(kerdock.quadratic_signs(form), 1 - 2 * expected)
+    np.testing.assert_array_equal(reference.quadratic_signs(form), 1 - 2 * expected)
 
 
 # Enough rows and columns for threads to start, and for ranges and groups in turn; the last shapes

@@ -29,6 +29,31 @@ def test_modulus_is_the_least_irreducible_polynomial(degree):
     assert BinaryField(degree).modulus == irreducible[0]
 
 
+def reduced(a, f):
+    while a.bit_length() >= f.bit_length():
+        a ^= f << (a.bit_length() - f.bit_length())
+    return a
+
+
+def is_irreducible(f):
+    """Ben-Or's test: x^(2^k) - x is the product of all irreducible polynomials of degrees k / j."""
+    power = reduced(2, f)
+    for _ in range((f.bit_length() - 1) // 2):
+        power = reduced(carryless(power, power), f)
+        a, b = f, power ^ reduced(2, f)
+        while b:
+            a, b = b, reduced(a, b)
+        if a != 1:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("degree", range(1, 32))
+def test_modulus_is_the_first_that_passes_the_test_of_ben_or(degree):
+    first = next(f for f in range(1 << degree, 2 << degree) if is_irreducible(f))
+    assert BinaryField(degree).modulus == first
+
+
 @pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, 7])
 def test_field_axioms(degree):
     field = BinaryField(degree)

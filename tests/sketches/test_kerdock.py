@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from fastmix.datasets import make_correlated, make_sphere
 from fastmix.kernels import fwht
-from fastmix.kernels.kerdock import quadratic_signs
 from fastmix.kernels.mapped import Mapped
+from fastmix.kernels.reference import quadratic_signs
 from fastmix.sketches import SRHT, KerdockSketch, SketchDraw, welch_bound
 from fastmix.sketches._fields import BinaryField
 from fastmix.sketches._forms import family_size, forms

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["current", "enter", "inherited", "leave"]
-
 #: The blocks round this context, outermost first.
 _STACK: ContextVar[tuple[BudgetAccountant, ...]] = ContextVar("fastmix_budgets", default=())
 #: The blocks that are open anywhere in this process, each with those round it.

@@ -1,7 +1,4 @@
-"""Composition of events into (epsilon, delta), and the account of a fit.
-
-An account is computed once: what has been asked for before is remembered.
-"""
+"""Composition of events into (epsilon, delta), and the account of a fit, each computed once."""
 
 from __future__ import annotations
 
@@ -27,16 +24,6 @@ from fastmix.accounting.exact import exact_delta, exact_epsilon, mixture
 from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon
 from fastmix.accounting.objective import objective_delta, objective_epsilon
 
-__all__ = [
-    "ORDERS",
-    "Part",
-    "PrivacySpent",
-    "RdpAccountant",
-    "RenyiCurve",
-    "joint_delta",
-    "joint_epsilon",
-]
-
 #: Where the search for an exact epsilon ends if the Rényi curve has none.
 _LARGEST_EPSILON = 1e9
 
@@ -49,24 +36,17 @@ ORDERS: tuple[float, ...] = (
 
 
 class RdpAccountant:
-    r"""Compose privacy events and convert the whole once.
+    """Compose privacy events and convert the whole once.
 
     Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
     public).
 
-    Parameters
-    ----------
-    events : iterable of PrivacyEvent, optional
-        Events to start with.
-
-    Notes
-    -----
     Paper: Proposition 1 with the rare-event lemma of Appendix C.3.
-    Deviation: several valid bounds are formed and the least is returned. Events with a pure
-    epsilon may be added outside the conversion (their epsilon) or inside it (their curve);
-    what is left is converted exactly when its worst pair is known (all Gaussian, or with one
-    dense Gaussian sketch: docs/proofs/exact_account.md) and through RDP otherwise. Tails
-    are subtracted from delta once (docs/proofs/rare_events.md).
+    Deviation: several valid bounds are formed and the least is returned. Events with a pure epsilon
+    may be added outside the conversion (their epsilon) or inside it (their curve); what is left is
+    converted exactly when its worst pair is known (all Gaussian, or with one dense Gaussian sketch:
+    docs/proofs/exact_account.md) and through RDP otherwise. Tails are subtracted from delta once
+    (docs/proofs/rare_events.md).
     """
 
     def __init__(self, events: Iterable[PrivacyEvent] = ()) -> None:
@@ -198,18 +178,11 @@ class Part:
 
 @dataclass(frozen=True)
 class PrivacySpent:
-    r"""The account of a release: (epsilon, delta) as the sum over its parts.
+    """The account of a release: (epsilon, delta) as the sum over its parts.
 
     Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
-    public).
+    public). One part is a joint account; several are the paper's split budget.
 
-    Parameters
-    ----------
-    parts : iterable of Part
-        Groups of events. One part is a joint account; several are the paper's split budget.
-
-    Notes
-    -----
     Paper: Appendix C.4 and Appendix E add up parts converted at shares of delta.
     Deviation: the rare event is counted once (docs/proofs/rare_events.md).
     """
@@ -253,18 +226,7 @@ class PrivacySpent:
         return joint_epsilon(self.events, check_probability("delta", delta))
 
     def to_dp_accounting(self, orders: npt.ArrayLike = ORDERS) -> RenyiCurve:
-        """Return the curve as ``dp_accounting.rdp.compute_epsilon`` takes it.
-
-        Parameters
-        ----------
-        orders : array_like
-            Rényi orders; a wide default grid.
-
-        Returns
-        -------
-        RenyiCurve
-            ``(orders, rdp, tail)``; the rare events' ``tail`` comes off the target delta.
-        """
+        """Return the curve, at given orders, as ``dp_accounting.rdp.compute_epsilon`` takes it."""
         at = np.atleast_1d(np.asarray(orders, dtype=np.float64))
         if not (np.isfinite(at) & (at > 1.0)).all():
             raise value_error("orders", "be finite and above 1", at)

@@ -26,17 +26,9 @@ from fastmix.accounting.charge import (
     read_rule,
     record_of,
 )
-from fastmix.accounting.filters import (
-    DeclaredFilter,
-    Filter,
-    certified,
-    fits,
-    make_filter,
-)
+from fastmix.accounting.filters import DeclaredFilter, Filter, certified, fits, make_filter
 from fastmix.accounting.ledger import Ledger, OpenLedger
 from fastmix.errors import BudgetError
-
-__all__ = ["BudgetAccountant"]
 
 
 class BudgetAccountant:
@@ -168,10 +160,8 @@ class BudgetAccountant:
 
         Raises
         ------
-        BudgetError
-            If the budget does not cover it; nothing is written then.
-        OSError
-            If the ledger cannot be written; the charge is not made then.
+        BudgetError, OSError
+            If the budget does not cover it or the ledger cannot be written: nothing is charged.
         """
         if not isinstance(label, str):
             raise type_error("label", "be a string", label)
@@ -229,10 +219,7 @@ class BudgetAccountant:
         return Remaining(self._left(self.charges), self.delta)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Copy the ledger to ``path``, all or nothing.
-
-        A file that is there must be an earlier copy: charges of another ledger are not lost.
-        """
+        """Copy the ledger to ``path``, all or nothing; never over charges that are not in it."""
         self._ledger.copy(path)
 
     @classmethod

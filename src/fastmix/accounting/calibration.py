@@ -18,8 +18,6 @@ from fastmix.accounting.account import PrivacySpent, joint_delta
 from fastmix.accounting.gaussian import gaussian_epsilon, gaussian_sigma
 from fastmix.errors import CalibrationError
 
-__all__ = ["Account", "calibrate", "calibrate_gaussian"]
-
 #: The account of what is released at a budget, or None where there is none.
 Account: TypeAlias = Callable[[float], PrivacySpent | None]
 
@@ -91,19 +89,8 @@ def calibrate(
 def calibrate_gaussian(epsilon: float, delta: float, count: int, *, slack: float = 5e-9) -> float:
     """Return the noise of ``count`` Gaussian releases that together are (epsilon, delta)-DP.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The target.
-    count : int
-        Number of releases.
-    slack : float
-        Relative distance to epsilon that is left on the private side.
-
-    Returns
-    -------
-    float
-        Noise of each, in units of its sensitivity.
+    It is in units of the sensitivity of each; ``slack`` is the relative distance to epsilon that is
+    left on the private side.
     """
     sigma = math.sqrt(count) * gaussian_sigma(epsilon * (1.0 - slack), delta)
     for _ in range(4):

@@ -16,18 +16,6 @@ from fastmix.accounting.events import GaussianEvent, LaplaceEvent, PrivacyEvent,
 from fastmix.accounting.filters import DeclaredFilter, Filter, GaussianFilter, filter_from_dict
 from fastmix.accounting.ledger import OpenLedger, plain
 
-__all__ = [
-    "Charge",
-    "Remaining",
-    "Spent",
-    "check_spent",
-    "merged",
-    "obstacle",
-    "read_charges",
-    "read_rule",
-    "record_of",
-]
-
 
 class Spent(NamedTuple):
     """What all charges count together, by the budget's rule."""
@@ -36,11 +24,8 @@ class Spent(NamedTuple):
     delta: float
 
 
-class Remaining(NamedTuple):
+class Remaining(Spent):
     """The epsilon that is left for one more release, and the delta at which it is counted."""
-
-    epsilon: float
-    delta: float
 
 
 class Charge(NamedTuple):

@@ -1,4 +1,4 @@
-"""The paper's closed-form guarantees and noise levels, as written (with the corrections)."""
+"""The paper's closed-form guarantees and noise levels; gamma must come from released values."""
 
 from __future__ import annotations
 
@@ -6,42 +6,23 @@ import math
 
 from fastmix._validation import check_integer, check_probability, check_real
 
-__all__ = [
-    "closed_form_epsilon",
-    "closed_form_epsilon_unbounded",
-    "closed_form_gamma",
-    "closed_form_gradient_sigma",
-    "noise_upadhyay",
-]
+
+def _sizes(rows: int, delta: float) -> tuple[int, float]:
+    k = check_integer("rows", rows, at_least=1)
+    return k, math.log(1.0 / check_probability("delta", delta))
 
 
 def closed_form_epsilon(gamma: float, rows: int, delta: float) -> float:
-    r"""Closed-form epsilon of ``rows`` rows of FastMix at a given delta.
+    r"""Closed-form epsilon of ``rows`` rows of FastMix at a delta; ``inf`` unless gamma > 25/8.
 
-    Parameters
-    ----------
-    gamma : float
-        :math:`\gamma_f = (\lambda_{\min} + \sigma^2)/C^2`.
-    rows : int
-        Rows of the Gaussian sketch.
-    delta : float
-        Target delta of the sketching step.
+    Here :math:`\gamma_f = (\lambda_{\min} + \sigma^2)/C^2`.
 
-    Returns
-    -------
-    float
-        The bound; ``inf`` unless ``gamma > 25/8``.
-
-    Notes
-    -----
     Paper: Theorem 1 (with delta/3 for delta) and Appendix D.3, second display.
-    Deviation: the display writes :math:`\lambda_{\min}+\sigma^2` where
-    :math:`\gamma_f` is meant (docs/corrections.md).
-    ``gamma`` must come from released values.
+    Deviation: the display writes :math:`\lambda_{\min}+\sigma^2` where :math:`\gamma_f` is meant
+    (docs/corrections.md).
     """
     gamma = check_real("gamma", gamma)
-    k = check_integer("rows", rows, at_least=1)
-    log_term = math.log(1.0 / check_probability("delta", delta))
+    k, log_term = _sizes(rows, delta)
     if not gamma > 25.0 / 8.0:
         return math.inf
     rate = 25.0 * k / (32.0 * gamma**2)
@@ -53,28 +34,12 @@ def closed_form_epsilon(gamma: float, rows: int, delta: float) -> float:
 def closed_form_epsilon_unbounded(gamma: float, rows: int, delta: float) -> float:
     r"""Closed-form epsilon of ``rows`` rows of FastMix when nothing is known of :math:`C^2`.
 
-    Parameters
-    ----------
-    gamma : float
-        :math:`\lambda_{\min} + \sigma^2`.
-    rows : int
-        Rows of the Gaussian sketch.
-    delta : float
-        Target delta of the sketching step.
+    Here gamma is :math:`\lambda_{\min} + \sigma^2`; the bound is ``inf`` unless it is above 25.
 
-    Returns
-    -------
-    float
-        The bound; ``inf`` unless ``gamma > 25``.
-
-    Notes
-    -----
     Paper: Appendix D.3, first display.
-    ``gamma`` must come from released values.
     """
     gamma = check_real("gamma", gamma)
-    k = check_integer("rows", rows, at_least=1)
-    log_term = math.log(1.0 / check_probability("delta", delta))
+    k, log_term = _sizes(rows, delta)
     if not gamma > 25.0:
         return math.inf
     root = math.sqrt(gamma)
@@ -84,33 +49,18 @@ def closed_form_epsilon_unbounded(gamma: float, rows: int, delta: float) -> floa
 
 
 def closed_form_gamma(epsilon: float, delta: float, rows: int) -> float:
-    r"""Smallest gamma whose closed-form epsilon is at most ``epsilon``.
+    r"""Smallest gamma whose closed-form epsilon is at most ``epsilon``, for the rows of all steps.
 
-    Parameters
-    ----------
-    epsilon : float
-        Target epsilon of the sketching step.
-    delta : float
-        Target delta of the sketching step.
-    rows : int
-        Rows of the Gaussian sketch, over all steps.
+    It is :math:`\gamma_1` where the first case of the closed form applies to it, otherwise the root
+    of the second case.
 
-    Returns
-    -------
-    float
-        :math:`\gamma_1` where the first case of the closed form applies to it, otherwise the
-        root of the second case.
-
-    Notes
-    -----
     Paper: Appendix E, :math:`\gamma_1` and :math:`\gamma_2` (with epsilon/3, delta/3, k1 T).
     Deviation: the printed :math:`\gamma_2` spends about three times its share
-    (docs/corrections.md). Here it is the larger root of
-    :math:`k/(4\gamma) + 25L/(8\gamma-25) = \epsilon`, a quadratic in :math:`8\gamma`.
+    (docs/corrections.md). Here it is the larger root of :math:`k/(4\gamma) + 25L/(8\gamma-25) =
+    \epsilon`, a quadratic in :math:`8\gamma`.
     """
     e = check_real("epsilon", epsilon, above=0.0)
-    k = check_integer("rows", rows, at_least=1)
-    log_term = math.log(1.0 / check_probability("delta", delta))
+    k, log_term = _sizes(rows, delta)
     factor = 1.0 + math.sqrt(1.0 + e / log_term)
     gamma_1 = 5.0 * math.sqrt(2.0 * k * log_term) / (8.0 * e) * factor
     if gamma_1 > 25.0 / 8.0 and log_term <= (8.0 * gamma_1 / 25.0 - 1.0) ** 2 * 25.0 * k / (
@@ -124,27 +74,11 @@ def closed_form_gamma(epsilon: float, delta: float, rows: int) -> float:
 def closed_form_gradient_sigma(
     epsilon: float, delta: float, n_steps: int, clip: float = 1.0
 ) -> float:
-    r"""Noise of ``n_steps`` clipped gradients in closed form.
+    r"""Noise of ``n_steps`` gradients clipped at C that together are (epsilon, delta)-DP.
 
-    Parameters
-    ----------
-    epsilon : float
-        Target epsilon of all gradient steps together.
-    delta : float
-        Target delta of all gradient steps together.
-    n_steps : int
-        Number of steps T.
-    clip : float, default 1.0
-        Residual clipping level C, which is the sensitivity of one gradient.
+    It is the :math:`\sigma` with :math:`C\sqrt{2TL}/\sigma + TC^2/(2\sigma^2) = \epsilon`,
+    :math:`L = \log(1/\delta)`.
 
-    Returns
-    -------
-    float
-        :math:`\sigma` with :math:`C\sqrt{2TL}/\sigma + TC^2/(2\sigma^2) = \epsilon`,
-        :math:`L = \log(1/\delta)`.
-
-    Notes
-    -----
     Paper: Appendix E, :math:`\sigma` (with epsilon/3 and delta/3).
     """
     e = check_real("epsilon", epsilon, above=0.0)
@@ -156,29 +90,13 @@ def closed_form_gradient_sigma(
 
 
 def noise_upadhyay(epsilon: float, delta: float, k: int, lambda_min: float) -> float:
-    r"""Noise that the earlier fast sketch of Upadhyay (2014) asks for.
+    r"""Noise that the earlier fast sketch of k rows of Upadhyay (2014) asks for.
 
-    Parameters
-    ----------
-    epsilon : float
-        Target epsilon.
-    delta : float
-        Target delta.
-    k : int
-        Rows of the sketch.
-    lambda_min : float
-        Smallest eigenvalue of the sketched Gram matrix.
+    It is the least :math:`\sigma \ge 0` with :math:`\sqrt{\lambda_{\min}+\sigma^2} \ge
+    16\sqrt{k\log(2/\delta)}\,\log(16k/\delta)/\epsilon`.
 
-    Returns
-    -------
-    float
-        The least :math:`\sigma \ge 0` with :math:`\sqrt{\lambda_{\min}+\sigma^2} \ge
-        16\sqrt{k\log(2/\delta)}\,\log(16k/\delta)/\epsilon`.
-
-    Notes
-    -----
-    Paper: Figure 1; Upadhyay (2014), Theorem 16. The constants 16, 2 and 16 above are the ones
-    used for the figure.
+    Paper: Figure 1; Upadhyay (2014), Theorem 16. The constants 16, 2 and 16 are those of the
+    figure.
     """
     e = check_real("epsilon", epsilon, above=0.0)
     delta = check_probability("delta", delta)

@@ -12,13 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_probability, check_real, type_error, value_error
 
-__all__ = ["RdpCurve", "rdp_to_delta", "rdp_to_epsilon"]
+RdpCurve: TypeAlias = Callable[[FloatArray], Any]
 
-RdpCurve: TypeAlias = Callable[[npt.NDArray[np.float64]], Any]
-
-#: alpha - 1 of the first, coarse look at a curve, five to a decade.
+#: alpha - 1 of the first, coarse look at a curve, five per decade.
 _COARSE = np.logspace(-4.0, 9.0, 66)
 
 
@@ -50,7 +49,7 @@ def rdp_to_epsilon(
     """
     delta = check_probability("delta", delta)
 
-    def epsilon(alpha: npt.NDArray[np.float64], r: npt.NDArray[np.float64]) -> Any:
+    def epsilon(alpha: FloatArray, r: FloatArray) -> Any:
         bound = r + np.log1p(-1.0 / alpha) - (np.log(delta) + np.log(alpha)) / (alpha - 1.0)
         return np.where(delta**2 + np.expm1(-r) > 0.0, 0.0, bound)
 
@@ -60,30 +59,14 @@ def rdp_to_epsilon(
 def rdp_to_delta(
     rdp: RdpCurve | npt.ArrayLike, epsilon: float, *, orders: npt.ArrayLike | None = None
 ) -> float:
-    r"""Convert an RDP curve to the delta of (epsilon, delta)-DP.
+    r"""Convert an RDP curve, given as to `rdp_to_epsilon`, to a delta of (epsilon, delta)-DP.
 
-    Parameters
-    ----------
-    rdp : callable or array_like
-        The curve: a function of an array of orders, or its values at ``orders``.
-    epsilon : float
-        Target epsilon, at least 0.
-    orders : array_like, optional
-        Orders to use. By default a callable is optimised over all real orders above 1.
-
-    Returns
-    -------
-    float
-        The smallest delta found, at most 1.
-
-    Notes
-    -----
     Paper: Proposition 1 solved for delta.
     Deviation: also :math:`\sqrt{1 - e^{-r}}`, as in `rdp_to_epsilon`.
     """
     epsilon = check_real("epsilon", epsilon, at_least=0.0)
 
-    def log_delta(alpha: npt.NDArray[np.float64], r: npt.NDArray[np.float64]) -> Any:
+    def log_delta(alpha: FloatArray, r: FloatArray) -> Any:
         bound = (alpha - 1.0) * (r - epsilon + np.log1p(-1.0 / alpha)) - np.log(alpha)
         with np.errstate(divide="ignore"):
             variation = 0.5 * np.log(-np.expm1(-r))
@@ -93,39 +76,34 @@ def rdp_to_delta(
 
 
 def _minimise(
-    bound: Callable[[npt.NDArray[np.float64], npt.NDArray[np.float64]], Any],
+    bound: Callable[[FloatArray, FloatArray], Any],
     rdp: RdpCurve | npt.ArrayLike,
     orders: npt.ArrayLike | None,
 ) -> float:
     """Minimise ``bound(alpha, rdp(alpha))`` over given orders, or over all of (1, inf)."""
+
+    def evaluate(alpha: FloatArray, values: Any) -> FloatArray:
+        r = np.asarray(values, dtype=np.float64)
+        usable = (alpha > 1.0) & np.isfinite(alpha) & np.isfinite(r) & (r >= 0.0)
+        value = bound(np.where(usable, alpha, 2.0), np.where(usable, r, 0.0))
+        return np.where(usable, value, np.inf)
+
     if orders is not None:
         alpha = np.atleast_1d(np.asarray(orders, dtype=np.float64))
-        values = rdp(alpha) if callable(rdp) else rdp
-        r = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        r = np.atleast_1d(np.asarray(rdp(alpha) if callable(rdp) else rdp, dtype=np.float64))
         if alpha.shape != r.shape:
             raise value_error("orders", "have one entry for each value of rdp", alpha)
-        return float(_evaluate(bound, alpha, r).min(initial=np.inf))
+        return float(evaluate(alpha, r).min(initial=np.inf))
     if not callable(rdp):
         raise type_error("rdp", "be callable when no orders are given", rdp)
 
     # Zoom in on the best order; at a smooth minimum the value is then right to about 1e-12.
     best, shift = np.inf, _COARSE
     while True:
-        value = _evaluate(bound, 1.0 + shift, np.asarray(rdp(1.0 + shift), dtype=np.float64))
+        value = evaluate(1.0 + shift, rdp(1.0 + shift))
         at = int(value.argmin())
         best = min(best, float(value[at]))
         low, high = shift[max(at - 1, 0)], shift[min(at + 1, shift.size - 1)]
         if not np.isfinite(best) or high < low * (1.0 + 3e-6):
             return best
         shift = np.geomspace(low, high, 65)
-
-
-def _evaluate(
-    bound: Callable[[npt.NDArray[np.float64], npt.NDArray[np.float64]], Any],
-    alpha: npt.NDArray[np.float64],
-    r: npt.NDArray[np.float64],
-) -> npt.NDArray[np.float64]:
-    """Evaluate a bound, ``inf`` where the order or the curve does not give one."""
-    usable = (alpha > 1.0) & np.isfinite(alpha) & np.isfinite(r) & (r >= 0.0)
-    value = bound(np.where(usable, alpha, 2.0), np.where(usable, r, 0.0))
-    return np.where(usable, value, np.inf)

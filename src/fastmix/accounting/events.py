@@ -28,19 +28,6 @@ from fastmix._validation import check_choice, check_integer, check_real, type_er
 from fastmix.accounting import rdp as _rdp
 from fastmix.accounting.objective import rdp_objective
 
-__all__ = [
-    "ChoiceEvent",
-    "ComposedEvent",
-    "GaussianEvent",
-    "LaplaceEvent",
-    "NonPrivateEvent",
-    "ObjectiveEvent",
-    "PrivacyEvent",
-    "SketchEvent",
-    "TailEvent",
-    "event_from_dict",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class PrivacyEvent:
@@ -78,10 +65,7 @@ class PrivacyEvent:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the event as plain JSON types."""
-        return {
-            "kind": self.kind,
-            **{field.name: getattr(self, field.name) for field in fields(self)},
-        }
+        return {"kind": self.kind} | {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -91,7 +75,6 @@ class GaussianEvent(PrivacyEvent):
     sigma: float
     sensitivity: float = 1.0
     count: int = 1
-
     kind: ClassVar[str] = "gaussian"
 
     def __post_init__(self) -> None:
@@ -122,7 +105,6 @@ class LaplaceEvent(PrivacyEvent):
     scale: float
     sensitivity: float = 1.0
     count: int = 1
-
     kind: ClassVar[str] = "laplace"
 
     def __post_init__(self) -> None:
@@ -147,7 +129,6 @@ class SketchEvent(PrivacyEvent):
     bound: str
     gamma: float
     rows: int
-
     kind: ClassVar[str] = "sketch"
     BOUNDS: ClassVar[dict[str, Any]] = {
         "gauss_mix": _rdp.rdp_gauss_mix,
@@ -202,8 +183,8 @@ class TailEvent(PrivacyEvent):
     """A rare event that adds its probability to delta and nothing to epsilon."""
 
     probability: float
-
     kind: ClassVar[str] = "tail"
+    pure_epsilon = 0.0  # outside the rare event nothing is released
 
     def __post_init__(self) -> None:
         self._set("probability", check_real("probability", self.probability))
@@ -219,11 +200,6 @@ class TailEvent(PrivacyEvent):
         """Probability of the rare event."""
         return self.probability
 
-    @property
-    def pure_epsilon(self) -> float:
-        """Zero: outside the rare event nothing is released."""
-        return 0.0
-
 
 @dataclass(frozen=True)
 class NonPrivateEvent(PrivacyEvent):
@@ -237,7 +213,6 @@ class ComposedEvent(PrivacyEvent):
     """Several events, adaptively composed."""
 
     events: tuple[PrivacyEvent, ...]
-
     kind: ClassVar[str] = "composed"
 
     def __init__(self, events: Iterable[PrivacyEvent]) -> None:
@@ -281,7 +256,6 @@ class ChoiceEvent(PrivacyEvent):
     """One of several options, chosen from what was released before."""
 
     options: tuple[ComposedEvent, ...]
-
     kind: ClassVar[str] = "choice"
 
     def __init__(self, options: Iterable[PrivacyEvent]) -> None:

@@ -14,15 +14,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, log_ndtr, ndtr, ndtri
 
+from fastmix._types import FloatArray
 from fastmix.accounting.events import ChoiceEvent, GaussianEvent, PrivacyEvent, SketchEvent
-
-__all__ = ["Mixture", "exact_delta", "exact_epsilon", "mixture"]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Nodes for the chi-square loss and for the normal one; more of them only make the bound tighter.
 _CHI_SQUARE_NODES, _NORMAL_NODES = 400, 120
@@ -36,10 +32,7 @@ _SMALLEST_MU = 1e-6
 
 @dataclass(frozen=True)
 class Option:
-    """A Gaussian sketch of ``rows`` rows at level ``gamma`` (0 rows: none) with Gaussian releases.
-
-    ``mu`` is the ratio of sensitivity to noise of all the Gaussian releases together.
-    """
+    """A Gaussian sketch at level ``gamma``, or none, with Gaussian releases of ratio ``mu``."""
 
     gamma: float
     rows: int
@@ -85,24 +78,12 @@ def _option(events: Sequence[PrivacyEvent]) -> Option | None:
 
 @lru_cache(maxsize=4096)
 def exact_delta(mixture: Mixture, epsilon: float) -> float:
-    r"""Return the exact delta of a mixture at an epsilon, for both directions.
+    r"""Return the exact delta of a mixture at an epsilon: the larger of the two directions.
 
-    Parameters
-    ----------
-    mixture : Mixture
-        The releases.
-    epsilon : float
-        Target epsilon.
+    It is :math:`\mathrm{E}_z \max_j \mathrm{E}_x\, \delta_{\mu_j}(\epsilon - \mu^2/2 - \mu z -
+    L_j(x))` with z standard normal, x chi-square and :math:`\delta_\mu` the profile of the Gaussian
+    mechanism, bounded from above.
 
-    Returns
-    -------
-    float
-        :math:`\mathrm{E}_z \max_j \mathrm{E}_x\, \delta_{\mu_j}(\epsilon - \mu^2/2 - \mu z -
-        L_j(x))` with z standard normal, x chi-square and :math:`\delta_\mu` the profile of the
-        Gaussian mechanism; the larger of the two directions. It is bounded from above.
-
-    Notes
-    -----
     Paper: beyond it; Proposition 2 bounds the same pair through RDP.
     Deviation: integrals are replaced by upper sums, and the mass that they leave out is added.
     """
@@ -164,8 +145,8 @@ def _normal_rule(mu: float) -> tuple[FloatArray, FloatArray]:
 def _chi_square_rule(gamma: float, rows: int, sign: float) -> tuple[FloatArray, FloatArray]:
     """Return losses and weights for N(0, 1)^K against N(0, 1 - 1/gamma)^K, or the reverse.
 
-    Nodes are values of the squared norm over the variance under the first law of the pair, which
-    is chi-square; under the second it is that times 1 - 1/gamma, or divided by it.
+    Nodes are values of the squared norm over the variance under the first law of the pair, which is
+    chi-square; under the second it is that times 1 - 1/gamma, or divided by it.
     """
     s, half = 1.0 / gamma, rows / 2.0
     u = _nodes(_CHI_SQUARE_NODES)

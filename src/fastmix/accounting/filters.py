@@ -17,59 +17,44 @@ everything that it optimises over before the first release (docs/proofs/filters.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fastmix._validation import check_choice, check_real, value_error
 from fastmix.accounting.account import PrivacySpent
-from fastmix.accounting.events import (
-    ChoiceEvent,
-    ComposedEvent,
-    GaussianEvent,
-    PrivacyEvent,
-)
+from fastmix.accounting.events import ChoiceEvent, ComposedEvent, GaussianEvent, PrivacyEvent
 from fastmix.accounting.gaussian import gaussian_epsilon, gaussian_sigma
-
-__all__ = [
-    "RULES",
-    "DeclaredFilter",
-    "Filter",
-    "certified",
-    "filter_from_dict",
-    "fits",
-    "make_filter",
-]
 
 #: Relative slack when a total is compared with the budget: accounts are rounded up by up to 1e-10.
 TOLERANCE = 1e-9
 
 
-class Filter(Protocol):
+@dataclass(frozen=True)
+class Filter(ABC):
     """A rule with its constants; ``epsilon`` and ``delta`` are those of the budget."""
 
+    epsilon: float
+    delta: float
     rule: ClassVar[str]
 
-    @property
-    def epsilon(self) -> float:
-        """Epsilon of the budget."""
-
-    @property
-    def delta(self) -> float:
-        """Delta of the budget."""
-
+    @abstractmethod
     def total(self, charges: Sequence[PrivacySpent]) -> float:
         """Return the epsilon that the rule counts for these charges; ``inf`` if none."""
 
+    @abstractmethod
     def remaining(self, charges: Sequence[PrivacySpent]) -> float:
         """Return the epsilon of the largest single Gaussian release that would still fit."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule and its constants as plain JSON types."""
+        _, _, *constants = fields(self)
+        return {"rule": self.rule} | {each.name: getattr(self, each.name) for each in constants}
 
 
 def fits(rule: Filter, charges: Sequence[PrivacySpent]) -> bool:
@@ -78,11 +63,8 @@ def fits(rule: Filter, charges: Sequence[PrivacySpent]) -> bool:
 
 
 @dataclass(frozen=True)
-class BasicFilter:
+class BasicFilter(Filter):
     """Epsilons add up, and deltas add up."""
-
-    epsilon: float
-    delta: float
 
     rule: ClassVar[str] = "basic"
 
@@ -96,21 +78,13 @@ class BasicFilter:
         """Return what the sum of the epsilons leaves."""
         return max(0.0, self.epsilon - self.total(charges))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule as plain JSON types."""
-        return {"rule": self.rule}
-
 
 @dataclass(frozen=True)
-class GaussianFilter:
-    """Squared ratios of Gaussian releases add up; nothing else is taken.
+class GaussianFilter(Filter):
+    """Squared ratios of Gaussian releases add up; a release of another kind is infinite.
 
     Paper: beyond it (Smith and Thakurta, 2022; docs/proofs/filters.md).
-    Deviation: a charge with a release of another kind is infinite.
     """
-
-    epsilon: float
-    delta: float
 
     rule: ClassVar[str] = "gaussian"
 
@@ -124,43 +98,27 @@ class GaussianFilter:
         limit = gaussian_sigma(self.epsilon, self.delta) ** -2
         return _profile_epsilon(limit - self._mu_squared(charges), self.delta)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule as plain JSON types."""
-        return {"rule": self.rule}
-
     @staticmethod
     def _mu_squared(charges: Sequence[PrivacySpent]) -> float:
         return math.fsum(_mu_squared(event) for spent in charges for event in spent.events)
 
 
 @dataclass(frozen=True)
-class RenyiFilter:
-    r"""The Rényi curve at one fixed order adds up; basic composition stands beside it.
+class RenyiFilter(Filter):
+    """The Rényi curve at one fixed order adds up; basic composition stands beside it.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget.
-    order : float
-        The order :math:`\alpha`.
-    conversion, tails, basic : float
-        Shares of delta: for converting the curve at its order, for rare events, and for the
-        deltas of basic composition.
+    ``conversion``, ``tails`` and ``basic`` are shares of delta: for converting the curve at its
+    order, for rare events, and for the deltas of basic composition. A release is taken while either
+    the curve or basic composition is within its share.
 
-    Notes
-    -----
     Paper: Proposition 1 at one order.
-    Deviation: a filter (Feldman and Zrnic, 2021; docs/proofs/filters.md), with basic composition
-    beside it at a share of delta of its own; a release is taken while either is within its share.
+    Deviation: a filter (Feldman and Zrnic, 2021; docs/proofs/filters.md).
     """
 
-    epsilon: float
-    delta: float
     order: float
     conversion: float
     tails: float
     basic: float
-
     rule: ClassVar[str] = "renyi"
 
     def __post_init__(self) -> None:
@@ -182,16 +140,6 @@ class RenyiFilter:
         by_curve = _profile_epsilon(2.0 * left / self.order, self.delta)
         return min(self.epsilon, max(by_curve, self._basic.remaining(charges)))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule and its constants as plain JSON types."""
-        return {
-            "rule": self.rule,
-            "order": self.order,
-            "conversion": self.conversion,
-            "tails": self.tails,
-            "basic": self.basic,
-        }
-
     @property
     def _basic(self) -> BasicFilter:
         return BasicFilter(self.epsilon, self.basic * self.delta)
@@ -209,13 +157,10 @@ class RenyiFilter:
 
 
 @dataclass(frozen=True)
-class DeclaredFilter:
+class DeclaredFilter(Filter):
     """Fits that were declared together and paid for as one: each of them once, nothing else."""
 
-    epsilon: float
-    delta: float
     fits: tuple[PrivacySpent, ...]
-
     rule: ClassVar[str] = "declared"
 
     def total(self, charges: Sequence[PrivacySpent]) -> float:
@@ -233,6 +178,9 @@ class DeclaredFilter:
         return {"rule": self.rule, "fits": [spent.to_dict() for spent in self.fits]}
 
 
+_KINDS: dict[str, Callable[..., Filter]] = {
+    kind.rule: kind for kind in (RenyiFilter, GaussianFilter, BasicFilter, DeclaredFilter)
+}
 #: Rules that a user can ask for.
 RULES = (RenyiFilter.rule, GaussianFilter.rule, BasicFilter.rule)
 
@@ -242,23 +190,19 @@ _SHARES = {"conversion": 0.75, "tails": 0.1, "basic": 0.15}
 
 def make_filter(rule: str, epsilon: float, delta: float) -> Filter:
     """Return a rule for a new budget."""
-    check_choice("rule", rule, RULES)
-    if rule == BasicFilter.rule:
-        return BasicFilter(epsilon, delta)
-    if rule == GaussianFilter.rule:
-        return GaussianFilter(epsilon, delta)
-    return RenyiFilter(epsilon, delta, _best_order(epsilon, delta), **_SHARES)
+    constants: dict[str, float] = {}
+    if check_choice("rule", rule, RULES) == RenyiFilter.rule:
+        constants = {"order": _best_order(epsilon, delta), **_SHARES}
+    return _KINDS[rule](epsilon, delta, **constants)
 
 
 def filter_from_dict(data: dict[str, Any], epsilon: float, delta: float) -> Filter:
     """Rebuild a rule from what `Filter.to_dict` returned."""
     constants = dict(data)
-    rule = check_choice("rule", constants.pop("rule", None), (*RULES, DeclaredFilter.rule))
+    rule = check_choice("rule", constants.pop("rule", None), tuple(_KINDS))
     if rule == DeclaredFilter.rule:
-        return DeclaredFilter(epsilon, delta, tuple(map(PrivacySpent.from_dict, constants["fits"])))
-    kinds: dict[str, Any] = {k.rule: k for k in (BasicFilter, GaussianFilter, RenyiFilter)}
-    result: Filter = kinds[rule](epsilon, delta, **constants)
-    return result
+        constants["fits"] = tuple(map(PrivacySpent.from_dict, constants["fits"]))
+    return _KINDS[rule](epsilon, delta, **constants)
 
 
 def _alone(charges: Sequence[PrivacySpent], delta: float) -> float:
@@ -275,8 +219,8 @@ def _alone(charges: Sequence[PrivacySpent], delta: float) -> float:
 def _best_order(epsilon: float, delta: float) -> float:
     r"""Return the order at which the budget takes the most Gaussian releases.
 
-    Gaussian releases have curve :math:`\alpha \mu^2 / 2`, so it maximises
-    :math:`(\epsilon - c(\alpha)) / \alpha`, c being what the conversion adds.
+    They have curve :math:`\alpha \mu^2 / 2`, so it maximises :math:`(\epsilon - c(\alpha)) /
+    \alpha`, c being what the conversion adds.
     """
     # A budget that only records gets the order of a large one.
     target = min(epsilon, 100.0)

@@ -12,39 +12,20 @@ from scipy.special import erfcx, log_ndtr, roots_legendre
 from fastmix._validation import check_probability, check_real
 from fastmix.errors import CalibrationError
 
-__all__ = ["gaussian_delta", "gaussian_epsilon", "gaussian_sigma"]
-
 #: Gauss-Legendre quadrature on [0, 1].
-_NODES, _WEIGHTS = (
-    (x + 1.0) / 2.0 if i == 0 else x / 2.0 for i, x in enumerate(roots_legendre(20))
-)
+_NODES, _WEIGHTS = np.add(roots_legendre(20), [[1.0], [0.0]]) / 2.0
 
 #: Relative slack left on the private side of a root.
 _SLACK = 1e-10
 
 
 def gaussian_delta(sigma: float, epsilon: float, sensitivity: float = 1.0) -> float:
-    r"""Exact delta of the Gaussian mechanism at a given epsilon.
+    r"""Exact delta of the Gaussian mechanism at a given epsilon, evaluated in logarithms.
 
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation of the noise.
-    epsilon : float
-        Target epsilon, at least 0.
-    sensitivity : float, default 1.0
-        :math:`\ell_2` sensitivity.
+    It is :math:`\Phi(\mu/2 - \epsilon/\mu) - e^\epsilon \Phi(-\mu/2 - \epsilon/\mu)`, where
+    :math:`\mu` is the :math:`\ell_2` sensitivity over the standard deviation sigma of the noise.
 
-    Returns
-    -------
-    float
-        With :math:`\mu` = sensitivity / sigma,
-        :math:`\Phi(\mu/2 - \epsilon/\mu) - e^\epsilon \Phi(-\mu/2 - \epsilon/\mu)`.
-
-    Notes
-    -----
     Paper: Appendix H uses it through Balle and Wang (2018), Theorem 8.
-    Evaluated in logarithms.
     """
     sigma = check_real("sigma", sigma, above=0.0, allow_inf=True)
     epsilon = check_real("epsilon", epsilon, at_least=0.0)
@@ -77,24 +58,8 @@ def _small_ratio_delta(mu: float, epsilon: float) -> float:
 
 
 def gaussian_epsilon(sigma: float, delta: float, sensitivity: float = 1.0) -> float:
-    r"""Exact epsilon of the Gaussian mechanism at a given delta.
+    """Exact epsilon of the Gaussian mechanism at a given delta, rounded up by at most 1e-10.
 
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation of the noise.
-    delta : float
-        Target delta, strictly between 0 and 1.
-    sensitivity : float, default 1.0
-        :math:`\ell_2` sensitivity.
-
-    Returns
-    -------
-    float
-        The smallest epsilon, rounded up by at most 1e-10 relative.
-
-    Notes
-    -----
     Paper: inverse of `gaussian_delta`.
     """
     delta = check_probability("delta", delta)
@@ -119,26 +84,11 @@ def least_epsilon(gap: Callable[[float], float]) -> float:
 
 
 def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    r"""Smallest noise of the Gaussian mechanism for a given (epsilon, delta).
+    """Smallest noise of the Gaussian mechanism for a given (epsilon, delta).
 
-    Parameters
-    ----------
-    epsilon : float
-        Target epsilon, above 0.
-    delta : float
-        Target delta, strictly between 0 and 1.
-    sensitivity : float, default 1.0
-        :math:`\ell_2` sensitivity.
+    It is rounded up by at most 1e-10 relative, and checked to be on the private side.
 
-    Returns
-    -------
-    float
-        Standard deviation of the noise, rounded up by at most 1e-10 relative.
-
-    Notes
-    -----
     Paper: Appendix H, the analytic Gaussian mechanism.
-    The answer is checked to be on the private side.
     """
     epsilon = check_real("epsilon", epsilon, above=0.0)
     delta = check_probability("delta", delta)
@@ -160,9 +110,8 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
 
 def _private_side(name: str, root: float, gap: Callable[[float], float]) -> float:
     """Round a root up until its gap is at most 0, or refuse."""
-    answer = root
     for _ in range(8):
-        if gap(answer) <= 0.0:
-            return answer
-        answer *= 1.0 + _SLACK / 8.0
+        if gap(root) <= 0.0:
+            return root
+        root *= 1.0 + _SLACK / 8.0
     raise CalibrationError(f"{name} must lie on the private side of its target; none was found.")

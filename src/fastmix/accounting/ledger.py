@@ -37,8 +37,6 @@ from uuid import uuid4
 
 from fastmix._validation import value_error
 
-__all__ = ["Ledger", "OpenLedger", "plain", "write_atomically"]
-
 FORMAT, VERSION = "fastmix-ledger", 2
 
 #: Seconds to wait for the lock before giving up, and between two attempts to take it.
@@ -51,13 +49,7 @@ _DIGEST = re.compile(rb'(.*), "digest": "([0-9a-f]{64})"\}', re.DOTALL)
 
 
 class Ledger:
-    """A ledger file, known by its path; nothing is kept open or in memory between calls.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Where the file is. Symbolic links are resolved.
-    """
+    """A ledger file, known by its path; nothing is kept open or in memory between calls."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).resolve()
@@ -123,7 +115,11 @@ class Ledger:
             try:
                 fd = os.open(self.path, flags)
             except FileNotFoundError:
-                raise self._missing() from None
+                raise FileNotFoundError(
+                    f"ledger must exist; got ledger={str(self.path)!r}. Make one with 'fastmix "
+                    "ledger new', or check the path. A budget made with ledger=None keeps its "
+                    "charges in a temporary file only as long as the process that made it."
+                ) from None
             try:
                 while not _try_lock(fd, lock):
                     if time.monotonic() > deadline:
@@ -147,33 +143,9 @@ class Ledger:
             if not stat.S_ISREG(os.stat(self.path).st_mode):
                 raise value_error("ledger", "be a file", str(self.path))
 
-    def _missing(self) -> FileNotFoundError:
-        return FileNotFoundError(
-            f"ledger must exist; got ledger={str(self.path)!r}. Make one with 'fastmix ledger "
-            "new', or check the path. A budget made with ledger=None keeps its charges in a "
-            "temporary file only as long as the process that made it."
-        )
-
 
 class OpenLedger:
-    """The contents of a ledger while its lock is held.
-
-    Parameters
-    ----------
-    path : Path
-        Name of the file, for errors.
-    fd : int
-        Descriptor of the file.
-
-    Attributes
-    ----------
-    content : bytes
-        The file without an unfinished last line, every other line whole and in its place.
-    budget : dict
-        Epsilon, delta and rule.
-    charges : list of dict
-        The charges in order, as they were given to `append`.
-    """
+    """The contents of a ledger, less an unfinished last line, while its lock is held."""
 
     def __init__(self, path: Path, fd: int) -> None:
         self._path = path

@@ -1,8 +1,9 @@
-"""Rényi-DP curves, one function a lemma.
+"""Rényi-DP curves, one function per lemma.
 
-Every function maps Rényi orders ``alpha`` to a bound on the divergence of *one* release (one
-row of a sketch) and is vectorised over ``alpha``.  Where its lemma does not apply the value is
-``inf``: a curve may always be used at every order.
+Every function maps Rényi orders ``alpha`` to a bound on the divergence of *one* release (one row of
+a sketch) and is vectorised over ``alpha``.  Where its lemma does not apply the value is ``inf``: a
+curve may always be used at every order.  A ``gamma`` and a ``row_bound_sq`` must come from released
+values.
 
 The divergences are differences of nearly equal logarithms.  They are written with
 
@@ -18,23 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import BoolArray, FloatArray
 from fastmix._validation import check_real
-
-__all__ = [
-    "rdp_fast_mix",
-    "rdp_fast_mix_sharp",
-    "rdp_fast_mix_simple",
-    "rdp_fast_mix_unbounded",
-    "rdp_gauss_mix",
-    "rdp_gaussian",
-    "rdp_laplace",
-]
-
-FloatArray = npt.NDArray[np.float64]
-
-
-def _orders(alpha: npt.ArrayLike) -> FloatArray:
-    return np.asarray(alpha, dtype=np.float64)
 
 
 def _excess(w: FloatArray) -> FloatArray:
@@ -47,32 +33,19 @@ def _excess(w: FloatArray) -> FloatArray:
     return np.where(w < 0.1, series * small**2, -np.log1p(-large) - large)
 
 
-def _finish(value: FloatArray, alpha: FloatArray, valid: npt.NDArray[np.bool_]) -> Any:
+def _finish(value: FloatArray, alpha: FloatArray, valid: BoolArray) -> Any:
     result = np.where(valid & (alpha > 1.0), value, np.inf)
     return float(result) if result.ndim == 0 else result
 
 
 def rdp_gauss_mix(alpha: npt.ArrayLike, gamma: float) -> Any:
-    r"""Rényi divergence of one row of the Gaussian sketch.
+    r"""Rényi divergence :math:`\varphi(\alpha; \gamma)` of one row of the Gaussian sketch.
 
-    Parameters
-    ----------
-    alpha : array_like
-        Rényi orders.
-    gamma : float
-        A lower bound on :math:`\lambda_{\min}(X^\top X) + \sigma^2`, for rows of norm at most 1.
+    For rows of norm at most 1, gamma is a lower bound on :math:`\lambda_{\min}(X^\top X) +
+    \sigma^2`; the value is ``inf`` unless ``gamma > 1`` and ``1 < alpha < gamma``.
 
-    Returns
-    -------
-    float or ndarray
-        :math:`\varphi(\alpha; \gamma)`; ``inf`` unless ``gamma > 1`` and ``1 < alpha < gamma``.
-
-    Notes
-    -----
-    Paper: Proposition 2, :math:`\varphi = \frac{1}{2(\alpha-1)}
-    [\alpha \log(1 - 1/\gamma) - \log(1 - \alpha/\gamma)]`.
-    Linear terms are cancelled analytically.
-    ``gamma`` must come from released values.
+    Paper: Proposition 2, :math:`\varphi = \frac{1}{2(\alpha-1)} [\alpha \log(1 - 1/\gamma) - \log(1
+    - \alpha/\gamma)]`.
     """
     return _rank_two_bound(alpha, check_real("gamma", gamma, allow_inf=True), 0.0)
 
@@ -80,26 +53,13 @@ def rdp_gauss_mix(alpha: npt.ArrayLike, gamma: float) -> Any:
 def rdp_fast_mix(alpha: npt.ArrayLike, gamma: float, row_bound_sq: float | None = None) -> Any:
     r"""Rényi divergence of one row of the FastMix sketch, for sketches with unit columns.
 
-    Parameters
-    ----------
-    alpha : array_like
-        Rényi orders.
-    gamma : float
-        A lower bound on :math:`(\lambda_{\min}(Z^\top Z) + \sigma^2) / C^2`.
-    row_bound_sq : float, optional
-        :math:`C^2 = 1 + 2 m`; ``None`` gives the bound that holds for every :math:`C^2`.
+    It is :math:`\phi(\alpha; \gamma, C^2)` with ``row_bound_sq`` :math:`C^2 = 1 + 2 m`, or
+    :math:`\bar\phi(\alpha; \gamma)` for every :math:`C^2`; gamma is a lower bound on
+    :math:`(\lambda_{\min}(Z^\top Z) + \sigma^2) / C^2`. The value is ``inf`` outside
+    :math:`1 < \alpha < \gamma/\bar\gamma`, :math:`\gamma > \bar\gamma`.
 
-    Returns
-    -------
-    float or ndarray
-        :math:`\phi(\alpha; \gamma, C^2)`, or :math:`\bar\phi(\alpha; \gamma)` for ``None``;
-        ``inf`` outside :math:`1 < \alpha < \gamma/\bar\gamma`, :math:`\gamma > \bar\gamma`.
-
-    Notes
-    -----
     Paper: Appendix C.1, the displays that define :math:`\phi` and :math:`\bar\phi`.
     Deviation: valid for unit columns only (docs/corrections.md), which sketches here guarantee.
-    ``gamma`` and ``row_bound_sq`` must come from released values.
     """
     gamma = check_real("gamma", gamma, allow_inf=True)
     if row_bound_sq is None:
@@ -111,10 +71,10 @@ def rdp_fast_mix(alpha: npt.ArrayLike, gamma: float, row_bound_sq: float | None 
 def _rank_two_bound(alpha: npt.ArrayLike, gamma: float, b: float) -> Any:
     r"""Evaluate :math:`\frac{1}{2(\alpha-1)}[\alpha\log(1-w(1)) - \log(1-w(\alpha))]`.
 
-    Here :math:`w(a) = a/\gamma + b a^2/(4\gamma^2)` and ``b`` is
-    :math:`((1 - C^2)/C^2)^2`: 0 for the Gaussian sketch, 1 for the uniform bound.
+    Here :math:`w(a) = a/\gamma + b a^2/(4\gamma^2)` and ``b`` is :math:`((1 - C^2)/C^2)^2`: 0 for
+    the Gaussian sketch, 1 for the uniform bound.
     """
-    alpha = _orders(alpha)
+    alpha = np.asarray(alpha, dtype=np.float64)
     nowhere = np.zeros(alpha.shape, dtype=bool)
 
     def w(order: FloatArray | float) -> FloatArray:
@@ -135,53 +95,25 @@ def _rank_two_bound(alpha: npt.ArrayLike, gamma: float, b: float) -> Any:
 
 
 def rdp_fast_mix_sharp(alpha: npt.ArrayLike, gamma: float) -> Any:
-    r"""Sharper Rényi divergence of one row of the FastMix sketch, for unit columns.
+    """Sharper Rényi divergence of one row of the FastMix sketch, for unit columns.
 
-    Parameters
-    ----------
-    alpha : array_like
-        Rényi orders.
-    gamma : float
-        A lower bound on :math:`(\lambda_{\min}(Z^\top Z) + \sigma^2) / C^2`.
+    It is the curve of the dense Gaussian sketch at the gamma of `rdp_fast_mix`.
 
-    Returns
-    -------
-    float or ndarray
-        :math:`\varphi(\alpha; \gamma)`, the curve of the dense Gaussian sketch; ``inf`` unless
-        ``gamma > 1`` and ``1 < alpha < gamma``.
-
-    Notes
-    -----
     Paper: beyond it; never above the paper's phi (docs/proofs/sharp_lemma.md).
     Deviation: the linear and the quadratic term of phi are bounded together.
-    ``gamma`` must come from released values.
     """
     return rdp_gauss_mix(alpha, gamma)
 
 
 def rdp_fast_mix_simple(alpha: npt.ArrayLike, gamma: float) -> Any:
-    r"""Linear bound on the Rényi divergence of one row of the FastMix sketch.
+    r"""Linear bound :math:`25 \alpha / (32 \gamma^2)` on `rdp_fast_mix`.
 
-    Parameters
-    ----------
-    alpha : array_like
-        Rényi orders.
-    gamma : float
-        As in `rdp_fast_mix`.
+    It holds for ``gamma > 25/8`` and ``1 < alpha < 8 gamma / 25``.
 
-    Returns
-    -------
-    float or ndarray
-        :math:`25 \alpha / (32 \gamma^2)`; ``inf`` unless ``gamma > 25/8`` and
-        ``1 < alpha < 8 gamma / 25``.
-
-    Notes
-    -----
     Paper: Lemma 1.
     Deviation: columns have norm 1 (docs/corrections.md).
-    ``gamma`` must come from released values.
     """
-    alpha = _orders(alpha)
+    alpha = np.asarray(alpha, dtype=np.float64)
     gamma = check_real("gamma", gamma, allow_inf=True)
     if not gamma > 25.0 / 8.0:
         return _finish(np.zeros_like(alpha), alpha, np.zeros(alpha.shape, dtype=bool))
@@ -192,25 +124,13 @@ def rdp_fast_mix_simple(alpha: npt.ArrayLike, gamma: float) -> Any:
 def rdp_fast_mix_unbounded(alpha: npt.ArrayLike, gamma: float) -> Any:
     r"""Rényi divergence of one row of the FastMix sketch when nothing is known of :math:`C^2`.
 
-    Parameters
-    ----------
-    alpha : array_like
-        Rényi orders.
-    gamma : float
-        A lower bound on :math:`\lambda_{\min}(Z^\top Z) + \sigma^2` (not divided by :math:`C^2`).
+    Here gamma is a lower bound on :math:`\lambda_{\min}(Z^\top Z) + \sigma^2`, not divided by
+    :math:`C^2`; the value is ``inf`` unless it is above 1 and ``alpha < gamma / (2 sqrt(gamma) -
+    1)``.
 
-    Returns
-    -------
-    float or ndarray
-        :math:`\hat\phi(\alpha; \gamma)`; ``inf`` unless ``gamma > 1`` and
-        ``1 < alpha < gamma / (2 sqrt(gamma) - 1)``.
-
-    Notes
-    -----
-    Paper: Appendix C.2; equal to :math:`\varphi(\alpha; g)` with
-    :math:`1/g = 2/\sqrt\gamma - 1/\gamma` (Appendix D.2).
+    Paper: Appendix C.2; equal to :math:`\varphi(\alpha; g)` with :math:`1/g = 2/\sqrt\gamma -
+    1/\gamma` (Appendix D.2).
     Deviation: columns have norm 1 (docs/corrections.md).
-    ``gamma`` must come from released values.
     """
     gamma = check_real("gamma", gamma, allow_inf=True)
     if not gamma > 1.0:
@@ -220,27 +140,11 @@ def rdp_fast_mix_unbounded(alpha: npt.ArrayLike, gamma: float) -> Any:
 
 
 def rdp_gaussian(alpha: npt.ArrayLike, sigma: float, sensitivity: float = 1.0) -> Any:
-    r"""Rényi divergence of the Gaussian mechanism.
+    r"""Rényi divergence :math:`\alpha\, s^2 / (2 \sigma^2)` of the Gaussian mechanism.
 
-    Parameters
-    ----------
-    alpha : array_like
-        Rényi orders.
-    sigma : float
-        Standard deviation of the noise.
-    sensitivity : float, default 1.0
-        :math:`\ell_2` sensitivity of what it is added to.
-
-    Returns
-    -------
-    float or ndarray
-        :math:`\alpha\, s^2 / (2 \sigma^2)`.
-
-    Notes
-    -----
-    Paper: Lemma 7 (Mironov).
+    Paper: Lemma 7 (Mironov), for :math:`\ell_2` sensitivity s.
     """
-    alpha = _orders(alpha)
+    alpha = np.asarray(alpha, dtype=np.float64)
     sigma = check_real("sigma", sigma, above=0.0, allow_inf=True)
     sensitivity = check_real("sensitivity", sensitivity, at_least=0.0)
     valid = np.isfinite(alpha)
@@ -249,28 +153,15 @@ def rdp_gaussian(alpha: npt.ArrayLike, sigma: float, sensitivity: float = 1.0) -
 
 
 def rdp_laplace(alpha: npt.ArrayLike, scale: float, sensitivity: float = 1.0) -> Any:
-    r"""Rényi divergence of the Laplace mechanism.
+    r"""Rényi divergence of the Laplace mechanism; at order ``inf`` its pure-DP epsilon.
 
-    Parameters
-    ----------
-    alpha : array_like
-        Rényi orders; ``inf`` gives the pure-DP epsilon.
-    scale : float
-        Scale of the Laplace noise.
-    sensitivity : float, default 1.0
-        :math:`\ell_1` sensitivity of what it is added to.
+    With :math:`t` the :math:`\ell_1` sensitivity over the scale, it is
+    :math:`\frac{1}{\alpha-1}\log[ \frac{\alpha}{2\alpha-1}e^{(\alpha-1)t} +
+    \frac{\alpha-1}{2\alpha-1}e^{-\alpha t}]`.
 
-    Returns
-    -------
-    float or ndarray
-        With :math:`t` = sensitivity / scale, :math:`\frac{1}{\alpha-1}\log[
-        \frac{\alpha}{2\alpha-1}e^{(\alpha-1)t} + \frac{\alpha-1}{2\alpha-1}e^{-\alpha t}]`.
-
-    Notes
-    -----
     Paper: uses the pure guarantee :math:`t` only; this is Mironov (2017), Table II.
     """
-    alpha = _orders(alpha)
+    alpha = np.asarray(alpha, dtype=np.float64)
     t = check_real("sensitivity", sensitivity, at_least=0.0) / check_real("scale", scale, above=0.0)
     finite = np.isfinite(alpha) & (alpha > 1.0)
     a = np.where(finite, alpha, 2.0)

@@ -6,12 +6,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincinv
 
-__all__ = ["Event", "cautious_bound", "choose_event", "clopper_pearson", "epsilon_lower_bound"]
-
-FloatArray = npt.NDArray[np.float64]
+from fastmix._types import FloatArray
 
 #: Thresholds that are tried on each side.
 _THRESHOLDS = 400
@@ -41,10 +38,7 @@ class Event(NamedTuple):
 
 
 def clopper_pearson(successes: Any, trials: int, confidence: float) -> tuple[Any, Any]:
-    """Return the exact lower and upper bound on a probability, each at this confidence on its own.
-
-    Clopper and Pearson (1934): quantiles of Beta(k, n - k + 1) and Beta(k + 1, n - k).
-    """
+    """Return the lower and the upper bound of Clopper and Pearson, each at this confidence."""
     k = np.asarray(successes, dtype=np.float64)
     lower = np.where(k > 0, betaincinv(np.maximum(k, 1), trials - k + 1, 1.0 - confidence), 0.0)
     rest = np.maximum(trials - k, 1)
@@ -75,10 +69,7 @@ def cautious_bound(likely: Any, unlikely: Any, trials: int, delta: float) -> Any
 
 
 def choose_event(present: FloatArray, absent: FloatArray, delta: float) -> Event:
-    """Return the event that promises the largest lower bound.
-
-    The scores must not be those that the bound is then computed from.
-    """
+    """Return the event that promises the largest lower bound, to be tested on other scores."""
     pooled = np.sort(np.concatenate((present, absent)))
     ranks = np.unique(np.geomspace(1, len(pooled), _THRESHOLDS).astype(int))
     best, event = -math.inf, Event(float(pooled[-1]), True)

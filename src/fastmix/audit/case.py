@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ["Case", "Claim", "Data", "Pair", "one_by_one"]
-
-FloatArray = npt.NDArray[np.float64]
+from fastmix._types import FloatArray
 
 
 class Claim(NamedTuple):
@@ -28,10 +25,7 @@ class Data(NamedTuple):
     y: FloatArray
 
     def stretched(self) -> Data:
-        """Return the records as a careless caller gives them, thrice as long as allowed.
-
-        A mechanism that clips sees the records themselves.
-        """
+        """Return the records thrice as long as allowed; a mechanism that clips undoes this."""
         return Data(3.0 * self.X, 3.0 * self.y)
 
 
@@ -98,10 +92,7 @@ class Case:
 
 
 def one_by_one(prepare: Callable[[Data], Callable[[np.random.Generator], Any]]) -> Any:
-    """Return the ``draw`` of a case from a function that gives one release at a time.
-
-    ``prepare(data)`` returns a function of a generator, which returns the released numbers.
-    """
+    """Return the ``draw`` of a case of which ``prepare(data)(rng)`` gives one release."""
 
     def draw(data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
         release = prepare(data)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, QuantileTransformer, StandardScaler
 
-__all__ = ["learned_score"]
-
-FloatArray = npt.NDArray[np.float64]
+from fastmix._types import FloatArray
 
 _EXAMPLES = 10_000
 
@@ -30,9 +27,7 @@ def learned_score(present: FloatArray, absent: FloatArray) -> Callable[[FloatArr
     labels = np.repeat((1, 0), (len(present), len(absent)))
     model = make_pipeline(
         QuantileTransformer(
-            n_quantiles=min(1000, len(releases)),
-            output_distribution="normal",
-            subsample=None,
+            n_quantiles=min(1000, len(releases)), output_distribution="normal", subsample=None
         ),
         PolynomialFeatures(2, include_bias=False),
         StandardScaler(),

@@ -24,8 +24,6 @@ from fastmix.estimators import (
     PrivateRegressor,
 )
 
-__all__ = ["ESTIMATORS", "LONG", "estimator_case"]
-
 #: Public bounds that records at the norm bound just reach.
 _BOUNDS = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0)}
 
@@ -64,15 +62,9 @@ def estimator_case(
     Returns
     -------
     Case
-        Scored by the log-likelihood ratio of the transcript. Its claim is that of the
-        certificate.
-
-    Notes
-    -----
-    A release of the case holds the log-likelihood ratio of the transcript, its parts by kind of
-    release, and the coefficients with the noise level of the sketch.
-    Without an intercept a record of zeros is an absent one. With an intercept no record is, and
-    records are made absent behind the public map.
+        Its claim is that of the certificate. A release of it holds the log-likelihood ratio of the
+        transcript, which is its score, the parts of that by kind of release, and the coefficients
+        with the noise level of the sketch. Absent records are absent behind the public map.
     """
     pair = pair or pairs.lone_row(16)
     bounds_X = (-1.0, 1.0) if model.fit_intercept else None

@@ -23,11 +23,8 @@ import numpy.typing as npt
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_integer, check_real, value_error
-
-__all__ = ["ExactDelta", "exact_delta", "exact_epsilon", "loss_weights"]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Two successive refinements of the quadrature must agree to this, relative to delta.
 _AGREE = 1e-10
@@ -61,30 +58,15 @@ def exact_delta(
 ) -> ExactDelta:
     r"""Return the exact delta at ``epsilon`` of K rows of N(0, first) against N(0, second).
 
-    Parameters
-    ----------
-    first, second : array_like of shape (d, d)
-        Covariances of a row on the two data sets, noise included.
-    rows : int
-        Number K of independent rows.
-    epsilon : float
-        At least 0.
-    mu : float, default 0.0
-        Gaussian releases besides the sketch, of this total ratio of sensitivity to noise.
+    Covariances are those of a row on the two data sets, noise included; ``mu`` is the total ratio
+    of sensitivity to noise of Gaussian releases besides the sketch. The error is the last change
+    under refinement of the quadrature, with rounding.
 
-    Returns
-    -------
-    ExactDelta
-        The hockey-stick divergence :math:`\sup_S P_0(S) - e^\epsilon P_1(S)`, and how far it can
-        be off: the last change under refinement of the quadrature, with rounding.
-
-    Notes
-    -----
-    With :math:`w_j = \rho_j - 1` the loss is :math:`-\frac K2 \sum_j \log(1 + w_j) + \frac12
-    \sum_j w_j \chi^2_{K,j}` under the first law, so that :math:`\log M(z) = -\frac K2 \sum_j
-    [z \log(1 + w_j) + \log(1 - z w_j)]`; Gaussian releases add :math:`\frac12 \mu^2 z(z + 1)`.
-    The line of integration goes through the saddle
-    point, which leaves nothing to cancel, and is bent so that the integrand falls fast.
+    With :math:`w_j = \rho_j - 1` the loss is :math:`-\frac K2 \sum_j \log(1 + w_j) + \frac12 \sum_j
+    w_j \chi^2_{K,j}` under the first law, so that :math:`\log M(z) = -\frac K2 \sum_j [z \log(1 +
+    w_j) + \log(1 - z w_j)]`; Gaussian releases add :math:`\frac12 \mu^2 z(z + 1)`. The line of
+    integration goes through the saddle point, which leaves nothing to cancel, and is bent so that
+    the integrand falls fast.
     """
     rows = check_integer("rows", rows, at_least=1)
     epsilon = check_real("epsilon", epsilon, at_least=0.0)

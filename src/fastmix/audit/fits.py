@@ -7,20 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import BoolArray, FloatArray
 from fastmix.accounting import BudgetAccountant, SketchEvent
-from fastmix.audit.absent import PresentRows
-from fastmix.audit.case import Data, FloatArray, Pair
+from fastmix.audit.case import Data, Pair
 from fastmix.audit.exact import exact_epsilon
 from fastmix.audit.laws import Records, log_likelihoods
 from fastmix.audit.transcript import Release, recording, replaying
-from fastmix.data import Rows
+from fastmix.data import ArrayRows, RowMap, Rows
 from fastmix.estimators import PrivateRegressor
 from fastmix.methods import Method, Plan
 from fastmix.random import public_generator
-
-__all__ = ["Fits"]
 
 #: Fits whose transcripts are held in memory at a time.
 _BATCH = 500
@@ -96,11 +93,7 @@ class Fits:
         return fitted
 
     def _planned(self, model: PrivateRegressor, data: Data) -> PrivateRegressor:
-        """Return the estimator, its absent records absent, with all that needs no noise done once.
-
-        Plan and checks are functions of public sizes and parameters, and all fits of a case share
-        them.
-        """
+        """Return the estimator, its absent records absent, that plans and checks only once."""
         kind, present = type(model), _present(data) if self._intercept else None
         shared, own = self._once, _Once()
 
@@ -131,6 +124,20 @@ class Fits:
         return Records(rows * _present(data)[:, None], data.y, constant=True)
 
 
+class PresentRows(ArrayRows):
+    """Rows some of which are absent: zeros in all columns, that of the intercept included."""
+
+    def __init__(self, rows: Rows, present: BoolArray) -> None:
+        A, y = (np.concatenate(parts) for parts in zip(*rows.blocks(), strict=True))
+        super().__init__(A * present[:, None], RowMap(rows.bound), y * present)
+        self.constant = rows.constant
+        self._all, self._present = rows, present
+
+    def centred(self, mean: FloatArray) -> PresentRows:
+        """Return the features minus a public mean where a record is present, zeros elsewhere."""
+        return PresentRows(self._all.centred(mean), self._present)
+
+
 class _Once:
     """Makes each thing once."""
 
@@ -158,12 +165,9 @@ class _NoBudget(BudgetAccountant):
 
 
 class _Prepared:
-    """The data set of many fits, checked and scaled once, with some records absent or none.
+    """The data set of many fits, checked and scaled once, with some records absent or none."""
 
-    None of this draws noise: it is the same in every fit of a case.
-    """
-
-    def __init__(self, data: Any, present: npt.NDArray[np.bool_] | None) -> None:
+    def __init__(self, data: Any, present: BoolArray | None) -> None:
         self._data, self._present, self._once = data, present, _Once()
 
     def __getattr__(self, name: str) -> Any:
@@ -178,7 +182,7 @@ class _Prepared:
         return PresentRows(made, self._present)
 
 
-def _present(data: Data) -> npt.NDArray[np.bool_]:
+def _present(data: Data) -> BoolArray:
     return np.asarray(np.linalg.norm(data.X, axis=1) > 0.0)
 
 

@@ -13,15 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import BoolArray, FloatArray
 from fastmix.audit.likelihood import gaussian_vector, one_sided, sketch_gram
 from fastmix.audit.transcript import Release
 from fastmix.sketches import SketchDraw
-
-__all__ = ["LAWS", "Records", "log_likelihoods"]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Log-likelihoods of the parts of a release, one per fit.
 Parts = dict[str, FloatArray]
@@ -32,17 +28,14 @@ _EDGES = [2.0 ** (j / 2.0) for j in range(-40, 1)]
 
 @dataclass(frozen=True)
 class Records:
-    """A data set as the guarantee sees it: rows of norm at most 1, zeros where one is absent.
-
-    ``constant`` says whether the last column is that of the intercept; targets are in [-1, 1].
-    """
+    """A data set as the guarantee sees it: rows of norm at most 1, zeros where one is absent."""
 
     A: FloatArray
     y: FloatArray
     constant: bool = False
 
     @property
-    def present(self) -> npt.NDArray[np.bool_]:
+    def present(self) -> BoolArray:
         """Which records are there."""
         return np.asarray(np.linalg.norm(self.A, axis=1) > 0.0)
 
@@ -74,11 +67,7 @@ class _Known:
 
 
 def log_likelihoods(transcripts: Sequence[Sequence[Release]], records: Records) -> Parts:
-    """Return the log-likelihoods of transcripts, summed over releases of the same kind.
-
-    There is one entry per kind of release, and in it one per fit; their sum is the log-likelihood
-    of the whole transcript.
-    """
+    """Return the log-likelihoods of transcripts, one per fit, by kind of release; they add up."""
     total: Parts = {}
     known = _Known(records)
     for releases in zip(*transcripts, strict=True):

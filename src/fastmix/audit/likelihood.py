@@ -10,12 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import norm
 
-__all__ = ["gaussian_vector", "one_sided", "sketch_gram"]
-
-FloatArray = npt.NDArray[np.float64]
+from fastmix._types import FloatArray
 
 #: Keeps the likelihood of a covariance without noise, part of the rare event, a number.
 _TINY = 1e-9
@@ -27,10 +24,7 @@ def gaussian_vector(values: FloatArray, mean: Any, sigma: Any) -> FloatArray:
 
 
 def one_sided(values: FloatArray, location: Any, scale: Any, noise: str) -> FloatArray:
-    """Return the log-likelihood of ``max(0, location + scale z)``, with its atom at 0.
-
-    Paper: Algorithm 1, lines 2 and 3.
-    """
+    """Return the log-likelihood of ``max(0, location + scale z)`` (Algorithm 1, lines 2 and 3)."""
     z, at_zero = (values - location) / scale, -location / scale
     if noise == "laplace":
         # In logarithms throughout: a release of a broken mechanism can be far out.
@@ -43,10 +37,7 @@ def one_sided(values: FloatArray, location: Any, scale: Any, noise: str) -> Floa
 
 
 def sketch_gram(grams: FloatArray, rows: int, gram: FloatArray, eta: Any) -> FloatArray:
-    """Return the log-likelihood of sketches through their Gram matrices, one per release.
-
-    Paper: Algorithm 1, line 5: rows are N(0, Z'Z + eta^2 I), and ``gram`` is Z'Z.
-    """
+    """Return the log-likelihood of Gram matrices of rows N(0, gram + eta^2 I), one per release."""
     values, vectors = np.linalg.eigh(gram)
     variances = np.maximum(values, 0.0) + np.asarray(eta)[..., None] ** 2 + _TINY
     energies = np.einsum("...ji,...jk,...ki->...i", vectors, grams, vectors)

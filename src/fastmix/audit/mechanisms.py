@@ -11,24 +11,15 @@ from typing import Any
 import numpy as np
 
 from fastmix import mechanisms
+from fastmix._types import FloatArray
 from fastmix.accounting import PrivacyEvent, RdpAccountant
 from fastmix.audit import pairs
-from fastmix.audit.case import Case, Claim, Data, FloatArray, Pair, one_by_one
+from fastmix.audit.case import Case, Claim, Data, Pair, one_by_one
 from fastmix.audit.likelihood import gaussian_vector, one_sided
 from fastmix.data import ArrayRows, RowMap
 from fastmix.mechanisms import Noise, bounds, make_noise
 from fastmix.mechanisms.residuals import RESIDUAL_EDGES
 from fastmix.sketches import SRHT, SketchDraw
-
-__all__ = [
-    "DELTA",
-    "MECHANISMS",
-    "accounted",
-    "bounded_rows",
-    "distortion",
-    "release_case",
-    "sketched_eigenvalue",
-]
 
 #: Delta of the claims, unless a caller asks for another one.
 DELTA = 1e-2

@@ -11,8 +11,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from fastmix import mechanisms
+from fastmix._types import FloatArray
 from fastmix.audit import pairs
-from fastmix.audit.case import Case, Data, FloatArray, Pair
+from fastmix.audit.case import Case, Data, Pair
 from fastmix.audit.likelihood import one_sided, sketch_gram
 from fastmix.audit.mechanisms import (
     DELTA,
@@ -27,8 +28,6 @@ from fastmix.mechanisms import Noise, make_noise
 from fastmix.random import public_generator
 from fastmix.sketches import SRHT, KerdockSketch, Sketch, SketchDraw
 
-__all__ = ["LONG", "MIXING"]
-
 #: Share of delta that the shifts of all spectral releases of a case may cost.
 _TAIL = 0.05
 
@@ -37,14 +36,7 @@ _HALF = SRHT(64, 128)
 
 
 def _gauss_mix(
-    name: str,
-    pair: Pair,
-    *,
-    k: int,
-    gamma: float,
-    omega: float,
-    trials: int,
-    delta: float = DELTA,
+    name: str, pair: Pair, *, k: int, gamma: float, omega: float, trials: int, delta: float = DELTA
 ) -> Case:
     """Return GaussMix: the released eigenvalue and the sketch, with their joint likelihood."""
     tau = -float(ndtri(_TAIL * delta))
@@ -103,10 +95,7 @@ def _fast_mix(
     trials: int = 40_000,
     delta: float = DELTA,
 ) -> Case:
-    """Return FastMix in one or several steps: all spectral bounds and all sketches.
-
-    The draw of the fast sketch is fixed, and the pair is worst for it.
-    """
+    """Return FastMix: all spectral bounds and all sketches, of a fixed draw and its worst pair."""
     draw = sketch.sample(0)
     pair = worst(draw)
     tau = math.log(n_steps / (_TAIL * delta))
@@ -175,10 +164,7 @@ def _fast_mix_sketches(name: str, *, steps: int, delta: float = DELTA) -> Case:
 
 
 def _in_calls(call: Callable[[Rows, int, np.random.Generator], FloatArray]) -> Any:
-    """Return the ``draw`` of a case of which one call draws many releases.
-
-    They are few enough to hold in memory.
-    """
+    """Return the ``draw`` of a case of which one call draws many releases."""
 
     def draw(data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
         rows = bounded_rows(data)

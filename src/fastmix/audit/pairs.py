@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix.audit.case import Data, Pair
 from fastmix.sketches import SketchDraw
-
-__all__ = ["aligned_rows", "coherent_row", "lone_row", "one_direction", "weakest_direction"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def lone_row(n: int = 4, d: int = 1) -> Pair:
@@ -34,10 +30,7 @@ def one_direction(n: int) -> Pair:
 
 
 def coherent_row(draw: SketchDraw) -> Pair:
-    """Return a lone row at the column of the sketch that another column resembles most.
-
-    The distortion m-hat of the two data sets differs by the whole coherence.
-    """
+    """Return the lone row that moves m-hat most: the column that another one resembles most."""
     P = _overlaps(draw)
     i = int(P.max(axis=1).argmax())
     X = np.zeros((draw.n, 1))
@@ -46,10 +39,7 @@ def coherent_row(draw: SketchDraw) -> Pair:
 
 
 def aligned_rows(draw: SketchDraw) -> Pair:
-    """Return rows whose sketches all lean towards that of one row, which is removed.
-
-    The smallest eigenvalue of the two data sets differs by all of 1 + 2 m-hat.
-    """
+    """Return rows that all lean towards one: the sketched eigenvalue moves by 1 + 2 m-hat."""
     U = draw.to_dense()
     P = _overlaps(draw)
     i = int(P.sum(axis=1).argmax())

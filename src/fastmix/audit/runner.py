@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.parallel import Parallel, delayed
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_integer, check_probability, type_error
 from fastmix.audit import estimators, mixing
 from fastmix.audit.bound import Event, cautious_bound, choose_event, epsilon_lower_bound
@@ -24,10 +24,6 @@ from fastmix.audit.mixing import MIXING
 from fastmix.errors import LowAccuracyWarning, ReproducibleNoiseWarning, WeakPrivacyWarning
 from fastmix.estimators import PrivateRegressor
 from fastmix.random import RandomState, secret_generator
-
-__all__ = ["AuditResult", "audit", "audit_all", "full_only", "registry"]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Every case by name, as functions of delta: a case is built when it is audited.
 registry: dict[str, Callable[..., Case]] = {**MECHANISMS, **MIXING, **ESTIMATORS}
@@ -43,29 +39,12 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found.
+    """What an audit found: the claim, and a ``lower`` bound on epsilon at ``confidence``.
 
-    Parameters
-    ----------
-    name, pair : str
-        What was audited, and on which neighbours.
-    epsilon, delta : float
-        The claim.
-    lower : float
-        Lower bound on epsilon, at ``confidence``.
-    confidence : float
-        Probability that ``lower`` is below the true epsilon.
-    trials : int
-        Releases on each data set, a quarter of which chose the event.
-    event : Event
-        The set of outputs that gave the bound.
-    present, absent : numpy.ndarray
-        Scores of the releases that were tested, for a histogram.
-    sealed : bool, default True
-        Whether nothing leaves but what is scored, as far as that was checked.
-    attainable : float
-        The largest epsilon that a test on these neighbours could show. It is less than the claim
-        where the claim adds up the costs of parts; a larger bound refutes the account.
+    Of the ``trials`` on each data set a quarter chose the ``event``; ``present`` and ``absent`` are
+    the scores of the others. ``sealed`` says whether nothing leaves but what is scored, as far as
+    that was checked. ``attainable`` is the largest epsilon that a test on this pair could show,
+    less than the claim where that adds up the costs of parts; a larger bound refutes the account.
     """
 
     name: str
@@ -220,23 +199,10 @@ def audit_all(
     seed: int | None = None,
     workers: int | None = None,
 ) -> Iterator[AuditResult]:
-    """Audit every case of the registry, in several processes.
+    """Audit every case of the registry, in several processes, and yield the results in its order.
 
-    Parameters
-    ----------
-    names : sequence of str, optional
-        Cases; by default all of them, in a quick audit those that few releases can test.
-    quick : bool, default False
-        Draw fewer releases: weaker bounds in less time.
-    seed : int, optional
-        Makes the audit repeatable; by default it runs on the noise of production.
-    workers : int, optional
-        Processes, by default one per core; 1 audits in this process.
-
-    Yields
-    ------
-    AuditResult
-        One for each case, in the order of the registry.
+    By default ``names`` are all cases, in a ``quick`` audit those that few releases can test, and
+    there is one of the ``workers`` per core. Without a ``seed`` the noise is that of production.
     """
     chosen = list(names or (name for name in registry if not (quick and name in full_only)))
     jobs = [

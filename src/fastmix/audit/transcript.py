@@ -25,8 +25,6 @@ from fastmix.methods import METHODS
 from fastmix.random import RandomState
 from fastmix.sketches import Sketch, SketchDraw
 
-__all__ = ["RELEASES", "IncompleteTranscriptError", "Release", "recording", "replaying"]
-
 #: Public helpers of the mechanisms that release nothing.
 _HELPERS = frozenset({"make_noise", "symmetric_solve"})
 
@@ -60,11 +58,7 @@ class IncompleteTranscriptError(RuntimeError):
 
 @dataclass(frozen=True)
 class Release:
-    """One release of a fit: the mechanism, its public arguments, and what came out.
-
-    ``draws`` are the fast sketches that it drew, which are public; ``with_target`` says whether the
-    target was a column of the rows that it saw.
-    """
+    """One release of a fit: the mechanism, its public arguments, what came out, public sketches."""
 
     mechanism: str
     arguments: dict[str, Any]
@@ -99,10 +93,7 @@ def recording() -> Iterator[list[Release]]:
 
 @contextmanager
 def replaying(transcript: Sequence[Release]) -> Iterator[None]:
-    """Hand recorded releases to the fit inside the ``with`` block instead of new ones.
-
-    A fit that asks for other releases than the recorded ones is an `IncompleteTranscriptError`.
-    """
+    """Hand recorded releases to the fit inside the ``with`` block, which must ask for no others."""
     left = list(transcript)
 
     def watch(name: str, mechanism: Callable[..., Any]) -> Callable[..., Any]:
@@ -128,10 +119,7 @@ def replaying(transcript: Sequence[Release]) -> Iterator[None]:
 
 @contextmanager
 def _wrapped(watch: Watch) -> Iterator[None]:
-    """Wrap the mechanisms in every module of the methods, and take the wrappers off again.
-
-    Blocks may overlap, and end in any order: each takes off its own wrappers.
-    """
+    """Wrap the mechanisms in all modules of the methods; blocks may end in any order."""
     try:
         with _LOCK:
             if not _LAYERS:

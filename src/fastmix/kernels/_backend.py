@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from fastmix._validation import check_integer
 
-__all__ = ["NATIVE", "is_regular", "native", "one_thread", "threads"]
-
 _alone: ContextVar[bool] = ContextVar("fastmix_one_thread", default=False)
 
 
@@ -29,10 +27,7 @@ def _load() -> ModuleType | None:
 
 
 def threads(n_threads: int | None) -> int:
-    """Return a checked number of threads; by default, the processors of this process.
-
-    ``FASTMIX_NUM_THREADS`` sets another default, for programs that run several processes.
-    """
+    """Return a checked number of threads; by default ``FASTMIX_NUM_THREADS``, or all processors."""
     if n_threads is not None:
         return check_integer("n_threads", n_threads, at_least=1)
     if _alone.get():

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import Floats
 from fastmix._validation import check_integer, type_error, value_error
 from fastmix.kernels import reference
 from fastmix.kernels._backend import is_regular, native, threads
-
-__all__ = ["fwht"]
-
-FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 
 
 def fwht(
@@ -21,36 +18,17 @@ def fwht(
     *,
     axis: int = 0,
     norm: Literal["ortho"] | None = "ortho",
-    out: FloatArray | None = None,
+    out: Floats | None = None,
     n_threads: int | None = None,
-) -> FloatArray:
+) -> Floats:
     """Walsh-Hadamard transform along one axis, in natural (Hadamard) order.
 
-    Parameters
-    ----------
-    x : array_like of shape (n,), (n, d) or (d, n)
-        float64 or float32, of any layout. The length along ``axis`` is a power of two.
-    axis : int, default=0
-        Axis along which to transform.
-    norm : {"ortho", None}, default="ortho"
-        "ortho" divides by the square root of the length, so that the transform is its own
-        inverse; None leaves the plain sums and differences.
-    out : ndarray, optional
-        Where to put the result: an array of the shape and dtype of ``x``. It may be ``x`` itself
-        (the same elements in the same places); otherwise the two must not overlap.
-    n_threads : int, optional
-        Greatest number of threads; by default, the processors available to this process. Small
-        inputs use one.
-
-    Returns
-    -------
-    ndarray
-        ``out``, or a new array in the memory order of ``x``.
-
-    Notes
-    -----
-    The result does not depend on the layout, the number of threads, the processor, or whether the
-    compiled kernel is used: every path takes the levels in the same order.
+    ``x`` is an array of float64 or float32, of any layout, whose length along ``axis`` is a power
+    of two. The norm "ortho" divides by the square root of the length, so that the transform is its
+    own inverse. The result goes to ``out``, an array like ``x``, either ``x`` itself or apart from
+    it, or to a new array in the memory order of ``x``. It does not depend on the layout, the number
+    of threads, the processor, or whether the compiled kernel is used: every path takes the levels
+    in the same order.
     """
     a = np.asarray(x)
     axis, scale = _check(a, axis, norm)
@@ -74,7 +52,7 @@ def fwht(
     return out
 
 
-def _check(x: FloatArray, axis: int, norm: str | None) -> tuple[int, float]:
+def _check(x: Floats, axis: int, norm: str | None) -> tuple[int, float]:
     """Check ``x``, ``axis`` and ``norm``; return the axis counted from 0 and the factor."""
     if x.dtype not in (np.float64, np.float32):
         raise type_error("x", "have dtype float64 or float32", x)
@@ -95,7 +73,7 @@ def _check(x: FloatArray, axis: int, norm: str | None) -> tuple[int, float]:
     return axis, 1.0 / float(np.sqrt(n))
 
 
-def _check_out(out: FloatArray, x: FloatArray) -> None:
+def _check_out(out: Floats, x: Floats) -> None:
     if not isinstance(out, np.ndarray):
         raise type_error("out", "be an array or None", type(out))
     if out.dtype != x.dtype:
@@ -114,11 +92,11 @@ def _check_out(out: FloatArray, x: FloatArray) -> None:
         raise value_error("out", "be x itself or not overlap x", out)
 
 
-def _place(a: FloatArray) -> tuple[int, tuple[int, ...]]:
+def _place(a: Floats) -> tuple[int, tuple[int, ...]]:
     return a.__array_interface__["data"][0], a.strides
 
 
-def _columns(a: FloatArray, axis: int) -> FloatArray:
+def _columns(a: Floats, axis: int) -> Floats:
     """View ``a`` as a matrix whose columns are to be transformed."""
     if a.ndim == 1:
         return a[:, np.newaxis]

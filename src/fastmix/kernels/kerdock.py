@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix.kernels import reference
 from fastmix.kernels._backend import native, threads
-from fastmix.kernels.mapped import FloatArray, Mapped, _arguments
-
-__all__ = ["distortion", "quadratic_signs", "sketch", "sketch_and_distortion"]
+from fastmix.kernels.mapped import Mapped, _arguments
 
 #: The compiled passes need vector types that some compilers lack.
 _native = native if hasattr(native, "kerdock_sketch") else None
@@ -27,14 +26,6 @@ Signs = npt.NDArray[np.int8]
 Forms = npt.NDArray[np.uint32]
 
 
-def quadratic_signs(form: Forms) -> Signs:
-    """Return ``(-1)^Q(x)`` for all x below ``2**len(form)``.
-
-    Bit i of ``form[i]`` is ``Q(e_i)``; bit j < i of it is ``Q(e_i + e_j) + Q(e_i) + Q(e_j)``.
-    """
-    return reference.quadratic_signs(form)
-
-
 def sketch(
     A: Mapped, signs: Signs, forms: Forms, offset: int = 0, *, n_threads: int | None = None
 ) -> FloatArray:
@@ -43,7 +34,7 @@ def sketch(
     Rows of A are rows ``offset`` and following of the whole, which is cut into blocks of
     ``k2 = 2**m`` rows; ``signs`` and ``forms``, of shape (blocks, m), are those of the whole.
     """
-    if _native is None or A.X.size == 0 or forms.shape[1] < _FEW_BITS:
+    if _native is None or _is_small(A, forms):
         return reference.kerdock_sketch(A, signs, forms, offset)
     Z = np.empty((1 << forms.shape[1], A.shape[1]), order="F")
     _native.kerdock_sketch(*_all(A, Z, signs, forms, offset), threads(n_threads))
@@ -60,7 +51,7 @@ def distortion(
     n_threads: int | None = None,
 ) -> float:
     """Return the largest row norm of ``B_b H D_b Z - A_b`` over the blocks of A."""
-    if _native is None or A.X.size == 0 or forms.shape[1] < _FEW_BITS:
+    if _native is None or _is_small(A, forms):
         return reference.kerdock_distortion(A, Z, signs, forms, offset)
     Z = np.require(Z, np.float64, ["F", "A"])
     return float(_native.kerdock_distortion(*_all(A, Z, signs, forms, offset), threads(n_threads)))
@@ -69,14 +60,12 @@ def distortion(
 def sketch_and_distortion(
     A: Mapped, signs: Signs, forms: Forms, *, n_threads: int | None = None
 ) -> tuple[FloatArray, float]:
-    """Return ``Z = S A`` and the largest row norm of ``S'Z - A``.
+    """Return ``Z = S A`` and the largest row norm of ``S'Z - A``; neither is private.
 
-    Paper: m-hat of Algorithm 1, for a sketch that the paper does not have.
-    Deviation: for ``S = [D_1 H B_1, ...]`` the rows of block b are ``B_b (H D_b Z - B_b A_b)``,
-    and the first factor changes no norm: one transform of Z for each block.
-    Sensitive inputs: A. Both outputs are functions of it and are not private.
+    For ``S = [D_1 H B_1, ...]`` the rows of block b are ``B_b (H D_b Z - B_b A_b)``, and the first
+    factor changes no norm: one transform of Z for each block.
     """
-    if _native is None or A.X.size == 0 or forms.shape[1] < _FEW_BITS:
+    if _native is None or _is_small(A, forms):
         Z = reference.kerdock_sketch(A, signs, forms, 0)
         return Z, reference.kerdock_distortion(A, Z, signs, forms, 0)
     Z = np.empty((1 << forms.shape[1], A.shape[1]), order="F")
@@ -84,13 +73,11 @@ def sketch_and_distortion(
     return Z, float(_native.kerdock(*rest, to, threads(n_threads)))
 
 
+def _is_small(A: Mapped, forms: Forms) -> bool:
+    return A.X.size == 0 or forms.shape[1] < _FEW_BITS
+
+
 def _all(A: Mapped, Z: FloatArray, signs: Signs, forms: Forms, offset: int) -> tuple[Any, ...]:
     """Return the arguments of the compiled passes but the number of threads."""
-    return (
-        *_arguments(A),
-        np.ascontiguousarray(signs),
-        np.ascontiguousarray(forms).reshape(-1),
-        forms.shape[1],
-        offset,
-        Z.reshape(-1, order="F"),
-    )
+    packed = np.ascontiguousarray(signs), np.ascontiguousarray(forms).reshape(-1)
+    return (*_arguments(A), *packed, forms.shape[1], offset, Z.reshape(-1, order="F"))

@@ -14,26 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dsyrk
 
+from fastmix._types import FloatArray, Floats
 from fastmix.kernels import reference
 from fastmix.kernels._backend import is_regular, native, threads
 from fastmix.kernels.losses import Loss
-
-__all__ = [
-    "FEW_COLUMNS",
-    "SUMMATION_ERROR",
-    "Mapped",
-    "Targets",
-    "curved",
-    "gradient",
-    "gram",
-    "map_rows",
-    "map_targets",
-    "slopes",
-    "squared_norms",
-    "srht",
-]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: The compiled passes need vector types that some compilers lack.
 _native = native if hasattr(native, "srht") else None
@@ -49,22 +33,12 @@ SUMMATION_ERROR = 2.0**-52 if _native is not None else reference.SUMMATION_ERROR
 class Mapped:
     """An n x p matrix A, never formed: an array seen through a public map of its entries.
 
-    ``a_ij = f_i s_j (clip(x_ij, l_j, u_j) - c_j)`` for the d columns of X, followed by one column
-    of ``constant`` if that is not 0.
-
-    Parameters
-    ----------
-    X : numpy.ndarray of shape (n, d)
-        float32 or float64, any layout.
-    lower, upper, center, inverse_scale : numpy.ndarray of shape (d,), optional
-        l, u, c and s; None stands for no bound, 0 and 1.
-    factors : numpy.ndarray of shape (n,), optional
-        f; None stands for 1.
-    constant : float, default 0.0
-        Value of the last column; 0 means that there is none.
+    ``a_ij = f_i s_j (clip(x_ij, l_j, u_j) - c_j)`` for the d columns of X, of any layout, followed
+    by one column of ``constant`` if that is not 0. Bounds l and u, ``center`` c, ``inverse_scale``
+    s and ``factors`` f are arrays, or None for no bound, 0 and 1.
     """
 
-    X: npt.NDArray[np.floating[Any]]
+    X: Floats
     lower: FloatArray | None = None
     upper: FloatArray | None = None
     center: FloatArray | None = None
@@ -84,15 +58,7 @@ class Mapped:
 
 @dataclass(frozen=True)
 class Targets:
-    """Targets seen through a public map: ``clip((clip(y, lower, upper) - center) * s, -1, 1)``.
-
-    Parameters
-    ----------
-    y : numpy.ndarray of shape (n,)
-        float64.
-    lower, upper, center, inverse_scale : float
-        Public bounds, centre and s.
-    """
+    """Targets seen through a public map: ``clip((clip(y, lower, upper) - center) * s, -1, 1)``."""
 
     y: FloatArray
     lower: float = -1.0
@@ -121,10 +87,7 @@ def map_targets(targets: Targets, start: int, stop: int) -> FloatArray:
 
 
 def squared_norms(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
-    """Return the squared norms of the rows of A, without factors and constant.
-
-    A row with an entry of X that is NaN or infinite has norm NaN, whatever the map makes of it.
-    """
+    """Return the squared norms of rows without factors and constant; NaN where X is not finite."""
     if _native is None or A.X.size == 0:
         return reference.squared_norms(A)
     norms = np.empty(A.shape[0])
@@ -150,7 +113,7 @@ def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
     for start in range(0, n, step):
         block = memory[: n - start]
         _native.map_rows(*arguments, start, block, threads(n_threads))
-        # One triangle, added in place: half the work, and no temporary a block.
+        # One triangle, added in place: half the work, and no temporary per block.
         total = dsyrk(1.0, block, beta=1.0, c=total, trans=1, overwrite_c=1)
     return np.asarray(np.triu(total) + np.triu(total, 1).T)
 
@@ -227,12 +190,11 @@ def srht(
     """Return ``S A`` for an SRHT, and its largest row distortion (0 if not asked for).
 
     ``signs`` and ``rows`` are the signs and the distinct sampled rows of the transform of length
-    ``n_pad``, a power of two.
+    ``n_pad``, a power of two. Both outputs are functions of A and are not private.
 
     Paper: Appendix C.4.2. For a tile of columns: signs, transform, gather the sampled rows,
     scale by (n/k - 1) there and -1 elsewhere, transform again, add squares to n sums.
     Deviation: one pass for both; no copy of the data.
-    Sensitive inputs: A. Both outputs are functions of it and are not private.
     """
     if _native is None or A.X.size == 0 or n_pad == 1:
         return reference.srht(A, signs, rows, n_pad, distortion)

@@ -4,32 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray, Floats
+
 if TYPE_CHECKING:
     from fastmix.kernels.losses import Loss
     from fastmix.kernels.mapped import Mapped, Targets
-
-__all__ = [
-    "SUMMATION_ERROR",
-    "curved",
-    "fwht",
-    "gradient",
-    "gram",
-    "kerdock_distortion",
-    "kerdock_sketch",
-    "map_rows",
-    "map_targets",
-    "quadratic_signs",
-    "slopes",
-    "squared_norms",
-    "srht",
-]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Bytes of mapped rows held at a time.
 _BLOCK_BYTES = 4 << 20
@@ -37,25 +21,13 @@ _BLOCK_BYTES = 4 << 20
 SUMMATION_ERROR = 2.0**-52 + 2.0**20 * float(np.finfo(np.longdouble).eps)
 
 
-def fwht(
-    x: npt.NDArray[np.floating[Any]], out: npt.NDArray[np.floating[Any]], scale: float
-) -> None:
+def fwht(x: Floats, out: Floats, scale: float) -> None:
     """Write ``scale`` times the Walsh-Hadamard transform of the columns of ``x`` to ``out``.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n, d)
-        Any layout; ``n`` is a power of two.
-    out : ndarray of shape (n, d)
-        Any layout, the dtype of ``x``; may be ``x`` itself.
-    scale : float
-        Factor, rounded to the dtype of ``x`` before it is applied.
-
-    Notes
-    -----
-    Level ``h`` replaces each pair of entries ``(a, b)`` whose positions differ in bit ``h`` alone
-    by ``(a + b, a - b)``. Levels run from the lowest bit to the highest and the factor comes last;
-    the compiled kernel keeps this order, so the two agree to the last bit.
+    ``x`` has a power of two as its number of rows; ``out`` may be ``x`` itself. Level ``h``
+    replaces each pair of entries ``(a, b)`` whose positions differ in bit ``h`` alone by ``(a + b,
+    a - b)``. Levels run from the lowest bit to the highest and the factor, rounded to the dtype of
+    ``x``, comes last; the compiled kernel keeps this order, so the two agree to the last bit.
     """
     n, d = x.shape
     y = np.array(x, order="C")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_matrix, check_real, value_error
 from fastmix.data import ArrayRows, RowMap, Rows
-
-__all__ = ["as_rows", "check_point"]
 
 
 def as_rows(X: Rows | npt.ArrayLike, c_x: float) -> Rows:
@@ -18,10 +17,7 @@ def as_rows(X: Rows | npt.ArrayLike, c_x: float) -> Rows:
     return ArrayRows(check_matrix("X", X), RowMap(check_real("c_x", c_x, above=0.0)))
 
 
-def check_point(rows: Rows, theta: npt.NDArray[np.float64]) -> None:
-    """Refuse coefficients of another shape, or so large that a residual could overflow.
-
-    Whether it does depends on the data.
-    """
+def check_point(rows: Rows, theta: FloatArray) -> None:
+    """Refuse coefficients of another shape, or so large that residuals of some data overflow."""
     if theta.shape != (rows.d,) or not np.abs(theta).max() <= 1e100:
         raise value_error("theta", f"be at most 1e100 and have shape {(rows.d,)}", theta)

@@ -17,14 +17,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, type_error, value_error
-from fastmix.accounting import (
-    ComposedEvent,
-    GaussianEvent,
-    LaplaceEvent,
-    PrivacyEvent,
-    TailEvent,
-)
+from fastmix.accounting import ComposedEvent, GaussianEvent, LaplaceEvent, PrivacyEvent, TailEvent
 from fastmix.data import Rows
 from fastmix.mechanisms._input import as_rows
 from fastmix.mechanisms.noise import Noise, RandomNoise, as_noise
@@ -35,19 +30,6 @@ from fastmix.mechanisms.sensitivity import (
 )
 from fastmix.random import RandomState, public_generator
 from fastmix.sketches import Sketch, SketchDraw
-
-__all__ = [
-    "Spectrum",
-    "fast_bounds",
-    "gauss_bounds",
-    "needed_eigenvalue",
-    "noise_level",
-    "release_distortion",
-    "release_sketched_eigenvalue",
-    "spectral_events",
-]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Columns that are not orthogonal have a coherence of at least about 1/n (Welch); anything below
 #: this is the rounding error of a sketch with orthogonal columns.
@@ -62,10 +44,7 @@ class Source:
     """
 
     def __init__(
-        self,
-        bound: float,
-        gram_hat: FloatArray,
-        blocks: Callable[[], Iterable[FloatArray]] | None,
+        self, bound: float, gram_hat: FloatArray, blocks: Callable[[], Iterable[FloatArray]] | None
     ) -> None:
         self.bound, self.gram_hat, self.blocks = bound, gram_hat, blocks
 
@@ -116,28 +95,8 @@ def gauss_bounds(
 ) -> Spectrum:
     r"""Release :math:`\tilde\lambda = \max\{0, \hat\lambda - \omega C^2 (\tau - z)\}`, z normal.
 
-    Parameters
-    ----------
-    X : array_like of shape (n, d) or Rows
-        Data; rows longer than ``c_x`` are shortened to it, always.
-    tau : float
-        Shift that makes the noisy bound one-sided with high probability.
-    omega : float
-        Noise of the eigenvalue, in units of its sensitivity.
-    c_x : float, default 1.0
-        Public bound on the norm of a row.
-    literal : bool, default False
-        Whether sketches will be formed as written, from the rows.
-    rng : None, int, RandomState, Generator or Noise
-        ``None`` draws cryptographic noise; a seed voids the guarantee.
+    Parameters are those of `fast_bounds`; a ``literal`` sketch will be formed from the rows.
 
-    Returns
-    -------
-    Spectrum
-        The bound, and what `mix` sketches.
-
-    Notes
-    -----
     Paper: the private eigenvalue of GaussMix (Lev et al., 2025) and IHM (Lev et al., 2026).
     Sensitive inputs: X.
     """
@@ -275,14 +234,7 @@ def needed_eigenvalue(gamma: float, m_tilde: float, c_x: float, curve: str) -> f
 
 
 def release_distortion(
-    m_hat: float,
-    coherence: float,
-    *,
-    tau: float,
-    omega: float,
-    c_x: float,
-    law: str,
-    noise: Noise,
+    m_hat: float, coherence: float, *, tau: float, omega: float, c_x: float, law: str, noise: Noise
 ) -> float:
     r"""Release :math:`\tilde m = \max\{0, \hat m + \omega \hat\Delta (\tau - z)\}`.
 

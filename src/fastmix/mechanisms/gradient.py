@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-import numpy as np
-import numpy.typing as npt
-
+from fastmix._types import FloatArray
 from fastmix._validation import check_real
 from fastmix.accounting import GaussianEvent, PrivacyEvent
 from fastmix.data import Rows
 from fastmix.mechanisms._input import check_point
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import gradient_sensitivity
-
-__all__ = ["gradient_events", "noisy_gradient"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def gradient_events(sigmas: Iterable[float]) -> list[PrivacyEvent]:
@@ -34,28 +28,11 @@ def gradient_events(sigmas: Iterable[float]) -> list[PrivacyEvent]:
 def noisy_gradient(
     rows: Rows, theta: FloatArray, *, clip: float, sigma: float, noise: Noise
 ) -> FloatArray:
-    r"""Release :math:`X^\top \mathrm{clip}_C(y - X\theta) + \sigma C \zeta`.
+    r"""Release :math:`X^\top \mathrm{clip}_C(y - X\theta) + \sigma C \zeta` for rows with targets.
 
-    Parameters
-    ----------
-    rows : Rows
-        Data with targets.
-    theta : numpy.ndarray of shape (d,)
-        Public or already released coefficients.
-    clip : float
-        Residual clipping level C.
-    sigma : float
-        Noise, in units of the sensitivity.
-    noise : Noise
-        Secret noise.
+    ``theta`` must be public or already released, ``clip`` is the residual clipping level C, and
+    ``sigma`` the noise in units of the sensitivity.
 
-    Returns
-    -------
-    numpy.ndarray of shape (d,)
-        The noisy gradient.
-
-    Notes
-    -----
     Paper: Algorithm 2, line 6, without the term :math:`-\eta^2\theta`, which is not sensitive.
     Sensitive inputs: rows.
     """

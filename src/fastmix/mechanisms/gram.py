@@ -9,22 +9,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 
-__all__ = ["CovarianceRoot", "PrivateGram", "square_root", "symmetric_solve"]
-
-FloatArray = npt.NDArray[np.float64]
+from fastmix._types import FloatArray
 
 
 @dataclass(frozen=True)
 class PrivateGram:
-    """The Gram matrix ``P'P`` of released rows, for a product P of factors.
+    """The Gram matrix ``P'P`` of released rows, for a product P of factors, from left to right.
 
-    Parameters
-    ----------
-    factors : tuple of numpy.ndarray
-        P is their product, from left to right.
-    triangular : bool
-        Whether all factors are square, upper triangular and invertible; then a linear system
-        costs O(d^2) and the matrix is never formed.
+    If all factors are ``triangular`` (square, upper triangular, invertible), a linear system costs
+    O(d^2) and the matrix is never formed.
     """
 
     factors: tuple[FloatArray, ...]

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_real
 from fastmix.accounting import GaussianEvent
 from fastmix.data import Rows
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import total_sensitivity
-
-__all__ = ["mean_event", "noisy_mean"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def mean_event(*, sigma: float) -> GaussianEvent:
@@ -22,24 +18,10 @@ def mean_event(*, sigma: float) -> GaussianEvent:
 
 
 def noisy_mean(rows: Rows, *, sigma: float, noise: Noise) -> FloatArray:
-    r"""Release :math:`(X^\top 1 + \sigma C \zeta)/n`.
+    r"""Release :math:`(X^\top 1 + \sigma C \zeta)/n`, C being the sensitivity of the sum.
 
-    Parameters
-    ----------
-    rows : Rows
-        Data.
-    sigma : float
-        Noise of the sum, in units of its sensitivity C.
-    noise : Noise
-        Secret noise.
+    The mean is no longer than a row can be; a constant column has its public value.
 
-    Returns
-    -------
-    numpy.ndarray of shape (d,)
-        The private mean, no longer than a row can be; a constant column has its public value.
-
-    Notes
-    -----
     Paper: beyond it (docs/proofs/centring.md).
     Sensitive inputs: rows.
     """

@@ -1,8 +1,8 @@
 """The mixing mechanisms: a small Gaussian sketch of the data, or of a fast sketch, with noise.
 
 First private bounds on the spectrum are released (`fastmix.mechanisms.bounds`), then whoever has
-read them chooses a level, then `mix` releases sketches at that level.  `gauss_mix`, `fast_mix` and
-`multiple_fast_mix` do all of it at one fixed level, as the paper's algorithms do.
+read them chooses a level, then `mix` releases sketches at that level.  The other functions do all
+of it at one fixed level, as the paper's algorithms do.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, type_error
 from fastmix.accounting import ComposedEvent, PrivacyEvent, SketchEvent
 from fastmix.data import Rows
@@ -23,19 +23,6 @@ from fastmix.mechanisms.bounds import Source, Spectrum, fast_bounds, gauss_bound
 from fastmix.mechanisms.gram import PrivateGram
 from fastmix.mechanisms.noise import RandomNoise, as_noise
 from fastmix.sketches import Sketch, SketchDraw
-
-__all__ = [
-    "FastMixRelease",
-    "MixRelease",
-    "fast_mix",
-    "fast_mix_event",
-    "gauss_mix",
-    "gauss_mix_event",
-    "mix",
-    "multiple_fast_mix",
-]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -184,13 +171,7 @@ def gauss_mix(
 
 
 def fast_mix_event(
-    *,
-    k1: int,
-    gamma: float,
-    tau: float,
-    omega: float,
-    n_steps: int = 1,
-    law: str = "laplace",
+    *, k1: int, gamma: float, tau: float, omega: float, n_steps: int = 1, law: str = "laplace"
 ) -> ComposedEvent:
     """Return the event of `multiple_fast_mix`, before any data is seen."""
     _check_sizes(tau, n_steps, k1=k1)
@@ -211,32 +192,11 @@ def fast_mix(
     literal: bool = False,
     rng: RandomNoise = None,
 ) -> FastMixRelease:
-    r"""Release :math:`S_G S_f X + \tilde\eta \xi` (Algorithm 1).
+    r"""Release :math:`S_G S_f X + \tilde\eta \xi` with ``k1`` rows.
 
-    Parameters
-    ----------
-    X : array_like of shape (n, d) or Rows
-        Data; rows longer than ``c_x`` are shortened to it, always.
-    k1 : int
-        Rows of the Gaussian sketch.
-    gamma : float
-        Level that :math:`(\lambda_{\min} + \eta^2)/C^2` must reach; above 5/4.
-    tau, omega : float
-        Shift and noise of the bounds, as in `fast_bounds`.
-    sketch : Sketch or SketchDraw
-        The fast sketch S_f, or a distribution to draw it from.
-    c_x, law, literal : float, str, bool
-        As in `fast_bounds`.
-    rng : None, int, RandomState, Generator or Noise
-        ``None`` draws cryptographic noise; a seed voids the guarantee.
+    Parameters are those of `fast_bounds`, and a ``gamma`` above 5/4, which
+    :math:`(\lambda_{\min} + \eta^2)/C^2` must reach.
 
-    Returns
-    -------
-    FastMixRelease
-        ``sketch``, ``eta``, ``m_tilde``, ``lambda_tilde`` and the privacy event.
-
-    Notes
-    -----
     Paper: Algorithm 1, with the scaling by C_X of Algorithm 3.
     Deviation: sketches are brought to unit columns first (docs/corrections.md).
     Sensitive inputs: X.
@@ -274,11 +234,11 @@ def multiple_fast_mix(
 ) -> MixRelease:
     r"""Release :math:`S_{G,t} S_{f,t} X + \eta \xi_t` for ``n_steps`` steps with one :math:`\eta`.
 
-    Parameters are those of `fast_mix`, and ``form`` that of `mix`. Each step draws its own fast
-    sketch from a distribution; the level is reached in every step.
-
-    Paper: Algorithm 3 followed by line 5 of Algorithm 2. The sketched data of Algorithm 3 are not
+    Parameters are those of `fast_mix` and `mix`. Each step draws its own fast sketch from a
+    distribution; the level is reached in every step. The sketched data of Algorithm 3 are not
     private and are never given out without their Gaussian sketch and noise.
+
+    Paper: Algorithm 3 followed by line 5 of Algorithm 2.
     Deviation: sketches are brought to unit columns first (docs/corrections.md).
     Sensitive inputs: X.
     """

@@ -26,23 +26,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, value_error
 from fastmix.accounting import GaussianEvent, LaplaceEvent, ObjectiveEvent, PrivacyEvent
 from fastmix.random import RandomState, check_unseeded, secret_generator
-
-__all__ = [
-    "ExactNoise",
-    "FloatNoise",
-    "Noise",
-    "RandomNoise",
-    "as_noise",
-    "check_noise",
-    "enlarged_sensitivity",
-    "grid_step",
-    "make_noise",
-]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Grids are powers of two in (2^-(bits + 1), 2^-bits] of the noise scale.
 FLOAT_BITS, EXACT_BITS = 20, 32
@@ -65,10 +52,7 @@ _LARGEST = 2.0**62
 
 
 class Noise(ABC):
-    """Noise in units of a sensitivity; it keeps the events of everything that it was drawn for.
-
-    ``rng`` is the secret generator that sketches draw from, and ``drawn`` the events so far.
-    """
+    """Noise in units of a sensitivity; ``drawn`` keeps the events of all that it was drawn for."""
 
     #: Where the noise comes from, as a certificate says it.
     source: str = "AES-128-CTR keyed by the OS"
@@ -81,10 +65,7 @@ class Noise(ABC):
         raise TypeError("Noise must not be copied: two copies would draw the same noise.")
 
     def gaussian(self, values: FloatArray, *, sensitivity: float, ratio: float) -> FloatArray:
-        """Release values of l2 ``sensitivity`` with Gaussian noise of ``ratio`` times that.
-
-        They are multiples of a grid step.
-        """
+        """Release values on a grid with noise of ``ratio`` times their l2 ``sensitivity``."""
         self.drawn.append(GaussianEvent(ratio))
         return self._gaussian(values, sensitivity, ratio)
 
@@ -206,10 +187,7 @@ def check_noise(kind: str, random_state: RandomState) -> None:
 
 
 def make_noise(kind: str, random_state: RandomState = None, *, warn: bool = True) -> Noise:
-    """Return noise of a kind, "float" or "exact"; the exact one cannot be seeded.
-
-    Any ``random_state`` but ``None`` voids the guarantee, of which ``warn`` warns.
-    """
+    """Return "float" or "exact" noise; any seed voids the guarantee, and exact noise takes none."""
     if check_choice("noise", kind, ("float", "exact")) == "exact":
         check_unseeded(random_state)
         return ExactNoise(secret_generator(random_state))

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_real
 from fastmix.accounting import GaussianEvent
 from fastmix.data import Rows
 from fastmix.mechanisms._input import check_point
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import count_sensitivity
-
-__all__ = ["RESIDUAL_EDGES", "noisy_residual_counts", "residual_event"]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Edges of the bins in units of the clipping level: half octaves from 2^-20 to 1. Smaller
 #: residuals are not counted, so that an absent record, whose residual is 0, counts nowhere.

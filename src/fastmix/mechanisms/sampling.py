@@ -10,13 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix.mechanisms.gram import CovarianceRoot, PrivateGram, square_root
-
-__all__ = ["CovarianceRoot", "covariance_root", "gaussian_gram", "gaussian_rows", "literal_rows"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def literal_rows(

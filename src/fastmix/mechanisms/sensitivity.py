@@ -7,17 +7,6 @@ target are replaced by zeros, or the reverse.
 
 from __future__ import annotations
 
-__all__ = [
-    "count_sensitivity",
-    "distortion_sensitivity",
-    "eigenvalue_sensitivity",
-    "gradient_sensitivity",
-    "gram_sensitivity",
-    "moment_sensitivity",
-    "sketched_eigenvalue_sensitivity",
-    "total_sensitivity",
-]
-
 
 def distortion_sensitivity(coherence: float, c_x: float = 1.0) -> float:
     r"""Sensitivity of :math:`\hat m = \max_i \|(S^\top S - I) X\|_i`.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_real
 from fastmix.accounting import GaussianEvent, PrivacyEvent
 from fastmix.data import Rows
@@ -16,10 +16,6 @@ from fastmix.mechanisms.sensitivity import (
     gram_sensitivity,
     moment_sensitivity,
 )
-
-__all__ = ["StatisticsRelease", "noisy_statistics", "statistics_event"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -40,22 +36,8 @@ def statistics_event(*, sigma: float) -> GaussianEvent:
 def noisy_statistics(rows: Rows, *, sigma: float, noise: Noise) -> StatisticsRelease:
     r"""Release :math:`X^\top X + sN`, :math:`X^\top y + sN'` and :math:`\lambda_{\min} + sz`.
 
-    Parameters
-    ----------
-    rows : Rows
-        Data with targets in [-1, 1].
-    sigma : float
-        Noise of each release, in units of its sensitivity.
-    noise : Noise
-        Secret noise.
+    Targets are in [-1, 1], and ``sigma`` is the noise of each release in units of its sensitivity.
 
-    Returns
-    -------
-    StatisticsRelease
-        The three noisy statistics and the privacy event.
-
-    Notes
-    -----
     Paper: AdaSSP (Wang, 2018), with which the experiments compare.
     Sensitive inputs: rows.
     """

@@ -16,8 +16,9 @@ from scipy.linalg import cholesky, solve_triangular
 
 from fastmix._types import FloatArray
 from fastmix.mechanisms import PrivateGram
+from fastmix.mechanisms.gram import CovarianceRoot
 from fastmix.mechanisms.residuals import RESIDUAL_EDGES
-from fastmix.mechanisms.sampling import CovarianceRoot, gaussian_gram
+from fastmix.mechanisms.sampling import gaussian_gram
 from fastmix.random import public_generator
 
 #: Draws of the Gram matrix for up to this many columns, fewer beyond.

@@ -4,9 +4,8 @@ A `Sketch` is a distribution, ``sample`` draws a `SketchDraw` from it, and a dra
 applied to data, transposed, and asked for what the privacy analysis needs of it.
 """
 
-from fastmix.sketches.base import Sketch, SketchDraw
+from fastmix.sketches.base import Sketch, SketchDraw, row_distortion, welch_bound
 from fastmix.sketches.dct import SubsampledDCT
-from fastmix.sketches.diagnostics import row_distortion, welch_bound
 from fastmix.sketches.gaussian import GaussianSketch
 from fastmix.sketches.kerdock import KerdockSketch
 from fastmix.sketches.srht import SRHT

@@ -7,24 +7,24 @@ An element is an unsigned integer below 2^r whose bits are its coordinates in th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from fastmix._validation import check_integer
 
-__all__ = ["BinaryField", "Elements"]
-
 Elements = npt.NDArray[np.uint64]
+
+#: The least irreducible polynomials of degrees 1 to 31 without their leading terms, as bits.
+_TAILS = bytes.fromhex(
+    "00 03 03 03 05 03 03 1b 03 09 05 09 1b 21 03 2b 09 09 27 09 05 03 21 1b 09 1b 27 03 05 03 09"
+)
 
 
 @dataclass(frozen=True)
 class BinaryField:
-    """The field of ``2**degree`` elements.
-
-    The degree is at most 31, so that a product fits in 64 bits before it is reduced.
-    """
+    """The field of ``2**degree`` elements, degree 1 to 31: products fit in 64 bits."""
 
     degree: int
 
@@ -34,7 +34,7 @@ class BinaryField:
     @property
     def modulus(self) -> int:
         """The least irreducible polynomial of this degree, as bits."""
-        return _least_irreducible(self.degree)
+        return 1 << self.degree | _TAILS[self.degree - 1]
 
     def multiply(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Elements:
         """Return the products of two arrays of elements, broadcast against each other."""
@@ -50,10 +50,12 @@ class BinaryField:
 
     def powers_of_x(self, count: int) -> Elements:
         """Return ``1, x, ..., x^(count - 1)``, x being the class of the polynomial x."""
-        powers, element = [], _reduce(1, self.modulus)
+        powers, element = [], 1
         for _ in range(count):
             powers.append(element)
-            element = _reduce(element << 1, self.modulus)
+            element <<= 1
+            if element >> self.degree:
+                element ^= self.modulus
         return np.array(powers, dtype=np.uint64)
 
     def trace(self, a: npt.ArrayLike) -> Elements:
@@ -70,45 +72,3 @@ class BinaryField:
             total ^= conjugate
             conjugate = self.multiply(conjugate, conjugate)
         return np.uint64(sum(int(bit) << i for i, bit in enumerate(total)))
-
-
-@cache
-def _least_irreducible(degree: int) -> int:
-    """Return the least irreducible polynomial of a degree, by Ben-Or's test."""
-    return next(f for f in range(1 << degree, 2 << degree) if _is_irreducible(f, degree))
-
-
-def _is_irreducible(f: int, degree: int) -> bool:
-    """Tell whether f has no factor of a degree up to half of its own.
-
-    ``x^(2^k) - x`` is the product of all irreducible polynomials whose degree divides k.
-    """
-    power = _reduce(2, f)
-    for _ in range(degree // 2):
-        power = _reduce(_carryless(power, power), f)
-        if _gcd(f, power ^ _reduce(2, f)) != 1:
-            return False
-    return True
-
-
-def _carryless(a: int, b: int) -> int:
-    """Return the product of two polynomials."""
-    product = 0
-    for k in range(b.bit_length()):
-        if b >> k & 1:
-            product ^= a << k
-    return product
-
-
-def _reduce(a: int, f: int) -> int:
-    """Return a polynomial modulo another."""
-    while a.bit_length() >= f.bit_length():
-        a ^= f << (a.bit_length() - f.bit_length())
-    return a
-
-
-def _gcd(a: int, b: int) -> int:
-    """Return the greatest common divisor of two polynomials."""
-    while b:
-        a, b = b, _reduce(a, b)
-    return a

@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from fastmix.sketches._fields import BinaryField, Elements
 
-__all__ = ["Forms", "family_size", "forms"]
-
 Forms = npt.NDArray[np.uint32]
 
 

@@ -12,8 +12,6 @@ from fastmix._validation import check_integer, value_error
 from fastmix.random import RandomState, public_generator
 from fastmix.sketches.base import Sketch, SketchDraw
 
-__all__ = ["SubsampledDraw", "SubsampledSketch"]
-
 
 @dataclass(frozen=True)
 class SubsampledSketch(Sketch):

@@ -1,15 +1,13 @@
 """What every sketch is: a distribution over matrices, and a matrix drawn from it.
 
-A `Sketch` says which matrices can be drawn and holds two integers.  A `SketchDraw` is one
-of them: an immutable linear map from ``n`` rows to ``k2`` rows.  Neither knows epsilon.
-
-A new sketch gives its draw the two products `SketchDraw._forward` and
+Neither knows epsilon. A new sketch gives its draw the two products `SketchDraw._forward` and
 `SketchDraw._backward` on a tile of columns; checks, tiling, the dense matrix and the
 quantities of the privacy analysis follow.  It overrides those that it can compute faster.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -19,29 +17,18 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fastmix._types import FloatArray, Floats
 from fastmix._validation import check_integer, type_error, value_error
 from fastmix.kernels.mapped import Mapped
 from fastmix.random import RandomState
 
-__all__ = ["FloatArray", "Sketch", "SketchDraw"]
-
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 #: A matrix of data, which a public map may stand before.
 Columns: TypeAlias = Floats | Mapped
 
 
 @dataclass(frozen=True)
 class Sketch(ABC):
-    """A distribution over ``k2 x n`` matrices.
-
-    Parameters
-    ----------
-    k2 : int
-        Rows of the sketch, at least 1.
-    n : int
-        Rows of the data, at least 1.
-    """
+    """A distribution over ``k2 x n`` matrices, for n rows of data; both numbers are at least 1."""
 
     k2: int
     n: int
@@ -52,18 +39,7 @@ class Sketch(ABC):
 
     @abstractmethod
     def sample(self, rng: RandomState = None) -> SketchDraw:
-        """Draw one matrix.
-
-        Parameters
-        ----------
-        rng : None, int, RandomState or Generator
-            Source of the draw, which is public; an int makes it reproducible.
-
-        Returns
-        -------
-        SketchDraw
-            The drawn matrix, as a linear map.
-        """
+        """Draw one matrix; what an int gives is reproducible. The draw is public."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,17 +53,9 @@ class SketchDraw(ABC):
     _tile: ClassVar[int] = 8
 
     def apply(self, X: npt.ArrayLike | Mapped) -> FloatArray:
-        """Return ``S X``.
+        """Return ``S X`` in float64, of shape (k2,) or (k2, d).
 
-        Parameters
-        ----------
-        X : array of shape (n,) or (n, d), or Mapped
-            Data in float32 or float64, in any memory order, or seen through a public map.
-
-        Returns
-        -------
-        numpy.ndarray of shape (k2,) or (k2, d)
-            The product, computed and returned in float64.
+        X is an array of float32 or float64 in any memory order, or seen through a public map.
         """
         columns, is_vector = as_columns("X", X, self.n)
         Z, _ = self._sketch(columns, distortion=False)
@@ -138,24 +106,13 @@ class SketchDraw(ABC):
     def sketch_and_distortion(self, X: npt.ArrayLike | Mapped) -> tuple[FloatArray, float]:
         """Return ``S X`` and the row distortion m-hat of the data, in one pass over columns.
 
-        Parameters
-        ----------
-        X : array of shape (n,) or (n, d), or Mapped
-            As in `apply`.
+        m-hat is the largest row norm of ``(S~'S~ - I) X~``. Both are functions of X and not
+        private.
 
-        Returns
-        -------
-        Z : numpy.ndarray of shape (k2,) or (k2, d)
-            The sketched data ``S X``.
-        m_hat : float
-            Largest row norm of ``(S~'S~ - I) X~``.
-
-        Notes
-        -----
         Paper: m-hat of Algorithm 1; how to compute it, Appendix C.4.2.
-        Deviation: for unit columns ``S~ = S diag(1/||u_i||)`` and ``X~ = diag(||u_i||) X``, so
-        that ``S~ X~ = S X``. A norm bound C on the rows of X becomes ``C * largest_norm``.
-        Sensitive inputs: X. Both outputs are functions of it and are not private.
+        Deviation: for unit columns ``S~ = S diag(1/||u_i||)`` and ``X~ = diag(||u_i||) X``, so that
+        ``S~ X~ = S X``. A norm bound C on the rows of X becomes ``C * largest_norm``.
+        Sensitive inputs: X.
         """
         columns, is_vector = as_columns("X", X, self.n)
         Z, m_hat = self._sketch(columns, distortion=True)
@@ -235,3 +192,21 @@ def as_columns(name: str, value: npt.ArrayLike | Mapped, rows: int) -> tuple[Col
 def as_mapped(columns: Columns) -> Mapped:
     """Return columns as the kernels take them."""
     return columns if isinstance(columns, Mapped) else Mapped(columns)
+
+
+def row_distortion(X: npt.ArrayLike, draw: SketchDraw) -> float:
+    """Return m-hat of `SketchDraw.sketch_and_distortion`: a function of X that is not private."""
+    return draw.sketch_and_distortion(X)[1]
+
+
+def welch_bound(k: int, n: int) -> float:
+    """Return the least coherence that n unit columns of length k can have.
+
+    Paper: Appendix F, ``sqrt((n - k) / (k (n - 1)))``.
+    Deviation: 0 for k >= n, where columns can be orthogonal.
+    """
+    k = check_integer("k", k, at_least=1)
+    n = check_integer("n", n, at_least=1)
+    if k >= n:
+        return 0.0
+    return math.sqrt((n - k) / (k * (n - 1)))

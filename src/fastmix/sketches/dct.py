@@ -9,10 +9,9 @@ from functools import cached_property
 import numpy as np
 import scipy.fft
 
+from fastmix._types import FloatArray, Floats
 from fastmix.sketches._subsampled import SubsampledDraw, SubsampledSketch
-from fastmix.sketches.base import FloatArray, Floats, inverse_or_zero, read_only
-
-__all__ = ["SubsampledDCT", "SubsampledDCTDraw"]
+from fastmix.sketches.base import inverse_or_zero, read_only
 
 # Largest n for which the coherence is scanned over all pairs of columns.
 _SCAN_LIMIT = 2**14
@@ -27,10 +26,7 @@ class SubsampledDCTDraw(SubsampledDraw):
 
     @cached_property
     def column_norms(self) -> FloatArray:
-        """Euclidean norms of the ``n`` columns, exact, in O(n log n); read-only.
-
-        ``||s_i||^2 = (f(0) + f(2i+1)) / k2``, with f as in `coherence`.
-        """
+        """Norms of the columns: ``||s_i||^2 = (f(0) + f(2i+1)) / k2``, f as in `coherence`."""
         f = self._cosine_sums()
         squares = (f[0] + f[1::2]) / self.k2
         small = np.flatnonzero(squares < _SMALL_SQUARE)

@@ -7,11 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from fastmix._types import FloatArray, Floats
 from fastmix._validation import check_integer
 from fastmix.random import RandomState, secret_generator
-from fastmix.sketches.base import FloatArray, Floats, Sketch, SketchDraw
-
-__all__ = ["GaussianSketch", "GaussianSketchDraw"]
+from fastmix.sketches.base import Sketch, SketchDraw
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -10,23 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Philox
 
+from fastmix._types import FloatArray, Floats
 from fastmix._validation import check_integer, value_error
 from fastmix.kernels import fwht, kerdock
 from fastmix.kernels.mapped import Mapped
+from fastmix.kernels.reference import quadratic_signs
 from fastmix.random import RandomState, public_generator
 from fastmix.sketches._forms import Forms, family_size, forms
-from fastmix.sketches.base import (
-    Columns,
-    FloatArray,
-    Floats,
-    Sketch,
-    SketchDraw,
-    as_columns,
-    as_mapped,
-    read_only,
-)
-
-__all__ = ["KerdockDraw", "KerdockSketch"]
+from fastmix.sketches.base import Columns, Sketch, SketchDraw, as_columns, as_mapped, read_only
 
 Signs = npt.NDArray[np.int8]
 
@@ -73,10 +64,7 @@ class KerdockSketch(Sketch):
 
     @property
     def capacity(self) -> int:
-        """Most rows of data: ``k2**2 / 2`` for an even power of two, ``k2**2`` for an odd one.
-
-        For the lone row of ``k2 = 1`` it is 1.
-        """
+        """Most rows of data: k2 for each form, ``k2**2 / 2`` or ``k2**2``; 1 for ``k2 = 1``."""
         return _capacity(self.k2)
 
     def sample(self, rng: RandomState = None) -> KerdockDraw:
@@ -96,6 +84,8 @@ class KerdockDraw(SketchDraw):
     """
 
     key: int
+
+    largest_norm = 1.0
 
     def __post_init__(self) -> None:
         KerdockSketch(self.k2, self.n)
@@ -118,7 +108,7 @@ class KerdockDraw(SketchDraw):
 
     def to_dense(self) -> FloatArray:
         """Return the matrix itself as a new array; small sizes only."""
-        D = np.stack([kerdock.quadratic_signs(form) for form in self._forms], axis=1)
+        D = np.stack([quadratic_signs(form) for form in self._forms], axis=1)
         block, column = np.divmod(np.arange(self.n), self.k2)
         parity = np.bitwise_count(np.arange(self.k2)[:, None] & column) & 1
         return np.where(parity == 1, -self.signs, self.signs) * D[:, block] / math.sqrt(self.k2)
@@ -127,11 +117,6 @@ class KerdockDraw(SketchDraw):
     def column_norms(self) -> FloatArray:
         """Euclidean norms of the ``n`` columns, all 1; read-only."""
         return read_only(np.ones(self.n))
-
-    @property
-    def largest_norm(self) -> float:
-        """Largest norm of a column, 1."""
-        return 1.0
 
     @cached_property
     def coherence(self) -> float:
@@ -148,11 +133,7 @@ class KerdockDraw(SketchDraw):
         return kerdock.sketch(as_mapped(X), self.signs, self._forms), 0.0
 
     def partial_sketch(self, rows: npt.ArrayLike | Mapped, offset: int) -> FloatArray:
-        """Return the part of ``S X`` that comes from rows ``offset`` and following of X.
-
-        Parts add up to ``S X``. Offsets that are multiples of ``k2`` waste no work. The result is a
-        function of the rows and is not private.
-        """
+        """Return the part of ``S X`` from rows ``offset`` and following; parts add up to it."""
         columns, is_vector = self._range(rows, offset)
         Z = kerdock.sketch(columns, *self._part(offset, columns.shape[0]))
         return Z[:, 0] if is_vector else Z
@@ -160,11 +141,7 @@ class KerdockDraw(SketchDraw):
     def partial_distortion(
         self, rows: npt.ArrayLike | Mapped, Z: npt.ArrayLike, offset: int
     ) -> float:
-        """Return the largest norm of ``S'Z - X`` over rows ``offset`` and following of X.
-
-        Z is the sketch of all rows of X, not of these alone. The maximum over all parts is m-hat, a
-        function of the rows that is not private.
-        """
+        """Return the largest norm of ``S'Z - X`` over such rows, Z being the whole ``S X``."""
         columns, _ = self._range(rows, offset)
         operand, _ = as_columns("Z", Z, self.k2)
         sketched = np.asarray(operand, dtype=np.float64)
@@ -186,10 +163,7 @@ class KerdockDraw(SketchDraw):
         return as_mapped(columns), is_vector
 
     def _part(self, offset: int, length: int) -> tuple[Signs, Forms, int]:
-        """Return signs and forms of the blocks that a range of rows touches, and where it starts.
-
-        They are made anew: a draw that is sent elsewhere is as small as its key.
-        """
+        """Return signs and forms of the blocks that a range touches, and where it starts."""
         first, skipped = divmod(offset, self.k2)
         count = -(-(skipped + length) // self.k2)
         signs = _random_signs(self.key, first * self.k2, skipped + length)
@@ -202,7 +176,7 @@ class KerdockDraw(SketchDraw):
         X = np.empty((self.n_blocks * self.k2, tile.shape[1]))
         for b, form in enumerate(self._forms):
             rows = X[b * self.k2 : (b + 1) * self.k2]
-            np.multiply(tile, kerdock.quadratic_signs(form)[:, None], out=rows)
+            np.multiply(tile, quadratic_signs(form)[:, None], out=rows)
             fwht(rows, out=rows)
         X = X[: self.n]
         X *= self.signs[:, None]

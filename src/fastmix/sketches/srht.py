@@ -8,12 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
+from fastmix._types import FloatArray, Floats
 from fastmix.kernels import fwht
 from fastmix.kernels.mapped import srht
 from fastmix.sketches._subsampled import SubsampledDraw, SubsampledSketch
-from fastmix.sketches.base import Columns, FloatArray, Floats, as_mapped, read_only
-
-__all__ = ["SRHT", "SRHTDraw"]
+from fastmix.sketches.base import Columns, as_mapped, read_only
 
 
 @dataclass(frozen=True, eq=False)
