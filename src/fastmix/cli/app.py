@@ -8,17 +8,7 @@ import typer
 
 import fastmix
 from fastmix._text import visible
-from fastmix.cli import (
-    audit,
-    bounds,
-    calibrate,
-    demo,
-    explain,
-    fit,
-    ledger,
-    plan,
-    predict,
-)
+from fastmix.cli import audit, bounds, calibrate, demo, explain, fit, ledger, plan, predict
 from fastmix.cli.main import ExitCode
 
 #: Modules by the name of their command, in the order of the help page.

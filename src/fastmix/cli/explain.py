@@ -11,6 +11,7 @@ import typer
 from fastmix.certificate.documents import read_document
 from fastmix.certificate.explain import explain
 from fastmix.certificate.verify import INCOMPLETE, Verification, verify_certificate
+from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
 from fastmix.cli.main import ExitCode
 from fastmix.errors import DataError
@@ -36,7 +37,7 @@ def command(
             "model and the report beside it.",
         ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: options.Json = False,
 ) -> None:
     """Say in plain words what a certificate guarantees, and check that it adds up.
 

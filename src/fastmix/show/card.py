@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fastmix.show.html import STYLE, escape, number, paragraphs, table
+from fastmix.show.html import STYLE, badge, escape, number, paragraphs, table
 
 
 def fit_card(
@@ -16,28 +16,22 @@ def fit_card(
 ) -> str:
     """Return a fitted estimator as HTML."""
     errors = any(std is not None for _, _, std in rows)
-    cells = []
-    for label, value, std in rows[:longest]:
-        cells.append(
-            [label, number(value), *([f"± {number(1.96 * (std or 0.0), 3)}"] if errors else [])]
-        )
+    cells = [
+        [label, number(value), *([f"± {number(1.96 * (std or 0.0), 3)}"] if errors else [])]
+        for label, value, std in rows[:longest]
+    ]
     header = ["", "coefficient", *(["95%"] if errors else [])]
     more = len(rows) - longest
     rest = f'<p class="soft">and {more} more</p>' if more > 0 else ""
     return _card(
-        f"<b>{escape(name)}</b> {_badge(private)}<p>{escape(guarantee)}</p>"
+        f"<b>{escape(name)}</b> {badge(private)}<p>{escape(guarantee)}</p>"
         f"{table(header, cells)}{rest}"
     )
 
 
 def certificate_card(explanation: Sequence[str], private: bool) -> str:
     """Return a certificate in plain words as HTML."""
-    return _card(f"<b>{escape(explanation[0])}</b> {_badge(private)}{paragraphs(explanation[1:])}")
-
-
-def _badge(private: bool) -> str:
-    kind, text = ("badge", "private") if private else ("badge bad", "NOT PRIVATE")
-    return f'<span class="{kind}">{text}</span>'
+    return _card(f"<b>{escape(explanation[0])}</b> {badge(private)}{paragraphs(explanation[1:])}")
 
 
 def _card(body: str) -> str:

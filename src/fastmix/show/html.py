@@ -87,6 +87,12 @@ def definition_list(facts: Iterable[tuple[str, str]]) -> str:
     return f'<dl class="facts">{"".join(cells)}</dl>'
 
 
+def badge(private: bool) -> str:
+    """Return a mark that says whether a fit is private."""
+    kind, text = ("badge", "private") if private else ("badge bad", "NOT PRIVATE")
+    return f'<span class="{kind}">{text}</span>'
+
+
 def paragraphs(lines: Iterable[str]) -> str:
     """Return lines as paragraphs; those that begin with a dash as a list."""
     parts: list[str] = []
