@@ -1,12 +1,7 @@
 """What all estimators share: parameters, public scaling, the ledger, and the order of a fit.
 
-A fit has a fixed order, so that nothing is spent in vain and nothing is released unpaid:
-
-1. parameters are checked and the plan is made, from public quantities only;
-2. the budget is asked whether it covers the plan, before any value of the data is read;
-3. the data are checked and scaled by public bounds;
-4. the plan is charged;
-5. mechanisms draw noise; their events must be exactly those of the plan.
+The order is fixed, so that nothing is spent in vain and nothing is released unpaid: the budget is
+asked before any value of the data is read, and charged before any noise is drawn.
 """
 
 from __future__ import annotations
@@ -139,7 +134,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         table : fastmix.data.Chunks
             The records, and where they are read.
         report : callable, default=None
-            Is told the name of each pass over the data and how much of it is done, from 0 to 1.
+            Called with the name of each pass over the data and its share done, from 0 to 1.
 
         Returns
         -------

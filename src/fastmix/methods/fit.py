@@ -39,23 +39,8 @@ def plan_fit(
 ) -> Plan:
     """Plan a fit with everything that is released beside the method's own releases.
 
-    Parameters
-    ----------
-    method : Method
-        The method.
-    sizes : Sizes
-        Public sizes.
-    target : Target
-        Guarantee of all releases together; an infinite epsilon asks for least squares.
-    inference : bool
-        Whether counts of residuals are released, for intervals.
-    noise : {"float", "exact"}
-        Kind of noise.
-
-    Returns
-    -------
-    Plan
-        The plan; its account is within the target.
+    The account of the plan is within the target; an infinite epsilon asks for least squares. For
+    ``inference`` counts of residuals are released, which intervals need.
     """
     if inference and not method.infers:
         raise value_error("inference", f"be False for method {method.name!r}", inference)

@@ -38,20 +38,8 @@ class MethodPlan:
 class FitPlan:
     """The chosen method beside those it was compared with, from public quantities only.
 
-    Parameters
-    ----------
-    n, d : int
-        Rows, and features without the intercept.
-    epsilon, delta : float
-        The guarantee.
-    method : str
-        The chosen method, as `PrivateLinearRegression` takes it.
-    reason : str
-        Why, in words.
-    methods : tuple of MethodPlan
-        The chosen method first, then the others.
-    warnings : tuple of str
-        What a fit of these sizes would warn of.
+    ``d`` counts features without the intercept; ``methods`` begins with the chosen one;
+    ``warnings`` are what a fit of these sizes would warn of.
     """
 
     n: int
