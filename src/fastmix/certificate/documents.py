@@ -1,7 +1,5 @@
 """Certificates and models as JSON documents: written in full, read strictly, known by a digest."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

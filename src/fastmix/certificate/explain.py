@@ -1,7 +1,5 @@
 """A certificate in plain words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Check a certificate: recompute its account, its scaling, and the plan from its parameters."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, fields

@@ -12,8 +12,6 @@ A process that is killed leaves at most the folder beside, with a name that begi
 are ever removed.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import hashlib

@@ -1,7 +1,5 @@
 """Options that several commands take, with the range in which an epsilon has a meaning."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

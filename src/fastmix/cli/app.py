@@ -1,7 +1,5 @@
 """The commands and how they hang together: one module per command, each with ``command``."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer

@@ -1,7 +1,5 @@
 """The audit command: every claim of the package, put to the test."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from json import dumps

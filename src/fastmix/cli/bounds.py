@@ -1,7 +1,5 @@
 """``fastmix bounds``: a bounds file to fill in."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Annotated

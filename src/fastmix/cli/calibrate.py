@@ -1,7 +1,5 @@
 """``fastmix calibrate``: noise levels of a fit, from public sizes only."""
 
-from __future__ import annotations
-
 from fastmix.certificate import jsonable
 from fastmix.certificate.explain import explain_events
 from fastmix.cli import _options as options

@@ -1,7 +1,5 @@
 """The demonstration: a private fit of real flights beside the non-private one."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

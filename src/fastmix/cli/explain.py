@@ -1,7 +1,5 @@
 """``fastmix explain``: a certificate in plain words, and its verification."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """``fastmix fit``: a private regression of a table, with model, certificate and report."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator

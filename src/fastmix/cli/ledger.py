@@ -1,7 +1,5 @@
 """``fastmix ledger``: a privacy budget in a file, shared by several fits."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Annotated

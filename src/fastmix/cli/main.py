@@ -1,7 +1,5 @@
 """Entry point of the ``fastmix`` command: errors in one line, documented exit codes."""
 
-from __future__ import annotations
-
 import sys
 import traceback
 import warnings

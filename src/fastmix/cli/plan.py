@@ -1,7 +1,5 @@
 """``fastmix plan``: which method, and what to expect of it, from public sizes only."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """``fastmix predict``: predictions of a saved model for the rows of a table."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

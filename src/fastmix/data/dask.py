@@ -5,8 +5,6 @@ is drawn by the client alone.  A pass may run twice, after a worker is lost, wit
 its value.  Tasks never raise: Dask would write their arguments, which are data, to its logs.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext

@@ -8,14 +8,7 @@ from typing import TypeVar
 
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
-from fastmix.data.reductions import (
-    Gradient,
-    Gram,
-    Moments,
-    Pass,
-    ResidualCounts,
-    Total,
-)
+from fastmix.data.reductions import Gradient, Gram, Moments, Pass, ResidualCounts, Total
 from fastmix.sketches import SketchDraw
 
 T = TypeVar("T")

@@ -1,7 +1,5 @@
 """Public scaling: from the user's units to rows of norm 1 and targets in [-1, 1], and back."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Flights out of New York in 2013: a real data set from a registry package."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

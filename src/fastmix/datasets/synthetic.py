@@ -1,7 +1,5 @@
 """The paper's two synthetic data sets."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fastmix._types import FloatArray
@@ -10,11 +8,7 @@ from fastmix.random import RandomState, public_generator
 
 
 def make_sphere(
-    n: int = 2**19,
-    d: int = 2**5,
-    *,
-    noise_variance: float = 0.1,
-    random_state: RandomState = None,
+    n: int = 2**19, d: int = 2**5, *, noise_variance: float = 0.1, random_state: RandomState = None
 ) -> tuple[FloatArray, FloatArray]:
     r"""Make a linear problem with rows uniform on the sphere.
 

@@ -1,7 +1,5 @@
 """What the estimators' docstrings have in common, and the decorator that puts it there."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields
 from typing import TypeVar, dataclass_transform
 

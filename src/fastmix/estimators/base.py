@@ -4,8 +4,6 @@ The order is fixed, so that nothing is spent in vain and nothing is released unp
 asked before any value of the data is read, and charged before any noise is drawn.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The regressors: scikit-learn's side of the methods, and the front door to all of them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import fields
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Warnings before anything is spent, from public quantities: a weak guarantee, a useless fit."""
 
-from __future__ import annotations
-
 import warnings
 
 from fastmix.errors import LowAccuracyWarning, WeakPrivacyWarning

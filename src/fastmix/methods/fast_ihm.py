@@ -1,7 +1,5 @@
 """Iterative Hessian mixing with the fast mixing mechanism."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache

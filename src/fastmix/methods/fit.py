@@ -5,8 +5,6 @@ is made from public quantities, the budget is asked, the data are checked and sc
 charged, the releases are drawn, and they must be exactly those of the plan.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

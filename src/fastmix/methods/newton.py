@@ -1,7 +1,5 @@
 """The iteration that IHM, FastIHM and IHS share, and what is expected of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import cycle

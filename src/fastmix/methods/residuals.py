@@ -3,8 +3,6 @@
 They are one more release of a fit: planned within its budget, and drawn after its coefficients.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A plan of a fit from public quantities, with reasons."""
 
-from __future__ import annotations
-
 import html
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Cards for notebooks: a fit and a certificate at a glance."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fastmix.show.html import STYLE, badge, escape, number, paragraphs, table

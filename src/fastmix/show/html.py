@@ -1,7 +1,5 @@
 """Small pieces of HTML; every text is escaped on its way in."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from html import escape as _escape

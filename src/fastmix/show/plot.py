@@ -1,7 +1,5 @@
 """Plots with matplotlib of public and released values: ``pip install "fastmix[plot]"``."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The report of a fit: one page that stands alone, from public and released values only."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

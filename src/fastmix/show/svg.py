@@ -1,7 +1,5 @@
 """Two charts as inline SVG: intervals on a line, and a curve."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,11 +59,7 @@ def interval_chart(intervals: Sequence[Interval], *, axis: str, reach: float = 1
 
 
 def curve_chart(
-    points: Sequence[tuple[float, float]],
-    *,
-    mark: tuple[float, float],
-    x_axis: str,
-    y_axis: str,
+    points: Sequence[tuple[float, float]], *, mark: tuple[float, float], x_axis: str, y_axis: str
 ) -> str:
     """Return a curve over a logarithmic axis with one marked point."""
     width, height, left, right, top, base = 720.0, 300.0, 62.0, 18.0, 26.0, 252.0

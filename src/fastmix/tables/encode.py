@@ -1,7 +1,5 @@
 """From columns to the matrix of a regression, by public bounds only."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

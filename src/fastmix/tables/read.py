@@ -4,8 +4,6 @@ What a column is comes from the bounds file, never from its values.  Errors name
 column and the kind of trouble; they never quote a value or the number of a row.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 import zipfile

@@ -1,7 +1,5 @@
 """A table and its bounds file as chunks: for tables that are larger than memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Predictions to a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
