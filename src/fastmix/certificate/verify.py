@@ -232,10 +232,9 @@ def _plan(data: dict[str, Any]) -> list[str]:
     """Compare events, sizes and noise levels with the plan for the same public parameters."""
     stated, facts, method = data["parameters"], data["data"], _method(data)
     n = check_integer("n_samples", facts["n_samples"], at_least=1)
-    intercept = stated["fit_intercept"]
-    columns = check_integer("n_features", facts["n_features"], at_least=1) + bool(intercept)
-    unbounded = facts["bounds_X"] is None and stated["data_norm"] is not None
-    sizes = Sizes(n, columns, centred=bool(intercept) and not unbounded)
+    d = check_integer("n_features", facts["n_features"], at_least=1)
+    given = {"bounds_X": facts["bounds_X"], "data_norm": stated["data_norm"]}
+    sizes = Sizes.of(n, d, intercept=stated["fit_intercept"], **given)
     target = Target(float(stated["epsilon"]), default_delta(stated["delta"], n))
     planned = plan_fit(method, sizes, target, inference=stated["inference"], noise=stated["noise"])
     derived = jsonable(planned.settings)
@@ -246,7 +245,7 @@ def _plan(data: dict[str, Any]) -> list[str]:
     if data["mechanism"] == "PrivateLinearRegression":
         names.add("method")
         asked = stated.get("method")
-        chosen = choose_method(columns)[0] if asked == "auto" else asked
+        chosen = choose_method(sizes.d)[0] if asked == "auto" else asked
         if chosen != method.name:
             wrong.append("its method is not the one that was asked for")
     elif data["mechanism"] != method.estimator:

@@ -15,7 +15,7 @@ from fastmix.cli.main import ExitCode
 from fastmix.errors import DataError
 from fastmix.estimators import PrivacyCertificate
 from fastmix.tables import PublicBounds
-from fastmix.tables.model import verify_pair
+from fastmix.tables.model import read_text, verify_pair
 
 EXAMPLES = (
     "fastmix explain model/certificate.json",
@@ -43,7 +43,7 @@ def command(
     the account is right for the releases it lists, not that these were all.
     """
     file = certificate / "certificate.json" if certificate.is_dir() else certificate
-    text = _text(file)
+    text = read_text(file)
     try:
         read, data = PrivacyCertificate.from_json(text), read_document(text)
         said = explain(read)
@@ -66,13 +66,6 @@ def command(
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise DataError(f"{file.name} must be text in UTF-8.") from None
-
-
 def _verify(file: Path, text: str, data: dict[str, Any]) -> Verification:
     """Verify a certificate alone, then against its bounds file and what lies beside it."""
     found = verify_certificate(text)
@@ -85,7 +78,7 @@ def _verify(file: Path, text: str, data: dict[str, Any]) -> Verification:
         wrong += _bounds_file(data)
     if beside and model.is_file():
         try:
-            wrong += verify_pair(data, _text(model))
+            wrong += verify_pair(data, read_text(model))
         except INCOMPLETE:
             wrong.append("model.json is incomplete and cannot be compared with the certificate")
     else:
@@ -93,7 +86,7 @@ def _verify(file: Path, text: str, data: dict[str, Any]) -> Verification:
             "model: there is no model.json in the same folder to compare the certificate with"
         )
     if beside and report.is_file():
-        if str(data.get("digest")) not in _text(report):
+        if str(data.get("digest")) not in read_text(report):
             wrong.append("report.html is the report of another fit, or one of them was changed")
         missing.append("report.html: only the digest of the certificate in it was compared")
     return replace(found, complaints=tuple(wrong), not_checked=(*missing, *found.not_checked))

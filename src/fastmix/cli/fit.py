@@ -24,6 +24,7 @@ from fastmix.estimators import PrivateLinearRegression
 from fastmix.show import fit_report
 from fastmix.show.report import minutes, minutes_in_words
 from fastmix.tables import (
+    Columns,
     Number,
     PublicBounds,
     encode,
@@ -190,10 +191,7 @@ def _fit(
         engine = "stream" if large else "memory"
     if engine == "memory":
         with working("reading"):
-            columns = read_columns(data, *needed(public))
-            X, y = encode(columns, public, intercept=intercept)
-        if not len(y):
-            raise DataError(f"{data.name} must have at least one row to fit.")
+            X, y = _encoded(data, read_columns(data, *needed(public)), public, intercept)
         return _timed(lambda _: model.fit(X, y))
     with _client(scheduler) if engine == "dask" else nullcontext() as client:
         executor = Streaming() if client is None else Cluster(client)
@@ -245,10 +243,14 @@ def _leaky(
             raise DataError(f"{data.name}: column {name!r} must be at most 1e100 in magnitude.")
         numbers.append(Number(name, low, high if high > low else low + 1.0))
     public = PublicBounds(numbers[0], tuple(numbers[1:]), "drop")
+    return public, *_encoded(data, columns, public, intercept)
+
+
+def _encoded(data: Path, columns: Columns, public: PublicBounds, intercept: bool) -> Any:
     X, y = encode(columns, public, intercept=intercept)
     if not len(y):
         raise DataError(f"{data.name} must have at least one row to fit.")
-    return public, X, y
+    return X, y
 
 
 def _print_json(model: PrivateLinearRegression, saved: SavedModel, out: Path, took: float) -> None:

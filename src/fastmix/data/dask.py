@@ -7,7 +7,7 @@ its value.  Tasks never raise: Dask would write their arguments, which are data,
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -257,10 +257,8 @@ def _combine(work: Work, values: Sequence[Any]) -> Any:
 
 def _large_graphs() -> AbstractContextManager[Any]:
     """Let sketched data travel in a graph, whose parts survive a lost worker, without a warning."""
-    # Distributed must be there first: it sets its defaults when it is imported.
-    if find_spec("distributed") is None:
-        return nullcontext()
-    import_module("distributed")
+    if find_spec("distributed") is not None:
+        import_module("distributed")  # first, because it sets its defaults when it is imported
     manager: AbstractContextManager[Any] = _dask().config.set(
         {"distributed.admin.large-graph-warning-threshold": "1GiB"}
     )

@@ -163,7 +163,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         if planned is None or shape != (n, d):
             planned = self._planned(n, d)
         method, plan = planned
-        self._advise(method, plan, n, d)
+        advise(method, plan, self._sizes(n, d), self._target(n))
         if plan.is_private and is_seeded(self.random_state):
             warn_seeded(stacklevel=4)
         clip = scaling.clipping(getattr(method, "residual_clip", None))
@@ -244,9 +244,8 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         self._resolve().check()
 
     def _sizes(self, n: int, d: int) -> Sizes:
-        unbounded = self.bounds_X is None and self.data_norm is not None
-        intercept = bool(self.fit_intercept)
-        return Sizes(n, d + intercept, centred=intercept and not unbounded)
+        given = {"bounds_X": self.bounds_X, "data_norm": self.data_norm}
+        return Sizes.of(n, d, intercept=self.fit_intercept, **given)
 
     def _target(self, n: int) -> Target:
         return Target(float(self.epsilon), default_delta(self.delta, n))
@@ -257,9 +256,6 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         method = self._resolve(sizes.d)
         plan = plan_fit(method, sizes, self._target(n), inference=self.inference, noise=self.noise)
         return method, plan
-
-    def _advise(self, method: Method, plan: Plan, n: int, d: int) -> None:
-        advise(method, plan, self._sizes(n, d), self._target(n), stacklevel=5)
 
     def _store(
         self,

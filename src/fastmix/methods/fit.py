@@ -13,10 +13,11 @@ from fastmix.accounting import NonPrivateEvent, Part, PrivacySpent
 from fastmix.data import Rows
 from fastmix.data.scaling import PublicScaling
 from fastmix.errors import CalibrationError
+from fastmix.mechanisms import noisy_residual_counts
 from fastmix.mechanisms.noise import ExactNoise, FloatNoise, Noise
 from fastmix.methods.least_squares import least_squares
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
-from fastmix.methods.residuals import plan_residuals, release_residuals
+from fastmix.methods.residuals import plan_residuals
 
 #: What rounding may add to the epsilon of a plan.
 _ROUNDING = 1e-9
@@ -84,8 +85,11 @@ def solve_fit(
         solution = Solution(least_squares(rows, scaling))
     else:
         solution = method.solve(rows, plan, clip, draws)
-    if plan.residual_sigma is not None:
-        solution = release_residuals(solution, rows, plan, clip, draws.noise)
+    if (sigma := plan.residual_sigma) is not None:
+        counts = noisy_residual_counts(
+            rows, solution.theta, clip=clip, sigma=sigma, noise=draws.noise
+        )
+        solution = replace(solution, residuals=counts)
     if plan.is_private and not plan.covers(draws.noise.drawn):
         raise RuntimeError("the releases differ from the plan that was charged.")
     return solution

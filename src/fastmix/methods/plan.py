@@ -73,6 +73,12 @@ class Sizes(NamedTuple):
     d: int
     centred: bool = False
 
+    @classmethod
+    def of(cls, n: int, d: int, *, intercept: bool, bounds_X: Any, data_norm: Any) -> Sizes:
+        """Return the sizes of a fit of n rows and d features with these parameters."""
+        bounded = bounds_X is not None or data_norm is None
+        return cls(n, d + bool(intercept), centred=bool(intercept) and bounded)
+
 
 class Target(NamedTuple):
     """The guarantee that is asked for, and the utility failure probability: a tenth of delta."""

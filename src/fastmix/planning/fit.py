@@ -1,6 +1,5 @@
 """A plan of a fit from public quantities, with reasons."""
 
-import html
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from fastmix.methods import METHODS, Sizes, Target, choose_method, default_delta
 from fastmix.methods.advice import TARGET_VARIANCE, concerns
 from fastmix.methods.forecast import Outlook, outlook
 from fastmix.planning.cost import CostModel, Problem
+from fastmix.show.html import paragraphs, table
 
 _COMPARED = ("ihm", "fast_ihm", "adassp")
 _COST_NAMES = {"ihm": "ihm", "fast_ihm": "fast_ihm_shared", "adassp": "adassp"}
@@ -103,21 +103,13 @@ class FitPlan:
 
     def _repr_html_(self) -> str:
         rows = self.table()
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in rows[0])
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td>{html.escape(v if isinstance(v, str) else f'{v:.3g}')}</td>"
-                for v in row.values()
-            )
-            + "</tr>"
+        cells = [
+            [value if isinstance(value, str) else f"{value:.3g}" for value in row.values()]
             for row in rows
-        )
-        notes = "".join(
-            f"<p>{html.escape(text)}</p>"
-            for text in (self.meaning(), *(f"Warning: {each}" for each in self.warnings))
-        )
-        return f"<p>{html.escape(self.reason)}</p><table><tr>{head}</tr>{body}</table>{notes}"
+        ]
+        warned = [f"Warning: {each}" for each in self.warnings]
+        notes = paragraphs([self.meaning(), *warned])
+        return paragraphs([self.reason]) + table(list(rows[0]), cells) + notes
 
 
 def plan(

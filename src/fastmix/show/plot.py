@@ -15,19 +15,9 @@ __all__ = ["budget", "coefficients", "plot_histograms", "privacy"]
 
 
 def privacy(account: Any, *, ax: Any = None) -> Any:
-    """Draw epsilon against delta: every point holds at once.
+    """Draw epsilon against delta of a certificate or an account: every point holds at once.
 
-    Parameters
-    ----------
-    account : PrivacyCertificate or PrivacySpent
-        ``privacy_`` of a fit, or an account.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
+    Draws on ``ax`` or on a new figure, and returns the axes.
     """
     spent = account if isinstance(account, PrivacySpent) else account.spent
     points = [(d, e) for d, e in privacy_curve(spent) if np.isfinite(e)]
@@ -45,12 +35,12 @@ def privacy(account: Any, *, ax: Any = None) -> Any:
 def coefficients(
     model: Any, names: Sequence[str] | None = None, *, level: float = 0.95, ax: Any = None
 ) -> Any:
-    """Draw the coefficients of a fitted model, with intervals if it has them.
+    """Draw the coefficients of a fitted model, with intervals if it has ``inference=True``.
 
     Parameters
     ----------
     model : estimator
-        A fitted estimator of fastmix; with ``inference=True`` for intervals.
+        A fitted estimator of fastmix.
     names : sequence of str, optional
         Names of the features.
     level : float, default 0.95
@@ -85,17 +75,7 @@ def coefficients(
 def budget(accountant: BudgetAccountant, *, ax: Any = None) -> Any:
     """Draw what the charges of a budget have spent together, one after the other.
 
-    Parameters
-    ----------
-    accountant : BudgetAccountant
-        The budget.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
+    Draws on ``ax`` or on a new figure, and returns the axes.
     """
     ax = _axes(ax)
     charges = accountant.charges
