@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -34,9 +34,9 @@ from fastmix.tables import (
     table_chunks,
     table_fields,
 )
+from fastmix.tables.encode import needed
 from fastmix.tables.model import SavedModel, bound_pair, fit_facts
 from fastmix.tables.read import inferred_numbers
-from fastmix.tables.stream import needed
 
 #: Tables that take more bytes in memory are read in chunks.
 _LARGE = 1 << 30
@@ -115,7 +115,8 @@ def command(
     if bounds is None and engine not in ("auto", "memory"):
         raise value_error("engine", "be memory when bounds are taken from the data", engine)
     public = None if bounds is None else _public(bounds, target, names)
-    room = _room(table_fields(data) if public is None else public.columns(intercept))
+    columns = table_fields(data) if public is None else public.columns(intercept)
+    room = _ROOM + sum(1024 + 48 * len(name.encode(errors="replace")) for name in columns)
     with (
         _charge_told(model.accountant),
         model_folder(out, force=force, room=room, inputs=(data, bounds, ledger)) as folder,
@@ -154,11 +155,6 @@ def _charge_told(budget: BudgetAccountant | None) -> Iterator[None]:
             line = "nothing was charged to the ledger."
         print(f"fastmix: {line}", file=sys.stderr)
         raise
-
-
-def _room(columns: Iterable[str]) -> int:
-    """Return bytes that hold any one file of a fit of these columns, with a wide margin."""
-    return _ROOM + sum(1024 + 48 * len(name.encode(errors="replace")) for name in columns)
 
 
 def _publish(folder: ModelFolder, texts: tuple[str, str, str], charged: bool) -> None:

@@ -10,9 +10,9 @@ from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.cli._folder import FILES
 from fastmix.tables import read_columns, write_predictions
+from fastmix.tables.encode import needed
 from fastmix.tables.model import SavedModel
 from fastmix.tables.read import table_suffix
-from fastmix.tables.stream import needed
 
 EXAMPLES = ("fastmix predict model people.csv --out predictions.csv",)
 

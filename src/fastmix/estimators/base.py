@@ -163,7 +163,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         if planned is None or shape != (n, d):
             planned = self._planned(n, d)
         method, plan = planned
-        advise(method, plan, self._sizes(n, d), self._target(n))
+        self._advise(method, plan, n, d)
         if plan.is_private and is_seeded(self.random_state):
             warn_seeded(stacklevel=4)
         clip = scaling.clipping(getattr(method, "residual_clip", None))
@@ -256,6 +256,9 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         method = self._resolve(sizes.d)
         plan = plan_fit(method, sizes, self._target(n), inference=self.inference, noise=self.noise)
         return method, plan
+
+    def _advise(self, method: Method, plan: Plan, n: int, d: int) -> None:
+        advise(method, plan, self._sizes(n, d), self._target(n))
 
     def _store(
         self,

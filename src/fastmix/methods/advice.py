@@ -75,4 +75,4 @@ def advise(method: Method, plan: Plan, sizes: Sizes, target: Target) -> None:
         )
         found.append((LowAccuracyWarning, message))
     for category, message in found:
-        warnings.warn(message, category, stacklevel=4)  # the caller of `fit`
+        warnings.warn(message, category, stacklevel=5)  # the caller of `fit`

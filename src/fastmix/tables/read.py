@@ -1,4 +1,4 @@
-"""Readers of CSV, Parquet, Arrow or Feather, and NPZ files.
+"""Readers of CSV, Parquet, Arrow or Feather, and NPZ files, and a writer of predictions.
 
 What a column is comes from the bounds file, never from its values.  Errors name the file, the
 column and the kind of trouble; they never quote a value or the number of a row.
@@ -285,3 +285,21 @@ def _read_npz(path: Path, numbers: list[str], categories: Mapping[str, Sequence[
             codes[name][text == level] = code
     n = len(next(iter(arrays.values())))
     return Columns(n, {name: column(name).astype(np.float64) for name in numbers}, codes)
+
+
+def write_predictions(path: Path, name: str, values: FloatArray) -> None:
+    """Write one column of predictions, in the format that the file's name asks for."""
+    suffix = table_suffix(path)
+    if suffix == ".npz":
+        with path.open("wb") as file:  # given a name, it might add another ending
+            np.savez(file, allow_pickle=False, **{name: values})
+        return
+    pa = arrow()
+    table = pa.table({name: values})
+    if suffix == ".csv":
+        pa.csv.write_csv(table, path)
+    elif suffix == ".parquet":
+        pa.parquet.write_table(table, path)
+    else:
+        with pa.ipc.new_file(str(path), table.schema) as writer:
+            writer.write_table(table)
