@@ -5,8 +5,6 @@ follows.  `visible` is the one place where they lose their effect: every command
 template passes text through it.
 """
 
-from __future__ import annotations
-
 
 def visible(text: str) -> str:
     r"""Return text with every character that is not printable written as an escape."""

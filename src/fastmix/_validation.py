@@ -4,8 +4,6 @@ Every message reads ``<name> must <condition>; got <name>=<value>.``  Messages s
 parameters, shapes and dtypes, never values of the data.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,22 +1,4 @@
-"""Exceptions and warnings of fastmix.
-
-::
-
-    Exception
-    ├── ValueError
-    │   ├── CalibrationError       no noise level on the private side meets the target
-    │   ├── BudgetError            the budget does not cover the release; nothing was drawn
-    │   └── DataError              a table cannot be read or does not match its bounds file
-    │       └── InvalidValueError  (also a TypeError) a value is not a finite real number
-    ├── ArithmeticError
-    │   └── SolverError            a solver missed its tolerance; nothing was released
-    └── Warning
-        └── RuntimeWarning
-            ├── LowAccuracyWarning public sizes say that privacy will cost most of the accuracy
-            ├── PrivacyLeakWarning a bound was taken from the data: the result is not private
-            ├── ReproducibleNoiseWarning the noise was seeded: who knows the seed can remove it
-            └── WeakPrivacyWarning epsilon or delta is so large that the guarantee says little
-"""
+"""Exceptions and warnings of fastmix."""
 
 import warnings
 from typing import ClassVar
@@ -49,13 +31,8 @@ class DataError(ValueError):
 class InvalidValueError(DataError, TypeError):
     """A value of the data is missing, infinite or not a number.
 
-    Class and message are the same whatever the value is and wherever it is: the error says no
-    more than that there is one.
-
-    Parameters
-    ----------
-    message : str, optional
-        What is wrong; must not depend on values.
+    Class and message are the same whatever the value is and wherever it is: the error says no more
+    than that there is one.
     """
 
     MESSAGE: ClassVar[str] = (

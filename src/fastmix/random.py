@@ -11,8 +11,6 @@ possible for tests and experiments; it gives a `ReproducibleNoiseWarning`, once 
 published, so a fast generator is enough.
 """
 
-from __future__ import annotations
-
 import secrets
 import warnings
 from typing import TypeAlias

@@ -369,7 +369,7 @@ def counts_of_residuals_with_a_tenth_of_their_noise(patch):
     def weaker(real, *args, sigma, **kwargs):
         return real(*args, sigma=sigma / 10.0, **kwargs)
 
-    wrap(patch, module("methods.residuals"), "noisy_residual_counts", weaker)
+    wrap(patch, module("methods.fit"), "noisy_residual_counts", weaker)
 
 
 @mutant("IHM", 200)

@@ -9,7 +9,7 @@ import pytest
 from fastmix.cli import fit as fit_module
 from fastmix.cli.main import ExitCode
 from fastmix.tables import encode, read_bounds, read_columns, table_bytes, table_chunks
-from fastmix.tables.stream import needed
+from fastmix.tables.encode import needed
 
 FIT = "fit {} --target income --bounds bounds.toml --epsilon 1 --delta 1e-6 --json"
 

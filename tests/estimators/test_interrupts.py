@@ -189,6 +189,7 @@ def test_a_stopped_fit_leaves_no_model_and_can_be_repeated():
     X, y = problem()
     budget = BudgetAccountant(float("inf"), 1e-4)
     model = fastmix.IHM(accountant=budget, **BOUNDS)
+    fastmix.IHM(**BOUNDS).fit(X, y)  # its plan is cached now, for both fits below
     visited = Interrupter().run(fastmix.IHM(**BOUNDS).fit, X, y).visited
     with pytest.raises(KeyboardInterrupt):
         Interrupter(stop=visited[120]).run(model.fit, X, y)

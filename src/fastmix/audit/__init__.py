@@ -7,7 +7,7 @@ from fastmix.audit.case import Case, Claim, Data, Pair, one_by_one
 from fastmix.audit.estimators import estimator_case
 from fastmix.audit.exact import ExactDelta, exact_delta
 from fastmix.audit.runner import AuditResult, audit, audit_all, full_only, registry
-from fastmix.show.audit import plot_histograms
+from fastmix.show.plot import plot_histograms
 
 __all__ = [
     "AuditResult",

@@ -34,24 +34,10 @@ class PrivacyCertificate:
     Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
     public).
 
-    Parameters
-    ----------
-    spent : PrivacySpent
-        The account of the fit.
-    mechanism : str
-        Name of the estimator.
-    parameters : dict
-        Every parameter of the estimator and every size and noise level derived from them.
-    data : dict
-        Public facts about the data: n, d, bounds and clipping.
-    noise : str
-        Where the noise came from.
-    leaks : tuple of str
-        Reasons why the guarantee does not hold; empty if it does.
-    model : str, optional
-        Digest of the saved model that the certificate is about, as ``fastmix fit`` writes it.
-    versions : dict
-        Versions of the packages that made the fit; those in use by default.
+    ``parameters`` holds every parameter of the estimator (``mechanism``) and every size and noise
+    level derived from them, ``data`` the public facts: n, d, bounds and clipping. ``leaks`` are the
+    reasons why the guarantee does not hold, none if it does; ``model`` is the digest of the saved
+    model that the certificate is about, as ``fastmix fit`` writes it.
     """
 
     spent: PrivacySpent
@@ -153,13 +139,9 @@ class PrivacyCertificate:
     def from_json(cls, text: str) -> PrivacyCertificate:
         """Rebuild a certificate; its epsilon is recomputed from the events, not read."""
         data = read_document(text)
+        names = ("mechanism", "parameters", "data", "noise", "model", "versions")
         return cls(
             spent=PrivacySpent.from_dict(data["account"]),
-            mechanism=data["mechanism"],
-            parameters=data["parameters"],
-            data=data["data"],
-            noise=data["noise"],
             leaks=tuple(data["leaks"]),
-            model=data["model"],
-            versions=data["versions"],
+            **{name: data[name] for name in names},
         )

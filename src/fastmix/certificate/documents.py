@@ -1,7 +1,5 @@
 """Certificates and models as JSON documents: written in full, read strictly, known by a digest."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -32,7 +30,10 @@ def write_document(data: dict[str, Any], indent: int | None = 2) -> str:
 
 
 def read_document(text: str) -> dict[str, Any]:
-    """Return a document that was read from JSON."""
+    """Return the entries of a JSON object.
+
+    A document that names an entry twice is refused, because two readers could see two documents.
+    """
     try:
         data = json.loads(text, object_pairs_hook=_entries, parse_constant=_no_constant)
     except RecursionError:
@@ -43,7 +44,10 @@ def read_document(text: str) -> dict[str, Any]:
 
 
 def digest(data: dict[str, Any], *, without: tuple[str, ...] = ()) -> str:
-    """Return the SHA-256 of a document, whatever its spaces and line ends."""
+    """Return "sha256:" and the SHA-256 of a document, whatever its spaces and line ends.
+
+    The order of its entries counts: it is that of the columns.
+    """
     kept = {key: value for key, value in data.items() if key not in without}
     compact = json.dumps(jsonable(kept), separators=(",", ":"), allow_nan=False)
     return f"sha256:{hashlib.sha256(compact.encode('ascii')).hexdigest()}"

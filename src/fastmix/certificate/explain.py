@@ -1,10 +1,9 @@
 """A certificate in plain words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from itertools import groupby
+from typing import Any
 
 from fastmix.accounting import (
     ChoiceEvent,
@@ -20,7 +19,7 @@ from fastmix.methods.advice import concerns
 
 
 def headline(certificate: PrivacyCertificate) -> str:
-    """Return the guarantee in one sentence."""
+    """Return the guarantee in one sentence, or that a fit is NOT PRIVATE."""
     if not certificate.private:
         return f"NOT PRIVATE: {'; '.join(certificate.leaks)}."
     return (
@@ -30,26 +29,23 @@ def headline(certificate: PrivacyCertificate) -> str:
 
 
 def explain(certificate: PrivacyCertificate) -> list[str]:
-    """Return what a certificate says, one sentence or two to a paragraph."""
+    """Return what a certificate says as paragraphs, from public and released values only."""
     data = certificate.data
     said = [headline(certificate)]
-    weak = [
-        message
-        for _, message in concerns(
-            certificate.epsilon, certificate.delta, data["n_samples"], data["n_features"], None
-        )
-    ]
+    epsilon, delta = certificate.epsilon, certificate.delta
+    weak = concerns(epsilon, delta, data["n_samples"], data["n_features"], None)
     if certificate.private:
-        said.append(
-            f"Whoever sees the coefficients learns little about whether any one record was in the "
-            f"data: the odds move by a factor of at most e^{certificate.epsilon:.3g} = "
-            f"{_factor(certificate.epsilon)}, except with probability {certificate.delta:.3g}."
-            if not weak
-            else f"The guarantee is weak. Whoever sees the coefficients may learn whether a record "
-            f"was in the data: the odds move by a factor of up to e^{certificate.epsilon:.3g} = "
-            f"{_factor(certificate.epsilon)}, except with probability {certificate.delta:.3g}."
+        most = f"{math.exp(epsilon):.3g}" if epsilon < 700.0 else "infinity"
+        learnt, bound = (
+            ("The guarantee is weak. Whoever sees the coefficients may learn whether a", "up to")
+            if weak
+            else ("Whoever sees the coefficients learns little about whether any one", "at most")
         )
-        said += weak
+        said.append(
+            f"{learnt} record was in the data: the odds move by a factor of {bound} "
+            f"e^{epsilon:.3g} = {most}, except with probability {delta:.3g}."
+        )
+        said += [message for _, message in weak]
     else:
         said.append(
             "What follows is the account of the noise that was added; because of the above it "
@@ -65,7 +61,7 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
             "Rows with a missing value were left out; we treat the number of complete rows as "
             "public."
         )
-    said.append(_clipping(certificate))
+    said.append(_clipping(data))
     method = certificate.parameters.get("method_")
     chosen = f", method {method}" if method else ""
     said.append(f"The fit is by {certificate.mechanism}{chosen}. It released:")
@@ -119,16 +115,11 @@ def explain_event(event: PrivacyEvent) -> str:
     return f"an event of kind {event.kind}"
 
 
-def _factor(epsilon: float) -> str:
-    return f"{math.exp(epsilon):.3g}" if epsilon < 700.0 else "infinity"
-
-
 def _times(count: int) -> str:
     return "one value or vector" if count == 1 else f"{count} values or vectors"
 
 
-def _clipping(certificate: PrivacyCertificate) -> str:
-    data = certificate.data
+def _clipping(data: dict[str, Any]) -> str:
     taken = ", ".join(data["taken_from_data"])
     source = f" ({taken} came from the data)" if taken else ""
     low, high = data["bounds_y"]

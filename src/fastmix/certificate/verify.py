@@ -1,7 +1,5 @@
 """Check a certificate: recompute its account, its scaling, and the plan from its parameters."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, fields
@@ -37,9 +35,7 @@ _TABLE_FACTS = {"missing", "encoding"}
 _PACKAGES = {"fastmix", "numpy", "scipy", "scikit-learn", "python"}
 
 #: Parameters that every estimator has and a certificate states.
-_COMMON = {
-    *("epsilon", "delta", "data_norm", "fit_intercept", "inference", "noise", "verbose"),
-}
+_COMMON = {"epsilon", "delta", "data_norm", "fit_intercept", "inference", "noise", "verbose"}
 
 _SOURCE = "AES-128-CTR keyed by the OS"
 
@@ -60,15 +56,7 @@ NOT_CHECKED = (
 
 @dataclass(frozen=True)
 class Verification:
-    """The result of a verification.
-
-    Parameters
-    ----------
-    complaints : tuple of str
-        What is wrong; empty if the certificate verifies.
-    not_checked : tuple of str
-        Fields that were not checked, and why.
-    """
+    """What is wrong with a certificate, nothing if it verifies; what was not checked, and why."""
 
     complaints: tuple[str, ...]
     not_checked: tuple[str, ...] = NOT_CHECKED
@@ -145,55 +133,58 @@ def _differs(stored: Any, computed: float) -> bool:
 
 
 def _account(data: dict[str, Any]) -> list[str]:
-    account = data["account"]
+    account, asked = data["account"], data["parameters"]
     spent = PrivacySpent.from_dict(account)
     wrong = []
     if account["neighboring_relation"] != spent.neighboring_relation:
         wrong.append(f"its neighbouring relation is not {spent.neighboring_relation}")
-    for stored, part in zip(account["parts"], spent.parts, strict=True):
-        if _differs(stored["epsilon"], part.epsilon):
-            wrong.append(
-                f"part {part.name!r} states epsilon {float(stored['epsilon']):.6g}; its "
-                f"events cost {part.epsilon:.6g}"
-            )
-    for name in ("epsilon", "delta"):
-        if _differs(account[name], getattr(spent, name)):
-            wrong.append(
-                f"it states {name} {float(account[name]):.6g}; its events cost "
-                f"{getattr(spent, name):.6g}"
-            )
-    asked = data["parameters"]
+    parts = zip(account["parts"], spent.parts, strict=True)
+    stated = [
+        *(
+            (f"part {part.name!r} states epsilon", one["epsilon"], part.epsilon)
+            for one, part in parts
+        ),
+        ("it states epsilon", account["epsilon"], spent.epsilon),
+        ("it states delta", account["delta"], spent.delta),
+    ]
+    wrong += [
+        f"{what} {float(value):.6g}; its events cost {cost:.6g}"
+        for what, value, cost in stated
+        if _differs(value, cost)
+    ]
     # A fit without noise promises nothing, and says so among its leaks.
-    private = not any(isinstance(event, NonPrivateEvent) for event in spent.events)
-    if private and spent.epsilon > float(asked["epsilon"]) * (1.0 + TOLERANCE):
-        wrong.append(f"it spent more than the epsilon {float(asked['epsilon']):.6g} asked for")
-    if asked["delta"] is not None and spent.delta > float(asked["delta"]) * (1.0 + TOLERANCE):
-        wrong.append(f"it spent more than the delta {float(asked['delta']):.6g} asked for")
+    limits = {"epsilon": not _without_noise(spent), "delta": asked["delta"] is not None}
+    for name, holds in limits.items():
+        if holds and getattr(spent, name) > float(asked[name]) * (1.0 + TOLERANCE):
+            wrong.append(f"it spent more than the {name} {float(asked[name]):.6g} asked for")
     return wrong
+
+
+def _without_noise(spent: PrivacySpent) -> bool:
+    return any(isinstance(event, NonPrivateEvent) for event in spent.events)
 
 
 def _leaks(data: dict[str, Any]) -> list[str]:
     """Derive the leaks from the other entries and compare."""
-    events = PrivacySpent.from_dict(data["account"]).events
-    reasons = [f"{name} was taken from the data" for name in data["data"]["taken_from_data"]]
-    if data["noise"] == "seeded":
+    taken, noise, private = data["data"]["taken_from_data"], data["noise"], data["private"]
+    reasons = [f"{name} was taken from the data" for name in taken]
+    if noise == "seeded":
         reasons.append("the noise was seeded by the caller")
-    if any(isinstance(event, NonPrivateEvent) for event in events):
+    if _without_noise(PrivacySpent.from_dict(data["account"])):
         reasons.append("the method adds no noise")
-    wrong = []
     exact = f"OpenDP [0-9][0-9A-Za-z.+-]*; for sketches {_SOURCE}"
     known = _SOURCE if data["parameters"]["noise"] == "float" else exact
-    if data["noise"] != "seeded" and not re.fullmatch(known, data["noise"]):
-        wrong.append("it names no source of noise that is known")
-    if not set(data["data"]["taken_from_data"]) <= {"bounds_X", "bounds_y"}:
-        wrong.append("it takes something from the data that is no bound")
-    if data["private"] == bool(data["leaks"]):
-        wrong.append("what it says about leaks contradicts itself")
-    if reasons and data["private"]:
-        wrong.append("it claims to be private, and its own entries say why it is not")
-    elif data["leaks"] != reasons:
-        wrong.append("its leaks are not those that follow from its other entries")
-    return wrong
+    named = noise == "seeded" or re.fullmatch(known, noise)
+    wrong = {
+        "it names no source of noise that is known": not named,
+        "it takes something from the data that is no bound": not {*taken}
+        <= {"bounds_X", "bounds_y"},
+        "what it says about leaks contradicts itself": private == bool(data["leaks"]),
+        "it claims to be private, and its own entries say why it is not": reasons and private,
+        "its leaks are not those that follow from its other entries": data["leaks"] != reasons
+        and not (reasons and private),
+    }
+    return [complaint for complaint, holds in wrong.items() if holds]
 
 
 def _scaling(data: dict[str, Any]) -> list[str]:
@@ -208,26 +199,18 @@ def _scaling(data: dict[str, Any]) -> list[str]:
         data_norm=asked["data_norm"],
         fit_intercept=asked["fit_intercept"],
     )
-    clip = asked.get("residual_clip")
-    computed: dict[str, float] = {
-        "row_norm": made.row_map.row_norm,
-        "intercept_column": made.row_map.constant,
-        "residuals_clipped_at": made.target_map.scale if clip is None else float(clip),
-    }
-    if not _clips(data):
-        del computed["residuals_clipped_at"]
+    computed = {"row_norm": made.row_map.row_norm, "intercept_column": made.row_map.constant}
+    if _clips(data):
+        clip = asked.get("residual_clip")
+        computed["residuals_clipped_at"] = made.target_map.scale if clip is None else float(clip)
     wrong = [
         f"its {name} is not the one that its bounds and parameters call for"
         for name, value in computed.items()
         if not isinstance(facts.get(name), float) or _differs(facts[name], value)
     ]
     described = made.describe()
-    wrong += [
-        f"its {name} must be written in full"
-        for name in ("bounds_X", "bounds_y")
-        if described[name] != facts[name]
-    ]
-    return wrong
+    bounds = [name for name in ("bounds_X", "bounds_y") if described[name] != facts[name]]
+    return wrong + [f"its {name} must be written in full" for name in bounds]
 
 
 def _method(data: dict[str, Any]) -> Method:
@@ -249,10 +232,9 @@ def _plan(data: dict[str, Any]) -> list[str]:
     """Compare events, sizes and noise levels with the plan for the same public parameters."""
     stated, facts, method = data["parameters"], data["data"], _method(data)
     n = check_integer("n_samples", facts["n_samples"], at_least=1)
-    intercept = stated["fit_intercept"]
-    columns = check_integer("n_features", facts["n_features"], at_least=1) + bool(intercept)
-    unbounded = facts["bounds_X"] is None and stated["data_norm"] is not None
-    sizes = Sizes(n, columns, centred=bool(intercept) and not unbounded)
+    d = check_integer("n_features", facts["n_features"], at_least=1)
+    given = {"bounds_X": facts["bounds_X"], "data_norm": stated["data_norm"]}
+    sizes = Sizes.of(n, d, intercept=stated["fit_intercept"], **given)
     target = Target(float(stated["epsilon"]), default_delta(stated["delta"], n))
     planned = plan_fit(method, sizes, target, inference=stated["inference"], noise=stated["noise"])
     derived = jsonable(planned.settings)
@@ -263,7 +245,7 @@ def _plan(data: dict[str, Any]) -> list[str]:
     if data["mechanism"] == "PrivateLinearRegression":
         names.add("method")
         asked = stated.get("method")
-        auto, _ = choose_method(columns, inference=bool(stated["inference"]))
+        auto, _ = choose_method(sizes.d, inference=bool(stated["inference"]))
         chosen = auto if asked == "auto" else asked
         if chosen != method.name:
             wrong.append("its method is not the one that was asked for")

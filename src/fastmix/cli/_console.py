@@ -1,7 +1,5 @@
 """What commands print with: text for people, JSON for machines."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Files that commands write: whole or not at all, and never over a file unless asked to."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

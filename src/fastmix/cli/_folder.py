@@ -12,8 +12,6 @@ A process that is killed leaves at most the folder beside, with a name that begi
 are ever removed.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import hashlib
@@ -33,15 +31,7 @@ _PROBES = ("probe-a", "probe-b")
 
 
 class ModelFolder:
-    """A folder that waits for the files of a fit.
-
-    Parameters
-    ----------
-    target : Path
-        Its place.
-    force : bool
-        Whether a model there may be replaced.
-    """
+    """A folder that waits for the files of a fit, and may replace a model if forced to."""
 
     def __init__(self, target: Path, force: bool) -> None:
         name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
@@ -87,7 +77,11 @@ class ModelFolder:
 def model_folder(
     out: Path, *, force: bool, room: int, inputs: Iterable[Path | None] = ()
 ) -> Iterator[ModelFolder]:
-    """Make sure that a fit can be written to a folder, and give what writes it."""
+    """Make sure that a fit can be written to a folder, and give what writes it.
+
+    The folder is new, or empty, or holds a model that is to be replaced, and none of the inputs; no
+    file of the fit exceeds ``room`` bytes.
+    """
     target = Path(os.path.realpath(out))
     folder = ModelFolder(target, force)
     made: list[Path] = []
@@ -152,12 +146,8 @@ def _check_target(out: Path, target: Path, force: bool, inputs: Iterable[Path | 
 def _is_stuck(target: Path) -> bool:
     """Tell whether a folder with the sticky bit keeps this user from renaming the target."""
     parent = target.parent.stat()
-    user = os.geteuid()
-    return bool(parent.st_mode & stat.S_ISVTX) and user not in (
-        0,
-        parent.st_uid,
-        target.stat().st_uid,
-    )
+    owners = (0, parent.st_uid, target.stat().st_uid)
+    return bool(parent.st_mode & stat.S_ISVTX) and os.geteuid() not in owners
 
 
 def _make_parents(folder: Path) -> list[Path]:
@@ -219,22 +209,21 @@ def _reserve(target: Path, beside: Path, room: int) -> None:
         one.mkdir()
         other.mkdir()
         if not exchange(one, other):
-            raise ValueError(_not_in_one_step(target))
+            raise ValueError(
+                f"The file system cannot replace the folder {target.name!r} in one step. Choose a "
+                f"new folder, or move the old one away first."
+            )
         one.rmdir()
         other.rmdir()
     for name in FILES:
         fd = os.open(beside / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         try:
-            _allocate(fd, room)
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(fd, 0, room)
+            else:
+                _write(fd, bytes(room))
         finally:
             os.close(fd)
-
-
-def _allocate(fd: int, room: int) -> None:
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(fd, 0, room)
-    else:
-        _write(fd, bytes(room))
 
 
 def _fill(path: Path, content: bytes) -> None:
@@ -261,10 +250,3 @@ def _clear(beside: Path) -> None:
     for name in _PROBES:
         with suppress(OSError):
             (beside / name).rmdir()
-
-
-def _not_in_one_step(target: Path) -> str:
-    return (
-        f"The file system cannot replace the folder {target.name!r} in one step. Choose a new "
-        f"folder, or move the old one away first."
-    )

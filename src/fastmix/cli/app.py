@@ -1,24 +1,12 @@
 """The commands and how they hang together: one module per command, each with ``command``."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer
 
 import fastmix
 from fastmix._text import visible
-from fastmix.cli import (
-    audit,
-    bounds,
-    calibrate,
-    demo,
-    explain,
-    fit,
-    ledger,
-    plan,
-    predict,
-)
+from fastmix.cli import audit, bounds, calibrate, demo, explain, fit, ledger, plan, predict
 from fastmix.cli.main import ExitCode
 
 #: Modules by the name of their command, in the order of the help page.

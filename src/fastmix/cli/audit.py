@@ -1,17 +1,17 @@
 """The audit command: every claim of the package, put to the test."""
 
-from __future__ import annotations
-
-import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fastmix.audit import AuditResult, audit_all, full_only, plot_histograms, registry
+from fastmix.cli import _options as options
 from fastmix.cli._files import check_output
+from fastmix.cli.main import ExitCode
 
 #: Claims above what their neighbours can show by more than this are named in the summary.
 _LOOSE = 0.95
@@ -28,7 +28,7 @@ def command(
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the histograms of all scores.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a plot that exists.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: options.Json = False,
     seed: Annotated[
         int,
         typer.Option(
@@ -40,20 +40,6 @@ def command(
     """Put every claim to the test: lower bounds on epsilon by experiment."""
     if plot is not None:
         check_output(plot, force=force)
-    code = audit(all_=all_, quick=quick, plot=plot, json_=json, seed=seed)
-    if code:
-        raise typer.Exit(code)
-
-
-def audit(
-    *,
-    all_: bool = False,
-    quick: bool = False,
-    plot: Path | None = None,
-    json_: bool = False,
-    seed: int | None = 0,
-) -> int:
-    """Audit every mechanism and estimator and print one table."""
     if all_ and quick:
         raise ValueError("all and quick exclude each other.")
     results: list[AuditResult] = []
@@ -63,8 +49,8 @@ def audit(
             results.append(result)
             yield result
 
-    if json_:
-        print(json.dumps([result.to_dict() for result in kept()], indent=2))
+    if json:
+        print(dumps([result.to_dict() for result in kept()], indent=2))
     else:
         for line in _table(kept()):
             print(line, flush=True)
@@ -73,7 +59,8 @@ def audit(
     if plot is not None:
         plot_histograms(results, plot)
         print(f"wrote {plot}", file=sys.stderr)
-    return 0 if all(result.passed for result in results) else 1
+    if not all(result.passed for result in results):
+        raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
 def _table(results: Iterable[AuditResult]) -> Iterator[str]:

@@ -1,13 +1,12 @@
 """``fastmix bounds``: a bounds file to fill in."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, write_text
 from fastmix.tables import bounds_template, table_fields
@@ -19,15 +18,15 @@ EXAMPLES = (
 
 
 def command(
-    data: Annotated[Path, typer.Argument(help="CSV, Parquet, Arrow, Feather or NPZ file.")],
-    target: Annotated[str, typer.Option(help="Column to predict.")],
+    data: options.Data,
+    target: options.Target,
     features: Annotated[
         str, typer.Option(help="Columns to use, with commas; all by default.")
     ] = "",
     out: Annotated[
         Path | None, typer.Option(help="File to write; on the screen by default.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    force: options.Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print names and kinds as JSON.")] = False,
 ) -> None:
     """Write a bounds file to fill in, from column names and types only, never from values."""

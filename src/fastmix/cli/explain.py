@@ -1,7 +1,5 @@
 """``fastmix explain``: a certificate in plain words, and its verification."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,12 +9,13 @@ import typer
 from fastmix.certificate.documents import read_document
 from fastmix.certificate.explain import explain
 from fastmix.certificate.verify import INCOMPLETE, Verification, verify_certificate
+from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
 from fastmix.cli.main import ExitCode
 from fastmix.errors import DataError
 from fastmix.estimators import PrivacyCertificate
 from fastmix.tables import PublicBounds
-from fastmix.tables.model import verify_pair
+from fastmix.tables.model import read_text, verify_pair
 
 EXAMPLES = (
     "fastmix explain model/certificate.json",
@@ -36,7 +35,7 @@ def command(
             "model and the report beside it.",
         ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: options.Json = False,
 ) -> None:
     """Say in plain words what a certificate guarantees, and check that it adds up.
 
@@ -44,7 +43,7 @@ def command(
     the account is right for the releases it lists, not that these were all.
     """
     file = certificate / "certificate.json" if certificate.is_dir() else certificate
-    text = _text(file)
+    text = read_text(file)
     try:
         read, data = PrivacyCertificate.from_json(text), read_document(text)
         said = explain(read)
@@ -67,13 +66,6 @@ def command(
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise DataError(f"{file.name} must be text in UTF-8.") from None
-
-
 def _verify(file: Path, text: str, data: dict[str, Any]) -> Verification:
     """Verify a certificate alone, then against its bounds file and what lies beside it."""
     found = verify_certificate(text)
@@ -86,7 +78,7 @@ def _verify(file: Path, text: str, data: dict[str, Any]) -> Verification:
         wrong += _bounds_file(data)
     if beside and model.is_file():
         try:
-            wrong += verify_pair(data, _text(model))
+            wrong += verify_pair(data, read_text(model))
         except INCOMPLETE:
             wrong.append("model.json is incomplete and cannot be compared with the certificate")
     else:
@@ -94,7 +86,7 @@ def _verify(file: Path, text: str, data: dict[str, Any]) -> Verification:
             "model: there is no model.json in the same folder to compare the certificate with"
         )
     if beside and report.is_file():
-        if str(data.get("digest")) not in _text(report):
+        if str(data.get("digest")) not in read_text(report):
             wrong.append("report.html is the report of another fit, or one of them was changed")
         missing.append("report.html: only the digest of the certificate in it was compared")
     return replace(found, complaints=tuple(wrong), not_checked=(*missing, *found.not_checked))

@@ -1,10 +1,8 @@
 """``fastmix fit``: a private regression of a table, with model, certificate and report."""
 
-from __future__ import annotations
-
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -16,9 +14,9 @@ import typer
 from fastmix._validation import check_choice, value_error
 from fastmix.accounting import BudgetAccountant
 from fastmix.certificate.explain import headline
+from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text, working
 from fastmix.cli._folder import FILES, ModelFolder, model_folder
-from fastmix.cli._sizes import check_epsilon
 from fastmix.data import Report, Streaming
 from fastmix.data.dask import Cluster
 from fastmix.errors import DataError
@@ -26,6 +24,7 @@ from fastmix.estimators import PrivateLinearRegression
 from fastmix.show import fit_report
 from fastmix.show.report import minutes, minutes_in_words
 from fastmix.tables import (
+    Columns,
     Number,
     PublicBounds,
     encode,
@@ -35,15 +34,18 @@ from fastmix.tables import (
     table_chunks,
     table_fields,
 )
-from fastmix.tables.model import bound_pair, fit_facts
+from fastmix.tables.encode import needed
+from fastmix.tables.model import SavedModel, bound_pair, fit_facts
 from fastmix.tables.read import inferred_numbers
-from fastmix.tables.stream import needed
 
 #: Tables that take more bytes in memory are read in chunks.
 _LARGE = 1 << 30
 
 #: Bytes of a file of a fit that do not depend on the number of columns, with a wide margin.
 _ROOM = 1 << 18
+
+#: Methods that have standard errors.
+_INFERRING = ("auto", "adassp", "fast_ihm", "ihm")
 
 EXAMPLES = (
     "fastmix fit people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6",
@@ -56,16 +58,12 @@ def command(
     data: Annotated[
         Path, typer.Argument(help="CSV, Parquet, Arrow, Feather or NPZ file; a folder of them.")
     ],
-    target: Annotated[str, typer.Option(help="Column to predict.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 1.0,
-    delta: Annotated[
-        float | None, typer.Option(help="Failure probability; 1/n^2 by default.")
-    ] = None,
+    target: options.Target,
+    epsilon: options.Epsilon = 1.0,
+    delta: options.Delta = None,
     bounds: Annotated[Path | None, typer.Option(help="Bounds file; see 'fastmix bounds'.")] = None,
     features: Annotated[str, typer.Option(help="Features to use, with commas; all.")] = "",
-    method: Annotated[
-        str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm, linear_mixing or objective.")
-    ] = "auto",
+    method: options.MethodName = "auto",
     intercept: Annotated[bool, typer.Option(help="Fit an intercept.")] = True,
     intervals: Annotated[
         bool | None,
@@ -92,7 +90,7 @@ def command(
             help="Take bounds from the data: the result is NOT PRIVATE and says so.",
         ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: options.Json = False,
 ) -> None:
     """Fit a private linear regression to a table; write model, certificate and report."""
     if (bounds is None) != unsafe_bounds_from_data:
@@ -100,16 +98,14 @@ def command(
             "bounds must be given from public knowledge: write a file with 'fastmix bounds' and "
             "pass --bounds (or, for a result that is NOT PRIVATE, --unsafe-bounds-from-data alone)."
         )
-    check_epsilon(epsilon)
+    options.check_epsilon(epsilon)
     names = [name.strip() for name in features.split(",") if name.strip()]
     model = PrivateLinearRegression(
         epsilon=epsilon,
         delta=delta,
         method=method,
         fit_intercept=intercept,
-        inference=method in ("auto", "adassp", "fast_ihm", "ihm")
-        if intervals is None
-        else intervals,
+        inference=method in _INFERRING if intervals is None else intervals,
         accountant=None if ledger is None else BudgetAccountant.load(ledger),
     )
     model._check_parameters()  # before a large table is read
@@ -119,7 +115,8 @@ def command(
     if bounds is None and engine not in ("auto", "memory"):
         raise value_error("engine", "be memory when bounds are taken from the data", engine)
     public = None if bounds is None else _public(bounds, target, names)
-    room = _room(table_fields(data) if public is None else public.columns(intercept))
+    columns = table_fields(data) if public is None else public.columns(intercept)
+    room = _ROOM + sum(1024 + 48 * len(name.encode(errors="replace")) for name in columns)
     with (
         _charge_told(model.accountant),
         model_folder(out, force=force, room=room, inputs=(data, bounds, ledger)) as folder,
@@ -139,7 +136,7 @@ def command(
         report = fit_report(fit_facts(model, public, model.privacy_, seconds))
         texts = (saved.to_json(), model.privacy_.to_json(), report)
         _publish(folder, texts, charged=ledger is not None)
-    (_print_json if json else _print_text)(model, public, out, seconds)
+    (_print_json if json else _print_text)(model, saved, out, seconds)
 
 
 @contextmanager
@@ -158,11 +155,6 @@ def _charge_told(budget: BudgetAccountant | None) -> Iterator[None]:
             line = "nothing was charged to the ledger."
         print(f"fastmix: {line}", file=sys.stderr)
         raise
-
-
-def _room(columns: Iterable[str]) -> int:
-    """Return bytes that hold any one file of a fit of these columns, with a wide margin."""
-    return _ROOM + sum(1024 + 48 * len(name.encode(errors="replace")) for name in columns)
 
 
 def _publish(folder: ModelFolder, texts: tuple[str, str, str], charged: bool) -> None:
@@ -195,10 +187,7 @@ def _fit(
         engine = "stream" if large else "memory"
     if engine == "memory":
         with working("reading"):
-            columns = read_columns(data, *needed(public))
-            X, y = encode(columns, public, intercept=intercept)
-        if not len(y):
-            raise DataError(f"{data.name} must have at least one row to fit.")
+            X, y = _encoded(data, read_columns(data, *needed(public)), public, intercept)
         return _timed(lambda _: model.fit(X, y))
     with _client(scheduler) if engine == "dask" else nullcontext() as client:
         executor = Streaming() if client is None else Cluster(client)
@@ -213,15 +202,10 @@ def _client(scheduler: str) -> Iterator[Any]:
         distributed = import_module("distributed")
     except ImportError:
         raise ImportError('--engine dask needs: pip install "fastmix[dask]".') from None
-    if scheduler:
-        with distributed.Client(scheduler) as client:
-            yield client
-        return
     # With certificates of its own, so that nobody else on this machine can use the cluster.
+    local = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "security": True}
     with (
-        distributed.LocalCluster(
-            threads_per_worker=1, dashboard_address="127.0.0.1:0", security=True
-        ) as cluster,
+        nullcontext(scheduler) if scheduler else distributed.LocalCluster(**local) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -255,57 +239,38 @@ def _leaky(
             raise DataError(f"{data.name}: column {name!r} must be at most 1e100 in magnitude.")
         numbers.append(Number(name, low, high if high > low else low + 1.0))
     public = PublicBounds(numbers[0], tuple(numbers[1:]), "drop")
+    return public, *_encoded(data, columns, public, intercept)
+
+
+def _encoded(data: Path, columns: Columns, public: PublicBounds, intercept: bool) -> Any:
     X, y = encode(columns, public, intercept=intercept)
     if not len(y):
         raise DataError(f"{data.name} must have at least one row to fit.")
-    return public, X, y
+    return X, y
 
 
-def _print_json(
-    model: PrivateLinearRegression, public: PublicBounds, out: Path, seconds: float
-) -> None:
-    std = getattr(model, "coef_std_", None)
-    print_json(
-        {
-            "private": model.privacy_.private,
-            "leaks": list(model.privacy_.leaks),
-            "epsilon": model.privacy_.epsilon,
-            "delta": model.privacy_.delta,
-            "method": model.method_,
-            "n": model.privacy_.data["n_samples"],
-            "columns": list(public.columns(model.fit_intercept)),
-            "coef": model.coef_.tolist(),
-            "intercept": model.intercept_,
-            "coef_std": None if std is None else std.tolist(),
-            "intercept_std": getattr(model, "intercept_std_", None),
-            "minutes": minutes(seconds),
-            "out": str(out),
-        }
-    )
+def _print_json(model: PrivateLinearRegression, saved: SavedModel, out: Path, took: float) -> None:
+    data = saved.to_dict()
+    names = ("epsilon", "delta", "method", "n", "columns", "coef", "intercept")
+    stored = {name: data[name] for name in (*names, "coef_std", "intercept_std")}
+    leaks = {"private": saved.private, "leaks": list(model.privacy_.leaks)}
+    print_json({**leaks, **stored, "minutes": minutes(took), "out": str(out)})
 
 
-def _print_text(
-    model: PrivateLinearRegression, public: PublicBounds, out: Path, seconds: float
-) -> None:
+def _print_text(model: PrivateLinearRegression, saved: SavedModel, out: Path, took: float) -> None:
     header = ["column", "coefficient"]
-    rows = [
-        [name, f"{value:.6g}"]
-        for name, value in zip(
-            (*public.columns(model.fit_intercept), "intercept"),
-            (*model.coef_.tolist(), model.intercept_),
-            strict=True,
-        )
-    ]
+    names = (*saved.bounds.columns(saved.fit_intercept), "intercept")
+    values = (*saved.coef, saved.intercept)
+    rows = [[name, f"{value:.6g}"] for name, value in zip(names, values, strict=True)]
     if model.inference:
         header.append("95% interval")
         for row, (low, high) in zip(rows, model.conf_int(intercept=True), strict=True):
             row.append(f"{low:.6g} to {high:.6g}")
-    print_text(f"Private regression of {public.target.name}", "", style="bold")
+    print_text(f"Private regression of {saved.bounds.target.name}", "", style="bold")
     print_table(header, rows)
     print_text(
         "",
         headline(model.privacy_),
-        f"Method {model.method_}, {model.privacy_.data['n_samples']:,} rows, "
-        f"{minutes_in_words(seconds)}.",
+        f"Method {saved.method}, {saved.n:,} rows, {minutes_in_words(took)}.",
         f"Wrote model.json, certificate.json and report.html to {out}.",
     )

@@ -1,7 +1,5 @@
 """``fastmix ledger``: a privacy budget in a file, shared by several fits."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fastmix.accounting import BudgetAccountant
+from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.errors import DataError
 
@@ -24,7 +23,6 @@ command = typer.Typer(
 )
 
 _File = Annotated[Path, typer.Argument(help="The budget's file, on a local disk.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @command.command()
@@ -35,7 +33,7 @@ def new(
     rule: Annotated[
         str, typer.Option(help="How fits add up: renyi (all methods), gaussian or basic.")
     ] = "renyi",
-    json: _Json = False,
+    json: options.Json = False,
 ) -> None:
     """Make a new budget; pass it to fits with --ledger."""
     if file.exists():
@@ -47,7 +45,7 @@ def new(
 
 
 @command.command()
-def show(file: _File, json: _Json = False) -> None:
+def show(file: _File, json: options.Json = False) -> None:
     """Show what was spent and what is left."""
     if not file.is_file():
         raise DataError(
@@ -70,16 +68,9 @@ def _show(budget: BudgetAccountant, json: bool) -> None:
             }
             for charge in budget.charges
         ]
-        print_json(
-            {
-                "epsilon": budget.epsilon,
-                "delta": budget.delta,
-                "rule": budget.rule,
-                "spent": total.epsilon,
-                "left": left.epsilon,
-                "charges": charges,
-            }
-        )
+        limits = {"epsilon": budget.epsilon, "delta": budget.delta, "rule": budget.rule}
+        spent = {"spent": total.epsilon, "left": left.epsilon}
+        print_json({**limits, **spent, "charges": charges})
         return
     if budget.charges:
         print_table(

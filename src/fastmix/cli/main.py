@@ -1,8 +1,7 @@
 """Entry point of the ``fastmix`` command: errors in one line, documented exit codes."""
 
-from __future__ import annotations
-
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 from enum import IntEnum
@@ -44,10 +43,8 @@ def _main(arguments: list[str]) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("fastmix"):
             raise
-        return _fail(
-            f'the command needs {error.name}: pip install "fastmix[cli]".',
-            ExitCode.MISSING_PACKAGE,
-        )
+        message = f'the command needs {error.name}: pip install "fastmix[cli]".'
+        return _fail(message, ExitCode.MISSING_PACKAGE)
     with warnings.catch_warnings():
         # Warnings of other libraries may quote what they were given.
         warnings.simplefilter("ignore")
@@ -73,10 +70,8 @@ def _main(arguments: list[str]) -> int:
                 return _fail(_withheld(error), ExitCode.INTERNAL)
             return _fail(str(error), ExitCode.USAGE)
         except MemoryError:
-            return _fail(
-                "there is not enough memory. Use fewer columns or categories, or --engine stream.",
-                ExitCode.DATA,
-            )
+            advice = "Use fewer columns or categories, or --engine stream."
+            return _fail(f"there is not enough memory. {advice}", ExitCode.DATA)
         except Exception as error:
             return _fail(_withheld(error), ExitCode.INTERNAL)
 
@@ -90,23 +85,21 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     print(f"fastmix: warning: {visible(' '.join(str(message).split()))}", file=sys.stderr)
 
 
+def _places(error: BaseException) -> list[tuple[str, int]]:
+    """Return the modules and lines that an error came through, where it was raised last."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return [(str(frame.f_globals.get("__name__")), line) for frame, line in frames]
+
+
 def _is_ours(error: BaseException) -> bool:
     """Tell whether fastmix itself raised the error: its sentences quote no value of the data."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith("fastmix")
+    return [name.startswith("fastmix") for name, _ in _places(error)][-1:] == [True]
 
 
 def _withheld(error: BaseException) -> str:
     """Say where an unexpected error came from; its own message may quote data."""
-    trace = error.__traceback__
-    place = "fastmix"
-    while trace is not None:
-        name = str(trace.tb_frame.f_globals.get("__name__"))
-        if name.startswith("fastmix"):
-            place = f"{name}, line {trace.tb_lineno}"
-        trace = trace.tb_next
+    ours = [f"{name}, line {line}" for name, line in _places(error) if name.startswith("fastmix")]
+    place = (ours or ["fastmix"])[-1]
     return (
         f"internal error ({type(error).__name__} under {place}); its message is withheld because "
         f"it may quote data. Please report it."

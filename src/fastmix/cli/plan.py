@@ -1,13 +1,11 @@
 """``fastmix plan``: which method, and what to expect of it, from public sizes only."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
 
+from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
-from fastmix.cli._sizes import Columns, Rows, check_epsilon
 from fastmix.planning import plan
 
 EXAMPLES = (
@@ -17,31 +15,21 @@ EXAMPLES = (
 
 
 def command(
-    rows: Rows,
-    columns: Columns,
-    epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 1.0,
-    delta: Annotated[
-        float | None, typer.Option(help="Failure probability; 1/n^2 by default.")
-    ] = None,
+    rows: options.Rows,
+    columns: options.Columns,
+    epsilon: options.Epsilon = 1.0,
+    delta: options.Delta = None,
     method: Annotated[str, typer.Option(help="auto, objective, ihm, fast_ihm or adassp.")] = "auto",
-    intercept: Annotated[bool, typer.Option(help="With an intercept.")] = True,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    intercept: options.Intercept = True,
+    json: options.Json = False,
 ) -> None:
     """Say which method to take and what error, seconds and memory to expect, without data."""
-    check_epsilon(epsilon)
+    options.check_epsilon(epsilon)
     made = plan(rows, columns, epsilon, delta, method=method, fit_intercept=intercept)
     table = made.table()
     if json:
-        print_json(
-            {
-                "method": made.method,
-                "reason": made.reason,
-                "epsilon": made.epsilon,
-                "delta": made.delta,
-                "methods": table,
-                "warnings": list(made.warnings),
-            }
-        )
+        said = {name: getattr(made, name) for name in ("method", "reason", "epsilon", "delta")}
+        print_json({**said, "methods": table, "warnings": made.warnings})
         return
     print_text(
         f"{made.n:,} rows, {made.d:,} columns, epsilon {made.epsilon:g}, delta {made.delta:.2g}",

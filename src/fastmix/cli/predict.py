@@ -1,31 +1,30 @@
 """``fastmix predict``: predictions of a saved model for the rows of a table."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.cli._folder import FILES
 from fastmix.tables import read_columns, write_predictions
+from fastmix.tables.encode import needed
 from fastmix.tables.model import SavedModel
 from fastmix.tables.read import table_suffix
-from fastmix.tables.stream import needed
 
 EXAMPLES = ("fastmix predict model people.csv --out predictions.csv",)
 
 
 def command(
     model: Annotated[Path, typer.Argument(help="Folder or file that 'fastmix fit' wrote.")],
-    data: Annotated[Path, typer.Argument(help="CSV, Parquet, Arrow, Feather or NPZ file.")],
+    data: options.Data,
     out: Annotated[
         Path, typer.Option(help="File for the predictions; its name gives the format.")
     ] = Path("predictions.csv"),
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    force: options.Force = False,
+    json: options.Json = False,
 ) -> None:
     """Predict the target for the rows of a table, into a file.
 

@@ -1,7 +1,5 @@
 """Chunks of Parquet and Arrow files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Public bounds as a user gives them: pairs of scalars, of arrays, or by the labels of columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -5,11 +5,8 @@ is drawn by the client alone.  A pass may run twice, after a worker is lost, wit
 its value.  Tasks never raise: Dask would write their arguments, which are data, to its logs.
 """
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -92,7 +89,10 @@ class Cluster(Executor):
         while len(parts) > _FAN_IN:
             groups = range(0, len(parts), _FAN_IN)
             parts = [task(_combine)(parts[i : i + _FAN_IN]) for i in groups]
-        with _large_graphs():
+        if find_spec("distributed") is not None:
+            import_module("distributed")  # it sets its defaults when it is imported
+        # Sketched data may travel in a graph, whose parts survive a lost worker.
+        with _dask().config.set({"distributed.admin.large-graph-warning-threshold": "1GiB"}):
             value = _combine(work, self._values(parts))
         report(work.task.name, 1.0)
         if isinstance(value, Failure):
@@ -166,7 +166,8 @@ def dask_chunks(X: Any, y: Any, client: Any = None) -> Chunks:
         raise value_error("y", "be one-dimensional", type(y).__name__)
     if hasattr(X, "divisions") and hasattr(y, "divisions"):
         # One collection, so that Dask cannot cut the two in different ways.
-        pairs = [(block, None) for block in X.assign(**{_unused(X.columns): y}).to_delayed()]
+        unused = max(map(str, X.columns), key=len) + "_"
+        pairs = [(block, None) for block in X.assign(**{unused: y}).to_delayed()]
     else:
         features, targets = (list(np.ravel(each.to_delayed())) for each in (X, y))
         if len(features) != len(targets):
@@ -193,11 +194,6 @@ def _check_types(name: str, collection: Any) -> None:
     )
     if wrong:
         raise ValueError(f"{name} must hold real numbers in every column; got {wrong}.")
-
-
-def _unused(names: Iterable[Any]) -> str:
-    """Return a name for the target that no feature has."""
-    return max(map(str, names), key=len) + "_"
 
 
 def _lengths(X: Any) -> list[int] | None:
@@ -255,18 +251,6 @@ def _combine(work: Work, values: Sequence[Any]) -> Any:
         if isinstance(value, Failure):
             return value
     return work.fold(values)
-
-
-def _large_graphs() -> AbstractContextManager[Any]:
-    """Let sketched data travel in a graph, whose parts survive a lost worker, without a warning."""
-    # Distributed must be there first: it sets its defaults when it is imported.
-    if find_spec("distributed") is None:
-        return nullcontext()
-    import_module("distributed")
-    manager: AbstractContextManager[Any] = _dask().config.set(
-        {"distributed.admin.large-graph-warning-threshold": "1GiB"}
-    )
-    return manager
 
 
 def _dask() -> Any:

@@ -4,8 +4,6 @@ A pass is a pure function of a block and of values that are its fields, so it ma
 again, without a change of its result.  Kernels do the work; what is here says how blocks combine.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator

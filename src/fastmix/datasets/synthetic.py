@@ -1,7 +1,5 @@
 """The paper's two synthetic data sets."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fastmix._types import FloatArray
@@ -10,20 +8,14 @@ from fastmix.random import RandomState, public_generator
 
 
 def make_sphere(
-    n: int = 2**19,
-    d: int = 2**5,
-    *,
-    noise_variance: float = 0.1,
-    random_state: RandomState = None,
+    n: int = 2**19, d: int = 2**5, *, noise_variance: float = 0.1, random_state: RandomState = None
 ) -> tuple[FloatArray, FloatArray]:
     r"""Make a linear problem with rows uniform on the sphere.
 
     Parameters
     ----------
-    n : int, default=2**19
-        Number of rows.
-    d : int, default=2**5
-        Number of features.
+    n, d : int
+        Number of rows and of features.
     noise_variance : float, default=0.1
         Variance of the noise in the target, before scaling.
     random_state : None, int, RandomState or Generator
@@ -31,17 +23,15 @@ def make_sphere(
 
     Returns
     -------
-    X : ndarray of shape (n, d)
-        Rows of norm at most 1.
-    y : ndarray of shape (n,)
-        Targets in [-1, 1].
+    X, y : ndarray of shape (n, d), ndarray of shape (n,)
+        Rows of norm at most 1, and targets in [-1, 1].
 
     Notes
     -----
     Paper: Appendix H, the set with :math:`\lambda_{\min} \approx n/d`.
     """
     rng = public_generator(random_state)
-    X = rng.standard_normal((_size("n", n), _size("d", d)))
+    X = rng.standard_normal(_shape(n, d))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     return _linear_model(X, noise_variance, rng)
 
@@ -58,40 +48,33 @@ def make_correlated(
 
     Parameters
     ----------
-    n : int, default=2**19
-        Number of rows.
-    d : int, default=2**5
-        Number of features.
+    n, d : int
+        Number of rows and of features.
     correlation : float, default=0.99
         Correlation of neighbouring features.
-    noise_variance : float, default=0.1
-        Variance of the noise in the target, before scaling.
-    random_state : None, int, RandomState or Generator
-        Source of the data; an int makes them reproducible.
+    noise_variance, random_state : float, RandomState
+        As in `make_sphere`.
 
     Returns
     -------
-    X : ndarray of shape (n, d)
-        Rows of norm at most 1.
-    y : ndarray of shape (n,)
-        Targets in [-1, 1].
+    X, y : ndarray of shape (n, d), ndarray of shape (n,)
+        Rows of norm at most 1, and targets in [-1, 1].
 
     Notes
     -----
-    Paper: Appendix H, rows :math:`N(0, \Sigma)` with
-    :math:`\Sigma_{ij} = 2 \cdot 0.99^{|i-j|}`.
+    Paper: Appendix H, rows :math:`N(0, \Sigma)` with :math:`\Sigma_{ij} = 2 \cdot 0.99^{|i-j|}`.
     """
     rng = public_generator(random_state)
-    n, d = _size("n", n), _size("d", d)
+    shape = _shape(n, d)
     rho = check_real("correlation", correlation, at_least=0.0)
     position = np.arange(d)
     sigma = 2.0 * rho ** np.abs(position[:, None] - position)
-    X = rng.standard_normal((n, d)) @ np.linalg.cholesky(sigma).T
+    X = rng.standard_normal(shape) @ np.linalg.cholesky(sigma).T
     return _linear_model(X, noise_variance, rng)
 
 
-def _size(name: str, value: int) -> int:
-    return check_integer(name, value, at_least=1)
+def _shape(n: int, d: int) -> tuple[int, int]:
+    return check_integer("n", n, at_least=1), check_integer("d", d, at_least=1)
 
 
 def _linear_model(

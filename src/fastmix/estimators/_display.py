@@ -1,7 +1,5 @@
 """How a fitted estimator looks in a notebook."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastmix.certificate.explain import headline

@@ -1,7 +1,5 @@
 """What the estimators' docstrings have in common, and the decorator that puts it there."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields
 from typing import TypeVar, dataclass_transform
 
@@ -95,6 +93,14 @@ coef_std_, intercept_std_ : ndarray, float
 privacy_ : PrivacyCertificate
     What the fit spent, with everything needed to check it."""
 
+_EXAMPLE = """\
+>>> from fastmix import {name}
+>>> from fastmix.datasets import make_sphere
+>>> X, y = make_sphere(n=4096, d=4, random_state=0)
+>>> model = {name}(epsilon=3.0, data_norm=1.0, bounds_y=(-1, 1), fit_intercept=False)
+>>> model.fit(X, y).privacy_.epsilon <= 3.0
+True"""
+
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def estimator(cls: type[T]) -> type[T]:
@@ -107,6 +113,7 @@ def estimator(cls: type[T]) -> type[T]:
         ("{parameters}", _COMMON_PARAMETERS),
         ("{method parameters}", "\n".join(_METHOD_PARAMETERS[name] for name in own)),
         ("{attributes}", _COMMON_ATTRIBUTES),
+        ("{example}", _EXAMPLE.format(name=cls.__name__)),
     ):
         doc = doc.replace(marker, text.replace("\n", "\n    "))
     made.__doc__ = doc

@@ -1,15 +1,8 @@
 """What all estimators share: parameters, public scaling, the ledger, and the order of a fit.
 
-A fit has a fixed order, so that nothing is spent in vain and nothing is released unpaid:
-
-1. parameters are checked and the plan is made, from public quantities only;
-2. the budget is asked whether it covers the plan, before any value of the data is read;
-3. the data are checked and scaled by public bounds;
-4. the plan is charged;
-5. mechanisms draw noise; their events must be exactly those of the plan.
+The order is fixed, so that nothing is spent in vain and nothing is released unpaid: the budget is
+asked before any value of the data is read, and charged before any noise is drawn.
 """
-
-from __future__ import annotations
 
 import math
 import sys
@@ -139,7 +132,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         table : fastmix.data.Chunks
             The records, and where they are read.
         report : callable, default=None
-            Is told the name of each pass over the data and how much of it is done, from 0 to 1.
+            Called with the name of each pass over the data and its share done, from 0 to 1.
 
         Returns
         -------
@@ -251,9 +244,8 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         self._resolve().check()
 
     def _sizes(self, n: int, d: int) -> Sizes:
-        unbounded = self.bounds_X is None and self.data_norm is not None
-        intercept = bool(self.fit_intercept)
-        return Sizes(n, d + intercept, centred=intercept and not unbounded)
+        given = {"bounds_X": self.bounds_X, "data_norm": self.data_norm}
+        return Sizes.of(n, d, intercept=self.fit_intercept, **given)
 
     def _target(self, n: int) -> Target:
         return Target(float(self.epsilon), default_delta(self.delta, n))
@@ -266,7 +258,7 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         return method, plan
 
     def _advise(self, method: Method, plan: Plan, n: int, d: int) -> None:
-        advise(method, plan, self._sizes(n, d), self._target(n), stacklevel=5)
+        advise(method, plan, self._sizes(n, d), self._target(n))
 
     def _store(
         self,

@@ -1,7 +1,5 @@
 """The part of the estimators that gives standard errors and confidence intervals."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Checks of the parameters that all estimators share."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The regressors: scikit-learn's side of the methods, and the front door to all of them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import fields
 from typing import Any, ClassVar
@@ -97,16 +95,10 @@ class IHM(PrivateRegressor):
     Paper: the baseline of Appendix H (Lev et al., 2026).
     Deviation: in "paper" the eigenvalue is charged by the analytic Gaussian mechanism; "tuned" is
     beyond the paper (docs/proofs/joint_account.md).
-    Sensitive inputs: the data given to `fit`.
 
     Examples
     --------
-    >>> from fastmix import IHM
-    >>> from fastmix.datasets import make_sphere
-    >>> X, y = make_sphere(n=4096, d=4, random_state=0)
-    >>> model = IHM(epsilon=3.0, data_norm=1.0, bounds_y=(-1, 1), fit_intercept=False)
-    >>> model.fit(X, y).coef_.shape
-    (4,)
+    {example}
     """
 
     variant: str = "tuned"
@@ -155,16 +147,10 @@ class FastIHM(PrivateRegressor):
     Paper: Algorithms 2 and 3, Appendix E, set up as in Appendix H.
     Deviation: in "paper" gamma_2 is as corrected (docs/corrections.md); "shared" and "tuned" are
     beyond the paper (docs/proofs).
-    Sensitive inputs: the data given to `fit`.
 
     Examples
     --------
-    >>> from fastmix import FastIHM
-    >>> from fastmix.datasets import make_sphere
-    >>> X, y = make_sphere(n=4096, d=4, random_state=0)
-    >>> model = FastIHM(epsilon=3.0, data_norm=1.0, bounds_y=(-1, 1), fit_intercept=False)
-    >>> model.fit(X, y).coef_.shape
-    (4,)
+    {example}
     """
 
     variant: str = "tuned"
@@ -204,7 +190,6 @@ class AdaSSP(PrivateRegressor):
     Paper: a method it compares with (Wang, 2018).
     Deviation: the published noise levels are refused where their exact account exceeds the
     target, as it does for large epsilon.
-    Sensitive inputs: the data given to `fit`.
     """
 
     calibration: str = "joint"
@@ -234,7 +219,6 @@ class DPGradientDescent(PrivateRegressor):
     -----
     Paper: a method it compares with.
     Deviation: noise by the analytic Gaussian mechanism over all steps.
-    Sensitive inputs: the data given to `fit`.
     """
 
     learning_rate: float = 0.25
@@ -270,7 +254,6 @@ class LinearMixing(PrivateRegressor):
     Paper: the remark after Theorem 2; set up as in Lev et al. (2025).
     Deviation: "published" charges the eigenvalue by the analytic Gaussian mechanism; "joint" is
     beyond the paper (docs/proofs/joint_account.md).
-    Sensitive inputs: the data given to `fit`.
     """
 
     fast: bool = False
@@ -301,7 +284,6 @@ class IHS(PrivateRegressor):
     Notes
     -----
     Paper: FastIHS of Appendix H; exact gradients, a fresh sketch each step, a ridge of 1e-5.
-    Sensitive inputs: the data given to `fit`; nothing here is private, whatever epsilon says.
     """
 
     sketch: str = "srht"
@@ -336,18 +318,10 @@ class PrivateLinearRegression(PrivateRegressor):
     Notes
     -----
     Paper: Section 4.
-    Sensitive inputs: the data given to `fit`.
 
     Examples
     --------
-    >>> from fastmix import PrivateLinearRegression
-    >>> from fastmix.datasets import make_sphere
-    >>> X, y = make_sphere(n=4096, d=4, random_state=0)
-    >>> model = PrivateLinearRegression(
-    ...     epsilon=1.0, data_norm=1.0, bounds_y=(-1, 1), fit_intercept=False
-    ... )
-    >>> model.fit(X, y).privacy_.epsilon <= 1.0
-    True
+    {example}
     """
 
     method: str | PrivateRegressor = "auto"

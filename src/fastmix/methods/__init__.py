@@ -7,11 +7,7 @@ from fastmix.methods.fit import default_delta, plan_fit, solve_fit
 from fastmix.methods.gradient_descent import GradientDescent
 from fastmix.methods.ihm import IterativeHessianMixing
 from fastmix.methods.ihs import IterativeHessianSketch
-from fastmix.methods.linear_mixing import (
-    SketchAndSolve,
-    calibrate_fast_mix,
-    calibrate_gauss_mix,
-)
+from fastmix.methods.linear_mixing import SketchAndSolve, calibrate_fast_mix, calibrate_gauss_mix
 from fastmix.methods.objective import PerturbedObjective
 from fastmix.methods.plan import METHODS, Draws, Forecast, Method, Plan, Sizes, Solution, Target
 

@@ -1,7 +1,5 @@
 """Adaptive sufficient statistics perturbation."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

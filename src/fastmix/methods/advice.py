@@ -1,7 +1,5 @@
 """Warnings before anything is spent, from public quantities: a weak guarantee, a useless fit."""
 
-from __future__ import annotations
-
 import warnings
 
 from fastmix.errors import LowAccuracyWarning, WeakPrivacyWarning
@@ -54,9 +52,7 @@ def concerns(
     return found
 
 
-def advise(
-    method: Method, plan: Plan, sizes: Sizes, target: Target, *, stacklevel: int = 5
-) -> None:
+def advise(method: Method, plan: Plan, sizes: Sizes, target: Target) -> None:
     """Warn of a weak guarantee or a useless fit, before anything is charged."""
     if not plan.is_private:
         return
@@ -79,4 +75,4 @@ def advise(
         )
         found.append((LowAccuracyWarning, message))
     for category, message in found:
-        warnings.warn(message, category, stacklevel=stacklevel)
+        warnings.warn(message, category, stacklevel=5)  # the caller of `fit`

@@ -1,7 +1,5 @@
 """Which method a fit uses if none is asked for, from public quantities."""
 
-from __future__ import annotations
-
 #: From this many columns on a fast sketch is clearly cheaper than one Gram matrix.
 _WIDE = 500
 

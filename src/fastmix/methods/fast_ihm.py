@@ -1,7 +1,5 @@
 """Iterative Hessian mixing with the fast mixing mechanism."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -59,8 +57,8 @@ class FastIHMPlan(Plan):
     """
 
     k1: int
-    k2: int
-    family: str
+    k2: int = 0
+    family: str = ""
     sketches: int
     fast_sketches: int
     levels: tuple[Level, ...]
@@ -224,8 +222,6 @@ def _tuned(k1: int, steps: int, target: Target, centred: bool) -> FastIHMPlan:
         spent=tuned.spent(target.delta),
         steps=steps,
         k1=k1,
-        k2=0,
-        family="",
         sketches=1,
         fast_sketches=1,
         levels=tuned.levels,
@@ -271,8 +267,6 @@ def _thirds(
         spent=PrivacySpent(parts),
         steps=steps,
         k1=k1,
-        k2=0,
-        family="",
         sketches=steps,
         fast_sketches=pairs,
         levels=(level,),

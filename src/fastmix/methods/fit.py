@@ -5,8 +5,6 @@ is made from public quantities, the budget is asked, the data are checked and sc
 charged, the releases are drawn, and they must be exactly those of the plan.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 
@@ -15,10 +13,11 @@ from fastmix.accounting import NonPrivateEvent, Part, PrivacySpent
 from fastmix.data import Rows
 from fastmix.data.scaling import PublicScaling
 from fastmix.errors import CalibrationError
+from fastmix.mechanisms import noisy_residual_counts
 from fastmix.mechanisms.noise import ExactNoise, FloatNoise, Noise
 from fastmix.methods.least_squares import least_squares
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
-from fastmix.methods.residuals import plan_residuals, release_residuals
+from fastmix.methods.residuals import plan_residuals
 
 #: What rounding may add to the epsilon of a plan.
 _ROUNDING = 1e-9
@@ -39,23 +38,8 @@ def plan_fit(
 ) -> Plan:
     """Plan a fit with everything that is released beside the method's own releases.
 
-    Parameters
-    ----------
-    method : Method
-        The method.
-    sizes : Sizes
-        Public sizes.
-    target : Target
-        Guarantee of all releases together; an infinite epsilon asks for least squares.
-    inference : bool
-        Whether counts of residuals are released, for intervals.
-    noise : {"float", "exact"}
-        Kind of noise.
-
-    Returns
-    -------
-    Plan
-        The plan; its account is within the target.
+    The account of the plan is within the target; an infinite epsilon asks for least squares. For
+    ``inference`` counts of residuals are released, which intervals need.
     """
     if inference and not method.infers:
         raise value_error("inference", f"be False for method {method.name!r}", inference)
@@ -101,8 +85,11 @@ def solve_fit(
         solution = Solution(least_squares(rows, scaling))
     else:
         solution = method.solve(rows, plan, clip, draws)
-    if plan.residual_sigma is not None:
-        solution = release_residuals(solution, rows, plan, clip, draws.noise)
+    if (sigma := plan.residual_sigma) is not None:
+        counts = noisy_residual_counts(
+            rows, solution.theta, clip=clip, sigma=sigma, noise=draws.noise
+        )
+        solution = replace(solution, residuals=counts)
     if plan.is_private and not plan.covers(draws.noise.drawn):
         raise RuntimeError("the releases differ from the plan that was charged.")
     return solution

@@ -1,7 +1,5 @@
 """What a planned fit is expected to give, from public sizes alone: a range."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Full-batch gradient descent with clipped residuals and Gaussian noise."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

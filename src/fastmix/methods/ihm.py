@@ -1,7 +1,5 @@
 """Iterative Hessian mixing with a dense Gaussian sketch."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The iterative Hessian sketch, without privacy."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -5,8 +5,6 @@ values; the spread of the residuals is one more release with its own event.  Eve
 post-processing.  The derivation is in ``docs/proofs/confidence.md``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import cycle
 from typing import NamedTuple, Protocol

@@ -1,7 +1,5 @@
 """Least squares without privacy, for an infinite epsilon."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.linear_model import LinearRegression
 

@@ -6,8 +6,6 @@ raised until the joint account meets the target.  Shares and schedules are publi
 option is taken depends on released values only (docs/proofs/joint_account.md).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

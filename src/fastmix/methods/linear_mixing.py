@@ -1,7 +1,5 @@
 """Sketch and solve: one private sketch of (X, y)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The iteration that IHM, FastIHM and IHS share, and what is expected of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import cycle
@@ -35,9 +33,7 @@ def mixed_newton(
     Notes
     -----
     Paper: Algorithm 2, lines 3-8.
-    Deviation: step length and correction of the tuned variants (docs/proofs/joint_account.md),
-    and the mean (docs/proofs/centring.md).
-    Sensitive inputs: rows.
+    Deviation: docs/proofs/joint_account.md for the tuned variants, and centring.md for the mean.
     """
     hessians: Sequence[PrivateGram] = release.sketches
     # With shrinkage the noise of the sketch is the ridge that the steps go to, and stays in.

@@ -73,6 +73,12 @@ class Sizes(NamedTuple):
     d: int
     centred: bool = False
 
+    @classmethod
+    def of(cls, n: int, d: int, *, intercept: bool, bounds_X: Any, data_norm: Any) -> Sizes:
+        """Return the sizes of a fit of n rows and d features with these parameters."""
+        bounded = bounds_X is not None or data_norm is None
+        return cls(n, d + bool(intercept), centred=bool(intercept) and bounded)
+
 
 class Target(NamedTuple):
     """The guarantee that is asked for, and the utility failure probability: a tenth of delta."""
@@ -98,16 +104,8 @@ class Draws:
 class Plan:
     """What a fit will do, from public quantities only: its account, sizes and noise levels.
 
-    Parameters
-    ----------
-    spent : PrivacySpent
-        The account of all releases.
-    steps : int
-        Steps of the method.
-    residual_sigma : float, optional
-        Noise of the counts of residuals, for intervals.
-    extra : tuple of PrivacyEvent
-        Events that are charged and belong to no single release.
+    ``spent`` is the account of all releases, ``residual_sigma`` the noise of the counts of
+    residuals for intervals; ``extra`` events are charged and belong to no single release.
     """
 
     spent: PrivacySpent
@@ -237,21 +235,8 @@ class Method(ABC):
     ) -> Forecast | None:
         """Return what a planned fit is expected to give, or None if the method has no forecast.
 
-        Parameters
-        ----------
-        plan : Plan
-            The plan.
-        n : int
-            Rows.
-        eigenvalues : numpy.ndarray of shape (d,)
-            Eigenvalues of the Gram matrix of the scaled rows, in ascending order.
-        theta_squared : numpy.ndarray of shape (d,)
-            Squares of the scaled coefficients in the eigenvectors.
-
-        Returns
-        -------
-        Forecast or None
-            Expected noise and error.
+        The eigenvalues are those of the Gram matrix of the scaled rows, in ascending order;
+        ``theta_squared`` are the squares of the scaled coefficients in the eigenvectors.
         """
         return None
 

@@ -1,19 +1,13 @@
-"""Counts of residuals, from which standard errors take the spread of the errors.
-
-They are one more release of a fit: planned within its budget, and drawn after its coefficients.
-"""
-
-from __future__ import annotations
+"""A plan with counts of residuals, from which standard errors take the spread of the errors."""
 
 import math
 from collections.abc import Callable
 from dataclasses import replace
 
 from fastmix.accounting import Part, PrivacySpent, gaussian_epsilon, gaussian_sigma
-from fastmix.data import Rows
 from fastmix.errors import CalibrationError
-from fastmix.mechanisms import Noise, noisy_residual_counts, residual_event
-from fastmix.methods.plan import Plan, Solution, Target
+from fastmix.mechanisms import residual_event
+from fastmix.methods.plan import Plan, Target
 
 #: Share of the squared signal-to-noise ratio that pays for the residuals.
 SHARE = 0.05
@@ -54,13 +48,3 @@ def _split(plan: Callable[[Target], Plan], target: Target) -> Plan:
     rest = plan(target._replace(epsilon=target.epsilon * 0.9, delta=target.delta * 0.9))
     spent = PrivacySpent([*rest.spent.parts, Part("residuals", [residual_event(sigma)], share)])
     return replace(rest, spent=spent, residual_sigma=sigma)
-
-
-def release_residuals(
-    solution: Solution, rows: Rows, plan: Plan, clip: float, noise: Noise
-) -> Solution:
-    """Return a solution with noisy counts of its residuals, which were planned and charged."""
-    sigma = plan.residual_sigma
-    assert sigma is not None
-    counts = noisy_residual_counts(rows, solution.theta, clip=clip, sigma=sigma, noise=noise)
-    return replace(solution, residuals=counts)

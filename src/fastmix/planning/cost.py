@@ -1,7 +1,5 @@
 """What a fit costs in seconds, predicted from public sizes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields

@@ -1,8 +1,5 @@
 """A plan of a fit from public quantities, with reasons."""
 
-from __future__ import annotations
-
-import html
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +14,7 @@ from fastmix.methods import METHODS, Sizes, Target, choose_method, default_delta
 from fastmix.methods.advice import TARGET_VARIANCE, concerns
 from fastmix.methods.forecast import Outlook, outlook
 from fastmix.planning.cost import CostModel, Problem
+from fastmix.show.html import paragraphs, table
 
 _COMPARED = ("objective", "ihm", "fast_ihm", "adassp")
 _COST_NAMES = {
@@ -43,20 +41,8 @@ class MethodPlan:
 class FitPlan:
     """The chosen method beside those it was compared with, from public quantities only.
 
-    Parameters
-    ----------
-    n, d : int
-        Rows, and features without the intercept.
-    epsilon, delta : float
-        The guarantee.
-    method : str
-        The chosen method, as `PrivateLinearRegression` takes it.
-    reason : str
-        Why, in words.
-    methods : tuple of MethodPlan
-        The chosen method first, then the others.
-    warnings : tuple of str
-        What a fit of these sizes would warn of.
+    ``d`` counts features without the intercept; ``methods`` begins with the chosen one;
+    ``warnings`` are what a fit of these sizes would warn of.
     """
 
     n: int
@@ -122,21 +108,13 @@ class FitPlan:
 
     def _repr_html_(self) -> str:
         rows = self.table()
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in rows[0])
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td>{html.escape(v if isinstance(v, str) else f'{v:.3g}')}</td>"
-                for v in row.values()
-            )
-            + "</tr>"
+        cells = [
+            [value if isinstance(value, str) else f"{value:.3g}" for value in row.values()]
             for row in rows
-        )
-        notes = "".join(
-            f"<p>{html.escape(text)}</p>"
-            for text in (self.meaning(), *(f"Warning: {each}" for each in self.warnings))
-        )
-        return f"<p>{html.escape(self.reason)}</p><table><tr>{head}</tr>{body}</table>{notes}"
+        ]
+        warned = [f"Warning: {each}" for each in self.warnings]
+        notes = paragraphs([self.meaning(), *warned])
+        return paragraphs([self.reason]) + table(list(rows[0]), cells) + notes
 
 
 def plan(

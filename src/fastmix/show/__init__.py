@@ -1,6 +1,6 @@
 """Pages and notebook cards: HTML from public and released values, with no dependency."""
 
-from fastmix.show.card import certificate_card, fit_card
+from fastmix.show.html import certificate_card, fit_card
 from fastmix.show.report import FitFacts, fit_report
 from fastmix.show.svg import Interval, curve_chart, interval_chart
 

@@ -1,8 +1,8 @@
 """Plots with matplotlib of public and released values: ``pip install "fastmix[plot]"``."""
 
-from __future__ import annotations
-
+import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,23 +11,13 @@ from fastmix._validation import value_error
 from fastmix.accounting import BudgetAccountant, PrivacySpent
 from fastmix.show.report import privacy_curve
 
-__all__ = ["budget", "coefficients", "privacy"]
+__all__ = ["budget", "coefficients", "plot_histograms", "privacy"]
 
 
 def privacy(account: Any, *, ax: Any = None) -> Any:
-    """Draw epsilon against delta: every point holds at once.
+    """Draw epsilon against delta of a certificate or an account: every point holds at once.
 
-    Parameters
-    ----------
-    account : PrivacyCertificate or PrivacySpent
-        ``privacy_`` of a fit, or an account.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
+    Draws on ``ax`` or on a new figure, and returns the axes.
     """
     spent = account if isinstance(account, PrivacySpent) else account.spent
     points = [(d, e) for d, e in privacy_curve(spent) if np.isfinite(e)]
@@ -45,12 +35,12 @@ def privacy(account: Any, *, ax: Any = None) -> Any:
 def coefficients(
     model: Any, names: Sequence[str] | None = None, *, level: float = 0.95, ax: Any = None
 ) -> Any:
-    """Draw the coefficients of a fitted model, with intervals if it has them.
+    """Draw the coefficients of a fitted model, with intervals if it has ``inference=True``.
 
     Parameters
     ----------
     model : estimator
-        A fitted estimator of fastmix; with ``inference=True`` for intervals.
+        A fitted estimator of fastmix.
     names : sequence of str, optional
         Names of the features.
     level : float, default 0.95
@@ -85,17 +75,7 @@ def coefficients(
 def budget(accountant: BudgetAccountant, *, ax: Any = None) -> Any:
     """Draw what the charges of a budget have spent together, one after the other.
 
-    Parameters
-    ----------
-    accountant : BudgetAccountant
-        The budget.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
+    Draws on ``ax`` or on a new figure, and returns the axes.
     """
     ax = _axes(ax)
     charges = accountant.charges
@@ -110,6 +90,38 @@ def budget(accountant: BudgetAccountant, *, ax: Any = None) -> Any:
     ax.legend()
     ax.grid(alpha=0.3)
     return ax
+
+
+def plot_histograms(results: Sequence[Any], path: str | Path) -> None:
+    """Draw the scores with and without the record, one panel per audit."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError('plots need matplotlib: pip install "fastmix[plot]".') from None
+    columns = min(3, len(results))
+    rows = math.ceil(len(results) / columns)
+    figure = Figure(figsize=(4.6 * columns, 3.1 * rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = np.ravel(figure.subplots(rows, columns, squeeze=False))
+    for axis, result in zip(axes, results, strict=False):
+        with_, without, edges = result.histogram()
+        for counts, label, colour in (
+            (without, "record absent", "tab:blue"),
+            (with_, "record present", "tab:orange"),
+        ):
+            shares = counts / len(result.present)
+            axis.stairs(shares, edges, fill=True, alpha=0.45, color=colour, label=label)
+        axis.axvline(result.event.threshold, color="black", linewidth=1.0, linestyle="--")
+        axis.set_yscale("log")
+        axis.set_title(f"{result.name}\n{result.lower:.2f} of {result.epsilon:.2f}", fontsize=10)
+        axis.tick_params(labelsize=8)
+    for axis in axes[len(results) :]:
+        axis.set_axis_off()
+    axes[0].legend(fontsize=8, loc="lower center")
+    figure.supxlabel("score of a release", fontsize=10)
+    figure.supylabel("share of releases", fontsize=10)
+    figure.savefig(path, dpi=80)
 
 
 def _axes(ax: Any) -> Any:

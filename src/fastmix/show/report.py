@@ -1,7 +1,5 @@
 """The report of a fit: one page that stands alone, from public and released values only."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fastmix.accounting import PrivacySpent
-from fastmix.show.html import definition_list, escape, number, page, paragraphs, table
+from fastmix.show.html import badge, definition_list, escape, number, page, paragraphs, table
 from fastmix.show.svg import Interval, curve_chart, interval_chart
 
 
@@ -30,36 +28,8 @@ class Effect:
 class FitFacts:
     """Everything that the report of a fit says; nothing else goes into it.
 
-    Parameters
-    ----------
-    target : str
-        Name of the target.
-    target_bounds : tuple of float
-        Public bounds of the target.
-    private : bool
-        Whether the guarantee holds.
-    explanation : sequence of str
-        The certificate in plain words, the guarantee first.
-    effects : sequence of Effect
-        Coefficients in the user's units.
-    intercept : Effect or None
-        The intercept, if there is one.
-    residual_std : float or None
-        Released spread of the errors.
-    residual_clip : float or None
-        Public bound on residuals, if the method clips them.
-    spent : PrivacySpent
-        The account.
-    n : int
-        Rows.
-    method : str
-        The method.
-    plan : dict
-        Sizes and noise levels.
-    seconds : float
-        Duration of the fit.
-    certificate : str
-        The certificate as JSON.
+    ``explanation`` is the certificate in plain words, the guarantee first, ``certificate`` the same
+    as JSON. Effects are in the user's units; what a fit does not have is None.
     """
 
     target: str
@@ -80,13 +50,9 @@ class FitFacts:
 
 def fit_report(facts: FitFacts) -> str:
     """Return the report of a fit as an HTML page."""
-    badge = (
-        '<span class="badge">private</span>'
-        if facts.private
-        else '<span class="badge bad">NOT PRIVATE</span>'
-    )
+    certificate = "\n".join(map(escape, facts.certificate.split("\n")))
     body = [
-        badge,
+        badge(facts.private),
         f"<h1>Private regression of {escape(facts.target)}</h1>",
         f"<p>{escape(facts.explanation[0])}</p>",
         definition_list(
@@ -113,15 +79,11 @@ def fit_report(facts: FitFacts) -> str:
         table(["setting", "value"], plan_settings(facts.plan)),
         "<h2>Certificate</h2>",
         "<p>Check it with <code>fastmix explain certificate.json --verify</code>.</p>",
-        f"<details><summary>Show</summary><pre>{_lines(facts.certificate)}</pre></details>",
+        f"<details><summary>Show</summary><pre>{certificate}</pre></details>",
         '<p class="soft">Made by fastmix from public and released values. The report rounds the '
         "fitting time up to minutes, because exact times can leak information.</p>",
     ]
     return page(f"Private regression of {facts.target}", "\n".join(body))
-
-
-def _lines(text: str) -> str:
-    return "\n".join(escape(line) for line in text.split("\n"))
 
 
 def privacy_curve(spent: PrivacySpent, count: int = 13) -> list[tuple[float, float]]:
@@ -143,16 +105,14 @@ def _coefficients(facts: FitFacts) -> list[str]:
         rows.append([*row, effect.bounds])
     errors = facts.effects[0].std is not None
     header = ["column", "coefficient", *(["std. error", "95% interval"] if errors else [])]
-    shown = facts.effects[:40]
     chart = interval_chart(
         [
             Interval(
                 e.name,
                 e.value * e.width,
-                None if e.std is None else e.std * e.width,
-                None if e.noise is None else e.noise * e.width,
+                *(None if error is None else error * e.width for error in (e.std, e.noise)),
             )
-            for e in shown
+            for e in facts.effects[:40]
         ],
         axis=f"change in {facts.target} across the public range of the feature",
     )

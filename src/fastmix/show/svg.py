@@ -1,7 +1,5 @@
 """Two charts as inline SVG: intervals on a line, and a curve."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,9 +40,8 @@ def interval_chart(intervals: Sequence[Interval], *, axis: str, reach: float = 1
     ]
     for n, i in enumerate(intervals):
         y = top + row * (n + 0.5)
-        parts.append(
-            f'<text x="{left - 12}" y="{y + 4.5:.1f}" text-anchor="end">{_short(i.name)}</text>'
-        )
+        name = escape(i.name if len(i.name) <= 24 else i.name[:23] + "…")
+        parts.append(f'<text x="{left - 12}" y="{y + 4.5:.1f}" text-anchor="end">{name}</text>')
         for std, thick in ((i.std, 2.0), (i.noise, 6.0)):
             if std is not None and math.isfinite(std):
                 a, b = x(i.value - reach * std), x(i.value + reach * std)
@@ -61,11 +58,7 @@ def interval_chart(intervals: Sequence[Interval], *, axis: str, reach: float = 1
 
 
 def curve_chart(
-    points: Sequence[tuple[float, float]],
-    *,
-    mark: tuple[float, float],
-    x_axis: str,
-    y_axis: str,
+    points: Sequence[tuple[float, float]], *, mark: tuple[float, float], x_axis: str, y_axis: str
 ) -> str:
     """Return a curve over a logarithmic axis with one marked point."""
     width, height, left, right, top, base = 720.0, 300.0, 62.0, 18.0, 26.0, 252.0
@@ -112,10 +105,6 @@ def _svg(width: float, height: float, label: str, parts: Sequence[str]) -> str:
         f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(label)}">'
         f"{''.join(parts)}</svg>"
     )
-
-
-def _short(name: str, longest: int = 24) -> str:
-    return escape(name if len(name) <= longest else name[: longest - 1] + "…")
 
 
 def _ticks(low: float, high: float, about: int = 6) -> list[float]:

@@ -1,11 +1,9 @@
 """Tables in files: read by public bounds, encoded from public categories, written back."""
 
-from fastmix.tables.encode import encode
-from fastmix.tables.read import Columns, read_columns, table_fields
+from fastmix.tables.encode import encode, table_bytes, table_chunks
+from fastmix.tables.read import Columns, read_columns, table_fields, write_predictions
 from fastmix.tables.schema import Category, Number, PublicBounds, read_bounds
-from fastmix.tables.stream import table_bytes, table_chunks
 from fastmix.tables.template import bounds_template
-from fastmix.tables.write import write_predictions
 
 __all__ = [
     "Category",

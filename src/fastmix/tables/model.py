@@ -21,7 +21,7 @@ from fastmix.show.report import Effect, FitFacts
 from fastmix.tables import Columns, Number, PublicBounds, encode
 from fastmix.tables.schema import Feature
 
-__all__ = ["SavedModel", "bound_pair", "fit_facts", "verify_pair"]
+__all__ = ["SavedModel", "bound_pair", "fit_facts", "read_text", "verify_pair"]
 
 FORMAT = "fastmix-model-2"
 
@@ -121,17 +121,20 @@ class SavedModel:
     @classmethod
     def load(cls, path: Path) -> SavedModel:
         """Read a model from a file, or from the folder that ``fastmix fit`` wrote."""
-        file = path / "model.json" if path.is_dir() else path
-        try:
-            text = file.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise DataError(f"{file.name} must be text in UTF-8.") from None
-        return cls.from_json(text)
+        return cls.from_json(read_text(path / "model.json" if path.is_dir() else path))
 
     def predict(self, columns: Columns) -> FloatArray:
         """Return predictions for the rows of a table; values are clipped as in the fit."""
         X, _ = encode(columns, self.bounds, intercept=self.fit_intercept, target=False)
         return np.asarray(X @ np.array(self.coef) + self.intercept)
+
+
+def read_text(file: Path) -> str:
+    """Read a file of text."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise DataError(f"{file.name} must be text in UTF-8.") from None
 
 
 def bound_pair(

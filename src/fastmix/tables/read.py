@@ -1,15 +1,14 @@
-"""Readers of CSV, Parquet, Arrow or Feather, and NPZ files.
+"""Readers of CSV, Parquet, Arrow or Feather, and NPZ files, and a writer of predictions.
 
 What a column is comes from the bounds file, never from its values.  Errors name the file, the
 column and the kind of trouble; they never quote a value or the number of a row.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -113,15 +112,13 @@ def columns_of(
 def csv_batches(path: Path, numbers: list[str], categories: list[str]) -> Iterator[Any]:
     """Yield some columns of a CSV file, a few megabytes at a time."""
     pa = arrow()
-    try:
-        with pa.csv.open_csv(
-            path,
-            read_options=pa.csv.ReadOptions(block_size=_CSV_BYTES),
-            convert_options=_csv_options(numbers, categories),
-        ) as reader:
-            yield from reader
-    except pa.ArrowException as error:
-        raise DataError(_trouble(path, str(error))) from None
+    read = pa.csv.ReadOptions(block_size=_CSV_BYTES)
+    convert = _csv_options(numbers, categories)
+    with (
+        _without_values(path),
+        pa.csv.open_csv(path, read_options=read, convert_options=convert) as reader,
+    ):
+        yield from reader
 
 
 def _csv_options(numbers: list[str], categories: list[str]) -> Any:
@@ -135,11 +132,8 @@ def inferred_numbers(path: Path) -> list[str]:
     """Return the columns that hold numbers; for CSV this looks at values, so it is NOT private."""
     fields = table_fields(path)
     if _suffix(path) == ".csv":
-        pa = arrow()
-        try:
-            schema = pa.csv.read_csv(path).schema
-        except pa.ArrowException as error:
-            raise DataError(_trouble(path, str(error))) from None
+        with _without_values(path):
+            schema = arrow().csv.read_csv(path).schema
         fields = {field.name: column_kind(field.type) for field in schema}
     return [name for name, kind in fields.items() if kind in ("number", "bool")]
 
@@ -194,13 +188,20 @@ def _arrow_schema(path: Path) -> Any:
 def _read_arrow(path: Path, numbers: list[str], categories: list[str]) -> Any:
     pa = arrow()
     names = [*numbers, *categories]
-    try:
+    with _without_values(path):
         if _suffix(path) == ".csv":
             return pa.csv.read_csv(path, convert_options=_csv_options(numbers, categories))
         if path.suffix.lower() == ".parquet":
             return pa.parquet.read_table(path, columns=names)
         return _open_ipc(path).read_all().select(names)
-    except pa.ArrowException as error:
+
+
+@contextmanager
+def _without_values(path: Path) -> Iterator[None]:
+    """Replace Arrow's errors about a file, which quote values."""
+    try:
+        yield
+    except arrow().ArrowException as error:
         raise DataError(_trouble(path, str(error))) from None
 
 
@@ -284,3 +285,21 @@ def _read_npz(path: Path, numbers: list[str], categories: Mapping[str, Sequence[
             codes[name][text == level] = code
     n = len(next(iter(arrays.values())))
     return Columns(n, {name: column(name).astype(np.float64) for name in numbers}, codes)
+
+
+def write_predictions(path: Path, name: str, values: FloatArray) -> None:
+    """Write one column of predictions, in the format that the file's name asks for."""
+    suffix = table_suffix(path)
+    if suffix == ".npz":
+        with path.open("wb") as file:  # given a name, it might add another ending
+            np.savez(file, allow_pickle=False, **{name: values})
+        return
+    pa = arrow()
+    table = pa.table({name: values})
+    if suffix == ".csv":
+        pa.csv.write_csv(table, path)
+    elif suffix == ".parquet":
+        pa.parquet.write_table(table, path)
+    else:
+        with pa.ipc.new_file(str(path), table.schema) as writer:
+            writer.write_table(table)

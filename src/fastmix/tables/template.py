@@ -1,7 +1,5 @@
 """A bounds file to fill in, from names and types of columns only."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

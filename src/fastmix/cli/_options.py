@@ -1,0 +1,30 @@
+"""Options that several commands take, with the range in which an epsilon has a meaning."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fastmix._validation import check_real
+from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
+
+Columns = Annotated[
+    int, typer.Option(min=1, max=10**6, help="Columns of features, after encoding.")
+]
+Data = Annotated[Path, typer.Argument(help="CSV, Parquet, Arrow, Feather or NPZ file.")]
+Delta = Annotated[float | None, typer.Option(help="Failure probability; 1/n^2 by default.")]
+Epsilon = Annotated[float, typer.Option(help="Privacy budget.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
+Intercept = Annotated[bool, typer.Option(help="With an intercept.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+MethodName = Annotated[
+    str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm or linear_mixing.")
+]
+Rows = Annotated[int, typer.Option(min=1, max=10**12, help="Rows of the table.")]
+Target = Annotated[str, typer.Option(help="Column to predict.")]
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Refuse an epsilon without meaning; no command makes a fit without privacy by accident."""
+    check_real("epsilon", epsilon, above=0.0)
+    check_real("epsilon", epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)
