@@ -141,7 +141,7 @@ def rdp_objective(alpha: npt.ArrayLike, mu: float, eps_c: float, *, one_sided: b
     Parameters
     ----------
     alpha : array_like
-        Rényi orders; ``inf`` is returned at orders of 1 or less.
+        Rényi orders; ``inf`` is returned at orders of 1 or less and at infinity.
     mu : float
         Ratio of the slope bound to the noise of the objective.
     eps_c : float
@@ -160,11 +160,14 @@ def rdp_objective(alpha: npt.ArrayLike, mu: float, eps_c: float, *, one_sided: b
     Paper: beyond it; docs/proofs/objective.md, Section 4.
     """
     order = np.asarray(alpha, dtype=np.float64)
-    less = np.where(order > 1.0, order - 1.0, 1.0)
+    valid = np.isfinite(order) & (order > 1.0)
+    # The curve grows with the order; next to 1, where it would be rounding noise, it is that of a
+    # slightly larger one.
+    less = np.maximum(np.where(valid, order, 2.0) - 1.0, 1e-6)
     curve = less * (less + 1.0) * mu**2 / 2.0
     at = eps_c / mu - mu / 2.0  # where the Gaussian part takes over from eps_c
     floor = np.logaddexp(less * eps_c + log_ndtr(at), curve + log_ndtr(less * mu - at))
     if not one_sided:
         floor = np.maximum(floor, math.log(2.0) + curve + log_ndtr(less * mu))
-    value = np.where(order > 1.0, floor / less, np.inf)
+    value = np.where(valid, floor / less, np.inf)
     return float(value) if value.ndim == 0 else value
