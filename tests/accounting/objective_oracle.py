@@ -516,10 +516,7 @@ class Pair:
             levels = None
         else:
             start = np.stack(
-                [
-                    np.interp(t[:, k], theta[::-1, k, 0], theta[::-1, k, 1])
-                    for k in range(curves)
-                ],
+                [np.interp(t[:, k], theta[::-1, k, 0], theta[::-1, k, 1]) for k in range(curves)],
                 axis=1,
             )
             levels = np.broadcast_to(across, t.shape)

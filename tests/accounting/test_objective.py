@@ -456,8 +456,6 @@ def test_what_the_renyi_rule_grants_to_two_of_them_is_private(epsilon, delta, sh
                 ).losses(first, 60)[:2]
                 for c in (eps_c, 0.5 * eps_c)
             )
-            hurt = np.maximum(
-                -np.expm1(np.minimum(epsilon - one[0][:, None] - two[0], 0.0)), 0.0
-            )
+            hurt = np.maximum(-np.expm1(np.minimum(epsilon - one[0][:, None] - two[0], 0.0)), 0.0)
             exact = max(exact, float(one[1] @ hurt @ two[1]))
         assert exact <= delta

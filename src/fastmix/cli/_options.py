@@ -18,7 +18,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace a file that exists
 Intercept = Annotated[bool, typer.Option(help="With an intercept.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 MethodName = Annotated[
-    str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm or linear_mixing.")
+    str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm, linear_mixing or objective.")
 ]
 Rows = Annotated[int, typer.Option(min=1, max=10**12, help="Rows of the table.")]
 Target = Annotated[str, typer.Option(help="Column to predict.")]
