@@ -15,7 +15,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from sklearn.linear_model import LinearRegression
 
-from fastmix import IHM, IHS, AdaSSP, FastIHM
+from fastmix import (
+    IHM,
+    IHS,
+    AdaSSP,
+    FastIHM,
+    ObjectivePerturbation,
+    PrivateLinearRegression,
+)
 from fastmix.datasets import make_sphere
 from fastmix.errors import LowAccuracyWarning
 from fastmix.planning import CostModel, Measurement, Problem, fit_cost_model
@@ -48,6 +55,8 @@ MODELLED = {
     "IHM, one Gram matrix": "ihm",
     "FastIHM, paper variant": "fast_ihm_paper",
     "FastIHM, shared sketch": "fast_ihm_shared",
+    "ObjectivePerturbation, Gram": "objective_gram",
+    "ObjectivePerturbation, sketch": "objective_sketch",
 }
 
 
@@ -74,12 +83,15 @@ def _methods(n: int, d: int, k2: int) -> dict[str, Any]:
     fast = {**common, "sketch_size": k2}
     methods: dict[str, Any] = {
         BASELINE: IHM(**common, variant="paper", literal=True),
+        "PrivateLinearRegression (default)": PrivateLinearRegression(**common),
+        "ObjectivePerturbation, Gram": ObjectivePerturbation(**common, solver="gram"),
+        "ObjectivePerturbation, sketch": ObjectivePerturbation(**common, solver="sketch"),
         "FastIHM, literal": FastIHM(**fast, variant="paper", literal=True),
         "FastIHS (not private)": IHS(**common),
         "IHM, one Gram matrix": IHM(**common, variant="paper"),
         "FastIHM, paper variant": FastIHM(**fast, variant="paper"),
         "FastIHM, shared sketch": FastIHM(**fast, variant="shared"),
-        "IHM, tuned (default)": IHM(**common),
+        "IHM, tuned": IHM(**common),
         "FastIHM, tuned, k2 as above": FastIHM(**fast),
         "FastIHM, tuned, default k2": FastIHM(**common),
         "AdaSSP": AdaSSP(**common),
@@ -140,7 +152,7 @@ def run_bench(
         say(f"\nn = {n}, d = {d}, k2 = {k2}")
         for name, took in times.items():
             ratio = times[BASELINE] / took
-            say(f"  {name:<28} {took:>10.4f} s   {ratio:>8.1f} x literal IHM")
+            say(f"  {name:<34} {took:>10.4f} s   {ratio:>8.1f} x literal IHM")
             yield Row("suite", n, d, k2, name, took)
     sweep = QUICK_SWEEP if quick else SWEEP
     for i, (n, d, k2) in enumerate(sweep, start=1):

@@ -18,7 +18,8 @@ from fastmix.show.html import paragraphs, table
 
 _COMPARED = ("objective", "ihm", "fast_ihm", "adassp")
 _COST_NAMES = {
-    "objective": "objective",
+    "gram": "objective_gram",
+    "sketch": "objective_sketch",
     "ihm": "ihm",
     "fast_ihm": "fast_ihm_shared",
     "adassp": "adassp",
@@ -185,6 +186,7 @@ def plan(
         settings = planned.settings
         rows: dict[str, int] = {key: settings[key] for key in ("k", "k1", "k2") if key in settings}
         problem = Problem(n, columns, rows.get("k2", 1), planned.steps)
+        kind = settings.get("preconditioner", name)
         expected = outlook(algorithm, planned, n, columns)
         assert expected is not None
         if values is not None:
@@ -198,7 +200,7 @@ def plan(
                 method=name,
                 sizes={"steps": planned.steps, **rows},
                 outlook=expected,
-                seconds=(cost or CostModel()).predict(_COST_NAMES[name], problem),
+                seconds=(cost or CostModel()).predict(_COST_NAMES[kind], problem),
                 memory=_memory(name, n, columns, rows.get("k2", 0)),
             )
         )
