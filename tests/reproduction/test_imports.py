@@ -27,7 +27,8 @@ def private(tree):
     found = []
     for module, name in imported(tree):
         if module.split(".")[0] == "fastmix":
-            offered = importlib.import_module(module).__all__
+            # A module without `__all__` is not for users.
+            offered = getattr(importlib.import_module(module), "__all__", ())
             if any(part.startswith("_") for part in module.split(".")) or name not in offered:
                 found.append(f"{module}.{name}")
     for node in ast.walk(tree):

@@ -68,21 +68,11 @@ class Verification:
 
 
 def verify_certificate(text: str) -> Verification:
-    """Check everything that a certificate says and that can be recomputed.
+    """Check everything that a certificate, a JSON document, says and that can be recomputed.
 
     The account is recomputed from the events, the events, sizes and noise levels from the
-    parameters, and the clipping from the bounds. The digest shows a change by accident; it is
-    not a signature, because whoever changes a certificate can compute it anew.
-
-    Parameters
-    ----------
-    text : str
-        The JSON document.
-
-    Returns
-    -------
-    Verification
-        What is wrong, and what was not checked.
+    parameters, and the clipping from the bounds. The digest shows a change by accident; it is not a
+    signature, because whoever changes a certificate can compute it anew.
     """
     try:
         data = read_document(text)

