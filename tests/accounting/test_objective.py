@@ -71,7 +71,7 @@ def charge(*events, delta):
     return PrivacySpent([Part("all", events, delta)])
 
 
-# --- one release --------------------------------------------------------------------------------
+# --- one release ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_eps_c_equal_to_epsilon_beside_other_releases_certifies_nothing():
     assert safe.by_density(1.0, True, gaussian)[0] <= 1e-6
 
 
-# --- the Rényi curve and the event ----------------------------------------------------------------
+# --- the Rényi curve and the event ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("mu", "eps_c"), SETTINGS[::2])
@@ -316,7 +316,7 @@ def test_export_to_dp_accounting():
     assert rdp_to_delta(spent.rdp, epsilon) == pytest.approx(1e-6, rel=0.05)
 
 
-# --- accounts of several releases -----------------------------------------------------------------
+# --- accounts of several releases ----------------------------------------------------------------
 
 
 def test_one_objective_release_with_gaussian_and_laplace_releases():
@@ -383,7 +383,7 @@ def test_two_objective_releases_go_through_their_curves(mu, eps_c):
             assert composed(mu, eps_c, mu, 0.7 * eps_c, epsilon, first) <= delta * (1.0 + 1e-3)
 
 
-# --- filters --------------------------------------------------------------------------------------
+# --- filters -------------------------------------------------------------------------------------
 
 
 def test_the_gaussian_rule_refuses_it():
@@ -456,8 +456,6 @@ def test_what_the_renyi_rule_grants_to_two_of_them_is_private(epsilon, delta, sh
                 ).losses(first, 60)[:2]
                 for c in (eps_c, 0.5 * eps_c)
             )
-            hurt = np.maximum(
-                -np.expm1(np.minimum(epsilon - one[0][:, None] - two[0], 0.0)), 0.0
-            )
+            hurt = np.maximum(-np.expm1(np.minimum(epsilon - one[0][:, None] - two[0], 0.0)), 0.0)
             exact = max(exact, float(one[1] @ hurt @ two[1]))
         assert exact <= delta
