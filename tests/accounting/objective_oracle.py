@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import expit, log_ndtr, ndtr, roots_legendre
@@ -63,6 +64,39 @@ def bound_second(epsilon, mu):
     return float(1.0 - 2.0 * math.exp(epsilon + log_ndtr(-mu)))
 
 
+def bound_person(epsilon, mu, eps_c, count):
+    """Return E (1 - exp(epsilon - W))_+, W = max(eps_c, mu M + mu^2/2), P(M > z) = 2 k Phi(-z)."""
+    start = max(epsilon, eps_c)
+    reach = max((start - mu**2 / 2.0) / mu, 0.0)
+    z, w = _panels(reach + np.linspace(0.0, 12.0, 61), 10)
+    tail = np.minimum(1.0, 2.0 * count * ndtr(-z)) * np.exp(epsilon - mu * z - mu**2 / 2.0)
+    # Below ``reach`` the loss is at least ``mu^2/2`` in any case.
+    sure = max(-math.expm1(epsilon - max(start, mu * reach + mu**2 / 2.0)), 0.0)
+    return float(sure + mu * (w @ tail))
+
+
+def published(pair, epsilon, first, error, noise, sign=1.0):
+    """Return the divergence of theta + error + N(0, noise^2), the errors in opposite directions.
+
+    In one dimension. ``error`` may be a number or a function of theta with values in a public
+    interval; the two data sets get it with opposite signs.
+    """
+    loss, p, theta = pair.losses(first, 60)
+    theta = theta[:, 0]
+    q, shift = p * np.exp(-loss), sign * (error(theta) if callable(error) else error)
+    keep = (p > 1e-17) | (q > 1e-17)
+    theta, p, q = theta[keep], p[keep], q[keep]
+    shift = shift[keep] if np.ndim(shift) else shift
+    low, high = theta.min() - 10.0 * noise, theta.max() + 10.0 * noise
+    at = np.linspace(low, high, int(min(max(8.0 * (high - low) / noise, 300), 1200)))
+    total = 0.0
+    for part in np.array_split(at, max(1, len(at) // 400)):
+        near_p = np.exp(-(((part[:, None] - theta - shift) / noise) ** 2) / 2.0) @ p
+        near_q = np.exp(-(((part[:, None] - theta + shift) / noise) ** 2) / 2.0) @ q
+        total += np.maximum(near_p - math.exp(epsilon) * near_q, 0.0).sum()
+    return float(total * (at[1] - at[0]) / (noise * math.sqrt(2.0 * math.pi)))
+
+
 # --- losses -------------------------------------------------------------------------------------
 
 
@@ -76,12 +110,14 @@ class Residual:
     kinks: tuple = ()
     one_sided: bool = False
 
-    def parts(self, t, y):
-        """Return the slope in the residual and the curvature."""
-        return self.of_slope(y - t), self.of_curvature(y - t)
+    def parts(self, t, y, shift=0.0):
+        """Return the slope in the residual and the curvature, where x't is t + shift."""
+        u = (y - shift) - t
+        return self.of_slope(u), self.of_curvature(u)
 
-    def breaks(self, y):
-        return [y - kink for kink in self.kinks]
+    def breaks(self, y, shift=0.0):
+        """Return the values of t where the curvature is not smooth."""
+        return [(y - shift) - kink for kink in self.kinks]
 
 
 @dataclass(frozen=True)
@@ -92,12 +128,12 @@ class Logistic:
     kinks: tuple = (-3.0, 3.0)
     one_sided: bool = True
 
-    def parts(self, t, y):
-        up, down = expit(t), expit(-t)
+    def parts(self, t, y, shift=0.0):
+        up, down = expit(t + shift), expit(-t - shift)
         return np.where(y > 0.5, down, -up), up * down
 
-    def breaks(self, y):
-        return [-3.0, 0.0, 3.0]
+    def breaks(self, y, shift=0.0):
+        return [-3.0 - shift, -shift, 3.0 - shift]
 
 
 def huber(lipschitz, curvature=1.0):
@@ -208,8 +244,8 @@ class _Halves:
     lipschitz: float
     one_sided: bool = False
 
-    def parts(self, t, y):
-        u = y - t
+    def parts(self, t, y, shift=0.0):
+        u = (y - shift) - t
         size = np.abs(u)
         right = self.right.parts(size)
         if self.left is self.right:
@@ -217,8 +253,29 @@ class _Halves:
         left = self.left.parts(size)
         return np.where(u >= 0, right[0], -left[0]), np.where(u >= 0, right[1], left[1])
 
-    def breaks(self, y):
-        return [y - kink for kink in (*(-self.left.start), *self.right.start)]
+    def breaks(self, y, shift=0.0):
+        return [(y - shift) - kink for kink in (*(-self.left.start), *self.right.start)]
+
+
+def steepest_of_persons(lipschitz, ridge, eps_c, top=math.inf):
+    """Return the loss with curvature ridge eps_c (1 - |f'|/L), but at most ``top``."""
+    rate = ridge * eps_c
+    edge = max(0.0, 1.0 - top / rate)
+    zone = edge * lipschitz / top if math.isfinite(top) else 0.0
+
+    def left(u):
+        return (1.0 - edge) * np.exp(-rate / lipschitz * np.maximum(np.abs(u) - zone, 0.0))
+
+    def slope(u):
+        straight = top * np.abs(u) if zone else 0.0
+        return np.copysign(np.where(np.abs(u) < zone, straight, lipschitz * (1.0 - left(u))), u)
+
+    def curvature(u):
+        return np.where(np.abs(u) < zone, top, rate * left(u))
+
+    step = lipschitz / rate
+    kinks = (-zone - step, -zone, 0.0, zone, zone + step)
+    return Residual(slope, curvature, lipschitz, tuple(sorted(set(kinks))))
 
 
 def random_loss(rng, lipschitz, ridge, eps_c):
@@ -249,7 +306,10 @@ def random_loss(rng, lipschitz, ridge, eps_c):
 
 @dataclass(frozen=True)
 class Pair:
-    """Rows that both data sets hold, and those of the one person whom only one of them holds."""
+    """Rows that both data sets hold, and those of the one person whom only one of them holds.
+
+    Below, theta is measured from the centre, so that a centre far away costs no digits.
+    """
 
     loss: object
     scale: float
@@ -266,11 +326,14 @@ class Pair:
     def dimension(self):
         return self.own_rows.shape[1]
 
+    def _shift(self, rows):
+        return rows @ np.broadcast_to(np.asarray(self.centre, dtype=float), (self.dimension,))
+
     def _sums(self, theta, rows, targets, weights):
         """Return sum w s x and sum w f'' x x' at every theta."""
         t = theta @ rows.T
         outer = (rows[:, :, None] * rows[:, None, :]).reshape(len(rows), self.dimension**2)
-        slope, curvature = self.loss.parts(t, targets)
+        slope, curvature = self.loss.parts(t, targets, self._shift(rows))
         return (slope * weights) @ rows, (curvature * weights) @ outer
 
     def field(self, theta, present):
@@ -278,7 +341,7 @@ class Pair:
         d = self.dimension
         b, jac = self._sums(theta, self.rows, self.targets, self.weights)
         ridge = np.broadcast_to(np.asarray(self.ridge, dtype=float), (d,))
-        b = b - ridge * (theta - self.centre)
+        b = b - ridge * theta
         jac = jac + np.diag(ridge).ravel()
         if present:
             own, more = self._sums(theta, self.own_rows, self.own_targets, self.own_weights)
@@ -320,7 +383,6 @@ class Pair:
 
     def solve(self, b, present):
         """Return theta with B(theta) = b, for every row of b."""
-        centre = np.broadcast_to(np.asarray(self.centre, dtype=float), b.shape)
         ridge = np.broadcast_to(np.asarray(self.ridge, dtype=float), b.shape)
         radius = (self._reach() + np.abs(b)) / ridge
         if self.dimension == 1:
@@ -329,13 +391,12 @@ class Pair:
                 value, jac = self.field(t[:, None], present)
                 return value[:, 0] - b[at, 0], -jac[:, 0]
 
-            low, high = centre[:, 0] - radius[:, 0], centre[:, 0] + radius[:, 0]
-            start = centre[:, 0] - b[:, 0] / ridge[:, 0]
-            return _falling_root(along, low, high, start, self._enough)[:, None]
-        theta, good = self._newton(b, present, centre - b / ridge)
+            start = -b[:, 0] / ridge[:, 0]
+            return _falling_root(along, -radius[:, 0], radius[:, 0], start, self._enough)[:, None]
+        theta, good = self._newton(b, present, -b / ridge)
         if not good.all():
             part = ~good
-            theta[part] = self._nested(b[part], present, theta[part], centre[part], radius[part])
+            theta[part] = self._nested(b[part], present, theta[part], radius[part])
         return theta
 
     def _newton(self, b, present, theta):
@@ -373,7 +434,7 @@ class Pair:
             theta[go], value[go], jac[go], size[go] = best
         return theta, size <= enough
 
-    def _nested(self, b, present, theta, centre, radius):
+    def _nested(self, b, present, theta, radius):
         """Return the same by bisection within bisection: slow and sure."""
         other = theta[:, 1].copy()
 
@@ -382,22 +443,23 @@ class Pair:
                 value, jac = self.field(np.stack([t[some], v], axis=1), present)
                 return value[:, 1] - b[at[some], 1], -jac[:, 3]
 
-            low, high = centre[at, 1] - radius[at, 1], centre[at, 1] + radius[at, 1]
-            return _falling_root(along, low, high, other[at], self._enough)
+            return _falling_root(along, -radius[at, 1], radius[at, 1], other[at], self._enough)
 
         def outer(t, at):
             v = inner(t, at)
             value, jac = self.field(np.stack([t, v], axis=1), present)
             return value[:, 0] - b[at, 0], -(jac[:, 0] - jac[:, 1] * jac[:, 2] / jac[:, 3])
 
-        low, high = centre[:, 0] - radius[:, 0], centre[:, 0] + radius[:, 0]
-        t = _falling_root(outer, low, high, theta[:, 0], self._enough)
+        t = _falling_root(outer, -radius[:, 0], radius[:, 0], theta[:, 0], self._enough)
         return np.stack([t, inner(t, np.arange(len(t)))], axis=1)
 
     # --- hockey-stick divergences ---------------------------------------------------------------
 
     def by_density(self, epsilon, first, mu_gaussian=0.0, panels=None):
-        """Return the divergence as a sum of densities, and the two densities' integrals."""
+        """Return the divergence as a sum of densities, and the two densities' integrals.
+
+        ``panels`` is their number or, in the plane, their ends for each entry of the noise.
+        """
         loss, p, _ = self.losses(first, panels, epsilon)
         with np.errstate(under="ignore"):
             q = p * np.exp(-loss)
@@ -417,7 +479,8 @@ class Pair:
         """Return nodes in theta and their weights."""
         if self.dimension == 1:
             return self._nodes_on_a_line(panels or 300, first, epsilon)
-        x, w = _panels(np.linspace(-REACH, REACH, (panels or 60) + 1), 4)
+        ends = panels if np.ndim(panels) else np.linspace(-REACH, REACH, (panels or 60) + 1)
+        x, w = _panels(ends, 4)
         z = np.stack([each.ravel() for each in np.meshgrid(x, x, indexing="ij")], axis=1)
         theta = self.solve(z * self.scale, first)
         # The weights are those of b; divided by det J they are weights of theta.
@@ -431,11 +494,11 @@ class Pair:
         ends = [self.solve(grid, present)[:, 0] for present in (False, True)]
         low, high = min(map(np.min, ends)), max(map(np.max, ends))
         for rows, targets in ((self.rows, self.targets), (self.own_rows, self.own_targets)):
-            for x, y in zip(rows[:, 0], targets, strict=True):
+            for x, y, shift in zip(rows[:, 0], targets, self._shift(rows), strict=True):
                 if x != 0.0:
-                    kinks = np.array(self.loss.breaks(y)) / x
+                    kinks = np.array(self.loss.breaks(y, shift)) / x
                     ends.append(kinks)
-                    ends.append(self._around(kinks))
+                    ends.append(self._around(kinks, x))
         ends = np.unique(np.clip(np.concatenate(ends), low, high))
         x, w = _panels(ends, 10)
         if epsilon is not None:
@@ -449,15 +512,13 @@ class Pair:
             x, w = _panels(np.unique(np.concatenate([ends, before])), 10)
         return x[:, None], w
 
-    def _around(self, kinks):
-        """Return points that divide what lies between kinks, and a little beyond them."""
-        if len(kinks) < 2:
-            return kinks
+    def _around(self, kinks, x):
+        """Return points between kinks, and around them on every scale that a slope can have."""
         kinks = np.sort(kinks)
-        width = kinks[-1] - kinks[0]
-        beyond = width * np.array([0.1, 0.3, 1.0, 3.0, 10.0])
-        between = [np.linspace(a, b, 9) for a, b in zip(kinks[:-1], kinks[1:], strict=True)]
-        return np.concatenate([*between, kinks[-1] + beyond, kinks[0] - beyond])
+        scales = self.loss.lipschitz / np.max(self.ridge) / abs(x) * 5.0 ** np.arange(-20, 2)
+        around = kinks[:, None] + np.concatenate([-scales, scales])
+        between = [np.linspace(a, b, 9) for a, b in pairwise(kinks)]
+        return np.concatenate([*between, around.ravel()])
 
     def by_intervals(self, epsilons, first, cells=60, across=4):
         """Return the divergence at every epsilon from normal distribution functions.
@@ -492,7 +553,6 @@ class Pair:
         """Return theta on the curves where the second entry of B is ``across``."""
         if across is None:
             return t[:, None]
-        centre = float(np.asarray(self.centre, dtype=float)[1])
         ridge = float(np.max(np.asarray(self.ridge, dtype=float)))
         radius = (self._reach() + np.abs(across)) / ridge
 
@@ -500,7 +560,7 @@ class Pair:
             value, jac = self.field(np.stack([t[at], v], axis=1), False)
             return value[:, 1] - across[at], -jac[:, 3]
 
-        v = _falling_root(along, centre - radius, centre + radius, start, self._enough)
+        v = _falling_root(along, -radius, radius, start, self._enough)
         return np.stack([t, v], axis=1)
 
     def _curve(self, theta, across, epsilons, first):
@@ -560,10 +620,11 @@ class Pair:
     def _own_nodes(self, t):
         """Return points on every curve where the person's own curvature is not smooth."""
         nodes = []
-        for x, y in zip(self.own_rows[:, 0], self.own_targets, strict=True):
+        shifts = self._shift(self.own_rows)
+        for x, y, shift in zip(self.own_rows[:, 0], self.own_targets, shifts, strict=True):
             if x != 0.0:
-                kinks = np.array(self.loss.breaks(y)) / x
-                nodes += [kinks * (1.0 - 1e-12), kinks * (1.0 + 1e-12), self._around(kinks)]
+                kinks = np.array(self.loss.breaks(y, shift)) / x
+                nodes += [kinks * (1.0 - 1e-12), kinks * (1.0 + 1e-12), self._around(kinks, x)]
         nodes = np.concatenate(nodes) if nodes else np.zeros(0)
         return np.clip(np.broadcast_to(nodes[:, None], (len(nodes), t.shape[1])), t[-1], t[0])
 
@@ -603,7 +664,9 @@ def _falling_root(function, low, high, start, enough):
         bad = slow | ~((new >= lower) & (new <= upper))
         x[at] = np.where(bad, (lower + upper) / 2.0, new)
         last[at] = np.abs(value)
-        at = at[np.abs(value) > enough]
+        # Done, or as good as rounding allows.
+        narrow = upper - lower <= 4e-16 * np.maximum(np.abs(lower), np.abs(upper))
+        at = at[(np.abs(value) > enough) & ~narrow]
         if not len(at):
             break
     return x

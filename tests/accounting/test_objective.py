@@ -71,7 +71,7 @@ def charge(*events, delta):
     return PrivacySpent([Part("all", events, delta)])
 
 
-# --- one release --------------------------------------------------------------------------------
+# --- one release ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_eps_c_equal_to_epsilon_beside_other_releases_certifies_nothing():
     assert safe.by_density(1.0, True, gaussian)[0] <= 1e-6
 
 
-# --- the Rényi curve and the event ----------------------------------------------------------------
+# --- the Rényi curve and the event ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("mu", "eps_c"), SETTINGS[::2])
@@ -316,7 +316,7 @@ def test_export_to_dp_accounting():
     assert rdp_to_delta(spent.rdp, epsilon) == pytest.approx(1e-6, rel=0.05)
 
 
-# --- accounts of several releases -----------------------------------------------------------------
+# --- accounts of several releases ----------------------------------------------------------------
 
 
 def test_one_objective_release_with_gaussian_and_laplace_releases():
@@ -383,7 +383,7 @@ def test_two_objective_releases_go_through_their_curves(mu, eps_c):
             assert composed(mu, eps_c, mu, 0.7 * eps_c, epsilon, first) <= delta * (1.0 + 1e-3)
 
 
-# --- filters --------------------------------------------------------------------------------------
+# --- filters -------------------------------------------------------------------------------------
 
 
 def test_the_gaussian_rule_refuses_it():
