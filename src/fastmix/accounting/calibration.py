@@ -5,8 +5,6 @@ returns the largest budget whose account meets the target.  The answer is put ba
 that it was solved from, and `CalibrationError` is raised if it does not meet it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Charges of a budget: what they are, and how a ledger holds them."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

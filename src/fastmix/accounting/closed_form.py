@@ -1,7 +1,5 @@
 """The paper's closed-form guarantees and noise levels; gamma must come from released values."""
 
-from __future__ import annotations
-
 import math
 
 from fastmix._validation import check_integer, check_probability, check_real

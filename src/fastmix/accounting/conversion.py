@@ -4,8 +4,6 @@ Every order gives a valid bound, so the minimum over the orders that were looked
 private side whatever the search does; the search only decides how tight it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias
 

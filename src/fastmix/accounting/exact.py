@@ -6,8 +6,6 @@ then an integral in one dimension, and in two when one of several options is cho
 release (docs/proofs/exact_account.md). The Rényi conversion is 5% and more above it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

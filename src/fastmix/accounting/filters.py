@@ -14,8 +14,6 @@ everything that it optimises over before the first release (docs/proofs/filters.
     A list of fits that was fixed and paid for before the first of them.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections import Counter

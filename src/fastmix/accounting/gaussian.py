@@ -1,7 +1,5 @@
 """The Gaussian mechanism, exactly: its privacy profile and the two inversions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -8,8 +8,6 @@ With noise :math:`b \sim N(0, (L/\mu)^2 I)` and a loss whose curvature is at mos
 hundreds of times that of one.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

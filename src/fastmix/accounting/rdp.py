@@ -12,8 +12,6 @@ The divergences are differences of nearly equal logarithms.  They are written wi
 so that the linear parts cancel on paper and not in floating point.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

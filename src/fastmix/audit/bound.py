@@ -1,7 +1,5 @@
 """From scores on two neighbouring data sets to a lower bound on epsilon."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

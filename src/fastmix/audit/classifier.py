@@ -1,7 +1,5 @@
 """A learned score, where the likelihood ratio of a release has no closed form."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cases of the estimators: whole fits, scored by the likelihood ratio of their transcripts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

@@ -13,8 +13,6 @@ is a one-dimensional integral of the moment generating function M of L under the
 No bound of the paper is used, so that certified profiles can be held against it.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -6,8 +6,6 @@ part by part, up to terms that both data sets share.  An estimator whose mechani
 audited by its whole transcript; a new mechanism needs a law and nothing else.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ sets share. A score is a difference of two of them; by the lemma of Neyman and P
 score separates two data sets better.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

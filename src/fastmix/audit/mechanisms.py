@@ -1,7 +1,5 @@
 """Cases of the scalar, gradient and statistics releases."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Cases of the mixing mechanisms: spectral bounds and sketches together."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

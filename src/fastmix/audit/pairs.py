@@ -1,7 +1,5 @@
 """Neighbouring data sets that are as hard to hide from each other as the relation allows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fastmix._types import FloatArray

@@ -1,7 +1,5 @@
 """Run audits: draw releases on two neighbours, score them, bound epsilon from below."""
 
-from __future__ import annotations
-
 import math
 import os
 import warnings

@@ -7,8 +7,6 @@ what was released before.  `recording` watches the mechanisms of real fits, and 
 releases must ask for the same releases and publish the same numbers.
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 import threading

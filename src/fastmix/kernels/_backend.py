@@ -1,7 +1,5 @@
 """Decides, once, whether the compiled kernels are used, and what they take."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

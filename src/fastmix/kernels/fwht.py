@@ -1,7 +1,5 @@
 """The fast Walsh-Hadamard transform."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -4,8 +4,6 @@ They work as those of `fastmix.kernels.mapped` do: on the caller's array, withou
 with results that do not depend on the number of threads.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ A loss is a frozen value.  The compiled passes know it by ``kind`` and ``constan
 here are the same in NumPy.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Protocol

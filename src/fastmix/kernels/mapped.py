@@ -5,8 +5,6 @@ fly and makes no n x d copy.  Sums are taken over fixed blocks in a fixed order,
 does not depend on the number of threads. The NumPy versions differ by rounding only.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

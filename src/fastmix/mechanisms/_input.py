@@ -1,7 +1,5 @@
 """Checks that several mechanisms share."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

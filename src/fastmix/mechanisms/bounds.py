@@ -5,8 +5,6 @@ probability, which the event of the release carries as a tail.  The bounds come 
 read them chooses a level, and `fastmix.mechanisms.mix` releases the sketches.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field

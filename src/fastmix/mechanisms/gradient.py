@@ -1,7 +1,5 @@
 """The clipped residual gradient with Gaussian noise."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 

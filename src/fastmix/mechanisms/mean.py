@@ -1,7 +1,5 @@
 """The mean row with Gaussian noise."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fastmix._types import FloatArray

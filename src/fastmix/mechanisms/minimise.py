@@ -5,8 +5,6 @@ with noise that covers how far it is from the exact one.  So passes, steps and p
 depend on the data as they like.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

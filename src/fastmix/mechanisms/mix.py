@@ -5,8 +5,6 @@ read them chooses a level, then `mix` releases sketches at that level.  The othe
 of it at one fixed level, as the paper's algorithms do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import cycle

@@ -14,8 +14,6 @@ discrete noise costs beyond continuous noise is an event of its own (docs/proofs
 OpenDP takes its randomness from the operating system.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from functools import lru_cache

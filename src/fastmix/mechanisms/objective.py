@@ -1,7 +1,5 @@
 """The minimiser of a perturbed objective."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

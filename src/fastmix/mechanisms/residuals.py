@@ -1,7 +1,5 @@
 """How large residuals are: noisy counts of their magnitudes on a public logarithmic scale."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fastmix._types import FloatArray

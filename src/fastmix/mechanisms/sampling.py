@@ -5,8 +5,6 @@ drawn as ``G R`` with G standard normal and ``R'R = Z'Z + eta^2 I``, without S_G
 their Gram matrix is Wishart, which one triangular draw gives (docs/proofs/exact_sampling.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -5,8 +5,6 @@ target are replaced by zeros, or the reverse.
 ``c_x`` bounds the norm of a row.
 """
 
-from __future__ import annotations
-
 
 def distortion_sensitivity(coherence: float, c_x: float = 1.0) -> float:
     r"""Sensitivity of :math:`\hat m = \max_i \|(S^\top S - I) X\|_i`.

@@ -1,7 +1,5 @@
 """Objective perturbation: one release, the minimiser of a perturbed objective."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

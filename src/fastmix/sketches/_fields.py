@@ -4,8 +4,6 @@ An element is an unsigned integer below 2^r whose bits are its coordinates in th
 ``1, x, x^2, ...``; addition is exclusive or, and products are taken modulo `BinaryField.modulus`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -5,8 +5,6 @@ A form on m bits is a row of m integers: bit i of entry i is ``Q(e_i)`` and bit 
 B(x, e_i)`` gives all values of Q, which is how the kernels make them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

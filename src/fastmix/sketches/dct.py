@@ -1,7 +1,5 @@
 """The subsampled randomized discrete cosine transform."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The subsampled randomized Hadamard transform."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property
