@@ -69,7 +69,10 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float = 1.0) -> fl
 
 
 def least_epsilon(gap: Callable[[float], float]) -> float:
-    """Return the least epsilon whose delta is within the target; the gap between them falls."""
+    """Return the least epsilon whose delta is within the target; the gap between them falls.
+
+    Paper: inverse of a profile, as Appendix H uses it.
+    """
     if gap(0.0) <= 0.0:
         return 0.0
     high = 1.0
