@@ -6,7 +6,7 @@ leaves the rest alone, the events that are charged above all.
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 import numpy as np
@@ -398,3 +398,21 @@ def tail_shift_off_in_the_estimator(patch):
 @mutant("FastIHM", 4_000, slow=True)
 def gradient_noise_of_fast_ihm_halved(patch):
     wrap(patch, module("methods.newton"), "noisy_gradient", _half_sigma)
+
+
+@mutant("ObjectivePerturbation", 1_500)
+def noise_of_the_objective_times_two_fifths(patch):
+    def weaker(real, self, size, scale):
+        return real(self, size, 0.4 * scale)
+
+    wrap(patch, FloatNoise, "_perturbation", weaker)
+
+
+@mutant("ObjectivePerturbation", 200)
+def slope_without_bound(patch):
+    """The plain squared loss, whatever the slope bound says."""
+
+    def steep(real, self, theta, loss, **options):
+        return real(self, theta, replace(loss, lipschitz=1e3), **options)
+
+    wrap(patch, ArrayRows, "slopes", steep)

@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from fastmix import mechanisms
+from fastmix.accounting import PrivacyEvent
 from fastmix.data import AugmentedRows
+from fastmix.mechanisms import Noise
 from fastmix.methods import METHODS
 from fastmix.random import RandomState
 from fastmix.sketches import Sketch, SketchDraw
@@ -44,9 +46,9 @@ _NOT_PUBLIC = frozenset({"X", "noise", "public", "rng", "rows", "sketch_rng", "s
 #: Makes the wrapper of a mechanism, from its name and itself.
 Watch = Callable[[str, Callable[..., Any]], Callable[..., Any]]
 
-#: Open blocks, outermost first; the mechanisms without them, by module and name.
+#: Open blocks, outermost first; the mechanisms without them, by namespace and name.
 _LAYERS: list[Watch] = []
-_REAL: list[tuple[Any, str, Callable[..., Any]]] = []
+_REAL: list[tuple[dict[str, Any], str, Callable[..., Any]]] = []
 _LOCK = threading.RLock()
 
 
@@ -63,6 +65,7 @@ class Release:
     out: Any
     draws: tuple[SketchDraw, ...] = ()
     with_target: bool = False
+    events: tuple[PrivacyEvent, ...] = ()
 
 
 @contextmanager
@@ -76,11 +79,13 @@ def recording() -> Iterator[list[Release]]:
             draws: list[SketchDraw] = []
             if isinstance(arguments.get("sketch"), Sketch):
                 kwargs["sketch"] = _WatchedSketch(arguments["sketch"], draws)
+            drawn = _drawn(arguments)
+            before = len(drawn)
             out = mechanism(*args, **kwargs)
-            rows = next(iter(arguments.values()))
+            joined = isinstance(next(iter(arguments.values())), AugmentedRows)
             public = {key: each for key, each in arguments.items() if key not in _NOT_PUBLIC}
-            release = Release(name, public, out, tuple(draws), isinstance(rows, AugmentedRows))
-            transcript.append(release)
+            events = tuple(drawn[before:])
+            transcript.append(Release(name, public, out, tuple(draws), joined, events))
             return out
 
         return watched
@@ -105,6 +110,7 @@ def replaying(transcript: Sequence[Release]) -> Iterator[None]:
                     raise IncompleteTranscriptError(
                         f"{key} of {name} must be a function of earlier releases."
                     )
+            _drawn(arguments).extend(release.events)
             return release.out
 
         return replayed
@@ -113,6 +119,11 @@ def replaying(transcript: Sequence[Release]) -> Iterator[None]:
         yield
     if left:
         raise IncompleteTranscriptError(f"{left[0].mechanism} must be called as on the other data.")
+
+
+def _drawn(arguments: dict[str, Any]) -> list[PrivacyEvent]:
+    """Return the list in which the noise of a call keeps its events."""
+    return next((each.drawn for each in arguments.values() if isinstance(each, Noise)), [])
 
 
 @contextmanager
@@ -131,24 +142,25 @@ def _wrapped(watch: Watch) -> Iterator[None]:
             _install()
 
 
-def _mechanisms() -> list[tuple[Any, str, Callable[..., Any]]]:
-    """Return every module of the methods, the users' own too, with the mechanisms it calls."""
+def _mechanisms() -> list[tuple[dict[str, Any], str, Callable[..., Any]]]:
+    """Return every namespace of the methods, the users' own too, with the mechanisms it calls."""
     own = {method.__module__ for method in METHODS.values()}
-    return [
-        (module, name, vars(module)[name])
+    found = [method.solve.__globals__ for method in METHODS.values()]
+    found += [
+        vars(module)
         for path, module in list(sys.modules.items())
         if path.startswith("fastmix.methods.") or path in own
-        for name in RELEASES
-        if name in vars(module)
     ]
+    spaces = {id(space): space for space in found}.values()
+    return [(space, name, space[name]) for space in spaces for name in RELEASES if name in space]
 
 
 def _install() -> None:
     """Put the mechanisms in their places, inside the wrappers of all blocks that are open."""
-    for module, name, mechanism in _REAL:
+    for space, name, mechanism in _REAL:
         for layer in _LAYERS:
             mechanism = layer(name, mechanism)
-        setattr(module, name, mechanism)
+        space[name] = mechanism
 
 
 class _WatchedSketch(Sketch):

@@ -78,6 +78,9 @@ def verify_certificate(text: str) -> Verification:
         data = read_document(text)
         if data["format"] != FORMAT:
             return Verification((f"its format is not {FORMAT}",))
+        if (name := data["parameters"]["method_"]) not in METHODS:
+            complaint = f"its method {name!r} is not known here: import the module that defines it"
+            return Verification((complaint,))
         wrong = [*_entries(data), *_account(data), *_leaks(data), *_scaling(data), *_plan(data)]
         if data["digest"] != digest(data, without=("digest",)):
             wrong.append("its digest is not that of its contents: it was changed")

@@ -242,6 +242,7 @@ def release_distortion(
     Sensitive inputs: m_hat.
     """
     if coherence < _ORTHOGONAL:
+        noise.skip(ratio=omega, law=law)
         return 0.0
     sensitivity = distortion_sensitivity(coherence, c_x)
     return noise.upper(m_hat, sensitivity=sensitivity, ratio=omega, tau=tau, law=law)

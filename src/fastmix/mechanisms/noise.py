@@ -77,6 +77,10 @@ class Noise(ABC):
         self.drawn.append(ObjectiveEvent(mu, eps_c, one_sided))
         return self._perturbation(size, slope / mu)
 
+    def skip(self, *, ratio: float, law: str) -> None:
+        """Count a release as drawn that is the same for all data and needs no noise."""
+        self.drawn.append(_LAWS[law](ratio))
+
     def upper(
         self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
     ) -> float:

@@ -80,7 +80,7 @@ def plan_fit(
 def solve_fit(
     method: Method, rows: Rows, plan: Plan, scaling: PublicScaling, clip: float, draws: Draws
 ) -> Solution:
-    """Draw the planned releases; refuse a result if anything else was drawn."""
+    """Draw the planned releases; refuse a result if anything else was drawn, or anything less."""
     if isinstance(plan, LeastSquaresPlan):
         solution = Solution(least_squares(rows, scaling))
     else:
@@ -90,6 +90,12 @@ def solve_fit(
             rows, solution.theta, clip=clip, sigma=sigma, noise=draws.noise
         )
         solution = replace(solution, residuals=counts)
-    if plan.is_private and not plan.covers(draws.noise.drawn):
-        raise RuntimeError("the releases differ from the plan that was charged.")
+    if plan.is_private and not plan.matches(draws.noise.drawn):
+        raise RuntimeError(
+            f"the releases of {method.name} differ from the plan that was charged: it drew "
+            f"{draws.noise.drawn} where {list(plan.spent.events)} were planned. Nothing is "
+            "returned, and the charge stands. A method draws all that it planned, by draws.noise."
+        )
+    if solution.theta.shape != (rows.d,):
+        raise RuntimeError(f"theta must have shape {(rows.d,)}; got shape {solution.theta.shape}.")
     return solution

@@ -127,13 +127,13 @@ class Plan:
             del settings["residual_sigma"]
         return settings
 
-    def covers(self, drawn: Iterable[PrivacyEvent]) -> bool:
-        """Whether releases are among those that were planned, with one option of each choice."""
+    def matches(self, drawn: Iterable[PrivacyEvent]) -> bool:
+        """Whether releases are those that were planned, with one option of each choice."""
         options = [
             each.options if isinstance(each, ChoiceEvent) else (each,) for each in self.spent.events
         ]
-        released = _counted(drawn)
-        return any(released <= _counted(ComposedEvent(plan)) for plan in product(*options))
+        released = _counted([*drawn, *self.extra])
+        return any(released == _counted(ComposedEvent(plan)) for plan in product(*options))
 
 
 def _counted(events: Iterable[PrivacyEvent]) -> Counter[Any]:
@@ -197,6 +197,8 @@ class Method(ABC):
     choices: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __init_subclass__(cls) -> None:
+        if not cls.name:
+            return
         # A class can be made twice, when a notebook cell is run again.
         same = METHODS.get(cls.name, cls)
         if (same.__module__, same.__qualname__) != (cls.__module__, cls.__qualname__):
