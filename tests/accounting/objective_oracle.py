@@ -667,11 +667,12 @@ def _falling_root(function, low, high, start, enough):
         # Newton only while it stays inside and halves the residual: it cycles around kinks.
         slow = np.abs(value) > 0.5 * last[at]
         bad = slow | ~((new >= lower) & (new <= upper))
-        x[at] = np.where(bad, (lower + upper) / 2.0, new)
-        last[at] = np.abs(value)
         # Done, or as good as rounding allows.
-        narrow = upper - lower <= 4e-16 * np.maximum(np.abs(lower), np.abs(upper))
-        at = at[(np.abs(value) > enough) & ~narrow]
+        done = np.abs(value) <= enough
+        done |= upper - lower <= 4e-16 * np.maximum(np.abs(lower), np.abs(upper))
+        x[at] = np.where(done, here, np.where(bad, (lower + upper) / 2.0, new))
+        last[at] = np.abs(value)
+        at = at[~done]
         if not len(at):
             break
     return x
