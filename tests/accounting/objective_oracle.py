@@ -209,6 +209,7 @@ class _Half:
             self.slopes.pop()
         self.start, self.slopes, self.rates = map(np.array, (self.start, self.slopes, self.rates))
         self.room = -np.expm1(-eps_c * (1.0 - self.slopes / lipschitz))
+        self.rest = np.exp(-eps_c * (1.0 - self.slopes / lipschitz))
 
     def _room(self, slope):
         lipschitz, _, eps_c = self.constants
@@ -224,14 +225,16 @@ class _Half:
         lipschitz, ridge, eps_c = self.constants
         at = np.searchsorted(self.start, u, side="right") - 1
         ahead, slope, rate = u - self.start[at], self.slopes[at], self.rates[at]
-        # As allowed: 1 - exp(-eps_c (1 - s/L)) falls exponentially.
-        left = self.room[at] * np.exp(-ridge * eps_c / lipschitz * ahead)
+        # As allowed: 1 - exp(-eps_c (1 - s/L)) falls exponentially. What it leaves of 1 is formed
+        # without cancellation: for a large eps_c it is as small as exp(-eps_c).
+        gone = -ridge * eps_c / lipschitz * ahead
+        left = self.room[at] * np.exp(gone)
+        rest = self.rest[at] - self.room[at] * np.expm1(gone)
         bent = np.isnan(rate)
         straight = np.where(bent, 0.0, rate)
-        curved = lipschitz + lipschitz / eps_c * np.log1p(-left)
         return (
-            np.where(bent, curved, slope + straight * ahead),
-            np.where(bent, ridge * left / (1.0 - left), straight),
+            np.where(bent, lipschitz + lipschitz / eps_c * np.log(rest), slope + straight * ahead),
+            np.where(bent, ridge * left / rest, straight),
         )
 
 
@@ -583,6 +586,8 @@ class Pair:
             points = self._on_curve(t.ravel(), levels.ravel(), start.ravel())
         b, other, _, loss = self.both(points, first)
         shape = t.shape
+        if levels is not None:
+            assert np.abs(b[:, 1] - levels.ravel()).max() <= 1e-6 * self.scale
         zp, zq = b[:, 0].reshape(shape), other[:, 0].reshape(shape)
         loss = loss.reshape(shape)
         v = points[:, -1].reshape(shape)
@@ -652,21 +657,22 @@ def _falling_root(function, low, high, start, enough):
     low, high = low.copy(), high.copy()
     x = np.clip(start, low, high)
     at, last = np.arange(len(x)), np.full(len(x), np.inf)
-    for step in range(200):
+    for _ in range(200):
         here = x[at]
         value, slope = function(here, at)
         lower = np.where(value >= 0.0, here, low[at])
         upper = np.where(value <= 0.0, here, high[at])
         low[at], high[at] = lower, upper
         new = here - value / slope
-        # Newton only while it stays inside and halves the residual every other time.
-        slow = (np.abs(value) > 0.5 * last[at]) & (step % 2 == 1)
+        # Newton only while it stays inside and halves the residual: it cycles around kinks.
+        slow = np.abs(value) > 0.5 * last[at]
         bad = slow | ~((new >= lower) & (new <= upper))
-        x[at] = np.where(bad, (lower + upper) / 2.0, new)
-        last[at] = np.abs(value)
         # Done, or as good as rounding allows.
-        narrow = upper - lower <= 4e-16 * np.maximum(np.abs(lower), np.abs(upper))
-        at = at[(np.abs(value) > enough) & ~narrow]
+        done = np.abs(value) <= enough
+        done |= upper - lower <= 4e-16 * np.maximum(np.abs(lower), np.abs(upper))
+        x[at] = np.where(done, here, np.where(bad, (lower + upper) / 2.0, new))
+        last[at] = np.abs(value)
+        at = at[~done]
         if not len(at):
             break
     return x
