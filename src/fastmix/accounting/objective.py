@@ -18,9 +18,20 @@ import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from fastmix._validation import check_probability, check_real
-from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma, least_epsilon
+from fastmix.accounting.gaussian import (
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_sigma,
+    least_epsilon,
+)
 
-__all__ = ["objective_delta", "objective_epsilon", "objective_mu", "objective_split", "rdp_objective"]
+__all__ = [
+    "objective_delta",
+    "objective_epsilon",
+    "objective_mu",
+    "objective_split",
+    "rdp_objective",
+]
 
 #: Relative slack, so that rounding in an account cannot exceed its target.
 _SLACK = 1e-9
@@ -66,7 +77,7 @@ def objective_delta(
 def objective_epsilon(
     delta: float, mu: float, eps_c: float, mu_gaussian: float = 0.0, *, one_sided: bool = False
 ) -> float:
-    """Return the least epsilon with `objective_delta` at most delta, rounded up by 1e-10 or less."""
+    """Return the least epsilon with `objective_delta` at most delta, rounded up by 1e-10."""
 
     def gap(epsilon: float) -> float:
         return objective_delta(epsilon, mu, eps_c, mu_gaussian, one_sided=one_sided) - delta
@@ -124,9 +135,7 @@ def objective_split(epsilon: float, delta: float, share: float) -> tuple[float, 
     return math.sqrt(1.0 - share) * total, eps_c, mu_gaussian
 
 
-def rdp_objective(
-    alpha: npt.ArrayLike, mu: float, eps_c: float, *, one_sided: bool = False
-) -> Any:
+def rdp_objective(alpha: npt.ArrayLike, mu: float, eps_c: float, *, one_sided: bool = False) -> Any:
     r"""Rényi divergence of one objective release.
 
     Parameters
