@@ -138,7 +138,7 @@ void gradient(const Matrix<const T>& x, const Packed<const double>& map,
   fastmix::passes::gradient(a, targets, at, clip, to, capped(n_threads));
 }
 
-// A loss is its end of the square, its largest slope, rate, factor and scale.
+// A loss is its end of the square, its largest slope, rate, ridge and scale.
 fastmix::passes::Loss as_loss(const Packed<const double>& loss) {
   require_aligned(loss);
   require(loss.size() == 5, "loss must have five entries");

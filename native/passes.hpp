@@ -40,16 +40,22 @@ struct Targets {
 };
 
 // A convex loss of a residual: u^2/2 up to the zone; outside, the slope goes to `most` as
-// most + scale log(1 - e), e = factor exp(-rate (|u| - zone)), with curvature ridge e / (1 - e).
+// most + scale log(1 - e), e = exp(-rate (|u| - zone)) / (1 + ridge), with curvature
+// ridge e / (1 - e). With a small ridge 1 - e is small, too: it is computed without cancellation.
 struct Loss {
-  double zone, most, rate, factor, scale;
+  double zone, most, rate, ridge, scale;
 
   bool leaves(double u) const { return std::abs(u) > zone; }
-  double excess(double u) const { return factor * std::exp(-rate * (std::abs(u) - zone)); }
-  double slope(double u) const { return std::copysign(most + scale * std::log1p(-excess(u)), u); }
+  double power(double u) const { return -rate * (std::abs(u) - zone); }
+  double excess(double t) const { return std::exp(t) / (1.0 + ridge); }
+  double rest(double t) const { return (ridge - std::expm1(t)) / (1.0 + ridge); }
+  double slope(double u) const {
+    const double t = power(u), e = excess(t);
+    return std::copysign(most + scale * (e < 0.5 ? std::log1p(-e) : std::log(rest(t))), u);
+  }
   double curvature(double u) const {
-    const double e = excess(u);
-    return (1.0 / factor - 1.0) * e / (1.0 - e);
+    const double t = power(u);
+    return ridge * excess(t) / rest(t);
   }
 };
 

@@ -421,7 +421,7 @@ def test_the_basic_rule_takes_it_at_its_epsilon():
 def test_what_the_renyi_rule_grants_to_two_of_them_is_private(epsilon, delta, share):
     """Two releases that fill a budget: exact losses of a pair, and the bounds, composed.
 
-    The second release may be chosen after the first: its worst direction for the loss so far.
+    Both are fixed beforehand; test_filters.py has adaptive choices, of other kinds.
     Catches a rule that enters an objective release by its mu^2 or at a curve that is too low.
     """
     rule = make_filter("renyi", epsilon, delta)

@@ -8,7 +8,14 @@ import pytest
 
 from fastmix.kernels.losses import CalibratedHuber
 
-CASES = [(1.0, 0.7, 1.0), (2.0, 12.0, 0.95), (0.03, 1.0, 3.0), (1.0, 200.0, 0.01), (5.0, 0.2, 10.0)]
+CASES = [
+    (1.0, 0.7, 1.0),
+    (2.0, 12.0, 0.95),
+    (0.03, 1.0, 3.0),
+    (1.0, 200.0, 0.01),
+    (5.0, 0.2, 10.0),
+    (1.0, 3e-9, 20.0),
+]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -77,7 +77,7 @@ def inside(used_for, wanted=lambda row: True):
 
 
 def test_ranges_hold_on_sets_that_did_not_set_them():
-    found = inside("testing", lambda row: row["method"] == "ihm" and row["epsilon"] == "1")
+    found = inside("testing", lambda row: row["method"] == "adassp" and row["epsilon"] == "1")
     assert len(found) == 12
     assert np.mean(found) > 0.9
 

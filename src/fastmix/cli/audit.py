@@ -54,8 +54,8 @@ def command(
     else:
         for line in _table(kept()):
             print(line, flush=True)
-        if not all_ and full_only & registry.keys():
-            print(f"{len(full_only)} more cases need more releases: fastmix audit --all.")
+        if not all_ and (left := full_only & registry.keys()):
+            print(f"{len(left)} more cases need more releases: fastmix audit --all.")
     if plot is not None:
         plot_histograms(results, plot)
         print(f"wrote {plot}", file=sys.stderr)

@@ -88,24 +88,27 @@ class CalibratedHuber:
 
     @property
     def constants(self) -> tuple[float, ...]:
-        """The end of the zone, L, the rate of the exponential, its factor, and L/eps_c."""
+        """The end of the zone, L, the rate of the exponential, the ridge, and L/eps_c."""
         scale = self.lipschitz / self.eps_c
-        return self.zone, self.lipschitz, self.ridge / scale, 1.0 / (1.0 + self.ridge), scale
+        return self.zone, self.lipschitz, self.ridge / scale, self.ridge, scale
 
-    def _excess(self, u: FloatArray) -> FloatArray:
-        zone, _, rate, factor, _ = self.constants
-        return factor * np.exp(-rate * np.maximum(np.abs(u) - zone, 0.0))
+    def _excess(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return e = exp(-rate (|u| - zone)) / (1 + ridge), and 1 - e without cancellation."""
+        zone, _, rate, ridge, _ = self.constants
+        power = -rate * np.maximum(np.abs(u) - zone, 0.0)
+        return np.exp(power) / (1.0 + ridge), (ridge - np.expm1(power)) / (1.0 + ridge)
 
     def slope(self, u: FloatArray) -> FloatArray:
         """Return f'(u)."""
         zone, most, _, _, scale = self.constants
-        outside = most + scale * np.log1p(-self._excess(u))
+        excess, rest = self._excess(u)
+        outside = most + scale * np.where(excess < 0.5, np.log1p(-excess), np.log(rest))
         return np.where(np.abs(u) <= zone, u, np.copysign(outside, u))
 
     def curvature(self, u: FloatArray) -> FloatArray:
         """Return f''(u)."""
-        excess = self._excess(u)
-        return np.where(np.abs(u) <= self.zone, 1.0, self.ridge * excess / (1.0 - excess))
+        excess, rest = self._excess(u)
+        return np.where(np.abs(u) <= self.zone, 1.0, self.ridge * excess / rest)
 
     def is_calibrated(self, ridge: float, eps_c: float) -> bool:
         """Whether the loss was made for a ridge and an eps_c no larger than these."""
