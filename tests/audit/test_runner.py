@@ -97,7 +97,7 @@ def test_few_fits_show_a_quarter_of_epsilon(name):
     (found,) = audit_all([name], quick=True, seed=0, workers=1)
     assert found.passed
     assert found.share >= 0.25
-    assert found.trials < 1000
+    assert found.trials <= 1000
 
 
 #: Cases that claim more than their neighbours can show: the paper's variants add up parts, and
