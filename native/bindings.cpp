@@ -114,7 +114,26 @@ void gram(const Matrix<const T>& x, const Packed<const double>& map,
   require(out.size() == a.columns() * a.columns(), "out must have p^2 entries");
   double* const to = out.data();
   nb::gil_scoped_release release;
-  fastmix::passes::gram(a, to, capped(n_threads));
+  fastmix::passes::gram(a, nullptr, to, capped(n_threads));
+}
+
+template <class T>
+void moments(const Matrix<const T>& x, const Packed<const double>& map,
+             const Packed<const double>& factors, double constant, const Vector<const double>& y,
+             double lower, double upper, double center, double scale, const Packed<double>& out,
+             size_t n_threads) {
+  const auto a = mapped(x, map, factors, constant);
+  const size_t p = a.columns() + 1;
+  require_aligned(y);
+  require_aligned(out);
+  require(y.shape(0) == a.n, "y must have n entries");
+  require(p <= (size_t(1) << 20), "x must have fewer than 2^20 columns");
+  require(out.size() == p * p, "out must have (p + 1)^2 entries");
+  const fastmix::passes::Targets targets{
+      {y.data(), std::ptrdiff_t(y.stride(0)), 0}, lower, upper, center, scale};
+  double* const to = out.data();
+  nb::gil_scoped_release release;
+  fastmix::passes::gram(a, &targets, to, capped(n_threads));
 }
 
 template <class T>
@@ -298,6 +317,8 @@ template <class T> void define(nb::module_& m) {
   m.def("map_rows", &map_rows<T>, x, map, factors, constant, "start"_a, out, n_threads);
   m.def("squared_norms", &squared_norms<T>, x, map, factors, constant, out, n_threads);
   m.def("gram", &gram<T>, x, map, factors, constant, out, n_threads);
+  m.def("moments", &moments<T>, x, map, factors, constant, "y"_a.noconvert(), "lower"_a, "upper"_a,
+        "center"_a, "inverse_scale"_a, out, n_threads);
   m.def("gradient", &gradient<T>, x, map, factors, constant, "y"_a.noconvert(), "lower"_a,
         "upper"_a, "center"_a, "inverse_scale"_a, "theta"_a.noconvert(), "clip"_a, out, n_threads);
   m.def("slopes", &slopes<T>, x, map, factors, constant, "y"_a.noconvert(), "lower"_a, "upper"_a,

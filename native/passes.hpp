@@ -143,6 +143,9 @@ struct Blocks {
   // send all columns to the same cache sets.
   std::size_t ld() const { return round_up(rows, 64) + 8; }
 
+  // Whether a unit ends before row i.
+  bool ends(std::size_t i) const { return i == n || i % (per_unit * rows) == 0; }
+
   // Calls f(i, m, unit, worker) for the rows i to i + m of each block; a unit keeps their order.
   template <class F> void run(std::size_t threads, const F& f) const {
     parallel(units, threads, [&](std::size_t unit, std::size_t worker) {
@@ -236,40 +239,44 @@ std::size_t slopes(const Mapped<T>& a, const Targets& targets, const double* the
                    std::size_t threads) {
   const std::size_t p = a.columns();
   const Blocks blocks(a.n, p, 1 << 15, 512);
-  const std::size_t ld = blocks.ld(), room = ld * p, size = (excess ? 2 * room : room) + 2 * ld;
+  const std::size_t ld = blocks.ld(), room = ld * p, size = (excess ? 2 * room : room) + ld;
   const std::size_t stride = round_up(p, 8), square = excess ? round_up(p * p, 8) : 0;
   const std::size_t part = 2 * stride + square;
   threads = useful(threads, a.n * p);
   const Scratch memory(size * threads), parts(part * blocks.units);
   std::fill_n(parts.get(), part * blocks.units, 0.0);
-  std::vector<std::size_t> outside(blocks.units, 0);
+  std::vector<std::size_t> outside(blocks.units, 0), held(threads, 0);
   const auto& k = kernels<T>();
+  // Rows outside are held back until there are enough for a product, or the unit ends.
+  const auto flush = [&](double* rows, std::size_t& count, double* to) {
+    const std::size_t end = round_up(count, 8);
+    for (std::size_t j = 0; j < p; ++j) std::fill(rows + j * ld + count, rows + j * ld + end, 0.0);
+    k.add_gram(rows, ld, end, p, to);
+    count = 0;
+  };
   blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t unit, std::size_t worker) {
-    double *r = memory.get() + worker * size, *w = r + ld, *x = w + ld;
+    double *r = memory.get() + worker * size, *x = r + ld, *rows = x + room;
     double* const to = parts.get() + unit * part;
+    std::size_t& count = held[worker];
     const Block block = fetch(a, i, m, x, ld);
     k.load_targets(targets, i, m, r);
     std::fill(r + m, r + block.rows, 0.0);
     k.subtract(block.x, block.ld, block.rows, p, theta, r);
     if (k.leaves(r, block.rows, loss.zone)) {
-      std::size_t count = 0;
-      double* const rows = x + room;
+      if (excess && count + m > blocks.rows) flush(rows, count, to + 2 * stride);
       for (std::size_t s = 0; s < m; ++s) {
         if (!loss.leaves(r[s])) continue;
-        const double root = std::sqrt(1.0 - loss.curvature(r[s]));
-        r[s] = loss.slope(r[s]);
-        if (excess)
+        ++outside[unit];
+        if (excess) {
+          const double root = std::sqrt(1.0 - loss.curvature(r[s]));
           for (std::size_t j = 0; j < p; ++j)
             rows[j * ld + count] = root * block.x[j * block.ld + s];
-        ++count;
-      }
-      outside[unit] += count;
-      if (excess) {
-        const std::size_t end = round_up(count, 8);
-        for (std::size_t j = 0; j < p; ++j) std::fill(rows + j * ld + count, rows + j * ld + end, 0.0);
-        k.add_gram(rows, ld, end, p, to + 2 * stride);
+          ++count;
+        }
+        r[s] = loss.slope(r[s]);
       }
     }
+    if (count && blocks.ends(i + m)) flush(rows, count, to + 2 * stride);
     k.add_adjoint_exactly(block.x, block.ld, block.rows, p, r, to, to + stride);
   });
   std::size_t total = 0;
@@ -324,9 +331,11 @@ void curved(const Mapped<T>& a, const Targets& targets, const double* theta, con
     for (std::size_t j = 0; j < p; ++j) out[j] += parts.get()[unit * stride + j];
 }
 
-// A'A for few columns, which a general matrix product handles badly.
-template <class T> void gram(const Mapped<T>& a, double* out, std::size_t threads) {
-  const std::size_t p = a.columns();
+// A'A for few columns, which a general matrix product handles badly; with targets, A is joined by
+// them as its last column.
+template <class T>
+void gram(const Mapped<T>& a, const Targets* targets, double* out, std::size_t threads) {
+  const std::size_t p = a.columns() + (targets != nullptr);
   const Blocks blocks(a.n, p, 1 << 12, 1024);
   const std::size_t ld = blocks.ld(), size = ld * p, stride = round_up(p * p, 8);
   threads = useful(threads, a.n * p);
@@ -337,7 +346,12 @@ template <class T> void gram(const Mapped<T>& a, double* out, std::size_t thread
     double* x = memory.get() + worker * size;
     // Columns are read many times: they must not meet in the same cache sets, as they would if
     // they were a power of two apart and more than the ways of a cache.
-    const Block block = fetch(a, i, m, x, ld, p <= 8);
+    const Block block = fetch(a, i, m, x, ld, p <= 8 && !targets);
+    if (targets) {
+      double* const y = x + (p - 1) * ld;
+      k.load_targets(*targets, i, m, y);
+      std::fill(y + m, y + block.rows, 0.0);
+    }
     k.add_gram(block.x, block.ld, block.rows, p, parts.get() + unit * stride);
   });
   for (std::size_t j = 0; j < p; ++j)

@@ -161,12 +161,13 @@ def test_what_is_no_method_is_refused(method):
     [(3, True, "ihm"), (499, False, "ihm"), (498, True, "ihm"), (499, True, "fast_ihm"),
      (500, False, "fast_ihm")],
 )  # fmt: skip
-def test_auto_depends_on_the_width_only(d, fit_intercept, expected):
+def test_auto_depends_on_intervals_and_on_the_width(d, fit_intercept, expected):
     X, y = np.zeros((2, d)), np.zeros(2)
     model = PrivateLinearRegression(
-        bounds_X=(-1, 1), bounds_y=(-1, 1), fit_intercept=fit_intercept
+        bounds_X=(-1, 1), bounds_y=(-1, 1), fit_intercept=fit_intercept, inference=True
     ).fit(X, y)  # fmt: skip
     assert model.method_ == expected
+    assert model.set_params(inference=False).fit(X, y).method_ == "objective"
 
 
 def test_the_front_door_charges_once():

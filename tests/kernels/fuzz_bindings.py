@@ -62,6 +62,8 @@ def valid_call(name, n, d, dtype, constant, mapped):
         own = [array(n), 2]
     elif name == "gram":
         own = [array(p * p), 2]
+    elif name == "moments":
+        own = [array(n), -1.0, 1.0, 0.0, 1.0, array((p + 1) ** 2), 2]
     elif name == "gradient":
         own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), 0.5, array(p), 2]
     elif name == "slopes":
@@ -152,7 +154,7 @@ SCALARS = [
 ]  # fmt: skip
 
 KERNELS = (
-    "fwht", "map_rows", "squared_norms", "gram", "gradient", "slopes", "curved", "srht",
+    "fwht", "map_rows", "squared_norms", "gram", "moments", "gradient", "slopes", "curved", "srht",
     "kerdock", "kerdock_sketch", "kerdock_distortion",
 )  # fmt: skip
 CALLS = st.tuples(

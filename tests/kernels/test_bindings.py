@@ -55,6 +55,10 @@ def call(name, **changes):
             "y": np.ones(n), "lower": -1.0, "upper": 1.0, "center": 0.0, "inverse_scale": 1.0,
             "theta": np.ones(p), "clip": 1.0, "out": np.ones(p),
         },
+        "moments": {
+            "y": np.ones(n), "lower": -1.0, "upper": 1.0, "center": 0.0, "inverse_scale": 1.0,
+            "out": np.ones((p + 1) ** 2),
+        },
         "slopes": {
             "y": np.ones(n), "lower": -1.0, "upper": 1.0, "center": 0.0, "inverse_scale": 1.0,
             "theta": np.ones(p), "loss": np.ones(5), "high": np.ones(p), "low": np.ones(p),
@@ -83,7 +87,7 @@ def call(name, **changes):
 
 
 KERNELS = [
-    "fwht", "map_rows", "squared_norms", "gram", "gradient", "slopes", "curved", "srht",
+    "fwht", "map_rows", "squared_norms", "gram", "moments", "gradient", "slopes", "curved", "srht",
     "kerdock", "kerdock_sketch", "kerdock_distortion",
 ]  # fmt: skip
 
@@ -112,6 +116,8 @@ REFUSED = [
     ("gram", {"out": np.ones(8)}, "p\\^2 entries"),
     ("gram", {"x": np.broadcast_to(1.0, (1, 2**32)), "map": np.ones(0), "out": np.ones(0),
               "factors": np.ones(0), "constant": 0.0}, "2\\^20 columns"),
+    ("moments", {"y": np.ones(5)}, "y must have n entries"),
+    ("moments", {"out": np.ones(9)}, "\\(p \\+ 1\\)\\^2 entries"),
     ("gradient", {"y": np.ones(5)}, "y must have n entries"),
     ("gradient", {"theta": np.ones(2)}, "p entries"),
     ("gradient", {"out": np.ones(2)}, "p entries"),

@@ -116,6 +116,9 @@ def check(A: Mapped, k2: int = 11, clip: float = 0.4) -> None:
     assert_close(
         kernels.gradient(A, targets(n), theta, clip), reference.gradient(A, targets(n), theta, clip)
     )
+    gram, moment = kernels.moments(A, targets(n))
+    assert_close(gram, reference.gram(A))
+    assert_close(moment, reference.gradient(A, targets(n), np.zeros(p), np.inf))
     check_loss(A, theta / max(1.0, float(np.linalg.norm(theta))))
     signs, rows, n_pad = srht_draw(n, k2)
     Z, m_hat = kernels.srht(A, signs, rows, n_pad)
@@ -311,6 +314,7 @@ def test_number_of_threads_changes_no_bit(n, d, layout, parts):
             kernels.gradient(A, targets(n), theta, 0.5, n_threads=n_threads),
             *kernels.slopes(A, targets(n), theta, LOSS, excess=True, n_threads=n_threads),
             kernels.curved(A, targets(n), theta, LOSS, theta, n_threads=n_threads),
+            *kernels.moments(A, targets(n), n_threads=n_threads),
             kernels.squared_norms(A, n_threads=n_threads),
             kernels.gram(A, n_threads=n_threads),
         )

@@ -118,9 +118,13 @@ class RowMap:
         longest = self._longest(plain.shape[1])
         if not squares.max() > longest**2:
             return None
-        factors = np.ones_like(squares)
-        np.divide(longest, np.sqrt(squares), out=factors, where=squares > longest**2)
-        for i in map(int, np.flatnonzero(np.isinf(squares))):
+        endless = np.flatnonzero(np.isinf(squares))
+        # In place: min(1, longest / norm).
+        factors = np.sqrt(squares, out=squares)
+        with np.errstate(divide="ignore"):
+            np.divide(longest, factors, out=factors)
+        np.minimum(factors, 1.0, out=factors)
+        for i in map(int, endless):
             row = map_rows(plain, i, i + 1)[0]
             largest = np.abs(row).max()
             factors[i] = longest / largest / np.linalg.norm(row / largest)

@@ -116,6 +116,20 @@ def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
     return np.asarray(np.triu(total) + np.triu(total, 1).T)
 
 
+def moments(
+    A: Mapped, targets: Targets, *, n_threads: int | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return ``A'A`` and ``A'y``, in one reading if there are few columns."""
+    p = A.shape[1]
+    if _native is None or A.X.size == 0 or p >= FEW_COLUMNS:
+        return gram(A, n_threads=n_threads), gradient(
+            A, targets, np.zeros(p), np.inf, n_threads=n_threads
+        )
+    total = np.empty((p + 1, p + 1))
+    _native.moments(*_arguments(A), *_seen(targets), total.reshape(-1), threads(n_threads))
+    return total[:p, :p].copy(), total[:p, p].copy()
+
+
 def gradient(
     A: Mapped, targets: Targets, theta: FloatArray, clip: float, *, n_threads: int | None = None
 ) -> FloatArray:

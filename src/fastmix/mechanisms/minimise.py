@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.blas import dsyrk
 
 from fastmix._types import FloatArray
 from fastmix.data import Rows
@@ -26,6 +27,8 @@ _MOST_STEPS, _MOST_TRIALS, _MOST_PRODUCTS = 200, 40, 300
 _FORCING = 1e-3
 #: A step is short enough if it leaves this much of the slope along it.
 _OVERSHOOT = 0.9
+#: Share of residuals outside the zone up to which steps ignore that their curvature is less.
+_FEW_OUTSIDE = 0.01
 #: The distance to aim at, in units of the one that must be reached.
 _GOAL = 1e-2
 
@@ -72,8 +75,8 @@ def rounding_distance(objective: Objective, n: int, length: float) -> float:
 
 
 def sketch_rows(n: int, d: int) -> int:
-    """Return the rows of the sketch for a preconditioner: a power of two, 4 d or more of them."""
-    wanted = max(1 << (4 * d - 1).bit_length(), KerdockSketch.least_size(n))
+    """Return the rows of the sketch for a preconditioner: a power of two, 8 d or more of them."""
+    wanted = max(1 << (8 * d - 1).bit_length(), KerdockSketch.least_size(n))
     return min(wanted, 1 << (n - 1).bit_length())
 
 
@@ -109,7 +112,7 @@ def minimise(
     -----
     The distance is at most :math:`\|\nabla F\| / \lambda`, and what rounding adds.
     """
-    solver = _Newton(rows, objective, sketch, public)
+    solver = _Newton(rows, objective, sketch, public, _GOAL * tolerance)
     point = solver.start()
     for _ in range(_MOST_STEPS):
         # What is computed cannot be better than rounding lets it be; what counts is the tolerance.
@@ -133,13 +136,15 @@ class _Newton:
         objective: Objective,
         sketch: bool,
         public: np.random.Generator | None,
+        goal: float,
     ) -> None:
         self._rows, self._objective = rows, objective
+        self._enough = 0.3 * goal * objective.ridge
         self._gram: FloatArray | None = None
         if sketch:
             draw = KerdockSketch(sketch_rows(rows.n, rows.d), rows.n).sample(public)
-            Z = rows.apply(draw)
-            self._factor = self._factored(Z.T @ Z)
+            # One triangle is enough for a Cholesky factor.
+            self._factor = self._factored(dsyrk(1.0, rows.apply(draw), trans=1))
             self._first = objective.center
         else:
             self._gram, moment = rows.moments()
@@ -182,11 +187,12 @@ class _Newton:
     def _direction(self, point: _Point) -> FloatArray:
         """Return the Newton direction, exact or by conjugate gradients."""
         if self._gram is not None:
-            if point.outside == 0:
-                return np.asarray(cho_solve(self._factor, -point.gradient))
-            if self._excess:
+            if point.outside and self._excess:
                 factor = self._factored(self._gram - point.excess)
                 return np.asarray(cho_solve(factor, -point.gradient))
+            # The Gram matrix of all rows is nearly the Hessian if few residuals are outside.
+            if point.outside <= _FEW_OUTSIDE * self._rows.n:
+                return np.asarray(cho_solve(self._factor, -point.gradient))
         return self._conjugate_gradients(point)
 
     def _factored(self, gram: FloatArray) -> tuple[FloatArray, bool]:
@@ -207,7 +213,7 @@ class _Newton:
             x, r = x + step * p, r - step * product
             z = np.asarray(cho_solve(self._factor, r))
             before, left = left, float(r @ z)
-            if left <= enough:
+            if left <= enough or float(np.linalg.norm(r)) <= self._enough:
                 break
             p = z + (left / before) * p
         return x
