@@ -110,6 +110,7 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, help="folder with the data files")
     parser.add_argument("--out", type=Path, default=Path("accuracy.csv"))
     parser.add_argument("--sets", nargs="*", default=list(sets.NAMES))
+    parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--trials", type=int, default=30)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="3 trials, small generated sets")
@@ -123,7 +124,8 @@ def main() -> None:
             writer.writeheader()
         for data in sets.load(options.sets, options.data_dir, options.quick):
             problem = Problem(data)
-            left = list(trials(problem, n_trials, done))
+            wanted = trials(problem, n_trials, done)
+            left = [each for each in wanted if each[0] in options.methods]
             batches = [left[i : i + n_trials] for i in range(0, len(left), n_trials)]
             work = Parallel(n_jobs=options.jobs, return_as="generator_unordered")(
                 delayed(run)(problem, batch) for batch in batches
