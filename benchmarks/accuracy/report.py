@@ -113,11 +113,11 @@ def page(cells: pd.DataFrame) -> str:
         "",
         f"Made by `benchmarks/accuracy` from {n_trials} seeded trials per cell, delta = 1/n². "
         "Excess risk is the mean squared residual beyond that of least squares, with targets "
-        "scaled to [-1, 1]; test R² is on a held-out tenth. **Bounds of the sets that come from files are "
-        "the data's own ranges.** A real data holder must not use these, because they are not "
-        "public; round public bounds are wider, and all private methods lose more with them. The "
-        "flights have round public bounds. These sets have an intercept; the generated sets have "
-        "rows of norm 1. "
+        "scaled to [-1, 1]; test R² is on a held-out tenth. **Bounds of the sets that come from "
+        "files are the data's own ranges.** A real data holder must not use these, because they "
+        "are not public; round public bounds are wider, and all private methods lose more with "
+        "them. The flights have round public bounds. These sets have an intercept; the generated "
+        "sets have rows of norm 1. "
         "The paper's FastIHM has its largest k2, 200 max(d, log(4T/varrho)).",
         "",
         '`PrivateLinearRegression(method="auto")` takes ObjectivePerturbation on all of these '

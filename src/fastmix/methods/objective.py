@@ -16,9 +16,9 @@ from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution,
 _OUTPUT_SHARE = 0.0025
 #: The ridge in units of the noise of the objective, and at least in units of the least allowed.
 _RIDGE, _LEAST = 0.3, 1.05
-#: Seconds of a Gram matrix per n d^2, and of a solver with a sketch per n d and per k2 d^2: from
-#: `benchmarks/solver.py`.
-_GRAM, _PASSES, _SKETCH = 1.0, 430.0, 4.0
+#: Cost of a solver with a sketch in units of that of one Gram matrix, which is n d^2: its further
+#: passes per n d, and the Gram matrix of the sketch per d^3 (`benchmarks/solver.py`).
+_PASSES, _SKETCH = 1400.0, 8.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +108,4 @@ class PerturbedObjective(Method):
 
 def faster_solver(n: int, d: int) -> str:
     """Return which solver a cost model says is faster, "gram" or "sketch"."""
-    gram = _GRAM * n * d * d
-    sketch = _PASSES * n * d + _SKETCH * d**3
-    return "sketch" if sketch < gram else "gram"
+    return "sketch" if _PASSES * n * d + _SKETCH * d**3 < n * d**2 else "gram"
