@@ -122,8 +122,8 @@ def page(cells: pd.DataFrame) -> str:
         "",
         '`PrivateLinearRegression(method="auto")` takes ObjectivePerturbation on all of these '
         "sets, and IHM if intervals are asked for. Constants of IHM and FastIHM were chosen on "
-        "these sets. ObjectivePerturbation has one, the ridge of 0.3 of the noise scale; some of "
-        "these sets were among those that it was chosen on.",
+        "these sets. ObjectivePerturbation has two, both of its default ridge, and most of these "
+        "sets were among those that they were chosen on.",
         "",
         "![Excess risk](accuracy_risk.png)",
         "",

@@ -34,8 +34,8 @@ class ObjectivePerturbation(PrivateRegressor):
     ----------
     {parameters}
     ridge : float, default=None
-        Weight of the ridge, for rows scaled to norm 1. None means 0.3 of the noise of the
-        objective, or a little more than the least that privacy needs.
+        Weight of the ridge, for rows scaled to norm 1. None means 0.3 of the noise scale s of
+        the objective, or 10 s^2 d / n if that is more, as it is for few rows.
     solver : {"auto", "gram", "sketch"}, default="auto"
         What preconditions the solver: the Gram matrix, or that of a fast sketch; "auto" is the
         faster one by a cost model of the shape.

@@ -16,6 +16,9 @@ from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution,
 _OUTPUT_SHARE = 0.0025
 #: The ridge in units of the noise of the objective, and at least in units of the least allowed.
 _RIDGE, _LEAST = 0.3, 1.05
+#: What the features are taken to explain, as a share of the squared half width of the target's
+#: bounds, where nothing is known: s^2 d / (n v) is then the best ridge for a flat spectrum.
+_EXPLAINED = 0.1
 #: Cost of a solver with a sketch in units of that of one Gram matrix, which is n d^2: its further
 #: passes per n d, and the Gram matrix of the sketch per d^3 (`benchmarks/solver.py`).
 _PASSES, _SKETCH = 1400.0, 8.0
@@ -68,7 +71,7 @@ class PerturbedObjective(Method):
     def solve(self, rows: Rows, plan: ObjectivePlan, clip: float, draws: Draws) -> Solution:
         """Release the minimiser."""
         draws.progress(1, 1)
-        ridge = self._ridge(plan, clip)
+        ridge = self._ridge(plan, clip, rows.n, rows.d)
         theta = noisy_minimiser(
             rows,
             loss=CalibratedHuber(clip, ridge, plan.eps_c),
@@ -90,7 +93,7 @@ class PerturbedObjective(Method):
         theta_squared: FloatArray,
     ) -> Forecast:
         """Return what a planned fit is expected to give: noise, and the bias of the ridge."""
-        ridge, noise = self._ridge(plan, 1.0), 1.0 / plan.mu
+        ridge, noise = self._ridge(plan, 1.0, n, len(eigenvalues)), 1.0 / plan.mu
         spread = eigenvalues / (eigenvalues + ridge) ** 2
         return Forecast(
             eta=math.sqrt(ridge),
@@ -99,11 +102,13 @@ class PerturbedObjective(Method):
             bias_risk=ridge**2 * float(spread @ theta_squared) / n,
         )
 
-    def _ridge(self, plan: ObjectivePlan, clip: float) -> float:
-        """Return the ridge: a fraction of the noise, and no less than the loss needs."""
+    def _ridge(self, plan: ObjectivePlan, clip: float, n: int, d: int) -> float:
+        """Return the ridge: by the noise, by what can be learned, and by what the loss needs."""
         if self.ridge is not None:
             return float(self.ridge)
-        return max(_RIDGE * clip / plan.mu, _LEAST / math.expm1(plan.eps_c))
+        noise = clip / plan.mu
+        useful = noise**2 * d / (n * _EXPLAINED)
+        return max(_RIDGE * noise, useful, _LEAST / math.expm1(plan.eps_c))
 
 
 def faster_solver(n: int, d: int) -> str:
