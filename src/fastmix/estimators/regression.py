@@ -24,9 +24,8 @@ from fastmix.methods import (
 class ObjectivePerturbation(PrivateRegressor):
     """Private least squares by one release: the minimiser of a perturbed objective.
 
-    Noise is added to the objective before it is minimised, and nothing but the minimiser leaves.
-    Residuals beyond ``residual_clip`` pull with a bounded slope. A fast sketch of the rows serves
-    as preconditioner where there are many columns; it costs no privacy.
+    Noise is added to the objective, and only its minimiser leaves. Where there are many columns a
+    fast sketch preconditions the solver; it costs no privacy.
 
     {relation}
 
@@ -37,8 +36,7 @@ class ObjectivePerturbation(PrivateRegressor):
         Weight of the ridge, for rows scaled to norm 1. None means 0.3 of the noise scale s of
         the objective, or 10 s^2 d / n if that is more, as it is for few rows.
     solver : {"auto", "gram", "sketch"}, default="auto"
-        What preconditions the solver: the Gram matrix, or that of a fast sketch; "auto" is the
-        faster one by a cost model of the shape.
+        What preconditions the solver: the Gram matrix, or that of a fast sketch.
     {method parameters}
 
     Attributes
@@ -48,16 +46,10 @@ class ObjectivePerturbation(PrivateRegressor):
     Notes
     -----
     Paper: beyond it; docs/proofs/objective.md.
-    Sensitive inputs: the data given to `fit`.
 
     Examples
     --------
-    >>> from fastmix import ObjectivePerturbation
-    >>> from fastmix.datasets import make_sphere
-    >>> X, y = make_sphere(n=4096, d=4, random_state=0)
-    >>> model = ObjectivePerturbation(data_norm=1.0, bounds_y=(-1, 1), fit_intercept=False)
-    >>> model.fit(X, y).coef_.shape
-    (4,)
+    {example}
     """
 
     ridge: float | None = None
@@ -314,10 +306,6 @@ class PrivateLinearRegression(PrivateRegressor):
     {attributes}
     method_ : str
         The method that was used.
-
-    Notes
-    -----
-    Paper: Section 4.
 
     Examples
     --------
