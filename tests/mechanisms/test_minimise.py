@@ -152,6 +152,39 @@ def test_no_result_if_the_tolerance_cannot_be_reached():
     assert "Nothing was released" in str(caught.value)
 
 
+@pytest.mark.parametrize("sketch", [False, True])
+def test_a_failing_factorisation_tells_nothing(sketch, monkeypatch):
+    """LAPACK says at which column it stopped, which depends on the data; the error does not."""
+
+    def stops(*args, **kwargs):
+        raise np.linalg.LinAlgError("17-th leading minor of the array is not positive definite")
+
+    monkeypatch.setattr(solver, "cho_factor", stops)
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-0.5, 0.5, (300, 3)), rng.uniform(-1, 1, 300)
+    with pytest.raises(SolverError) as caught:
+        minimise(rows_of(X, y), objective(3, LOSSES[0]), tolerance=1e-9, sketch=sketch)
+    assert "17" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_data_that_change_to_nan_stop_the_solver_at_once():
+    passes = []
+
+    class Changing(ArrayRows):
+        def slopes(self, *args, **kwargs):
+            passes.append(1)
+            total, *rest = super().slopes(*args, **kwargs)
+            return total * np.nan, *rest
+
+    X, y = np.full((50, 2), 0.5), np.ones(50)
+    rows = Changing(X, RowMap(1.0), y, TargetMap())
+    with pytest.raises(SolverError):
+        minimise(rows, objective(2, LOSSES[0]), tolerance=1e-9, sketch=False)
+    assert len(passes) == 1
+
+
 def test_few_passes():
     """Squares: Gram matrix and one or two checks. With outliers: a few passes more."""
     rng = np.random.default_rng(0)

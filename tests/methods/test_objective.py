@@ -1,6 +1,7 @@
 """Objective perturbation as a method: its plan, its ridge, its solver, its forecast."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -36,6 +37,39 @@ def test_the_plan_spends_all_of_the_budget(epsilon, delta):
     assert max(both) <= delta
     assert objective_delta(epsilon, objective.mu, objective.eps_c, mu_g) == max(both)
     assert mu_t >= 0.9999 * objective_mu(epsilon, delta)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 700.0, 1e3, 1e6])
+def test_the_ends_of_the_range_of_epsilon(epsilon):
+    X, y = make_sphere(n=64, d=3, random_state=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for ridge in (None, 1e7, 1e100):
+            model = ObjectivePerturbation(epsilon=epsilon, delta=1e-6, ridge=ridge, **PAPER)
+            assert np.isfinite(model.fit(X, y).coef_).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 3.0, 10.0, 30.0])
+def test_every_ridge_that_is_planned_can_be_fitted(epsilon):
+    """Next to the least ridge rounding decides: the same before and after a charge."""
+    (objective, _) = ObjectivePerturbation(epsilon=epsilon, delta=1e-6).account(64, 3).events
+    X, y = make_sphere(n=64, d=3, random_state=1)
+    ridge = 1.0 / math.expm1(objective.eps_c) * (1.0 - 4e-16)
+    refused = 0
+    for _ in range(8):
+        budget = fastmix.BudgetAccountant(1e3, 1e-3)
+        model = ObjectivePerturbation(
+            epsilon=epsilon, delta=1e-6, ridge=ridge, accountant=budget, **PAPER
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                model.fit(X, y)
+            except ValueError:
+                refused += 1
+                assert len(budget) == 0
+        ridge = math.nextafter(ridge, math.inf)
+    assert refused < 8
 
 
 def test_noise_is_that_of_one_gaussian_release():

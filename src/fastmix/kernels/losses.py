@@ -1,7 +1,7 @@
 """Convex losses of a residual with bounded slope: their slopes and curvatures.
 
-A loss is a frozen value.  The compiled passes know it by ``kind`` and ``constants``; the functions
-here are the same in NumPy.
+A loss is a frozen value.  The compiled passes know it by its ``constants``; the functions here are
+the same in NumPy.
 """
 
 import math
@@ -14,11 +14,14 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 
 
+def least_ridge(eps_c: float) -> float:
+    r"""Return :math:`1/(e^{\epsilon_c} - 1)`, below which no quadratic zone is left."""
+    return 1.0 / math.expm1(min(eps_c, 700.0))
+
+
 class Loss(Protocol):
     """A convex loss f of a residual u; f' is bounded by ``lipschitz`` and f'' by 1."""
 
-    #: How the compiled passes know the loss.
-    kind: ClassVar[int]
     #: Whether f' has one sign for each record.
     one_sided: ClassVar[bool]
 
@@ -71,14 +74,13 @@ class CalibratedHuber:
     ridge: float
     eps_c: float
 
-    kind: ClassVar[int] = 0
     one_sided: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name in ("lipschitz", "ridge", "eps_c"):
             check_real(name, getattr(self, name), above=0.0)
         if self.zone < 0.0:
-            least = 1.0 / math.expm1(self.eps_c)
+            least = least_ridge(self.eps_c)
             raise value_error("ridge", f"be at least {least:.6g} for this eps_c", self.ridge)
 
     @property

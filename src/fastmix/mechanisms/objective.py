@@ -14,7 +14,7 @@ from fastmix.mechanisms.noise import Noise
 
 #: Noise on the minimiser, in units of what the noise of the objective does at least to it.
 _OUTPUT_NOISE = 0.1
-#: Length of coefficients up to which rounding is allowed for.
+#: Length of coefficients up to which rounding is allowed for, beside what noise alone makes.
 _LENGTH = 30.0
 
 
@@ -86,8 +86,10 @@ def noisy_minimiser(
     )
     objective = Objective(loss, ridge, center, b)
     # From here to the noise on the minimiser only public quantities decide on the tolerance.
-    least = 2.0 * (rounding_distance(objective, rows.n, _LENGTH) + inexact / ridge)
-    wanted = _OUTPUT_NOISE * loss.lipschitz / mu * math.sqrt(rows.d) / (rows.n + ridge)
+    spread = loss.lipschitz / mu * math.sqrt(rows.d)  # of b, about its length
+    length = _LENGTH + 2.0 * spread / ridge
+    least = 2.0 * (rounding_distance(objective, rows.n, length) + inexact / ridge)
+    wanted = _OUTPUT_NOISE * spread / (rows.n + ridge)
     distance = max(least, 0.5 * mu_output * wanted)
     tolerance = distance - inexact / ridge
     theta = minimise(rows, objective, tolerance=tolerance, sketch=sketch, public=public)

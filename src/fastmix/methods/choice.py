@@ -9,7 +9,7 @@ def choose_method(d: int, *, inference: bool = False) -> tuple[str, str]:
     if not inference:
         return "objective", (
             "objective: one release of the whole budget, the minimiser of a perturbed objective, "
-            "adds the least error on most data and is the fastest."
+            "adds less error than ihm on most data, and is faster than ihm."
         )
     if d < _WIDE:
         return "ihm", (

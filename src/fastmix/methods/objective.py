@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_choice, check_real, value_error
+from fastmix._validation import check_choice, check_real
 from fastmix.accounting import objective_split
 from fastmix.data import Rows
-from fastmix.kernels.losses import CalibratedHuber
+from fastmix.kernels.losses import CalibratedHuber, least_ridge
 from fastmix.mechanisms import noisy_minimiser, objective_events
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
 
@@ -16,6 +16,8 @@ from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution,
 _OUTPUT_SHARE = 0.0025
 #: The ridge in units of the noise of the objective, and at least in units of the least allowed.
 _RIDGE, _LEAST = 0.3, 1.05
+#: A ridge beyond this could overflow.
+_LARGEST = 1e100
 #: What the features are taken to explain, as a share of the squared half width of the target's
 #: bounds, where nothing is known: s^2 d / (n v) is then the best ridge for a flat spectrum.
 _EXPLAINED = 0.1
@@ -50,15 +52,15 @@ class PerturbedObjective(Method):
         """Check the parameters."""
         check_choice("solver", self.solver, ("auto", "gram", "sketch"))
         if self.ridge is not None:
-            check_real("ridge", self.ridge, above=0.0)
+            check_real("ridge", self.ridge, above=0.0, at_most=_LARGEST)
         super().check()
 
     def plan(self, sizes: Sizes, target: Target) -> ObjectivePlan:
         """Plan a fit: one objective release, and noise on its minimiser."""
         mu, eps_c, mu_output = objective_split(target.epsilon, target.delta, _OUTPUT_SHARE)
-        least = 1.0 / math.expm1(eps_c)
-        if self.ridge is not None and self.ridge < least:
-            raise value_error("ridge", f"be at least {least:.6g} for this epsilon", self.ridge)
+        if self.ridge is not None:
+            # Made here as in the fit: a ridge that is too small is refused before a charge.
+            CalibratedHuber(1.0, float(self.ridge), eps_c)
         solver = faster_solver(sizes.n, sizes.d) if self.solver == "auto" else self.solver
         return ObjectivePlan(
             spent=joint(objective_events(mu, eps_c, mu_output), target.delta),
@@ -108,7 +110,7 @@ class PerturbedObjective(Method):
             return float(self.ridge)
         noise = clip / plan.mu
         useful = noise**2 * d / (n * _EXPLAINED)
-        return max(_RIDGE * noise, useful, _LEAST / math.expm1(plan.eps_c))
+        return max(_RIDGE * noise, useful, _LEAST * least_ridge(plan.eps_c))
 
 
 def faster_solver(n: int, d: int) -> str:
