@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_choice, check_real
+from fastmix._validation import check_real
 from fastmix.accounting import objective_split
 from fastmix.data import Rows
 from fastmix.kernels.losses import CalibratedHuber, least_ridge
@@ -47,10 +47,10 @@ class PerturbedObjective(Method):
     name: ClassVar[str] = "objective"
     estimator: ClassVar[str] = "ObjectivePerturbation"
     clips: ClassVar[bool] = True
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"solver": ("auto", "gram", "sketch")}
 
     def check(self) -> None:
         """Check the parameters."""
-        check_choice("solver", self.solver, ("auto", "gram", "sketch"))
         if self.ridge is not None:
             check_real("ridge", self.ridge, above=0.0, at_most=_LARGEST)
         super().check()
