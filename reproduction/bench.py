@@ -25,7 +25,8 @@ from fastmix import (
 )
 from fastmix.datasets import make_sphere
 from fastmix.errors import LowAccuracyWarning
-from fastmix.planning import CostModel, Measurement, Problem, fit_cost_model
+from fastmix.planning import CostModel, Problem
+from reproduction.cost import Measurement, crossover, fit_cost_model
 from reproduction.machine import machine
 
 __all__ = ["Row", "plot_sweep", "run_bench", "write_csv", "write_page"]
@@ -224,7 +225,7 @@ def write_page(rows: list[Row], path: Path) -> None:
             if r.method in MODELLED
         ]
     )
-    crossover = model.crossover(2**16, k2_per_column=8.0)
+    least = crossover(model, 2**16, k2_per_column=8.0)
     lines += [
         "",
         "## How time grows",
@@ -238,8 +239,8 @@ def write_page(rows: list[Row], path: Path) -> None:
         f"from {ratios.min():.2f} to {ratios.max():.2f} over {len(ratios)} fits.",
         "",
         (
-            f"By the model, FastIHM with k2 = 8 d beats IHM on 65,536 rows from d = {crossover} on."
-            if crossover
+            f"By the model, FastIHM with k2 = 8 d beats IHM on 65,536 rows from d = {least} on."
+            if least
             else "By the model, IHM is faster on 65,536 rows whatever d is."
         ),
         "",

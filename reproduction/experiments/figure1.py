@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from scipy.optimize import brentq
 
 from fastmix.accounting import (
-    noise_upadhyay,
     rdp_fast_mix,
     rdp_fast_mix_sharp,
     rdp_fast_mix_unbounded,
@@ -20,7 +19,7 @@ from reproduction.experiments.methods import base_size
 from reproduction.experiments.runner import run_trials
 from reproduction.experiments.workspace import Workspace
 
-__all__ = ["CURVES", "noise_level", "run_figure1"]
+__all__ = ["CURVES", "noise_level", "noise_upadhyay", "run_figure1"]
 
 #: Curves of the figure; the last one is fastmix's own lemma.
 CURVES = {
@@ -42,6 +41,23 @@ class Point(NamedTuple):
     curve: str
     epsilon: float
     d: int
+
+
+def noise_upadhyay(epsilon: float, delta: float, k: int, lambda_min: float) -> float:
+    r"""Return the noise that the earlier fast sketch of k rows of Upadhyay (2014) asks for.
+
+    It is the least :math:`\sigma \ge 0` with :math:`\sqrt{\lambda_{\min}+\sigma^2} \ge
+    16\sqrt{k\log(2/\delta)}\,\log(16k/\delta)/\epsilon`.
+
+    Paper: Figure 1; Upadhyay (2014), Theorem 16. The constants 16, 2 and 16 are those of the
+    figure.
+    """
+    if not (epsilon > 0.0 and 0.0 < delta < 1.0 and k >= 1):
+        raise ValueError(f"target must be private; got {epsilon=}, {delta=}, {k=}.")
+    if not lambda_min >= 0.0:
+        raise ValueError(f"lambda_min must be at least 0; got {lambda_min=}.")
+    level = 16.0 * math.sqrt(k * math.log(2.0 / delta)) * math.log(16.0 * k / delta) / epsilon
+    return math.sqrt(max(0.0, level**2 - lambda_min))
 
 
 def noise_level(curve: str, epsilon: float, delta: float, k: int, lambda_min: float) -> float:

@@ -28,7 +28,7 @@ if _TYPE_CHECKING:
     )
     from fastmix.methods import calibrate_fast_mix, calibrate_gauss_mix
     from fastmix.planning import plan
-    from fastmix.sketches import SRHT, GaussianSketch, KerdockSketch, SubsampledDCT
+    from fastmix.sketches import SRHT, KerdockSketch, SubsampledDCT
 
     __version__: str
 
@@ -42,7 +42,6 @@ __all__ = [
     "CalibrationError",
     "DPGradientDescent",
     "FastIHM",
-    "GaussianSketch",
     "KerdockSketch",
     "LinearMixing",
     "LowAccuracyWarning",

@@ -19,7 +19,6 @@ from fastmix.accounting import (
     calibrate,
     calibrate_gaussian,
     calibration,
-    closed_form_epsilon,
 )
 from fastmix.errors import CalibrationError
 from fastmix.methods import (
@@ -31,6 +30,7 @@ from fastmix.methods import (
 )
 from fastmix.methods.fast_ihm import _thirds
 from fastmix.methods.ihm import _paper
+from tests.accounting.paper import closed_form_epsilon
 
 EPSILONS = st.floats(math.log(1e-3), math.log(50.0)).map(math.exp)
 DELTAS = st.floats(math.log(1e-14), math.log(0.1)).map(math.exp)

@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastmix.accounting import (
-    closed_form_epsilon,
-    closed_form_epsilon_unbounded,
     closed_form_gamma,
     closed_form_gradient_sigma,
-    noise_upadhyay,
     rdp_fast_mix_unbounded,
     rdp_to_epsilon,
 )
+from tests.accounting.paper import closed_form_epsilon, closed_form_epsilon_unbounded
 
 EPSILONS = st.floats(math.log(1e-3), math.log(50.0)).map(math.exp)
 DELTAS = st.floats(math.log(1e-14), math.log(0.1)).map(math.exp)
@@ -110,14 +108,6 @@ def test_gradient_sigma_is_appendix_e(oracle, epsilon, delta, steps, clip):
     assert oracle.gaussian_delta(sigma, epsilon, clip * math.sqrt(steps)) < delta
 
 
-def test_upadhyay():
-    epsilon, delta, k, level = 0.7, 1e-5, 20, 11.0
-    sigma = noise_upadhyay(epsilon, delta, k, level)
-    threshold = 16.0 * math.sqrt(k * math.log(2.0 / delta)) / epsilon * math.log(16.0 * k / delta)
-    assert math.sqrt(level + sigma**2) == pytest.approx(threshold, rel=1e-12)
-    assert noise_upadhyay(epsilon, delta, k, 2.0 * threshold**2) == 0.0
-
-
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -145,11 +135,6 @@ def test_upadhyay():
             lambda: closed_form_gradient_sigma(1.0, 1e-6, 4, 0.0),
             ValueError,
             "clip must be greater than 0; got clip=0.0.",
-        ),
-        (
-            lambda: noise_upadhyay(1.0, 1e-6, 4, -1.0),
-            ValueError,
-            "lambda_min must be at least 0; got lambda_min=-1.0.",
         ),
     ],
 )

@@ -9,16 +9,18 @@ import pytest
 from scipy.stats import chi2
 
 from fastmix.accounting import (
-    closed_form_epsilon,
-    closed_form_epsilon_unbounded,
     closed_form_gamma,
     rdp_fast_mix,
-    rdp_fast_mix_simple,
     rdp_fast_mix_unbounded,
     rdp_to_epsilon,
 )
 from fastmix.methods import Target
 from fastmix.methods.fast_ihm import _thirds
+from tests.accounting.paper import (
+    closed_form_epsilon,
+    closed_form_epsilon_unbounded,
+    rdp_fast_mix_simple,
+)
 
 
 def released(sketch, X):

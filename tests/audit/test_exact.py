@@ -16,13 +16,14 @@ from fastmix.accounting import (
     RdpAccountant,
     SketchEvent,
     gaussian_delta,
-    rdp_fast_mix_simple,
     rdp_to_delta,
     rdp_to_epsilon,
 )
 from fastmix.audit.exact import exact_delta, exact_epsilon, loss_weights
 from fastmix.mechanisms.bounds import needed_eigenvalue
-from fastmix.sketches import SRHT, GaussianSketch, KerdockSketch, SubsampledDCT
+from fastmix.sketches import SRHT, KerdockSketch, SubsampledDCT
+from tests.accounting.paper import rdp_fast_mix_simple
+from tests.sketches.gaussian import GaussianSketch
 
 
 def one_column(first, second, rows, epsilon):

@@ -15,11 +15,11 @@ from hypothesis.extra.numpy import arrays
 
 from fastmix.accounting import (
     rdp_fast_mix,
-    rdp_fast_mix_simple,
     rdp_fast_mix_unbounded,
     rdp_gauss_mix,
 )
 from fastmix.sketches import SRHT
+from tests.accounting.paper import rdp_fast_mix_simple
 
 LEVELS = (1.26, 3.0, 40.0)
 SHARES = np.array([1e-3, 0.3, 0.7, 0.95, 0.999])

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastmix.sketches import SRHT, GaussianSketch, Sketch, SketchDraw, SubsampledDCT
+from fastmix.sketches import SRHT, Sketch, SketchDraw, SubsampledDCT
+from tests.sketches.gaussian import GaussianSketch
 
 SKETCHES = [SRHT, SubsampledDCT, GaussianSketch]
 SIZES = [(1, 1), (1, 2), (2, 2), (1, 7), (3, 7), (7, 7), (5, 16), (16, 16), (20, 33), (40, 100)]

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastmix.sketches import SubsampledDCT, dct, welch_bound
+from fastmix.sketches import SubsampledDCT, dct
 from fastmix.sketches.dct import SubsampledDCTDraw
+from tests.sketches.welch import welch_bound
 
 
 @st.composite

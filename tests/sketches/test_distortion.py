@@ -3,8 +3,13 @@ import math
 import numpy as np
 import pytest
 
-from fastmix.sketches import SRHT, GaussianSketch, SubsampledDCT, row_distortion, welch_bound
-from fastmix.sketches.base import SketchDraw
+from fastmix.sketches import SRHT, SketchDraw, SubsampledDCT
+from tests.sketches.gaussian import GaussianSketch
+from tests.sketches.welch import welch_bound
+
+
+def row_distortion(X, draw):
+    return draw.sketch_and_distortion(X)[1]
 
 
 @pytest.mark.parametrize("kind", [SRHT, SubsampledDCT, GaussianSketch])

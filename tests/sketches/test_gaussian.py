@@ -3,7 +3,8 @@ import pytest
 import scipy.stats
 
 from fastmix.random import secret_generator
-from fastmix.sketches import GaussianSketch, gaussian
+from tests.sketches import gaussian
+from tests.sketches.gaussian import GaussianSketch
 
 
 def test_entries_are_standard_normal():

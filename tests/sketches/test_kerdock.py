@@ -14,10 +14,11 @@ from fastmix.datasets import make_correlated, make_sphere
 from fastmix.kernels import fwht
 from fastmix.kernels.mapped import Mapped
 from fastmix.kernels.reference import quadratic_signs
-from fastmix.sketches import SRHT, KerdockSketch, SketchDraw, welch_bound
+from fastmix.sketches import SRHT, KerdockSketch, SketchDraw
 from fastmix.sketches._fields import BinaryField
 from fastmix.sketches._forms import family_size, forms
 from fastmix.sketches.kerdock import KerdockDraw
+from tests.sketches.welch import welch_bound
 
 # Single blocks, full and short last blocks, even and odd powers, and the most rows of each.
 SIZES = [

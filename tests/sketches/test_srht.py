@@ -6,8 +6,9 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastmix.sketches import SRHT, welch_bound
+from fastmix.sketches import SRHT
 from fastmix.sketches.srht import SRHTDraw
+from tests.sketches.welch import welch_bound
 
 
 @pytest.mark.parametrize(

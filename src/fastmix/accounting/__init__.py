@@ -4,11 +4,8 @@ from fastmix.accounting.account import Part, PrivacySpent, RdpAccountant, RenyiC
 from fastmix.accounting.budget import BudgetAccountant
 from fastmix.accounting.calibration import calibrate, calibrate_gaussian
 from fastmix.accounting.closed_form import (
-    closed_form_epsilon,
-    closed_form_epsilon_unbounded,
     closed_form_gamma,
     closed_form_gradient_sigma,
-    noise_upadhyay,
 )
 from fastmix.accounting.conversion import rdp_to_delta, rdp_to_epsilon
 from fastmix.accounting.events import (
@@ -33,7 +30,6 @@ from fastmix.accounting.objective import (
 from fastmix.accounting.rdp import (
     rdp_fast_mix,
     rdp_fast_mix_sharp,
-    rdp_fast_mix_simple,
     rdp_fast_mix_unbounded,
     rdp_gauss_mix,
     rdp_gaussian,
@@ -57,21 +53,17 @@ __all__ = [
     "TailEvent",
     "calibrate",
     "calibrate_gaussian",
-    "closed_form_epsilon",
-    "closed_form_epsilon_unbounded",
     "closed_form_gamma",
     "closed_form_gradient_sigma",
     "event_from_dict",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_sigma",
-    "noise_upadhyay",
     "objective_delta",
     "objective_mu",
     "objective_split",
     "rdp_fast_mix",
     "rdp_fast_mix_sharp",
-    "rdp_fast_mix_simple",
     "rdp_fast_mix_unbounded",
     "rdp_gauss_mix",
     "rdp_gaussian",

@@ -10,42 +10,6 @@ def _sizes(rows: int, delta: float) -> tuple[int, float]:
     return k, math.log(1.0 / check_probability("delta", delta))
 
 
-def closed_form_epsilon(gamma: float, rows: int, delta: float) -> float:
-    r"""Closed-form epsilon of ``rows`` rows of FastMix at a delta; ``inf`` unless gamma > 25/8.
-
-    Here :math:`\gamma_f = (\lambda_{\min} + \sigma^2)/C^2`.
-
-    Paper: Theorem 1 (with delta/3 for delta) and Appendix D.3, second display.
-    Deviation: the display writes :math:`\lambda_{\min}+\sigma^2` where :math:`\gamma_f` is meant
-    (docs/corrections.md).
-    """
-    gamma = check_real("gamma", gamma)
-    k, log_term = _sizes(rows, delta)
-    if not gamma > 25.0 / 8.0:
-        return math.inf
-    rate = 25.0 * k / (32.0 * gamma**2)
-    if log_term <= (8.0 * gamma / 25.0 - 1.0) ** 2 * rate:
-        return rate + 2.0 * math.sqrt(rate * log_term)
-    return k / (4.0 * gamma) + 25.0 * log_term / (8.0 * gamma - 25.0)
-
-
-def closed_form_epsilon_unbounded(gamma: float, rows: int, delta: float) -> float:
-    r"""Closed-form epsilon of ``rows`` rows of FastMix when nothing is known of :math:`C^2`.
-
-    Here gamma is :math:`\lambda_{\min} + \sigma^2`; the bound is ``inf`` unless it is above 25.
-
-    Paper: Appendix D.3, first display.
-    """
-    gamma = check_real("gamma", gamma)
-    k, log_term = _sizes(rows, delta)
-    if not gamma > 25.0:
-        return math.inf
-    root = math.sqrt(gamma)
-    if log_term < (root / 5.0 - 1.0) ** 2 * 2.0 * k / gamma:
-        return 2.0 * k / gamma + math.sqrt(8.0 * k * log_term / gamma)
-    return 2.0 * k / (5.0 * root) + 5.0 * log_term / (root - 5.0)
-
-
 def closed_form_gamma(epsilon: float, delta: float, rows: int) -> float:
     r"""Smallest gamma whose closed-form epsilon is at most ``epsilon``, for the rows of all steps.
 
@@ -85,20 +49,3 @@ def closed_form_gradient_sigma(
     c = check_real("clip", clip, above=0.0)
     factor = 1.0 + math.sqrt(1.0 + e / log_term)
     return c * math.sqrt(steps * log_term) / (math.sqrt(2.0) * e) * factor
-
-
-def noise_upadhyay(epsilon: float, delta: float, k: int, lambda_min: float) -> float:
-    r"""Noise that the earlier fast sketch of k rows of Upadhyay (2014) asks for.
-
-    It is the least :math:`\sigma \ge 0` with :math:`\sqrt{\lambda_{\min}+\sigma^2} \ge
-    16\sqrt{k\log(2/\delta)}\,\log(16k/\delta)/\epsilon`.
-
-    Paper: Figure 1; Upadhyay (2014), Theorem 16. The constants 16, 2 and 16 are those of the
-    figure.
-    """
-    e = check_real("epsilon", epsilon, above=0.0)
-    delta = check_probability("delta", delta)
-    k = check_integer("k", k, at_least=1)
-    lam = check_real("lambda_min", lambda_min, at_least=0.0)
-    level = 16.0 * math.sqrt(k * math.log(2.0 / delta)) * math.log(16.0 * k / delta) / e
-    return math.sqrt(max(0.0, level**2 - lam))

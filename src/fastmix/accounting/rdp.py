@@ -103,22 +103,6 @@ def rdp_fast_mix_sharp(alpha: npt.ArrayLike, gamma: float) -> Any:
     return rdp_gauss_mix(alpha, gamma)
 
 
-def rdp_fast_mix_simple(alpha: npt.ArrayLike, gamma: float) -> Any:
-    r"""Linear bound :math:`25 \alpha / (32 \gamma^2)` on `rdp_fast_mix`.
-
-    It holds for ``gamma > 25/8`` and ``1 < alpha < 8 gamma / 25``.
-
-    Paper: Lemma 1.
-    Deviation: columns have norm 1 (docs/corrections.md).
-    """
-    alpha = np.asarray(alpha, dtype=np.float64)
-    gamma = check_real("gamma", gamma, allow_inf=True)
-    if not gamma > 25.0 / 8.0:
-        return _finish(np.zeros_like(alpha), alpha, np.zeros(alpha.shape, dtype=bool))
-    valid = alpha < 8.0 * gamma / 25.0
-    return _finish(25.0 * (np.where(valid, alpha, 0.0) / gamma) / (32.0 * gamma), alpha, valid)
-
-
 def rdp_fast_mix_unbounded(alpha: npt.ArrayLike, gamma: float) -> Any:
     r"""Rényi divergence of one row of the FastMix sketch when nothing is known of :math:`C^2`.
 

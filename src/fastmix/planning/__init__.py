@@ -2,7 +2,7 @@
 
 from fastmix.methods import Forecast
 from fastmix.methods.forecast import CASES, Case, Outlook, outlook
-from fastmix.planning.cost import METHODS, CostModel, Measurement, Problem, fit_cost_model
+from fastmix.planning.cost import METHODS, CostModel, Problem, work
 from fastmix.planning.fit import FitPlan, plan
 
 __all__ = [
@@ -12,10 +12,9 @@ __all__ = [
     "CostModel",
     "FitPlan",
     "Forecast",
-    "Measurement",
     "Outlook",
     "Problem",
-    "fit_cost_model",
     "outlook",
     "plan",
+    "work",
 ]

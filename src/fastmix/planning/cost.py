@@ -1,11 +1,9 @@
 """What a fit costs in seconds, predicted from public sizes."""
 
 import math
-from collections.abc import Iterable
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 from fastmix._validation import check_choice, check_integer
 
@@ -35,15 +33,6 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """Seconds that a method took on a problem."""
-
-    method: str
-    problem: Problem
-    seconds: float
-
-
-@dataclass(frozen=True)
 class CostModel:
     """Seconds for each unit of work; the defaults were measured by ``make bench``."""
 
@@ -56,20 +45,10 @@ class CostModel:
 
     def predict(self, method: str, problem: Problem) -> float:
         """Return the predicted seconds of a fit."""
-        return float(np.dot(astuple(self), _work(method, problem)))
-
-    def crossover(self, n: int, k2_per_column: float = 16.0, largest: int = 8192) -> int | None:
-        """Return the least d at which `FastIHM` beats `IHM`, or None if there is none."""
-        for d in sorted({round(2 ** (step / 8)) for step in range(8, 8 * 14)}):
-            problem = Problem(n, d, max(1, round(k2_per_column * d)))
-            if d > largest or problem.k2 > n:
-                return None
-            if self.predict("fast_ihm_shared", problem) < self.predict("ihm", problem):
-                return d
-        return None
+        return float(np.dot(astuple(self), work(method, problem)))
 
 
-def _work(method: str, problem: Problem) -> list[float]:
+def work(method: str, problem: Problem) -> list[float]:
     """Return the units of work of a fit, in the order of the fields of `CostModel`."""
     n, d, k2, steps = problem.n, problem.d, problem.k2, problem.n_steps
     n_pad = 1 << (n - 1).bit_length()
@@ -84,14 +63,3 @@ def _work(method: str, problem: Problem) -> list[float]:
         "fast_ihm_paper": (2 * steps, 1 + steps, steps * k2 * d**2, steps, steps),
     }[check_choice("method", method, METHODS)]
     return [1.0, fixed, passes * n * d, gram, sketches * sketch, cubes * d**3]
-
-
-def fit_cost_model(measurements: Iterable[Measurement]) -> CostModel:
-    """Fit a cost model to measured times, by least squares on relative errors."""
-    measured = list(measurements)
-    work = np.array([_work(m.method, m.problem) for m in measured])
-    seconds = np.array([m.seconds for m in measured])
-    scale = work.max(axis=0)
-    weights, _ = nnls(work / scale / seconds[:, None], np.ones(len(measured)))
-    names = [field.name for field in fields(CostModel)]
-    return CostModel(**dict(zip(names, (weights / scale).tolist(), strict=True)))

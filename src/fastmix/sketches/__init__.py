@@ -4,19 +4,9 @@ A `Sketch` is a distribution, ``sample`` draws a `SketchDraw` from it, and a dra
 applied to data, transposed, and asked for what the privacy analysis needs of it.
 """
 
-from fastmix.sketches.base import Sketch, SketchDraw, row_distortion, welch_bound
+from fastmix.sketches.base import Sketch, SketchDraw
 from fastmix.sketches.dct import SubsampledDCT
-from fastmix.sketches.gaussian import GaussianSketch
 from fastmix.sketches.kerdock import KerdockSketch
 from fastmix.sketches.srht import SRHT
 
-__all__ = [
-    "SRHT",
-    "GaussianSketch",
-    "KerdockSketch",
-    "Sketch",
-    "SketchDraw",
-    "SubsampledDCT",
-    "row_distortion",
-    "welch_bound",
-]
+__all__ = ["SRHT", "KerdockSketch", "Sketch", "SketchDraw", "SubsampledDCT"]

@@ -7,7 +7,6 @@ quantities of the privacy analysis follow.  It overrides those that it can compu
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -192,21 +191,3 @@ def as_columns(name: str, value: npt.ArrayLike | Mapped, rows: int) -> tuple[Col
 def as_mapped(columns: Columns) -> Mapped:
     """Return columns as the kernels take them."""
     return columns if isinstance(columns, Mapped) else Mapped(columns)
-
-
-def row_distortion(X: npt.ArrayLike, draw: SketchDraw) -> float:
-    """Return m-hat of `SketchDraw.sketch_and_distortion`: a function of X that is not private."""
-    return draw.sketch_and_distortion(X)[1]
-
-
-def welch_bound(k: int, n: int) -> float:
-    """Return the least coherence that n unit columns of length k can have.
-
-    Paper: Appendix F, ``sqrt((n - k) / (k (n - 1)))``.
-    Deviation: 0 for k >= n, where columns can be orthogonal.
-    """
-    k = check_integer("k", k, at_least=1)
-    n = check_integer("n", n, at_least=1)
-    if k >= n:
-        return 0.0
-    return math.sqrt((n - k) / (k * (n - 1)))

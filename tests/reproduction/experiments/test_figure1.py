@@ -5,14 +5,13 @@ import math
 import pytest
 
 from fastmix.accounting import (
-    noise_upadhyay,
     rdp_fast_mix,
     rdp_fast_mix_sharp,
     rdp_fast_mix_unbounded,
     rdp_gauss_mix,
     rdp_to_epsilon,
 )
-from reproduction.experiments.figure1 import CURVES, noise_level
+from reproduction.experiments.figure1 import CURVES, noise_level, noise_upadhyay
 
 N, D, K = 10**4, 500, 3000
 DELTA, LAMBDA = 1.0 / N**2, N / (8.0 * D)
@@ -51,3 +50,16 @@ def test_upadhyay_and_enough_eigenvalue():
     assert noise_level("upadhyay", 1.0, DELTA, K, LAMBDA) == expected
     assert noise_level("gauss_mix", 1.0, DELTA, K, 1e6) == 0.0
     assert math.isfinite(noise_level("fast_mix_unbounded", 100.0, DELTA, 1, 0.0))
+
+
+def test_upadhyay():
+    epsilon, delta, k, level = 0.7, 1e-5, 20, 11.0
+    sigma = noise_upadhyay(epsilon, delta, k, level)
+    threshold = 16.0 * math.sqrt(k * math.log(2.0 / delta)) / epsilon * math.log(16.0 * k / delta)
+    assert math.sqrt(level + sigma**2) == pytest.approx(threshold, rel=1e-12)
+    assert noise_upadhyay(epsilon, delta, k, 2.0 * threshold**2) == 0.0
+    for target in ((0.0, delta, k), (epsilon, 0.0, k), (epsilon, 1.0, k), (epsilon, delta, 0)):
+        with pytest.raises(ValueError, match="target must be private"):
+            noise_upadhyay(*target, level)
+    with pytest.raises(ValueError, match=r"lambda_min must be at least 0; got lambda_min=-1\.0\."):
+        noise_upadhyay(epsilon, delta, k, -1.0)

@@ -1,0 +1,42 @@
+"""The cost model of `fastmix.planning`, fitted to measured times, and where methods cross."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+import numpy as np
+from scipy.optimize import nnls
+
+from fastmix.planning import CostModel, Problem, work
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Seconds that a method took on a problem."""
+
+    method: str
+    problem: Problem
+    seconds: float
+
+
+def fit_cost_model(measurements: Iterable[Measurement]) -> CostModel:
+    """Fit a cost model to measured times, by least squares on relative errors."""
+    measured = list(measurements)
+    units = np.array([work(m.method, m.problem) for m in measured])
+    seconds = np.array([m.seconds for m in measured])
+    scale = units.max(axis=0)
+    weights, _ = nnls(units / scale / seconds[:, None], np.ones(len(measured)))
+    names = [field.name for field in fields(CostModel)]
+    return CostModel(**dict(zip(names, (weights / scale).tolist(), strict=True)))
+
+
+def crossover(
+    model: CostModel, n: int, k2_per_column: float = 16.0, largest: int = 8192
+) -> int | None:
+    """Return the least d at which `FastIHM` beats `IHM`, or None if there is none."""
+    for d in sorted({round(2 ** (step / 8)) for step in range(8, 8 * 14)}):
+        problem = Problem(n, d, max(1, round(k2_per_column * d)))
+        if d > largest or problem.k2 > n:
+            return None
+        if model.predict("fast_ihm_shared", problem) < model.predict("ihm", problem):
+            return d
+    return None
