@@ -19,10 +19,10 @@ from fastmix.accounting import (
     rdp_to_delta,
     rdp_to_epsilon,
 )
-from fastmix.audit.exact import exact_delta, exact_epsilon, loss_weights
 from fastmix.mechanisms.bounds import needed_eigenvalue
 from fastmix.sketches import SRHT, KerdockSketch, SubsampledDCT
 from tests.accounting.paper import rdp_fast_mix_simple
+from tests.audit.exact import exact_delta, exact_epsilon, loss_weights
 from tests.sketches.gaussian import GaussianSketch
 
 

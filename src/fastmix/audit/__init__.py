@@ -1,11 +1,10 @@
-"""Audits: lower bounds on epsilon by experiment, and exact profiles to hold certified ones against.
+"""Audits: lower bounds on epsilon by experiment.
 
 An audit can refute a claim and never prove one: see docs/audit.md.
 """
 
 from fastmix.audit.case import Case, Claim, Data, Pair, one_by_one
 from fastmix.audit.estimators import estimator_case
-from fastmix.audit.exact import ExactDelta, exact_delta
 from fastmix.audit.runner import AuditResult, audit, audit_all, full_only, registry
 from fastmix.show.plot import plot_histograms
 
@@ -14,12 +13,10 @@ __all__ = [
     "Case",
     "Claim",
     "Data",
-    "ExactDelta",
     "Pair",
     "audit",
     "audit_all",
     "estimator_case",
-    "exact_delta",
     "full_only",
     "one_by_one",
     "plot_histograms",

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import chi2
 
 from fastmix._types import BoolArray, FloatArray
 from fastmix.accounting import BudgetAccountant, SketchEvent
 from fastmix.audit.case import Data, Pair
-from fastmix.audit.exact import exact_epsilon
 from fastmix.audit.laws import Records, log_likelihoods
 from fastmix.audit.transcript import Release, recording, replaying
 from fastmix.data import ArrayRows, RowMap, Rows
@@ -59,14 +60,23 @@ class Fits:
         """Return the exact epsilon of a sketch of (X, y) whose eigenvalue says nothing, lone row.
 
         The smallest eigenvalue of one row is 0 with it and without it. What is released about it
-        is 0 as well, outside a rare event, and the sketch has all of its noise.
+        is 0 as well, outside a rare event, and the sketch has all of its noise. Its rows differ in
+        variance along the record: their squares add up to one chi-square variable, and the sets
+        that tell most are rays.
         """
-        spent = self.certificate(self._pair.present)
-        (sketch,) = (each for each in spent.spent.events if isinstance(each, SketchEvent))
-        noise = 2.0 * sketch.gamma * np.eye(2)
-        grams = [np.column_stack(data).T @ np.column_stack(data) for data in self._pair[1:]]
-        first, second = (gram + noise for gram in grams)
-        return exact_epsilon(first, second, sketch.rows, delta - spent.spent.tail)
+        spent = self.certificate(self._pair.present).spent
+        (sketch,) = (each for each in spent.events if isinstance(each, SketchEvent))
+        k, record = sketch.rows, np.column_stack(self._pair.present)
+        ratio = 1.0 + float((record**2).sum()) / (2.0 * sketch.gamma)
+
+        def excess(epsilon: float) -> float:
+            shift = k * math.log(ratio)
+            high, low = ((shift + 2.0 * e) / (1.0 - 1.0 / ratio) for e in (epsilon, -epsilon))
+            present = chi2.sf(high / ratio, k) - math.exp(epsilon) * chi2.sf(high, k)
+            absent = chi2.cdf(low, k) - math.exp(epsilon) * chi2.cdf(low / ratio, k)
+            return float(max(present, absent) - delta + spent.tail)
+
+        return float(brentq(excess, 0.0, 100.0, xtol=1e-12)) if excess(0.0) > 0.0 else 0.0
 
     def _batch(self, data: Data, size: int, rng: np.random.Generator) -> FloatArray:
         transcripts: list[list[Release]] = []
