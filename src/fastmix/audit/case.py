@@ -36,14 +36,6 @@ class Pair(NamedTuple):
     present: Data
     absent: Data
 
-    def ratio(
-        self, log_likelihood: Callable[[FloatArray, Data], FloatArray]
-    ) -> Callable[[FloatArray], FloatArray]:
-        """Return the score of releases: their log-likelihood ratio, present over absent."""
-        return lambda values: (
-            log_likelihood(values, self.present) - log_likelihood(values, self.absent)
-        )
-
 
 @dataclass(frozen=True)
 class Case:

@@ -13,7 +13,7 @@ from scipy.stats import chi2
 from fastmix._types import BoolArray, FloatArray
 from fastmix.accounting import BudgetAccountant, SketchEvent
 from fastmix.audit.case import Data, Pair
-from fastmix.audit.laws import Records, log_likelihoods
+from fastmix.audit.laws import Records, scored
 from fastmix.audit.transcript import Release, recording, replaying
 from fastmix.data import ArrayRows, RowMap, Rows
 from fastmix.estimators import PrivateRegressor
@@ -88,12 +88,8 @@ class Fits:
                 transcript.clear()
                 eta = 0.0 if fitted.eta_ is None else fitted.eta_
                 coefficients.append([*fitted.coef_, fitted.intercept_, eta])
-        present, absent = (
-            log_likelihoods(transcripts, self._records(each))
-            for each in (self._pair.present, self._pair.absent)
-        )
-        ratios = [present[part] - absent[part] for part in present]
-        return np.column_stack([sum(ratios), *ratios, np.array(coefficients)])
+        present, absent = map(self._records, (self._pair.present, self._pair.absent))
+        return scored(transcripts, present, absent, coefficients)
 
     def _fitted(self, data: Data, rng: np.random.Generator) -> PrivateRegressor:
         model = self._models[data is self._pair.present]

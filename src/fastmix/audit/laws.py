@@ -9,6 +9,8 @@ audited by its whole transcript; a new mechanism needs a law and nothing else.
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,6 +74,15 @@ def log_likelihoods(transcripts: Sequence[Sequence[Release]], records: Records) 
         for part, values in LAWS[releases[0].mechanism](releases, known).items():
             total[part] = total.get(part, 0.0) + values
     return total
+
+
+def scored(
+    transcripts: Sequence[Sequence[Release]], present: Records, absent: Records, shown: Any
+) -> FloatArray:
+    """Return the log-likelihood ratio of each transcript, its parts, and what else is shown."""
+    one, other = (log_likelihoods(transcripts, records) for records in (present, absent))
+    ratios = [one[part] - other[part] for part in one]
+    return np.column_stack([sum(ratios), *ratios, np.asarray(shown)])
 
 
 def _stacked(releases: Sequence[Release], name: str) -> FloatArray:
@@ -151,9 +162,11 @@ def _gauss_bounds(releases: Sequence[Release], known: _Known) -> Parts:
 def _fast_bounds(releases: Sequence[Release], known: _Known) -> Parts:
     noise, square = releases[0].arguments["law"], 1.0 + releases[0].with_target
     omega, tau = _stacked(releases, "omega")[:, None], _stacked(releases, "tau")[:, None]
+    rows = known.rows(releases)
+    seen_once = cache(lambda draw, at: seen_by(draw, rows[at]))
     seen = [
-        [_seen_by(draw, A) for draw in release.draws]
-        for release, A in zip(releases, itertools.cycle(known.rows(releases)), strict=False)
+        [seen_once(draw, fit % len(rows)) for draw in release.draws]
+        for fit, release in enumerate(releases)
     ]
     lengths, coherences, distortions, eigenvalues = np.array(
         [[each[:4] for each in fit] for fit in seen]
@@ -162,7 +175,7 @@ def _fast_bounds(releases: Sequence[Release], known: _Known) -> Parts:
         np.array([getattr(release.out, name) for release in releases])
         for name in ("m_tilde", "lambda_tilde")
     )
-    known.grams = [np.array([fit[step][4] for fit in seen]) for step in range(len(seen[0]))]
+    known.grams = [np.array([fit[step].gram for fit in seen]) for step in range(len(seen[0]))]
     bound = lengths * np.sqrt(square)
     scale = omega * bound * (bound + 2.0 * m)
     parts = {"eigenvalue": one_sided(lam, eigenvalues - scale * tau, scale, noise).sum(axis=1)}
@@ -173,15 +186,25 @@ def _fast_bounds(releases: Sequence[Release], known: _Known) -> Parts:
     return parts
 
 
-def _seen_by(draw: SketchDraw, A: FloatArray) -> tuple[float, float, float, float, FloatArray]:
-    """Return length, coherence, m-hat, lambda-hat and Gram matrix of a drawn sketch of A."""
+class Seen(NamedTuple):
+    """What a drawn sketch makes of rows, from its dense matrix; ``length`` is of its columns."""
+
+    length: float
+    coherence: float
+    m_hat: float
+    lambda_hat: float
+    gram: FloatArray
+
+
+def seen_by(draw: SketchDraw, A: FloatArray) -> Seen:
+    """Return what a drawn sketch makes of the rows of A."""
     S = draw.to_dense()
     lengths = np.linalg.norm(S, axis=0)
     U = S / np.where(lengths > 0.0, lengths, 1.0)
     overlaps = U.T @ U - np.eye(S.shape[1])
     distorted = overlaps @ (lengths[:, None] * A)
     gram = (S @ A).T @ (S @ A)
-    return (
+    return Seen(
         float(lengths.max()),
         float(np.abs(overlaps - np.diag(np.diag(overlaps))).max()),
         float(np.linalg.norm(distorted, axis=1).max()),
@@ -200,10 +223,15 @@ def _mix(releases: Sequence[Release], known: _Known) -> Parts:
     return {"sketches": total}
 
 
+def _gauss_mix(releases: Sequence[Release], known: _Known) -> Parts:
+    return {**_gauss_bounds(releases, known), **_mix(releases, known)}
+
+
 #: The law of each mechanism by its name.
 LAWS: dict[str, Callable[[Sequence[Release], _Known], Parts]] = {
     "fast_bounds": _fast_bounds,
     "gauss_bounds": _gauss_bounds,
+    "gauss_mix": _gauss_mix,
     "mix": _mix,
     "noisy_gradient": _gradient,
     "noisy_mean": _mean,

@@ -12,22 +12,21 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_integer, check_probability, type_error
-from fastmix.audit import estimators, mixing
+from fastmix.audit import estimators, mechanisms
 from fastmix.audit.bound import Event, cautious_bound, choose_event, epsilon_lower_bound
 from fastmix.audit.case import Case, Claim
 from fastmix.audit.classifier import learned_score
 from fastmix.audit.estimators import ESTIMATORS, estimator_case
 from fastmix.audit.mechanisms import MECHANISMS
-from fastmix.audit.mixing import MIXING
 from fastmix.errors import LowAccuracyWarning, ReproducibleNoiseWarning, WeakPrivacyWarning
 from fastmix.estimators import PrivateRegressor
 from fastmix.random import RandomState, secret_generator
 
 #: Every case by name, as functions of delta: a case is built when it is audited.
-registry: dict[str, Callable[..., Case]] = {**MECHANISMS, **MIXING, **ESTIMATORS}
+registry: dict[str, Callable[..., Case]] = {**MECHANISMS, **ESTIMATORS}
 
 #: Cases that only a full audit draws enough releases for.
-full_only = mixing.LONG | estimators.LONG
+full_only = mechanisms.LONG | estimators.LONG
 
 _COLUMNS = (
     *("name", "pair", "epsilon", "delta", "lower", "share", "attainable", "reached"),

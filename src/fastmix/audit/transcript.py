@@ -75,23 +75,35 @@ def recording() -> Iterator[list[Release]]:
 
     def watch(name: str, mechanism: Callable[..., Any]) -> Callable[..., Any]:
         def watched(*args: Any, **kwargs: Any) -> Any:
-            arguments = _SIGNATURES[name].bind(*args, **kwargs).arguments
-            draws: list[SketchDraw] = []
-            if isinstance(arguments.get("sketch"), Sketch):
-                kwargs["sketch"] = _WatchedSketch(arguments["sketch"], draws)
-            drawn = _drawn(arguments)
-            before = len(drawn)
-            out = mechanism(*args, **kwargs)
-            joined = isinstance(next(iter(arguments.values())), AugmentedRows)
-            public = {key: each for key, each in arguments.items() if key not in _NOT_PUBLIC}
-            events = tuple(drawn[before:])
-            transcript.append(Release(name, public, out, tuple(draws), joined, events))
-            return out
+            transcript.append(_recorded(name, mechanism, args, kwargs))
+            return transcript[-1].out
 
         return watched
 
     with _wrapped(watch):
         yield transcript
+
+
+def released(name: str, *args: Any, **kwargs: Any) -> Release:
+    """Call a mechanism by its name and return what it released."""
+    return _recorded(name, getattr(mechanisms, name), args, kwargs)
+
+
+def _recorded(
+    name: str, mechanism: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Release:
+    arguments = _SIGNATURES[name].bind(*args, **kwargs).arguments
+    draws: list[SketchDraw] = []
+    if isinstance(sketch := arguments.get("sketch"), Sketch):
+        kwargs["sketch"] = _WatchedSketch(sketch, draws)
+    elif isinstance(sketch, SketchDraw):
+        draws = [sketch] * arguments.get("count", 1)
+    drawn = _drawn(arguments)
+    before = len(drawn)
+    out = mechanism(*args, **kwargs)
+    joined = isinstance(next(iter(arguments.values())), AugmentedRows)
+    public = {key: each for key, each in arguments.items() if key not in _NOT_PUBLIC}
+    return Release(name, public, out, tuple(draws), joined, tuple(drawn[before:]))
 
 
 @contextmanager

@@ -5,14 +5,12 @@ from fastmix.mechanisms.gradient import gradient_events, noisy_gradient
 from fastmix.mechanisms.gram import PrivateGram, symmetric_solve
 from fastmix.mechanisms.mean import mean_event, noisy_mean
 from fastmix.mechanisms.mix import (
-    FastMixRelease,
     MixRelease,
     fast_mix,
     fast_mix_event,
     gauss_mix,
     gauss_mix_event,
     mix,
-    multiple_fast_mix,
 )
 from fastmix.mechanisms.noise import Noise, make_noise
 from fastmix.mechanisms.objective import noisy_minimiser, objective_events
@@ -20,7 +18,6 @@ from fastmix.mechanisms.residuals import noisy_residual_counts, residual_event
 from fastmix.mechanisms.statistics import StatisticsRelease, noisy_statistics, statistics_event
 
 __all__ = [
-    "FastMixRelease",
     "MixRelease",
     "Noise",
     "PrivateGram",
@@ -36,7 +33,6 @@ __all__ = [
     "make_noise",
     "mean_event",
     "mix",
-    "multiple_fast_mix",
     "noisy_gradient",
     "noisy_mean",
     "noisy_minimiser",

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy.typing as npt
 
-from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, type_error
 from fastmix.accounting import ComposedEvent, PrivacyEvent, SketchEvent
 from fastmix.data import Rows
@@ -42,17 +41,6 @@ class MixRelease:
     def sketch(self) -> Any:
         """The first sketch."""
         return self.sketches[0]
-
-
-@dataclass(frozen=True)
-class FastMixRelease:
-    """What Algorithm 1 gives out; every field is private."""
-
-    sketch: FloatArray
-    eta: float
-    m_tilde: float
-    lambda_tilde: float
-    event: PrivacyEvent
 
 
 def mix(
@@ -171,7 +159,7 @@ def gauss_mix(
 def fast_mix_event(
     *, k1: int, gamma: float, tau: float, omega: float, n_steps: int = 1, law: str = "laplace"
 ) -> ComposedEvent:
-    """Return the event of `multiple_fast_mix`, before any data is seen."""
+    """Return the event of `fast_mix`, before any data is seen."""
     _check_sizes(tau, n_steps, k1=k1)
     bounds = spectral_events(law, tau=tau, omega=omega, count=2 * n_steps)
     return ComposedEvent([*bounds, SketchEvent("fast_mix", gamma, k1 * n_steps)])
@@ -185,45 +173,7 @@ def fast_mix(
     tau: float,
     omega: float,
     sketch: Sketch | SketchDraw,
-    c_x: float = 1.0,
-    law: str = "laplace",
-    literal: bool = False,
-    rng: RandomNoise = None,
-) -> FastMixRelease:
-    r"""Release :math:`S_G S_f X + \tilde\eta \xi` with ``k1`` rows.
-
-    Parameters are those of `fast_bounds`, and a ``gamma`` above 5/4, which
-    :math:`(\lambda_{\min} + \eta^2)/C^2` must reach.
-
-    Paper: Algorithm 1, with the scaling by C_X of Algorithm 3.
-    Deviation: sketches are brought to unit columns first (docs/corrections.md).
-    Sensitive inputs: X.
-    """
-    many = multiple_fast_mix(
-        X,
-        k1=k1,
-        gamma=gamma,
-        tau=tau,
-        omega=omega,
-        sketch=sketch,
-        n_steps=1,
-        c_x=c_x,
-        law=law,
-        literal=literal,
-        rng=rng,
-    )
-    return FastMixRelease(many.sketch, many.eta, many.m_tilde[0], many.lambda_tilde[0], many.event)
-
-
-def multiple_fast_mix(
-    X: Rows | npt.ArrayLike,
-    *,
-    k1: int,
-    gamma: float,
-    tau: float,
-    omega: float,
-    sketch: Sketch | SketchDraw,
-    n_steps: int,
+    n_steps: int = 1,
     c_x: float = 1.0,
     law: str = "laplace",
     form: str = "rows",
@@ -232,11 +182,13 @@ def multiple_fast_mix(
 ) -> MixRelease:
     r"""Release :math:`S_{G,t} S_{f,t} X + \eta \xi_t` for ``n_steps`` steps with one :math:`\eta`.
 
-    Parameters are those of `fast_mix` and `mix`. Each step draws its own fast sketch from a
-    distribution; the level is reached in every step. The sketched data of Algorithm 3 are not
-    private and are never given out without their Gaussian sketch and noise.
+    Parameters are those of `fast_bounds` and `mix`, with ``k1`` rows in each Gaussian sketch and a
+    ``gamma`` above 5/4. Each step draws its own fast sketch from a distribution; the level is
+    reached in every step. The sketched data of Algorithm 3 are not private and are never given out
+    without their Gaussian sketch and noise.
 
-    Paper: Algorithm 3 followed by line 5 of Algorithm 2.
+    Paper: Algorithm 1, with the scaling by C_X of Algorithm 3, for one step; Algorithm 3 followed
+    by line 5 of Algorithm 2 for several.
     Deviation: sketches are brought to unit columns first (docs/corrections.md).
     Sensitive inputs: X.
     """
