@@ -256,7 +256,7 @@ def sensitivity_of_lambda_without_m(patch):
 
 @mutant("Gaussian mean", 12_000)
 def sensitivity_of_the_sum_halved(patch):
-    wrap(patch, module("mechanisms.mean"), "total_sensitivity", _half_sensitivity)
+    wrap(patch, module("mechanisms.statistics"), "total_sensitivity", _half_sensitivity)
 
 
 @mutant("FastMix")

@@ -92,7 +92,7 @@ def test_nothing_is_wrapped_by_default_nor_after_an_error():
     with recording():
         assert newton.noisy_gradient is not mechanisms.noisy_gradient
         # Mechanisms that are called by themselves are left alone.
-        assert mechanisms.gradient.noisy_gradient is mechanisms.noisy_gradient
+        assert mechanisms.statistics.noisy_gradient is mechanisms.noisy_gradient
     with pytest.raises(ZeroDivisionError), recording():
         1 / 0  # noqa: B018
     assert newton.noisy_gradient is gradient_descent.noisy_gradient is mechanisms.noisy_gradient

@@ -217,7 +217,8 @@ def test_workers_get_public_values_and_draw_no_noise(client, data, monkeypatch):
     monkeypatch.setattr(Cluster, "run", spy)
     X, y = (da.from_array(each, chunks=(5000, *each.shape[1:])) for each in data)
     fastmix.FastIHM(**PARAMETERS, n_steps=2, inference=True).fit(X, y)
-    fields = {work.task.name: sorted(vars(work.task)) for work in sent}
+    values = {work.task.name: work.task.value for work in sent}
+    fields = {name: sorted(getattr(value, "keywords", {})) for name, value in values.items()}
     assert fields == {
         "check": [],
         "mean": [],
@@ -226,6 +227,9 @@ def test_workers_get_public_values_and_draw_no_noise(client, data, monkeypatch):
         "gradient": ["clip", "theta"],
         "residuals": ["clip", "edges", "theta"],
     }
+    assert not any(getattr(value, "args", ()) for value in values.values())
+    passed = {"name", "value", "combine", "quiet", "large"}
+    assert all(set(vars(work.task)) == passed for work in sent)
     public = {"task", "d", "row_map", "target_map", "checked"}
     assert all(set(vars(work)) == public for work in sent)
 

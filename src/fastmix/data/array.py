@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data.maps import RowMap, TargetMap
-from fastmix.data.reductions import Block, Joined, Pass
+from fastmix.data.reductions import Block, Pass
 from fastmix.data.rows import Rows
 from fastmix.sketches import SketchDraw
 
@@ -42,7 +42,7 @@ class ArrayRows(Rows):
         self.n, self.d = self._block.A.shape
 
     def run(self, task: Pass[T]) -> T:
-        return task(self._block)
+        return task.value(self._block)
 
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         return self._block.formed()
@@ -66,8 +66,7 @@ class AugmentedRows(Rows):
         self._rows = rows
 
     def run(self, task: Pass[T]) -> T:
-        value: T = self._rows.run(Joined(task))
-        return value
+        return self._rows.run(task.joined())
 
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         for A, y in self._rows.blocks():

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
 from typing import Any, TypeAlias, TypeVar
 
@@ -21,8 +22,9 @@ import numpy.typing as npt
 
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
+from fastmix.data import reductions
 from fastmix.data.maps import RowMap, TargetMap
-from fastmix.data.reductions import Block, Distortion, Lengths, Pass, Sketched
+from fastmix.data.reductions import Block, Pass
 from fastmix.data.rows import Rows
 from fastmix.data.values import as_reals, check_finite
 from fastmix.errors import DataError
@@ -160,7 +162,7 @@ class Streaming(Executor):
                     report(work.task.name, last / len(chunks))
                 yield chunk, place, records
 
-        value = work.fold(map(work.task, work.blocks(reported())))
+        value = work.fold(map(work.task.value, work.blocks(reported())))
         report(work.task.name, 1.0)
         return value
 
@@ -217,7 +219,7 @@ class ChunkRows(Rows):
         self.d = row_map.width(table.d)
         self.bound = row_map.bound
         self.constant = row_map.constant / row_map.divisor
-        lengths: Counter[int] = self.run(Lengths()) or Counter()
+        lengths: Counter[int] = self.run(Pass("check", reductions.lengths)) or Counter()
         ends = list(accumulate(lengths[place.index] for _, place in self._chunks))
         self._chunks = [
             (chunk, Place(i, stop - lengths[i], stop))
@@ -242,12 +244,15 @@ class ChunkRows(Rows):
         raise value_error("rows", "be in memory for this", type(self).__name__)
 
     def apply(self, draw: SketchDraw) -> FloatArray:
-        return self.run(Sketched(_in_blocks(draw)))
+        value = partial(reductions.sketched, draw=_in_blocks(draw))
+        return self.run(Pass("sketch", value))
 
     def sketch(self, draw: SketchDraw) -> tuple[FloatArray, float]:
         draw = _in_blocks(draw)
-        Z = self.run(Sketched(draw))
-        m_hat, again = self.run(Distortion(draw, Z))
+        Z = self.apply(draw)
+        value = partial(reductions.distortion, draw=draw, Z=Z)
+        task = Pass("distortion", value, reductions.largest_and_sum, large=True)
+        m_hat, again = self.run(task)
         # The sensitivity of m-hat is that of one matrix; the slack is far above rounding.
         slack = 1e-9 * self.bound * math.sqrt(self.n / draw.k2)
         if np.abs(again - Z[0]).max() > slack:

@@ -18,7 +18,6 @@ import numpy as np
 
 from fastmix._validation import value_error
 from fastmix.data.chunks import ArrayChunk, Chunk, Chunks, Executor, Place, Report, Work, readings
-from fastmix.data.reductions import Distortion
 from fastmix.data.values import as_reals
 from fastmix.errors import DataError, InvalidValueError
 from fastmix.kernels import one_thread
@@ -69,7 +68,7 @@ class Cluster(Executor):
 
         def task(function: Callable[..., Any]) -> Callable[..., Any]:
             """Return a task: what it needs of a pass comes with it, sketched data by themselves."""
-            if isinstance(work.task, Distortion):
+            if work.task.large:
                 return partial(delayed(function), shared)
             made: Callable[..., Any] = delayed(partial(function, work))
             return made
@@ -223,7 +222,7 @@ def _run(work: Work, lane: Sequence[tuple[Chunk, Place]]) -> Any:
         try:
             with one_thread():
                 blocks = work.blocks(readings([(chunk, place)]))
-                total = work.fold([total, work.fold(map(work.task, blocks))])
+                total = work.fold([total, work.fold(map(work.task.value, blocks))])
         except DataError as error:
             return Failure(type(error), str(error))
         except Exception as error:

@@ -1,15 +1,15 @@
 """What mechanisms compute from the rows: a value of each block, and the sum of such values.
 
-A pass is a pure function of a block and of values that are its fields, so it may run anywhere, and
+A pass is a pure function of a block and of values that are bound to it, so it may run anywhere, and
 again, without a change of its result.  Kernels do the work; what is here says how blocks combine.
 """
 
-from abc import ABC, abstractmethod
+import operator
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import reduce
-from typing import Any, ClassVar, Generic, TypeVar
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from fastmix.kernels.mapped import Mapped, Targets
 from fastmix.sketches.kerdock import KerdockDraw
 
 T = TypeVar("T")
+Moments: TypeAlias = tuple[FloatArray, FloatArray]
+Slopes: TypeAlias = tuple[FloatArray, FloatArray, int]
 
 #: Bytes of mapped rows that are formed at a time.
 _FORMED_BYTES = 4 << 20
@@ -46,197 +48,118 @@ class Block:
             yield rows, mapped.map_targets(self.targets, start, start + step)
 
 
-class Pass(ABC, Generic[T]):
-    """One reading of all rows."""
-
-    #: What progress reports call it.
-    name: ClassVar[str]
-    #: Whether how often it runs depends on the data: then nothing reports it.
-    quiet: ClassVar[bool] = False
-
-    @abstractmethod
-    def __call__(self, block: Block) -> T:
-        """Return the value of a block."""
-
-    def combine(self, a: T, b: T) -> T:
-        """Return the value of two blocks together, without a change of either; the sum."""
-        return a + b  # type: ignore[operator, no-any-return]
-
-
 @dataclass(frozen=True)
-class Lengths(Pass["Counter[int]"]):
-    """Rows of each chunk."""
+class Pass(Generic[T]):
+    """One reading of all rows: its name in reports, the value of a block, and how two add up.
 
-    name: ClassVar[str] = "check"
+    A ``quiet`` pass is reported nowhere, because how often it runs depends on the data; a ``large``
+    one carries sketched data. Values are combined without a change of either.
+    """
 
-    def __call__(self, block: Block) -> Counter[int]:
-        return Counter({block.chunk: block.A.shape[0]})
+    name: str
+    value: Callable[[Block], T]
+    combine: Callable[[T, T], T] = operator.add
+    quiet: bool = False
+    large: bool = False
 
-
-@dataclass(frozen=True)
-class Gram(Pass[FloatArray]):
-    """``X'X``."""
-
-    name: ClassVar[str] = "Gram matrix"
-
-    def __call__(self, block: Block) -> FloatArray:
-        return mapped.gram(block.A)
-
-
-@dataclass(frozen=True)
-class Total(Pass[FloatArray]):
-    """The sum of the rows."""
-
-    name: ClassVar[str] = "mean"
-
-    def __call__(self, block: Block) -> FloatArray:
-        n, d = block.A.shape
-        return mapped.gradient(block.A, Targets(np.ones(n)), np.zeros(d), 1.0)
+    def joined(self) -> "Pass[T]":
+        """Return the pass over (X, y), rows joined by their targets, with zeros for targets."""
+        return replace(self, value=partial(_joined, self))
 
 
-@dataclass(frozen=True)
-class Gradient(Pass[FloatArray]):
-    """``X' clip(y - X theta)``, residuals clipped to [-clip, clip]."""
-
-    name: ClassVar[str] = "gradient"
-    theta: FloatArray
-    clip: float
-
-    def __call__(self, block: Block) -> FloatArray:
-        return mapped.gradient(block.A, block.targets, self.theta, self.clip)
+def lengths(block: Block) -> "Counter[int]":
+    """Return the rows of each chunk."""
+    return Counter({block.chunk: block.A.shape[0]})
 
 
-@dataclass(frozen=True)
-class Moments(Pass[tuple[FloatArray, FloatArray]]):
-    """``X'X`` and ``X'y``."""
-
-    name: ClassVar[str] = "moments"
-
-    def __call__(self, block: Block) -> tuple[FloatArray, FloatArray]:
-        return mapped.moments(block.A, block.targets)
-
-    def combine(
-        self, a: tuple[FloatArray, FloatArray], b: tuple[FloatArray, FloatArray]
-    ) -> tuple[FloatArray, FloatArray]:
-        return a[0] + b[0], a[1] + b[1]
+def gram(block: Block) -> FloatArray:
+    """Return ``X'X``."""
+    return mapped.gram(block.A)
 
 
-@dataclass(frozen=True)
-class Slopes(Pass[tuple[FloatArray, FloatArray, int]]):
-    """``X' f'(y - X theta)`` in two parts, ``X' (1 - f'') X``, and residuals outside the zone."""
-
-    name: ClassVar[str] = "objective"
-    quiet: ClassVar[bool] = True
-    theta: FloatArray
-    loss: Loss
-    excess: bool
-
-    def __call__(self, block: Block) -> tuple[FloatArray, FloatArray, int]:
-        """Return the three for the block."""
-        return mapped.slopes(block.A, block.targets, self.theta, self.loss, excess=self.excess)
-
-    def combine(
-        self, a: tuple[FloatArray, FloatArray, int], b: tuple[FloatArray, FloatArray, int]
-    ) -> tuple[FloatArray, FloatArray, int]:
-        """Return the sums; what rounding takes off a first part goes to the second (Knuth)."""
-        (u, v), high = (a[0][0], b[0][0]), a[0][0] + b[0][0]
-        z = high - u
-        low = a[0][1] + b[0][1] + ((u - (high - z)) + (v - z))
-        return np.stack([high, low]), a[1] + b[1], a[2] + b[2]
+def total(block: Block) -> FloatArray:
+    """Return the sum of the rows."""
+    n, d = block.A.shape
+    return mapped.gradient(block.A, Targets(np.ones(n)), np.zeros(d), 1.0)
 
 
-@dataclass(frozen=True)
-class Curved(Pass[FloatArray]):
-    """``X' f''(y - X theta) X v``."""
-
-    name: ClassVar[str] = "curvature"
-    quiet: ClassVar[bool] = True
-    theta: FloatArray
-    loss: Loss
-    v: FloatArray
-
-    def __call__(self, block: Block) -> FloatArray:
-        """Return the product for the block."""
-        return mapped.curved(block.A, block.targets, self.theta, self.loss, self.v)
+def gradient(block: Block, *, theta: FloatArray, clip: float) -> FloatArray:
+    """Return ``X' clip(y - X theta)``, residuals clipped to [-clip, clip]."""
+    return mapped.gradient(block.A, block.targets, theta, clip)
 
 
-@dataclass(frozen=True)
-class ResidualCounts(Pass[FloatArray]):
-    """How many residuals ``|clip(y - X theta)|`` lie in each bin of ``clip`` times ``edges``."""
-
-    name: ClassVar[str] = "residuals"
-    theta: FloatArray
-    clip: float
-    edges: FloatArray
-
-    def __call__(self, block: Block) -> FloatArray:
-        bins = len(self.edges) - 1
-        counts = np.zeros(bins)
-        for A, y in block.formed():
-            size = np.minimum(np.abs(y - A @ self.theta) / self.clip, 1.0)
-            if np.isnan(size).any():  # data that changed since they were checked: rows refuse it
-                return np.full(bins, np.nan)
-            # Bin j holds sizes in (edge j, edge j+1]; 0 and everything tiny falls out at the left.
-            at = np.searchsorted(self.edges, size, side="left") - 1
-            counts += np.bincount(at[at >= 0], minlength=bins)
-        return counts
+def moments(block: Block) -> Moments:
+    """Return ``X'X`` and ``X'y``."""
+    return mapped.moments(block.A, block.targets)
 
 
-@dataclass(frozen=True)
-class Sketched(Pass[FloatArray]):
-    """``S X`` for a sketch S whose columns come in blocks."""
-
-    name: ClassVar[str] = "sketch"
-    draw: KerdockDraw
-
-    def __call__(self, block: Block) -> FloatArray:
-        return self.draw.partial_sketch(block.A, block.offset)
+def slopes(block: Block, *, theta: FloatArray, loss: Loss, excess: bool) -> Slopes:
+    """Return ``X' f'(y - X theta)`` in two parts, ``X' (1 - f'') X``, and a count."""
+    return mapped.slopes(block.A, block.targets, theta, loss, excess=excess)
 
 
-@dataclass(frozen=True)
-class Distortion(Pass[tuple[float, FloatArray]]):
-    """The largest row norm of ``S'Z - X`` for ``Z = S X``, and the first row of Z once more.
+def curved(block: Block, *, theta: FloatArray, loss: Loss, v: FloatArray) -> FloatArray:
+    """Return ``X' f''(y - X theta) X v``."""
+    return mapped.curved(block.A, block.targets, theta, loss, v)
+
+
+def residual_counts(
+    block: Block, *, theta: FloatArray, clip: float, edges: FloatArray
+) -> FloatArray:
+    """Return how many ``|clip(y - X theta)|`` lie in each bin of ``clip`` times ``edges``."""
+    bins = len(edges) - 1
+    counts = np.zeros(bins)
+    for A, y in block.formed():
+        size = np.minimum(np.abs(y - A @ theta) / clip, 1.0)
+        if np.isnan(size).any():  # data that changed since they were checked: rows refuse it
+            return np.full(bins, np.nan)
+        # Bin j holds sizes in (edge j, edge j+1]; 0 and everything tiny falls out at the left.
+        at = np.searchsorted(edges, size, side="left") - 1
+        counts += np.bincount(at[at >= 0], minlength=bins)
+    return counts
+
+
+def sketched(block: Block, *, draw: KerdockDraw) -> FloatArray:
+    """Return ``S X`` for a sketch S whose columns come in blocks."""
+    return draw.partial_sketch(block.A, block.offset)
+
+
+def distortion(block: Block, *, draw: KerdockDraw, Z: FloatArray) -> tuple[float, FloatArray]:
+    """Return the largest row norm of ``S'Z - X`` for ``Z = S X``, and the first row of Z once more.
 
     The row tells whether X is still what Z was made of.
     """
-
-    name: ClassVar[str] = "distortion"
-    draw: KerdockDraw
-    Z: FloatArray
-
-    def __call__(self, block: Block) -> tuple[float, FloatArray]:
-        n, d = block.A.shape
-        first = Targets(self.draw.first_row(block.offset, n))
-        m_hat = self.draw.partial_distortion(block.A, self.Z, block.offset)
-        return m_hat, mapped.gradient(block.A, first, np.zeros(d), 1.0)
-
-    def combine(
-        self, a: tuple[float, FloatArray], b: tuple[float, FloatArray]
-    ) -> tuple[float, FloatArray]:
-        return max(a[0], b[0]), a[1] + b[1]
+    n, d = block.A.shape
+    first = Targets(draw.first_row(block.offset, n))
+    m_hat = draw.partial_distortion(block.A, Z, block.offset)
+    return m_hat, mapped.gradient(block.A, first, np.zeros(d), 1.0)
 
 
-@dataclass(frozen=True)
-class Joined(Pass[Any]):
-    """A pass over (X, y), rows joined by their targets, with zeros for targets."""
-
-    inner: Pass[Any]
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The name of the inner pass."""
-        return self.inner.name
-
-    def __call__(self, block: Block) -> Any:
-        return reduce(self.combine, (self.inner(part) for part in joined(block)))
-
-    def combine(self, a: Any, b: Any) -> Any:
-        return self.inner.combine(a, b)
+def add_moments(a: Moments, b: Moments) -> Moments:
+    """Return the sums of `moments`."""
+    return a[0] + b[0], a[1] + b[1]
 
 
-def joined(block: Block) -> Iterator[Block]:
-    """Yield the rows of a block joined by their targets, a few at a time."""
-    offset = block.offset
+def add_slopes(a: Slopes, b: Slopes) -> Slopes:
+    """Return the sums of `slopes`; what rounding takes off a high part goes to the low (Knuth)."""
+    (u, v), high = (a[0][0], b[0][0]), a[0][0] + b[0][0]
+    z = high - u
+    low = a[0][1] + b[0][1] + ((u - (high - z)) + (v - z))
+    return np.stack([high, low]), a[1] + b[1], a[2] + b[2]
+
+
+def largest_and_sum(
+    a: tuple[float, FloatArray], b: tuple[float, FloatArray]
+) -> tuple[float, FloatArray]:
+    """Return the larger distortion, and the sum of the rows."""
+    return max(a[0], b[0]), a[1] + b[1]
+
+
+def _joined(task: Pass[T], block: Block) -> T:
+    """Return the value of a pass over the rows of a block joined by their targets."""
+    values, offset = [], block.offset
     for A, y in block.formed():
-        yield Block(Mapped(np.column_stack((A, y))), Targets(np.zeros(len(A))), offset, block.chunk)
+        rows, zeros = Mapped(np.column_stack((A, y))), Targets(np.zeros(len(A)))
+        values.append(task.value(Block(rows, zeros, offset, block.chunk)))
         offset += len(A)
+    return reduce(task.combine, values)

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import partial
 from typing import TypeVar
 
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
-from fastmix.data.reductions import (
-    Curved,
-    Gradient,
-    Gram,
-    Moments,
-    Pass,
-    ResidualCounts,
-    Slopes,
-    Total,
-)
+from fastmix.data import reductions
+from fastmix.data.reductions import Pass
 from fastmix.kernels.losses import Loss
 from fastmix.sketches import SketchDraw
 
@@ -56,33 +49,37 @@ class Rows(ABC):
 
     def gram(self) -> FloatArray:
         """Return ``X'X``."""
-        return self.run(Gram())
+        return self.run(Pass("Gram matrix", reductions.gram))
 
     def total(self) -> FloatArray:
         """Return the sum of the rows."""
-        return self.run(Total())
+        return self.run(Pass("mean", reductions.total))
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return ``X'X`` and ``X'y``."""
-        return self.run(Moments())
+        return self.run(Pass("moments", reductions.moments, reductions.add_moments))
 
     def gradient(self, theta: FloatArray, clip: float) -> FloatArray:
         """Return ``X' clip(y - X theta)``, residuals clipped to [-clip, clip]."""
-        return self.run(Gradient(theta, clip))
+        value = partial(reductions.gradient, theta=theta, clip=clip)
+        return self.run(Pass("gradient", value))
 
     def slopes(
         self, theta: FloatArray, loss: Loss, *, excess: bool = False
     ) -> tuple[FloatArray, FloatArray, int]:
         """Return ``X' f'(y - X theta)``, ``X' (1 - f'') X``, and residuals outside the zone."""
-        return self.run(Slopes(theta, loss, excess))
+        value = partial(reductions.slopes, theta=theta, loss=loss, excess=excess)
+        return self.run(Pass("objective", value, reductions.add_slopes, quiet=True))
 
     def curved(self, theta: FloatArray, loss: Loss, v: FloatArray) -> FloatArray:
         """Return ``X' f''(y - X theta) X v``."""
-        return self.run(Curved(theta, loss, v))
+        value = partial(reductions.curved, theta=theta, loss=loss, v=v)
+        return self.run(Pass("curvature", value, quiet=True))
 
     def residual_counts(self, theta: FloatArray, clip: float, edges: FloatArray) -> FloatArray:
         """Return how many ``|clip(y - X theta)|`` lie in each bin of ``clip`` times ``edges``."""
-        return self.run(ResidualCounts(theta, clip, edges))
+        value = partial(reductions.residual_counts, theta=theta, clip=clip, edges=edges)
+        return self.run(Pass("residuals", value))
 
     def centred(self, mean: FloatArray) -> Rows:
         """Return the features minus a public mean, shortened to `bound` again; no constant.

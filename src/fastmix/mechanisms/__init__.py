@@ -1,9 +1,7 @@
 """Mechanisms: the only layer that sees raw data and noise together."""
 
 from fastmix.mechanisms.bounds import Spectrum, fast_bounds, gauss_bounds, spectral_events
-from fastmix.mechanisms.gradient import gradient_events, noisy_gradient
 from fastmix.mechanisms.gram import PrivateGram, symmetric_solve
-from fastmix.mechanisms.mean import mean_event, noisy_mean
 from fastmix.mechanisms.mix import (
     MixRelease,
     fast_mix,
@@ -15,7 +13,15 @@ from fastmix.mechanisms.mix import (
 from fastmix.mechanisms.noise import Noise, make_noise
 from fastmix.mechanisms.objective import noisy_minimiser, objective_events
 from fastmix.mechanisms.residuals import noisy_residual_counts, residual_event
-from fastmix.mechanisms.statistics import StatisticsRelease, noisy_statistics, statistics_event
+from fastmix.mechanisms.statistics import (
+    StatisticsRelease,
+    gradient_events,
+    mean_event,
+    noisy_gradient,
+    noisy_mean,
+    noisy_statistics,
+    statistics_event,
+)
 
 __all__ = [
     "MixRelease",

@@ -1,5 +1,7 @@
-"""Sufficient statistics of least squares with Gaussian noise."""
+"""Sums over the rows with Gaussian noise: gradients, the mean, statistics of least squares."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,12 +10,70 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_real
 from fastmix.accounting import GaussianEvent, PrivacyEvent
 from fastmix.data import Rows
+from fastmix.mechanisms._input import check_point
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import (
     eigenvalue_sensitivity,
+    gradient_sensitivity,
     gram_sensitivity,
     moment_sensitivity,
+    total_sensitivity,
 )
+
+
+def gradient_events(sigmas: Iterable[float]) -> list[PrivacyEvent]:
+    """Return the events of `noisy_gradient` on rows of norm 1 with one noise level per step.
+
+    Levels are in units of the clipping level, which is the sensitivity; equal ones are counted.
+    """
+    return [
+        GaussianEvent(sigma, gradient_sensitivity(1.0), count)
+        for sigma, count in Counter(sigmas).items()
+    ]
+
+
+def noisy_gradient(
+    rows: Rows, theta: FloatArray, *, clip: float, sigma: float, noise: Noise
+) -> FloatArray:
+    r"""Release :math:`X^\top \mathrm{clip}_C(y - X\theta) + \sigma C \zeta` for rows with targets.
+
+    ``theta`` must be public or already released, ``clip`` is the residual clipping level C, and
+    ``sigma`` the noise in units of the sensitivity.
+
+    Paper: Algorithm 2, line 6, without the term :math:`-\eta^2\theta`, which is not sensitive.
+    Sensitive inputs: rows.
+    """
+    clip = check_real("clip", clip, above=0.0)
+    sigma = check_real("sigma", sigma, above=0.0)
+    check_point(rows, theta)
+    sensitivity = gradient_sensitivity(clip, rows.bound)
+    return noise.gaussian(rows.gradient(theta, clip), sensitivity=sensitivity, ratio=sigma)
+
+
+def mean_event(*, sigma: float) -> GaussianEvent:
+    """Return the event of `noisy_mean`, before any data is seen."""
+    return GaussianEvent(sigma)
+
+
+def noisy_mean(rows: Rows, *, sigma: float, noise: Noise) -> FloatArray:
+    r"""Release :math:`(X^\top 1 + \sigma C \zeta)/n`, C being the sensitivity of the sum.
+
+    The mean is no longer than a row can be; a constant column has its public value.
+
+    Paper: beyond it (docs/proofs/centring.md).
+    Sensitive inputs: rows.
+    """
+    sigma = check_real("sigma", sigma, above=0.0)
+    sensitivity = total_sensitivity(rows.bound)
+    mean = noise.gaussian(rows.total(), sensitivity=sensitivity, ratio=sigma) / rows.n
+    longest = rows.bound
+    if rows.constant:
+        mean[-1] = 0.0
+        longest = float(np.sqrt(max(0.0, longest**2 - rows.constant**2)))
+    mean *= min(1.0, longest / max(float(np.linalg.norm(mean)), 1e-300))
+    if rows.constant:
+        mean[-1] = rows.constant
+    return mean
 
 
 @dataclass(frozen=True)
