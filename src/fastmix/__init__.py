@@ -18,6 +18,7 @@ if _TYPE_CHECKING:
     from fastmix.estimators import (
         IHM,
         IHS,
+        AdaptiveRegression,
         AdaSSP,
         DPGradientDescent,
         FastIHM,
@@ -37,6 +38,7 @@ __all__ = [
     "IHS",
     "SRHT",
     "AdaSSP",
+    "AdaptiveRegression",
     "BudgetAccountant",
     "BudgetError",
     "CalibrationError",

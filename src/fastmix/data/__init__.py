@@ -3,7 +3,8 @@
 from fastmix.data.array import ArrayRows, AugmentedRows
 from fastmix.data.chunks import ArrayChunk, Chunk, ChunkRows, Chunks, Report, Streaming
 from fastmix.data.maps import RowMap, TargetMap
-from fastmix.data.rows import Rows
+from fastmix.data.reductions import Measure
+from fastmix.data.rows import Rows, TransformedRows
 
 __all__ = [
     "ArrayChunk",
@@ -12,9 +13,11 @@ __all__ = [
     "Chunk",
     "ChunkRows",
     "Chunks",
+    "Measure",
     "Report",
     "RowMap",
     "Rows",
     "Streaming",
     "TargetMap",
+    "TransformedRows",
 ]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data.maps import RowMap, TargetMap
-from fastmix.data.reductions import Block, Pass
+from fastmix.data.reductions import Block, Measure, Pass
 from fastmix.data.rows import Rows
 from fastmix.sketches import SketchDraw
 
@@ -40,6 +40,8 @@ class ArrayRows(Rows):
         self._X, self._row_map = X, row_map
         self._block = Block(row_map(X), (target_map or TargetMap())(y))
         self.n, self.d = self._block.A.shape
+        #: The last coordinates that rows were measured in, and what was found.
+        self._measured: tuple[FloatArray, float, Block] | None = None
 
     def run(self, task: Pass[T]) -> T:
         return task.value(self._block)
@@ -52,6 +54,15 @@ class ArrayRows(Rows):
 
     def sketch(self, draw: SketchDraw) -> tuple[FloatArray, float]:
         return draw.sketch_and_distortion(self._block.A)
+
+    def measured(self, measure: Measure) -> ArrayRows:
+        known = self._measured
+        if known is None or known[0] is not measure.transform or known[1] != measure.least:
+            known = self._measured = (*measure, self._block.measured(measure))
+        rows = object.__new__(ArrayRows)
+        rows.__dict__.update(self.__dict__)
+        rows._block = known[2]
+        return rows
 
     def centred(self, mean: FloatArray) -> ArrayRows:
         return ArrayRows(self._X, self._row_map.centred(mean))
@@ -67,6 +78,9 @@ class AugmentedRows(Rows):
 
     def run(self, task: Pass[T]) -> T:
         return self._rows.run(task.joined())
+
+    def measured(self, measure: Measure) -> Rows:
+        raise value_error("rows", "have a target of their own", type(self).__name__)
 
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         for A, y in self._rows.blocks():

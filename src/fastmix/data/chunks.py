@@ -24,7 +24,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data import reductions
 from fastmix.data.maps import RowMap, TargetMap
-from fastmix.data.reductions import Block, Pass
+from fastmix.data.reductions import Block, Measure, Pass
 from fastmix.data.rows import Rows
 from fastmix.data.values import as_reals, check_finite
 from fastmix.errors import DataError
@@ -107,6 +107,7 @@ class Work:
     row_map: RowMap
     target_map: TargetMap
     checked: bool
+    measure: Measure | None = None
 
     def blocks(self, readings: Iterable[Reading]) -> Iterator[Block]:
         """Yield records as blocks of rows of bounded norm; errors name neither chunk nor value.
@@ -138,7 +139,8 @@ class Work:
         if X.shape != (len(y), self.d) or y.ndim != 1:
             raise DataError(f"the data must have {self.d} features and a target in each row.")
         check_finite(y)
-        return Block(self.row_map(X, checked=self.checked), self.target_map(y), offset, index)
+        block = Block(self.row_map(X, checked=self.checked), self.target_map(y), offset, index)
+        return block.measured(self.measure)
 
 
 class Executor(ABC):
@@ -215,6 +217,7 @@ class ChunkRows(Rows):
         self._table, self._row_map, self._target_map = table, row_map, target_map
         self._report = report
         self._checked = False
+        self._measure: Measure | None = None
         self._chunks = [(chunk, Place(i)) for i, chunk in enumerate(table.chunks)]
         self.d = row_map.width(table.d)
         self.bound = row_map.bound
@@ -231,7 +234,8 @@ class ChunkRows(Rows):
         self._checked = True
 
     def run(self, task: Pass[T]) -> T:
-        work = Work(task, self._table.d, self._row_map, self._target_map, self._checked)
+        maps = self._row_map, self._target_map
+        work = Work(task, self._table.d, *maps, self._checked, self._measure)
         report = _silent if task.quiet else self._report
         value: T = self._table.executor.run(work, self._chunks, report)
         parts: tuple[Any, ...] = value if isinstance(value, tuple) else (value,)
@@ -258,6 +262,12 @@ class ChunkRows(Rows):
         if np.abs(again - Z[0]).max() > slack:
             raise DataError(_CHANGED)
         return Z, m_hat
+
+    def measured(self, measure: Measure) -> ChunkRows:
+        rows = object.__new__(ChunkRows)
+        rows.__dict__.update(self.__dict__)
+        rows._measure = measure
+        return rows
 
     def centred(self, mean: FloatArray) -> ChunkRows:
         rows = object.__new__(ChunkRows)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -27,17 +27,33 @@ Slopes: TypeAlias = tuple[FloatArray, FloatArray, int]
 _FORMED_BYTES = 4 << 20
 
 
+class Measure(NamedTuple):
+    """How rows are measured: the length of ``T' a``, and at least ``least``."""
+
+    transform: FloatArray
+    least: float
+
+
 @dataclass(frozen=True)
 class Block:
     """Consecutive rows of bounded norm with their targets, zeros if there are none.
 
-    ``offset`` is the position of the first among all rows, ``chunk`` the number of their chunk.
+    ``offset`` is the position of the first among all rows, ``chunk`` the number of their chunk,
+    ``lengths`` bounds their lengths in other coordinates.
     """
 
     A: Mapped
     targets: Targets
     offset: int = 0
     chunk: int = 0
+    lengths: FloatArray | None = None
+
+    def measured(self, measure: "Measure | None") -> "Block":
+        """Return the block with the lengths of its rows."""
+        if measure is None:
+            return self
+        lengths = mapped.row_lengths(self.A, measure.transform, measure.least)
+        return replace(self, lengths=lengths)
 
     def formed(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield the mapped rows and targets themselves, a few at a time."""
@@ -93,30 +109,69 @@ def moments(block: Block) -> Moments:
     return mapped.moments(block.A, block.targets)
 
 
+def target_total(block: Block) -> FloatArray:
+    """Return the sum of the targets, as an array of one entry."""
+    n = len(block.targets.y)
+    return np.array([mapped.map_targets(block.targets, 0, n).sum()])
+
+
+def second_moments(block: Block, *, transform: FloatArray) -> FloatArray:
+    """Return ``Z'Z`` for rows ``T'(a, y)`` that are shortened to length 1."""
+    total = np.zeros((transform.shape[1], transform.shape[1]))
+    for A, y in block.formed():
+        rows = np.column_stack((A, y)) @ transform
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        # A hair shorter than 1, so that rounding cannot exceed it.
+        rows *= np.minimum(1.0, (1.0 - 2.0**-40) / np.maximum(lengths, 2.0**-40))[:, None]
+        total += rows.T @ rows
+    return total
+
+
 def slopes(block: Block, *, theta: FloatArray, loss: Loss, excess: bool) -> Slopes:
     """Return ``X' f'(y - X theta)`` in two parts, ``X' (1 - f'') X``, and a count."""
-    return mapped.slopes(block.A, block.targets, theta, loss, excess=excess)
+    lengths = block.lengths
+    return mapped.slopes(block.A, block.targets, theta, loss, excess=excess, lengths=lengths)
 
 
 def curved(block: Block, *, theta: FloatArray, loss: Loss, v: FloatArray) -> FloatArray:
     """Return ``X' f''(y - X theta) X v``."""
-    return mapped.curved(block.A, block.targets, theta, loss, v)
+    return mapped.curved(block.A, block.targets, theta, loss, v, lengths=block.lengths)
 
 
 def residual_counts(
     block: Block, *, theta: FloatArray, clip: float, edges: FloatArray
 ) -> FloatArray:
     """Return how many ``|clip(y - X theta)|`` lie in each bin of ``clip`` times ``edges``."""
-    bins = len(edges) - 1
-    counts = np.zeros(bins)
+    counts = np.zeros(len(edges) - 1)
     for A, y in block.formed():
-        size = np.minimum(np.abs(y - A @ theta) / clip, 1.0)
-        if np.isnan(size).any():  # data that changed since they were checked: rows refuse it
-            return np.full(bins, np.nan)
-        # Bin j holds sizes in (edge j, edge j+1]; 0 and everything tiny falls out at the left.
-        at = np.searchsorted(edges, size, side="left") - 1
-        counts += np.bincount(at[at >= 0], minlength=bins)
+        counts += binned(np.minimum(np.abs(y - A @ theta) / clip, 1.0), edges)
     return counts
+
+
+def slope_counts(
+    block: Block, *, theta: FloatArray, longest: float, edges: FloatArray
+) -> FloatArray:
+    """Return how many ``|y - a' theta|``, times the lengths of the rows, lie in each bin."""
+    if block.lengths is None:
+        raise ValueError("lengths must be known to count gradients.")
+    counts, start = np.zeros(len(edges) - 1), 0
+    for A, y in block.formed():
+        lengths = block.lengths[start : start + len(y)]
+        size = np.abs(y - A @ theta) * np.minimum(lengths, longest**2 / lengths)
+        counts += binned(np.minimum(size, edges[-1]), edges)
+        start += len(y)
+    return counts
+
+
+def binned(sizes: FloatArray, edges: FloatArray) -> FloatArray:
+    """Count sizes up to the last edge by bins; NaN if any is: rows refuse data that changed.
+
+    Bin j holds sizes in (edge j, edge j+1]; 0 and everything tiny falls out at the left.
+    """
+    if np.isnan(sizes).any():
+        return np.full(len(edges) - 1, np.nan)
+    at = np.searchsorted(edges, sizes, side="left") - 1
+    return np.bincount(at[at >= 0], minlength=len(edges) - 1).astype(np.float64)
 
 
 def sketched(block: Block, *, draw: KerdockDraw) -> FloatArray:

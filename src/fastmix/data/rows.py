@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TypeVar
 
+import numpy as np
+
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data import reductions
-from fastmix.data.reductions import Pass
+from fastmix.data.reductions import Measure, Pass
 from fastmix.kernels.losses import Loss
 from fastmix.sketches import SketchDraw
 
@@ -64,6 +66,15 @@ class Rows(ABC):
         value = partial(reductions.gradient, theta=theta, clip=clip)
         return self.run(Pass("gradient", value))
 
+    def target_total(self) -> float:
+        """Return the sum of the targets."""
+        return float(self.run(Pass("mean", reductions.target_total))[0])
+
+    def second_moments(self, transform: FloatArray) -> FloatArray:
+        """Return ``Z'Z`` for rows ``T'(x, y)`` that are shortened to length 1."""
+        value = partial(reductions.second_moments, transform=transform)
+        return self.run(Pass("second moments", value))
+
     def slopes(
         self, theta: FloatArray, loss: Loss, *, excess: bool = False
     ) -> tuple[FloatArray, FloatArray, int]:
@@ -81,9 +92,59 @@ class Rows(ABC):
         value = partial(reductions.residual_counts, theta=theta, clip=clip, edges=edges)
         return self.run(Pass("residuals", value))
 
+    def slope_counts(self, theta: FloatArray, longest: float, edges: FloatArray) -> FloatArray:
+        """Return how many gradients ``|y - x' theta|`` times the length lie in each bin.
+
+        Rows that were `measured` longer than ``longest`` count as if they were shortened.
+        """
+        value = partial(reductions.slope_counts, theta=theta, longest=longest, edges=edges)
+        return self.run(Pass("gradients", value))
+
+    @abstractmethod
+    def measured(self, measure: Measure) -> Rows:
+        """Return the same rows with their lengths in other coordinates."""
+
     def centred(self, mean: FloatArray) -> Rows:
         """Return the features minus a public mean, shortened to `bound` again; no constant.
 
         Rows whose map has no public centre refuse.
         """
         raise value_error("rows", "have a public centre to move", type(self).__name__)
+
+
+class TransformedRows:
+    """Rows in coordinates phi with ``theta = center + T phi``, measured there.
+
+    It has what a solver asks for; the rows themselves are never transformed.
+    """
+
+    def __init__(self, rows: Rows, transform: FloatArray, center: FloatArray, least: float) -> None:
+        self.n, self.d = rows.n, transform.shape[1]
+        self._rows = rows.measured(Measure(transform, least))
+        self._transform, self._center = transform, center
+
+    def theta(self, phi: FloatArray) -> FloatArray:
+        """Return the coefficients of the rows as they are."""
+        return self._center + self._transform @ phi
+
+    def apply(self, draw: SketchDraw) -> FloatArray:
+        """Return ``S X T`` for a drawn sketch S."""
+        return self._rows.apply(draw) @ self._transform
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return ``T'X'X T`` and ``T'X'(y - X center)``."""
+        (gram, moment), T = self._rows.moments(), self._transform
+        return T.T @ gram @ T, T.T @ (moment - gram @ self._center)
+
+    def slopes(
+        self, theta: FloatArray, loss: Loss, *, excess: bool = False
+    ) -> tuple[FloatArray, FloatArray, int]:
+        """Return what `Rows.slopes` does, in these coordinates."""
+        total, square, outside = self._rows.slopes(self.theta(theta), loss, excess=excess)
+        T = self._transform
+        return total @ T, T.T @ square @ T if excess else square, outside
+
+    def curved(self, theta: FloatArray, loss: Loss, v: FloatArray) -> FloatArray:
+        """Return what `Rows.curved` does, in these coordinates."""
+        T = self._transform
+        return np.asarray(T.T @ self._rows.curved(self.theta(theta), loss, T @ v))

@@ -5,6 +5,7 @@ from fastmix.estimators.base import PrivateRegressor, estimator
 from fastmix.estimators.regression import (
     IHM,
     IHS,
+    AdaptiveRegression,
     AdaSSP,
     DPGradientDescent,
     FastIHM,
@@ -17,6 +18,7 @@ __all__ = [
     "IHM",
     "IHS",
     "AdaSSP",
+    "AdaptiveRegression",
     "DPGradientDescent",
     "FastIHM",
     "LinearMixing",

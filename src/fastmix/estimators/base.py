@@ -278,6 +278,8 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         self.bounds_X_, self.bounds_y_ = scaling.bounds_X, scaling.bounds_y
         self._store_intervals(solution, plan, scaling, clip=clip, n=n)
         facts = {"n_samples": n, "n_features": d, **scaling.describe()}
+        if solution.chosen is not None:
+            self.chosen_ = facts["chosen"] = solution.chosen
         if (method.clips or self.inference) and not math.isinf(self.epsilon):
             facts["residuals_clipped_at"] = clip * scaling.target_map.scale
         self.privacy_ = PrivacyCertificate(

@@ -8,6 +8,7 @@ from fastmix._validation import check_choice, type_error, value_error
 from fastmix.estimators.base import PrivateRegressor, estimator
 from fastmix.methods import (
     METHODS,
+    AdaptiveObjective,
     AdaptiveStatistics,
     FastIterativeHessianMixing,
     GradientDescent,
@@ -18,6 +19,49 @@ from fastmix.methods import (
     SketchAndSolve,
     choose_method,
 )
+
+
+@estimator
+class AdaptiveRegression(PrivateRegressor):
+    """Private least squares by objective perturbation that adapts to the data.
+
+    A first stage spends 15% of the budget on noisy second moments and counts. They tell which
+    directions the data have, how large residuals are, and where coefficients may lie; the main
+    release, the minimiser of a perturbed objective, is made for them. Where there are too few rows
+    for that, the first stage releases the mean of the target, and the rest is as for typical data.
+
+    {relation}
+
+    Parameters
+    ----------
+    {parameters}
+    rounds : int, default=None
+        Rounds of second moments, at most 20; 0 means that the first stage releases the mean of the
+        target alone. None means 2 to 5, or 0 if there are too few rows, from public sizes.
+    solver : {"auto", "gram", "sketch"}, default="auto"
+        What preconditions the solver: the Gram matrix, or that of a fast sketch.
+
+    Attributes
+    ----------
+    {attributes}
+    chosen_ : dict
+        What was chosen from released values, in scaled units: the spread of residuals that the
+        first stage found, the clipping level of gradients, the ridge, the length up to which rows
+        have full weight, and the share of the coefficients that was kept.
+
+    Notes
+    -----
+    Paper: beyond it; docs/proofs/adaptive.md.
+
+    Examples
+    --------
+    {example}
+    """
+
+    rounds: int | None = None
+    solver: str = "auto"
+
+    _method: ClassVar[type[Method]] = AdaptiveObjective
 
 
 @estimator
@@ -296,9 +340,9 @@ class PrivateLinearRegression(PrivateRegressor):
     ----------
     {parameters}
     method : str or estimator, default="auto"
-        "adassp", "dp_gd", "fast_ihm", "ihm", "linear_mixing" or "objective" with its default
-        parameters; or an estimator, such as ``IHM(n_steps=8)``, whose method is used with the
-        parameters that it does not share with this one. "auto" takes "objective"; with
+        "adaptive", "adassp", "dp_gd", "fast_ihm", "ihm", "linear_mixing" or "objective" with its
+        default parameters; or an estimator, such as ``IHM(n_steps=8)``, whose method is used with
+        the parameters that it does not share with this one. "auto" takes "adaptive"; with
         ``inference=True`` it takes "ihm", and "fast_ihm" from 500 columns on.
 
     Attributes

@@ -1,16 +1,16 @@
 """Convex losses of a residual with bounded slope: their slopes and curvatures.
 
-A loss is a frozen value.  The compiled passes know it by its ``constants``; the functions here are
-the same in NumPy.
+A loss is a frozen value, the same for all rows, or adapted to the length of each.  The compiled
+passes know it by its ``constants``; the functions here are the same in NumPy.
 """
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from fastmix._types import FloatArray
+from fastmix._types import BoolArray, FloatArray
 from fastmix._validation import check_real, value_error
 
 
@@ -37,11 +37,14 @@ class Loss(Protocol):
     def constants(self) -> tuple[float, ...]:
         """Numbers that the compiled passes compute slopes and curvatures from."""
 
-    def slope(self, u: FloatArray) -> FloatArray:
-        """Return f'(u)."""
+    def slope(self, u: FloatArray, lengths: FloatArray | None = None) -> FloatArray:
+        """Return f'(u), for rows of these lengths; None means rows of length 1."""
 
-    def curvature(self, u: FloatArray) -> FloatArray:
-        """Return f''(u)."""
+    def curvature(self, u: FloatArray, lengths: FloatArray | None = None) -> FloatArray:
+        """Return f''(u), for rows of these lengths."""
+
+    def leaves(self, u: FloatArray, lengths: FloatArray | None = None) -> BoolArray:
+        """Return where f is not u^2/2."""
 
     def is_calibrated(self, ridge: float, eps_c: float) -> bool:
         """Whether f'' is at most ridge (exp(eps_c (1 - |f'|/L)) - 1) everywhere."""
@@ -56,32 +59,40 @@ class CalibratedHuber:
     which gives :math:`|f'| = L (1 + \log(1 - e^{-\epsilon_c \lambda (|u| - \tau_0 L)/L} /
     (1 + \lambda))/\epsilon_c)`.
 
+    This is for rows of length 1. A row of length :math:`\rho` up to ``longest`` has the loss for
+    :math:`L/\rho` and :math:`\lambda/\rho^2`, so that L bounds the gradient of every row. A longer
+    row counts as if it, and its target, were shortened to ``longest``.
+
     Parameters
     ----------
     lipschitz : float
-        The largest slope L.
+        The largest slope L of a row of length 1: the longest gradient of any row.
     ridge : float
         The ridge :math:`\lambda` of the objective.
     eps_c : float
         The epsilon that the curvature is calibrated to.
+    longest : float, default=1.0
+        Length up to which a row has its full weight.
 
     Notes
     -----
-    Paper: beyond it; docs/proofs/objective.md, Section 3.
+    Paper: beyond it; docs/proofs/objective.md, Sections 3 and 7.
     """
 
     lipschitz: float
     ridge: float
     eps_c: float
+    longest: float = 1.0
 
     one_sided: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for name in ("lipschitz", "ridge", "eps_c"):
+        for name in ("lipschitz", "ridge", "eps_c", "longest"):
             check_real(name, getattr(self, name), above=0.0)
-        if self.zone < 0.0:
-            least = least_ridge(self.eps_c)
-            raise value_error("ridge", f"be at least {least:.6g} for this eps_c", self.ridge)
+        least = least_ridge(self.eps_c) * max(1.0, self.longest) ** 2
+        if self.ridge < least:
+            condition = f"be at least {least:.6g} for this eps_c and rows of this length"
+            raise value_error("ridge", condition, self.ridge)
 
     @property
     def zone(self) -> float:
@@ -90,28 +101,54 @@ class CalibratedHuber:
 
     @property
     def constants(self) -> tuple[float, ...]:
-        """The end of the zone, L, the rate of the exponential, the ridge, and L/eps_c."""
+        """The end of the zone, L, the rate of the exponential, the ridge, L/eps_c and longest."""
         scale = self.lipschitz / self.eps_c
-        return self.zone, self.lipschitz, self.ridge / scale, self.ridge, scale
+        return self.zone, self.lipschitz, self.ridge / scale, self.ridge, scale, self.longest
 
-    def _excess(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return e = exp(-rate (|u| - zone)) / (1 + ridge), and 1 - e without cancellation."""
-        zone, _, rate, ridge, _ = self.constants
-        power = -rate * np.maximum(np.abs(u) - zone, 0.0)
-        return np.exp(power) / (1.0 + ridge), (ridge - np.expm1(power)) / (1.0 + ridge)
-
-    def slope(self, u: FloatArray) -> FloatArray:
+    def slope(self, u: FloatArray, lengths: FloatArray | None = None) -> FloatArray:
         """Return f'(u)."""
-        zone, most, _, _, scale = self.constants
-        excess, rest = self._excess(u)
-        outside = most + scale * np.where(excess < 0.5, np.log1p(-excess), np.log(rest))
-        return np.where(np.abs(u) <= zone, u, np.copysign(outside, u))
+        if lengths is None:
+            return self._slope(u, 1.0)
+        weights = np.minimum(1.0, self.longest / lengths)
+        return weights * self._slope(weights * u, weights * lengths)
 
-    def curvature(self, u: FloatArray) -> FloatArray:
+    def curvature(self, u: FloatArray, lengths: FloatArray | None = None) -> FloatArray:
         """Return f''(u)."""
-        excess, rest = self._excess(u)
-        return np.where(np.abs(u) <= self.zone, 1.0, self.ridge * excess / rest)
+        if lengths is None:
+            return self._curvature(u, 1.0)
+        weights = np.minimum(1.0, self.longest / lengths)
+        return weights**2 * self._curvature(weights * u, weights * lengths)
+
+    def leaves(self, u: FloatArray, lengths: FloatArray | None = None) -> BoolArray:
+        """Return where f is not u^2/2."""
+        if lengths is None:
+            return np.asarray(np.abs(u) > self.zone)
+        inside = np.abs(u) <= self._zone(lengths)
+        return np.asarray(~inside | (lengths > self.longest))
 
     def is_calibrated(self, ridge: float, eps_c: float) -> bool:
         """Whether the loss was made for a ridge and an eps_c no larger than these."""
         return self.ridge <= ridge and self.eps_c <= eps_c
+
+    def _zone(self, lengths: FloatArray | float) -> Any:
+        """Return the end of the zone for rows of these lengths, at most ``longest``."""
+        share = 1.0 - np.log1p(np.square(lengths) / self.ridge) / self.eps_c
+        return self.lipschitz / lengths * share
+
+    def _excess(self, u: FloatArray, lengths: Any) -> tuple[FloatArray, FloatArray]:
+        """Return e = exp(-rate (|u| - zone)) / (1 + ridge), and 1 - e without cancellation."""
+        ridge = self.ridge / np.square(lengths)
+        rate = self.eps_c * ridge * lengths / self.lipschitz
+        power = -rate * np.maximum(np.abs(u) - self._zone(lengths), 0.0)
+        return np.exp(power) / (1.0 + ridge), (ridge - np.expm1(power)) / (1.0 + ridge)
+
+    def _slope(self, u: FloatArray, lengths: Any) -> FloatArray:
+        excess, rest = self._excess(u, lengths)
+        share = 1.0 + np.where(excess < 0.5, np.log1p(-excess), np.log(rest)) / self.eps_c
+        outside = self.lipschitz / lengths * share
+        return np.where(np.abs(u) <= self._zone(lengths), u, np.copysign(outside, u))
+
+    def _curvature(self, u: FloatArray, lengths: Any) -> FloatArray:
+        excess, rest = self._excess(u, lengths)
+        ridge = self.ridge / np.square(lengths)
+        return np.where(np.abs(u) <= self._zone(lengths), 1.0, ridge * excess / rest)

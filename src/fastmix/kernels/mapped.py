@@ -93,6 +93,11 @@ def squared_norms(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
     return norms
 
 
+def row_lengths(A: Mapped, transform: FloatArray, least: float) -> FloatArray:
+    """Return bounds on the lengths of ``T' a`` for the rows a of A, at least ``least``."""
+    return reference.row_lengths(A, transform, least)
+
+
 def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
     """Return ``A'A``, summed in float64; exactly symmetric."""
     if _native is None or A.X.size == 0:
@@ -149,22 +154,23 @@ def slopes(
     loss: Loss,
     *,
     excess: bool = False,
+    lengths: FloatArray | None = None,
     n_threads: int | None = None,
 ) -> tuple[FloatArray, FloatArray, int]:
     """Return ``A' f'(y - A theta)``, ``A' (1 - f'') A``, and how many residuals leave the zone.
 
     The first comes as two rows whose sum is exact up to `SUMMATION_ERROR`; the second is empty
-    unless ``excess``.
+    unless ``excess``. With ``lengths`` of the rows, each has the loss for its own length.
     """
-    if _native is None or A.X.size == 0:
-        return reference.slopes(A, targets, theta, loss, excess)
+    if _native is None or A.X.size == 0 or lengths is not None:
+        return reference.slopes(A, targets, theta, loss, excess, lengths)
     p = A.shape[1]
     total, square = np.empty((2, p)), np.empty((p, p) if excess else (0, 0))
     outside = _native.slopes(
         *_arguments(A),
         *_seen(targets),
         _packed(theta),
-        np.array(loss.constants),
+        np.array(loss.constants[:5]),
         *total,
         square.reshape(-1),
         threads(n_threads),
@@ -179,13 +185,14 @@ def curved(
     loss: Loss,
     v: FloatArray,
     *,
+    lengths: FloatArray | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Return ``A' f''(y - A theta) A v``."""
-    if _native is None or A.X.size == 0:
-        return reference.curved(A, targets, theta, loss, v)
+    """Return ``A' f''(y - A theta) A v``; ``lengths`` as in `slopes`."""
+    if _native is None or A.X.size == 0 or lengths is not None:
+        return reference.curved(A, targets, theta, loss, v, lengths)
     total = np.empty(A.shape[1])
-    at, along, constants = _packed(theta), _packed(v), np.array(loss.constants)
+    at, along, constants = _packed(theta), _packed(v), np.array(loss.constants[:5])
     _native.curved(*_arguments(A), *_seen(targets), at, constants, along, total, threads(n_threads))
     return total
 

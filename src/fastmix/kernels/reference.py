@@ -98,8 +98,30 @@ def gradient(A: Mapped, targets: Targets, theta: FloatArray, clip: float) -> Flo
     return total
 
 
+def row_lengths(A: Mapped, transform: FloatArray, least: float) -> FloatArray:
+    """Return bounds on the lengths of ``T' a`` for the rows a of A, at least ``least``.
+
+    They are a hair longer than the computed lengths: rounding cannot exceed them.
+    """
+    p = A.shape[1]
+    hair = (p + 16) * 2.0**-51 * float(np.linalg.norm(transform))
+    lengths = np.empty(A.shape[0])
+    for start, stop in _blocks(A):
+        block = map_rows(A, start, stop)
+        longest = float(np.sqrt(np.einsum("ij,ij->i", block, block).max(initial=0.0)))
+        rows = block @ transform
+        squares = np.einsum("ij,ij->i", rows, rows)
+        lengths[start:stop] = np.sqrt(squares) + hair * longest
+    return np.maximum(lengths, least)
+
+
 def slopes(
-    A: Mapped, targets: Targets, theta: FloatArray, loss: Loss, excess: bool
+    A: Mapped,
+    targets: Targets,
+    theta: FloatArray,
+    loss: Loss,
+    excess: bool,
+    lengths: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray, int]:
     """Return ``A' f'(y - A theta)`` in two parts, ``A' (1 - f'') A``, and a count."""
     p = A.shape[1]
@@ -109,23 +131,33 @@ def slopes(
     for start, stop in _blocks(A):
         block = map_rows(A, start, stop)
         residual = map_targets(targets, start, stop) - block @ theta
-        total += np.sum(block * loss.slope(residual)[:, None], axis=0, dtype=np.longdouble)
-        leaves = np.abs(residual) > loss.zone
+        at = None if lengths is None else lengths[start:stop]
+        slope = loss.slope(residual, at)
+        total += np.sum(block * slope[:, None], axis=0, dtype=np.longdouble)
+        leaves = loss.leaves(residual, at)
         outside += int(leaves.sum())
         if excess:
-            rows = block[leaves]
-            square += (rows * (1.0 - loss.curvature(residual[leaves]))[:, None]).T @ rows
+            rows, less = block[leaves], 1.0 - loss.curvature(residual, at)[leaves]
+            square += (rows * less[:, None]).T @ rows
     high = total.astype(np.float64)
     return np.stack([high, (total - high).astype(np.float64)]), square, outside
 
 
-def curved(A: Mapped, targets: Targets, theta: FloatArray, loss: Loss, v: FloatArray) -> FloatArray:
+def curved(
+    A: Mapped,
+    targets: Targets,
+    theta: FloatArray,
+    loss: Loss,
+    v: FloatArray,
+    lengths: FloatArray | None = None,
+) -> FloatArray:
     """Return ``A' f''(y - A theta) A v``."""
     total = np.zeros(A.shape[1])
     for start, stop in _blocks(A):
         block = map_rows(A, start, stop)
         residual = map_targets(targets, start, stop) - block @ theta
-        total += block.T @ (loss.curvature(residual) * (block @ v))
+        at = None if lengths is None else lengths[start:stop]
+        total += block.T @ (loss.curvature(residual, at) * (block @ v))
     return total
 
 

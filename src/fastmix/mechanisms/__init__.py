@@ -10,9 +10,19 @@ from fastmix.mechanisms.mix import (
     gauss_mix_event,
     mix,
 )
+from fastmix.mechanisms.moments import (
+    noisy_second_moments,
+    noisy_target_mean,
+    second_moment_event,
+    target_mean_event,
+)
 from fastmix.mechanisms.noise import Noise, make_noise
 from fastmix.mechanisms.objective import noisy_minimiser, objective_events
-from fastmix.mechanisms.residuals import noisy_residual_counts, residual_event
+from fastmix.mechanisms.residuals import (
+    noisy_gradient_counts,
+    noisy_residual_counts,
+    residual_event,
+)
 from fastmix.mechanisms.statistics import (
     StatisticsRelease,
     gradient_events,
@@ -40,13 +50,18 @@ __all__ = [
     "mean_event",
     "mix",
     "noisy_gradient",
+    "noisy_gradient_counts",
     "noisy_mean",
     "noisy_minimiser",
     "noisy_residual_counts",
+    "noisy_second_moments",
     "noisy_statistics",
+    "noisy_target_mean",
     "objective_events",
     "residual_event",
+    "second_moment_event",
     "spectral_events",
     "statistics_event",
     "symmetric_solve",
+    "target_mean_event",
 ]

@@ -5,6 +5,8 @@ with noise that covers how far it is from the exact one.  So passes, steps and p
 depend on the data as they like.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 
@@ -13,7 +15,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.blas import dsyrk
 
 from fastmix._types import FloatArray
-from fastmix.data import Rows
+from fastmix.data import Rows, TransformedRows
 from fastmix.errors import SolverError
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.mapped import FEW_COLUMNS, SUMMATION_ERROR
@@ -34,13 +36,30 @@ _GOAL = 1e-2
 
 
 @dataclass(frozen=True)
+class Frame:
+    """What rounding needs to know of coordinates phi with ``theta = center + T phi``.
+
+    The norms of T, of its inverse and of the centre, and the least length that rows count with.
+    """
+
+    stretch: float
+    squeeze: float
+    offset: float
+    least: float
+
+
+@dataclass(frozen=True)
 class Objective:
-    r""":math:`\sum_i f(y_i - x_i^\top\theta) + \frac\lambda2\|\theta - c\|^2 + b^\top\theta`."""
+    r""":math:`\sum_i f(y_i - x_i^\top\theta) + \frac\lambda2\|\theta - c\|^2 + b^\top\theta`.
+
+    ``frame`` tells in which coordinates, if not in those of the rows.
+    """
 
     loss: Loss
     ridge: float
     center: FloatArray
     b: FloatArray
+    frame: Frame | None = None
 
 
 @dataclass(frozen=True)
@@ -65,12 +84,18 @@ def rounding_distance(objective: Objective, n: int, length: float) -> float:
     -----
     Paper: beyond it; docs/proofs/objective.md, Section 6. Errors of the sums and of the slopes
     move the gradient, and the minimiser by as much over the ridge; errors of the residuals act as
-    other targets do, and move it by :math:`\sqrt{n} \max|\delta| / (2\sqrt\lambda)`.
+    other targets do, and move it by :math:`\sqrt{n} \max|\delta| / (2\sqrt\lambda)`. In other
+    coordinates the sums are multiplied by T', and the point is rounded once more.
     """
-    d, ridge = len(objective.center), objective.ridge
+    d, ridge, frame = len(objective.center), objective.ridge, objective.frame
     gradient = (SUMMATION_ERROR + 16.0 * _UNIT) * n * objective.loss.lipschitz
-    residual = (d + 4) * _UNIT * (1.0 + length)
     own = 8.0 * _UNIT * (length + float(np.linalg.norm(objective.center)))
+    if frame is not None:
+        gradient += d * _UNIT * n * objective.loss.lipschitz
+        gradient *= frame.stretch / frame.least
+        length = frame.offset + frame.stretch * length
+        own += 2.0 * d * _UNIT * frame.squeeze * length
+    residual = (d + 4) * _UNIT * (1.0 + length)
     return gradient / ridge + math.sqrt(n) * residual / (2.0 * math.sqrt(ridge)) + own
 
 
@@ -81,7 +106,7 @@ def sketch_rows(n: int, d: int) -> int:
 
 
 def minimise(
-    rows: Rows,
+    rows: Rows | TransformedRows,
     objective: Objective,
     *,
     tolerance: float,
@@ -92,7 +117,7 @@ def minimise(
 
     Parameters
     ----------
-    rows : Rows
+    rows : Rows or TransformedRows
         Data with targets.
     objective : Objective
         What is minimised.
@@ -136,7 +161,7 @@ class _Newton:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: Rows | TransformedRows,
         objective: Objective,
         sketch: bool,
         public: np.random.Generator | None,

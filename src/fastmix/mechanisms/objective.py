@@ -7,9 +7,9 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent, ObjectiveEvent, PrivacyEvent
-from fastmix.data import Rows
+from fastmix.data import Rows, TransformedRows
 from fastmix.kernels.losses import Loss
-from fastmix.mechanisms.minimise import Objective, minimise, rounding_distance
+from fastmix.mechanisms.minimise import Frame, Objective, minimise, rounding_distance
 from fastmix.mechanisms.noise import Noise
 
 #: Noise on the minimiser, in units of what the noise of the objective does at least to it.
@@ -35,6 +35,8 @@ def noisy_minimiser(
     mu_output: float,
     noise: Noise,
     center: FloatArray | None = None,
+    transform: FloatArray | None = None,
+    least: float = 1.0,
     sketch: bool = False,
     public: np.random.Generator | None = None,
 ) -> FloatArray:
@@ -59,6 +61,12 @@ def noisy_minimiser(
         Secret noise.
     center : numpy.ndarray of shape (d,), optional
         Where the ridge shrinks to: public or already released; zero by default.
+    transform : numpy.ndarray of shape (d, d), optional
+        Invertible matrix T, public or already released. The objective is that of :math:`\phi` with
+        :math:`\theta = c + T\phi`: noise and ridge belong to :math:`\phi`, and the loss of a row is
+        that for the length of :math:`T^\top x`, which needs no bound.
+    least : float
+        Length that every transformed row counts with at least.
     sketch : bool
         Whether the solver uses a fast sketch as its preconditioner.
     public : numpy.random.Generator, optional
@@ -71,7 +79,7 @@ def noisy_minimiser(
 
     Notes
     -----
-    Paper: beyond it; docs/proofs/objective.md, Theorems 1 to 3.
+    Paper: beyond it; docs/proofs/objective.md, Theorems 1 to 3 and Section 7.
     Sensitive inputs: rows. Raises `SolverError` if the minimum is not found to the tolerance,
     which is the only other thing that can be seen.
     """
@@ -81,16 +89,26 @@ def noisy_minimiser(
     if not rows.bound <= 1.0:
         raise value_error("rows", "have norms of at most 1", rows.bound)
     center = np.zeros(rows.d) if center is None else center
+    seen: Rows | TransformedRows = rows
+    frame = None
+    if transform is not None:
+        seen = TransformedRows(rows, transform, center, check_real("least", least, above=0.0))
+        stretch, squeeze = np.linalg.norm(transform, 2), np.linalg.norm(transform, -2)
+        offset = float(np.linalg.norm(center))
+        frame = Frame(float(stretch), 1.0 / float(squeeze), offset, least)
     b, inexact = noise.perturbation(
         rows.d, slope=loss.lipschitz, mu=mu, eps_c=eps_c, one_sided=loss.one_sided
     )
-    objective = Objective(loss, ridge, center, b)
+    objective = Objective(loss, ridge, np.zeros(rows.d) if frame else center, b, frame)
     # From here to the noise on the minimiser only public quantities decide on the tolerance.
     spread = loss.lipschitz / mu * math.sqrt(rows.d)  # of b, about its length
     length = _LENGTH + 2.0 * spread / ridge
     least = 2.0 * (rounding_distance(objective, rows.n, length) + inexact / ridge)
     wanted = _OUTPUT_NOISE * spread / (rows.n + ridge)
+    if frame:  # where every eigenvalue is about n
+        wanted /= math.sqrt(rows.d)
     distance = max(least, 0.5 * mu_output * wanted)
     tolerance = distance - inexact / ridge
-    theta = minimise(rows, objective, tolerance=tolerance, sketch=sketch, public=public)
-    return noise.gaussian(theta, sensitivity=2.0 * distance, ratio=1.0 / mu_output)
+    found = minimise(seen, objective, tolerance=tolerance, sketch=sketch, public=public)
+    noisy = noise.gaussian(found, sensitivity=2.0 * distance, ratio=1.0 / mu_output)
+    return seen.theta(noisy) if isinstance(seen, TransformedRows) else noisy

@@ -1,11 +1,11 @@
-"""How large residuals are: noisy counts of their magnitudes on a public logarithmic scale."""
+"""How large residuals and gradients are: noisy counts on a public logarithmic scale."""
 
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_real
+from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent
-from fastmix.data import Rows
+from fastmix.data import Measure, Rows
 from fastmix.mechanisms._input import check_point
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import count_sensitivity
@@ -35,4 +35,36 @@ def noisy_residual_counts(
     sigma = check_real("sigma", sigma, above=0.0)
     check_point(rows, theta)
     counts_hat = rows.residual_counts(theta, clip, RESIDUAL_EDGES)
+    return noise.gaussian(counts_hat, sensitivity=count_sensitivity(), ratio=sigma)
+
+
+def noisy_gradient_counts(
+    rows: Rows,
+    theta: FloatArray,
+    *,
+    transform: FloatArray,
+    least: float,
+    longest: float,
+    edges: FloatArray,
+    sigma: float,
+    noise: Noise,
+) -> FloatArray:
+    r"""Release how many gradients :math:`|y - x^\top\theta|\,\rho` fall into each bin.
+
+    :math:`\rho` is the length of :math:`T^\top x`, at least ``least``; a row that is longer than
+    ``longest`` counts as if it, and its target, were shortened. Gradients beyond the last edge
+    count in the last bin. All arguments but the rows are public or already released. The event is
+    that of `noisy_residual_counts`.
+
+    Paper: beyond it; docs/proofs/adaptive.md, Section 3.
+    Sensitive inputs: rows.
+    """
+    sigma = check_real("sigma", sigma, above=0.0)
+    least = check_real("least", least, above=0.0)
+    longest = check_real("longest", longest, above=0.0)
+    check_point(rows, theta)
+    if not edges[0] > 0.0:  # an absent record, whose residual is 0, counts nowhere
+        raise value_error("edges", "be above 0", edges)
+    measured = rows.measured(Measure(transform, least))
+    counts_hat = measured.slope_counts(theta, longest, edges)
     return noise.gaussian(counts_hat, sensitivity=count_sensitivity(), ratio=sigma)

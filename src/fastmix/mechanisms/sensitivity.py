@@ -73,3 +73,20 @@ def total_sensitivity(c_x: float = 1.0) -> float:
     Paper: beyond it; one row is added or taken away.
     """
     return c_x
+
+
+def second_moment_sensitivity() -> float:
+    r"""Sensitivity (Frobenius) of :math:`\sum_i z_i z_i^\top` for rows z no longer than 1.
+
+    Paper: beyond it; :math:`\|z z^\top\|_F = \|z\|^2`. The diagonal joined by the entries above it
+    times sqrt(2) has this norm.
+    """
+    return 1.0
+
+
+def target_sensitivity() -> float:
+    r"""Sensitivity of :math:`\sum_i y_i` for targets in [-1, 1].
+
+    Paper: beyond it; one target is added or taken away.
+    """
+    return 1.0

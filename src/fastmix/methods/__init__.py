@@ -1,5 +1,6 @@
 """Methods: the algorithms, one file each; scikit-learn knows nothing of them."""
 
+from fastmix.methods.adaptive import AdaptiveObjective
 from fastmix.methods.adassp import AdaptiveStatistics
 from fastmix.methods.choice import choose_method
 from fastmix.methods.fast_ihm import FastIterativeHessianMixing
@@ -13,6 +14,7 @@ from fastmix.methods.plan import METHODS, Draws, Forecast, Method, Plan, Sizes, 
 
 __all__ = [
     "METHODS",
+    "AdaptiveObjective",
     "AdaptiveStatistics",
     "Draws",
     "FastIterativeHessianMixing",

@@ -7,9 +7,9 @@ _WIDE = 500
 def choose_method(d: int, *, inference: bool = False) -> tuple[str, str]:
     """Return the method for d columns, the intercept included, and why."""
     if not inference:
-        return "objective", (
-            "objective: one release of the whole budget, the minimiser of a perturbed objective, "
-            "adds less error than ihm on most data, and is faster than ihm."
+        return "adaptive", (
+            "adaptive: the minimiser of a perturbed objective, whose coordinates, clipping and "
+            "ridge come from a small first release, adds the least error on most data."
         )
     if d < _WIDE:
         return "ihm", (

@@ -48,9 +48,7 @@ def plan_fit(
             spent=PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)]), steps=0
         )
     kind: type[Noise] = ExactNoise if noise == "exact" else FloatNoise
-    # As many coordinates as any method draws: statistics, or bounds, a mean and gradients.
-    steps = getattr(method, "n_steps", None) or 100
-    extra = kind.cost((sizes.d + 1) ** 2 + 2 * (steps + 2) * (sizes.d + 2))
+    extra = kind.cost(method.coordinates(sizes))
     within = Target(
         target.epsilon - math.fsum(event.pure_epsilon for event in extra),
         target.delta,

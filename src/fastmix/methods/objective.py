@@ -13,7 +13,7 @@ from fastmix.mechanisms import noisy_minimiser, objective_events
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
 
 #: Share of the budget for the noise on the minimiser, which hides that it is inexact.
-_OUTPUT_SHARE = 0.0025
+OUTPUT_SHARE = 0.0025
 #: The ridge in units of the noise of the objective, and at least in units of the least allowed.
 _RIDGE, _LEAST = 0.3, 1.05
 #: A ridge beyond this could overflow.
@@ -57,7 +57,7 @@ class PerturbedObjective(Method):
 
     def plan(self, sizes: Sizes, target: Target) -> ObjectivePlan:
         """Plan a fit: one objective release, and noise on its minimiser."""
-        mu, eps_c, mu_output = objective_split(target.epsilon, target.delta, _OUTPUT_SHARE)
+        mu, eps_c, mu_output = objective_split(target.epsilon, target.delta, OUTPUT_SHARE)
         if self.ridge is not None:
             # Made here as in the fit: a ridge that is too small is refused before a charge.
             CalibratedHuber(1.0, float(self.ridge), eps_c)

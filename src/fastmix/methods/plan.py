@@ -66,18 +66,19 @@ class Sizes(NamedTuple):
     """Public sizes of a fit: rows, columns with that of the intercept.
 
     ``centred`` tells whether the last column is the constant one of an intercept and the others
-    have bounds of their own, so that a mean can be taken off.
+    have bounds of their own, so that a mean can be taken off, ``intercept`` whether there is one.
     """
 
     n: int
     d: int
     centred: bool = False
+    intercept: bool = False
 
     @classmethod
     def of(cls, n: int, d: int, *, intercept: bool, bounds_X: Any, data_norm: Any) -> Sizes:
         """Return the sizes of a fit of n rows and d features with these parameters."""
         bounded = bounds_X is not None or data_norm is None
-        return cls(n, d + bool(intercept), centred=bool(intercept) and bounded)
+        return cls(n, d + bool(intercept), bool(intercept) and bounded, bool(intercept))
 
 
 class Target(NamedTuple):
@@ -153,7 +154,10 @@ def _counted(events: Iterable[PrivacyEvent]) -> Counter[Any]:
 
 @dataclass(frozen=True)
 class Solution:
-    """What a method gives back: private coefficients, and what they came about by."""
+    """What a method gives back: private coefficients, and what they came about by.
+
+    ``chosen`` are settings that were chosen from released values, by their names.
+    """
 
     theta: FloatArray
     gamma: float | None = None
@@ -161,6 +165,7 @@ class Solution:
     gradient_noise: float | None = None
     trace: Trace | None = None
     residuals: FloatArray | None = None
+    chosen: dict[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -193,6 +198,8 @@ class Method(ABC):
     infers: ClassVar[bool] = False
     #: Whether residuals are clipped by the method itself.
     clips: ClassVar[bool] = False
+    #: Whether `Solution.chosen` says what was chosen from released values.
+    chooses: ClassVar[bool] = False
     #: What parameters may be, by name, where that is one of a few words.
     choices: ClassVar[dict[str, tuple[str, ...]]] = {}
 
@@ -237,6 +244,14 @@ class Method(ABC):
     def in_blocks(self) -> bool:
         """Whether passes over blocks of rows are all that the method needs."""
         return True
+
+    def coordinates(self, sizes: Sizes) -> int:
+        """Return how many coordinates of noise a fit draws at most, for the cost of exact noise.
+
+        These are enough for statistics, or for bounds, a mean and gradients.
+        """
+        steps = getattr(self, "n_steps", None) or 100
+        return (sizes.d + 1) ** 2 + 2 * (steps + 2) * (sizes.d + 2)
 
     def varrho(self, target: Target) -> float:
         """Return the utility failure probability."""

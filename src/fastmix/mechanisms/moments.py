@@ -1,0 +1,59 @@
+"""First and second moments of the data: the mean of the target, products of features and target."""
+
+import math
+
+import numpy as np
+
+from fastmix._types import FloatArray
+from fastmix._validation import check_real, value_error
+from fastmix.accounting import GaussianEvent
+from fastmix.data import Rows
+from fastmix.mechanisms.noise import Noise
+from fastmix.mechanisms.sensitivity import second_moment_sensitivity, target_sensitivity
+
+
+def second_moment_event(*, sigma: float, count: int = 1) -> GaussianEvent:
+    """Return the event of ``count`` calls of `noisy_second_moments`."""
+    return GaussianEvent(sigma, second_moment_sensitivity(), count)
+
+
+def noisy_second_moments(
+    rows: Rows, transform: FloatArray, *, sigma: float, noise: Noise
+) -> FloatArray:
+    r"""Release :math:`\sum_i z_i z_i^\top + \sigma N` for rows with targets.
+
+    :math:`z_i = T^\top (x_i, y_i)` is shortened to length 1 if it is longer. N is symmetric, with
+    variance 1 on the diagonal and 1/2 off it. ``transform`` is T, public or already released, and
+    ``sigma`` the noise in units of the sensitivity.
+
+    Paper: beyond it; docs/proofs/adaptive.md, Section 2.
+    Sensitive inputs: rows.
+    """
+    sigma = check_real("sigma", sigma, above=0.0)
+    size = rows.d + 1
+    if transform.shape != (size, size) or not np.isfinite(transform).all():
+        raise value_error("transform", f"be finite and have shape {(size, size)}", transform)
+    moments_hat = rows.second_moments(transform)
+    above = np.triu_indices(size, 1)
+    entries = np.concatenate((np.diag(moments_hat), math.sqrt(2.0) * moments_hat[above]))
+    noisy = noise.gaussian(entries, sensitivity=second_moment_sensitivity(), ratio=sigma)
+    moments = np.diag(noisy[:size])
+    moments[above] = moments.T[above] = noisy[size:] / math.sqrt(2.0)
+    return moments
+
+
+def target_mean_event(*, sigma: float) -> GaussianEvent:
+    """Return the event of `noisy_target_mean`."""
+    return GaussianEvent(sigma, target_sensitivity())
+
+
+def noisy_target_mean(rows: Rows, *, sigma: float, noise: Noise) -> float:
+    r"""Release :math:`\frac1n (\sum_i y_i + \sigma z)`, moved into [-1, 1]; n is public.
+
+    Paper: beyond it; docs/proofs/adaptive.md, Section 2.
+    Sensitive inputs: rows.
+    """
+    sigma = check_real("sigma", sigma, above=0.0)
+    total_hat = np.array([rows.target_total()])
+    total = noise.gaussian(total_hat, sensitivity=target_sensitivity(), ratio=sigma)
+    return float(np.clip(total[0] / rows.n, -1.0, 1.0))

@@ -1,0 +1,358 @@
+"""Adaptive objective perturbation: coordinates, clipping, ridge and centre from released values.
+
+A first stage spends a small share of the budget on noisy second moments of features and target,
+again and again in coordinates that the round before has made rounder, and on counts of gradients.
+Everything about the main release, the minimiser of a perturbed objective, is chosen from them.
+Where there are too few rows for that, by public sizes, it spends on the mean of the target alone.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from fastmix._types import FloatArray
+from fastmix._validation import check_integer
+from fastmix.accounting import PrivacyEvent, objective_mu, objective_split
+from fastmix.data import Rows
+from fastmix.kernels.losses import CalibratedHuber, least_ridge
+from fastmix.mechanisms import (
+    noisy_gradient_counts,
+    noisy_minimiser,
+    noisy_second_moments,
+    noisy_target_mean,
+    objective_events,
+    residual_event,
+    second_moment_event,
+    target_mean_event,
+)
+from fastmix.methods.objective import OUTPUT_SHARE, faster_solver
+from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
+
+#: Shares of the budget (of mu^2) for all rounds of second moments and for counts of gradients.
+MOMENTS_SHARE, COUNTS_SHARE = 0.12, 0.03
+#: The mean of the target, where it is all that the first stage releases, has this standard
+#: deviation, for a share between these two.
+MEAN_ERROR, MEAN_SHARES = 1.0 / 26.0, (0.02, 0.3)
+#: Rounds: at most so many, with a reach of so much; none if a round gains less than 1.
+MOST_ROUNDS, REACH = 5, 100.0
+#: Mean squared length of transformed rows is one over this where it is to be at most 1.
+ROOM = 2.0
+#: The least eigenvalue that counts, in units of the noise of a second moment and sqrt(d).
+FLOOR = 0.5
+#: Ridge: in units of noise over the residuals' spread, and the share of the residuals' variance
+#: that is taken to be left to explain.
+RIDGE, LEFT = 4.0, 0.3
+#: A ridge in units of the least that the loss needs, and squared lengths that it is needed for.
+LEAST, LENGTHS = 1.5, 2.0
+#: The noise in the prediction of the longest row is at most so many residuals.
+PREDICTED = 8.0
+#: First guess at the clipping level of a gradient in units of sqrt(d) residuals, and its least.
+CLIP, LEAST_CLIP = 2.0, 0.5
+#: Spread of residuals, and mean of the squared features times d, where nothing is known of them.
+SPREAD, SQUARES = 0.25, 1.0 / 3.0
+#: Bins of gradients in units of sqrt(d) residuals: half octaves; those that noise may have filled
+#: are those above the last whose sum with all above it is so many standard deviations.
+EDGES: FloatArray = 2.0 ** (np.arange(-10, 15) / 2.0)
+EVIDENT = 3.0
+#: Rows that are shorter than this, in units of sqrt(d), count as if they were not.
+SHORTEST = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptivePlan(Plan):
+    """Noise levels of all releases, and how many rounds of second moments there are."""
+
+    mu: float
+    eps_c: float
+    mu_output: float
+    rounds: int
+    moment_sigma: float | None
+    count_sigma: float | None
+    mean_sigma: float | None
+    preconditioner: str
+
+
+class Guess(NamedTuple):
+    """What the first stage knows, in the coordinates ``theta = center + T phi``.
+
+    ``seen`` is the share of every eigenvalue that is not noise, ``baseline`` predicts the mean of
+    the target, and ``spread`` is the standard deviation of the residuals of the centre.
+    """
+
+    center: FloatArray
+    transform: FloatArray
+    seen: FloatArray
+    baseline: FloatArray
+    spread: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveObjective(Method):
+    """Objective perturbation in coordinates from released values (docs/proofs/adaptive.md)."""
+
+    rounds: int | None = None
+    solver: str = "auto"
+
+    name: ClassVar[str] = "adaptive"
+    estimator: ClassVar[str] = "AdaptiveRegression"
+    chooses: ClassVar[bool] = True
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"solver": ("auto", "gram", "sketch")}
+
+    def check(self) -> None:
+        """Check the parameters."""
+        if self.rounds is not None:
+            check_integer("rounds", self.rounds, at_least=0, at_most=20)
+        super().check()
+
+    def plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
+        """Plan a fit: the shares of all releases from public sizes."""
+        mu = objective_mu(target.epsilon, target.delta)
+        rounds = useful_rounds(sizes, mu) if self.rounds is None else int(self.rounds)
+        moment_share = count_share = mean_share = 0.0
+        if rounds:
+            moment_share, count_share = MOMENTS_SHARE / rounds, COUNTS_SHARE
+        elif sizes.intercept:
+            wanted = (1.0 / (MEAN_ERROR * sizes.n * mu)) ** 2
+            mean_share = min(max(wanted, MEAN_SHARES[0]), MEAN_SHARES[1])
+        first = rounds * moment_share + count_share + mean_share
+        mu, eps_c, mu_gaussian = objective_split(target.epsilon, target.delta, first + OUTPUT_SHARE)
+        total = math.hypot(mu, mu_gaussian)
+        moment, count, mean = (
+            1.0 / (math.sqrt(share) * total) if share else None
+            for share in (moment_share, count_share, mean_share)
+        )
+        mu_output = math.sqrt(OUTPUT_SHARE) * total
+        events: list[PrivacyEvent] = []
+        if mean is not None:
+            events.append(target_mean_event(sigma=mean))
+        if moment is not None and count is not None:
+            events.append(second_moment_event(sigma=moment, count=rounds))
+            events.append(residual_event(count))
+        events += objective_events(mu, eps_c, mu_output)
+        solver = faster_solver(sizes.n, sizes.d) if self.solver == "auto" else self.solver
+        return AdaptivePlan(
+            spent=joint(events, target.delta),
+            mu=mu,
+            eps_c=eps_c,
+            mu_output=mu_output,
+            rounds=rounds,
+            moment_sigma=moment,
+            count_sigma=count,
+            mean_sigma=mean,
+            preconditioner=solver,
+        )
+
+    def coordinates(self, sizes: Sizes) -> int:
+        """Return how many coordinates of noise a fit draws at most: second moments, and more."""
+        rounds = MOST_ROUNDS if self.rounds is None else int(self.rounds)
+        return super().coordinates(sizes) + rounds * (sizes.d + 2) ** 2
+
+    def solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
+        """Release what the first stage needs, decide, and release the minimiser."""
+        steps = plan.rounds + 2
+        guess = _first_stage(rows, plan, draws)
+        root = math.sqrt(rows.d)
+        level = CLIP * root * guess.spread
+        ridge = _ridge(plan, level, guess.spread, rows.n, rows.d)
+        least = LEAST * least_ridge(plan.eps_c)
+        longest = math.sqrt(ridge / least)
+        longest = min(longest, PREDICTED * ridge * plan.mu * guess.spread / level)
+        longest = max(longest, math.sqrt(LENGTHS) * root)
+        if plan.count_sigma is not None:
+            draws.progress(steps - 1, steps)
+            edges = EDGES * (root * guess.spread)
+            counts = noisy_gradient_counts(
+                rows,
+                guess.center,
+                transform=guess.transform,
+                least=SHORTEST * root,
+                longest=longest,
+                edges=edges,
+                sigma=plan.count_sigma,
+                noise=draws.noise,
+            )
+            best = best_clip(counts, edges[1:], plan.count_sigma, rows.n, rows.d, plan.mu)
+            level = max(LEAST_CLIP * level, level if best is None else best)
+            ridge = max(ridge, _ridge(plan, level, guess.spread, rows.n, rows.d))
+        draws.progress(steps, steps)
+        theta = self._minimiser(rows, plan, draws, guess, level, ridge, longest)
+        noise = level / plan.mu
+        theta, kept = shrunk(theta, guess, noise, ridge, rows.n)
+        chosen = {
+            "rounds": plan.rounds,
+            "residual_spread": guess.spread,
+            "gradient_clip": level,
+            "ridge": ridge,
+            "longest_row": longest,
+            "kept": kept,
+        }
+        return Solution(theta, gradient_noise=noise, chosen=chosen)
+
+    def _minimiser(
+        self,
+        rows: Rows,
+        plan: AdaptivePlan,
+        draws: Draws,
+        guess: Guess,
+        level: float,
+        ridge: float,
+        longest: float,
+    ) -> FloatArray:
+        """Release the minimiser in the coordinates of a guess."""
+        transform: FloatArray | None = guess.transform
+        if not plan.rounds:
+            # All directions alike: the same objective for rows as they are, of length 1 at most.
+            unit, transform = float(guess.transform[0, 0]), None
+            level, ridge, longest = level / unit, ridge / unit**2, 1.0
+        return noisy_minimiser(
+            rows,
+            loss=CalibratedHuber(level, ridge, plan.eps_c, longest),
+            ridge=ridge,
+            mu=plan.mu,
+            eps_c=plan.eps_c,
+            mu_output=plan.mu_output,
+            noise=draws.noise,
+            center=guess.center,
+            transform=transform,
+            least=SHORTEST * math.sqrt(rows.d),
+            sketch=plan.preconditioner == "sketch",
+            public=draws.public,
+        )
+
+    def forecast(
+        self,
+        plan: AdaptivePlan,
+        n: int,
+        eigenvalues: FloatArray,
+        theta_squared: FloatArray,
+    ) -> Forecast:
+        """Return what a planned fit is expected to give: noise, and the bias of the ridge."""
+        d = len(eigenvalues)
+        level = CLIP * math.sqrt(d) * SPREAD
+        ridge = _ridge(plan, level, SPREAD, n, d)
+        hidden = SQUARES * n / d
+        if plan.moment_sigma is not None:
+            floor = _floor(plan.moment_sigma, d + 1)
+            hidden = floor * min(1.0, ROOM * (d + 1) * floor / n) ** (plan.rounds - 1)
+        seen = n * eigenvalues / (eigenvalues + hidden)
+        noise = level / plan.mu
+        spread = seen / (seen + ridge) ** 2
+        left = ridge / (seen + ridge)
+        if plan.rounds:
+            left = left * hidden / (eigenvalues + hidden)
+        return Forecast(
+            eta=math.sqrt(ridge),
+            gradient_noise=noise,
+            noise_risk=noise**2 * float(spread.sum()) / n,
+            bias_risk=float(eigenvalues @ (left**2 * theta_squared)) / n,
+        )
+
+
+def useful_rounds(sizes: Sizes, mu: float) -> int:
+    """Return how many rounds of second moments pay, from public sizes.
+
+    A round tells directions apart whose eigenvalues differ by its gain: that of a direction among
+    d + 1 equal ones over the least that noise lets through.
+    """
+
+    def gain(rounds: int) -> float:
+        sigma = 1.0 / (math.sqrt(MOMENTS_SHARE / rounds) * mu)
+        return sizes.n / (ROOM * (sizes.d + 1) * _floor(sigma, sizes.d + 1))
+
+    if gain(4) <= 1.0:
+        return 0
+    enough = (k for k in range(2, MOST_ROUNDS) if gain(k) > 1.0 and gain(k) ** k >= REACH)
+    return next(enough, MOST_ROUNDS)
+
+
+def best_clip(
+    counts: FloatArray, sizes: FloatArray, sigma: float, n: int, d: int, mu: float
+) -> float | None:
+    r"""Return the level that balances noise against clipping; None if noise hides all counts.
+
+    Noise of a level L adds :math:`(L/\mu)^2 d/n^2` to the risk, and clipping at most the square of
+    the mean of :math:`(g - L)_+` over the gradients g.
+    """
+    tails = np.cumsum(counts[::-1])[::-1]
+    evident = np.flatnonzero(tails > EVIDENT * sigma * np.sqrt(np.arange(len(counts), 0, -1)))
+    if not len(evident):
+        return None
+    known = np.maximum(counts, 0.0)
+    known[evident[-1] + 1 :] = 0.0
+    clipped = np.maximum(sizes[None, :] - sizes[:, None], 0.0) @ known / n
+    risks = (sizes / mu) ** 2 * d / n**2 + clipped**2
+    return float(sizes[np.argmin(risks)])
+
+
+def shrunk(
+    theta: FloatArray, guess: Guess, noise: float, ridge: float, n: int
+) -> tuple[FloatArray, float]:
+    """Shrink coefficients to the baseline by the share of their energy that noise explains.
+
+    This is the positive part of James and Stein's estimator; the second number is the share kept.
+    """
+    eigenvalues = n * guess.seen
+    moved = np.linalg.solve(guess.transform, theta - guess.baseline)
+    expected = noise**2 * float(np.sum(eigenvalues / (eigenvalues + ridge) ** 2))
+    energy = float(eigenvalues @ moved**2)
+    kept = max(0.0, 1.0 - expected / energy) if energy > 0.0 else 0.0
+    return guess.baseline + kept * (theta - guess.baseline), kept
+
+
+def _floor(sigma: float, size: int) -> float:
+    """Return the least eigenvalue that counts in noisy second moments of so many columns."""
+    return FLOOR * sigma / math.sqrt(2.0) * math.sqrt(size)
+
+
+def _ridge(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -> float:
+    r"""Return the ridge for coordinates in which every eigenvalue is about n.
+
+    In a direction with the coefficient :math:`\phi` the best ridge is :math:`s/|\phi|` if its
+    eigenvalue is small, and :math:`s^2 d/(n v)` if all directions together explain v.
+    """
+    ratio = level / (plan.mu * spread)
+    least = LEAST * least_ridge(plan.eps_c) * LENGTHS * d
+    if not plan.rounds:
+        least *= 1.0 / (SQUARES * LENGTHS)
+    return max(RIDGE * ratio, ratio**2 * d / (n * LEFT), least)
+
+
+def _first_stage(rows: Rows, plan: AdaptivePlan, draws: Draws) -> Guess:
+    """Release what the first stage needs, and return what is known then."""
+    d, baseline = rows.d, np.zeros(rows.d)
+    if plan.moment_sigma is not None:
+        return _moments_stage(rows, plan.rounds, plan.moment_sigma, draws)
+    if plan.mean_sigma is not None:
+        mean = noisy_target_mean(rows, sigma=plan.mean_sigma, noise=draws.noise)
+        baseline[-1] = mean / rows.constant
+    transform = np.eye(d) * math.sqrt(d / SQUARES)
+    return Guess(baseline, transform, np.full(d, SQUARES), baseline, SPREAD)
+
+
+def _moments_stage(rows: Rows, rounds: int, sigma: float, draws: Draws) -> Guess:
+    """Release second moments of features and target in rounds, and read them."""
+    n, d, size = rows.n, rows.d, rows.d + 1
+    floor = _floor(sigma, size)
+    ahead = np.eye(size) / math.sqrt(2.0)  # rows with their target have length 1 at most
+    for step in range(rounds):
+        draws.progress(step + 1, rounds + 2)
+        transform = ahead
+        moments = noisy_second_moments(rows, transform, sigma=sigma, noise=draws.noise)
+        values, vectors = np.linalg.eigh(moments)
+        evident = np.maximum(values, 0.0)
+        rounded = transform @ (vectors / np.sqrt(evident + floor))
+        directions = max(1.0, float(np.sum(evident / (evident + floor))))
+        ahead = rounded * math.sqrt(n / (ROOM * directions))
+    back = np.linalg.inv(transform).T @ vectors
+    whole, known = (back * (evident + floor)) @ back.T / n, (back * evident) @ back.T / n
+    center = np.linalg.solve(whole[:d, :d], whole[:d, d])
+    variance = whole[d, d] - float(whole[d, :d] @ center)
+    baseline = np.zeros(d)
+    if rows.constant:
+        baseline[-1] = whole[d - 1, d] / whole[d - 1, d - 1]
+    values, vectors = np.linalg.eigh(whole[:d, :d])
+    transform = vectors / np.sqrt(values)
+    seen = np.clip(np.einsum("ij,ik,kj->j", transform, known[:d, :d], transform), 0.05, 1.0)
+    return Guess(center, transform, seen, baseline, math.sqrt(min(max(variance, 1e-6), 1.0)))
