@@ -1,7 +1,6 @@
 """Mechanisms: the only layer that sees raw data and noise together."""
 
 from fastmix.mechanisms.bounds import Spectrum, fast_bounds, gauss_bounds, spectral_events
-from fastmix.mechanisms.gram import PrivateGram, symmetric_solve
 from fastmix.mechanisms.mix import (
     MixRelease,
     fast_mix,
@@ -12,14 +11,16 @@ from fastmix.mechanisms.mix import (
 )
 from fastmix.mechanisms.noise import Noise, make_noise
 from fastmix.mechanisms.objective import noisy_minimiser, objective_events
-from fastmix.mechanisms.residuals import noisy_residual_counts, residual_event
+from fastmix.mechanisms.sampling import PrivateGram, symmetric_solve
 from fastmix.mechanisms.statistics import (
     StatisticsRelease,
     gradient_events,
     mean_event,
     noisy_gradient,
     noisy_mean,
+    noisy_residual_counts,
     noisy_statistics,
+    residual_event,
     statistics_event,
 )
 

@@ -153,8 +153,6 @@ def _thirds(
 ) -> FastIHMPlan:
     """Plan a fresh Gaussian sketch each step, with thirds for bounds, sketches and gradients.
 
-    Notes
-    -----
     Paper: Appendix E, eq. for (sigma, tau, omega, gamma), and Appendix H.
     Deviation: gamma_2 as corrected (docs/corrections.md); fewer pairs of bounds than steps are
     beyond the paper (docs/proofs/shared_sketch.md).

@@ -6,7 +6,7 @@ charged, the releases are drawn, and they must be exactly those of the plan.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from sklearn.linear_model import LinearRegression
@@ -33,7 +33,6 @@ _ROUNDING = 1e-9
 _RESIDUAL_SHARE = 0.05
 
 
-@dataclass(frozen=True, kw_only=True)
 class LeastSquaresPlan(Plan):
     """No noise at all, for an infinite epsilon."""
 
@@ -125,9 +124,8 @@ def solve_fit(
     else:
         solution = method.solve(rows, plan, clip, draws)
     if (sigma := plan.residual_sigma) is not None:
-        counts = noisy_residual_counts(
-            rows, solution.theta, clip=clip, sigma=sigma, noise=draws.noise
-        )
+        theta, noise = solution.theta, draws.noise
+        counts = noisy_residual_counts(rows, theta, clip=clip, sigma=sigma, noise=noise)
         solution = replace(solution, residuals=counts)
     if plan.is_private and not plan.matches(draws.noise.drawn):
         raise RuntimeError(

@@ -65,8 +65,6 @@ class IterativeHessianMixing(HessianMixing):
 def _paper(k: int, steps: int, target: Target, varrho: float) -> IHMPlan:
     """Plan a fresh sketch each step: half of epsilon for sketches, a quarter of delta per part.
 
-    Notes
-    -----
     Paper: the baseline of Appendix H (Lev et al., 2026).
     Deviation: the eigenvalue is charged by the analytic Gaussian mechanism.
     """

@@ -41,20 +41,14 @@ _TAIL, _STEP_TAIL = 3.0, 2.0
 
 @dataclass(frozen=True)
 class Level:
-    """How to go on once the spectral bounds are released: all of it public.
+    """How to go on once the spectral bounds are released: all of it public."""
 
-    ``gamma`` is the level of the sketch, ``sigmas`` the gradient noise of each step for residuals
-    clipped at 1, ``correction`` the part of eta squared that is subtracted from the Hessian. A
-    ``conditioned`` level is for data that reach gamma without noise; a ``damped`` one has shorter
-    steps where their noise is large.
-    """
-
-    gamma: float
-    sigmas: tuple[float, ...]
+    gamma: float  #: Level of the sketch.
+    sigmas: tuple[float, ...]  #: Gradient noise of each step for residuals clipped at 1.
     step: float = 1.0
-    correction: float = 0.0
-    conditioned: bool = False
-    damped: bool = False
+    correction: float = 0.0  #: Part of eta squared that is subtracted from the Hessian.
+    conditioned: bool = False  #: For data that reach gamma without noise.
+    damped: bool = False  #: Steps are shorter where their noise is large.
 
     def events(self, curve: str, k: int) -> ComposedEvent:
         """Return the events of k rows of the sketch and of the gradients."""
@@ -175,10 +169,9 @@ def choose(levels: Sequence[Level], reached: float, shift: float = 0.0) -> Level
     ``reached`` is the private lower bound on the gamma that the data reach without noise, ``shift``
     how far below the truth it lies on average.
     """
-    for level in levels:
-        if level.conditioned and reached > 0.0 and level.gamma <= 2.0 * reached + shift:
-            return level
-    return levels[-1]
+    most = 2.0 * reached + shift if reached > 0.0 else 0.0
+    usable = (level for level in levels if level.conditioned and level.gamma <= most)
+    return next(usable, levels[-1])
 
 
 def step_lengths(level: Level, spread: float) -> tuple[float, ...]:

@@ -126,10 +126,8 @@ def calibrate_fast_mix(
 
     Parameters
     ----------
-    epsilon : float
-        Target epsilon.
-    delta : float
-        Target delta: a third for the sketch, and one for each tail.
+    epsilon, delta : float
+        The target; a third of delta for the sketch, and one for each tail.
     k1 : int
         Rows of the Gaussian sketch.
     omega : float, optional
@@ -175,10 +173,8 @@ def calibrate_gauss_mix(epsilon: float, delta: float, k: int) -> LinearMixingPla
 
     Parameters
     ----------
-    epsilon : float
-        Target epsilon of the sketch and the private smallest eigenvalue together.
-    delta : float
-        Target delta: a third each for the sketch, the eigenvalue and its tail.
+    epsilon, delta : float
+        The target; a third of delta each for the sketch, the smallest eigenvalue and its tail.
     k : int
         Rows of the sketch.
 

@@ -71,8 +71,6 @@ class HessianMixing(Method):
         With a ``mean`` the sketches are of the centred features, and the Hessian gets the mean
         back.
 
-        Notes
-        -----
         Paper: Algorithm 2, lines 3-8.
         Deviation: docs/proofs/joint_account.md for the tuned variants, and centring.md for the
         mean.
@@ -166,8 +164,6 @@ def newton_steps(
 ) -> FloatArray:
     r"""Run :math:`\theta \gets \theta + s_t H_t^{-1} (g(\theta) - \rho \theta)` from zero.
 
-    Notes
-    -----
     Paper: Algorithm 2, lines 3-8; the ridge is eta squared there and 0 in the experiments.
     """
     theta = np.zeros(d)
