@@ -130,7 +130,7 @@ def lambda_not_noised_in_gauss_mix(patch):
     def silent(real, noise, *args, **kwargs):
         return real(FloatNoise(Silent()), *args, **kwargs)
 
-    wrap(patch, FloatNoise, "lower", silent)
+    wrap(patch, FloatNoise, "bound", silent)
 
 
 @mutant("FastMix, full-size sketch")
@@ -223,7 +223,7 @@ def _no_shift(real, *args, tau, **kwargs):
 
 @mutant("GaussMix, lone row", 4_000)
 def tail_shift_off_in_gauss_mix(patch):
-    wrap(patch, FloatNoise, "lower", _no_shift)
+    wrap(patch, FloatNoise, "bound", _no_shift)
 
 
 @mutant("FastMix, lone row", 5_000)
@@ -392,7 +392,7 @@ def eta_times_seven_tenths(patch):
 
 @mutant("LinearMixing, four rows", 1_600)
 def tail_shift_off_in_the_estimator(patch):
-    wrap(patch, FloatNoise, "lower", _no_shift)
+    wrap(patch, FloatNoise, "bound", _no_shift)
 
 
 @mutant("FastIHM", 4_000, slow=True)

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import AdaSSP, BudgetAccountant
-from fastmix.data.bounds import check_target_bounds, feature_bounds
+from fastmix.data.scaling import check_target_bounds, feature_bounds
 
 NAMES = ["age", "income", "rooms"]
 LOWER, UPPER = [0.0, -1e5, 1.0], [120.0, 1e5, 9.0]

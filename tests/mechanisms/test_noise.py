@@ -185,8 +185,8 @@ def test_gaussian_noise_has_its_distribution():
 def test_bounds_have_their_distribution(law, exact):
     noise = make_noise("exact")
     options = {"sensitivity": 1.0, "ratio": 2.0, "tau": 50.0, "law": law}
-    above = [noise.upper(7.0, **options) for _ in range(3000)]
-    below = [noise.lower(300.0, **options) for _ in range(3000)]
+    above = [noise.bound(7.0, above=True, **options) for _ in range(3000)]
+    below = [noise.bound(300.0, above=False, **options) for _ in range(3000)]
     step, scale = noises._level(1.0, 2.0, 1)
     assert kstest((np.array(above) - 7.0) / (step * scale) - 50.0, exact).pvalue > 1e-9
     assert kstest((np.array(below) - 300.0) / (step * scale) + 50.0, exact).pvalue > 1e-9
@@ -196,8 +196,8 @@ def test_bounds_have_their_distribution(law, exact):
 def test_bounds_err_on_their_side(law, tail):
     noise = make_noise("exact")
     options = {"sensitivity": 1.0, "ratio": 2.0, "tau": 1.0, "law": law}
-    failures = sum(noise.lower(50.0, **options) > 50.0 for _ in range(3000))
-    failures += sum(noise.upper(50.0, **options) < 50.0 for _ in range(3000))
+    failures = sum(noise.bound(50.0, above=False, **options) > 50.0 for _ in range(3000))
+    failures += sum(noise.bound(50.0, above=True, **options) < 50.0 for _ in range(3000))
     assert binomtest(failures, 6000, tail, alternative="greater").pvalue > 1e-9
     assert binomtest(failures, 6000, tail, alternative="less").pvalue > 1e-9
 
@@ -209,7 +209,7 @@ def test_values_lie_on_the_grid():
     noisy = noise.gaussian(values, sensitivity=1.0, ratio=0.3)
     assert noisy.shape == (6, 7)
     np.testing.assert_array_equal(noisy, np.rint(noisy / step) * step)
-    bound = noise.upper(1.0, sensitivity=1.0, ratio=0.3, tau=1.0, law="laplace")
+    bound = noise.bound(1.0, above=True, sensitivity=1.0, ratio=0.3, tau=1.0, law="laplace")
     assert bound == round(bound / step) * step
 
 
@@ -218,7 +218,9 @@ def test_huge_values_are_moved_to_the_end_of_the_grid():
     for value in (1e300, -1e300, 1e12):
         (noisy,) = noise.gaussian(np.array([value]), sensitivity=1.0, ratio=1.0)
         assert abs(noisy) <= 2.0**63 * grid_step(1.0, 32)
-    assert noise.lower(-1e300, sensitivity=1.0, ratio=1.0, tau=1.0, law="laplace") == 0.0
+    assert (
+        noise.bound(-1e300, above=False, sensitivity=1.0, ratio=1.0, tau=1.0, law="laplace") == 0.0
+    )
 
 
 # --- mechanisms ---------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ import pytest
 from fastmix.data import ArrayRows, RowMap
 from fastmix.mechanisms import noisy_residual_counts, residual_event
 from fastmix.mechanisms.noise import FloatNoise
-from fastmix.mechanisms.residuals import RESIDUAL_EDGES
 from fastmix.mechanisms.sensitivity import count_sensitivity
+from fastmix.mechanisms.statistics import RESIDUAL_EDGES
 
 
 def rows(X, y):

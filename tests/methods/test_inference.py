@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastmix.mechanisms import PrivateGram
-from fastmix.mechanisms.residuals import RESIDUAL_EDGES
+from fastmix.mechanisms.statistics import RESIDUAL_EDGES
 from fastmix.methods.inference import NewtonTrace, StatisticsTrace, residual_variance
 
 

@@ -22,7 +22,7 @@ from fastmix.accounting import (
 )
 from fastmix.mechanisms import gradient_events
 from fastmix.methods import Target, fast_ihm, ihm
-from fastmix.methods.levels import Level, choose, step_noise
+from fastmix.methods.levels import Level, choose, step_noise, tuned_levels
 
 ORDERS = [*np.geomspace(1.02, 20.0, 400), *np.geomspace(20.0, 4000.0, 400)]
 GRID = [
@@ -47,6 +47,19 @@ def gaussian_curve(alpha, sigmas):
     return sum(alpha / (2.0 * sigma**2) for sigma in sigmas)
 
 
+def tuned_ihm(k, steps, target):
+    """Return what IHM plans to release."""
+    share = ihm._SPECTRAL_SHARE
+    return tuned_levels(target, "gauss_mix", k, steps, bounds=1, bounds_share=share)
+
+
+def tuned_fast_ihm(k, steps, target, *, centred):
+    """Return what FastIHM plans to release."""
+    shares = {"bounds_share": fast_ihm._SPECTRAL_SHARE}
+    shares["mean_share"] = fast_ihm._MEAN_SHARE if centred else 0.0
+    return tuned_levels(target, "fast_mix_sharp", k, steps, bounds=2, **shares)
+
+
 def charged(plan, tail, bound, k, spectral):
     options = [
         ComposedEvent([SketchEvent(bound, each.gamma, k), *gradient_events(each.sigmas)])
@@ -58,7 +71,7 @@ def charged(plan, tail, bound, k, spectral):
 @pytest.mark.parametrize(("epsilon", "delta", "k", "steps"), GRID)
 def test_ihm_meets_its_target_by_a_quadrature_of_its_own(epsilon, delta, k, steps):
     """Adaptive quadrature over the chi-square and a plain sum over the normal loss."""
-    plan = ihm._tuned(k, steps, 4, Target(epsilon, delta))
+    plan = tuned_ihm(k, steps, Target(epsilon, delta))
     tail = float(stats.norm.sf(plan.tau))
     ours = charged(plan, tail, "gauss_mix", k, GaussianEvent(plan.omega))
     assert epsilon * (1.0 - 1e-6) <= ours.get_epsilon(delta) <= epsilon
@@ -87,7 +100,7 @@ def sketch_delta(gamma, k, mu, epsilon):
 
 @pytest.mark.parametrize(("epsilon", "delta", "k", "steps"), GRID)
 def test_fast_ihm_meets_its_target_by_another_account(epsilon, delta, k, steps):
-    plan = fast_ihm._tuned(k, steps, Target(epsilon, delta), centred=False)
+    plan = tuned_fast_ihm(k, steps, Target(epsilon, delta), centred=False)
     tail = 2.0 * float(stats.norm.sf(plan.tau))
     bounds = oracle.RdpAccountant(ORDERS)
     bounds.compose(dp_accounting.GaussianDpEvent(plan.omega), 2)
@@ -106,7 +119,7 @@ def test_fast_ihm_meets_its_target_by_another_account(epsilon, delta, k, steps):
 
 @pytest.mark.parametrize(("epsilon", "delta", "k", "steps"), GRID[::4])
 def test_the_mean_is_charged_with_the_rest(epsilon, delta, k, steps):
-    plan = fast_ihm._tuned(k, steps, Target(epsilon, delta), centred=True)
+    plan = tuned_fast_ihm(k, steps, Target(epsilon, delta), centred=True)
     tail = 2.0 * float(stats.norm.sf(plan.tau))
     first = ComposedEvent([GaussianEvent(plan.mean_sigma), GaussianEvent(plan.omega, count=2)])
     ours = charged(plan, tail, "fast_mix_sharp", k, first).get_epsilon(delta)
@@ -135,7 +148,7 @@ def test_the_level_is_chosen_by_what_the_data_reach():
 
 
 def test_options_trade_the_sketch_for_the_gradients():
-    plan = ihm._tuned(768, 16, 4, Target(1.0, 1e-10))
+    plan = tuned_ihm(768, 16, Target(1.0, 1e-10))
     gammas = [option.gamma for option in plan.levels]
     assert gammas[:3] == sorted(gammas[:3], reverse=True)
     last = [option.sigmas[-1] for option in plan.levels if option.conditioned]

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastmix.sketches import SubsampledDCT, dct
-from fastmix.sketches.dct import SubsampledDCTDraw
+from fastmix.sketches import SubsampledDCT, subsampled
+from fastmix.sketches.subsampled import SubsampledDCTDraw
 from tests.sketches.welch import welch_bound
 
 
@@ -81,7 +81,7 @@ def test_bound_is_of_use_and_takes_over_for_long_data(monkeypatch):
     draw = SubsampledDCT(2048, 4096).sample(0)
     exact, bound = draw.coherence, draw._coherence_bound()
     assert exact < bound < 3 * exact
-    monkeypatch.setattr(dct, "_SCAN_LIMIT", 4095)
+    monkeypatch.setattr(subsampled, "_SCAN_LIMIT", 4095)
     assert SubsampledDCT(2048, 4096).sample(0).coherence == bound
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fastmix.sketches._fields import BinaryField
+from fastmix.sketches._forms import BinaryField
 
 # Numbers of monic irreducible polynomials of degree 1, 2, ... over F_2 (Gauss's formula).
 IRREDUCIBLE = [2, 1, 2, 3, 6, 9, 18, 30, 56, 99]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastmix.sketches import SRHT
-from fastmix.sketches.srht import SRHTDraw
+from fastmix.sketches.subsampled import SRHTDraw
 from tests.sketches.welch import welch_bound
 
 

@@ -15,7 +15,7 @@ from fastmix.accounting import (
     TailEvent,
 )
 from fastmix.certificate.certificate import PrivacyCertificate
-from fastmix.methods.advice import concerns
+from fastmix.methods.forecast import concerns
 
 
 def headline(certificate: PrivacyCertificate) -> str:

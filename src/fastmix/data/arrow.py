@@ -13,8 +13,8 @@ from fastmix._validation import value_error
 from fastmix.data.chunks import BLOCK_BYTES, Chunk, Chunks, Executor, Records, Streaming
 from fastmix.errors import DataError, InvalidValueError
 
-_PARQUET = (".parquet",)
-_ARROW = (".arrow", ".feather", ".ipc")
+_PARQUET = ".parquet"
+_SUFFIXES = (_PARQUET, ".arrow", ".feather", ".ipc")
 
 
 def file_chunks(
@@ -23,23 +23,11 @@ def file_chunks(
     features: Sequence[str] | None = None,
     executor: Executor | None = None,
 ) -> Chunks:
-    """Return the columns of numbers of Parquet or Arrow files, to be read in chunks.
+    """Return the columns of numbers of Parquet or Arrow files, one chunk per group of records.
 
-    Parameters
-    ----------
-    path : path, or iterable of paths
-        Files, or folders that hold them; all with the same columns.
-    target : str
-        Column to predict.
-    features : sequence of str, optional
-        Columns to use; all others of the first file by default.
-    executor : Executor, optional
-        Where they are read; on this machine by default.
-
-    Returns
-    -------
-    Chunks
-        One chunk for each row group or record batch. Only schemas and lengths are read.
+    A path is a file or a folder of files, all with the same columns; ``features`` are by default
+    all columns of the first file but the target. Only schemas and lengths are read here; the
+    executor says where the records are, by default on this machine.
     """
     files = table_files(path)
     fields = _fields(files[0])
@@ -52,13 +40,10 @@ def file_chunks(
         for name in (target, *names):
             if name not in fields:
                 raise DataError(f"{file.name} has no column {name!r}; it has {list(fields)}.")
-            if column_kind(fields[name]) not in ("bool", "number"):
-                raise DataError(
-                    f"{file.name}: column {name!r} must hold numbers; it is of type {fields[name]}."
-                )
-        chunks += [
-            FileChunk(file, group, length, (*names, target)) for group, length in file_groups(file)
-        ]
+            if column_kind(kind := fields[name]) not in ("bool", "number"):
+                wrong = f"column {name!r} must hold numbers; it is of type {kind}."
+                raise DataError(f"{file.name}: {wrong}")
+        chunks += [FileChunk(file, *group, (*names, target)) for group in file_groups(file)]
     return Chunks(chunks, len(names), names, executor or Streaming())
 
 
@@ -102,7 +87,7 @@ def file_groups(path: Path) -> list[tuple[int, int]]:
     """Return number and length of each row group or record batch, without reading a value."""
     pa = pyarrow()
     with damage(path):
-        if _suffix(path) in _PARQUET:
+        if _suffix(path) == _PARQUET:
             with pa.parquet.ParquetFile(path) as file:
                 groups = range(file.metadata.num_row_groups)
                 return [(i, file.metadata.row_group(i).num_rows) for i in groups]
@@ -116,7 +101,7 @@ def record_batches(path: Path, group: int, columns: Sequence[str]) -> Iterator[A
     pa = pyarrow()
     step = max(1, BLOCK_BYTES // (8 * len(columns)))
     with damage(path):
-        if _suffix(path) in _PARQUET:
+        if _suffix(path) == _PARQUET:
             with pa.parquet.ParquetFile(path, memory_map=True) as file:
                 yield from file.iter_batches(step, row_groups=[group], columns=list(columns))
             return
@@ -142,10 +127,8 @@ def table_files(path: str | Path | Iterable[str | Path]) -> list[Path]:
     paths = [Path(path)] if isinstance(path, (str, Path)) else [Path(each) for each in path]
     files: list[Path] = []
     for each in paths:
-        if each.is_dir():
-            files += sorted(file for file in each.rglob("*") if _is_table(file, each))
-        else:
-            files.append(each)
+        inside = (file for file in each.rglob("*") if _is_table(file, each))
+        files += sorted(inside) if each.is_dir() else [each]
     if not files:
         raise value_error("path", "name Parquet or Arrow files", [each.name for each in paths])
     if len(set(map(_identity, files))) != len(files):
@@ -167,13 +150,13 @@ def _identity(file: Path) -> Any:
 def _is_table(file: Path, folder: Path) -> bool:
     """Tell whether a file in a folder is part of its data, not of what a writer left there."""
     hidden = any(part.startswith(("_", ".")) for part in file.relative_to(folder).parts)
-    return not hidden and file.suffix.lower() in (*_PARQUET, *_ARROW) and file.is_file()
+    return not hidden and file.suffix.lower() in _SUFFIXES and file.is_file()
 
 
 def _suffix(path: Path) -> str:
     suffix = path.suffix.lower()
-    if suffix not in (*_PARQUET, *_ARROW):
-        raise DataError(f"{path.name} must end in one of {', '.join((*_PARQUET, *_ARROW))}.")
+    if suffix not in _SUFFIXES:
+        raise DataError(f"{path.name} must end in one of {', '.join(_SUFFIXES)}.")
     return suffix
 
 
@@ -181,7 +164,7 @@ def _fields(path: Path) -> dict[str, Any]:
     """Return the types of the columns by name."""
     pa = pyarrow()
     with damage(path):
-        if _suffix(path) in _PARQUET:
+        if _suffix(path) == _PARQUET:
             schema = pa.parquet.read_schema(path)
         else:
             with pa.memory_map(str(path)) as source:

@@ -12,9 +12,10 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -86,16 +87,21 @@ class Place:
     stop: int | None = None
 
 
-#: Some records of a chunk; None after its last ones.
-Reading: TypeAlias = tuple[Chunk, Place, Records | None]
+#: Some records, the number of their chunk, and the position of the first among all rows.
+Reading: TypeAlias = tuple[int, int, Records]
 
 
 def readings(chunks: Iterable[tuple[Chunk, Place]]) -> Iterator[Reading]:
-    """Yield the records of all chunks, and the end of each."""
+    """Yield the records of all chunks, which must be as many as were counted."""
     for chunk, place in chunks:
+        end = place.start
         for records in chunk.read():
-            yield chunk, place, records
-        yield chunk, place, None
+            start, end = end, end + len(records[0])
+            if place.stop is not None and end > place.stop:
+                raise DataError(_CHANGED)
+            yield place.index, start, records
+        if place.stop is not None and end < place.stop:
+            raise DataError(_CHANGED)
 
 
 @dataclass(frozen=True)
@@ -114,17 +120,15 @@ class Work:
 
         In which chunk the trouble is depends on the data, and a chunk may be a single record.
         """
-        done = 0
-        for _, place, records in readings:
-            length = 0 if records is None else len(records[0])
-            offset = place.start + done
-            if place.stop is not None and (
-                offset + length > place.stop or (records is None and offset < place.stop)
-            ):
-                raise DataError(_CHANGED)
-            if records is not None and length:
-                yield self._block(*records, offset, place.index)
-            done = 0 if records is None else done + length
+        for index, start, (features, target) in readings:
+            if not len(features):
+                continue
+            X, y = as_reals("X", features), as_reals("y", target).astype(np.float64, copy=False)
+            if X.shape != (len(y), self.d) or y.ndim != 1:
+                raise DataError(f"the data must have {self.d} features and a target in each row.")
+            check_finite(y)
+            rows = self.row_map(X, checked=self.checked)
+            yield Block(rows, self.target_map(y), start, index).measured(self.measure)
 
     def fold(self, values: Iterable[Any]) -> Any:
         """Return the value of all blocks together; None if there are none."""
@@ -133,14 +137,6 @@ class Work:
             if value is not None:
                 total = value if total is None else self.task.combine(total, value)
         return total
-
-    def _block(self, X: Any, y: Any, offset: int, index: int) -> Block:
-        X, y = as_reals("X", X), as_reals("y", y).astype(np.float64, copy=False)
-        if X.shape != (len(y), self.d) or y.ndim != 1:
-            raise DataError(f"the data must have {self.d} features and a target in each row.")
-        check_finite(y)
-        block = Block(self.row_map(X, checked=self.checked), self.target_map(y), offset, index)
-        return block.measured(self.measure)
 
 
 class Executor(ABC):
@@ -158,11 +154,11 @@ class Streaming(Executor):
 
         def reported() -> Iterator[Reading]:
             last = -1
-            for chunk, place, records in read_ahead(readings(chunks)):
-                if place.index != last:
-                    last = place.index
+            for reading in read_ahead(readings(chunks)):
+                if reading[0] != last:
+                    last = reading[0]
                     report(work.task.name, last / len(chunks))
-                yield chunk, place, records
+                yield reading
 
         value = work.fold(map(work.task.value, work.blocks(reported())))
         report(work.task.name, 1.0)
@@ -208,11 +204,7 @@ class ChunkRows(Rows):
     """Rows of a table in chunks; making them reads all of it once, to check and to count."""
 
     def __init__(
-        self,
-        table: Chunks,
-        row_map: RowMap,
-        target_map: TargetMap,
-        report: Report = _silent,
+        self, table: Chunks, row_map: RowMap, target_map: TargetMap, report: Report = _silent
     ) -> None:
         self._table, self._row_map, self._target_map = table, row_map, target_map
         self._report = report
@@ -223,12 +215,10 @@ class ChunkRows(Rows):
         self.bound = row_map.bound
         self.constant = row_map.constant / row_map.divisor
         lengths: Counter[int] = self.run(Pass("check", reductions.lengths)) or Counter()
-        ends = list(accumulate(lengths[place.index] for _, place in self._chunks))
-        self._chunks = [
-            (chunk, Place(i, stop - lengths[i], stop))
-            for i, (chunk, stop) in enumerate(zip(table.chunks, ends, strict=True))
-        ]
-        self.n = ends[-1] if ends else 0
+        ends = accumulate((lengths[i] for i in range(len(self._chunks))), initial=0)
+        cuts = list(enumerate(pairwise(ends)))
+        self._chunks = [(table.chunks[i], Place(i, *cut)) for i, cut in cuts]
+        self.n = sum(lengths.values())
         if not self.n:
             raise DataError("the data must have at least one row to fit.")
         self._checked = True
@@ -264,14 +254,12 @@ class ChunkRows(Rows):
         return Z, m_hat
 
     def measured(self, measure: Measure) -> ChunkRows:
-        rows = object.__new__(ChunkRows)
-        rows.__dict__.update(self.__dict__)
+        rows = copy(self)
         rows._measure = measure
         return rows
 
     def centred(self, mean: FloatArray) -> ChunkRows:
-        rows = object.__new__(ChunkRows)
-        rows.__dict__.update(self.__dict__)
+        rows = copy(self)
         rows._row_map = self._row_map.centred(mean)
         rows.d = rows._row_map.width(self._table.d)
         rows.bound, rows.constant = rows._row_map.bound, 0.0

@@ -66,12 +66,10 @@ class Cluster(Executor):
         report(work.task.name, 0.0)
         shared = delayed(work, traverse=False)
 
-        def task(function: Callable[..., Any]) -> Callable[..., Any]:
+        def task(function: Callable[..., Any]) -> Any:
             """Return a task: what it needs of a pass comes with it, sketched data by themselves."""
-            if work.task.large:
-                return partial(delayed(function), shared)
-            made: Callable[..., Any] = delayed(partial(function, work))
-            return made
+            large = work.task.large
+            return partial(delayed(function), shared) if large else delayed(partial(function, work))
 
         parts = [
             task(_run_arrays)(chunk.name, place, chunk.X, chunk.y)
@@ -127,19 +125,8 @@ def is_dask(X: Any) -> bool:
 def dask_chunks(X: Any, y: Any, client: Any = None) -> Chunks:
     """Return a Dask array or dataframe as a table in chunks, one per block of rows.
 
-    Parameters
-    ----------
-    X : dask.array.Array or dask.dataframe.DataFrame
-        Records, one per row.
-    y : dask.array.Array, dask.dataframe.Series or numpy.ndarray
-        Targets, in blocks as long as those of X.
-    client : distributed.Client, optional
-        The cluster; by default the one that Dask takes.
-
-    Returns
-    -------
-    Chunks
-        The table. Nothing is computed.
+    The targets, a Dask collection or an array, are cut into blocks as long as those of X. The
+    client of a cluster is by default the one that Dask takes. Nothing is computed.
     """
     if len(X.shape) != 2:
         raise value_error("X", "be two-dimensional", type(X).__name__)
@@ -148,10 +135,9 @@ def dask_chunks(X: Any, y: Any, client: Any = None) -> Chunks:
         raise value_error("X", "have at least one feature", d)
     if y is None:
         raise ValueError("y must be passed with X; got y=None.")
-    if not is_dask(y):
-        y = as_reals("y", y)
-    for name, collection in (("X", X), ("y", y)):
-        _check_types(name, collection)
+    y = y if is_dask(y) else as_reals("y", y)
+    _check_types("X", X)
+    _check_types("y", y)
     if not hasattr(X, "columns") and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     lengths = _lengths(X)
@@ -186,13 +172,10 @@ def _check_types(name: str, collection: Any) -> None:
     frame = hasattr(collection, "divisions") and len(collection.shape) == 2
     labels = collection.columns if frame else [name]
     types = collection.dtypes if frame else [collection.dtype]
-    wrong = ", ".join(
-        f"{label!r} ({kind})"
-        for label, kind in zip(labels, types, strict=True)
-        if getattr(kind, "kind", "O") not in "fiub"
-    )
+    pairs = zip(labels, types, strict=True)
+    wrong = [f"{label!r} ({t})" for label, t in pairs if getattr(t, "kind", "O") not in "fiub"]
     if wrong:
-        raise ValueError(f"{name} must hold real numbers in every column; got {wrong}.")
+        raise ValueError(f"{name} must hold real numbers in every column; got {', '.join(wrong)}.")
 
 
 def _lengths(X: Any) -> list[int] | None:
@@ -246,10 +229,8 @@ def _run_arrays(work: Work, name: str, place: Place, X: Any, y: Any) -> Any:
 
 def _combine(work: Work, values: Sequence[Any]) -> Any:
     """Return the value of some chunks together, or the first failure among them."""
-    for value in values:
-        if isinstance(value, Failure):
-            return value
-    return work.fold(values)
+    failures = (value for value in values if isinstance(value, Failure))
+    return next(failures, None) or work.fold(values)
 
 
 def _dask() -> Any:

@@ -119,11 +119,9 @@ class RowMap:
         if not squares.max() > longest**2:
             return None
         endless = np.flatnonzero(np.isinf(squares))
-        # In place: min(1, longest / norm).
-        factors = np.sqrt(squares, out=squares)
+        factors = np.sqrt(squares, out=squares)  # in place: min(1, longest / norm)
         with np.errstate(divide="ignore"):
-            np.divide(longest, factors, out=factors)
-        np.minimum(factors, 1.0, out=factors)
+            np.minimum(np.divide(longest, factors, out=factors), 1.0, out=factors)
         for i in map(int, endless):
             row = map_rows(plain, i, i + 1)[0]
             largest = np.abs(row).max()

@@ -1,7 +1,7 @@
-"""Public scaling: from the user's units to rows of norm 1 and targets in [-1, 1], and back."""
+"""Public bounds, and the scaling by them to rows of norm 1 and targets in [-1, 1], and back."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_real, value_error
+from fastmix._validation import check_real, type_error, value_error
 from fastmix.data import RowMap, TargetMap
-from fastmix.data.bounds import LARGEST, check_target_bounds, feature_bounds
-from fastmix.data.values import check_finite
+from fastmix.data.values import as_reals, check_finite
 from fastmix.errors import PrivacyLeakWarning
+
+#: Bounds beyond this would overflow; half-widths below its inverse make a feature constant.
+LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -100,19 +102,15 @@ def public_scaling(
     all rows are divided by ``hypot(row_norm, constant)``.
     """
     d = X.shape[1]
-    from_data = []
-    if bounds_X is None and data_norm is None:
-        from_data.append("bounds_X")
-        lows, highs = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-        check_finite(lows, highs)
-        box: tuple[FloatArray, FloatArray] | None = (lows, highs)
-    else:
-        box = None if bounds_X is None else feature_bounds(bounds_X, d, labels)
-    if bounds_y is None:
-        from_data.append("bounds_y")
-        target_bounds = (float(y.min()), float(y.max()))
-    else:
-        target_bounds = check_target_bounds(bounds_y)
+    box: tuple[FloatArray, FloatArray] | None = None
+    if bounds_X is not None:
+        box = feature_bounds(bounds_X, d, labels)
+    elif data_norm is None:
+        box = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+        check_finite(*box)
+    low, high = (y.min(), y.max()) if bounds_y is None else check_target_bounds(bounds_y)
+    missing = {"bounds_X": bounds_X is None and data_norm is None, "bounds_y": bounds_y is None}
+    from_data = tuple(name for name in missing if missing[name])
     if from_data and warn:
         names = " and ".join(from_data)
         warnings.warn(
@@ -122,31 +120,23 @@ def public_scaling(
             stacklevel=5,
         )
 
-    if box is None:
-        lower = upper = center = scale = None
+    maps: dict[str, FloatArray] = {}
+    # A hair longer than the corners of the box: no row within the bounds is ever shortened.
+    row_norm = np.sqrt(d) * (1.0 + (2 * d + 64) * 2.0**-52)
+    if box is not None:
+        center, scale = _center_and_scale(*box, fit_intercept)
+        maps = {"lower": box[0], "upper": box[1], "center": center, "scale": scale}
+    if box is None or data_norm is not None:
         row_norm = check_real("data_norm", data_norm, above=0.0)
-    else:
-        lower, upper = box
-        center, scale = _center_and_scale(lower, upper, fit_intercept)
-        # A hair longer than the corners of the box: no row within the bounds is ever shortened.
-        corner = np.sqrt(d) * (1.0 + (2 * d + 64) * 2.0**-52)
-        row_norm = corner if data_norm is None else check_real("data_norm", data_norm, above=0.0)
     constant = row_norm / np.sqrt(d) if fit_intercept else 0.0
-    row_map = RowMap(
-        row_norm=float(row_norm),
-        lower=lower,
-        upper=upper,
-        center=center,
-        scale=scale,
-        constant=float(constant),
-        divisor=float(np.hypot(row_norm, constant)),
-    )
-    low, high = target_bounds
-    y_center, y_scale = _center_and_scale(np.asarray([low]), np.asarray([high]), fit_intercept)
+    divisor = float(np.hypot(row_norm, constant))
+    row_map = RowMap(float(row_norm), constant=float(constant), divisor=divisor, **maps)
+    sides = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    y_center, y_scale = map(float, _center_and_scale(*sides, fit_intercept))
     # A target that is constant by its bounds keeps a finite scale; it is clipped to 0 anyway.
-    y_unit = float(y_scale[0]) if np.isfinite(y_scale[0]) else 1.0
-    target_map = TargetMap(lower=low, upper=high, center=float(y_center[0]), scale=y_unit)
-    return PublicScaling(row_map, target_map, box, target_bounds, tuple(from_data))
+    y_scale = y_scale if np.isfinite(y_scale) else 1.0
+    target_map = TargetMap(float(low), float(high), y_center, y_scale)
+    return PublicScaling(row_map, target_map, box, (float(low), float(high)), from_data)
 
 
 def _center_and_scale(
@@ -159,3 +149,89 @@ def _center_and_scale(
     center = lower / 2.0 + upper / 2.0 if centred else np.zeros_like(lower)
     scale = upper / 2.0 - lower / 2.0 if centred else np.maximum(np.abs(lower), np.abs(upper))
     return center, np.where(scale > 1.0 / LARGEST, scale, np.inf)
+
+
+def feature_bounds(
+    bounds: Any, d: int, labels: Sequence[Any] | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the lower and upper bounds of d features, finite and in the order of their labels.
+
+    Each side is a scalar, a sequence with one entry per feature, or a pandas Series or a mapping by
+    label; instead of two sides there may be a mapping with a pair (lower, upper) for each label.
+    """
+    if isinstance(bounds, Mapping):
+        pairs = [_pair("bounds_X", pair) for pair in _aligned(bounds, labels)]
+        bounds = [low for low, _ in pairs], [high for _, high in pairs]
+    lower, upper = (_side(side, d, labels) for side in _pair("bounds_X", bounds))
+    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+        raise value_error("bounds_X", "be finite", bounds)
+    if max(np.abs(lower).max(), np.abs(upper).max()) > LARGEST:
+        raise value_error("bounds_X", f"be at most {LARGEST:g} in magnitude", bounds)
+    if not (lower <= upper).all():
+        raise value_error("bounds_X", "have no lower bound above its upper bound", bounds)
+    return lower, upper
+
+
+def check_target_bounds(bounds: Any) -> tuple[float, float]:
+    """Return the bounds of the target."""
+    sides = [np.ma.asanyarray(side) for side in _pair("bounds_y", bounds)]
+    if any(side.size != 1 or np.ma.is_masked(side) for side in sides):
+        raise value_error("bounds_y", "be a pair of numbers", bounds)
+    lower, upper = (
+        check_real("bounds_y", side.item(), at_least=-LARGEST, at_most=LARGEST) for side in sides
+    )
+    if not lower <= upper:
+        raise value_error("bounds_y", "have no lower bound above its upper bound", bounds)
+    return lower, upper
+
+
+def _pair(name: str, bounds: Any) -> tuple[Any, Any]:
+    """Return both sides; what has no order, or iterates over labels, is no pair."""
+    try:
+        if isinstance(bounds, (Mapping, set, frozenset, str, bytes)) or hasattr(bounds, "columns"):
+            raise TypeError
+        lower, upper = bounds
+    except (TypeError, ValueError):
+        raise type_error(name, "be a pair (lower, upper)", bounds) from None
+    return lower, upper
+
+
+def _side(side: Any, d: int, labels: Sequence[Any] | None) -> FloatArray:
+    """Return one side of the bounds, with an entry for each feature."""
+    if isinstance(side, Mapping):
+        side = _aligned(side, labels)
+    elif hasattr(side, "iloc") and hasattr(side, "index"):  # a pandas Series
+        own = list(side.index)
+        if len(set(own)) != len(own):
+            raise value_error("bounds_X", "have each label once", own)
+        named = labels is None or all(isinstance(label, str) for label in labels)
+        in_order = named and own == [*range(len(own))]  # without labels of its own
+        values = side.array
+        side = values if in_order else _aligned(dict(zip(own, values, strict=True)), labels)
+    try:
+        values = as_reals("bounds_X", side).astype(np.float64)
+    except ValueError:
+        raise type_error("bounds_X", "hold real numbers", side) from None
+    if values.shape not in ((), (1,), (d,)):
+        raise value_error(
+            "bounds_X", f"be scalars or have one entry for each of {d} features", values
+        )
+    return np.array(np.broadcast_to(values, (d,)))
+
+
+def _aligned(bounds: Mapping[Any, Any], labels: Sequence[Any] | None) -> list[Any]:
+    """Return labelled bounds in the order of the features, whose labels must be the same."""
+    if labels is None:
+        raise value_error(
+            "bounds_X", "have no labels, because the columns of X have no names", list(bounds)
+        )
+    if len(set(labels)) != len(labels):
+        raise value_error("X", "have each name once for bounds with labels", list(labels))
+    missing = [label for label in labels if label not in bounds]
+    extra = [label for label in bounds if label not in set(labels)]
+    if missing or extra:
+        raise ValueError(
+            "bounds_X must name every column of X, and no other; "
+            f"columns without bounds: {missing}; names that are not columns: {extra}."
+        )
+    return [bounds[label] for label in labels]

@@ -46,19 +46,16 @@ def as_reals(name: str, value: Any) -> FloatArray:
         )
     parts = _columns(value)
     if parts is None:
-        declared = hasattr(value, "dtype") or hasattr(value, "type")
         wrong = _not_numbers(value, array := _array(value))
-        if wrong and declared:
+        if wrong and (hasattr(value, "dtype") or hasattr(value, "type")):
             unsupported = " (Complex data not supported)" if array.dtype.kind == "c" else ""
-            raise ValueError(
-                f"{name} must hold real numbers; got an array of shape {array.shape} that holds "
-                f"{wrong}{unsupported}."
-            )
+            found = f"an array of shape {array.shape} that holds {wrong}{unsupported}"
+            raise ValueError(f"{name} must hold real numbers; got {found}.")
         if wrong:
             raise InvalidValueError
         return _reals(array)
     labels, columns = parts
-    if {str(getattr(column, "dtype", "")) for column in columns} & {"float32", "float64"}:
+    if {"float32", "float64"} & set(map(_declared, columns)):
         whole = _array(value)  # without a copy, if the table is one block of numbers
         if whole.dtype in (np.float32, np.float64):
             return whole
@@ -88,12 +85,8 @@ def column_labels(value: Any) -> list[Any] | None:
 
 def object_columns(value: Any) -> list[Any]:
     """Return the labels of the columns that are declared to hold objects."""
-    labels, columns = _columns(value) or ([], [])
-    return [
-        label
-        for label, column in zip(labels, columns, strict=True)
-        if str(getattr(column, "dtype", "")) in ("object", "Object")
-    ]
+    pairs = zip(*(_columns(value) or ([], [])), strict=True)
+    return [label for label, column in pairs if _declared(column) in ("object", "Object")]
 
 
 def _columns(value: Any) -> tuple[Sequence[Any], Sequence[Any]] | None:
@@ -120,37 +113,33 @@ def _array(value: Any) -> npt.NDArray[Any]:
     raise InvalidValueError
 
 
+def _declared(value: Any) -> str:
+    """Return the name of the type that an array or a column declares, empty if there is none."""
+    return str(getattr(value, "dtype", getattr(value, "type", "")))
+
+
 def _not_numbers(value: Any, array: npt.NDArray[Any]) -> str:
     """Return what the declared type of an array or a column holds, if not numbers or objects."""
-    declared = str(getattr(value, "dtype", getattr(value, "type", "")))
-    if array.dtype.kind == "O" and declared.split("[")[0].split("(")[0] in _TEXT:
+    declared = _declared(value).split("[")[0].split("(")[0]
+    if array.dtype.kind == "O" and declared in _TEXT:
         return "text"
     return _KINDS.get(array.dtype.kind, "")
 
 
 def _reals(array: npt.NDArray[Any]) -> FloatArray:
+    """Return an array of numbers or of objects that are numbers."""
     if array.dtype in (np.float32, np.float64):
         return array
-    if array.dtype.kind == "O":
-        return _from_objects(array)
     with np.errstate(all="ignore"):  # what overflows is infinite, and is refused as such
-        return array.astype(np.float64)
-
-
-def _from_objects(array: npt.NDArray[Any]) -> FloatArray:
-    """Return objects as numbers; types are checked, because text converts too."""
-    objects = array.ravel().tolist()
-    if all(map(_is_real, set(map(type, objects)))):
-        try:
-            with np.errstate(all="ignore"):
-                numbers = np.fromiter(map(float, objects), np.float64, len(objects))
-            return numbers.reshape(array.shape)
-        except Exception:
-            pass  # and raise outside, as above
+        if array.dtype.kind != "O":
+            return array.astype(np.float64)
+        # Types are checked, because text converts too; NumPy's time spans are integers to Python.
+        objects = array.ravel().tolist()
+        kinds = set(map(type, objects))
+        real = all(issubclass(kind, (Real, Decimal, np.bool_)) for kind in kinds)
+        if real and not any(issubclass(kind, np.timedelta64) for kind in kinds):
+            try:
+                return np.fromiter(map(float, objects), np.float64).reshape(array.shape)
+            except Exception:
+                pass  # and raise outside, as above
     raise InvalidValueError
-
-
-def _is_real(kind: type) -> bool:
-    # NumPy's time spans are integers to Python.
-    real = issubclass(kind, (Real, Decimal, np.bool_))
-    return real and not issubclass(kind, np.timedelta64)

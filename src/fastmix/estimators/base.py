@@ -40,7 +40,7 @@ from fastmix.methods import (
     plan_fit,
     solve_fit,
 )
-from fastmix.methods.advice import advise
+from fastmix.methods.forecast import advise
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
 
 __all__ = ["PrivateRegressor", "estimator"]

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib import import_module
 from types import ModuleType
@@ -14,14 +14,11 @@ from fastmix._validation import check_integer
 
 _alone: ContextVar[bool] = ContextVar("fastmix_one_thread", default=False)
 
-
-def _load() -> ModuleType | None:
-    if os.environ.get("FASTMIX_NO_NATIVE", "") not in ("", "0"):
-        return None
-    try:
-        return import_module("fastmix.kernels._native")
-    except ImportError:
-        return None
+native: ModuleType | None = None
+if os.environ.get("FASTMIX_NO_NATIVE", "") in ("", "0"):
+    with suppress(ImportError):
+        native = import_module("fastmix.kernels._native")
+NATIVE: bool = native is not None
 
 
 def threads(n_threads: int | None) -> int:
@@ -50,7 +47,3 @@ def one_thread() -> Iterator[None]:
 def is_regular(a: npt.NDArray[Any]) -> bool:
     """Tell whether the steps of an array are whole elements, as the compiled kernels count."""
     return a.flags.aligned and all(s % a.itemsize == 0 for s in a.strides)
-
-
-native = _load()
-NATIVE: bool = native is not None

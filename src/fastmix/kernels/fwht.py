@@ -29,7 +29,8 @@ def fwht(
     in the same order.
     """
     a = np.asarray(x)
-    axis, scale = _check(a, axis, norm)
+    axis = _check(a, axis, norm)
+    scale = 1.0 if norm is None else 1.0 / float(np.sqrt(a.shape[axis]))
     thread_count = threads(n_threads)
     if out is None:
         out = np.empty_like(a, subok=False)
@@ -50,8 +51,8 @@ def fwht(
     return out
 
 
-def _check(x: Floats, axis: int, norm: str | None) -> tuple[int, float]:
-    """Check ``x``, ``axis`` and ``norm``; return the axis counted from 0 and the factor."""
+def _check(x: Floats, axis: int, norm: str | None) -> int:
+    """Check ``x``, ``axis`` and ``norm``; return the axis counted from 0."""
     if x.dtype not in (np.float64, np.float32):
         raise type_error("x", "have dtype float64 or float32", x)
     if x.ndim not in (1, 2):
@@ -59,16 +60,12 @@ def _check(x: Floats, axis: int, norm: str | None) -> tuple[int, float]:
     if x.size == 0:
         raise value_error("x", "not be empty", x)
     axis = check_integer("axis", axis, at_least=-x.ndim, at_most=x.ndim - 1) % x.ndim
-    n = x.shape[axis]
-    if n & (n - 1):
+    if x.shape[axis] & (x.shape[axis] - 1):
         raise value_error("x", f"have a power of two as its length along axis {axis}", x)
-    if norm is None:
-        return axis, 1.0
-    if not isinstance(norm, str):
-        raise type_error("norm", "be 'ortho' or None", norm)
-    if norm != "ortho":
-        raise value_error("norm", "be 'ortho' or None", norm)
-    return axis, 1.0 / float(np.sqrt(n))
+    if norm is not None and norm != "ortho":
+        error = value_error if isinstance(norm, str) else type_error
+        raise error("norm", "be 'ortho' or None", norm)
+    return axis
 
 
 def _check_out(out: Floats, x: Floats) -> None:

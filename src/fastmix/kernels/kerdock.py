@@ -7,21 +7,18 @@ with results that do not depend on the number of threads.
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fastmix._types import FloatArray
 from fastmix.kernels import reference
 from fastmix.kernels._backend import native, threads
 from fastmix.kernels.mapped import Mapped, _arguments
+from fastmix.kernels.reference import Forms, Signs
 
 #: The compiled passes need vector types that some compilers lack.
 _native = native if hasattr(native, "kerdock_sketch") else None
 
 #: Blocks of fewer than 2**6 rows are left to NumPy: there are at most 2**10 rows of them.
 _FEW_BITS = 6
-
-Signs = npt.NDArray[np.int8]
-Forms = npt.NDArray[np.uint32]
 
 
 def sketch(

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from fastmix.kernels.losses import Loss
     from fastmix.kernels.mapped import Mapped, Targets
 
+Signs = npt.NDArray[np.int8]
+Forms = npt.NDArray[np.uint32]
+
 #: Bytes of mapped rows held at a time.
 _BLOCK_BYTES = 4 << 20
 #: Error of `slopes` relative to the sum of the absolute terms: products, and up to 2^20 sums.
@@ -91,9 +94,7 @@ def gram(A: Mapped) -> FloatArray:
 def gradient(A: Mapped, targets: Targets, theta: FloatArray, clip: float) -> FloatArray:
     """Return ``A' clip(y - A theta)``."""
     total = np.zeros(A.shape[1])
-    for start, stop in _blocks(A):
-        block = map_rows(A, start, stop)
-        residual = map_targets(targets, start, stop) - block @ theta
+    for block, residual, _ in _residuals(A, targets, theta):
         total += block.T @ np.clip(residual, -clip, clip)
     return total
 
@@ -128,10 +129,7 @@ def slopes(
     total = np.zeros(p, dtype=np.longdouble)
     square = np.zeros((p, p) if excess else (0, 0))
     outside = 0
-    for start, stop in _blocks(A):
-        block = map_rows(A, start, stop)
-        residual = map_targets(targets, start, stop) - block @ theta
-        at = None if lengths is None else lengths[start:stop]
+    for block, residual, at in _residuals(A, targets, theta, lengths):
         slope = loss.slope(residual, at)
         total += np.sum(block * slope[:, None], axis=0, dtype=np.longdouble)
         leaves = loss.leaves(residual, at)
@@ -153,20 +151,13 @@ def curved(
 ) -> FloatArray:
     """Return ``A' f''(y - A theta) A v``."""
     total = np.zeros(A.shape[1])
-    for start, stop in _blocks(A):
-        block = map_rows(A, start, stop)
-        residual = map_targets(targets, start, stop) - block @ theta
-        at = None if lengths is None else lengths[start:stop]
+    for block, residual, at in _residuals(A, targets, theta, lengths):
         total += block.T @ (loss.curvature(residual, at) * (block @ v))
     return total
 
 
 def srht(
-    A: Mapped,
-    signs: npt.NDArray[np.int8],
-    rows: npt.NDArray[np.int64],
-    n_pad: int,
-    distortion: bool,
+    A: Mapped, signs: Signs, rows: npt.NDArray[np.int64], n_pad: int, distortion: bool
 ) -> tuple[FloatArray, float]:
     """Return ``S A`` for an SRHT and its largest row distortion."""
     n, p = A.shape
@@ -189,7 +180,7 @@ def srht(
     return Z, float(np.sqrt(squares.max()))
 
 
-def quadratic_signs(form: npt.NDArray[np.uint32]) -> npt.NDArray[np.int8]:
+def quadratic_signs(form: Forms) -> Signs:
     """Return ``(-1)^Q(x)`` for all x, by ``Q(x + e_i) = Q(x) + Q(e_i) + B(x, e_i)`` for x < 2^i."""
     signs = np.ones(1, dtype=np.int8)
     for i, row in enumerate(map(int, form)):
@@ -199,62 +190,47 @@ def quadratic_signs(form: npt.NDArray[np.uint32]) -> npt.NDArray[np.int8]:
     return signs
 
 
-def kerdock_sketch(
-    A: Mapped, signs: npt.NDArray[np.int8], forms: npt.NDArray[np.uint32], offset: int
-) -> FloatArray:
+def kerdock_sketch(A: Mapped, signs: Signs, forms: Forms, offset: int) -> FloatArray:
     """Return the sum of ``D_b H B_b A_b`` over the blocks of rows that A has a part in."""
-    k2 = 1 << forms.shape[1]
-    Z = np.zeros((k2, A.shape[1]))
-    for b, start, stop in _sketch_blocks(A, k2, offset):
+    Z = np.zeros((1 << forms.shape[1], A.shape[1]))
+    for D, part, B, rows in _kerdock_blocks(A, signs, forms, offset):
         work = np.zeros_like(Z)
-        rows = slice(offset + start - b * k2, offset + stop - b * k2)
-        work[rows] = map_rows(A, start, stop) * signs[offset + start : offset + stop, None]
-        fwht(work, work, 1.0 / float(np.sqrt(k2)))
-        Z += work * quadratic_signs(forms[b])[:, None]
+        work[part] = rows * B
+        fwht(work, work, 1.0 / float(np.sqrt(len(Z))))
+        Z += work * D
     return Z
 
 
-def kerdock_distortion(
-    A: Mapped,
-    Z: FloatArray,
-    signs: npt.NDArray[np.int8],
-    forms: npt.NDArray[np.uint32],
-    offset: int,
-) -> float:
+def kerdock_distortion(A: Mapped, Z: FloatArray, signs: Signs, forms: Forms, offset: int) -> float:
     """Return the largest row norm of ``B_b H D_b Z - A_b`` over the blocks of rows of A."""
-    k2 = 1 << forms.shape[1]
     largest = [0.0]
-    for b, start, stop in _sketch_blocks(A, k2, offset):
-        work = Z * quadratic_signs(forms[b])[:, None]
-        fwht(work, work, 1.0 / float(np.sqrt(k2)))
-        rows = work[offset + start - b * k2 : offset + stop - b * k2]
-        rows *= signs[offset + start : offset + stop, None]
-        rows -= map_rows(A, start, stop)
-        largest.append(np.einsum("ij,ij->i", rows, rows).max())
+    for D, part, B, rows in _kerdock_blocks(A, signs, forms, offset):
+        work = Z * D
+        fwht(work, work, 1.0 / float(np.sqrt(len(Z))))
+        rest = work[part] * B - rows
+        largest.append(np.einsum("ij,ij->i", rest, rest).max())
     return float(np.sqrt(np.max(largest)))
 
 
-def _sketch_blocks(A: Mapped, k2: int, offset: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the blocks of k2 rows of the whole that A has a part in, and which of its rows."""
-    n = A.shape[0]
+def _kerdock_blocks(
+    A: Mapped, signs: Signs, forms: Forms, offset: int
+) -> Iterator[tuple[Signs, slice, Signs, FloatArray]]:
+    """Yield the D_b of each block that A has a part in, and of that part place, B_b and rows."""
+    n, k2 = A.shape[0], 1 << forms.shape[1]
     for b in range(offset // k2, -(-(offset + n) // k2)):
-        yield b, max(0, b * k2 - offset), min(n, (b + 1) * k2 - offset)
+        start, stop = max(b * k2, offset), min((b + 1) * k2, offset + n)
+        part = slice(start - b * k2, stop - b * k2)
+        rows = map_rows(A, start - offset, stop - offset)
+        yield quadratic_signs(forms[b])[:, None], part, signs[start:stop, None], rows
 
 
 def _map_columns(A: Mapped, start: int, stop: int) -> FloatArray:
     """Return columns ``start`` to ``stop`` of a mapped matrix as a new array."""
-    d = A.X.shape[1]
-    chosen = slice(start, min(stop, d))
-    part = replace(
-        A,
-        X=A.X[:, chosen],
-        constant=A.constant if stop > d else 0.0,
-        **{
-            name: None if getattr(A, name) is None else getattr(A, name)[chosen]
-            for name in ("lower", "upper", "center", "inverse_scale")
-        },
-    )
-    return map_rows(part, 0, A.shape[0])
+    chosen = slice(start, stop)
+    names = ("lower", "upper", "center", "inverse_scale")
+    maps = {name: side[chosen] for name in names if (side := getattr(A, name)) is not None}
+    constant = A.constant if stop > A.X.shape[1] else 0.0
+    return map_rows(replace(A, X=A.X[:, chosen], constant=constant, **maps), 0, A.shape[0])
 
 
 def _blocks(A: Mapped) -> Iterator[tuple[int, int]]:
@@ -262,3 +238,13 @@ def _blocks(A: Mapped) -> Iterator[tuple[int, int]]:
     n, p = A.shape
     step = max(1, _BLOCK_BYTES // (8 * p))
     return ((start, min(start + step, n)) for start in range(0, n, step))
+
+
+def _residuals(
+    A: Mapped, targets: Targets, theta: FloatArray, lengths: FloatArray | None = None
+) -> Iterator[tuple[FloatArray, FloatArray, FloatArray | None]]:
+    """Yield blocks of mapped rows with their residuals, and lengths if there are any."""
+    for start, stop in _blocks(A):
+        block = map_rows(A, start, stop)
+        residual = map_targets(targets, start, stop) - block @ theta
+        yield block, residual, None if lengths is None else lengths[start:stop]

@@ -1,7 +1,13 @@
 """Mechanisms: the only layer that sees raw data and noise together."""
 
 from fastmix.mechanisms.bounds import Spectrum, fast_bounds, gauss_bounds, spectral_events
-from fastmix.mechanisms.gram import PrivateGram, symmetric_solve
+from fastmix.mechanisms.first_stage import (
+    noisy_gradient_counts,
+    noisy_second_moments,
+    noisy_target_mean,
+    second_moment_event,
+    target_mean_event,
+)
 from fastmix.mechanisms.mix import (
     MixRelease,
     fast_mix,
@@ -10,26 +16,18 @@ from fastmix.mechanisms.mix import (
     gauss_mix_event,
     mix,
 )
-from fastmix.mechanisms.moments import (
-    noisy_second_moments,
-    noisy_target_mean,
-    second_moment_event,
-    target_mean_event,
-)
 from fastmix.mechanisms.noise import Noise, make_noise
 from fastmix.mechanisms.objective import noisy_minimiser, objective_events
-from fastmix.mechanisms.residuals import (
-    noisy_gradient_counts,
-    noisy_residual_counts,
-    residual_event,
-)
+from fastmix.mechanisms.sampling import PrivateGram, symmetric_solve
 from fastmix.mechanisms.statistics import (
     StatisticsRelease,
     gradient_events,
     mean_event,
     noisy_gradient,
     noisy_mean,
+    noisy_residual_counts,
     noisy_statistics,
+    residual_event,
     statistics_event,
 )
 

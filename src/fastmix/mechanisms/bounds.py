@@ -1,12 +1,11 @@
 """Private one-sided bounds on the distortion and on the smallest eigenvalue.
 
 Noise is shifted by ``tau`` so that each bound errs on its safe side except with a small
-probability, which the event of the release carries as a tail.  The bounds come first; whoever has
-read them chooses a level, and `fastmix.mechanisms.mix` releases the sketches.
+probability, which the event of the release carries as a tail.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,10 +15,16 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_choice, check_integer, check_real, type_error, value_error
+from fastmix._validation import (
+    check_choice,
+    check_integer,
+    check_matrix,
+    check_real,
+    type_error,
+    value_error,
+)
 from fastmix.accounting import ComposedEvent, GaussianEvent, LaplaceEvent, PrivacyEvent, TailEvent
-from fastmix.data import Rows
-from fastmix.mechanisms._input import as_rows
+from fastmix.data import ArrayRows, RowMap, Rows
 from fastmix.mechanisms.noise import Noise, RandomNoise, as_noise
 from fastmix.mechanisms.sensitivity import (
     distortion_sensitivity,
@@ -37,8 +42,8 @@ _ORTHOGONAL = 1e-12
 class Source:
     """What a Gaussian sketch is drawn of: sensitive, never released itself, shown or copied.
 
-    ``blocks`` gives its rows, for a sketch that is formed as written. No dataclass, which
-    `dataclasses.asdict` would copy.
+    ``blocks`` gives its rows, for a sketch that is formed as written. As a dataclass it could be
+    copied by `dataclasses.asdict`.
     """
 
     def __init__(
@@ -52,18 +57,13 @@ class Source:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Private bounds on what is to be sketched; what is shown of it is released.
+    """Private bounds on what is to be sketched, a pair for each; what is shown is released."""
 
-    ``m_tilde`` and ``lambda_tilde`` hold upper bounds of the distortion and lower bounds of the
-    smallest eigenvalue, one pair for each fast sketch; ``curve`` names the curve that the rows of a
-    sketch are charged by, and ``event`` the releases so far. ``sources`` is sensitive.
-    """
-
-    m_tilde: tuple[float, ...]
-    lambda_tilde: tuple[float, ...]
-    curve: str
-    event: ComposedEvent
-    sources: tuple[Source, ...] = field(repr=False)
+    m_tilde: tuple[float, ...]  #: Upper bounds of the distortion.
+    lambda_tilde: tuple[float, ...]  #: Lower bounds of the smallest eigenvalue.
+    curve: str  #: The curve that the rows of a sketch are charged by.
+    event: ComposedEvent  #: The releases so far.
+    sources: tuple[Source, ...] = field(repr=False)  #: Sensitive.
 
     @property
     def level(self) -> float:
@@ -72,14 +72,14 @@ class Spectrum:
 
     def eta(self, gamma: float) -> float:
         """Return the noise that lifts all of them to a gamma (Algorithm 1, line 4)."""
-        return max(
-            noise_level(needed_eigenvalue(gamma, m, c, self.curve) - lam)
-            for c, m, lam in self._released()
-        )
+        needed = [
+            needed_eigenvalue(gamma, m, c, self.curve) - lam for c, m, lam in self._released()
+        ]
+        return max(map(noise_level, needed))
 
-    def _released(self) -> list[tuple[float, float, float]]:
+    def _released(self) -> Iterable[tuple[float, float, float]]:
         bounds = [source.bound for source in self.sources]
-        return list(zip(bounds, self.m_tilde, self.lambda_tilde, strict=True))
+        return zip(bounds, self.m_tilde, self.lambda_tilde, strict=True)
 
 
 def gauss_bounds(
@@ -98,27 +98,20 @@ def gauss_bounds(
     Paper: the private eigenvalue of GaussMix (Lev et al., 2025) and IHM (Lev et al., 2026).
     Sensitive inputs: X.
     """
-    omega, noise = _checked(tau, omega, rng)
-    rows = as_rows(X, c_x)
+    rows, omega, noise = _checked(X, c_x, tau, omega, rng)
     gram_hat = rows.gram()
-
-    def blocks() -> Iterator[FloatArray]:
-        return (A for A, _ in rows.blocks())
-
-    lambda_tilde = noise.lower(
-        max(0.0, float(np.linalg.eigvalsh(gram_hat)[0])),
+    lambda_tilde = noise.bound(
+        _smallest_eigenvalue(gram_hat),
+        above=False,
         sensitivity=eigenvalue_sensitivity(rows.bound),
         ratio=omega,
         tau=tau,
         law="gaussian",
     )
-    return Spectrum(
-        m_tilde=(0.0,),
-        lambda_tilde=(lambda_tilde,),
-        curve="gauss_mix",
-        event=ComposedEvent(spectral_events("gaussian", tau=tau, omega=omega, count=1)),
-        sources=(Source(rows.bound, gram_hat, blocks if literal else None),),
-    )
+    blocks = (lambda: (A for A, _ in rows.blocks())) if literal else None
+    source = Source(rows.bound, gram_hat, blocks)
+    event = ComposedEvent(spectral_events("gaussian", tau=tau, omega=omega, count=1))
+    return Spectrum((0.0,), (lambda_tilde,), "gauss_mix", event, (source,))
 
 
 def fast_bounds(
@@ -140,7 +133,7 @@ def fast_bounds(
     Parameters
     ----------
     X : array_like of shape (n, d) or Rows
-        Data; rows longer than ``c_x`` are shortened to it, always.
+        Data; rows longer than the public ``c_x`` are shortened to it, always.
     tau, omega : float
         Shift, and noise of each release in units of its sensitivity.
     sketch : Sketch or SketchDraw
@@ -151,14 +144,12 @@ def fast_bounds(
         Public bound on the norm of a row.
     law : {"laplace", "gaussian"}
         Law of the noise; the second is the remark after Theorem 1.
-    sharp : bool, default False
-        Charge the rows by the sharper curve of docs/proofs/sharp_lemma.md, not by the paper's.
-    literal : bool, default False
-        Whether sketches will be formed as written, from the sketched data.
-    rng : None, int, RandomState, Generator or Noise
-        ``None`` draws cryptographic noise; a seed voids the guarantee.
-    sketch_rng : None, int, RandomState or Generator
-        Source of the fast sketches; by default a fast generator, or ``rng`` if that is a seed.
+    sharp, literal : bool, default False
+        Charge the rows by the sharper curve of docs/proofs/sharp_lemma.md, not by the paper's; form
+        sketches as written, from the sketched data.
+    rng, sketch_rng : None, int, RandomState, Generator or Noise
+        Source of the noise, where a seed voids the guarantee, and of the fast sketches: by default
+        cryptographic noise and a fast generator, or ``rng`` for both if that is a seed.
 
     Returns
     -------
@@ -173,41 +164,46 @@ def fast_bounds(
     """
     check_choice("law", law, ("laplace", "gaussian"))
     count = check_integer("count", count, at_least=1)
-    rows = as_rows(X, c_x)
+    rows, omega, noise = _checked(X, c_x, tau, omega, rng)
     if not isinstance(sketch, (Sketch, SketchDraw)):
         raise type_error("sketch", "be a Sketch or a SketchDraw", sketch)
     if sketch.n != rows.n:
         raise value_error("sketch", f"be for n={rows.n} rows", sketch.n)
-    omega, noise = _checked(tau, omega, rng)
     # Fast sketches are public: unless the caller seeds everything they never see secret noise.
     seeded = rng is not None and not isinstance(rng, Noise) and sketch_rng is None
     public = public_generator(noise.rng if seeded else sketch_rng)
-    released, sources = [], []
+    m_tilde, lambda_tilde, sources = [], [], []
     for _ in range(count):
         draw = sketch if isinstance(sketch, SketchDraw) else sketch.sample(public)
         Z, m_hat = rows.sketch(draw)
         # With unit columns S~ = S diag(1/|u_i|) the rows of X~ = diag(|u_i|) X are this long.
         bound = rows.bound * draw.largest_norm
         gram_hat = Z.T @ Z
-        lambda_hat = max(0.0, float(np.linalg.eigvalsh(gram_hat)[0]))
         level = {"tau": tau, "omega": omega, "c_x": bound}
         m = release_distortion(m_hat, draw.coherence, **level, law=law, noise=noise)
+        lambda_hat = _smallest_eigenvalue(gram_hat)
         lam = release_sketched_eigenvalue(lambda_hat, m, **level, law=law, noise=noise)
-        released.append((m, lam))
+        m_tilde.append(m)
+        lambda_tilde.append(lam)
         sources.append(Source(bound, gram_hat, partial(iter, (Z,)) if literal else None))
-    return Spectrum(
-        m_tilde=tuple(m for m, _ in released),
-        lambda_tilde=tuple(lam for _, lam in released),
-        curve="fast_mix_sharp" if sharp else "fast_mix",
-        event=ComposedEvent(spectral_events(law, tau=tau, omega=omega, count=2 * count)),
-        sources=tuple(sources),
-    )
+    event = ComposedEvent(spectral_events(law, tau=tau, omega=omega, count=2 * count))
+    curve = "fast_mix_sharp" if sharp else "fast_mix"
+    return Spectrum(tuple(m_tilde), tuple(lambda_tilde), curve, event, tuple(sources))
 
 
-def _checked(tau: float, omega: float, rng: RandomNoise) -> tuple[float, Noise]:
-    """Return omega and the noise, and refuse a shift that is wrong more often than not."""
+def _checked(
+    X: Rows | npt.ArrayLike, c_x: float, tau: float, omega: float, rng: RandomNoise
+) -> tuple[Rows, float, Noise]:
+    """Return rows, which bring their own bound or get ``c_x``, omega, and noise."""
     check_real("tau", tau, at_least=0.0)
-    return check_real("omega", omega, above=0.0), as_noise(rng)
+    omega = check_real("omega", omega, above=0.0)
+    if not isinstance(X, Rows):
+        X = ArrayRows(check_matrix("X", X), RowMap(check_real("c_x", c_x, above=0.0)))
+    return X, omega, as_noise(rng)
+
+
+def _smallest_eigenvalue(gram_hat: FloatArray) -> float:
+    return max(0.0, float(np.linalg.eigvalsh(gram_hat)[0]))
 
 
 def noise_level(square: float) -> float:
@@ -245,7 +241,7 @@ def release_distortion(
         noise.skip(ratio=omega, law=law)
         return 0.0
     sensitivity = distortion_sensitivity(coherence, c_x)
-    return noise.upper(m_hat, sensitivity=sensitivity, ratio=omega, tau=tau, law=law)
+    return noise.bound(m_hat, above=True, sensitivity=sensitivity, ratio=omega, tau=tau, law=law)
 
 
 def release_sketched_eigenvalue(
@@ -265,7 +261,9 @@ def release_sketched_eigenvalue(
     Sensitive inputs: lambda_hat.
     """
     sensitivity = sketched_eigenvalue_sensitivity(m_tilde, c_x)
-    return noise.lower(lambda_hat, sensitivity=sensitivity, ratio=omega, tau=tau, law=law)
+    return noise.bound(
+        lambda_hat, above=False, sensitivity=sensitivity, ratio=omega, tau=tau, law=law
+    )
 
 
 def spectral_events(law: str, *, tau: float, omega: float, count: int) -> list[PrivacyEvent]:

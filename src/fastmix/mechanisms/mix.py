@@ -1,13 +1,11 @@
 """The mixing mechanisms: a small Gaussian sketch of the data, or of a fast sketch, with noise.
 
-First private bounds on the spectrum are released (`fastmix.mechanisms.bounds`), then whoever has
-read them chooses a level, then `mix` releases sketches at that level.  The other functions do all
-of it at one fixed level, as the paper's algorithms do.
+`mix` releases sketches at a level that whoever has read the private bounds on the spectrum
+(`fastmix.mechanisms.bounds`) chooses; the others do all at one fixed level, as in the paper.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, islice
 from typing import Any
 
 import numpy.typing as npt
@@ -17,25 +15,21 @@ from fastmix.accounting import ComposedEvent, PrivacyEvent, SketchEvent
 from fastmix.data import Rows
 from fastmix.mechanisms import sampling
 from fastmix.mechanisms.bounds import Source, Spectrum, fast_bounds, gauss_bounds, spectral_events
-from fastmix.mechanisms.gram import PrivateGram
 from fastmix.mechanisms.noise import RandomNoise, as_noise
+from fastmix.mechanisms.sampling import PrivateGram
 from fastmix.sketches import Sketch, SketchDraw
 
 
 @dataclass(frozen=True)
 class MixRelease:
-    """Sketches with the bounds before them; every field is private.
+    """Sketches with the bounds before them; every field is private."""
 
-    ``sketches`` holds arrays of k x d rows, or the `PrivateGram` of such rows; ``level`` is the
-    gamma that the bounds reach without noise in every sketch; ``event`` is that of all releases.
-    """
-
-    sketches: tuple[Any, ...]
+    sketches: tuple[Any, ...]  #: Arrays of k x d rows, or the `PrivateGram` of such rows.
     eta: float
     m_tilde: tuple[float, ...]
     lambda_tilde: tuple[float, ...]
-    level: float
-    event: PrivacyEvent
+    level: float  #: The gamma that the bounds reach without noise in every sketch.
+    event: PrivacyEvent  #: That of all releases.
 
     @property
     def sketch(self) -> Any:
@@ -90,24 +84,22 @@ def mix(
     gamma = check_real("gamma", gamma, above=least)
     count = check_integer("count", len(spectrum.sources) if count is None else count, at_least=1)
     check_choice("form", form, ("rows", "gram"))
-    noise = as_noise(rng)
-    generator, eta = noise.rng, spectrum.eta(gamma)
-    rows = SketchEvent(spectrum.curve, gamma, k * count)
-    event = ComposedEvent([spectrum.event, rows])
-    noise.drawn.append(rows)
+    noise, eta = as_noise(rng), spectrum.eta(gamma)
+    event = SketchEvent(spectrum.curve, gamma, k * count)
+    noise.drawn.append(event)
 
-    def drawer(source: Source) -> Callable[[], Any]:
+    def drawn(source: Source, root: Any) -> Any:
         if source.blocks is not None:
-            wrap = (lambda rows: PrivateGram((rows,))) if form == "gram" else (lambda rows: rows)
-            blocks = source.blocks
-            return lambda: wrap(sampling.literal_rows(blocks(), k, eta, generator))
+            rows = sampling.literal_rows(source.blocks(), k, eta, noise.rng)
+            return PrivateGram((rows,)) if form == "gram" else rows
         draw: Any = sampling.gaussian_gram if form == "gram" else sampling.gaussian_rows
-        root = sampling.covariance_root(source.gram_hat, eta)
-        return lambda: draw(root, k, generator)
+        return draw(root, k, noise.rng)
 
-    drawers = [drawer(source) for source in spectrum.sources]
-    sketches = tuple(draw() for _, draw in zip(range(count), cycle(drawers)))
-    return MixRelease(sketches, eta, spectrum.m_tilde, spectrum.lambda_tilde, spectrum.level, event)
+    sources = spectrum.sources
+    roots = [None if s.blocks else sampling.covariance_root(s.gram_hat, eta) for s in sources]
+    turns = islice(cycle(zip(sources, roots, strict=True)), count)
+    sketches, total = tuple(drawn(*turn) for turn in turns), ComposedEvent([spectrum.event, event])
+    return MixRelease(sketches, eta, spectrum.m_tilde, spectrum.lambda_tilde, spectrum.level, total)
 
 
 def _check_sizes(tau: float, n_steps: int, **rows: int) -> None:

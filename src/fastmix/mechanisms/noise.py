@@ -2,16 +2,14 @@
 
 Floating-point noise has holes: which doubles can come out depends on what the noise was added to,
 so the last bits of a sum can betray it (Mironov, 2012).  `FloatNoise` rounds what it releases to a
-grid of 2^-20 of the noise scale: post-processing that throws those bits away and costs no accuracy
-that noise of that scale had left.  It narrows the leak and does not close it
-(docs/limitations.md); `ExactNoise` does.
+grid of 2^-20 of the noise scale, which throws those bits away.  It narrows the leak and does not
+close it (docs/limitations.md); `ExactNoise` does.
 
-`ExactNoise` rounds a value to a grid of 2^-32 of the noise scale, and OpenDP's samplers add an
-integer that has exactly the discrete distribution.  Rounding moves neighbours apart by at most one
-grid step per coordinate; that is added to the sensitivity, and the noise grows with it, so that
-the ratio of the two, which is what the events of the account carry, is the one asked for.  What
-discrete noise costs beyond continuous noise is an event of its own (docs/proofs/exact_noise.md).
-OpenDP takes its randomness from the operating system.
+`ExactNoise` rounds a value to a grid of 2^-32 of the noise scale, and OpenDP's samplers, with
+randomness of the operating system, add an integer that has exactly the discrete distribution.
+Rounding moves neighbours apart by at most one grid step per coordinate; sensitivity and noise grow
+by that, so that their ratio, which the account carries, is the one asked for.  What discrete noise
+costs beyond continuous noise is an event of its own (docs/proofs/exact_noise.md).
 """
 
 import math
@@ -31,20 +29,13 @@ from fastmix.random import RandomState, check_unseeded, secret_generator
 
 #: Grids are powers of two in (2^-(bits + 1), 2^-bits] of the noise scale.
 FLOAT_BITS, EXACT_BITS = 20, 32
-
 #: Discrete noise in excess of the ratio asked for: the Rényi curve of the discrete Laplace
 #: distribution lies a little above that of the continuous one.
 EXCESS = 2.0**-30
-
 #: Epsilon for each coordinate of discrete Gaussian noise, by which it differs from rounded noise.
 SLACK = 67.0 * 2.0**-64
-
 #: The event of one release by its law.
-_LAWS: dict[str, type[GaussianEvent | LaplaceEvent]] = {
-    "gaussian": GaussianEvent,
-    "laplace": LaplaceEvent,
-}
-
+_LAWS: dict[str, Any] = {"gaussian": GaussianEvent, "laplace": LaplaceEvent}
 #: Grid points beyond this are moved to it before noise is added: a contraction, so it is free.
 _LARGEST = 2.0**62
 
@@ -78,22 +69,15 @@ class Noise(ABC):
         return self._perturbation(size, slope / mu)
 
     def skip(self, *, ratio: float, law: str) -> None:
-        """Count a release as drawn that is the same for all data and needs no noise."""
+        """Count a release as drawn, also one that is the same for all data and needs no noise."""
         self.drawn.append(_LAWS[law](ratio))
 
-    def upper(
-        self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
+    def bound(
+        self, value: float, *, above: bool, sensitivity: float, ratio: float, tau: float, law: str
     ) -> float:
-        """Release an upper bound of a value, at least 0, that fails as rarely as ``tau`` says."""
-        self.drawn.append(_LAWS[law](ratio))
-        return self._bound(value, sensitivity, ratio, tau, law, above=True)
-
-    def lower(
-        self, value: float, *, sensitivity: float, ratio: float, tau: float, law: str
-    ) -> float:
-        """Release a lower bound of a value, at least 0, that fails as rarely as ``tau`` says."""
-        self.drawn.append(_LAWS[law](ratio))
-        return self._bound(value, sensitivity, ratio, tau, law, above=False)
+        """Release a bound from above or below, at least 0, that fails as rarely as ``tau`` says."""
+        self.skip(ratio=ratio, law=law)
+        return self._bound(value, above, sensitivity, ratio, tau, law)
 
     @abstractmethod
     def _gaussian(self, values: FloatArray, sensitivity: float, ratio: float) -> FloatArray: ...
@@ -103,7 +87,7 @@ class Noise(ABC):
 
     @abstractmethod
     def _bound(
-        self, value: float, sensitivity: float, ratio: float, tau: float, law: str, *, above: bool
+        self, value: float, above: bool, sensitivity: float, ratio: float, tau: float, law: str
     ) -> float: ...
 
     @staticmethod
@@ -130,7 +114,7 @@ class FloatNoise(Noise):
         return noise, 2.0**-48 * scale * math.sqrt(size)
 
     def _bound(
-        self, value: float, sensitivity: float, ratio: float, tau: float, law: str, *, above: bool
+        self, value: float, above: bool, sensitivity: float, ratio: float, tau: float, law: str
     ) -> float:
         """Release a bound, rounded to its safe side."""
         scale = ratio * sensitivity
@@ -150,7 +134,7 @@ class ExactNoise(Noise):
     def __init__(self, rng: np.random.Generator) -> None:
         super().__init__(rng)
         _opendp()
-        self.source = f"OpenDP {_version()}; for sketches {Noise.source}"
+        self.source = f"OpenDP {version('opendp')}; for sketches {Noise.source}"
 
     def _gaussian(self, values: FloatArray, sensitivity: float, ratio: float) -> FloatArray:
         step, scale = _level(sensitivity, ratio, values.size)
@@ -164,7 +148,7 @@ class ExactNoise(Noise):
         return np.asarray(drawn, dtype=np.float64) * step, math.sqrt(size) * step
 
     def _bound(
-        self, value: float, sensitivity: float, ratio: float, tau: float, law: str, *, above: bool
+        self, value: float, above: bool, sensitivity: float, ratio: float, tau: float, law: str
     ) -> float:
         """Release a bound: rounded to its safe side before noise, its shift by at least a step."""
         step, scale = _level(sensitivity, ratio, 1)
@@ -239,11 +223,6 @@ def _measurement(law: str, scale: float) -> Any:
     if law == "laplace":
         return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
     return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=scale)
-
-
-@lru_cache(maxsize=1)
-def _version() -> str:
-    return version("opendp")
 
 
 def _opendp() -> Any:

@@ -1,4 +1,4 @@
-"""Sums over the rows with Gaussian noise: gradients, the mean, statistics of least squares."""
+"""Sums over the rows with Gaussian noise: gradients, counts of residuals, the mean, moments."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_real
+from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent, PrivacyEvent
 from fastmix.data import Rows
-from fastmix.mechanisms._input import check_point
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import (
+    count_sensitivity,
     eigenvalue_sensitivity,
     gradient_sensitivity,
     gram_sensitivity,
@@ -20,16 +20,15 @@ from fastmix.mechanisms.sensitivity import (
     total_sensitivity,
 )
 
+#: Edges of the bins in units of the clipping level: half octaves from 2^-20 to 1. Smaller
+#: residuals are not counted, so that an absent record, whose residual is 0, counts nowhere.
+RESIDUAL_EDGES: FloatArray = 2.0 ** (np.arange(-40, 1) / 2.0)
+
 
 def gradient_events(sigmas: Iterable[float]) -> list[PrivacyEvent]:
-    """Return the events of `noisy_gradient` on rows of norm 1 with one noise level per step.
-
-    Levels are in units of the clipping level, which is the sensitivity; equal ones are counted.
-    """
-    return [
-        GaussianEvent(sigma, gradient_sensitivity(1.0), count)
-        for sigma, count in Counter(sigmas).items()
-    ]
+    """Return the events of `noisy_gradient`, with levels in units of the sensitivity; counted."""
+    steps = Counter(sigmas).items()
+    return [GaussianEvent(sigma, gradient_sensitivity(1.0), count) for sigma, count in steps]
 
 
 def noisy_gradient(
@@ -43,11 +42,37 @@ def noisy_gradient(
     Paper: Algorithm 2, line 6, without the term :math:`-\eta^2\theta`, which is not sensitive.
     Sensitive inputs: rows.
     """
-    clip = check_real("clip", clip, above=0.0)
-    sigma = check_real("sigma", sigma, above=0.0)
-    check_point(rows, theta)
+    clip, sigma = _checked(rows, theta, clip, sigma)
     sensitivity = gradient_sensitivity(clip, rows.bound)
     return noise.gaussian(rows.gradient(theta, clip), sensitivity=sensitivity, ratio=sigma)
+
+
+def residual_event(sigma: float) -> GaussianEvent:
+    """Return the event of `noisy_residual_counts`, before any data is seen."""
+    return GaussianEvent(sigma, count_sensitivity())
+
+
+def noisy_residual_counts(
+    rows: Rows, theta: FloatArray, *, clip: float, sigma: float, noise: Noise
+) -> FloatArray:
+    r"""Release how many residuals :math:`|\mathrm{clip}_C(y - X\theta)|` fall into each bin.
+
+    Bins are those of `RESIDUAL_EDGES` times ``clip``; ``sigma`` is the standard deviation of the
+    noise, and the other parameters are those of `noisy_gradient`.
+
+    Paper: beyond it (docs/proofs/confidence.md).
+    Sensitive inputs: rows.
+    """
+    clip, sigma = _checked(rows, theta, clip, sigma)
+    counts_hat = rows.residual_counts(theta, clip, RESIDUAL_EDGES)
+    return noise.gaussian(counts_hat, sensitivity=count_sensitivity(), ratio=sigma)
+
+
+def _checked(rows: Rows, theta: FloatArray, clip: float, sigma: float) -> tuple[float, float]:
+    """Return the levels; refuse coefficients so large that residuals of some data overflow."""
+    if theta.shape != (rows.d,) or not np.abs(theta).max() <= 1e100:
+        raise value_error("theta", f"be at most 1e100 and have shape {(rows.d,)}", theta)
+    return check_real("clip", clip, above=0.0), check_real("sigma", sigma, above=0.0)
 
 
 def mean_event(*, sigma: float) -> GaussianEvent:

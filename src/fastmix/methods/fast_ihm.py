@@ -5,13 +5,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
-from scipy.special import ndtri
-
-from fastmix._types import FloatArray
 from fastmix._validation import check_integer, value_error
 from fastmix.accounting import (
     Part,
-    PrivacyEvent,
     PrivacySpent,
     SketchEvent,
     calibrate,
@@ -20,26 +16,10 @@ from fastmix.accounting import (
     closed_form_gradient_sigma,
 )
 from fastmix.data import Rows
-from fastmix.mechanisms import (
-    fast_bounds,
-    gradient_events,
-    mean_event,
-    mix,
-    noisy_mean,
-    spectral_events,
-)
-from fastmix.mechanisms.bounds import needed_eigenvalue
-from fastmix.methods.levels import (
-    TAIL,
-    Level,
-    check_sketch,
-    choose,
-    least_rows,
-    tuned_levels,
-    with_steps,
-)
-from fastmix.methods.newton import follow_steps, mixed_newton
-from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
+from fastmix.mechanisms import fast_bounds, gradient_events, noisy_mean, spectral_events
+from fastmix.methods.levels import Level, tuned_levels, with_steps
+from fastmix.methods.newton import HessianMixing, MixingPlan
+from fastmix.methods.plan import Draws, Sizes, Solution, Target
 from fastmix.sketches import SRHT, KerdockSketch, Sketch, SubsampledDCT
 
 _FAMILIES: dict[str, type[Sketch]] = {"dct": SubsampledDCT, "kerdock": KerdockSketch, "srht": SRHT}
@@ -49,7 +29,7 @@ _SPECTRAL_SHARE, _MEAN_SHARE = 0.1, 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
-class FastIHMPlan(Plan):
+class FastIHMPlan(MixingPlan):
     """Sizes of both sketches, noise of the first releases, and the levels to choose from.
 
     ``fast_sketches`` and ``sketches`` are the numbers of fast and of Gaussian sketches; ``law`` and
@@ -59,34 +39,21 @@ class FastIHMPlan(Plan):
     k1: int
     k2: int = 0
     family: str = ""
-    sketches: int
     fast_sketches: int
-    levels: tuple[Level, ...]
     law: str
-    tau: float
-    omega: float
     mean_sigma: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class FastIterativeHessianMixing(Method):
+class FastIterativeHessianMixing(HessianMixing):
     """FastIHM: noisy gradients, preconditioned with a FastMix sketch of the Hessian."""
 
-    variant: str = "tuned"
     calibration: str = "numerical"
     sketch: str = "auto"
-    n_steps: int | None = None
-    gaussian_size: int | None = None
     sketch_size: int | None = None
-    failure_probability: float | None = None
-    residual_clip: float | None = None
-    shrinkage: bool = False
-    literal: bool = False
 
     name: ClassVar[str] = "fast_ihm"
     estimator: ClassVar[str] = "FastIHM"
-    infers: ClassVar[bool] = True
-    clips: ClassVar[bool] = True
     choices: ClassVar = {
         "variant": ("tuned", "shared", "paper"),
         "calibration": ("numerical", "closed_form"),
@@ -103,25 +70,40 @@ class FastIterativeHessianMixing(Method):
         return not self.literal and self._family() == "kerdock"
 
     def plan(self, sizes: Sizes, target: Target) -> FastIHMPlan:
-        tuned = self.variant == "tuned"
-        steps = self.n_steps or (16 if tuned else 4)
-        varrho = self.varrho(target)
-        base = max(sizes.d, math.log(4.0 * steps / varrho))
-        least = 1 if self.variant == "paper" else least_rows(sizes.d, fresh=not tuned)
-        k1 = self.gaussian_size or max(math.ceil((24.0 if tuned else 6.0) * base), least)
+        steps, k1, base = self._sizes(sizes, target)
         family, k2 = self._fast_sketch(sizes.n, 200.0 * base)
-        if self.variant != "paper":
-            check_sketch("gaussian_size", k1, sizes.d, fresh=not tuned)
-        if tuned:
-            # A fast sketch with as many rows as the data keeps all lengths.
-            sketched = (k1, k2) if k2 < sizes.n else (k1,)
-            plan = _tuned(k1, steps, target, sizes.centred)
-            levels = with_steps(plan.levels, sizes.d, *sketched)
-        else:
+        if self.variant != "tuned":
             pairs = 1 if self.variant == "shared" else steps
-            plan = _thirds(k1, steps, pairs, target, varrho, self.calibration)
-            levels = plan.levels
-        return replace(plan, k2=k2, family=family, levels=levels)
+            plan = _thirds(k1, steps, pairs, target, self.varrho(target), self.calibration)
+            return replace(plan, k2=k2, family=family)
+        # One fast and one Gaussian sketch for all steps, under one joint account: Algorithm 1 with
+        # Gaussian noise (remark after Theorem 1), docs/proofs/joint_account.md, sharp_lemma.md and,
+        # for the mean, centring.md.
+        tuned = tuned_levels(
+            target,
+            "fast_mix_sharp",
+            k1,
+            steps,
+            bounds=2,
+            bounds_share=_SPECTRAL_SHARE,
+            mean_share=_MEAN_SHARE if sizes.centred else 0.0,
+        )
+        # A fast sketch with as many rows as the data keeps all lengths.
+        sketched = (k1, k2) if k2 < sizes.n else (k1,)
+        return FastIHMPlan(
+            spent=tuned.spent,
+            steps=steps,
+            k1=k1,
+            k2=k2,
+            family=family,
+            sketches=1,
+            fast_sketches=1,
+            levels=with_steps(tuned.levels, sizes.d, *sketched),
+            law="gaussian",
+            tau=tuned.tau,
+            omega=tuned.omega,
+            mean_sigma=tuned.mean_sigma,
+        )
 
     def _family(self) -> str:
         if self.sketch != "auto":
@@ -132,12 +114,10 @@ class FastIterativeHessianMixing(Method):
 
     def _fast_sketch(self, n: int, size: float) -> tuple[str, int]:
         """Return the kind of fast sketch and its rows, about ``size`` unless they are given."""
-        given, family = self.sketch_size, self._family()
-        largest = n if family == "dct" else 1 << (n - 1).bit_length()
-        k2 = given
+        family, k2, bits = self._family(), self.sketch_size, (n - 1).bit_length()
+        largest = n if family == "dct" else 1 << bits
         if k2 is None and family == "kerdock":
-            k2 = 1 << min(round(math.log2(size)), (n - 1).bit_length())
-            k2 = max(k2, KerdockSketch.least_size(n))
+            k2 = max(1 << min(round(math.log2(size)), bits), KerdockSketch.least_size(n))
         elif k2 is None:
             k2 = min(largest, math.ceil(size))
         check_integer("sketch_size", k2, at_most=largest)
@@ -164,72 +144,7 @@ class FastIterativeHessianMixing(Method):
             rng=noise,
             sketch_rng=draws.public,
         )
-        level = choose(plan.levels, spectrum.level, plan.tau * plan.omega)
-        release = mix(
-            spectrum, k=plan.k1, gamma=level.gamma, count=plan.sketches, form="gram", rng=noise
-        )
-        return mixed_newton(
-            rows,
-            release,
-            level,
-            k=plan.k1,
-            clip=clip,
-            shrinkage=self.shrinkage,
-            draws=draws,
-            mean=mean,
-        )
-
-    def forecast(
-        self, plan: FastIHMPlan, n: int, eigenvalues: FloatArray, theta_squared: FloatArray
-    ) -> Forecast:
-        # We expect the distortion sqrt(tr / k2) + sqrt(2 lambda_max log(n) / k2).
-        m = math.sqrt(eigenvalues.sum() / plan.k2)
-        m += math.sqrt(2.0 * math.log(n) * eigenvalues[-1] / plan.k2)
-        shift = plan.tau * plan.omega
-        row_bound = 1.0 + 2.0 * m
-        bound = max(0.0, float(eigenvalues[0]) - shift * row_bound)
-        level = choose(plan.levels, bound / row_bound, shift)
-        eta_squared = max(0.0, needed_eigenvalue(level.gamma, m, 1.0, "fast_mix_sharp") - bound)
-        return follow_steps(level, eta_squared, n, eigenvalues, theta_squared)
-
-
-@lru_cache(maxsize=64)
-def _tuned(k1: int, steps: int, target: Target, centred: bool) -> FastIHMPlan:
-    """Plan one fast and one Gaussian sketch for all steps, under one joint account.
-
-    Notes
-    -----
-    Paper: Algorithm 1 for the releases, with Gaussian noise (remark after Theorem 1).
-    Deviation: docs/proofs/joint_account.md, sharp_lemma.md and, for the mean, centring.md.
-    """
-    tau = -float(ndtri(TAIL * target.delta / 2.0))
-    mean_share = _MEAN_SHARE if centred else 0.0
-
-    def omega(rho: float) -> float:
-        return 1.0 / math.sqrt(_SPECTRAL_SHARE * rho)
-
-    def mean_sigma(rho: float) -> float | None:
-        return 1.0 / math.sqrt(2.0 * mean_share * rho) if centred else None
-
-    def first(rho: float) -> list[PrivacyEvent]:
-        bounds = spectral_events("gaussian", tau=tau, omega=omega(rho), count=2)
-        sigma = mean_sigma(rho)
-        return bounds if sigma is None else [mean_event(sigma=sigma), *bounds]
-
-    share = _SPECTRAL_SHARE + mean_share
-    tuned = tuned_levels(target, first, "fast_mix_sharp", k1, steps, share)
-    return FastIHMPlan(
-        spent=tuned.spent(target.delta),
-        steps=steps,
-        k1=k1,
-        sketches=1,
-        fast_sketches=1,
-        levels=tuned.levels,
-        law="gaussian",
-        tau=tau,
-        omega=omega(tuned.rho),
-        mean_sigma=mean_sigma(tuned.rho),
-    )
+        return self._mixed(rows, spectrum, plan, plan.k1, clip, draws, mean)
 
 
 @lru_cache(maxsize=64)
@@ -238,8 +153,6 @@ def _thirds(
 ) -> FastIHMPlan:
     """Plan a fresh Gaussian sketch each step, with thirds for bounds, sketches and gradients.
 
-    Notes
-    -----
     Paper: Appendix E, eq. for (sigma, tau, omega, gamma), and Appendix H.
     Deviation: gamma_2 as corrected (docs/corrections.md); fewer pairs of bounds than steps are
     beyond the paper (docs/proofs/shared_sketch.md).

@@ -6,24 +6,33 @@ charged, the releases are drawn, and they must be exactly those of the plan.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+import numpy as np
+from sklearn.linear_model import LinearRegression
+
+from fastmix._types import FloatArray
 from fastmix._validation import value_error
-from fastmix.accounting import NonPrivateEvent, Part, PrivacySpent
-from fastmix.data import Rows
+from fastmix.accounting import (
+    NonPrivateEvent,
+    Part,
+    PrivacySpent,
+    gaussian_epsilon,
+    gaussian_sigma,
+)
+from fastmix.data import ChunkRows, Rows
 from fastmix.data.scaling import PublicScaling
 from fastmix.errors import CalibrationError
-from fastmix.mechanisms import noisy_residual_counts
+from fastmix.mechanisms import noisy_residual_counts, residual_event, symmetric_solve
 from fastmix.mechanisms.noise import ExactNoise, FloatNoise, Noise
-from fastmix.methods.least_squares import least_squares
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
-from fastmix.methods.residuals import plan_residuals
 
 #: What rounding may add to the epsilon of a plan.
 _ROUNDING = 1e-9
+#: Share of the squared signal-to-noise ratio that pays for the counts of residuals.
+_RESIDUAL_SHARE = 0.05
 
 
-@dataclass(frozen=True, kw_only=True)
 class LeastSquaresPlan(Plan):
     """No noise at all, for an infinite epsilon."""
 
@@ -54,10 +63,7 @@ def plan_fit(
         target.delta,
         target.delta / 10.0,
     )
-    if inference:
-        plan = plan_residuals(lambda less: method.plan(sizes, less), within)
-    else:
-        plan = method.plan(sizes, within)
+    plan = _with_residuals(method, sizes, within) if inference else method.plan(sizes, within)
     if extra and not plan.is_private:
         raise value_error("noise", f"be 'float' for method {method.name!r}", noise)
     if extra:
@@ -75,18 +81,49 @@ def plan_fit(
     return plan
 
 
+def _with_residuals(method: Method, sizes: Sizes, target: Target) -> Plan:
+    """Plan counts of residuals too, from which standard errors take the spread of the errors.
+
+    A method with a joint account takes their event into it; one with several parts gets one part
+    more, of a tenth of the budget.
+    """
+    epsilon, delta, _ = target
+    # The Gaussian release that would spend the same stands for the method when shares are set.
+    ratio = 1.0 / gaussian_sigma(epsilon, delta)
+    sigma = 1.0 / (math.sqrt(_RESIDUAL_SHARE) * ratio)
+    level = gaussian_epsilon(1.0, delta, math.sqrt(1.0 - _RESIDUAL_SHARE) * ratio) * (1.0 - 1e-3)
+    least = 1e-3 * epsilon  # below it delta alone allows nearly all of the noise
+    for attempt in range(30):
+        plan: Plan = method.plan(sizes, target._replace(epsilon=max(level, least)))
+        if len(plan.spent.parts) > 1:
+            share = math.nextafter(delta / 10.0, 0.0)
+            sigma = gaussian_sigma(epsilon / 10.0 * (1.0 - 1e-9), share)
+            plan = method.plan(sizes, target._replace(epsilon=epsilon * 0.9, delta=delta * 0.9))
+            parts = [*plan.spent.parts, Part("residuals", [residual_event(sigma)], share)]
+            return replace(plan, spent=PrivacySpent(parts), residual_sigma=sigma)
+        (part,) = plan.spent.parts
+        spent = PrivacySpent([Part(part.name, [*part.events, residual_event(sigma)], delta)])
+        if spent.epsilon <= epsilon and (spent.epsilon >= 0.99 * epsilon or attempt > 5):
+            return replace(plan, spent=spent, residual_sigma=sigma)
+        if level < least:
+            break
+        level *= epsilon / spent.epsilon * (1.0 - 1e-3)
+    raise CalibrationError(
+        f"inference must leave a budget for the method; none was found at epsilon={epsilon:g}."
+    )
+
+
 def solve_fit(
     method: Method, rows: Rows, plan: Plan, scaling: PublicScaling, clip: float, draws: Draws
 ) -> Solution:
     """Draw the planned releases; refuse a result if anything else was drawn, or anything less."""
     if isinstance(plan, LeastSquaresPlan):
-        solution = Solution(least_squares(rows, scaling))
+        solution = Solution(_least_squares(rows, scaling))
     else:
         solution = method.solve(rows, plan, clip, draws)
     if (sigma := plan.residual_sigma) is not None:
-        counts = noisy_residual_counts(
-            rows, solution.theta, clip=clip, sigma=sigma, noise=draws.noise
-        )
+        theta, noise = solution.theta, draws.noise
+        counts = noisy_residual_counts(rows, theta, clip=clip, sigma=sigma, noise=noise)
         solution = replace(solution, residuals=counts)
     if plan.is_private and not plan.matches(draws.noise.drawn):
         raise RuntimeError(
@@ -97,3 +134,22 @@ def solve_fit(
     if solution.theta.shape != (rows.d,):
         raise RuntimeError(f"theta must have shape {(rows.d,)}; got shape {solution.theta.shape}.")
     return solution
+
+
+def _least_squares(rows: Rows, scaling: PublicScaling) -> FloatArray:
+    """Solve the clipped problem without privacy and return scaled coefficients."""
+    if isinstance(rows, ChunkRows):
+        return symmetric_solve(*rows.moments())
+    A, y = (np.concatenate(parts) for parts in zip(*rows.blocks(), strict=True))
+    public = scaling.row_map
+    intercept = public.constant > 0.0
+    d = rows.d - intercept
+    # Back in the user's units, so that a rank-deficient problem has scikit-learn's solution.
+    unit = public.divisor * np.ones(d)
+    if public.scale is not None:
+        unit *= np.where(np.isfinite(public.scale), public.scale, 0.0)
+    model = LinearRegression(fit_intercept=intercept).fit(A[:, :d] * unit, y)
+    theta: FloatArray = model.coef_ * unit
+    if intercept:
+        theta = np.append(theta, model.intercept_ * public.divisor / public.constant)
+    return theta

@@ -1,26 +1,36 @@
-"""What a planned fit is expected to give, from public sizes alone: a range."""
+"""What to expect of a planned fit, from public sizes: a range, and warnings before a charge."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix.methods.plan import Forecast, Method, Plan
+from fastmix.errors import LowAccuracyWarning, WeakPrivacyWarning
+from fastmix.methods.levels import least_rows
+from fastmix.methods.plan import Forecast, Method, Plan, Sizes, Target
+
+#: Beyond this a guarantee says little: an attacker's odds may grow by a factor of e^10 = 22,000.
+LARGEST_EPSILON = 10.0
+#: Variance of a scaled target that is typical: a standard deviation of a third of its scale.
+TARGET_VARIANCE = 1.0 / 9.0
+#: A fit that is expected to lose this part of what there is to learn is worth a warning.
+MOST = 0.5
+#: Longest step of gradient descent that is stable whatever the data: rows have norm 1 at most.
+LONGEST_STEP = 2.0
 
 
 @dataclass(frozen=True)
 class Case:
-    """Data that a forecast is made for.
+    """Data that a forecast is made for; every eigenvector explains the same part of the signal.
 
-    ``spread`` is the smallest over the largest eigenvalue of the Gram matrix: 1 for uncorrelated
-    features that use their bounds fully, less for correlated ones and for bounds much wider than
-    the data. ``size`` is the mean squared norm of the scaled rows, ``signal`` the mean square of
-    the best predictions, of which every eigenvector explains the same part.
+    The spread is 1 for uncorrelated features that use their bounds fully, less for correlated ones
+    and for bounds much wider than the data.
     """
 
-    spread: float
-    size: float
-    signal: float
+    spread: float  #: Smallest over largest eigenvalue of the Gram matrix.
+    size: float  #: Mean squared norm of the scaled rows.
+    signal: float  #: Mean square of the best predictions.
 
     def problem(self, n: int, columns: int) -> tuple[FloatArray, FloatArray]:
         """Return the eigenvalues and the squared coefficients in their eigenvectors."""
@@ -68,3 +78,62 @@ def outlook(method: Method, plan: Plan, n: int, columns: int) -> Outlook | None:
         high=max(case.excess_risk for case in known.values()),
         forecast=known["typical"],
     )
+
+
+def concerns(
+    epsilon: float, delta: float, n: int, columns: int, expected: Outlook | None
+) -> list[tuple[type[Warning], str]]:
+    """Return what is worth a warning in public quantities, each with its class."""
+    found: list[tuple[type[Warning], str]] = []
+    if epsilon > LARGEST_EPSILON:
+        message = (
+            f"epsilon={epsilon:g} protects hardly anyone: what is believed about a person may "
+            f"change by a factor of e^{epsilon:g}. Use a smaller epsilon: values up to 1 are "
+            f"strong, values above {LARGEST_EPSILON:g} are weak."
+        )
+        found.append((WeakPrivacyWarning, message))
+    if n > 1 and delta >= 1.0 / n:
+        message = (
+            f"delta={delta:g} is not below 1/n for n={n:,} rows: a method that publishes whole "
+            "records of some people would meet this guarantee. Use a delta far below 1/n; the "
+            "default is 1/n^2."
+        )
+        found.append((WeakPrivacyWarning, message))
+    lost = 0.0 if expected is None else expected.typical / CASES["typical"].signal
+    if lost >= MOST:
+        noun = "column" if columns == 1 else "columns"
+        part = "all" if lost >= 1.0 else f"about {lost:.0%}"
+        message = (
+            f"n={n:,} rows are too few for {columns} {noun} (counting the intercept) at "
+            f"epsilon={epsilon:g}: on typical data, privacy costs {part} of the variance that a "
+            "model could explain. Use more rows, fewer columns or a larger epsilon; see 'fastmix "
+            "plan'."
+        )
+        found.append((LowAccuracyWarning, message))
+    return found
+
+
+def advise(method: Method, plan: Plan, sizes: Sizes, target: Target) -> None:
+    """Warn of a weak guarantee or a useless fit, before anything is charged."""
+    if not plan.is_private:
+        return
+    expected = outlook(method, plan, sizes.n, sizes.d)
+    found = concerns(target.epsilon, target.delta, sizes.n, sizes.d, expected)
+    rows = getattr(plan, "k1", getattr(plan, "k", 0))
+    least = least_rows(sizes.d, fresh=True)
+    if getattr(method, "variant", "") == "paper" and rows < least:
+        message = (
+            f"gaussian_size={rows} is below {least} for {sizes.d} columns (counting the "
+            "intercept): the steps of variant='paper' may diverge."
+        )
+        found.append((LowAccuracyWarning, message))
+    rate = getattr(method, "learning_rate", 0.0)
+    if rate > LONGEST_STEP:
+        message = (
+            f"learning_rate={rate:g} is above {LONGEST_STEP:g}: steps may diverge, unless all "
+            "eigenvalues of the mean Gram matrix of the scaled rows are below "
+            f"{LONGEST_STEP / rate:.2g}."
+        )
+        found.append((LowAccuracyWarning, message))
+    for category, message in found:
+        warnings.warn(message, category, stacklevel=5)  # the caller of `fit`

@@ -14,9 +14,8 @@ from scipy.linalg import cholesky, solve_triangular
 
 from fastmix._types import FloatArray
 from fastmix.mechanisms import PrivateGram
-from fastmix.mechanisms.gram import CovarianceRoot
-from fastmix.mechanisms.residuals import RESIDUAL_EDGES
-from fastmix.mechanisms.sampling import gaussian_gram
+from fastmix.mechanisms.sampling import CovarianceRoot, gaussian_gram
+from fastmix.mechanisms.statistics import RESIDUAL_EDGES
 from fastmix.random import public_generator
 
 #: Draws of the Gram matrix for up to this many columns, fewer beyond.
@@ -27,15 +26,11 @@ SEEN = 4.0
 
 
 class Spread(NamedTuple):
-    """Covariances of the coefficients around the truth, in scaled units.
+    """Covariances of the coefficients around the truth, in scaled units."""
 
-    ``noise`` includes what the method has left to converge; ``sampling`` is for residuals of
-    variance 1; ``excess`` is what the noise adds to the residual sum of squares.
-    """
-
-    noise: FloatArray
-    sampling: FloatArray
-    excess: float
+    noise: FloatArray  #: With what the method has left to converge.
+    sampling: FloatArray  #: For residuals of variance 1.
+    excess: float  #: What the noise adds to the residual sum of squares.
 
 
 class Trace(Protocol):
@@ -50,19 +45,18 @@ class NewtonTrace:
     r"""Steps :math:`\theta \gets \theta + s_t H_t^{-1}(g(\theta) + \sigma_t\zeta_t - \rho\theta)`.
 
     The released Gram matrices of the sketches, of so many rows each, are Wishart around
-    :math:`X^\top X + \eta^2 I`, and the hessians :math:`H_t` made of them are used in turn. No
-    eigenvalue of what is sketched is below the released floor. Where centred features are sketched,
-    :math:`X^\top X` is their Gram matrix plus :math:`b b^\top` for the border b.
+    :math:`X^\top X + \eta^2 I`. Where centred features are sketched, :math:`X^\top X` is their Gram
+    matrix plus :math:`b b^\top` for the border b.
     """
 
     sketches: tuple[PrivateGram, ...]
-    hessians: tuple[PrivateGram, ...]
+    hessians: tuple[PrivateGram, ...]  #: Made of them, used in turn.
     rows: int
     eta: float
     scales: tuple[float, ...]
     sigmas: tuple[float, ...]
     ridge: float = 0.0
-    floor: float = 0.0
+    floor: float = 0.0  #: No eigenvalue of what is sketched is below it.
     border: FloatArray | None = None
 
     def spread(self, theta: FloatArray, size: float = 1.0) -> Spread:
@@ -79,8 +73,7 @@ class NewtonTrace:
         for _ in range(draws):
             G = self._gram_draw(root, d, rng)
             V, S, rest = np.zeros((d, d)), np.zeros((d, d)), np.eye(d)
-            steps = zip(cycle(inverses), self.scales, self.sigmas, strict=False)
-            for inverse, scale, sigma in steps:
+            for inverse, scale, sigma in zip(cycle(inverses), self.scales, self.sigmas):
                 M = scale * inverse
                 P = np.eye(d) - M @ G - self.ridge * M
                 V = P @ V @ P.T + sigma**2 * (M @ M.T)
@@ -149,9 +142,8 @@ def residual_variance(
 ) -> float:
     """Estimate the variance of the errors from noisy counts of residuals.
 
-    ``excess`` is what the noise of the coefficients adds to the sum of squares. Bins above twice
-    the largest magnitude that is seen hold little but noise and are left out; if no bin is seen,
-    the answer is the square of ``clip``, which no variance exceeds.
+    Bins above twice the largest magnitude that is seen hold little but noise and are left out; if
+    no bin is seen, the answer is the square of ``clip``, which no variance exceeds.
     """
     seen = np.flatnonzero(counts > SEEN * sigma)
     if not len(seen):

@@ -9,19 +9,14 @@ option is taken depends on released values only (docs/proofs/joint_account.md).
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
+from typing import NamedTuple
 
-from fastmix._validation import value_error
-from fastmix.accounting import (
-    ChoiceEvent,
-    ComposedEvent,
-    PrivacyEvent,
-    PrivacySpent,
-    SketchEvent,
-    calibrate,
-)
+from scipy.special import ndtri
+
+from fastmix.accounting import ChoiceEvent, ComposedEvent, PrivacySpent, SketchEvent, calibrate
 from fastmix.errors import CalibrationError
-from fastmix.mechanisms import gradient_events
+from fastmix.mechanisms import gradient_events, mean_event, spectral_events
 from fastmix.methods.plan import Target, joint
 
 #: Share of delta for the rare events.
@@ -46,91 +41,92 @@ _TAIL, _STEP_TAIL = 3.0, 2.0
 
 @dataclass(frozen=True)
 class Level:
-    """How to go on once the spectral bounds are released: all of it public.
+    """How to go on once the spectral bounds are released: all of it public."""
 
-    ``gamma`` is the level of the sketch, ``sigmas`` the gradient noise of each step for residuals
-    clipped at 1, ``correction`` the part of eta squared that is subtracted from the Hessian. A
-    ``conditioned`` level is for data that reach gamma without noise; a ``damped`` one has shorter
-    steps where their noise is large.
-    """
-
-    gamma: float
-    sigmas: tuple[float, ...]
+    gamma: float  #: Level of the sketch.
+    sigmas: tuple[float, ...]  #: Gradient noise of each step for residuals clipped at 1.
     step: float = 1.0
-    correction: float = 0.0
-    conditioned: bool = False
-    damped: bool = False
+    correction: float = 0.0  #: Part of eta squared that is subtracted from the Hessian.
+    conditioned: bool = False  #: For data that reach gamma without noise.
+    damped: bool = False  #: Steps are shorter where their noise is large.
 
     def events(self, curve: str, k: int) -> ComposedEvent:
         """Return the events of k rows of the sketch and of the gradients."""
         return ComposedEvent([SketchEvent(curve, self.gamma, k), *gradient_events(self.sigmas)])
 
 
-@dataclass(frozen=True)
-class TunedLevels:
-    """The budget of the first releases, their events, and the levels to choose from after them."""
+class Tuned(NamedTuple):
+    """What a tuned variant releases: first bounds and perhaps a mean, then one of the levels."""
 
-    rho: float
-    first: tuple[PrivacyEvent, ...]
+    spent: PrivacySpent
     levels: tuple[Level, ...]
-    curve: str
-    k: int
-
-    def spent(self, delta: float) -> PrivacySpent:
-        """Return the account of all releases; a single level is no choice."""
-        options = [level.events(self.curve, self.k) for level in self.levels]
-        chosen: Sequence[PrivacyEvent] = options if len(options) == 1 else [ChoiceEvent(options)]
-        return joint([*self.first, *chosen], delta)
+    tau: float
+    omega: float
+    mean_sigma: float | None
 
 
+@lru_cache(maxsize=64)
 def tuned_levels(
     target: Target,
-    first: Callable[[float], list[PrivacyEvent]],
     curve: str,
     k: int,
     n_steps: int,
-    first_share: float,
-) -> TunedLevels:
+    *,
+    bounds: int,
+    bounds_share: float,
+    mean_share: float = 0.0,
+) -> Tuned:
     """Return the releases of least noise that meet a target together.
 
-    ``first`` gives the events of what is released before a level is chosen, at a rho of which it
-    gets ``first_share``; the k rows of the sketch follow ``curve``.
+    First come ``bounds`` spectral bounds with Gaussian noise and, if it has a share, the mean of
+    the features; the k rows of the sketch follow ``curve``.
     """
     epsilon, delta, _ = target
+    tau = -float(ndtri(TAIL * delta / bounds))
 
-    def level(rho: float, sketch_share: float, decay: float) -> Level:
-        gradient_share = 1.0 - sketch_share - first_share
+    def level(option: tuple[float, float], rho: float) -> Level:
+        sketch_share, decay = option
+        gradient_share = 1.0 - sketch_share - (bounds_share + mean_share)
         return Level(
             gamma=math.sqrt(k / (2.0 * sketch_share * rho)),
             sigmas=step_noise(2.0 * gradient_share * rho, n_steps, decay),
-            conditioned=(sketch_share, decay) != _ILL_CONDITIONED,
+            conditioned=option != _ILL_CONDITIONED,
         )
 
-    def largest(made: Callable[[float], TunedLevels]) -> float:
-        def account(rho: float) -> PrivacySpent | None:
-            tried = made(rho)
-            usable = all(each.gamma > 1.0 for each in tried.levels)
-            return tried.spent(delta) if usable else None
+    def tuned(rho: float, *levels: Level) -> Tuned:
+        """Return the releases: a rho for the first ones, and levels; a single one is no choice."""
+        omega = 1.0 / math.sqrt(2.0 * bounds_share / bounds * rho)
+        first = spectral_events("gaussian", tau=tau, omega=omega, count=bounds)
+        mean_sigma = 1.0 / math.sqrt(2.0 * mean_share * rho) if mean_share else None
+        if mean_sigma is not None:
+            first = [mean_event(sigma=mean_sigma), *first]
+        after = [each.events(curve, k) for each in levels]
+        spent = joint([*first, *(after if len(after) == 1 else [ChoiceEvent(after)])], delta)
+        return Tuned(spent, levels, tau, omega, mean_sigma)
+
+    def largest(made: Callable[[float], list[Level]], rho: float | None = None) -> float:
+        """Return the largest number whose levels meet the target, after releases at rho or it."""
+
+        def account(number: float) -> PrivacySpent | None:
+            levels = made(number)
+            usable = all(each.gamma > 1.0 for each in levels)
+            return tuned(number if rho is None else rho, *levels).spent if usable else None
 
         return calibrate(account, epsilon, delta)
 
-    def after(known: float, *levels: Level) -> TunedLevels:
-        return TunedLevels(known, tuple(first(known)), levels, curve, k)
+    def alone(option: tuple[float, float], number: float) -> list[Level]:
+        return [level(option, number)]
 
-    def alone(share: tuple[float, float], each: float) -> TunedLevels:
-        return after(rho, level(each, *share))
+    rho = largest(partial(alone, _ILL_CONDITIONED))
+    options = (*_CONDITIONED, _ILL_CONDITIONED)
+    rhos = [largest(partial(alone, option), rho) for option in options]
 
-    rho = largest(lambda rho: after(rho, level(rho, *_ILL_CONDITIONED)))
-    shares = (*_CONDITIONED, _ILL_CONDITIONED)
-    rhos = [largest(partial(alone, s)) for s in shares]
-
-    def together(most: float) -> TunedLevels:
+    def together(most: float) -> list[Level]:
         """Give the last level this much, and scale the others with it."""
-        scaled = [most / rhos[-1] * each for each in rhos]
-        return after(rho, *(level(each, *s) for each, s in zip(scaled, shares, strict=True)))
+        return [level(o, most / rhos[-1] * each) for o, each in zip(options, rhos, strict=True)]
 
-    found = together(largest(together))
-    if found.spent(delta).epsilon > epsilon:
+    found = tuned(rho, *together(largest(together, rho)))
+    if found.spent.epsilon > epsilon:
         raise CalibrationError(f"noise must meet epsilon={epsilon:g}; none was found.")
     return found
 
@@ -173,10 +169,9 @@ def choose(levels: Sequence[Level], reached: float, shift: float = 0.0) -> Level
     ``reached`` is the private lower bound on the gamma that the data reach without noise, ``shift``
     how far below the truth it lies on average.
     """
-    for level in levels:
-        if level.conditioned and reached > 0.0 and level.gamma <= 2.0 * reached + shift:
-            return level
-    return levels[-1]
+    most = 2.0 * reached + shift if reached > 0.0 else 0.0
+    usable = (level for level in levels if level.conditioned and level.gamma <= most)
+    return next(usable, levels[-1])
 
 
 def step_lengths(level: Level, spread: float) -> tuple[float, ...]:
@@ -202,14 +197,6 @@ def least_rows(columns: int, *, fresh: bool = False) -> int:
     """
     least = math.ceil(((math.sqrt(columns) + _TAIL) / 0.75) ** 2)
     return max(least, 4 * columns) if fresh else least
-
-
-def check_sketch(name: str, rows: int, columns: int, *, fresh: bool = False) -> None:
-    """Refuse a sketch with fewer rows than `least_rows`."""
-    least = least_rows(columns, fresh=fresh)
-    if rows < least:
-        condition = f"be at least {least} for {columns} columns (counting the intercept)"
-        raise value_error(name, f"{condition}, or the steps may diverge", rows)
 
 
 def step_size(*ratios: float) -> float:

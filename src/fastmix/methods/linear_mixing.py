@@ -8,7 +8,7 @@ from typing import ClassVar
 from scipy.special import ndtri
 
 from fastmix._validation import check_integer, check_probability, check_real
-from fastmix.accounting import Part, PrivacyEvent, PrivacySpent, SketchEvent, calibrate
+from fastmix.accounting import Part, PrivacySpent, SketchEvent, calibrate
 from fastmix.data import AugmentedRows, Rows
 from fastmix.errors import CalibrationError
 from fastmix.mechanisms import fast_bounds, gauss_bounds, mix, spectral_events, symmetric_solve
@@ -103,22 +103,19 @@ def _joint(epsilon: float, delta: float, k: int, fast: bool) -> LinearMixingPlan
     curve, count = ("fast_mix_sharp", 2) if fast else ("gauss_mix", 1)
     tau = -float(ndtri(TAIL * delta / count))
 
-    def planned(rho: float) -> LinearMixingPlan | None:
-        gamma = math.sqrt(k / (2.0 * (1.0 - _SPECTRAL_SHARE) * rho))
+    def gamma(rho: float) -> float:
+        return math.sqrt(k / (2.0 * (1.0 - _SPECTRAL_SHARE) * rho))
+
+    def planned(rho: float) -> LinearMixingPlan:
         omega = math.sqrt(count / (2.0 * _SPECTRAL_SHARE * rho))
-        if not gamma > 1.0:
-            return None
         bounds = spectral_events("gaussian", tau=tau, omega=omega, count=count)
-        events: list[PrivacyEvent] = [*bounds, SketchEvent(curve, gamma, k)]
-        return LinearMixingPlan(spent=joint(events, delta), k=k, gamma=gamma, tau=tau, omega=omega)
+        spent = joint([*bounds, SketchEvent(curve, gamma(rho), k)], delta)
+        return LinearMixingPlan(spent=spent, k=k, gamma=gamma(rho), tau=tau, omega=omega)
 
     def spent(rho: float) -> PrivacySpent | None:
-        plan = planned(rho)
-        return None if plan is None else plan.spent
+        return planned(rho).spent if gamma(rho) > 1.0 else None
 
-    plan = planned(calibrate(spent, epsilon, delta))
-    assert plan is not None
-    return plan
+    return planned(calibrate(spent, epsilon, delta))
 
 
 @lru_cache(maxsize=64)
@@ -129,10 +126,8 @@ def calibrate_fast_mix(
 
     Parameters
     ----------
-    epsilon : float
-        Target epsilon.
-    delta : float
-        Target delta: a third for the sketch, and one for each tail.
+    epsilon, delta : float
+        The target; a third of delta for the sketch, and one for each tail.
     k1 : int
         Rows of the Gaussian sketch.
     omega : float, optional
@@ -178,10 +173,8 @@ def calibrate_gauss_mix(epsilon: float, delta: float, k: int) -> LinearMixingPla
 
     Parameters
     ----------
-    epsilon : float
-        Target epsilon of the sketch and the private smallest eigenvalue together.
-    delta : float
-        Target delta: a third each for the sketch, the eigenvalue and its tail.
+    epsilon, delta : float
+        The target; a third of delta each for the sketch, the smallest eigenvalue and its tail.
     k : int
         Rows of the sketch.
 

@@ -2,77 +2,145 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import cycle
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from fastmix._types import FloatArray
+from fastmix._validation import value_error
 from fastmix.data import Rows
-from fastmix.mechanisms import MixRelease, PrivateGram, noisy_gradient
+from fastmix.mechanisms import PrivateGram, Spectrum, mix, noisy_gradient
+from fastmix.mechanisms.bounds import needed_eigenvalue
 from fastmix.methods.inference import NewtonTrace
-from fastmix.methods.levels import Level, step_lengths
-from fastmix.methods.plan import Draws, Forecast, Solution
+from fastmix.methods.levels import Level, choose, least_rows, step_lengths
+from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
 
 
-def mixed_newton(
-    rows: Rows,
-    release: MixRelease,
-    level: Level,
-    *,
-    k: int,
-    clip: float,
-    shrinkage: bool,
-    draws: Draws,
-    mean: FloatArray | None = None,
-) -> Solution:
-    """Run the steps on released sketches; return coefficients and the trace.
+@dataclass(frozen=True, kw_only=True)
+class MixingPlan(Plan):
+    """Number of Gaussian sketches, noise of the spectral bounds, and levels to choose from."""
 
-    With a ``mean`` the sketches are of the centred features, and the Hessian gets the mean back.
+    sketches: int
+    tau: float
+    omega: float
+    levels: tuple[Level, ...]
 
-    Notes
-    -----
-    Paper: Algorithm 2, lines 3-8.
-    Deviation: docs/proofs/joint_account.md for the tuned variants, and centring.md for the mean.
-    """
-    hessians: Sequence[PrivateGram] = release.sketches
-    # With shrinkage the noise of the sketch is the ridge that the steps go to, and stays in.
-    if level.correction and release.eta and not shrinkage:
-        shift = -level.correction * k * release.eta**2
-        hessians = [hessian.shifted(shift) for hessian in hessians]
-    if mean is not None:
-        hessians = [hessian.bordered(mean, k * rows.n) for hessian in hessians]
-    spread = k * max(map(_inverse_trace, hessians)) / rows.n if level.damped else 0.0
-    scales = tuple(k * length for length in step_lengths(level, spread))
-    ridge = release.eta**2 if shrinkage else 0.0
-    theta = newton_steps(
-        cycle(hessians),
-        lambda t, theta: noisy_gradient(
-            rows, theta, clip=clip, sigma=level.sigmas[t], noise=draws.noise
-        ),
-        scales=scales,
-        d=rows.d,
-        ridge=ridge,
-        progress=draws.progress,
-    )
-    trace = NewtonTrace(
-        sketches=release.sketches,
-        hessians=tuple(hessians),
-        rows=k,
-        eta=release.eta,
-        scales=scales,
-        sigmas=tuple(sigma * clip for sigma in level.sigmas),
-        ridge=ridge,
-        floor=float(np.min(release.lambda_tilde)),
-        border=None if mean is None else math.sqrt(rows.n) * mean,
-    )
-    return Solution(
-        theta,
-        gamma=level.gamma,
-        eta=release.eta,
-        gradient_noise=level.sigmas[-1] * clip,
-        trace=trace,
-    )
+
+@dataclass(frozen=True, kw_only=True)
+class HessianMixing(Method):
+    """Noisy gradients, preconditioned with private sketches of the Hessian: IHM and FastIHM."""
+
+    variant: str = "tuned"
+    n_steps: int | None = None
+    gaussian_size: int | None = None
+    failure_probability: float | None = None
+    residual_clip: float | None = None
+    shrinkage: bool = False
+    literal: bool = False
+
+    infers: ClassVar[bool] = True
+    clips: ClassVar[bool] = True
+
+    def _sizes(self, sizes: Sizes, target: Target) -> tuple[int, int, float]:
+        """Return steps, rows of a Gaussian sketch, and the size that sketches are multiples of."""
+        tuned = self.variant == "tuned"
+        steps = self.n_steps or (16 if tuned else 4)
+        base = max(sizes.d, math.log(4.0 * steps / self.varrho(target)))
+        least = 1 if self.variant == "paper" else least_rows(sizes.d, fresh=not tuned)
+        k = self.gaussian_size or max(math.ceil((24.0 if tuned else 6.0) * base), least)
+        if k < least:
+            condition = f"be at least {least} for {sizes.d} columns (counting the intercept)"
+            raise value_error("gaussian_size", f"{condition}, or the steps may diverge", k)
+        return steps, k, base
+
+    def _mixed(
+        self,
+        rows: Rows,
+        spectrum: Spectrum,
+        plan: MixingPlan,
+        k: int,
+        clip: float,
+        draws: Draws,
+        mean: FloatArray | None = None,
+    ) -> Solution:
+        """Choose a level, release sketches of k rows at it, and run the steps on them.
+
+        With a ``mean`` the sketches are of the centred features, and the Hessian gets the mean
+        back.
+
+        Paper: Algorithm 2, lines 3-8.
+        Deviation: docs/proofs/joint_account.md for the tuned variants, and centring.md for the
+        mean.
+        """
+        level = choose(plan.levels, spectrum.level, plan.tau * plan.omega)
+        release = mix(
+            spectrum, k=k, gamma=level.gamma, count=plan.sketches, form="gram", rng=draws.noise
+        )
+        eta, hessians = release.eta, release.sketches
+        # With shrinkage the noise of the sketch is the ridge that the steps go to, and stays in.
+        if level.correction and eta and not self.shrinkage:
+            hessians = tuple(H.shifted(-level.correction * k * eta**2) for H in hessians)
+        if mean is not None:
+            hessians = tuple(H.bordered(mean, k * rows.n) for H in hessians)
+        spread = k * max(map(_inverse_trace, hessians)) / rows.n if level.damped else 0.0
+        scales = tuple(k * length for length in step_lengths(level, spread))
+        ridge = eta**2 if self.shrinkage else 0.0
+        theta = newton_steps(
+            cycle(hessians),
+            lambda t, theta: noisy_gradient(
+                rows, theta, clip=clip, sigma=level.sigmas[t], noise=draws.noise
+            ),
+            scales=scales,
+            d=rows.d,
+            ridge=ridge,
+            progress=draws.progress,
+        )
+        sigmas = tuple(sigma * clip for sigma in level.sigmas)
+        trace = NewtonTrace(
+            sketches=release.sketches,
+            hessians=hessians,
+            rows=k,
+            eta=eta,
+            scales=scales,
+            sigmas=sigmas,
+            ridge=ridge,
+            floor=min(release.lambda_tilde),
+            border=None if mean is None else math.sqrt(rows.n) * mean,
+        )
+        return Solution(theta, level.gamma, eta, gradient_noise=sigmas[-1], trace=trace)
+
+    def forecast(
+        self, plan: Any, n: int, eigenvalues: FloatArray, theta_squared: FloatArray
+    ) -> Forecast:
+        """Follow the steps in each eigenvector: contraction and noise of every step.
+
+        The released Hessian is taken at its mean, and no residual is clipped. Of a fast sketch of
+        k2 rows we expect the distortion sqrt(tr / k2) + sqrt(2 lambda_max log(n) / k2).
+        """
+        m, values = 0.0, eigenvalues
+        if k2 := getattr(plan, "k2", 0):
+            m = math.sqrt(values.sum() / k2) + math.sqrt(2.0 * math.log(n) * values[-1] / k2)
+        shift = plan.tau * plan.omega
+        row_bound = 1.0 + 2.0 * m
+        bound = max(0.0, float(values[0]) - shift * row_bound)
+        level = choose(plan.levels, bound / row_bound, shift)
+        eta_squared = max(0.0, needed_eigenvalue(level.gamma, m, 1.0, "fast_mix_sharp") - bound)
+        hessian = values + (1.0 - level.correction) * eta_squared
+        noise, left = np.zeros_like(values), np.ones_like(values)
+        lengths = step_lengths(level, float(np.sum(1.0 / hessian)) / n)
+        for length, sigma in zip(lengths, level.sigmas, strict=True):
+            contraction = 1.0 - length * values / hessian
+            noise = contraction**2 * noise + (sigma * length / hessian) ** 2
+            left *= contraction
+        return Forecast(
+            eta=math.sqrt(eta_squared),
+            gradient_noise=level.sigmas[-1],
+            noise_risk=float(values @ noise) / n,
+            bias_risk=float(values @ (left**2 * theta_squared)) / n,
+        )
 
 
 def _inverse_trace(hessian: PrivateGram) -> float:
@@ -96,35 +164,10 @@ def newton_steps(
 ) -> FloatArray:
     r"""Run :math:`\theta \gets \theta + s_t H_t^{-1} (g(\theta) - \rho \theta)` from zero.
 
-    Notes
-    -----
     Paper: Algorithm 2, lines 3-8; the ridge is eta squared there and 0 in the experiments.
     """
     theta = np.zeros(d)
     for t, (scale, hessian) in enumerate(zip(scales, hessians, strict=False)):
         progress(t + 1, len(scales))
-        g = gradient(t, theta)
-        theta = theta + scale * hessian.solve(g - ridge * theta)
+        theta = theta + scale * hessian.solve(gradient(t, theta) - ridge * theta)
     return theta
-
-
-def follow_steps(
-    level: Level, eta_squared: float, n: int, values: FloatArray, theta_squared: FloatArray
-) -> Forecast:
-    """Follow the steps in each eigenvector: contraction and noise of every step.
-
-    The released Hessian is taken at its mean, and no residual is clipped.
-    """
-    hessian = values + (1.0 - level.correction) * eta_squared
-    noise, left = np.zeros_like(values), np.ones_like(values)
-    lengths = step_lengths(level, float(np.sum(1.0 / hessian)) / n)
-    for length, sigma in zip(lengths, level.sigmas, strict=True):
-        contraction = 1.0 - length * values / hessian
-        noise = contraction**2 * noise + (sigma * length / hessian) ** 2
-        left *= contraction
-    return Forecast(
-        eta=math.sqrt(eta_squared),
-        gradient_noise=level.sigmas[-1],
-        noise_risk=float(values @ noise) / n,
-        bias_risk=float(values @ (left**2 * theta_squared)) / n,
-    )

@@ -63,15 +63,13 @@ _CHECKS: dict[str, Callable[[str, Any], object]] = {
 
 
 class Sizes(NamedTuple):
-    """Public sizes of a fit: rows, columns with that of the intercept.
-
-    ``centred`` tells whether the last column is the constant one of an intercept and the others
-    have bounds of their own, so that a mean can be taken off, ``intercept`` whether there is one.
-    """
+    """Public sizes of a fit: rows, columns with that of the intercept."""
 
     n: int
     d: int
+    #: Whether the last column is constant and the others have bounds: a mean can be taken off.
     centred: bool = False
+    #: Whether there is an intercept.
     intercept: bool = False
 
     @classmethod
@@ -91,28 +89,22 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class Draws:
-    """Where a fit draws from: secret noise, and public choices such as a sketch.
-
-    ``progress`` is told the number of each step and of all steps.
-    """
+    """Where a fit draws from: secret noise, and public choices such as a sketch."""
 
     noise: Noise
     public: np.random.Generator
+    #: Called with the number of each step and of all steps.
     progress: Callable[[int, int], None] = lambda step, steps: None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a fit will do, from public quantities only: its account, sizes and noise levels.
+    """What a fit will do, from public quantities only: its account, sizes and noise levels."""
 
-    ``spent`` is the account of all releases, ``residual_sigma`` the noise of the counts of
-    residuals for intervals; ``extra`` events are charged and belong to no single release.
-    """
-
-    spent: PrivacySpent
+    spent: PrivacySpent  #: The account of all releases.
     steps: int = 1
-    residual_sigma: float | None = None
-    extra: tuple[PrivacyEvent, ...] = ()
+    residual_sigma: float | None = None  #: Noise of the counts of residuals for intervals.
+    extra: tuple[PrivacyEvent, ...] = ()  #: Charged, and of no single release.
 
     @property
     def is_private(self) -> bool:

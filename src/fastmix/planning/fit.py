@@ -11,8 +11,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, value_error
 from fastmix.estimators import PrivateLinearRegression
 from fastmix.methods import METHODS, Sizes, Target, choose_method, default_delta, plan_fit
-from fastmix.methods.advice import TARGET_VARIANCE, concerns
-from fastmix.methods.forecast import Outlook, outlook
+from fastmix.methods.forecast import TARGET_VARIANCE, Outlook, concerns, outlook
 from fastmix.planning.cost import CostModel, Problem
 from fastmix.show.html import paragraphs, table
 

@@ -5,8 +5,7 @@ applied to data, transposed, and asked for what the privacy analysis needs of it
 """
 
 from fastmix.sketches.base import Sketch, SketchDraw
-from fastmix.sketches.dct import SubsampledDCT
 from fastmix.sketches.kerdock import KerdockSketch
-from fastmix.sketches.srht import SRHT
+from fastmix.sketches.subsampled import SRHT, SubsampledDCT
 
 __all__ = ["SRHT", "KerdockSketch", "Sketch", "SketchDraw", "SubsampledDCT"]

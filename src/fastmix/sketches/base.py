@@ -123,11 +123,13 @@ class SketchDraw(ABC):
         Z = np.empty((self.k2, columns.shape[1]))
         squares = np.zeros(self.n)
         for tile in self._tiles(columns):
+            Z[:, tile] = self._forward(columns[:, tile])
             if distortion:
-                Z[:, tile], rest = self._forward_and_distortion(columns[:, tile])
+                # A zero column keeps its row of X out of the sketch, and is left out of both terms.
+                norms = self.column_norms[:, None]
+                rest = self._backward(Z[:, tile]) * inverse_or_zero(norms)
+                rest -= norms * columns[:, tile]
                 squares += np.einsum("ij,ij->i", rest, rest)
-            else:
-                Z[:, tile] = self._forward(columns[:, tile])
         return Z, float(np.sqrt(squares.max()))
 
     @abstractmethod
@@ -137,13 +139,6 @@ class SketchDraw(ABC):
     @abstractmethod
     def _backward(self, tile: Floats) -> FloatArray:
         """Return S' times a ``k2 x w`` tile, in float64."""
-
-    def _forward_and_distortion(self, tile: Floats) -> tuple[FloatArray, FloatArray]:
-        """Return S times a tile and ``(S~'S~ - I) X~`` on it, the latter up to signs of rows."""
-        Z = self._forward(tile)
-        norms = self.column_norms[:, None]
-        # A zero column keeps its row of X out of the sketch, so it is left out of both terms.
-        return Z, self._backward(Z) * inverse_or_zero(norms) - norms * tile
 
     def _tiles(self, columns: Floats) -> Iterator[slice]:
         """Cut the columns of an array into slices of at most ``_tile`` columns."""

@@ -14,12 +14,10 @@ from fastmix._types import FloatArray, Floats
 from fastmix._validation import check_integer, value_error
 from fastmix.kernels import fwht, kerdock
 from fastmix.kernels.mapped import Mapped
-from fastmix.kernels.reference import quadratic_signs
+from fastmix.kernels.reference import Forms, Signs, quadratic_signs
 from fastmix.random import RandomState, public_generator
-from fastmix.sketches._forms import Forms, family_size, forms
+from fastmix.sketches._forms import family_size, forms
 from fastmix.sketches.base import Columns, Sketch, SketchDraw, as_columns, as_mapped, read_only
-
-Signs = npt.NDArray[np.int8]
 
 #: Random bits that the generator makes of one value of its counter.
 _COUNTER_BITS = 256
@@ -29,21 +27,14 @@ _COUNTER_BITS = 256
 class KerdockSketch(Sketch):
     """Blocks of rows, each with random signs, a small Hadamard transform and signs of its own.
 
-    Parameters
-    ----------
-    k2 : int
-        Rows of the sketch, a power of two; at most the least power of two that is at least ``n``.
-    n : int
-        Rows of the data, at most `capacity`.
+    The data have ``n`` rows, at most `capacity`; ``k2`` is a power of two, at most the least one
+    that is at least n. The draw may be published.
 
-    Notes
-    -----
     Paper: none; ``docs/proofs/kerdock.md``. ``S = [D_1 H B_1, ..., D_p H B_p]`` with H the
     orthonormal Hadamard matrix of size k2, B_b random signs and ``D_b = (-1)^Q_b`` for the forms
     of a Kerdock set (k2 an even power of two) or of Gold functions (an odd power). Columns have
     norm 1 and coherence ``1/sqrt(k2)``, or ``sqrt(2/k2)`` for an odd power; one block has 0.
     Deviation: only the last block is padded with zeros, to k2 rows.
-    The draw may be published.
     """
 
     def __post_init__(self) -> None:
@@ -51,21 +42,19 @@ class KerdockSketch(Sketch):
         if self.k2 & (self.k2 - 1):
             raise value_error("k2", "be a power of two", self.k2)
         check_integer("k2", self.k2, at_most=min(1 << 31, 1 << (self.n - 1).bit_length()))
-        if self.n > self.capacity:
-            enough = KerdockSketch.least_size(self.n)
-            raise value_error(
-                "n", f"be at most {self.capacity} for k2={self.k2} (k2={enough} is enough)", self.n
-            )
+        if self.n > (most := self.capacity):
+            enough = f"for k2={self.k2} (k2={self.least_size(self.n)} is enough)"
+            raise value_error("n", f"be at most {most} {enough}", self.n)
 
     @staticmethod
     def least_size(n: int) -> int:
         """Return the least k2 that has room for n rows of data."""
-        return next(1 << m for m in range(64) if n <= _capacity(1 << m))
+        return next(1 << m for m in range(64) if n <= family_size(m) << m)
 
     @property
     def capacity(self) -> int:
         """Most rows of data: k2 for each form, ``k2**2 / 2`` or ``k2**2``; 1 for ``k2 = 1``."""
-        return _capacity(self.k2)
+        return self.k2 * family_size(self.k2.bit_length() - 1)
 
     def sample(self, rng: RandomState = None) -> KerdockDraw:
         """Draw one matrix, as `Sketch.sample` does."""
@@ -181,11 +170,6 @@ class KerdockDraw(SketchDraw):
         X = X[: self.n]
         X *= self.signs[:, None]
         return X
-
-
-def _capacity(k2: int) -> int:
-    """Return the most rows of data for this power of two."""
-    return k2 * family_size(k2.bit_length() - 1)
 
 
 def _random_signs(key: int, start: int, count: int) -> Signs:

@@ -1,4 +1,4 @@
-"""First and second moments of the data: the mean of the target, products of features and target."""
+"""What a first stage releases: the mean of the target, second moments, counts of gradients."""
 
 import math
 
@@ -7,9 +7,13 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent
-from fastmix.data import Rows
+from fastmix.data import Measure, Rows
 from fastmix.mechanisms.noise import Noise
-from fastmix.mechanisms.sensitivity import second_moment_sensitivity, target_sensitivity
+from fastmix.mechanisms.sensitivity import (
+    count_sensitivity,
+    second_moment_sensitivity,
+    target_sensitivity,
+)
 
 
 def second_moment_event(*, sigma: float, count: int = 1) -> GaussianEvent:
@@ -57,3 +61,36 @@ def noisy_target_mean(rows: Rows, *, sigma: float, noise: Noise) -> float:
     total_hat = np.array([rows.target_total()])
     total = noise.gaussian(total_hat, sensitivity=target_sensitivity(), ratio=sigma)
     return float(np.clip(total[0] / rows.n, -1.0, 1.0))
+
+
+def noisy_gradient_counts(
+    rows: Rows,
+    theta: FloatArray,
+    *,
+    transform: FloatArray,
+    least: float,
+    longest: float,
+    edges: FloatArray,
+    sigma: float,
+    noise: Noise,
+) -> FloatArray:
+    r"""Release how many gradients :math:`|y - x^\top\theta|\,\rho` fall into each bin.
+
+    :math:`\rho` is the length of :math:`T^\top x`, at least ``least``; a row that is longer than
+    ``longest`` counts as if it, and its target, were shortened. Gradients beyond the last edge
+    count in the last bin. All arguments but the rows are public or already released. The event is
+    that of `noisy_residual_counts`.
+
+    Paper: beyond it; docs/proofs/adaptive.md, Section 3.
+    Sensitive inputs: rows.
+    """
+    sigma = check_real("sigma", sigma, above=0.0)
+    least = check_real("least", least, above=0.0)
+    longest = check_real("longest", longest, above=0.0)
+    if theta.shape != (rows.d,) or not np.abs(theta).max() <= 1e100:
+        raise value_error("theta", f"be at most 1e100 and have shape {(rows.d,)}", theta)
+    if not edges[0] > 0.0:  # an absent record, whose residual is 0, counts nowhere
+        raise value_error("edges", "be above 0", edges)
+    measured = rows.measured(Measure(transform, least))
+    counts_hat = measured.slope_counts(theta, longest, edges)
+    return noise.gaussian(counts_hat, sensitivity=count_sensitivity(), ratio=sigma)
