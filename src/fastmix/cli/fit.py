@@ -21,8 +21,6 @@ from fastmix.data import Report, Streaming
 from fastmix.data.dask import Cluster
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression
-from fastmix.show import fit_report
-from fastmix.show.report import minutes, minutes_in_words
 from fastmix.tables import (
     Columns,
     Number,
@@ -35,8 +33,9 @@ from fastmix.tables import (
     table_fields,
 )
 from fastmix.tables.encode import needed
-from fastmix.tables.model import SavedModel, bound_pair, fit_facts
+from fastmix.tables.model import SavedModel, bound_pair
 from fastmix.tables.read import inferred_numbers
+from fastmix.tables.report import fit_report, minutes, minutes_in_words
 
 #: Tables that take more bytes in memory are read in chunks.
 _LARGE = 1 << 30
@@ -133,7 +132,7 @@ def command(
             )
             seconds = _fit(model, data, public, engine, scheduler)
         saved, model.privacy_ = bound_pair(model, public)
-        report = fit_report(fit_facts(model, public, model.privacy_, seconds))
+        report = fit_report(model, public, seconds)
         texts = (saved.to_json(), model.privacy_.to_json(), report)
         _publish(folder, texts, charged=ledger is not None)
     (_print_json if json else _print_text)(model, saved, out, seconds)

@@ -18,12 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from fastmix._types import FloatArray
 from fastmix._validation import check_integer, unchained
 from fastmix.accounting import BudgetAccountant, PrivacySpent
-from fastmix.certificate import PrivacyCertificate, jsonable
+from fastmix.certificate import PrivacyCertificate, headline, jsonable
 from fastmix.data import Chunks, Report
 from fastmix.data.arrow import file_chunks
 from fastmix.data.dask import Cluster, dask_chunks, is_dask
 from fastmix.data.scaling import PublicScaling
-from fastmix.estimators._display import NotebookCard
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators._input import ArrayInput, ChunkInput, Input, features_to_predict
 from fastmix.estimators.intervals import ConfidenceIntervals
@@ -42,12 +41,13 @@ from fastmix.methods import (
 )
 from fastmix.methods.advice import advise
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
+from fastmix.show import fit_card
 
 __all__ = ["PrivateRegressor", "estimator"]
 
 
 @estimator
-class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of the regressors: a subclass names its method and its parameters.
 
     Parameters
@@ -228,6 +228,18 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         if state.get("accountant") is None:
             state = {**state, "accountant": BudgetAccountant.current()}
         return state
+
+    def _repr_html_inner(self) -> str:
+        """Return a card with coefficients and guarantee; scikit-learn's diagram before a fit."""
+        if not hasattr(self, "privacy_"):
+            return str(super()._repr_html_inner())
+        return fit_card(self, headline(self.privacy_))
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Iterable, Sequence
 from html import escape as _escape
+from itertools import repeat
+from typing import Any, NamedTuple
 
 from fastmix._text import visible
 
@@ -106,25 +108,46 @@ def paragraphs(lines: Iterable[str]) -> str:
     return "\n".join(parts)
 
 
-def fit_card(
-    name: str,
-    guarantee: str,
-    private: bool,
-    rows: Sequence[tuple[str, float, float | None]],
-    longest: int = 12,
-) -> str:
+class Interval(NamedTuple):
+    """A value with a standard error, and the part of it that is privacy noise."""
+
+    name: str
+    value: float
+    std: float | None = None
+    noise: float | None = None
+
+    def times(self, factor: float) -> "Interval":
+        """Return the same in another unit."""
+        errors = (None if each is None else each * factor for each in (self.std, self.noise))
+        return Interval(self.name, self.value * factor, *errors)
+
+
+def effects(model: Any, names: Iterable[str] | None = None) -> list[Interval]:
+    """Return the coefficients of a fitted estimator, then its intercept if it has one."""
+    if names is None:
+        names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(len(model.coef_))])
+    errors = (getattr(model, name, repeat(None)) for name in ("coef_std_", "coef_noise_std_"))
+    found = [Interval(*each) for each in zip(names, model.coef_, *errors, strict=False)]
+    if model.fit_intercept:
+        std = getattr(model, "intercept_std_", None)
+        found.append(Interval("intercept", model.intercept_, std))
+    return found
+
+
+def fit_card(model: Any, guarantee: str, longest: int = 12) -> str:
     """Return a fitted estimator as HTML."""
-    errors = any(std is not None for _, _, std in rows)
-    cells = [
-        [label, number(value), *([f"± {number(1.96 * (std or 0.0), 3)}"] if errors else [])]
-        for label, value, std in rows[:longest]
-    ]
+    found = effects(model)
+    errors = found[0].std is not None
+    cells = []
+    for name, value, std, _ in found[:longest]:
+        reach = [] if std is None else [f"± {number(1.96 * std, 3)}"]
+        cells.append([name, number(value), *reach])
     header = ["", "coefficient", *(["95%"] if errors else [])]
-    more = len(rows) - longest
+    more = len(found) - longest
     rest = f'<p class="soft">and {more} more</p>' if more > 0 else ""
     return _card(
-        f"<b>{escape(name)}</b> {badge(private)}<p>{escape(guarantee)}</p>"
-        f"{table(header, cells)}{rest}"
+        f"<b>{escape(' '.join(repr(model).split()))}</b> {badge(model.privacy_.private)}"
+        f"<p>{escape(guarantee)}</p>{table(header, cells)}{rest}"
     )
 
 

@@ -9,9 +9,19 @@ import numpy as np
 
 from fastmix._validation import value_error
 from fastmix.accounting import BudgetAccountant, PrivacySpent
-from fastmix.show.report import privacy_curve
+from fastmix.show.html import effects
 
-__all__ = ["budget", "coefficients", "plot_histograms", "privacy"]
+__all__ = ["budget", "coefficients", "plot_histograms", "privacy", "privacy_curve"]
+
+
+def privacy_curve(spent: PrivacySpent, count: int = 13) -> list[tuple[float, float]]:
+    """Return points (delta, epsilon) of the joint account, four decades around its delta."""
+    if not spent.delta > 0.0:
+        return []
+    middle = math.log10(spent.delta)
+    deltas = np.logspace(middle - 4.0, min(middle + 4.0, -1.0), count).tolist()
+    points = [(delta, spent.joint_epsilon(delta)) for delta in deltas]
+    return [point for point in points if math.isfinite(point[1])]
 
 
 def privacy(account: Any, *, ax: Any = None) -> Any:
@@ -20,7 +30,7 @@ def privacy(account: Any, *, ax: Any = None) -> Any:
     Draws on ``ax`` or on a new figure, and returns the axes.
     """
     spent = account if isinstance(account, PrivacySpent) else account.spent
-    points = [(d, e) for d, e in privacy_curve(spent) if np.isfinite(e)]
+    points = privacy_curve(spent)
     if not points:
         raise value_error("account", "hold a release with noise", account)
     ax = _axes(ax)
@@ -54,18 +64,15 @@ def coefficients(
         The axes.
     """
     ax = _axes(ax)
-    labels = names if names is not None else getattr(model, "feature_names_in_", None)
-    if labels is None:
-        labels = [f"x{j}" for j in range(len(model.coef_))]
-    if len(labels) != len(model.coef_):
-        raise value_error("names", f"have {len(model.coef_)} entries", list(labels))
-    at = np.arange(len(labels))
+    if names is not None and len(names) != len(model.coef_):
+        raise value_error("names", f"have {len(model.coef_)} entries", list(names))
+    at = np.arange(len(model.coef_))
     reach = None
     if hasattr(model, "coef_std_"):
         reach = model.conf_int(level)[:, 1] - model.coef_
     ax.errorbar(model.coef_, at, xerr=reach, fmt="o", color="C0", capsize=3)
     ax.axvline(0.0, color="0.6", linewidth=1)
-    ax.set_yticks(at, labels)
+    ax.set_yticks(at, [each.name for each in effects(model, names)[: len(at)]])
     ax.margins(0.08)
     ax.invert_yaxis()
     ax.set_xlabel("coefficient" if reach is None else f"coefficient, {100 * level:g}% interval")

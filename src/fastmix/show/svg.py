@@ -2,19 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from fastmix.show.html import escape
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A value with a standard error, and the part of it that is privacy noise."""
-
-    name: str
-    value: float
-    std: float | None = None
-    noise: float | None = None
+from fastmix.show.html import Interval, escape
 
 
 def interval_chart(intervals: Sequence[Interval], *, axis: str, reach: float = 1.96) -> str:
@@ -62,10 +51,10 @@ def curve_chart(
 ) -> str:
     """Return a curve over a logarithmic axis with one marked point."""
     width, height, left, right, top, base = 720.0, 300.0, 62.0, 18.0, 26.0, 252.0
-    finite = [(math.log10(a), b) for a, b in points if math.isfinite(b)]
+    curve = [(math.log10(delta), epsilon) for delta, epsilon in points]
     spot = (math.log10(mark[0]), mark[1])
-    xs = [a for a, _ in (*finite, spot)]
-    ticks = _ticks(0.0, max(b for _, b in (*finite, spot)))
+    xs = [a for a, _ in (*curve, spot)]
+    ticks = _ticks(0.0, max(b for _, b in (*curve, spot)))
     x0, x1, y1 = min(xs), max(max(xs), min(xs) + 1.0), ticks[-1]
 
     def x(value: float) -> float:
@@ -86,7 +75,7 @@ def curve_chart(
             f'<text class="soft" x="{x(power):.1f}" y="{base + 20}" '
             f'text-anchor="middle">1e{power}</text>'
         )
-    line = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in finite)
+    line = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in curve)
     at_x, at_y = x(spot[0]), y(spot[1])
     parts += [
         f'<polyline points="{line}" fill="none" stroke="var(--blue)" stroke-width="2.5"/>',
