@@ -20,6 +20,7 @@ from fastmix.accounting import (
     SketchEvent,
     calibrate,
 )
+from fastmix.accounting.account import joint_delta
 from fastmix.errors import CalibrationError
 from fastmix.mechanisms import gradient_events
 from fastmix.methods.plan import Target, joint
@@ -130,7 +131,7 @@ def tuned_levels(
         return after(rho, *(level(each, *s) for each, s in zip(scaled, shares, strict=True)))
 
     found = together(largest(together))
-    if found.spent(delta).epsilon > epsilon:
+    if joint_delta(found.spent(delta).events, epsilon) > delta:
         raise CalibrationError(f"noise must meet epsilon={epsilon:g}; none was found.")
     return found
 

@@ -9,19 +9,22 @@ import numpy as np
 
 from fastmix._validation import value_error
 from fastmix.accounting import BudgetAccountant, PrivacySpent
+from fastmix.accounting.account import joint_delta
 from fastmix.show.html import effects
 
 __all__ = ["budget", "coefficients", "plot_histograms", "privacy", "privacy_curve"]
 
 
-def privacy_curve(spent: PrivacySpent, count: int = 13) -> list[tuple[float, float]]:
-    """Return points (delta, epsilon) of the joint account, four decades around its delta."""
-    if not spent.delta > 0.0:
+def privacy_curve(spent: PrivacySpent, count: int = 9) -> list[tuple[float, float]]:
+    """Return points (delta, epsilon) of the joint account, up to four decades from its delta."""
+    if not (spent.delta > 0.0 and math.isfinite(spent.epsilon)):
         return []
-    middle = math.log10(spent.delta)
-    deltas = np.logspace(middle - 4.0, min(middle + 4.0, -1.0), count).tolist()
-    points = [(delta, spent.joint_epsilon(delta)) for delta in deltas]
-    return [point for point in points if math.isfinite(point[1])]
+    # Delta at an epsilon takes one evaluation of the account, epsilon at a delta a search.
+    low = spent.joint_epsilon(min(1e4 * spent.delta, 0.1))
+    epsilons = [*np.linspace(1.5 * spent.epsilon, spent.epsilon, count // 2, endpoint=False)]
+    epsilons += [*np.linspace(spent.epsilon, low, count - count // 2)]
+    points = [(joint_delta(spent.events, epsilon), epsilon) for epsilon in epsilons]
+    return [point for point in points if point[0] >= 1e-4 * spent.delta]
 
 
 def privacy(account: Any, *, ax: Any = None) -> Any:
