@@ -20,7 +20,6 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Show the noise levels that meet a privacy budget, before any data is touched."""
-    options.check_epsilon(epsilon)
     model = PrivateLinearRegression(
         epsilon=epsilon, delta=delta, method=method, fit_intercept=intercept
     )

@@ -24,7 +24,6 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Say which method to take and what error, seconds and memory to expect, without data."""
-    options.check_epsilon(epsilon)
     made = plan(rows, columns, epsilon, delta, method=method, fit_intercept=intercept)
     if json:
         said = {name: getattr(made, name) for name in ("method", "reason", "epsilon", "delta")}

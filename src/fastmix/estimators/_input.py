@@ -41,7 +41,7 @@ class ArrayInput:
     def __init__(self, X: Any, y: Any) -> None:
         self.X, self.y = X, y
         self._mapped = isinstance(X, np.memmap)
-        self._names: Any = None
+        self.names: Any = None
         self._labels: list[Any] | None = None
         self._objects: list[Any] = []
 
@@ -59,7 +59,7 @@ class ArrayInput:
         name = type(model).__name__
         if self.y is None:
             raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-        self._names, self._labels = _get_feature_names(self.X), column_labels(self.X)
+        self.names, self._labels = _get_feature_names(self.X), column_labels(self.X)
         self._objects = [*object_columns(self.X), *object_columns(self.y)]
         with self._one_message():
             X, y = as_reals("X", self.X), as_reals("y", self.y).astype(np.float64, copy=False)
@@ -69,10 +69,6 @@ class ArrayInput:
             _two_axes(X), y, dtype=[np.float64, np.float32], ensure_all_finite=False, estimator=name
         )
         return int(self.X.shape[1])
-
-    def describe_to(self, model: PrivateRegressor) -> None:
-        """Let a model know its features."""
-        _note(model, self.X.shape[1], self._names)
 
     def scaling(self, **parameters: Any) -> PublicScaling:
         """Return the public scaling; bounds that are missing are taken from the data."""
@@ -104,6 +100,7 @@ class ChunkInput:
 
     def __init__(self, chunks: Chunks) -> None:
         self._chunks = chunks
+        self.names = None if chunks.names is None else np.asarray(chunks.names, dtype=object)
 
     @property
     def shape(self) -> tuple[int, int] | None:
@@ -114,11 +111,6 @@ class ChunkInput:
     def check(self, model: PrivateRegressor) -> int:
         """Return the number of features; values are checked when the rows are made."""
         return self._chunks.d
-
-    def describe_to(self, model: PrivateRegressor) -> None:
-        """Let a model know its features."""
-        names = self._chunks.names
-        _note(model, self._chunks.d, None if names is None else np.asarray(names, dtype=object))
 
     def scaling(self, **parameters: Any) -> PublicScaling:
         """Return the public scaling; bounds must be given."""
@@ -162,10 +154,3 @@ def _two_axes(X: Any) -> Any:
             "your data: X.reshape(-1, 1) is one column."
         )
     return X
-
-
-def _note(model: PrivateRegressor, d: int, names: Any) -> None:
-    model.n_features_in_ = d
-    model.__dict__.pop("feature_names_in_", None)
-    if names is not None:
-        model.feature_names_in_ = names

@@ -48,16 +48,7 @@ __all__ = ["PrivateRegressor", "estimator"]
 
 @estimator
 class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Base class of the regressors: a subclass names its method and its parameters.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
-    """
+    """Base class of the regressors: a subclass names its method and its parameters."""
 
     epsilon: float = 1.0
     delta: float | None = None
@@ -158,7 +149,8 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
             warn=planned is None or planned[1].is_private,
         )
         method = self._resolve(d + bool(self.fit_intercept))
-        rows = data.rows(scaling, report or self._report, in_blocks=method.in_blocks())
+        report = report or (lambda name, part: self._say(f"{name}: {part:.0%}"))
+        rows = data.rows(scaling, report, in_blocks=method.in_blocks())
         n = rows.n
         if planned is None or shape != (n, d):
             planned = self._planned(n, d)
@@ -174,12 +166,15 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
             accountant.spend(
                 plan.spent, label=type(self).__name__, leaks=reasons_for_leaks(self, plan)
             )
-        draws = Draws(noise, public, self._progress)
+        draws = Draws(noise, public, lambda at, total: self._say(f"step {at} of {total}"))
         solution = solve_fit(method, rows, plan, scaling, clip, draws)
         # On a copy that takes the model's place in one step: a model is the old one or the new one.
         fitted = object.__new__(type(self))
         fitted.__dict__.update(self.__dict__)
-        data.describe_to(fitted)
+        fitted.n_features_in_ = d
+        fitted.__dict__.pop("feature_names_in_", None)
+        if data.names is not None:
+            fitted.feature_names_in_ = data.names
         fitted._store(method, plan, solution, scaling, n, clip, noise.source)
         self.__dict__ = fitted.__dict__
         return self
@@ -312,10 +307,6 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         names = [f.name for f in fields(PrivateRegressor) if f.name not in skipped]
         return {name: getattr(self, name) for name in names}
 
-    def _progress(self, step: int, total: int) -> None:
+    def _say(self, progress: str) -> None:
         if self.verbose:
-            print(f"[{type(self).__name__}] step {step} of {total}", file=sys.stderr)
-
-    def _report(self, name: str, part: float) -> None:
-        if self.verbose:
-            print(f"[{type(self).__name__}] {name}: {part:.0%}", file=sys.stderr)
+            print(f"[{type(self).__name__}] {progress}", file=sys.stderr)

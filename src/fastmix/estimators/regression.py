@@ -27,21 +27,13 @@ class ObjectivePerturbation(PrivateRegressor):
     Noise is added to the objective, and only its minimiser leaves. Where there are many columns a
     fast sketch preconditions the solver; it costs no privacy.
 
-    {relation}
-
     Parameters
     ----------
-    {parameters}
     ridge : float, default=None
         Weight of the ridge, for rows scaled to norm 1. None means 0.3 of the noise scale s of
         the objective, or 10 s^2 d / n if that is more, as it is for few rows.
     solver : {"auto", "gram", "sketch"}, default="auto"
         What preconditions the solver: the Gram matrix, or that of a fast sketch.
-    {method parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----
@@ -66,21 +58,13 @@ class IHM(PrivateRegressor):
     Each step preconditions a noisy gradient with the Gram matrix of a Gaussian sketch, whose noise
     is set by a private bound on the smallest eigenvalue.
 
-    {relation}
-
     Parameters
     ----------
-    {parameters}
     variant : {"tuned", "paper"}, default="tuned"
         "paper" is the method the paper compares with: a fresh sketch each step, half of the
         budget for sketches and eigenvalue, half for gradients. "tuned" draws one sketch for all
         steps, takes a step of the right length, spends most of the gradient budget on the last
         steps, and accounts for everything at once: far less error for the same guarantee.
-    {method parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----
@@ -110,11 +94,8 @@ class FastIHM(PrivateRegressor):
 
     Each step preconditions a noisy gradient with the Gram matrix of a FastMix sketch.
 
-    {relation}
-
     Parameters
     ----------
-    {parameters}
     variant : {"tuned", "shared", "paper"}, default="tuned"
         "paper" is Algorithm 2 to the letter: a fresh fast sketch each step, and thirds of the
         budget for spectral bounds, sketches and gradients. "shared" uses one fast sketch, with
@@ -128,11 +109,6 @@ class FastIHM(PrivateRegressor):
         The fast sketch. "auto" is the Kerdock sketch, which has the least coherence and needs no
         padding, except in the paper's variant or when ``sketch_size`` is no power of two: then it
         is the subsampled Hadamard transform.
-    {method parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----
@@ -163,19 +139,11 @@ class FastIHM(PrivateRegressor):
 class AdaSSP(PrivateRegressor):
     """Adaptive sufficient statistics perturbation: noisy X'X and X'y with a private ridge.
 
-    {relation}
-
     Parameters
     ----------
-    {parameters}
     calibration : {"joint", "published"}, default="joint"
         "joint" calibrates the three Gaussian releases once, as one release of sensitivity
         sqrt(3); "published" uses the noise levels of Wang (2018), a third of the budget each.
-    {method parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----
@@ -194,18 +162,10 @@ class AdaSSP(PrivateRegressor):
 class DPGradientDescent(PrivateRegressor):
     """Private gradient descent on the squared loss, full batch.
 
-    {relation}
-
     Parameters
     ----------
-    {parameters}
     learning_rate : float, default=0.25
         Step size on the mean gradient.
-    {method parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----
@@ -224,22 +184,14 @@ class DPGradientDescent(PrivateRegressor):
 class LinearMixing(PrivateRegressor):
     """Linear mixing: least squares on one private sketch of features and target together.
 
-    {relation}
-
     Parameters
     ----------
-    {parameters}
     fast : bool, default=False
         Put a fast sketch in front of the Gaussian one (FastMix instead of GaussMix). Here
         ``gaussian_size`` defaults to ``2.5 max(d, log(2 / varrho))``.
     calibration : {"joint", "published"}, default="joint"
         "joint" accounts for sketch and spectral bounds at once; "published" adds up parts at
         shares of delta, as Theorem 1 and Lev et al. (2025) do.
-    {method parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----
@@ -264,14 +216,8 @@ class IHS(PrivateRegressor):
 
     Parameters
     ----------
-    {parameters}
     sketch : {"srht", "gaussian"}, default="srht"
         "srht" is the paper's FastIHS.
-    {method parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----
@@ -290,11 +236,8 @@ class IHS(PrivateRegressor):
 class PrivateLinearRegression(PrivateRegressor):
     """Private linear regression: the front door.
 
-    {relation}
-
     Parameters
     ----------
-    {parameters}
     method : str or estimator, default="auto"
         "adassp", "dp_gd", "fast_ihm", "ihm", "linear_mixing" or "objective" with its default
         parameters; or an estimator, such as ``IHM(n_steps=8)``, whose method is used with the
@@ -303,7 +246,6 @@ class PrivateLinearRegression(PrivateRegressor):
 
     Attributes
     ----------
-    {attributes}
     method_ : str
         The method that was used.
 

@@ -183,6 +183,8 @@ def plan(
         rows: dict[str, int] = {key: settings[key] for key in ("k", "k1", "k2") if key in settings}
         problem = Problem(n, columns, rows.get("k2", 1), planned.steps)
         kind = settings.get("preconditioner", name)
+        seconds = (cost or CostModel()).predict(_COST_NAMES.get(kind, kind), problem)
+        memory = _memory(name, n, columns, rows.get("k2", 0))
         expected = outlook(algorithm, planned, n, columns)
         assert expected is not None
         if values is not None:
@@ -191,27 +193,11 @@ def plan(
             assert known is not None
             risk = known.excess_risk
             expected = Outlook(risk / 3.0, risk, 3.0 * risk, known)
-        methods.append(
-            MethodPlan(
-                method=name,
-                sizes={"steps": planned.steps, **rows},
-                outlook=expected,
-                seconds=(cost or CostModel()).predict(_COST_NAMES.get(kind, kind), problem),
-                memory=_memory(name, n, columns, rows.get("k2", 0)),
-            )
-        )
-    return FitPlan(
-        n=n,
-        d=d,
-        epsilon=float(epsilon),
-        delta=given,
-        method=chosen,
-        reason=reason,
-        methods=tuple(methods),
-        warnings=tuple(
-            message for _, message in concerns(epsilon, given, n, columns, methods[0].outlook)
-        ),
-    )
+        taken = {"steps": planned.steps, **rows}
+        methods.append(MethodPlan(name, taken, expected, seconds, memory))
+    warned = concerns(epsilon, given, n, columns, methods[0].outlook)
+    warnings = tuple(message for _, message in warned)
+    return FitPlan(n, d, float(epsilon), given, chosen, reason, tuple(methods), warnings)
 
 
 def _spectrum(eigenvalues: npt.ArrayLike, columns: int) -> FloatArray:

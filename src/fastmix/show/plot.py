@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -50,21 +51,8 @@ def coefficients(
 ) -> Any:
     """Draw the coefficients of a fitted model, with intervals if it has ``inference=True``.
 
-    Parameters
-    ----------
-    model : estimator
-        A fitted estimator of fastmix.
-    names : sequence of str, optional
-        Names of the features.
-    level : float, default 0.95
-        Level of the intervals.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
+    ``names`` are those of the features, ``level`` that of the intervals. Draws on ``ax`` or on a
+    new figure, and returns the axes.
     """
     ax = _axes(ax)
     if names is not None and len(names) != len(model.coef_):
@@ -104,15 +92,10 @@ def budget(accountant: BudgetAccountant, *, ax: Any = None) -> Any:
 
 def plot_histograms(results: Sequence[Any], path: str | Path) -> None:
     """Draw the scores with and without the record, one panel per audit."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError('plots need matplotlib: pip install "fastmix[plot]".') from None
     columns = min(3, len(results))
     rows = math.ceil(len(results) / columns)
-    figure = Figure(figsize=(4.6 * columns, 3.1 * rows), layout="constrained")
-    FigureCanvasAgg(figure)
+    size = (4.6 * columns, 3.1 * rows)
+    figure = _matplotlib("figure").Figure(figsize=size, layout="constrained")
     axes = np.ravel(figure.subplots(rows, columns, squeeze=False))
     for axis, result in zip(axes, results, strict=False):
         with_, without, edges = result.histogram()
@@ -137,10 +120,11 @@ def plot_histograms(results: Sequence[Any], path: str | Path) -> None:
 def _axes(ax: Any) -> Any:
     if ax is not None:
         return ax
+    return _matplotlib("pyplot").subplots(figsize=(6.4, 3.8), constrained_layout=True)[1]
+
+
+def _matplotlib(part: str) -> Any:
     try:
-        import matplotlib.pyplot as plt
+        return import_module(f"matplotlib.{part}")
     except ImportError:
-        raise ImportError(
-            'plots need the package matplotlib: pip install "fastmix[plot]".'
-        ) from None
-    return plt.subplots(figsize=(6.4, 3.8), constrained_layout=True)[1]
+        raise ImportError('plots need matplotlib: pip install "fastmix[plot]".') from None

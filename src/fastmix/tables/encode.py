@@ -34,7 +34,10 @@ def encode(
         if isinstance(feature, Number):
             X[:, at], known = _number(columns.numbers[feature.name], feature)
         else:
-            known = _one_hot(columns.codes[feature.name], feature, X[:, at : at + width])
+            codes, levels = columns.codes[feature.name], feature.levels
+            level = np.where(codes >= 0, codes, levels.index(OTHER))
+            X[:, at : at + width] = level[:, None] == np.arange(len(levels))[-width:]
+            known = codes != MISSING
         kept &= known
         at += width
     y = np.zeros(columns.n)
@@ -50,18 +53,6 @@ def _number(values: FloatArray, feature: Number) -> tuple[FloatArray, npt.NDArra
     """Return clipped values with the public one for missing ones, and which were known."""
     known = ~np.isnan(values)
     return np.where(known, np.clip(values, feature.lower, feature.upper), feature.filler), known
-
-
-def _one_hot(
-    codes: npt.NDArray[np.int64], feature: Category, block: FloatArray
-) -> npt.NDArray[np.bool_]:
-    """Write the one-hot columns of a category into ``block``, and return which were known."""
-    levels = feature.levels
-    level = np.where(codes >= 0, codes, levels.index(OTHER))
-    first = len(levels) - block.shape[1]
-    for j in range(block.shape[1]):
-        block[:, j] = level == first + j
-    return np.asarray(codes != MISSING)
 
 
 def table_chunks(

@@ -9,17 +9,8 @@ from fastmix.accounting import PrivacySpent
 from fastmix.certificate.explain import explain
 from fastmix.estimators import PrivateLinearRegression
 from fastmix.methods import METHODS
-from fastmix.show.html import (
-    Interval,
-    badge,
-    definition_list,
-    effects,
-    escape,
-    number,
-    page,
-    paragraphs,
-    table,
-)
+from fastmix.show import html
+from fastmix.show.html import escape, number, table
 from fastmix.show.plot import privacy_curve
 from fastmix.show.svg import curve_chart, interval_chart
 from fastmix.tables.schema import Feature, Number, PublicBounds
@@ -49,17 +40,17 @@ def fit_report(model: PrivateLinearRegression, bounds: PublicBounds, seconds: fl
     certificate, target = model.privacy_, bounds.target.name
     spent, facts = certificate.spent, certificate.data
     intercept = bool(model.fit_intercept)
-    found = effects(model, bounds.columns(intercept))
+    found = html.effects(model, bounds.columns(intercept))
     ranges = [_range(feature) for feature in bounds.features for _ in feature.columns(intercept)]
     guarantee, *said = explain(certificate)
     method = METHODS[certificate.parameters["method_"]]
     given = {"method_", *(f.name for f in (*fields(PrivateLinearRegression), *fields(method)))}
     plan = {k: v for k, v in certificate.parameters.items() if k not in given}
     body = [
-        badge(certificate.private),
+        html.badge(certificate.private),
         f"<h1>Private regression of {escape(target)}</h1>",
         f"<p>{escape(guarantee)}</p>",
-        definition_list(
+        html.definition_list(
             [
                 ("epsilon", f"{spent.epsilon:.6g}"),
                 ("delta", f"{spent.delta:.3g}"),
@@ -80,7 +71,7 @@ def fit_report(model: PrivateLinearRegression, bounds: PublicBounds, seconds: fl
         "values is not reported, because it is not private.</p>",
         _clipping(bounds, intercept, facts.get("residuals_clipped_at")),
         "<h2>What the guarantee says</h2>",
-        paragraphs(said),
+        html.paragraphs(said),
         "<h2>Plan</h2>",
         table(["setting", "value"], plan_settings(plan)),
         "<h2>Certificate</h2>",
@@ -91,11 +82,11 @@ def fit_report(model: PrivateLinearRegression, bounds: PublicBounds, seconds: fl
         '<p class="soft">Made by fastmix from public and released values. The report rounds the '
         "fitting time up to minutes, because exact times can leak information.</p>",
     ]
-    return page(f"Private regression of {target}", "\n".join(body))
+    return html.page(f"Private regression of {target}", "\n".join(body))
 
 
 def _coefficients(
-    target: str, found: Sequence[Interval], ranges: Sequence[tuple[str, float]]
+    target: str, found: Sequence[html.Interval], ranges: Sequence[tuple[str, float]]
 ) -> list[str]:
     errors = found[0].std is not None
     rows = []
@@ -123,7 +114,7 @@ def _coefficients(
     ]
 
 
-def _noise(target: str, found: Sequence[Interval], residual_std: float | None) -> list[str]:
+def _noise(target: str, found: Sequence[html.Interval], residual_std: float | None) -> list[str]:
     if residual_std is None:
         return ["<p>Not known for this fit: it was made without intervals.</p>"]
     rows = []
