@@ -29,23 +29,23 @@ def check_output(out: Path, *, force: bool = False, inputs: Iterable[Path] = ())
                     f"another file."
                 )
     real = Path(os.path.realpath(out))
+    why: str | None = None
     try:
-        mode = os.stat(real).st_mode
+        if not stat.S_ISREG(os.stat(real).st_mode):
+            why = "it is not a file"
+        elif not force:
+            raise ValueError(
+                f"The file {str(out)!r} already exists. Choose another name, or pass --force to "
+                f"replace it."
+            )
     except FileNotFoundError:
-        mode = None
+        why = None if real.parent.is_dir() else "its folder does not exist"
     except OSError as error:
-        raise ValueError(_unwritable(out, error.strerror)) from None
-    if mode is not None and not stat.S_ISREG(mode):
-        raise ValueError(_unwritable(out, "it is not a file"))
-    if mode is not None and not force:
-        raise ValueError(
-            f"The file {str(out)!r} already exists. Choose another name, or pass --force to "
-            f"replace it."
-        )
-    if not real.parent.is_dir():
-        raise ValueError(_unwritable(out, "its folder does not exist"))
-    if not os.access(real.parent, os.W_OK | os.X_OK):
-        raise ValueError(_unwritable(out, "its folder is not writable"))
+        why = error.strerror
+    if why is None and not os.access(real.parent, os.W_OK | os.X_OK):
+        why = "its folder is not writable"
+    if why is not None:
+        raise ValueError(f"out must be a file that can be written; got out={str(out)!r}: {why}.")
 
 
 @contextmanager
@@ -106,7 +106,3 @@ def _rename(old: Path, new: Path, flag: int) -> bool:
     if number in _UNSUPPORTED:
         return False
     raise OSError(number, os.strerror(number), str(new))
-
-
-def _unwritable(out: Path, why: str | None) -> str:
-    return f"out must be a file that can be written; got out={str(out)!r}: {why}."

@@ -92,24 +92,19 @@ def _publish(target: Path, beside: Path, held: list[int], force: bool, *texts: s
 def _check_target(out: Path, target: Path, force: bool, inputs: Iterable[Path | None]) -> None:
     with suppress(FileNotFoundError, NotADirectoryError):
         os.lstat(target / max(FILES, key=len))  # also tells a path that is too long
+    got = f"; got out={str(out)!r}"
     if Path.cwd().is_relative_to(target):
-        raise ValueError(
-            f"out must not be the current folder; got out={str(out)!r}. Choose a folder in it."
-        )
+        raise ValueError(f"out must not be the current folder{got}. Choose a folder in it.")
     if not target.exists():
         return
     if not target.is_dir():
-        raise ValueError(f"out must be a folder; got out={str(out)!r}, which is a file.")
+        raise ValueError(f"out must be a folder{got}, which is a file.")
     if target.is_mount() or target.stat().st_dev != target.parent.stat().st_dev:
-        raise ValueError(
-            f"out must not be a mount point; got out={str(out)!r}. Choose a folder in it."
-        )
+        raise ValueError(f"out must not be a mount point{got}. Choose a folder in it.")
     for path in inputs:
         if path is not None and Path(os.path.realpath(path)).is_relative_to(target):
-            raise ValueError(
-                f"out must not hold a file that the fit uses; got out={str(out)!r}, which holds "
-                f"{str(path)!r}."
-            )
+            holds = f"{got}, which holds {str(path)!r}."
+            raise ValueError(f"out must not hold a file that the fit uses{holds}")
     found = sorted(entry.name for entry in target.iterdir())
     ours = FILES if "model.json" in found else ()
     strange = [name for name in found if name not in ours or not (target / name).is_file()]

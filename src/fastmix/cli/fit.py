@@ -22,20 +22,11 @@ from fastmix.data import Streaming
 from fastmix.data.dask import Cluster
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression
-from fastmix.tables import (
-    Number,
-    PublicBounds,
-    encode,
-    read_bounds,
-    read_columns,
-    table_bytes,
-    table_chunks,
-    table_fields,
-)
-from fastmix.tables.encode import needed
+from fastmix.tables.encode import encode, needed, table_bytes, table_chunks
 from fastmix.tables.model import bound_pair
-from fastmix.tables.read import inferred_numbers
+from fastmix.tables.read import inferred_numbers, read_columns, table_fields
 from fastmix.tables.report import fit_report, minutes, minutes_in_words
+from fastmix.tables.schema import Number, PublicBounds, read_bounds
 
 #: Tables that take more bytes in memory are read in chunks.
 _LARGE = 1 << 30

@@ -6,14 +6,8 @@ import warnings
 from collections.abc import Sequence
 from enum import IntEnum
 
+from fastmix import errors
 from fastmix._text import visible
-from fastmix.errors import (
-    BudgetError,
-    DataError,
-    LowAccuracyWarning,
-    PrivacyLeakWarning,
-    WeakPrivacyWarning,
-)
 
 
 class ExitCode(IntEnum):
@@ -35,8 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             # Warnings of other libraries may quote what they were given.
             warnings.simplefilter("ignore")
-            for ours in (LowAccuracyWarning, PrivacyLeakWarning, WeakPrivacyWarning):
-                warnings.simplefilter("always", ours)
+            warnings.simplefilter("always", errors.LowAccuracyWarning)
+            warnings.simplefilter("always", errors.PrivacyLeakWarning)
+            warnings.simplefilter("always", errors.WeakPrivacyWarning)
             warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
             from fastmix.cli.app import run  # a second, in which an interrupt is one line, too
 
@@ -60,9 +55,9 @@ def _told(error: BaseException) -> tuple[str, ExitCode]:
     match error:
         case KeyboardInterrupt():
             return "interrupted.", ExitCode.INTERRUPTED
-        case BudgetError():
+        case errors.BudgetError():
             return str(error), ExitCode.BUDGET
-        case DataError():
+        case errors.DataError():
             return str(error), ExitCode.DATA
         case ModuleNotFoundError():
             message = f'the command needs {error.name}: pip install "fastmix[cli]".'

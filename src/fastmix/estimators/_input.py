@@ -11,15 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_n_features,
-    _get_feature_names,
-    _num_features,
-    _num_samples,
-    check_array,
-    check_X_y,
-)
+from sklearn.utils import check_array, check_X_y, validation
 
 from fastmix._validation import value_error
 from fastmix.data import ArrayChunk, ArrayRows, ChunkRows, Chunks, Report, Rows
@@ -49,7 +41,7 @@ class ArrayInput:
     def shape(self) -> tuple[int, int] | None:
         """Rows and features without reading a value; None leaves the complaint to `check`."""
         try:
-            n, d = _num_samples(self.X), _num_features(self.X)
+            n, d = validation._num_samples(self.X), validation._num_features(self.X)
         except Exception:
             return None
         return (n, d) if n >= 1 and d >= 1 else None
@@ -59,7 +51,7 @@ class ArrayInput:
         name = type(model).__name__
         if self.y is None:
             raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-        self.names, self._labels = _get_feature_names(self.X), column_labels(self.X)
+        self.names, self._labels = validation._get_feature_names(self.X), column_labels(self.X)
         self._objects = [*object_columns(self.X), *object_columns(self.y)]
         with self._one_message():
             X, y = as_reals("X", self.X), as_reals("y", self.y).astype(np.float64, copy=False)
@@ -138,10 +130,10 @@ Input: TypeAlias = ArrayInput | ChunkInput
 
 def features_to_predict(model: PrivateRegressor, X: Any) -> Any:
     """Return features as an array of finite numbers, as many and named as in the fit."""
-    _check_feature_names(model, X, reset=False)
+    validation._check_feature_names(model, X, reset=False)
     X = _two_axes(as_reals("X", X))
     X = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
-    _check_n_features(model, X, reset=False)
+    validation._check_n_features(model, X, reset=False)
     check_finite(X)
     return X
 

@@ -28,18 +28,9 @@ from fastmix.estimators._input import ArrayInput, ChunkInput, Input, features_to
 from fastmix.estimators.intervals import ConfidenceIntervals
 from fastmix.estimators.parameters import check_parameters, reasons_for_leaks
 from fastmix.mechanisms import make_noise
-from fastmix.methods import (
-    Draws,
-    Method,
-    Plan,
-    Sizes,
-    Solution,
-    Target,
-    default_delta,
-    plan_fit,
-    solve_fit,
-)
+from fastmix.methods import Draws, Method, Plan, Sizes, Solution, Target
 from fastmix.methods.advice import advise
+from fastmix.methods.fit import default_delta, plan_fit, solve_fit
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
 from fastmix.show import fit_card
 

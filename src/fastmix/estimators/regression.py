@@ -4,20 +4,10 @@ import math
 from dataclasses import fields
 from typing import Any, ClassVar
 
+from fastmix import methods
 from fastmix._validation import check_choice, type_error, value_error
 from fastmix.estimators.base import PrivateRegressor, estimator
-from fastmix.methods import (
-    METHODS,
-    AdaptiveStatistics,
-    FastIterativeHessianMixing,
-    GradientDescent,
-    IterativeHessianMixing,
-    IterativeHessianSketch,
-    Method,
-    PerturbedObjective,
-    SketchAndSolve,
-    choose_method,
-)
+from fastmix.methods import METHODS, Method, choose_method
 
 
 @estimator
@@ -48,7 +38,7 @@ class ObjectivePerturbation(PrivateRegressor):
     solver: str = "auto"
     residual_clip: float | None = None
 
-    _method: ClassVar[type[Method]] = PerturbedObjective
+    _method: ClassVar[type[Method]] = methods.PerturbedObjective
 
 
 @estimator
@@ -85,7 +75,7 @@ class IHM(PrivateRegressor):
     shrinkage: bool = False
     literal: bool = False
 
-    _method: ClassVar[type[Method]] = IterativeHessianMixing
+    _method: ClassVar[type[Method]] = methods.IterativeHessianMixing
 
 
 @estimator
@@ -132,7 +122,7 @@ class FastIHM(PrivateRegressor):
     shrinkage: bool = False
     literal: bool = False
 
-    _method: ClassVar[type[Method]] = FastIterativeHessianMixing
+    _method: ClassVar[type[Method]] = methods.FastIterativeHessianMixing
 
 
 @estimator
@@ -155,7 +145,7 @@ class AdaSSP(PrivateRegressor):
     calibration: str = "joint"
     failure_probability: float | None = None
 
-    _method: ClassVar[type[Method]] = AdaptiveStatistics
+    _method: ClassVar[type[Method]] = methods.AdaptiveStatistics
 
 
 @estimator
@@ -177,7 +167,7 @@ class DPGradientDescent(PrivateRegressor):
     n_steps: int | None = None
     residual_clip: float | None = None
 
-    _method: ClassVar[type[Method]] = GradientDescent
+    _method: ClassVar[type[Method]] = methods.GradientDescent
 
 
 @estimator
@@ -207,7 +197,7 @@ class LinearMixing(PrivateRegressor):
     failure_probability: float | None = None
     literal: bool = False
 
-    _method: ClassVar[type[Method]] = SketchAndSolve
+    _method: ClassVar[type[Method]] = methods.SketchAndSolve
 
 
 @estimator
@@ -229,7 +219,7 @@ class IHS(PrivateRegressor):
     sketch_size: int | None = None
     failure_probability: float | None = None
 
-    _method: ClassVar[type[Method]] = IterativeHessianSketch
+    _method: ClassVar[type[Method]] = methods.IterativeHessianSketch
 
 
 @estimator

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -91,12 +90,11 @@ class TableChunk(Chunk):
 
     def read(self) -> Iterator[Records]:
         numbers, categories = needed(self.bounds)
-        names = [*numbers, *categories]
-        batches: Iterator[Any]
-        if _is_csv(self.path):
-            batches = csv_batches(self.path, numbers, list(categories))
-        else:
-            batches = record_batches(self.path, self.group, names)
+        batches = (
+            csv_batches(self.path, numbers, list(categories))
+            if _is_csv(self.path)
+            else record_batches(self.path, self.group, [*numbers, *categories])
+        )
         for batch in batches:
             columns = columns_of(batch, numbers, categories)
             yield encode(columns, self.bounds, intercept=self.intercept)

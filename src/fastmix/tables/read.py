@@ -59,23 +59,21 @@ def table_fields(path: Path) -> dict[str, str]:
 
 @unchained()
 def read_columns(
-    path: Path, numbers: Iterable[str], categories: Mapping[str, Sequence[str]]
+    path: Path, numbers: list[str], categories: Mapping[str, Sequence[str]]
 ) -> Columns:
     """Read the columns of numbers and of public categories that a bounds file names: raw data."""
-    wanted = [*numbers]
-    check_columns(path, wanted, categories)
-    return columns_of(_read(path, wanted, list(categories)), wanted, categories)
+    check_columns(path, numbers, categories)
+    return columns_of(_read(path, numbers, list(categories)), numbers, categories)
 
 
 @unchained()
-def check_columns(path: Path, numbers: Iterable[str], categories: Iterable[str]) -> None:
+def check_columns(path: Path, numbers: list[str], categories: Iterable[str]) -> None:
     """Check that a table has the columns that a bounds file names, without reading a value."""
-    wanted = [*numbers]
     fields = table_fields(path)
-    for name in (*wanted, *categories):
+    for name in (*numbers, *categories):
         if name not in fields:
             raise DataError(no_column(path.name, name, fields))
-    for name in wanted:
+    for name in numbers:
         if fields[name] not in ("number", "bool", "unknown"):
             raise DataError(
                 f"{path.name}: column {name!r} must hold numbers, as its bounds say; it is "
