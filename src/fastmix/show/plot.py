@@ -16,15 +16,19 @@ from fastmix.show.html import effects
 __all__ = ["budget", "coefficients", "plot_histograms", "privacy", "privacy_curve"]
 
 
-def privacy_curve(spent: PrivacySpent, count: int = 9) -> list[tuple[float, float]]:
-    """Return points (delta, epsilon) of the joint account, up to four decades from its delta."""
+def privacy_curve(spent: PrivacySpent) -> list[tuple[float, float]]:
+    """Return points (delta, epsilon) of the joint account, about four decades around its delta."""
     if not (spent.delta > 0.0 and math.isfinite(spent.epsilon)):
         return []
+
     # Delta at an epsilon takes one evaluation of the account, epsilon at a delta a search.
-    low = spent.joint_epsilon(min(1e4 * spent.delta, 0.1))
-    epsilons = [*np.linspace(1.5 * spent.epsilon, spent.epsilon, count // 2, endpoint=False)]
-    epsilons += [*np.linspace(spent.epsilon, low, count - count // 2)]
-    points = [(joint_delta(spent.events, epsilon), epsilon) for epsilon in epsilons]
+    def delta(share: float) -> float:
+        return joint_delta(spent.events, share * spent.epsilon)
+
+    growth = math.log(max(delta(0.97) / spent.delta, 1.01))
+    low = max(0.35, 1.0 - 0.03 * math.log(1e4) / growth)
+    shares = (1.3, 1.2, 1.1, *np.linspace(1.0, low, 5).tolist())
+    points = [(delta(share), share * spent.epsilon) for share in shares]
     return [point for point in points if point[0] >= 1e-4 * spent.delta]
 
 
