@@ -74,14 +74,11 @@ def __getattr__(name: str) -> _Any:
     if name == "__version__":
         from importlib.metadata import version
 
-        globals()[name] = version("fastmix")
-        return globals()[name]
-    if name in __all__:
-        for home in _HOMES:
-            module = _import_module(f"fastmix.{home}")
-            if name in module.__all__:
-                globals()[name] = getattr(module, name)
-                return globals()[name]
+        return globals().setdefault(name, version("fastmix"))
+    for home in _HOMES if name in __all__ else ():
+        module = _import_module(f"fastmix.{home}")
+        if name in module.__all__:
+            return globals().setdefault(name, getattr(module, name))
     if not name.startswith("_"):
         try:
             return _import_module(f"fastmix.{name}")

@@ -18,12 +18,6 @@ def visible(text: str) -> str:
 
 def toml_string(text: str) -> str:
     """Return text as a TOML string of one line, with everything that is not printable escaped."""
-    return f'"{"".join(map(_toml_char, text))}"'
-
-
-def _toml_char(char: str) -> str:
-    if char in '"\\':
-        return f"\\{char}"
-    if char.isprintable():
-        return char
-    return f"\\u{ord(char):04X}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08X}"
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    chars = [char if char.isprintable() else f"\\U{ord(char):08X}" for char in text]
+    return f'"{"".join(chars)}"'

@@ -1,14 +1,9 @@
 """The one place where a NumPy ``Generator`` is made.
 
-Two kinds of randomness are kept apart.
-
-*Secret* noise carries the guarantee.  Unless the caller seeds it, it comes from AES-128
-in counter mode, keyed by the operating system, freshly for every request: no state is
-shared between calls, threads, forks or pickled copies, so noise is never repeated. Seeding it is
-possible for tests and experiments; it gives a `ReproducibleNoiseWarning`, once per process.
-
-*Public* randomness chooses sketches.  The guarantee does not depend on it; it may be
-published, so a fast generator is enough.
+*Secret* noise carries the guarantee.  Unless the caller seeds it, for tests and experiments, it
+comes from AES-128 in counter mode, keyed by the operating system, freshly for every request: no
+state is shared between calls, threads, forks or pickled copies, so noise is never repeated.
+*Public* randomness chooses sketches: it may be published, so a fast generator is enough.
 """
 
 import secrets
@@ -48,9 +43,7 @@ def secret_generator(random_state: RandomState = None, *, warn: bool = True) -> 
 
 def public_generator(random_state: RandomState = None) -> np.random.Generator:
     """Return the generator for public choices, such as the rows of a sketch."""
-    if random_state is None:
-        return np.random.default_rng()
-    return _seeded(random_state)
+    return np.random.default_rng() if random_state is None else _seeded(random_state)
 
 
 def is_seeded(random_state: RandomState) -> bool:
@@ -64,15 +57,13 @@ def warn_seeded(*, stacklevel: int = 3) -> None:
     Python's own "once" forgets what it has shown whenever any library touches the filters.
     """
     global _told
-    if _told:
-        return
-    warnings.warn(
-        "the noise is seeded, so whoever knows the seed can remove it and the result is NOT "
-        "private. Leave random_state=None for real data.",
-        ReproducibleNoiseWarning,
-        stacklevel=stacklevel,
-    )
-    _told = True
+    if not _told:
+        message = (
+            "the noise is seeded, so whoever knows the seed can remove it and the result is NOT "
+            "private. Leave random_state=None for real data."
+        )
+        warnings.warn(message, ReproducibleNoiseWarning, stacklevel=stacklevel)
+        _told = True
 
 
 def check_unseeded(random_state: RandomState) -> None:
@@ -80,17 +71,11 @@ def check_unseeded(random_state: RandomState) -> None:
 
     A generator over AES, as `secret_generator` makes it, is no seed.
     """
-    unseeded = random_state is None or (
-        isinstance(random_state, np.random.Generator)
-        and isinstance(random_state.bit_generator, AESCounter)
-    )
-    if not unseeded:
-        raise value_error(
-            "random_state",
-            "be None with noise='exact', whose draws come from the operating system and cannot be "
-            "repeated",
-            type(random_state).__name__,
-        )
+    bits = getattr(random_state, "bit_generator", None)
+    if random_state is not None and not isinstance(bits, AESCounter):
+        condition = "be None with noise='exact', whose draws come from the operating system and "
+        kind = type(random_state).__name__
+        raise value_error("random_state", condition + "cannot be repeated", kind)
 
 
 def _seeded(random_state: RandomState) -> np.random.Generator:

@@ -20,7 +20,14 @@ from fastmix.accounting import (
 )
 from fastmix.accounting.conversion import rdp_to_delta, rdp_to_epsilon
 from fastmix.accounting.events import ComposedEvent
-from fastmix.accounting.exact import Mixture, Option, exact_delta, exact_epsilon, mixture
+from fastmix.accounting.exact import (
+    Mixture,
+    Option,
+    _gaussian_profile,
+    exact_delta,
+    exact_epsilon,
+    mixture,
+)
 from fastmix.accounting.gaussian import gaussian_delta
 
 CASES = [(150.0, 768, 0.15), (20.0, 768, 0.8), (400.0, 6744, 0.1), (2.0, 24, 1.0)]
@@ -205,3 +212,21 @@ def test_no_finite_epsilon_beyond_the_bracket():
     ours = mixture([sketch(9.0, 50), GaussianEvent(3.0)])
     assert exact_epsilon(ours, 1e-9, 0.1) == math.inf
     assert exact_epsilon(ours, 0.999, 10.0) == 0.0
+
+
+@pytest.mark.parametrize("mu", [1e-6, 1e-4, 1e-2, 0.2, 1.0, 5.0, 30.0, 1000.0])
+def test_the_profile_is_never_below_the_truth(mu):
+    """In both signs of epsilon and far into the tails, by no more than the rounding granted."""
+    sizes = [mu * k for k in (0, 1e-3, 0.1, 1, 3, 8, 9, 12, 20, 30, 36)] + [1e-8, 0.5, 700, 5000]
+    sizes += [mu**2 / 2 + mu * k for k in (-8, -3, 0, 3, 8, 20, 36)]
+    epsilons = np.array([sign * size for size in sizes for sign in (1.0, -1.0)])
+    with mpmath.workdps(60):
+        ratio = mpmath.mpf(mu)
+        for epsilon, found in zip(epsilons, _gaussian_profile(mu, epsilons), strict=True):
+            at = mpmath.mpf(float(epsilon))
+            truth = mpmath.ncdf(ratio / 2 - at / ratio)
+            truth -= mpmath.exp(at) * mpmath.ncdf(-ratio / 2 - at / ratio)
+            if truth < 1e-280:
+                assert 0.0 <= found < 1e-250
+            else:
+                assert min(1.0, truth) <= found <= truth * 1.00003

@@ -100,7 +100,8 @@ def _splits(events: tuple[PrivacyEvent, ...]) -> list[tuple[float, tuple[Privacy
     """Return the ways to add up: pure events outside the conversion, or all inside it."""
     outside = [event for event in events if math.isfinite(event.pure_epsilon)]
     inside = tuple(event for event in events if not math.isfinite(event.pure_epsilon))
-    return [(math.fsum(event.pure_epsilon for event in outside), inside), (0.0, events)]
+    pure = math.fsum(event.pure_epsilon for event in outside)
+    return [(pure, inside), (0.0, events)] if pure else [(0.0, inside)]
 
 
 def _gaussian_mu(events: tuple[PrivacyEvent, ...]) -> float | None:
@@ -138,9 +139,12 @@ def _delta(events: tuple[PrivacyEvent, ...], epsilon: float) -> float:
     if (objective := _one_objective(events)) is not None:
         event, mu = objective
         return objective_delta(epsilon, event.mu, event.eps_c, mu, one_sided=event.one_sided)
-    by_renyi = rdp_to_delta(ComposedEvent(events).rdp, epsilon)
     exact = mixture(events)
-    return by_renyi if exact is None else min(by_renyi, exact_delta(exact, epsilon))
+    delta = 1.0 if exact is None else exact_delta(exact, epsilon)
+    # Where it is known the exact account is the smaller one, down to what it leaves out.
+    if 1e-20 < delta < 1.0:
+        return delta
+    return min(delta, rdp_to_delta(ComposedEvent(events).rdp, epsilon))
 
 
 class RenyiCurve(NamedTuple):

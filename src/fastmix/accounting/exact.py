@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, log_ndtr, ndtr, ndtri
+from scipy.special import erfcx, gammainc, gammaincc, gammainccinv, gammaincinv, ndtr, ndtri
 
 from fastmix._types import FloatArray
 from fastmix.accounting.events import ChoiceEvent, GaussianEvent, PrivacyEvent, SketchEvent
@@ -74,7 +74,6 @@ def _option(events: Sequence[PrivacyEvent]) -> Option | None:
     return option if option.mu >= _SMALLEST_MU else None
 
 
-@lru_cache(maxsize=4096)
 def exact_delta(mixture: Mixture, epsilon: float) -> float:
     r"""Return the exact delta of a mixture at an epsilon: the larger of the two directions.
 
@@ -93,19 +92,24 @@ def exact_epsilon(mixture: Mixture, delta: float, largest: float) -> float:
     """Return the least epsilon at most ``largest`` with `exact_delta` at most ``delta``."""
     if delta <= 0.0 or not exact_delta(mixture, largest) <= delta:
         return math.inf
-    if exact_delta(mixture, 0.0) <= delta:
-        return 0.0
 
-    def gap(epsilon: float) -> float:
-        return math.log(max(exact_delta(mixture, epsilon), 1e-300) / delta)
+    def gap(epsilon: float, sign: float) -> float:
+        return math.log(max(_delta(mixture, epsilon, sign), 1e-300) / delta)
 
-    root = float(brentq(gap, 0.0, largest, xtol=1e-14 * largest, rtol=1e-12))
-    for slack in (0.0, 1e-11, 1e-9, 1e-6):
-        if exact_delta(mixture, root * (1.0 + slack)) <= delta:
-            return root * (1.0 + slack)
+    # The direction that is larger at the end is so at the root, nearly always: it is searched
+    # alone, and what is found is checked in both.
+    for sign in sorted((1.0, -1.0), key=lambda sign: -_delta(mixture, largest, sign)):
+        low = next((low for low in (0.8 * largest, 0.0) if gap(low, sign) > 0.0), None)
+        root = 0.0
+        if low is not None:
+            root = float(brentq(gap, low, largest, (sign,), xtol=1e-14 * largest, rtol=1e-12))
+        for slack in (0.0, 1e-11, 1e-9, 1e-6):
+            if exact_delta(mixture, root * (1.0 + slack)) <= delta:
+                return root * (1.0 + slack)
     return math.inf
 
 
+@lru_cache(maxsize=4096)
 def _delta(mixture: Mixture, epsilon: float, sign: float) -> float:
     loss, weights = _normal_rule(mixture.mu)
     profiles = [_option_delta(option, epsilon - loss, sign) for option in mixture.options]
@@ -123,9 +127,13 @@ def _option_delta(option: Option, epsilon: FloatArray, sign: float) -> FloatArra
 
 def _gaussian_profile(mu: float, epsilon: FloatArray) -> FloatArray:
     r"""Return :math:`\Phi(\mu/2 - \epsilon/\mu) - e^\epsilon \Phi(-\mu/2 - \epsilon/\mu)`."""
-    first = log_ndtr(mu / 2.0 - epsilon / mu)
-    second = epsilon + log_ndtr(-mu / 2.0 - epsilon / mu)
-    profile = np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
+    # At e = |epsilon| both terms are exp(-x^2) erfcx(.) / 2, and the profile at -e is
+    # 1 - exp(-e) and exp(-e) times the one at e. Beyond the ends of x it is 1, or below 1e-290.
+    x = np.clip((np.abs(epsilon) / mu - mu / 2.0) * math.sqrt(0.5), -26.0, 26.0)
+    profile = np.exp(-x * x) * (erfcx(x) - erfcx(x + mu * math.sqrt(0.5))) / 2.0
+    negative = epsilon < 0.0
+    below = epsilon[negative]
+    profile[negative] = np.exp(below) * profile[negative] - np.expm1(below)
     return np.asarray(np.minimum(1.0, profile * (1.0 + _ROUNDING)))
 
 

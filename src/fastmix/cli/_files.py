@@ -19,32 +19,33 @@ _UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTTY)
 _AT_FDCWD = -100
 
 
-def check_output(out: Path, *, force: bool = False, inputs: Iterable[Path | None] = ()) -> None:
+def check_output(out: Path, *, force: bool = False, inputs: Iterable[Path] = ()) -> None:
     """Refuse a file that cannot or must not be written, before any work is done."""
     for path in inputs:
-        if path is not None and _is_same(out, path):
-            raise ValueError(
-                f"out must not be a file that the command reads; got out={str(out)!r}. Choose "
-                f"another file."
-            )
+        with suppress(OSError):  # one of them is not there
+            if out.samefile(path):
+                raise ValueError(
+                    f"out must not be a file that the command reads; got out={str(out)!r}. Choose "
+                    f"another file."
+                )
     real = Path(os.path.realpath(out))
+    why: str | None = None
     try:
-        mode = os.stat(real).st_mode
+        if not stat.S_ISREG(os.stat(real).st_mode):
+            why = "it is not a file"
+        elif not force:
+            raise ValueError(
+                f"The file {str(out)!r} already exists. Choose another name, or pass --force to "
+                f"replace it."
+            )
     except FileNotFoundError:
-        mode = None
+        why = None if real.parent.is_dir() else "its folder does not exist"
     except OSError as error:
-        raise ValueError(_unwritable(out, error.strerror)) from None
-    if mode is not None and not stat.S_ISREG(mode):
-        raise ValueError(_unwritable(out, "it is not a file"))
-    if mode is not None and not force:
-        raise ValueError(
-            f"The file {str(out)!r} already exists. Choose another name, or pass --force to "
-            f"replace it."
-        )
-    if not real.parent.is_dir():
-        raise ValueError(_unwritable(out, "its folder does not exist"))
-    if not os.access(real.parent, os.W_OK | os.X_OK):
-        raise ValueError(_unwritable(out, "its folder is not writable"))
+        why = error.strerror
+    if why is None and not os.access(real.parent, os.W_OK | os.X_OK):
+        why = "its folder is not writable"
+    if why is not None:
+        raise ValueError(f"out must be a file that can be written; got out={str(out)!r}: {why}.")
 
 
 @contextmanager
@@ -64,12 +65,6 @@ def writing(out: Path, *, force: bool = False) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-
-
-def write_text(out: Path, text: str, *, force: bool = False) -> None:
-    """Write a text file after `check_output`, whole or not at all."""
-    with writing(out, force=force) as temporary:
-        temporary.write_text(text, encoding="utf-8")
 
 
 def rename_new(old: Path, new: Path) -> None:
@@ -111,16 +106,3 @@ def _rename(old: Path, new: Path, flag: int) -> bool:
     if number in _UNSUPPORTED:
         return False
     raise OSError(number, os.strerror(number), str(new))
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    if os.path.realpath(one) == os.path.realpath(other):
-        return True
-    try:
-        return os.path.samefile(one, other)
-    except OSError:
-        return False
-
-
-def _unwritable(out: Path, why: str | None) -> str:
-    return f"out must be a file that can be written; got out={str(out)!r}: {why}."

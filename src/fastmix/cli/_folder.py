@@ -17,8 +17,9 @@ import fcntl
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from fastmix.cli._files import exchange, sync_folder
@@ -30,101 +31,80 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PROBES = ("probe-a", "probe-b")
 
 
-class ModelFolder:
-    """A folder that waits for the files of a fit, and may replace a model if forced to."""
-
-    def __init__(self, target: Path, force: bool) -> None:
-        name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
-        self.target = target
-        self._force = force
-        self._beside = target.with_name(f".fastmix-{name}")
-        self._held: list[int] = []  # locked folders: the one beside, then the one it replaces
-
-    def reserve(self, room: int) -> None:
-        """Take the folder beside, and allocate room in it for the files."""
-        self._held.append(_claim(self._beside))
-        _reserve(self.target, self._beside, room)
-
-    def publish(self, texts: Mapping[str, str]) -> None:
-        """Write the files, then put the folder in its place in one step."""
-        for name in FILES:
-            _fill(self._beside / name, texts[name].encode())
-        with suppress(FileNotFoundError):
-            self._beside.chmod(stat.S_IMODE(self.target.stat().st_mode))
-        sync_folder(self._beside)
-        if not self.target.exists() or not self._force:
-            os.rename(self._beside, self.target)  # to a free name, or over an empty folder
-        else:
-            # The old folder is locked first: under its new name it is still this fit's.
-            self._held.append(os.open(self.target, _FOLDER))
-            fcntl.flock(self._held[-1], fcntl.LOCK_EX)
-            if not exchange(self._beside, self.target):
-                raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
-        sync_folder(self.target.parent)
-
-    def close(self) -> None:
-        """Remove the folder beside, if it is this fit's, and release the locks."""
-        with suppress(OSError):
-            beside = os.lstat(self._beside)
-            if any(os.path.samestat(os.fstat(fd), beside) for fd in self._held):
-                _clear(self._beside)
-                self._beside.rmdir()
-        while self._held:
-            os.close(self._held.pop())
-
-
 @contextmanager
 def model_folder(
     out: Path, *, force: bool, room: int, inputs: Iterable[Path | None] = ()
-) -> Iterator[ModelFolder]:
-    """Make sure that a fit can be written to a folder, and give what writes it.
+) -> Iterator[Callable[..., None]]:
+    """Make sure that a fit can be written to a folder, and give what writes its three texts.
 
     The folder is new, or empty, or holds a model that is to be replaced, and none of the inputs; no
     file of the fit exceeds ``room`` bytes.
     """
     target = Path(os.path.realpath(out))
-    folder = ModelFolder(target, force)
+    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
+    beside = target.with_name(f".fastmix-{name}")
     made: list[Path] = []
+    held: list[int] = []  # locked folders: the one beside, then the one that it replaces
     try:
         try:
             _check_target(out, target, force, inputs)
-            made = _make_parents(target.parent)
-            folder.reserve(room)
+            for parent in reversed([path for path in target.parents if not path.exists()]):
+                parent.mkdir()
+                made.append(parent)
+            held.append(_claim(beside))
+            _reserve(target, beside, room)
         except OSError as error:
             raise ValueError(
                 f"out must be a folder that can be written; got out={str(out)!r}: "
                 f"{error.strerror or type(error).__name__}. Nothing was charged."
             ) from None
-        yield folder
+        yield partial(_publish, target, beside, held, force)
     finally:
-        folder.close()
-        for parent in made:
+        with suppress(OSError):  # what is beside may be the folder of another fit by now
+            if any(os.path.samestat(os.fstat(fd), os.lstat(beside)) for fd in held):
+                _clear(beside)
+                beside.rmdir()
+        for fd in held:
+            os.close(fd)
+        for parent in reversed(made):
             with suppress(OSError):
                 parent.rmdir()  # fails unless it is empty
+
+
+def _publish(target: Path, beside: Path, held: list[int], force: bool, *texts: str) -> None:
+    """Write the files, then put the folder in its place in one step."""
+    for name, text in zip(FILES, texts, strict=True):
+        _fill(beside / name, text.encode())
+    with suppress(FileNotFoundError):
+        beside.chmod(stat.S_IMODE(target.stat().st_mode))
+    sync_folder(beside)
+    if not target.exists() or not force:
+        os.rename(beside, target)  # to a free name, or over an empty folder
+    else:
+        # The old folder is locked first: under its new name it is still this fit's.
+        held.append(os.open(target, _FOLDER))
+        fcntl.flock(held[-1], fcntl.LOCK_EX)
+        if not exchange(beside, target):
+            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+    sync_folder(target.parent)
 
 
 def _check_target(out: Path, target: Path, force: bool, inputs: Iterable[Path | None]) -> None:
     with suppress(FileNotFoundError, NotADirectoryError):
         os.lstat(target / max(FILES, key=len))  # also tells a path that is too long
-    here = Path.cwd()
-    if target == here or target in here.parents:
-        raise ValueError(
-            f"out must not be the current folder; got out={str(out)!r}. Choose a folder in it."
-        )
+    got = f"; got out={str(out)!r}"
+    if Path.cwd().is_relative_to(target):
+        raise ValueError(f"out must not be the current folder{got}. Choose a folder in it.")
     if not target.exists():
         return
     if not target.is_dir():
-        raise ValueError(f"out must be a folder; got out={str(out)!r}, which is a file.")
+        raise ValueError(f"out must be a folder{got}, which is a file.")
     if target.is_mount() or target.stat().st_dev != target.parent.stat().st_dev:
-        raise ValueError(
-            f"out must not be a mount point; got out={str(out)!r}. Choose a folder in it."
-        )
+        raise ValueError(f"out must not be a mount point{got}. Choose a folder in it.")
     for path in inputs:
         if path is not None and Path(os.path.realpath(path)).is_relative_to(target):
-            raise ValueError(
-                f"out must not hold a file that the fit uses; got out={str(out)!r}, which holds "
-                f"{str(path)!r}."
-            )
+            holds = f"{got}, which holds {str(path)!r}."
+            raise ValueError(f"out must not hold a file that the fit uses{holds}")
     found = sorted(entry.name for entry in target.iterdir())
     ours = FILES if "model.json" in found else ()
     strange = [name for name in found if name not in ours or not (target / name).is_file()]
@@ -150,50 +130,29 @@ def _is_stuck(target: Path) -> bool:
     return bool(parent.st_mode & stat.S_ISVTX) and os.geteuid() not in owners
 
 
-def _make_parents(folder: Path) -> list[Path]:
-    """Make the folders that are missing, and return them, the innermost first."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    made: list[Path] = []
-    try:
-        for path in reversed(missing):
-            path.mkdir()
-            made.insert(0, path)
-    except BaseException:
-        for path in made:
-            path.rmdir()
-        raise
-    return made
-
-
 def _claim(beside: Path) -> int:
     """Make the folder beside, or take over what a killed fit left of it; hold its lock."""
     while True:
         with suppress(FileExistsError):
             beside.mkdir()
-        try:
+        with suppress(FileNotFoundError), ExitStack() as opened:
             fd = os.open(beside, _FOLDER)
-        except FileNotFoundError:
-            continue  # another fit has just put it in its place
-        try:
-            held = os.fstat(fd)
-            if held.st_uid != os.geteuid():
+            opened.callback(os.close, fd)
+            if os.fstat(fd).st_uid != os.geteuid():
                 raise PermissionError(
                     errno.EACCES, f"{beside.name} beside it belongs to another user"
                 )
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with suppress(FileNotFoundError):
-                if os.path.samestat(held, os.lstat(beside)):
-                    return fd
-        except BlockingIOError:
-            os.close(fd)
-            raise ValueError(
-                "out must not be in use; another fit writes to the same folder. Nothing was "
-                "charged."
-            ) from None
-        except BaseException:
-            os.close(fd)
-            raise
-        os.close(fd)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ValueError(
+                    "out must not be in use; another fit writes to the same folder. Nothing was "
+                    "charged."
+                ) from None
+            # Unless another fit has just put it in its place.
+            if os.path.samestat(os.fstat(fd), os.lstat(beside)):
+                opened.pop_all()
+                return fd
 
 
 def _reserve(target: Path, beside: Path, room: int) -> None:
@@ -216,31 +175,19 @@ def _reserve(target: Path, beside: Path, room: int) -> None:
         one.rmdir()
         other.rmdir()
     for name in FILES:
-        fd = os.open(beside / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        try:
+        with (beside / name).open("xb") as file:
             if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(fd, 0, room)
+                os.posix_fallocate(file.fileno(), 0, room)
             else:
-                _write(fd, bytes(room))
-        finally:
-            os.close(fd)
+                file.write(bytes(room))
 
 
 def _fill(path: Path, content: bytes) -> None:
     """Write over room that was allocated, and wait until it is on the disk."""
-    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        _write(fd, content)
-        os.ftruncate(fd, len(content))
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def _write(fd: int, content: bytes) -> None:
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(fd, rest) :]
+    with path.open("r+b") as file:
+        file.write(content)
+        file.truncate()
+        os.fsync(file.fileno())
 
 
 def _clear(beside: Path) -> None:

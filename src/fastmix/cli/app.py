@@ -11,15 +11,8 @@ from fastmix.cli.main import ExitCode
 
 #: Modules by the name of their command, in the order of the help page.
 COMMANDS: dict[str, Any] = {
-    "demo": demo,
-    "bounds": bounds,
-    "fit": fit,
-    "predict": predict,
-    "explain": explain,
-    "plan": plan,
-    "calibrate": calibrate,
-    "ledger": ledger,
-    "audit": audit,
+    module.__name__.rpartition(".")[2]: module
+    for module in (demo, bounds, fit, predict, explain, plan, calibrate, ledger, audit)
 }
 
 # Typer keeps its own copy of click, whose base of all usage errors has no public name.
@@ -59,15 +52,12 @@ def _fastmix(
     """Take options that stand before a command."""
 
 
-def _epilog(examples: tuple[str, ...]) -> str:
-    return "\n\n".join(["[bold]Examples[/bold]", *(f"$ {line}" for line in examples)])
-
-
 for _name, _module in COMMANDS.items():
+    _epilog = "\n\n".join(["[bold]Examples[/bold]", *(f"$ {line}" for line in _module.EXAMPLES)])
     if isinstance(_module.command, typer.Typer):
-        app.add_typer(_module.command, name=_name, epilog=_epilog(_module.EXAMPLES))
+        app.add_typer(_module.command, name=_name, epilog=_epilog)
     else:
-        app.command(_name, epilog=_epilog(_module.EXAMPLES))(_module.command)
+        app.command(_name, epilog=_epilog)(_module.command)
 
 
 def run(arguments: list[str]) -> int:

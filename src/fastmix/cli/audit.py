@@ -1,7 +1,7 @@
 """The audit command: every claim of the package, put to the test."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from json import dumps
 from pathlib import Path
 from typing import Annotated
@@ -43,17 +43,20 @@ def command(
     if all_ and quick:
         raise ValueError("all and quick exclude each other.")
     results: list[AuditResult] = []
-
-    def kept() -> Iterator[AuditResult]:
-        for result in audit_all(quick=not all_, seed=seed):
-            results.append(result)
-            yield result
-
+    if not json:
+        print(
+            _line("audited", "claimed", "delta", "at least", "share", "releases", "", "neighbours")
+        )
+    for r in audit_all(quick=not all_, seed=seed):
+        results.append(r)
+        if not json:
+            cells = f"{r.epsilon:.3f}", f"{r.delta:.0e}", f"{r.lower:.3f}", f"{r.share:.0%}"
+            verdict = "ok" if r.passed else "REFUTED"
+            print(_line(r.name, *cells, f"{r.trials:,}", verdict, r.pair), flush=True)
     if json:
-        print(dumps([result.to_dict() for result in kept()], indent=2))
+        print(dumps([result.to_dict() for result in results], indent=2))
     else:
-        for line in _table(kept()):
-            print(line, flush=True)
+        print("", *summary(results), sep="\n")
         if not all_ and (left := full_only & registry.keys()):
             print(f"{len(left)} more cases need more releases: fastmix audit --all.")
     if plot is not None:
@@ -63,21 +66,8 @@ def command(
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
-def _table(results: Iterable[AuditResult]) -> Iterator[str]:
-    """Yield the lines of the table as their audits end."""
-    yield (
-        f"{'audited':<36} {'claimed':>8} {'delta':>6} {'at least':>9} {'share':>6} "
-        f"{'releases':>10}  {'':<7}  neighbours"
-    )
-    seen = []
-    for r in results:
-        seen.append(r)
-        yield (
-            f"{r.name:<36} {r.epsilon:>8.3f} {r.delta:>6.0e} {r.lower:>9.3f} {r.share:>6.0%} "
-            f"{r.trials:>10,}  {'ok' if r.passed else 'REFUTED':<7}  {r.pair}"
-        )
-    yield ""
-    yield from summary(seen)
+def _line(*cells: str) -> str:
+    return "{:<36} {:>8} {:>6} {:>9} {:>6} {:>10}  {:<7}  {}".format(*cells)
 
 
 def summary(results: Sequence[AuditResult]) -> Iterator[str]:

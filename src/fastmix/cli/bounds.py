@@ -8,7 +8,7 @@ import typer
 
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
-from fastmix.cli._files import check_output, write_text
+from fastmix.cli._files import check_output, writing
 from fastmix.tables import bounds_template, table_fields
 
 EXAMPLES = (
@@ -36,7 +36,8 @@ def command(
     names = [name.strip() for name in features.split(",")] if features else None
     text = bounds_template(fields, target, names)
     if out is not None:
-        write_text(out, text, force=force)
+        with writing(out, force=force) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     if json:
         print_json({"target": target, "columns": fields, "out": None if out is None else str(out)})
     elif out is None:

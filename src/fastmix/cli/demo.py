@@ -45,7 +45,7 @@ def run_demo(epsilon: float = 1.0, method: str = "auto") -> dict[str, Any]:
         "epsilon": private.privacy_.epsilon,
         "delta": private.privacy_.delta,
         "parts": [
-            {"name": part.name, "epsilon": part.epsilon, "delta": part.delta}
+            {name: getattr(part, name) for name in ("name", "epsilon", "delta")}
             for part in private.privacy_.parts
         ],
     }
@@ -57,27 +57,19 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Fit a private regression to 327,346 real flights, beside the non-private one."""
-    options.check_epsilon(epsilon)
     with working("fitting"):
         found = run_demo(epsilon, method)
     if json:
         print_json(found)
         return
     print_text(f"Arrival delay of {found['n']:,} flights out of New York in 2013, in minutes.", "")
-    fitted = [
-        *(
-            (each["name"], "{:g} to {:g}".format(*each["bounds"]), each)
-            for each in found["features"]
-        ),
-        ("intercept", "", found["intercept"]),
-        ("R² *", "", found["r2_not_private"]),
+    rows = [
+        (each["name"], "{:g} to {:g}".format(*each["bounds"]), each) for each in found["features"]
     ]
+    rows += [("intercept", "", found["intercept"]), ("R² *", "", found["r2_not_private"])]
     print_table(
         ["feature", "public bounds", "private", "non-private"],
-        [
-            [name, bounds, f"{pair['private']:.4f}", f"{pair['non_private']:.4f}"]
-            for name, bounds, pair in fitted
-        ],
+        [[*words, f"{pair['private']:.4f}", f"{pair['non_private']:.4f}"] for *words, pair in rows],
     )
     parts = found["parts"] if len(found["parts"]) > 1 else []
     print_text(

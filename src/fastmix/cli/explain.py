@@ -1,6 +1,7 @@
 """``fastmix explain``: a certificate in plain words, and its verification."""
 
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,12 @@ from fastmix.tables.model import read_text, verify_pair
 EXAMPLES = (
     "fastmix explain model/certificate.json",
     "fastmix explain model/certificate.json --verify",
+)
+
+_VERIFIED = (
+    "Verified: the account was recomputed from the events and agrees, and the events are those "
+    "that the settings call for. A model.json or report.html in the same folder belongs to this "
+    "certificate."
 )
 
 
@@ -51,17 +58,15 @@ def command(
         raise DataError(f"{file.name} is not a complete certificate.") from None
     found = _verify(file, text, data) if verify else Verification(())
     if json:
-        verified = {
-            "verified": found.verified,
-            "complaints": list(found.complaints),
-            "not_checked": list(found.not_checked),
-        }
-        print_json({"explanation": said, **(verified if verify else {}), "certificate": data})
+        verified = {"verified": found.verified, **asdict(found)} if verify else {}
+        print_json({"explanation": said, **verified, "certificate": data})
     else:
         print_text(said[0], style="bold" if read.private else "bold red")
         print_text("", *said[1:])
-        if verify:
-            print_text("", *_verdict(found))
+    if verify and not json:
+        wrong = [f"- {complaint}" for complaint in found.complaints]
+        print_text("", *(["NOT VERIFIED:", *wrong] if wrong else [_VERIFIED]), "", "Not checked:")
+        print_text(*(f"- {field}" for field in found.not_checked))
     if not found.verified:
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
@@ -95,29 +100,14 @@ def _verify(file: Path, text: str, data: dict[str, Any]) -> Verification:
 def _bounds_file(data: dict[str, Any]) -> list[str]:
     """Compare the bounds file that a certificate of 'fastmix fit' holds with its bounds."""
     facts = data["data"]
-    differs = ["its bounds are not those of the bounds file that it holds"]
-    try:
+    with suppress(*INCOMPLETE):
         public = PublicBounds.from_dict(facts["encoding"])
         columns = public.feature_bounds(data["parameters"]["fit_intercept"])
-        same = (
+        if (
             [side.tolist() for side in columns] == facts["bounds_X"]
             and [public.target.lower, public.target.upper] == facts["bounds_y"]
             and public.missing == facts["missing"]
             and public.to_dict() == facts["encoding"]
-        )
-    except INCOMPLETE:
-        return differs
-    return [] if same else differs
-
-
-def _verdict(found: Verification) -> list[str]:
-    verdict = (
-        ["NOT VERIFIED:", *(f"- {complaint}" for complaint in found.complaints)]
-        if found.complaints
-        else [
-            "Verified: the account was recomputed from the events and agrees, and the events are "
-            "those that the settings call for. A model.json or report.html in the same folder "
-            "belongs to this certificate."
-        ]
-    )
-    return [*verdict, "", "Not checked:", *(f"- {field}" for field in found.not_checked)]
+        ):
+            return []
+    return ["its bounds are not those of the bounds file that it holds"]

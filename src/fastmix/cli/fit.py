@@ -2,8 +2,9 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,27 +17,16 @@ from fastmix.accounting import BudgetAccountant
 from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text, working
-from fastmix.cli._folder import FILES, ModelFolder, model_folder
-from fastmix.data import Report, Streaming
+from fastmix.cli._folder import model_folder
+from fastmix.data import Streaming
 from fastmix.data.dask import Cluster
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression
-from fastmix.show import fit_report
-from fastmix.show.report import minutes, minutes_in_words
-from fastmix.tables import (
-    Columns,
-    Number,
-    PublicBounds,
-    encode,
-    read_bounds,
-    read_columns,
-    table_bytes,
-    table_chunks,
-    table_fields,
-)
-from fastmix.tables.encode import needed
-from fastmix.tables.model import SavedModel, bound_pair, fit_facts
-from fastmix.tables.read import inferred_numbers
+from fastmix.tables.encode import encode, needed, table_bytes, table_chunks
+from fastmix.tables.model import bound_pair
+from fastmix.tables.read import inferred_numbers, read_columns, table_fields
+from fastmix.tables.report import fit_report, minutes, minutes_in_words
+from fastmix.tables.schema import Number, PublicBounds, read_bounds
 
 #: Tables that take more bytes in memory are read in chunks.
 _LARGE = 1 << 30
@@ -54,145 +44,188 @@ EXAMPLES = (
 )
 
 
-def command(
+@dataclass(frozen=True)
+class Asked:
+    """What ``fastmix fit`` is asked for."""
+
     data: Annotated[
         Path, typer.Argument(help="CSV, Parquet, Arrow, Feather or NPZ file; a folder of them.")
-    ],
-    target: options.Target,
-    epsilon: options.Epsilon = 1.0,
-    delta: options.Delta = None,
-    bounds: Annotated[Path | None, typer.Option(help="Bounds file; see 'fastmix bounds'.")] = None,
-    features: Annotated[str, typer.Option(help="Features to use, with commas; all.")] = "",
-    method: options.MethodName = "auto",
-    intercept: Annotated[bool, typer.Option(help="Fit an intercept.")] = True,
+    ]
+    target: options.Target
+    epsilon: options.Epsilon = 1.0
+    delta: options.Delta = None
+    bounds: Annotated[Path | None, typer.Option(help="Bounds file; see 'fastmix bounds'.")] = None
+    features: Annotated[str, typer.Option(help="Features to use, with commas; all.")] = ""
+    method: options.MethodName = "auto"
+    intercept: Annotated[bool, typer.Option(help="Fit an intercept.")] = True
     intervals: Annotated[
         bool | None,
         typer.Option(help="Standard errors, for 5% of the budget; where the method has them."),
-    ] = None,
+    ] = None
     engine: Annotated[
         str,
         typer.Option(help="memory, stream (block by block), dask (a cluster), or auto: by size."),
-    ] = "auto",
+    ] = "auto"
     scheduler: Annotated[
         str, typer.Option(help="Address of a Dask scheduler; a cluster of this machine by default.")
-    ] = "",
+    ] = ""
     ledger: Annotated[
         Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
-    ] = None,
+    ] = None
     out: Annotated[Path, typer.Option(help="Folder for model, certificate, report.")] = Path(
         "model"
-    ),
-    force: Annotated[bool, typer.Option("--force", help="Replace a model in the folder.")] = False,
+    )
+    force: Annotated[bool, typer.Option("--force", help="Replace a model in the folder.")] = False
     unsafe_bounds_from_data: Annotated[
         bool,
         typer.Option(
             "--unsafe-bounds-from-data",
             help="Take bounds from the data: the result is NOT PRIVATE and says so.",
         ),
-    ] = False,
-    json: options.Json = False,
-) -> None:
+    ] = False
+    json: options.Json = False
+
+    @property
+    def names(self) -> list[str]:
+        """The features that are asked for by name."""
+        return [name.strip() for name in self.features.split(",") if name.strip()]
+
+
+@options.grouped(Asked)
+def command(asked: Asked) -> None:
     """Fit a private linear regression to a table; write model, certificate and report."""
-    if (bounds is None) != unsafe_bounds_from_data:
+    if (asked.bounds is None) != asked.unsafe_bounds_from_data:
         raise ValueError(
             "bounds must be given from public knowledge: write a file with 'fastmix bounds' and "
             "pass --bounds (or, for a result that is NOT PRIVATE, --unsafe-bounds-from-data alone)."
         )
-    options.check_epsilon(epsilon)
-    names = [name.strip() for name in features.split(",") if name.strip()]
+    guessed = asked.method in _INFERRING
     model = PrivateLinearRegression(
-        epsilon=epsilon,
-        delta=delta,
-        method=method,
-        fit_intercept=intercept,
-        inference=method in _INFERRING if intervals is None else intervals,
-        accountant=None if ledger is None else BudgetAccountant.load(ledger),
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        method=asked.method,
+        fit_intercept=asked.intercept,
+        inference=guessed if asked.intervals is None else asked.intervals,
+        accountant=None if asked.ledger is None else BudgetAccountant.load(asked.ledger),
     )
     model._check_parameters()  # before a large table is read
-    check_choice("engine", engine, ("auto", "memory", "stream", "dask"))
-    if scheduler and engine != "dask":
-        raise value_error("scheduler", "be given with --engine dask", scheduler)
-    if bounds is None and engine not in ("auto", "memory"):
-        raise value_error("engine", "be memory when bounds are taken from the data", engine)
-    public = None if bounds is None else _public(bounds, target, names)
-    columns = table_fields(data) if public is None else public.columns(intercept)
+    check_choice("engine", asked.engine, ("auto", "memory", "stream", "dask"))
+    if asked.scheduler and asked.engine != "dask":
+        raise value_error("scheduler", "be given with --engine dask", asked.scheduler)
+    if asked.bounds is None and asked.engine not in ("auto", "memory"):
+        raise value_error("engine", "be memory when bounds are taken from the data", asked.engine)
+    public = None if asked.bounds is None else _public(asked, asked.bounds)
+    columns = table_fields(asked.data) if public is None else public.columns(asked.intercept)
     room = _ROOM + sum(1024 + 48 * len(name.encode(errors="replace")) for name in columns)
+    inputs = (asked.data, asked.bounds, asked.ledger)
     with (
         _charge_told(model.accountant),
-        model_folder(out, force=force, room=room, inputs=(data, bounds, ledger)) as folder,
+        model_folder(asked.out, force=asked.force, room=room, inputs=inputs) as publish,
     ):
         if public is None:
             with working("reading"):
-                public, X, y = _leaky(data, target, names, intercept)
-            seconds = _timed(lambda _: model.fit(X, y))
+                public = _leaky(asked)
         else:
             model.set_params(
-                bounds_X=public.feature_bounds(intercept),
+                bounds_X=public.feature_bounds(asked.intercept),
                 bounds_y=(public.target.lower, public.target.upper),
                 data_norm=public.data_norm,
             )
-            seconds = _fit(model, data, public, engine, scheduler)
+        started = time.perf_counter()
+        _fit(model, asked, public)
+        seconds = time.perf_counter() - started
         saved, model.privacy_ = bound_pair(model, public)
-        report = fit_report(fit_facts(model, public, model.privacy_, seconds))
-        texts = (saved.to_json(), model.privacy_.to_json(), report)
-        _publish(folder, texts, charged=ledger is not None)
-    (_print_json if json else _print_text)(model, saved, out, seconds)
+        report = fit_report(model, public, seconds)
+        try:
+            publish(saved.to_json(), model.privacy_.to_json(), report)
+        except OSError as error:
+            spent = " The ledger was charged for this fit." if asked.ledger is not None else ""
+            raise DataError(
+                f"The model could not be written to {asked.out.name}: {error.strerror}. What was "
+                f"there before is unchanged.{spent}"
+            ) from None
+    if asked.json:
+        names = ("epsilon", "delta", "method", "n", "columns", "coef", "intercept")
+        stored = saved.to_dict()
+        told = {name: stored[name] for name in (*names, "coef_std", "intercept_std")}
+        leaks = {"private": saved.private, "leaks": list(model.privacy_.leaks)}
+        print_json({**leaks, **told, "minutes": minutes(seconds), "out": str(asked.out)})
+        return
+    _print_coefficients(model, public)
+    print_text(
+        "",
+        headline(model.privacy_),
+        f"Method {saved.method}, {saved.n:,} rows, {minutes_in_words(seconds)}.",
+        f"Wrote model.json, certificate.json and report.html to {asked.out}.",
+    )
 
 
 @contextmanager
 def _charge_told(budget: BudgetAccountant | None) -> Iterator[None]:
     """Say whether the ledger was charged if an interrupt ends the fit."""
-    if budget is None:
-        yield
-        return
-    before = len(budget)
+    before = 0 if budget is None else len(budget)
     try:
         yield
     except KeyboardInterrupt:
-        if len(budget) > before:
-            line = "the ledger was charged. The charge stands, because noise may have been drawn."
-        else:
-            line = "nothing was charged to the ledger."
-        print(f"fastmix: {line}", file=sys.stderr)
+        if budget is not None:
+            line = (
+                "the ledger was charged. The charge stands, because noise may have been drawn."
+                if len(budget) > before
+                else "nothing was charged to the ledger."
+            )
+            print(f"fastmix: {line}", file=sys.stderr)
         raise
 
 
-def _publish(folder: ModelFolder, texts: tuple[str, str, str], charged: bool) -> None:
-    """Write the files of a fit; if that fails, say what the failure has cost."""
-    try:
-        folder.publish(dict(zip(FILES, texts, strict=True)))
-    except OSError as error:
-        spent = " The ledger was charged for this fit." if charged else ""
-        raise DataError(
-            f"The model could not be written to {folder.target.name}: {error.strerror}. What was "
-            f"there before is unchanged.{spent}"
-        ) from None
-
-
-def _public(bounds: Path, target: str, names: list[str]) -> PublicBounds:
+def _public(asked: Asked, bounds: Path) -> PublicBounds:
     """Read the bounds file, and keep the features that are asked for."""
-    public = read_bounds(bounds)
+    public, target = read_bounds(bounds), asked.target
     if public.target.name != target:
         raise value_error("target", f"be that of the bounds file, {public.target.name!r}", target)
-    return public.select(names) if names else public
+    return public.select(asked.names) if asked.names else public
 
 
-def _fit(
-    model: PrivateLinearRegression, data: Path, public: PublicBounds, engine: str, scheduler: str
-) -> float:
-    """Fit the table where the engine says, and return the seconds that it took."""
-    intercept = model.fit_intercept
-    if engine == "auto":
+def _leaky(asked: Asked) -> PublicBounds:
+    """Take bounds from the table, which is not private; a fit without bounds is marked so."""
+    data, found = asked.data, inferred_numbers(asked.data)
+    wanted = [asked.target, *(asked.names or (name for name in found if name != asked.target))]
+    for name in wanted:
+        if name not in found:
+            raise DataError(
+                f"{data.name} has no column of numbers {name!r}; categories need a bounds file."
+            )
+    numbers = []
+    for name, column in read_columns(data, wanted, {}).numbers.items():
+        values = column[np.isfinite(column)]
+        low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+        if max(-low, high) > 1e100:
+            raise DataError(f"{data.name}: column {name!r} must be at most 1e100 in magnitude.")
+        numbers.append(Number(name, low, high if high > low else low + 1.0))
+    return PublicBounds(numbers[0], tuple(numbers[1:]), "drop")
+
+
+def _fit(model: PrivateLinearRegression, asked: Asked, public: PublicBounds) -> None:
+    """Fit the table where the engine says."""
+    data, intercept, engine = asked.data, asked.intercept, asked.engine
+    if engine == "auto" and asked.bounds is not None:
         large = data.is_dir() or table_bytes(data, public, intercept=intercept) > _LARGE
         engine = "stream" if large else "memory"
-    if engine == "memory":
+    if engine in ("auto", "memory"):
         with working("reading"):
-            X, y = _encoded(data, read_columns(data, *needed(public)), public, intercept)
-        return _timed(lambda _: model.fit(X, y))
-    with _client(scheduler) if engine == "dask" else nullcontext() as client:
+            columns = read_columns(data, *needed(public))
+            X, y = encode(columns, public, intercept=intercept)
+        if not len(y):
+            raise DataError(f"{data.name} must have at least one row to fit.")
+        with working("fitting"):
+            model.fit(X, y)
+        return
+    with (
+        _client(asked.scheduler) if engine == "dask" else nullcontext() as client,
+        working("fitting") as say,
+    ):
         executor = Streaming() if client is None else Cluster(client)
         table = table_chunks(data, public, intercept=intercept, executor=executor)
-        return _timed(lambda report: model.fit_chunks(table, report=report))
+        model.fit_chunks(table, report=lambda name, part: say(f"{name} {part:.0%}"))
 
 
 @contextmanager
@@ -211,66 +244,14 @@ def _client(scheduler: str) -> Iterator[Any]:
         yield client
 
 
-def _timed(fit: Callable[[Report], Any]) -> float:
-    """Run a fit, which may report its passes, and return the seconds that it took."""
-    started = time.perf_counter()
-    with working("fitting") as say:
-        fit(lambda name, part: say(f"{name} {part:.0%}"))
-    return time.perf_counter() - started
-
-
-def _leaky(
-    data: Path, target: str, names: list[str], intercept: bool
-) -> tuple[PublicBounds, Any, Any]:
-    """Read a table with bounds taken from it, which is not private and is marked so."""
-    found = inferred_numbers(data)
-    wanted = names or [name for name in found if name != target]
-    for name in (target, *wanted):
-        if name not in found:
-            raise DataError(
-                f"{data.name} has no column of numbers {name!r}; categories need a bounds file."
-            )
-    columns = read_columns(data, [target, *wanted], {})
-    numbers = []
-    for name in (target, *wanted):
-        values = columns.numbers[name][np.isfinite(columns.numbers[name])]
-        low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
-        if max(-low, high) > 1e100:
-            raise DataError(f"{data.name}: column {name!r} must be at most 1e100 in magnitude.")
-        numbers.append(Number(name, low, high if high > low else low + 1.0))
-    public = PublicBounds(numbers[0], tuple(numbers[1:]), "drop")
-    return public, *_encoded(data, columns, public, intercept)
-
-
-def _encoded(data: Path, columns: Columns, public: PublicBounds, intercept: bool) -> Any:
-    X, y = encode(columns, public, intercept=intercept)
-    if not len(y):
-        raise DataError(f"{data.name} must have at least one row to fit.")
-    return X, y
-
-
-def _print_json(model: PrivateLinearRegression, saved: SavedModel, out: Path, took: float) -> None:
-    data = saved.to_dict()
-    names = ("epsilon", "delta", "method", "n", "columns", "coef", "intercept")
-    stored = {name: data[name] for name in (*names, "coef_std", "intercept_std")}
-    leaks = {"private": saved.private, "leaks": list(model.privacy_.leaks)}
-    print_json({**leaks, **stored, "minutes": minutes(took), "out": str(out)})
-
-
-def _print_text(model: PrivateLinearRegression, saved: SavedModel, out: Path, took: float) -> None:
+def _print_coefficients(model: PrivateLinearRegression, public: PublicBounds) -> None:
+    print_text(f"Private regression of {public.target.name}", "", style="bold")
+    names = (*public.columns(model.fit_intercept), "intercept")
+    values = (*model.coef_, model.intercept_)
     header = ["column", "coefficient"]
-    names = (*saved.bounds.columns(saved.fit_intercept), "intercept")
-    values = (*saved.coef, saved.intercept)
     rows = [[name, f"{value:.6g}"] for name, value in zip(names, values, strict=True)]
     if model.inference:
         header.append("95% interval")
         for row, (low, high) in zip(rows, model.conf_int(intercept=True), strict=True):
             row.append(f"{low:.6g} to {high:.6g}")
-    print_text(f"Private regression of {saved.bounds.target.name}", "", style="bold")
     print_table(header, rows)
-    print_text(
-        "",
-        headline(model.privacy_),
-        f"Method {saved.method}, {saved.n:,} rows, {minutes_in_words(took)}.",
-        f"Wrote model.json, certificate.json and report.html to {out}.",
-    )

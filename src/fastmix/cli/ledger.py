@@ -57,39 +57,31 @@ def show(file: _File, json: options.Json = False) -> None:
 
 def _show(budget: BudgetAccountant, json: bool) -> None:
     total, left = budget.total(), budget.remaining()
+    charges = budget.charges
     if json:
-        charges = [
-            {
-                "label": charge.label,
-                "time": charge.time,
-                "epsilon": charge.spent.epsilon,
-                "delta": charge.spent.delta,
-                "leaks": list(charge.leaks),
-            }
-            for charge in budget.charges
-        ]
         limits = {"epsilon": budget.epsilon, "delta": budget.delta, "rule": budget.rule}
+        told = [
+            {"label": c.label, "time": c.time, "epsilon": c.spent.epsilon, "delta": c.spent.delta}
+            | {"leaks": c.leaks}
+            for c in charges
+        ]
         spent = {"spent": total.epsilon, "left": left.epsilon}
-        print_json({**limits, **spent, "charges": charges})
+        print_json({**limits, **spent, "charges": told})
         return
-    if budget.charges:
-        print_table(
-            ["fit", "time (UTC)", "epsilon", "delta"],
+    if charges:
+        rows = [
             [
-                [
-                    charge.label,
-                    charge.time[:19].replace("T", " "),
-                    "NOT PRIVATE" if charge.leaks else f"{charge.spent.epsilon:.6g}",
-                    f"{charge.spent.delta:.3g}",
-                ]
-                for charge in budget.charges
-            ],
-        )
-        for charge in budget.charges:
-            if charge.leaks:
-                print_text(f"{charge.label} is NOT PRIVATE: {'; '.join(charge.leaks)}.")
-        print_text("")
-    count = len(budget.charges)
+                charge.label,
+                charge.time[:19].replace("T", " "),
+                "NOT PRIVATE" if charge.leaks else f"{charge.spent.epsilon:.6g}",
+                f"{charge.spent.delta:.3g}",
+            ]
+            for charge in charges
+        ]
+        print_table(["fit", "time (UTC)", "epsilon", "delta"], rows)
+        leaky = [charge for charge in charges if charge.leaks]
+        print_text(*(f"{c.label} is NOT PRIVATE: {'; '.join(c.leaks)}." for c in leaky), "")
+    count = len(charges)
     print_text(
         f"Budget: epsilon {budget.epsilon:g} at delta {budget.delta:g}, rule {budget.rule}.",
         f"Spent: epsilon {total.epsilon:.6g}, by {count} charge{'' if count == 1 else 's'}.",

@@ -24,33 +24,15 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Say which method to take and what error, seconds and memory to expect, without data."""
-    options.check_epsilon(epsilon)
     made = plan(rows, columns, epsilon, delta, method=method, fit_intercept=intercept)
-    table = made.table()
     if json:
         said = {name: getattr(made, name) for name in ("method", "reason", "epsilon", "delta")}
-        print_json({**said, "methods": table, "warnings": made.warnings})
+        print_json({**said, "methods": made.table(), "warnings": made.warnings})
         return
-    print_text(
-        f"{made.n:,} rows, {made.d:,} columns, epsilon {made.epsilon:g}, delta {made.delta:.2g}",
-        made.reason,
-        "",
-    )
-    print_table(
-        ["method", "excess risk", "from", "to", "seconds", "MiB", "sizes"],
-        [
-            [
-                row["method"],
-                f"{row['excess_risk']:.2g}",
-                f"{row['excess_risk_low']:.1g}",
-                f"{row['excess_risk_high']:.1g}",
-                f"{row['seconds']:.3g}",
-                f"{row['memory_mib']:.0f}",
-                row["sizes"],
-            ]
-            for row in table
-        ],
-    )
-    print_text("", made.meaning())
-    for each in made.warnings:
-        print_text(f"Warning: {each}", style="bold")
+    sizes = f"{made.n:,} rows, {made.d:,} columns"
+    print_text(f"{sizes}, epsilon {made.epsilon:g}, delta {made.delta:.2g}", made.reason, "")
+    header, *cells = made.cells()
+    print_table(header, cells)
+    meaning, *warnings = made.notes()
+    print_text("", meaning)
+    print_text(*warnings, style="bold")

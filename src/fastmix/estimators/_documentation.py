@@ -1,5 +1,7 @@
 """What the estimators' docstrings have in common, and the decorator that puts it there."""
 
+import inspect
+import re
 from dataclasses import dataclass, field, fields
 from typing import TypeVar, dataclass_transform
 
@@ -7,7 +9,8 @@ T = TypeVar("T")
 
 _COMMON_PARAMETERS = """\
 epsilon : float, default=1.0
-    Privacy budget; ``float("inf")`` gives ordinary least squares.
+    Privacy budget; ``float("inf")`` gives ordinary least squares. Neighbouring relation: zero-out
+    (one record absent: its scaled row and target are zeros; n is public).
 delta : float, default=None
     Probability with which the guarantee may fail; None means ``1 / n**2`` (n at least 2).
 bounds_X : tuple of (lower, upper) or dict, default=None
@@ -66,10 +69,6 @@ literal : bool, default=False
     distribution with far less work.""",
 }
 
-_RELATION = """\
-Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
-public)."""
-
 _COMMON_ATTRIBUTES = """\
 coef_ : ndarray of shape (n_features,)
     Private coefficients, in the user's units.
@@ -102,19 +101,31 @@ _EXAMPLE = """\
 True"""
 
 
+#: The head of a section of a docstring.
+_SECTION = r"\n\n(Parameters|Attributes|Notes|Examples)\n-+\n"
+
+
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def estimator(cls: type[T]) -> type[T]:
-    """Make a class an estimator: keyword-only parameters from its fields, shared documentation."""
+    """Make a class an estimator: keyword-only parameters from its fields, shared documentation.
+
+    Its docstring describes the parameters and attributes that it adds; the common ones, and those
+    that methods share, join them.
+    """
     made = dataclass(kw_only=True, eq=False, repr=False)(cls)
-    own = [f.name for f in fields(made) if f.name in _METHOD_PARAMETERS]  # type: ignore[arg-type]
-    doc = made.__doc__ or ""
-    for marker, text in (
-        ("{relation}", _RELATION),
-        ("{parameters}", _COMMON_PARAMETERS),
-        ("{method parameters}", "\n".join(_METHOD_PARAMETERS[name] for name in own)),
-        ("{attributes}", _COMMON_ATTRIBUTES),
-        ("{example}", _EXAMPLE.format(name=cls.__name__)),
-    ):
-        doc = doc.replace(marker, text.replace("\n", "\n    "))
-    made.__doc__ = doc
+    names = [f.name for f in fields(made)]  # type: ignore[arg-type]
+    shared = [text for name, text in _METHOD_PARAMETERS.items() if name in names]
+    head, *rest = re.split(_SECTION, inspect.cleandoc(made.__doc__ or ""))
+    own = dict(zip(rest[::2], rest[1::2], strict=True))
+    example = _EXAMPLE.format(name=cls.__name__)
+    sections = {
+        "Parameters": [_COMMON_PARAMETERS, own.get("Parameters"), *shared],
+        "Attributes": [_COMMON_ATTRIBUTES, own.get("Attributes")],
+        "Notes": [own.get("Notes")],
+        "Examples": [own.get("Examples", "").replace("{example}", example)],
+    }
+    for name, texts in sections.items():
+        if any(texts):
+            head += "\n\n" + "\n".join([name, "-" * len(name), *filter(None, texts)])
+    made.__doc__ = head
     return made

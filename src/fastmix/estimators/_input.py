@@ -11,15 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_n_features,
-    _get_feature_names,
-    _num_features,
-    _num_samples,
-    check_array,
-    check_X_y,
-)
+from sklearn.utils import check_array, check_X_y, validation
 
 from fastmix._validation import value_error
 from fastmix.data import ArrayChunk, ArrayRows, ChunkRows, Chunks, Report, Rows
@@ -41,7 +33,7 @@ class ArrayInput:
     def __init__(self, X: Any, y: Any) -> None:
         self.X, self.y = X, y
         self._mapped = isinstance(X, np.memmap)
-        self._names: Any = None
+        self.names: Any = None
         self._labels: list[Any] | None = None
         self._objects: list[Any] = []
 
@@ -49,7 +41,7 @@ class ArrayInput:
     def shape(self) -> tuple[int, int] | None:
         """Rows and features without reading a value; None leaves the complaint to `check`."""
         try:
-            n, d = _num_samples(self.X), _num_features(self.X)
+            n, d = validation._num_samples(self.X), validation._num_features(self.X)
         except Exception:
             return None
         return (n, d) if n >= 1 and d >= 1 else None
@@ -59,7 +51,7 @@ class ArrayInput:
         name = type(model).__name__
         if self.y is None:
             raise ValueError(f"{name} requires y to be passed, but the target y is None.")
-        self._names, self._labels = _get_feature_names(self.X), column_labels(self.X)
+        self.names, self._labels = validation._get_feature_names(self.X), column_labels(self.X)
         self._objects = [*object_columns(self.X), *object_columns(self.y)]
         with self._one_message():
             X, y = as_reals("X", self.X), as_reals("y", self.y).astype(np.float64, copy=False)
@@ -69,10 +61,6 @@ class ArrayInput:
             _two_axes(X), y, dtype=[np.float64, np.float32], ensure_all_finite=False, estimator=name
         )
         return int(self.X.shape[1])
-
-    def describe_to(self, model: PrivateRegressor) -> None:
-        """Let a model know its features."""
-        _note(model, self.X.shape[1], self._names)
 
     def scaling(self, **parameters: Any) -> PublicScaling:
         """Return the public scaling; bounds that are missing are taken from the data."""
@@ -104,6 +92,7 @@ class ChunkInput:
 
     def __init__(self, chunks: Chunks) -> None:
         self._chunks = chunks
+        self.names = None if chunks.names is None else np.asarray(chunks.names, dtype=object)
 
     @property
     def shape(self) -> tuple[int, int] | None:
@@ -114,11 +103,6 @@ class ChunkInput:
     def check(self, model: PrivateRegressor) -> int:
         """Return the number of features; values are checked when the rows are made."""
         return self._chunks.d
-
-    def describe_to(self, model: PrivateRegressor) -> None:
-        """Let a model know its features."""
-        names = self._chunks.names
-        _note(model, self._chunks.d, None if names is None else np.asarray(names, dtype=object))
 
     def scaling(self, **parameters: Any) -> PublicScaling:
         """Return the public scaling; bounds must be given."""
@@ -146,10 +130,10 @@ Input: TypeAlias = ArrayInput | ChunkInput
 
 def features_to_predict(model: PrivateRegressor, X: Any) -> Any:
     """Return features as an array of finite numbers, as many and named as in the fit."""
-    _check_feature_names(model, X, reset=False)
+    validation._check_feature_names(model, X, reset=False)
     X = _two_axes(as_reals("X", X))
     X = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
-    _check_n_features(model, X, reset=False)
+    validation._check_n_features(model, X, reset=False)
     check_finite(X)
     return X
 
@@ -162,10 +146,3 @@ def _two_axes(X: Any) -> Any:
             "your data: X.reshape(-1, 1) is one column."
         )
     return X
-
-
-def _note(model: PrivateRegressor, d: int, names: Any) -> None:
-    model.n_features_in_ = d
-    model.__dict__.pop("feature_names_in_", None)
-    if names is not None:
-        model.feature_names_in_ = names

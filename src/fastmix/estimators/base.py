@@ -18,46 +18,28 @@ from sklearn.utils.validation import check_is_fitted
 from fastmix._types import FloatArray
 from fastmix._validation import check_integer, unchained
 from fastmix.accounting import BudgetAccountant, PrivacySpent
-from fastmix.certificate import PrivacyCertificate, jsonable
+from fastmix.certificate import PrivacyCertificate, headline, jsonable
 from fastmix.data import Chunks, Report
 from fastmix.data.arrow import file_chunks
 from fastmix.data.dask import Cluster, dask_chunks, is_dask
 from fastmix.data.scaling import PublicScaling
-from fastmix.estimators._display import NotebookCard
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators._input import ArrayInput, ChunkInput, Input, features_to_predict
 from fastmix.estimators.intervals import ConfidenceIntervals
 from fastmix.estimators.parameters import check_parameters, reasons_for_leaks
 from fastmix.mechanisms import make_noise
-from fastmix.methods import (
-    Draws,
-    Method,
-    Plan,
-    Sizes,
-    Solution,
-    Target,
-    default_delta,
-    plan_fit,
-    solve_fit,
-)
+from fastmix.methods import Draws, Method, Plan, Sizes, Solution, Target
+from fastmix.methods.fit import default_delta, plan_fit, solve_fit
 from fastmix.methods.forecast import advise
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
+from fastmix.show import fit_card
 
 __all__ = ["PrivateRegressor", "estimator"]
 
 
 @estimator
-class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Base class of the regressors: a subclass names its method and its parameters.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
-    """
+class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class of the regressors: a subclass names its method and its parameters."""
 
     epsilon: float = 1.0
     delta: float | None = None
@@ -158,7 +140,8 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
             warn=planned is None or planned[1].is_private,
         )
         method = self._resolve(d + bool(self.fit_intercept))
-        rows = data.rows(scaling, report or self._report, in_blocks=method.in_blocks())
+        report = report or (lambda name, part: self._say(f"{name}: {part:.0%}"))
+        rows = data.rows(scaling, report, in_blocks=method.in_blocks())
         n = rows.n
         if planned is None or shape != (n, d):
             planned = self._planned(n, d)
@@ -174,12 +157,15 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
             accountant.spend(
                 plan.spent, label=type(self).__name__, leaks=reasons_for_leaks(self, plan)
             )
-        draws = Draws(noise, public, self._progress)
+        draws = Draws(noise, public, lambda at, total: self._say(f"step {at} of {total}"))
         solution = solve_fit(method, rows, plan, scaling, clip, draws)
         # On a copy that takes the model's place in one step: a model is the old one or the new one.
         fitted = object.__new__(type(self))
         fitted.__dict__.update(self.__dict__)
-        data.describe_to(fitted)
+        fitted.n_features_in_ = d
+        fitted.__dict__.pop("feature_names_in_", None)
+        if data.names is not None:
+            fitted.feature_names_in_ = data.names
         fitted._store(method, plan, solution, scaling, n, clip, noise.source)
         self.__dict__ = fitted.__dict__
         return self
@@ -228,6 +214,18 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         if state.get("accountant") is None:
             state = {**state, "accountant": BudgetAccountant.current()}
         return state
+
+    def _repr_html_inner(self) -> str:
+        """Return a card with coefficients and guarantee; scikit-learn's diagram before a fit."""
+        if not hasattr(self, "privacy_"):
+            return str(super()._repr_html_inner())
+        return fit_card(self, headline(self.privacy_))
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -302,10 +300,6 @@ class PrivateRegressor(NotebookCard, ConfidenceIntervals, RegressorMixin, BaseEs
         names = [f.name for f in fields(PrivateRegressor) if f.name not in skipped]
         return {name: getattr(self, name) for name in names}
 
-    def _progress(self, step: int, total: int) -> None:
+    def _say(self, progress: str) -> None:
         if self.verbose:
-            print(f"[{type(self).__name__}] step {step} of {total}", file=sys.stderr)
-
-    def _report(self, name: str, part: float) -> None:
-        if self.verbose:
-            print(f"[{type(self).__name__}] {name}: {part:.0%}", file=sys.stderr)
+            print(f"[{type(self).__name__}] {progress}", file=sys.stderr)

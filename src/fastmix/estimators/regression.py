@@ -4,21 +4,10 @@ import math
 from dataclasses import fields
 from typing import Any, ClassVar
 
+from fastmix import methods
 from fastmix._validation import check_choice, type_error, value_error
 from fastmix.estimators.base import PrivateRegressor, estimator
-from fastmix.methods import (
-    METHODS,
-    AdaptiveObjective,
-    AdaptiveStatistics,
-    FastIterativeHessianMixing,
-    GradientDescent,
-    IterativeHessianMixing,
-    IterativeHessianSketch,
-    Method,
-    PerturbedObjective,
-    SketchAndSolve,
-    choose_method,
-)
+from fastmix.methods import METHODS, Method, choose_method
 
 
 @estimator
@@ -30,11 +19,8 @@ class AdaptiveRegression(PrivateRegressor):
     release, the minimiser of a perturbed objective, is made for them. Where there are too few rows
     for that, the first stage releases the mean of the target, and the rest is as for typical data.
 
-    {relation}
-
     Parameters
     ----------
-    {parameters}
     rounds : int, default=None
         Rounds of second moments, at most 20; 0 means that the first stage releases the mean of the
         target alone. None means 2 to 5, or 0 if there are too few rows, from public sizes.
@@ -43,7 +29,6 @@ class AdaptiveRegression(PrivateRegressor):
 
     Attributes
     ----------
-    {attributes}
     chosen_ : dict
         What was chosen from released values, in scaled units: the spread of residuals that the
         first stage found, the clipping level of gradients, the ridge, the length up to which rows
@@ -52,16 +37,12 @@ class AdaptiveRegression(PrivateRegressor):
     Notes
     -----
     Paper: beyond it; docs/proofs/adaptive.md.
-
-    Examples
-    --------
-    {example}
     """
 
     rounds: int | None = None
     solver: str = "auto"
 
-    _method: ClassVar[type[Method]] = AdaptiveObjective
+    _method: ClassVar[type[Method]] = methods.AdaptiveObjective
 
 
 @estimator
@@ -71,21 +52,13 @@ class ObjectivePerturbation(PrivateRegressor):
     Noise is added to the objective, and only its minimiser leaves. Where there are many columns a
     fast sketch preconditions the solver; it costs no privacy.
 
-    {relation}
-
     Parameters
     ----------
-    {parameters}
     ridge : float, default=None
         Weight of the ridge, for rows scaled to norm 1. None means 0.3 of the noise scale s of
         the objective, or 10 s^2 d / n if that is more, as it is for few rows.
     solver : {"auto", "gram", "sketch"}, default="auto"
         What preconditions the solver: the Gram matrix, or that of a fast sketch.
-    {method parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----
@@ -100,7 +73,7 @@ class ObjectivePerturbation(PrivateRegressor):
     solver: str = "auto"
     residual_clip: float | None = None
 
-    _method: ClassVar[type[Method]] = PerturbedObjective
+    _method: ClassVar[type[Method]] = methods.PerturbedObjective
 
 
 @estimator
@@ -110,21 +83,13 @@ class IHM(PrivateRegressor):
     Each step preconditions a noisy gradient with the Gram matrix of a Gaussian sketch, whose noise
     is set by a private bound on the smallest eigenvalue.
 
-    {relation}
-
     Parameters
     ----------
-    {parameters}
     variant : {"tuned", "paper"}, default="tuned"
         "paper" is the method the paper compares with: a fresh sketch each step, half of the
         budget for sketches and eigenvalue, half for gradients. "tuned" draws one sketch for all
         steps, takes a step of the right length, spends most of the gradient budget on the last
         steps, and accounts for everything at once: far less error for the same guarantee.
-    {method parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----
@@ -145,7 +110,7 @@ class IHM(PrivateRegressor):
     shrinkage: bool = False
     literal: bool = False
 
-    _method: ClassVar[type[Method]] = IterativeHessianMixing
+    _method: ClassVar[type[Method]] = methods.IterativeHessianMixing
 
 
 @estimator
@@ -154,11 +119,8 @@ class FastIHM(PrivateRegressor):
 
     Each step preconditions a noisy gradient with the Gram matrix of a FastMix sketch.
 
-    {relation}
-
     Parameters
     ----------
-    {parameters}
     variant : {"tuned", "shared", "paper"}, default="tuned"
         "paper" is Algorithm 2 to the letter: a fresh fast sketch each step, and thirds of the
         budget for spectral bounds, sketches and gradients. "shared" uses one fast sketch, with
@@ -172,11 +134,6 @@ class FastIHM(PrivateRegressor):
         The fast sketch. "auto" is the Kerdock sketch, which has the least coherence and needs no
         padding, except in the paper's variant or when ``sketch_size`` is no power of two: then it
         is the subsampled Hadamard transform.
-    {method parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----
@@ -200,26 +157,18 @@ class FastIHM(PrivateRegressor):
     shrinkage: bool = False
     literal: bool = False
 
-    _method: ClassVar[type[Method]] = FastIterativeHessianMixing
+    _method: ClassVar[type[Method]] = methods.FastIterativeHessianMixing
 
 
 @estimator
 class AdaSSP(PrivateRegressor):
     """Adaptive sufficient statistics perturbation: noisy X'X and X'y with a private ridge.
 
-    {relation}
-
     Parameters
     ----------
-    {parameters}
     calibration : {"joint", "published"}, default="joint"
         "joint" calibrates the three Gaussian releases once, as one release of sensitivity
         sqrt(3); "published" uses the noise levels of Wang (2018), a third of the budget each.
-    {method parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----
@@ -231,25 +180,17 @@ class AdaSSP(PrivateRegressor):
     calibration: str = "joint"
     failure_probability: float | None = None
 
-    _method: ClassVar[type[Method]] = AdaptiveStatistics
+    _method: ClassVar[type[Method]] = methods.AdaptiveStatistics
 
 
 @estimator
 class DPGradientDescent(PrivateRegressor):
     """Private gradient descent on the squared loss, full batch.
 
-    {relation}
-
     Parameters
     ----------
-    {parameters}
     learning_rate : float, default=0.25
         Step size on the mean gradient.
-    {method parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----
@@ -261,29 +202,21 @@ class DPGradientDescent(PrivateRegressor):
     n_steps: int | None = None
     residual_clip: float | None = None
 
-    _method: ClassVar[type[Method]] = GradientDescent
+    _method: ClassVar[type[Method]] = methods.GradientDescent
 
 
 @estimator
 class LinearMixing(PrivateRegressor):
     """Linear mixing: least squares on one private sketch of features and target together.
 
-    {relation}
-
     Parameters
     ----------
-    {parameters}
     fast : bool, default=False
         Put a fast sketch in front of the Gaussian one (FastMix instead of GaussMix). Here
         ``gaussian_size`` defaults to ``2.5 max(d, log(2 / varrho))``.
     calibration : {"joint", "published"}, default="joint"
         "joint" accounts for sketch and spectral bounds at once; "published" adds up parts at
         shares of delta, as Theorem 1 and Lev et al. (2025) do.
-    {method parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----
@@ -299,7 +232,7 @@ class LinearMixing(PrivateRegressor):
     failure_probability: float | None = None
     literal: bool = False
 
-    _method: ClassVar[type[Method]] = SketchAndSolve
+    _method: ClassVar[type[Method]] = methods.SketchAndSolve
 
 
 @estimator
@@ -308,14 +241,8 @@ class IHS(PrivateRegressor):
 
     Parameters
     ----------
-    {parameters}
     sketch : {"srht", "gaussian"}, default="srht"
         "srht" is the paper's FastIHS.
-    {method parameters}
-
-    Attributes
-    ----------
-    {attributes}
 
     Notes
     -----
@@ -327,18 +254,15 @@ class IHS(PrivateRegressor):
     sketch_size: int | None = None
     failure_probability: float | None = None
 
-    _method: ClassVar[type[Method]] = IterativeHessianSketch
+    _method: ClassVar[type[Method]] = methods.IterativeHessianSketch
 
 
 @estimator
 class PrivateLinearRegression(PrivateRegressor):
     """Private linear regression: the front door.
 
-    {relation}
-
     Parameters
     ----------
-    {parameters}
     method : str or estimator, default="auto"
         "adaptive", "adassp", "dp_gd", "fast_ihm", "ihm", "linear_mixing" or "objective" with its
         default parameters; or an estimator, such as ``IHM(n_steps=8)``, whose method is used with
@@ -347,7 +271,6 @@ class PrivateLinearRegression(PrivateRegressor):
 
     Attributes
     ----------
-    {attributes}
     method_ : str
         The method that was used.
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from scipy.special import ndtri
 
 from fastmix.accounting import ChoiceEvent, ComposedEvent, PrivacySpent, SketchEvent, calibrate
+from fastmix.accounting.account import joint_delta
 from fastmix.errors import CalibrationError
 from fastmix.mechanisms import gradient_events, mean_event, spectral_events
 from fastmix.methods.plan import Target, joint
@@ -126,7 +127,7 @@ def tuned_levels(
         return [level(o, most / rhos[-1] * each) for o, each in zip(options, rhos, strict=True)]
 
     found = tuned(rho, *together(largest(together, rho)))
-    if found.spent.epsilon > epsilon:
+    if joint_delta(found.spent.events, epsilon) > delta:
         raise CalibrationError(f"noise must meet epsilon={epsilon:g}; none was found.")
     return found
 

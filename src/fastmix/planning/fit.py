@@ -19,9 +19,7 @@ _COMPARED = ("objective", "ihm", "fast_ihm", "adassp")
 _COST_NAMES = {
     "gram": "objective_gram",
     "sketch": "objective_sketch",
-    "ihm": "ihm",
     "fast_ihm": "fast_ihm_shared",
-    "adassp": "adassp",
 }
 _MEBI = float(1 << 20)
 
@@ -90,31 +88,29 @@ class FitPlan:
             "target's bounds, beyond the error of least squares."
         )
 
+    def cells(self) -> list[list[str]]:
+        """Return the table in words, its header first."""
+        header = ["method", "excess risk", "from", "to", "seconds", "MiB", "sizes"]
+        form = (
+            "{method}|{excess_risk:.2g}|{excess_risk_low:.1g}|{excess_risk_high:.1g}|"
+            "{seconds:.3g}|{memory_mib:.0f}|{sizes}"
+        )
+        return [header, *(form.format(**row).split("|") for row in self.table())]
+
+    def notes(self) -> list[str]:
+        """Return what stands under the table: its meaning, and the warnings."""
+        return [self.meaning(), *(f"Warning: {each}" for each in self.warnings)]
+
     def __str__(self) -> str:
-        lines = [
-            f"{self.n:,} rows, {self.d} features, epsilon {self.epsilon:g}, delta {self.delta:.2g}",
-            self.reason,
-            "",
-            f"{'method':<10} {'excess risk':>11} {'from':>8} {'to':>8} {'seconds':>9} {'MiB':>7}",
-        ]
-        for row in self.table():
-            lines.append(
-                f"{row['method']:<10} {row['excess_risk']:>11.2g} {row['excess_risk_low']:>8.1g} "
-                f"{row['excess_risk_high']:>8.1g} {row['seconds']:>9.3g} "
-                f"{row['memory_mib']:>7.0f}  {row['sizes']}"
-            )
-        warned = [f"Warning: {each}" for each in self.warnings]
-        return "\n".join([*lines, "", self.meaning(), *warned])
+        sizes = f"{self.n:,} rows, {self.d} features"
+        lines = ["{:<10} {:>11} {:>8} {:>8} {:>9} {:>7}  {}".format(*row) for row in self.cells()]
+        head = [f"{sizes}, epsilon {self.epsilon:g}, delta {self.delta:.2g}", self.reason]
+        return "\n".join([*head, "", *lines, "", *self.notes()])
 
     def _repr_html_(self) -> str:
         rows = self.table()
-        cells = [
-            [value if isinstance(value, str) else f"{value:.3g}" for value in row.values()]
-            for row in rows
-        ]
-        warned = [f"Warning: {each}" for each in self.warnings]
-        notes = paragraphs([self.meaning(), *warned])
-        return paragraphs([self.reason]) + table(list(rows[0]), cells) + notes
+        cells = [[v if isinstance(v, str) else f"{v:.3g}" for v in row.values()] for row in rows]
+        return paragraphs([self.reason]) + table(list(rows[0]), cells) + paragraphs(self.notes())
 
 
 def plan(
@@ -186,6 +182,8 @@ def plan(
         rows: dict[str, int] = {key: settings[key] for key in ("k", "k1", "k2") if key in settings}
         problem = Problem(n, columns, rows.get("k2", 1), planned.steps)
         kind = settings.get("preconditioner", name)
+        seconds = (cost or CostModel()).predict(_COST_NAMES.get(kind, kind), problem)
+        memory = _memory(name, n, columns, rows.get("k2", 0))
         expected = outlook(algorithm, planned, n, columns)
         assert expected is not None
         if values is not None:
@@ -194,27 +192,11 @@ def plan(
             assert known is not None
             risk = known.excess_risk
             expected = Outlook(risk / 3.0, risk, 3.0 * risk, known)
-        methods.append(
-            MethodPlan(
-                method=name,
-                sizes={"steps": planned.steps, **rows},
-                outlook=expected,
-                seconds=(cost or CostModel()).predict(_COST_NAMES[kind], problem),
-                memory=_memory(name, n, columns, rows.get("k2", 0)),
-            )
-        )
-    return FitPlan(
-        n=n,
-        d=d,
-        epsilon=float(epsilon),
-        delta=given,
-        method=chosen,
-        reason=reason,
-        methods=tuple(methods),
-        warnings=tuple(
-            message for _, message in concerns(epsilon, given, n, columns, methods[0].outlook)
-        ),
-    )
+        taken = {"steps": planned.steps, **rows}
+        methods.append(MethodPlan(name, taken, expected, seconds, memory))
+    warned = concerns(epsilon, given, n, columns, methods[0].outlook)
+    warnings = tuple(message for _, message in warned)
+    return FitPlan(n, d, float(epsilon), given, chosen, reason, tuple(methods), warnings)
 
 
 def _spectrum(eigenvalues: npt.ArrayLike, columns: int) -> FloatArray:

@@ -3,46 +3,13 @@
 import math
 from collections.abc import Iterable, Sequence
 from html import escape as _escape
+from itertools import repeat
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from fastmix._text import visible
 
-#: One style for pages and cards: everything lies under the class, so a notebook keeps its own.
-STYLE = """
-.fastmix { --ink: #1d2733; --soft: #5b6775; --line: #d9dee5; --paper: #ffffff; --wash: #f4f6f9;
-  --blue: #1f6feb; --amber: #b7791f; --red: #b3261e; --green: #1a7f4b;
-  color: var(--ink); background: var(--paper); font: 16px/1.55 system-ui, sans-serif; }
-@media (prefers-color-scheme: dark) { .fastmix { --ink: #e6eaf0; --soft: #9aa5b1; --line: #36404b;
-  --paper: #14191f; --wash: #1d242c; --blue: #6cb0ff; --amber: #e0a84a; --red: #ff8a80;
-  --green: #5fd39a; } }
-.fastmix * { box-sizing: border-box; }
-.fastmix main { max-width: 58rem; margin: 0 auto; padding: 1.5rem 1.1rem 4rem; }
-.fastmix h1 { font-size: 1.7rem; line-height: 1.2; margin: .4rem 0; }
-.fastmix h2 { font-size: 1.2rem; margin: 2.4rem 0 .5rem; }
-.fastmix p, .fastmix ul { margin: .5rem 0; max-width: 46rem; }
-.fastmix .soft { color: var(--soft); font-size: .92rem; }
-.fastmix .badge { display: inline-block; border: 1px solid currentColor; border-radius: 99px;
-  padding: .1rem .7rem; font-size: .9rem; font-weight: 600; color: var(--green); }
-.fastmix .badge.bad { color: var(--red); }
-.fastmix .facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.2rem, 1fr));
-  gap: .6rem; margin: 1rem 0; padding: 0; }
-.fastmix .facts div { background: var(--wash); border-radius: .5rem; padding: .55rem .8rem; }
-.fastmix .facts dt { color: var(--soft); font-size: .82rem; }
-.fastmix .facts dd { margin: 0; font-weight: 600; overflow-wrap: anywhere; }
-.fastmix .scroll { overflow-x: auto; }
-.fastmix table { border-collapse: collapse; font-size: .94em; width: 100%;
-  font-variant-numeric: tabular-nums; background: none; }
-.fastmix th, .fastmix td { text-align: right; padding: .32rem .55rem; white-space: nowrap;
-  border-bottom: 1px solid var(--line); color: var(--ink); background: none; }
-.fastmix th:first-child, .fastmix td:first-child { text-align: left; }
-.fastmix thead th { color: var(--soft); font-weight: 600; }
-.fastmix figure { margin: .6rem 0; overflow-x: auto; }
-.fastmix svg { width: 100%; min-width: 34rem; height: auto; display: block; }
-.fastmix svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
-.fastmix svg text.soft { fill: var(--soft); font-size: 12px; }
-.fastmix pre { background: var(--wash); padding: .8rem; border-radius: .5rem; overflow: auto;
-  font-size: .82rem; max-height: 26rem; }
-.fastmix summary { cursor: pointer; font-weight: 600; margin: .5rem 0; }
-"""
+STYLE = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 
 
 def escape(text: str) -> str:
@@ -106,25 +73,46 @@ def paragraphs(lines: Iterable[str]) -> str:
     return "\n".join(parts)
 
 
-def fit_card(
-    name: str,
-    guarantee: str,
-    private: bool,
-    rows: Sequence[tuple[str, float, float | None]],
-    longest: int = 12,
-) -> str:
+class Interval(NamedTuple):
+    """A value with a standard error, and the part of it that is privacy noise."""
+
+    name: str
+    value: float
+    std: float | None = None
+    noise: float | None = None
+
+    def times(self, factor: float) -> "Interval":
+        """Return the same in another unit."""
+        errors = (None if each is None else each * factor for each in (self.std, self.noise))
+        return Interval(self.name, self.value * factor, *errors)
+
+
+def effects(model: Any, names: Iterable[str] | None = None) -> list[Interval]:
+    """Return the coefficients of a fitted estimator, then its intercept if it has one."""
+    if names is None:
+        names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(len(model.coef_))])
+    errors = (getattr(model, name, repeat(None)) for name in ("coef_std_", "coef_noise_std_"))
+    found = [Interval(*each) for each in zip(names, model.coef_, *errors, strict=False)]
+    if model.fit_intercept:
+        std = getattr(model, "intercept_std_", None)
+        found.append(Interval("intercept", model.intercept_, std))
+    return found
+
+
+def fit_card(model: Any, guarantee: str, longest: int = 12) -> str:
     """Return a fitted estimator as HTML."""
-    errors = any(std is not None for _, _, std in rows)
-    cells = [
-        [label, number(value), *([f"± {number(1.96 * (std or 0.0), 3)}"] if errors else [])]
-        for label, value, std in rows[:longest]
-    ]
+    found = effects(model)
+    errors = found[0].std is not None
+    cells = []
+    for name, value, std, _ in found[:longest]:
+        reach = [] if std is None else [f"± {number(1.96 * std, 3)}"]
+        cells.append([name, number(value), *reach])
     header = ["", "coefficient", *(["95%"] if errors else [])]
-    more = len(rows) - longest
+    more = len(found) - longest
     rest = f'<p class="soft">and {more} more</p>' if more > 0 else ""
     return _card(
-        f"<b>{escape(name)}</b> {badge(private)}<p>{escape(guarantee)}</p>"
-        f"{table(header, cells)}{rest}"
+        f"<b>{escape(' '.join(repr(model).split()))}</b> {badge(model.privacy_.private)}"
+        f"<p>{escape(guarantee)}</p>{table(header, cells)}{rest}"
     )
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,26 @@ import numpy as np
 
 from fastmix._validation import value_error
 from fastmix.accounting import BudgetAccountant, PrivacySpent
-from fastmix.show.report import privacy_curve
+from fastmix.accounting.account import joint_delta
+from fastmix.show.html import effects
 
-__all__ = ["budget", "coefficients", "plot_histograms", "privacy"]
+__all__ = ["budget", "coefficients", "plot_histograms", "privacy", "privacy_curve"]
+
+
+def privacy_curve(spent: PrivacySpent) -> list[tuple[float, float]]:
+    """Return points (delta, epsilon) of the joint account, about four decades around its delta."""
+    if not (spent.delta > 0.0 and math.isfinite(spent.epsilon)):
+        return []
+
+    # Delta at an epsilon takes one evaluation of the account, epsilon at a delta a search.
+    def delta(share: float) -> float:
+        return joint_delta(spent.events, share * spent.epsilon)
+
+    growth = math.log(max(delta(0.97) / spent.delta, 1.01))
+    low = max(0.35, 1.0 - 0.03 * math.log(1e4) / growth)
+    shares = (1.3, 1.2, 1.1, *np.linspace(1.0, low, 5).tolist())
+    points = [(delta(share), share * spent.epsilon) for share in shares]
+    return [point for point in points if point[0] >= 1e-4 * spent.delta]
 
 
 def privacy(account: Any, *, ax: Any = None) -> Any:
@@ -20,7 +38,7 @@ def privacy(account: Any, *, ax: Any = None) -> Any:
     Draws on ``ax`` or on a new figure, and returns the axes.
     """
     spent = account if isinstance(account, PrivacySpent) else account.spent
-    points = [(d, e) for d, e in privacy_curve(spent) if np.isfinite(e)]
+    points = privacy_curve(spent)
     if not points:
         raise value_error("account", "hold a release with noise", account)
     ax = _axes(ax)
@@ -37,35 +55,19 @@ def coefficients(
 ) -> Any:
     """Draw the coefficients of a fitted model, with intervals if it has ``inference=True``.
 
-    Parameters
-    ----------
-    model : estimator
-        A fitted estimator of fastmix.
-    names : sequence of str, optional
-        Names of the features.
-    level : float, default 0.95
-        Level of the intervals.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
+    ``names`` are those of the features, ``level`` that of the intervals. Draws on ``ax`` or on a
+    new figure, and returns the axes.
     """
     ax = _axes(ax)
-    labels = names if names is not None else getattr(model, "feature_names_in_", None)
-    if labels is None:
-        labels = [f"x{j}" for j in range(len(model.coef_))]
-    if len(labels) != len(model.coef_):
-        raise value_error("names", f"have {len(model.coef_)} entries", list(labels))
-    at = np.arange(len(labels))
+    if names is not None and len(names) != len(model.coef_):
+        raise value_error("names", f"have {len(model.coef_)} entries", list(names))
+    at = np.arange(len(model.coef_))
     reach = None
     if hasattr(model, "coef_std_"):
         reach = model.conf_int(level)[:, 1] - model.coef_
     ax.errorbar(model.coef_, at, xerr=reach, fmt="o", color="C0", capsize=3)
     ax.axvline(0.0, color="0.6", linewidth=1)
-    ax.set_yticks(at, labels)
+    ax.set_yticks(at, [each.name for each in effects(model, names)[: len(at)]])
     ax.margins(0.08)
     ax.invert_yaxis()
     ax.set_xlabel("coefficient" if reach is None else f"coefficient, {100 * level:g}% interval")
@@ -94,15 +96,10 @@ def budget(accountant: BudgetAccountant, *, ax: Any = None) -> Any:
 
 def plot_histograms(results: Sequence[Any], path: str | Path) -> None:
     """Draw the scores with and without the record, one panel per audit."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError('plots need matplotlib: pip install "fastmix[plot]".') from None
     columns = min(3, len(results))
     rows = math.ceil(len(results) / columns)
-    figure = Figure(figsize=(4.6 * columns, 3.1 * rows), layout="constrained")
-    FigureCanvasAgg(figure)
+    size = (4.6 * columns, 3.1 * rows)
+    figure = _matplotlib("figure").Figure(figsize=size, layout="constrained")
     axes = np.ravel(figure.subplots(rows, columns, squeeze=False))
     for axis, result in zip(axes, results, strict=False):
         with_, without, edges = result.histogram()
@@ -127,10 +124,11 @@ def plot_histograms(results: Sequence[Any], path: str | Path) -> None:
 def _axes(ax: Any) -> Any:
     if ax is not None:
         return ax
+    return _matplotlib("pyplot").subplots(figsize=(6.4, 3.8), constrained_layout=True)[1]
+
+
+def _matplotlib(part: str) -> Any:
     try:
-        import matplotlib.pyplot as plt
+        return import_module(f"matplotlib.{part}")
     except ImportError:
-        raise ImportError(
-            'plots need the package matplotlib: pip install "fastmix[plot]".'
-        ) from None
-    return plt.subplots(figsize=(6.4, 3.8), constrained_layout=True)[1]
+        raise ImportError('plots need matplotlib: pip install "fastmix[plot]".') from None

@@ -2,19 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from fastmix.show.html import escape
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A value with a standard error, and the part of it that is privacy noise."""
-
-    name: str
-    value: float
-    std: float | None = None
-    noise: float | None = None
+from fastmix.show.html import Interval, escape
 
 
 def interval_chart(intervals: Sequence[Interval], *, axis: str, reach: float = 1.96) -> str:
@@ -34,8 +23,7 @@ def interval_chart(intervals: Sequence[Interval], *, axis: str, reach: float = 1
     bottom = top + row * len(intervals)
     parts = [
         f'<line x1="{x(t):.1f}" x2="{x(t):.1f}" y1="{top}" y2="{bottom}" stroke="var(--line)" '
-        f'stroke-width="{2 if t == 0 else 1}"/>'
-        f'<text class="soft" x="{x(t):.1f}" y="{bottom + 17}" text-anchor="middle">{t:,g}</text>'
+        f'stroke-width="{2 if t == 0 else 1}"/>' + _soft(x(t), bottom + 17, f"{t:,g}")
         for t in ticks
     ]
     for n, i in enumerate(intervals):
@@ -50,10 +38,7 @@ def interval_chart(intervals: Sequence[Interval], *, axis: str, reach: float = 1
                     f'stroke-width="{thick}" stroke-opacity="{0.35 if thick > 2 else 1}"/>'
                 )
         parts.append(f'<circle cx="{x(i.value):.1f}" cy="{y}" r="4.5" fill="var(--blue)"/>')
-    parts.append(
-        f'<text class="soft" x="{(left + width) / 2:.0f}" y="{height - 6}" '
-        f'text-anchor="middle">{escape(axis)}</text>'
-    )
+    parts.append(_soft((left + width) / 2, height - 6, axis))
     return _svg(width, height, axis, parts)
 
 
@@ -62,10 +47,10 @@ def curve_chart(
 ) -> str:
     """Return a curve over a logarithmic axis with one marked point."""
     width, height, left, right, top, base = 720.0, 300.0, 62.0, 18.0, 26.0, 252.0
-    finite = [(math.log10(a), b) for a, b in points if math.isfinite(b)]
+    curve = [(math.log10(delta), epsilon) for delta, epsilon in points]
     spot = (math.log10(mark[0]), mark[1])
-    xs = [a for a, _ in (*finite, spot)]
-    ticks = _ticks(0.0, max(b for _, b in (*finite, spot)))
+    xs = [a for a, _ in (*curve, spot)]
+    ticks = _ticks(0.0, max(b for _, b in (*curve, spot)))
     x0, x1, y1 = min(xs), max(max(xs), min(xs) + 1.0), ticks[-1]
 
     def x(value: float) -> float:
@@ -76,28 +61,28 @@ def curve_chart(
 
     parts = [
         f'<line x1="{left}" x2="{width - right}" y1="{y(t):.1f}" y2="{y(t):.1f}" '
-        f'stroke="var(--line)"/><text class="soft" x="{left - 8}" y="{y(t) + 4.5:.1f}" '
-        f'text-anchor="end">{t:g}</text>'
+        'stroke="var(--line)"/>' + _soft(left - 8, y(t) + 4.5, f"{t:g}", "end")
         for t in ticks
     ]
     step = max(1, math.ceil((x1 - x0) / 8.0))
-    for power in range(math.ceil(x0), math.floor(x1) + 1, step):
-        parts.append(
-            f'<text class="soft" x="{x(power):.1f}" y="{base + 20}" '
-            f'text-anchor="middle">1e{power}</text>'
-        )
-    line = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in finite)
+    powers = range(math.ceil(x0), math.floor(x1) + 1, step)
+    line = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in curve)
     at_x, at_y = x(spot[0]), y(spot[1])
     parts += [
+        *(_soft(x(power), base + 20, f"1e{power}") for power in powers),
         f'<polyline points="{line}" fill="none" stroke="var(--blue)" stroke-width="2.5"/>',
         f'<circle cx="{at_x:.1f}" cy="{at_y:.1f}" r="5.5" fill="var(--amber)"/>',
         f'<text x="{min(at_x + 10, width - 190):.1f}" y="{max(at_y - 9, 14):.1f}">'
         f"({mark[1]:.3g}, {mark[0]:.2g}) is certified</text>",
-        f'<text class="soft" x="{(left + width) / 2:.0f}" y="{height - 8}" '
-        f'text-anchor="middle">{escape(x_axis)}</text>',
-        f'<text class="soft" x="{left - 8}" y="14" text-anchor="end">{escape(y_axis)}</text>',
+        _soft((left + width) / 2, height - 8, x_axis),
+        _soft(left - 8, 14, y_axis, "end"),
     ]
     return _svg(width, height, f"{y_axis} against {x_axis}", parts)
+
+
+def _soft(x: float, y: float, text: str, anchor: str = "middle") -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text class="soft" {place}>{escape(text)}</text>'
 
 
 def _svg(width: float, height: float, label: str, parts: Sequence[str]) -> str:

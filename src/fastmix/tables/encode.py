@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +33,10 @@ def encode(
         if isinstance(feature, Number):
             X[:, at], known = _number(columns.numbers[feature.name], feature)
         else:
-            known = _one_hot(columns.codes[feature.name], feature, X[:, at : at + width])
+            codes, levels = columns.codes[feature.name], feature.levels
+            level = np.where(codes >= 0, codes, levels.index(OTHER))
+            X[:, at : at + width] = level[:, None] == np.arange(len(levels))[-width:]
+            known = codes != MISSING
         kept &= known
         at += width
     y = np.zeros(columns.n)
@@ -50,18 +52,6 @@ def _number(values: FloatArray, feature: Number) -> tuple[FloatArray, npt.NDArra
     """Return clipped values with the public one for missing ones, and which were known."""
     known = ~np.isnan(values)
     return np.where(known, np.clip(values, feature.lower, feature.upper), feature.filler), known
-
-
-def _one_hot(
-    codes: npt.NDArray[np.int64], feature: Category, block: FloatArray
-) -> npt.NDArray[np.bool_]:
-    """Write the one-hot columns of a category into ``block``, and return which were known."""
-    levels = feature.levels
-    level = np.where(codes >= 0, codes, levels.index(OTHER))
-    first = len(levels) - block.shape[1]
-    for j in range(block.shape[1]):
-        block[:, j] = level == first + j
-    return np.asarray(codes != MISSING)
 
 
 def table_chunks(
@@ -100,12 +90,11 @@ class TableChunk(Chunk):
 
     def read(self) -> Iterator[Records]:
         numbers, categories = needed(self.bounds)
-        names = [*numbers, *categories]
-        batches: Iterator[Any]
-        if _is_csv(self.path):
-            batches = csv_batches(self.path, numbers, list(categories))
-        else:
-            batches = record_batches(self.path, self.group, names)
+        batches = (
+            csv_batches(self.path, numbers, list(categories))
+            if _is_csv(self.path)
+            else record_batches(self.path, self.group, [*numbers, *categories])
+        )
         for batch in batches:
             columns = columns_of(batch, numbers, categories)
             yield encode(columns, self.bounds, intercept=self.intercept)

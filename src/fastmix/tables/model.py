@@ -13,15 +13,11 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix.certificate.certificate import PrivacyCertificate
 from fastmix.certificate.documents import digest, jsonable, read_document, write_document
-from fastmix.certificate.explain import explain
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression
-from fastmix.methods import METHODS
-from fastmix.show.report import Effect, FitFacts
-from fastmix.tables import Columns, Number, PublicBounds, encode
-from fastmix.tables.schema import Feature
+from fastmix.tables import Columns, PublicBounds, encode
 
-__all__ = ["SavedModel", "bound_pair", "fit_facts", "read_text", "verify_pair"]
+__all__ = ["SavedModel", "bound_pair", "read_text", "verify_pair"]
 
 FORMAT = "fastmix-model-2"
 
@@ -177,56 +173,6 @@ def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
         for name, (one, other) in stated.items()
         if one != other
     ]
-
-
-def fit_facts(
-    model: PrivateLinearRegression,
-    bounds: PublicBounds,
-    certificate: PrivacyCertificate,
-    seconds: float,
-) -> FitFacts:
-    """Gather what the report of a fit says, from public and released values only."""
-    ranges = [
-        (name, *_range(feature))
-        for feature in bounds.features
-        for name in feature.columns(bool(model.fit_intercept))
-    ]
-    std = getattr(model, "coef_std_", [None] * len(ranges))
-    noise = getattr(model, "coef_noise_std_", [None] * len(ranges))
-    effects = [
-        Effect(name, text, width, float(value), *(None if x is None else float(x) for x in (s, e)))
-        for (name, text, width), value, s, e in zip(ranges, model.coef_, std, noise, strict=True)
-    ]
-    intercept = Effect(
-        "intercept", "", 1.0, float(model.intercept_), getattr(model, "intercept_std_", None)
-    )
-    data = certificate.data
-    method = METHODS[certificate.parameters["method_"]]
-    given = {"method_", *(f.name for f in (*fields(PrivateLinearRegression), *fields(method)))}
-    plan = {k: v for k, v in certificate.parameters.items() if k not in given}
-    return FitFacts(
-        target=bounds.target.name,
-        target_bounds=(bounds.target.lower, bounds.target.upper),
-        private=certificate.private,
-        explanation=explain(certificate),
-        effects=effects,
-        intercept=intercept if model.fit_intercept else None,
-        residual_std=getattr(model, "residual_std_", None),
-        residual_clip=data.get("residuals_clipped_at"),
-        spent=certificate.spent,
-        n=data["n_samples"],
-        method=model.method_,
-        plan=plan,
-        seconds=seconds,
-        certificate=certificate.to_json(),
-    )
-
-
-def _range(feature: Feature) -> tuple[str, float]:
-    """Return the public range of a feature in words, and its width."""
-    if isinstance(feature, Number):
-        return f"{feature.lower:g} to {feature.upper:g}", feature.upper - feature.lower
-    return "0 or 1", 1.0
 
 
 def _finite(value: Any) -> float:

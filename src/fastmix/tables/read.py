@@ -59,25 +59,21 @@ def table_fields(path: Path) -> dict[str, str]:
 
 @unchained()
 def read_columns(
-    path: Path, numbers: Iterable[str], categories: Mapping[str, Sequence[str]]
+    path: Path, numbers: list[str], categories: Mapping[str, Sequence[str]]
 ) -> Columns:
     """Read the columns of numbers and of public categories that a bounds file names: raw data."""
-    wanted = [*numbers]
-    check_columns(path, wanted, categories)
-    if _suffix(path) == ".npz":
-        return _read_npz(path, wanted, categories)
-    return columns_of(_read_arrow(path, wanted, list(categories)), wanted, categories)
+    check_columns(path, numbers, categories)
+    return columns_of(_read(path, numbers, list(categories)), numbers, categories)
 
 
 @unchained()
-def check_columns(path: Path, numbers: Iterable[str], categories: Iterable[str]) -> None:
+def check_columns(path: Path, numbers: list[str], categories: Iterable[str]) -> None:
     """Check that a table has the columns that a bounds file names, without reading a value."""
-    wanted = [*numbers]
     fields = table_fields(path)
-    for name in (*wanted, *categories):
+    for name in (*numbers, *categories):
         if name not in fields:
             raise DataError(no_column(path.name, name, fields))
-    for name in wanted:
+    for name in numbers:
         if fields[name] not in ("number", "bool", "unknown"):
             raise DataError(
                 f"{path.name}: column {name!r} must hold numbers, as its bounds say; it is "
@@ -175,49 +171,44 @@ def _open_ipc(path: Path) -> Any:
 
 
 def _arrow_schema(path: Path) -> Any:
-    pa = arrow()
-    try:
+    with _without_values(path):
         ipc = _suffix(path) in _ARROW
-        schema = _open_ipc(path).schema if ipc else pa.parquet.read_schema(path)
-    except pa.ArrowException:
-        raise DataError(f"{path.name} is damaged, or not what its name says.") from None
+        schema = _open_ipc(path).schema if ipc else arrow().parquet.read_schema(path)
     distinct(path, schema.names)
     return schema
 
 
-def _read_arrow(path: Path, numbers: list[str], categories: list[str]) -> Any:
-    pa = arrow()
+def _read(path: Path, numbers: list[str], categories: list[str]) -> Any:
+    """Return some columns of a file as an Arrow table."""
+    pa, suffix = arrow(), _suffix(path)
     names = [*numbers, *categories]
     with _without_values(path):
-        if _suffix(path) == ".csv":
+        if suffix == ".csv":
             return pa.csv.read_csv(path, convert_options=_csv_options(numbers, categories))
-        if path.suffix.lower() == ".parquet":
+        if suffix == ".parquet":
             return pa.parquet.read_table(path, columns=names)
+        if suffix == ".npz":
+            return pa.table(_read_npz(path, names))
         return _open_ipc(path).read_all().select(names)
 
 
 @contextmanager
 def _without_values(path: Path) -> Iterator[None]:
-    """Replace Arrow's errors about a file, which quote values."""
+    """Say what is wrong with a file without the values and rows that Arrow's errors quote."""
     try:
         yield
     except arrow().ArrowException as error:
-        raise DataError(_trouble(path, str(error))) from None
-
-
-def _trouble(path: Path, message: str) -> str:
-    """Say what is wrong with a file without the values and rows that Arrow's message quotes."""
-    at = re.search(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error", message)
-    if at:
-        name = _csv_header(path)[int(at.group(1))]
-        return (
-            f"{path.name}: column {name!r} has an entry that is not a number, but the bounds file "
-            "gives it numeric bounds. Correct the entry (write 1.5, not 1,5), or list the column's "
-            "categories in the bounds file."
-        )
-    if message.startswith("CSV parse error"):
-        return f"{path.name}: its rows must all have as many fields as its header."
-    return f"{path.name} is damaged, or not what its name says."
+        said = f"{path.name} is damaged, or not what its name says."
+        column = r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error"
+        if at := re.search(column, str(error)):
+            said = (
+                f"{path.name}: column {_csv_header(path)[int(at.group(1))]!r} has an entry that is "
+                "not a number, but the bounds file gives it numeric bounds. Correct the entry "
+                "(write 1.5, not 1,5), or list the column's categories in the bounds file."
+            )
+        elif str(error).startswith("CSV parse error"):
+            said = f"{path.name}: its rows must all have as many fields as its header."
+        raise DataError(said) from None
 
 
 def _decoded(column: Any) -> Any:
@@ -265,26 +256,16 @@ def _npz_columns(path: Path) -> dict[str, tuple[str, str, int | None]]:
     return columns
 
 
-def _read_npz(path: Path, numbers: list[str], categories: Mapping[str, Sequence[str]]) -> Columns:
+def _read_npz(path: Path, names: list[str]) -> dict[str, Any]:
+    """Return some columns of a NumPy archive, in the byte order of this machine."""
     fields = _npz_columns(path)
     with np.load(path, allow_pickle=False) as archive:
-        arrays = {key: archive[key] for key in {fields[n][1] for n in (*numbers, *categories)}}
+        arrays = {key: archive[key] for key in {fields[name][1] for name in names}}
     if len({len(array) for array in arrays.values()}) > 1:
         raise DataError(f"{path.name}: its arrays must have the same number of rows.")
-
-    def column(name: str) -> Any:
-        _, key, at = fields[name]
-        return arrays[key] if at is None else arrays[key][:, at]
-
-    codes = {}
-    for name, levels in categories.items():
-        text = np.strings.decode(column(name)) if column(name).dtype.kind == "S" else column(name)
-        text = text.astype(str)
-        codes[name] = np.where(text == "", MISSING, UNLISTED)
-        for code, level in enumerate(levels):
-            codes[name][text == level] = code
-    n = len(next(iter(arrays.values())))
-    return Columns(n, {name: column(name).astype(np.float64) for name in numbers}, codes)
+    native = {key: array.astype(array.dtype.newbyteorder("=")) for key, array in arrays.items()}
+    places = [(name, *fields[name][1:]) for name in names]
+    return {name: native[key] if at is None else native[key][:, at] for name, key, at in places}
 
 
 def write_predictions(path: Path, name: str, values: FloatArray) -> None:

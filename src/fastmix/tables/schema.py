@@ -45,15 +45,14 @@ class Number:
     missing: float | None = None
 
     def __post_init__(self) -> None:
-        lower = check_real(f"lower bound of {self.name}", self.lower)
-        upper = check_real(f"upper bound of {self.name}", self.upper)
-        if not lower < upper:
-            raise value_error(f"bounds of {self.name}", "increase", [lower, upper])
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
+        for side in ("lower", "upper"):
+            value = check_real(f"{side} bound of {self.name}", getattr(self, side))
+            object.__setattr__(self, side, value)
+        if not self.lower < self.upper:
+            raise value_error(f"bounds of {self.name}", "increase", [self.lower, self.upper])
         if self.missing is not None:
             name = f"missing value of {self.name}"
-            value = check_real(name, self.missing, at_least=lower, at_most=upper)
+            value = check_real(name, self.missing, at_least=self.lower, at_most=self.upper)
             object.__setattr__(self, "missing", value)
 
     @property
@@ -167,17 +166,13 @@ class PublicBounds:
         unknown = sorted(set(data) - {"target", "features", "missing"})
         if unknown:
             raise value_error("tables", "be [target], [features] and [missing]", unknown)
-        targets, features = data.get("target", {}), data.get("features", {})
-        if not isinstance(targets, Mapping) or len(targets) != 1:
-            raise value_error("[target]", "be a table and name one column", targets)
-        if not isinstance(features, Mapping):
-            raise value_error("[features]", "be a table", features)
-        rules = data.get("missing", {})
-        if not isinstance(rules, Mapping) or not set(rules) <= {"rule", "values"}:
+        targets, features = _table(data, "target"), _table(data, "features")
+        if len(targets) != 1:
+            raise value_error("[target]", "name one column", targets)
+        rules = _table(data, "missing")
+        if not set(rules) <= {"rule", "values"}:
             raise value_error("[missing]", "hold rule and values only", rules)
-        values = rules.get("values", {})
-        if not isinstance(values, Mapping):
-            raise value_error("[missing] values", "be a table", values)
+        values = _table(rules, "values")
         strangers = sorted(set(values) - {*targets, *features})
         if strangers:
             raise value_error("[missing] values", "be for columns that are named", strangers)
@@ -206,6 +201,13 @@ def read_bounds(path: Path) -> PublicBounds:
         return PublicBounds.from_dict(data)
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"{path.name}: {error}") from None
+
+
+def _table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = data.get(name, {})
+    if not isinstance(found, Mapping):
+        raise value_error(f"[{name}]", "be a table", found)
+    return found
 
 
 def _feature(name: str, entry: Any, values: Mapping[str, Any]) -> Feature:

@@ -2,30 +2,14 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from string import Template
 
 from fastmix._text import toml_string, visible
 from fastmix.errors import DataError
 from fastmix.tables.read import no_column
 
-_HEAD = """\
-# Bounds for fastmix: what values are possible, from public knowledge.
-#
-# - Never look at the data to choose them: bounds taken from the data leak what they were taken
-#   from. Ask instead what anyone could say about the column: ages lie in 0 to 120.
-# - A number gets [lower, upper]; values outside are moved to the nearer bound. Narrow bounds
-#   need less noise, too narrow ones bias the fit.
-# - A category gets the public list of its values in quotes: ["a", "b", "c"]. The first one is what
-#   the others are compared with. Anything that is not in the list goes to a column "other".
-# - Delete the lines of columns that the fit should not use.
-"""
-
-_MISSING = """\
-[missing]
-# "impute": a missing number becomes the middle of its bounds, a missing category "other".
-# "drop": rows with a missing value are left out; the number of rows that remain becomes public.
-rule = "impute"
-# values = { column = 0 }   # a public value to put instead of the middle
-"""
+_FILE = Path(__file__).with_name("template.toml")
 
 _HINTS = {
     "number": "[]  # a number: [lower, upper]",
@@ -47,14 +31,15 @@ def bounds_template(
     for name in (target, *names):
         if name not in fields:
             raise DataError(no_column("the table", name, fields))
-    lines = [_HEAD, "[target]", f"{_key(target)} = {_HINTS['number']}", "", "[features]"]
+    lines = []
     for name in names:
         if fields[name] in _HINTS:
             lines.append(f"{_key(name)} = {_HINTS[fields[name]]}")
         else:
             kind = visible(fields[name])  # the names of nested fields are part of it
             lines.append(f"# {_key(name)} is of a type that cannot be used ({kind})")
-    return "\n".join([*lines, "", _MISSING])
+    made = {"target": f"{_key(target)} = {_HINTS['number']}", "features": "\n".join(lines)}
+    return Template(_FILE.read_text(encoding="utf-8")).substitute(made)
 
 
 def _key(name: str) -> str:
