@@ -199,7 +199,8 @@ void curved(const Matrix<const T>& x, const Packed<const double>& map,
             const Packed<const double>& factors, double constant, const Vector<const double>& y,
             double lower, double upper, double center, double scale,
             const Packed<const double>& theta, const Packed<const double>& loss,
-            const Packed<const double>& v, const Packed<double>& out, size_t n_threads) {
+            const Packed<const double>& v, bool secant, const Packed<double>& out,
+            size_t n_threads) {
   const auto a = mapped(x, map, factors, constant);
   const auto f = as_loss(loss);
   require_aligned(y);
@@ -214,7 +215,7 @@ void curved(const Matrix<const T>& x, const Packed<const double>& map,
   const double *const at = theta.data(), *const along = v.data();
   double* const to = out.data();
   nb::gil_scoped_release release;
-  fastmix::passes::curved(a, targets, at, f, along, to, capped(n_threads));
+  fastmix::passes::curved(a, targets, at, f, along, secant, to, capped(n_threads));
 }
 
 template <class T>
@@ -326,7 +327,7 @@ template <class T> void define(nb::module_& m) {
         "high"_a.noconvert(), "low"_a.noconvert(), "excess"_a.noconvert(), n_threads);
   m.def("curved", &curved<T>, x, map, factors, constant, "y"_a.noconvert(), "lower"_a, "upper"_a,
         "center"_a, "inverse_scale"_a, "theta"_a.noconvert(), "loss"_a.noconvert(),
-        "v"_a.noconvert(), out, n_threads);
+        "v"_a.noconvert(), "secant"_a, out, n_threads);
   m.def("srht", &srht<T>, x, map, factors, constant, "signs"_a.noconvert(), "rows"_a.noconvert(),
         "n_pad"_a, "z"_a.noconvert(), "distortion"_a, n_threads);
   const auto signs = "signs"_a.noconvert(), forms = "forms"_a.noconvert(), z = "z"_a.noconvert();

@@ -59,6 +59,8 @@ struct Loss {
     const double t = power(u);
     return ridge * excess(t) / rest(t);
   }
+  // The curvature of the parabola around 0 that touches the loss at u, and is nowhere below it.
+  double secant(double u) const { return slope(u) / u; }
 };
 
 // Products with m x w entries of A.
@@ -349,10 +351,10 @@ std::size_t slopes(const Mapped<T>& a, const Targets& targets, const double* the
   return total;
 }
 
-// A' f''(y - A theta) A v.
+// A' f''(y - A theta) A v, or that with secants for f''.
 template <class T>
 void curved(const Mapped<T>& a, const Targets& targets, const double* theta, const Loss& loss,
-            const double* v, double* out, std::size_t threads) {
+            const double* v, bool secant, double* out, std::size_t threads) {
   const std::size_t p = a.columns();
   const Blocks blocks(a.n, p, room(a), 512);
   const std::size_t ld = blocks.ld(), size = ld * (p + 2), stride = round_up(p, 8);
@@ -370,7 +372,7 @@ void curved(const Mapped<T>& a, const Targets& targets, const double* theta, con
     block.subtract(v, w);
     if (k.leaves(r, block.padded, loss.zone))
       for (std::size_t s = 0; s < m; ++s)
-        if (loss.leaves(r[s])) w[s] *= loss.curvature(r[s]);
+        if (loss.leaves(r[s])) w[s] *= secant ? loss.secant(r[s]) : loss.curvature(r[s]);
     for (std::size_t s = 0; s < block.padded; ++s) w[s] = r[s] != r[s] ? r[s] : -w[s];
     block.add_adjoint(w, parts.get() + unit * stride);
   });

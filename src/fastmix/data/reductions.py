@@ -98,9 +98,11 @@ def slopes(block: Block, *, theta: FloatArray, loss: Loss, excess: bool) -> Slop
     return mapped.slopes(block.A, block.targets, theta, loss, excess=excess)
 
 
-def curved(block: Block, *, theta: FloatArray, loss: Loss, v: FloatArray) -> FloatArray:
-    """Return ``X' f''(y - X theta) X v``."""
-    return mapped.curved(block.A, block.targets, theta, loss, v)
+def curved(
+    block: Block, *, theta: FloatArray, loss: Loss, v: FloatArray, secant: bool
+) -> FloatArray:
+    """Return ``X' f''(y - X theta) X v``, or that with ``f'(u)/u`` for ``f''(u)``."""
+    return mapped.curved(block.A, block.targets, theta, loss, v, secant=secant)
 
 
 def residual_counts(

@@ -71,9 +71,11 @@ class Rows(ABC):
         value = partial(reductions.slopes, theta=theta, loss=loss, excess=excess)
         return self.run(Pass("objective", value, reductions.add_slopes, quiet=True))
 
-    def curved(self, theta: FloatArray, loss: Loss, v: FloatArray) -> FloatArray:
-        """Return ``X' f''(y - X theta) X v``."""
-        value = partial(reductions.curved, theta=theta, loss=loss, v=v)
+    def curved(
+        self, theta: FloatArray, loss: Loss, v: FloatArray, *, secant: bool = False
+    ) -> FloatArray:
+        """Return ``X' f''(y - X theta) X v``, or that with ``f'(u)/u`` for ``f''(u)``."""
+        value = partial(reductions.curved, theta=theta, loss=loss, v=v, secant=secant)
         return self.run(Pass("curvature", value, quiet=True))
 
     def residual_counts(self, theta: FloatArray, clip: float, edges: FloatArray) -> FloatArray:

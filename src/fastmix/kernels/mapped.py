@@ -179,14 +179,17 @@ def curved(
     loss: Loss,
     v: FloatArray,
     *,
+    secant: bool = False,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Return ``A' f''(y - A theta) A v``."""
+    """Return ``A' f''(y - A theta) A v``, or that with ``f'(u)/u`` for ``f''(u)``."""
     if _native is None or A.X.size == 0:
-        return reference.curved(A, targets, theta, loss, v)
+        return reference.curved(A, targets, theta, loss, v, secant)
     total = np.empty(A.shape[1])
     at, along, constants = _packed(theta), _packed(v), np.array(loss.constants)
-    _native.curved(*_arguments(A), *_seen(targets), at, constants, along, total, threads(n_threads))
+    _native.curved(
+        *_arguments(A), *_seen(targets), at, constants, along, secant, total, threads(n_threads)
+    )
     return total
 
 

@@ -119,13 +119,19 @@ def slopes(
     return np.stack([high, (total - high).astype(np.float64)]), square, outside
 
 
-def curved(A: Mapped, targets: Targets, theta: FloatArray, loss: Loss, v: FloatArray) -> FloatArray:
-    """Return ``A' f''(y - A theta) A v``."""
+def curved(
+    A: Mapped, targets: Targets, theta: FloatArray, loss: Loss, v: FloatArray, secant: bool
+) -> FloatArray:
+    """Return ``A' f''(y - A theta) A v``, or that with ``f'(u)/u`` for ``f''(u)``."""
     total = np.zeros(A.shape[1])
     for start, stop in _blocks(A):
         block = map_rows(A, start, stop)
         residual = map_targets(targets, start, stop) - block @ theta
-        total += block.T @ (loss.curvature(residual) * (block @ v))
+        weights = loss.curvature(residual)
+        if secant:
+            leaves = np.abs(residual) > loss.zone
+            weights[leaves] = loss.slope(residual[leaves]) / residual[leaves]
+        total += block.T @ (weights * (block @ v))
     return total
 
 
