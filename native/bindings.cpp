@@ -157,12 +157,19 @@ void gradient(const Matrix<const T>& x, const Packed<const double>& map,
   fastmix::passes::gradient(a, targets, at, clip, to, capped(n_threads));
 }
 
-// A loss is its end of the square, its largest slope, rate, ridge and scale.
+// A loss is its end of the square, its largest slope, rate, ridge, scale and longest row.
 fastmix::passes::Loss as_loss(const Packed<const double>& loss) {
   require_aligned(loss);
-  require(loss.size() == 5, "loss must have five entries");
+  require(loss.size() == 6, "loss must have six entries");
   const double* const c = loss.data();
-  return {c[0], c[1], c[2], c[3], c[4]};
+  return {c[0], c[1], c[2], c[3], c[4], c[5]};
+}
+
+// Lengths of all rows, or none.
+const double* as_lengths(const Packed<const double>& lengths, size_t n) {
+  require_aligned(lengths);
+  require(lengths.size() == 0 || lengths.size() == n, "lengths must have n entries or none");
+  return lengths.size() ? lengths.data() : nullptr;
 }
 
 template <class T>
@@ -170,10 +177,11 @@ size_t slopes(const Matrix<const T>& x, const Packed<const double>& map,
               const Packed<const double>& factors, double constant, const Vector<const double>& y,
               double lower, double upper, double center, double scale,
               const Packed<const double>& theta, const Packed<const double>& loss,
-              const Packed<double>& high, const Packed<double>& low, const Packed<double>& excess,
-              size_t n_threads) {
+              const Packed<const double>& lengths, const Packed<double>& high, const Packed<double>& low,
+              const Packed<double>& excess, size_t n_threads) {
   const auto a = mapped(x, map, factors, constant);
   const auto f = as_loss(loss);
+  const fastmix::passes::Losses losses(f, as_lengths(lengths, a.n));
   const size_t p = a.columns();
   require_aligned(y);
   require_aligned(theta);
@@ -191,7 +199,7 @@ size_t slopes(const Matrix<const T>& x, const Packed<const double>& map,
   double *const to = high.data(), *const rest = low.data();
   double* const square = excess.size() ? excess.data() : nullptr;
   nb::gil_scoped_release release;
-  return fastmix::passes::slopes(a, targets, at, f, to, rest, square, capped(n_threads));
+  return fastmix::passes::slopes(a, targets, at, losses, to, rest, square, capped(n_threads));
 }
 
 template <class T>
@@ -199,9 +207,11 @@ void curved(const Matrix<const T>& x, const Packed<const double>& map,
             const Packed<const double>& factors, double constant, const Vector<const double>& y,
             double lower, double upper, double center, double scale,
             const Packed<const double>& theta, const Packed<const double>& loss,
-            const Packed<const double>& v, const Packed<double>& out, size_t n_threads) {
+            const Packed<const double>& lengths, const Packed<const double>& v, bool secant,
+            const Packed<double>& out, size_t n_threads) {
   const auto a = mapped(x, map, factors, constant);
   const auto f = as_loss(loss);
+  const fastmix::passes::Losses losses(f, as_lengths(lengths, a.n));
   require_aligned(y);
   require_aligned(theta);
   require_aligned(v);
@@ -214,7 +224,7 @@ void curved(const Matrix<const T>& x, const Packed<const double>& map,
   const double *const at = theta.data(), *const along = v.data();
   double* const to = out.data();
   nb::gil_scoped_release release;
-  fastmix::passes::curved(a, targets, at, f, along, to, capped(n_threads));
+  fastmix::passes::curved(a, targets, at, losses, along, secant, to, capped(n_threads));
 }
 
 template <class T>
@@ -323,10 +333,10 @@ template <class T> void define(nb::module_& m) {
         "upper"_a, "center"_a, "inverse_scale"_a, "theta"_a.noconvert(), "clip"_a, out, n_threads);
   m.def("slopes", &slopes<T>, x, map, factors, constant, "y"_a.noconvert(), "lower"_a, "upper"_a,
         "center"_a, "inverse_scale"_a, "theta"_a.noconvert(), "loss"_a.noconvert(),
-        "high"_a.noconvert(), "low"_a.noconvert(), "excess"_a.noconvert(), n_threads);
+        "lengths"_a.noconvert(), "high"_a.noconvert(), "low"_a.noconvert(), "excess"_a.noconvert(), n_threads);
   m.def("curved", &curved<T>, x, map, factors, constant, "y"_a.noconvert(), "lower"_a, "upper"_a,
         "center"_a, "inverse_scale"_a, "theta"_a.noconvert(), "loss"_a.noconvert(),
-        "v"_a.noconvert(), out, n_threads);
+        "lengths"_a.noconvert(), "v"_a.noconvert(), "secant"_a, out, n_threads);
   m.def("srht", &srht<T>, x, map, factors, constant, "signs"_a.noconvert(), "rows"_a.noconvert(),
         "n_pad"_a, "z"_a.noconvert(), "distortion"_a, n_threads);
   const auto signs = "signs"_a.noconvert(), forms = "forms"_a.noconvert(), z = "z"_a.noconvert();

@@ -31,6 +31,8 @@ template <class T> struct Mapped {
 
   std::size_t columns() const { return d + (constant != 0.0); }
   bool is_plain() const { return !map && !factors && constant == 0.0; }
+  // Whether rows are long and lie in one piece each: then they are used as they lie.
+  bool has_long_rows() const { return x.col == 1 && d >= 128; }
 };
 
 // clip((clip(y_i, lower, upper) - center) * scale, -1, 1).
@@ -43,7 +45,7 @@ struct Targets {
 // most + scale log(1 - e), e = exp(-rate (|u| - zone)) / (1 + ridge), with curvature
 // ridge e / (1 - e). With a small ridge 1 - e is small, too: it is computed without cancellation.
 struct Loss {
-  double zone, most, rate, ridge, scale;
+  double zone, most, rate, ridge, scale, longest = 1.0;
 
   bool leaves(double u) const { return std::abs(u) > zone; }
   double power(double u) const { return -rate * (std::abs(u) - zone); }
@@ -57,6 +59,72 @@ struct Loss {
     const double t = power(u);
     return ridge * excess(t) / rest(t);
   }
+  // The curvature of the parabola around 0 that touches the loss at u, and is nowhere below it.
+  double secant(double u) const { return slope(u) / u; }
+};
+
+// The loss of a row of a given length: that for most/length and ridge/length^2, so that `most`
+// bounds its gradient; a row beyond `longest` counts as if it and its target were shortened.
+struct RowLoss {
+  Loss loss;
+  double weight;
+
+  RowLoss(const Loss& of, double length) : loss(of), weight(1.0) {
+    if (length > of.longest) {
+      weight = of.longest / length;
+      length = of.longest;
+    }
+    const double eps = of.most / of.scale;
+    loss.most = of.most / length;
+    loss.scale = of.scale / length;
+    loss.ridge = of.ridge / (length * length);
+    loss.rate = eps * loss.ridge / loss.most;
+    loss.zone = loss.most * (1.0 - std::log1p(1.0 / loss.ridge) / eps);
+  }
+  bool leaves(double u) const { return weight < 1.0 || loss.leaves(u); }
+  double slope(double u) const {
+    const double v = weight * u;
+    return weight * (loss.leaves(v) ? loss.slope(v) : v);
+  }
+  double curvature(double u) const {
+    const double v = weight * u;
+    return weight * weight * (loss.leaves(v) ? loss.curvature(v) : 1.0);
+  }
+  double secant(double u) const { return u == 0.0 ? curvature(u) : slope(u) / u; }
+};
+
+// The loss for each row of a pass: the same for all, or that for its length.
+struct Losses {
+  const Loss& loss;
+  const double* lengths;
+  double sure;  // a gradient up to here is inside the zone, whatever the length
+
+  Losses(const Loss& of, const double* l) : loss(of), lengths(l), sure(0.0) {
+    if (lengths) sure = of.longest * RowLoss(of, of.longest).loss.zone;
+  }
+  // Calls f(s, loss of row s) for rows i to i + m whose residual r[s] is outside the zone.
+  template <class F> void outside(std::size_t i, std::size_t m, const double* r, const F& f) const {
+    for (std::size_t s = 0; s < m; ++s) {
+      if (!lengths) {
+        if (loss.leaves(r[s])) f(s, loss);
+        continue;
+      }
+      const double length = lengths[i + s];
+      if (length <= loss.longest && std::abs(r[s]) * length <= sure) continue;
+      const RowLoss own(loss, length);
+      if (own.leaves(r[s])) f(s, own);
+    }
+  }
+};
+
+// Products with m x w entries of A.
+struct Products {
+  void (*subtract)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
+                   const double* theta, double* r);
+  void (*add_adjoint)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
+                      const double* r, double* g);
+  void (*add_adjoint_exactly)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
+                              const double* r, double* high, double* low);
 };
 
 template <class T> struct Kernels {
@@ -65,17 +133,14 @@ template <class T> struct Kernels {
   void (*load_targets)(const Targets&, std::size_t i, std::size_t m, double* out);
   void (*add_norms)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
                     const double* map, double* sums);
-  void (*add_gradient)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
-                       const double* theta, double clip, double* r, double* g);
-  void (*subtract)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
-                   const double* theta, double* r);
-  void (*add_adjoint)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
-                      const double* r, double* g);
+  void (*clip_to)(double bound, std::size_t m, double* r);
   bool (*leaves)(const double* r, std::size_t m, double zone);
-  void (*add_adjoint_exactly)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
-                              const double* r, double* high, double* low);
   void (*add_gram)(const double* x, std::size_t ld, std::size_t m, std::size_t w, double* g);
   void (*add_squares)(const double* x, std::size_t m, bool first, double* sums);
+  Products columns;
+  void (*load_rows)(const Mapped<T>&, std::size_t i, std::size_t m, double* out, std::size_t ld);
+  void (*norms_of_rows)(const Mapped<T>&, std::size_t i, std::size_t m, double* out);
+  Products rows;
 };
 
 }  // namespace fastmix::passes
@@ -156,24 +221,58 @@ struct Blocks {
   }
 };
 
-// Columns ld apart; kernels read `rows`, a multiple of eight, of each.
+// Entries of a block that is read twice or three times.
+template <class T> std::size_t room(const Mapped<T>& a) {
+  return std::size_t(1) << (a.has_long_rows() ? 14 : 15);
+}
+
+// Columns of A ld apart, with zeros at their ends up to a multiple of eight entries; or rows of A
+// ld apart. Residuals have `padded` entries in both cases.
 struct Block {
   const double* x;
-  std::size_t ld, rows;
+  std::size_t ld, rows, w, padded;
+  const Products* products;
+  bool by_rows;
+
+  double at(std::size_t i, std::size_t j) const { return by_rows ? x[i * ld + j] : x[j * ld + i]; }
+  // r -= x theta; g += x'r; and the same with the rounding errors of its sums in `low`.
+  void subtract(const double* theta, double* r) const {
+    products->subtract(x, ld, rows, w, theta, r);
+  }
+  void add_adjoint(const double* r, double* g) const {
+    products->add_adjoint(x, ld, rows, w, r, g);
+  }
+  void add_adjoint_exactly(const double* r, double* high, double* low) const {
+    products->add_adjoint_exactly(x, ld, rows, w, r, high, low);
+  }
 };
 
-// Rows i to i + m of A and enough zero rows: in place if they lie there as the kernels want them,
-// or else in x, with columns ld apart.
+// Rows i to i + m of A by columns: in place if they lie there as the kernels want them, or else in
+// x, with columns ld apart.
 template <class T>
 Block fetch(const Mapped<T>& a, std::size_t i, std::size_t m, double* x, std::size_t ld,
             bool in_place = true) {
+  const auto& k = kernels<T>();
+  const std::size_t p = a.columns(), end = round_up(m, 8);
   if constexpr (std::is_same_v<T, double>)
     if (in_place && a.is_plain() && a.x.row == 1 && a.x.col > 0 && m % 8 == 0)
-      return {a.x.at(i), std::size_t(a.x.col), m};
+      return {a.x.at(i), std::size_t(a.x.col), m, p, m, &k.columns, false};
+  k.load(a, i, m, 0, p, a.factors ? a.factors + i : nullptr, x, ld);
+  for (std::size_t j = 0; j < p; ++j) std::fill(x + j * ld + m, x + j * ld + end, 0.0);
+  return {x, ld, end, p, end, &k.columns, false};
+}
+
+// Rows i to i + m of A, long rows as they lie, others by columns.
+template <class T>
+Block fetch_any(const Mapped<T>& a, std::size_t i, std::size_t m, double* x, std::size_t ld) {
+  if (!a.has_long_rows()) return fetch(a, i, m, x, ld);
+  const auto& k = kernels<T>();
   const std::size_t p = a.columns(), end = round_up(m, 8);
-  kernels<T>().load(a, i, m, 0, p, a.factors ? a.factors + i : nullptr, x, ld);
-  for (std::size_t k = 0; k < p; ++k) std::fill(x + k * ld + m, x + k * ld + end, 0.0);
-  return {x, ld, end};
+  if constexpr (std::is_same_v<T, double>)
+    if (a.is_plain() && a.x.row > 0)
+      return {a.x.at(i), std::size_t(a.x.row), m, p, end, &k.rows, true};
+  k.load_rows(a, i, m, x, p);
+  return {x, p, m, p, end, &k.rows, true};
 }
 
 // Rows i to i + m of A to columns of m entries.
@@ -191,14 +290,18 @@ void map_rows(const Mapped<T>& a, std::size_t i, std::size_t m, double* out, std
 
 // Squared norms of mapped rows without factors and constant; NaN where the array is not finite.
 template <class T> void squared_norms(Mapped<T> a, double* out, std::size_t threads) {
+  const auto& k = kernels<T>();
+  const Blocks blocks(a.n, a.d, 1 << 15, 512);
+  threads = useful(threads, a.n * a.d);
+  if (a.has_long_rows())
+    return blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t, std::size_t) {
+      k.norms_of_rows(a, i, m, out + i);
+    });
   const double* const map = a.map;
   a.map = a.factors = nullptr;
   a.constant = 0.0;
-  const Blocks blocks(a.n, a.d, 1 << 15, 512);
   const std::size_t ld = blocks.ld(), size = ld * (a.d + 1);
-  threads = useful(threads, a.n * a.d);
   const Scratch memory(size * threads);
-  const auto& k = kernels<T>();
   blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t, std::size_t worker) {
     double *x = memory.get() + worker * size, *sums = x + a.d * ld;
     const Block block = fetch(a, i, m, x, ld);
@@ -213,7 +316,7 @@ template <class T>
 void gradient(const Mapped<T>& a, const Targets& targets, const double* theta, double clip,
               double* out, std::size_t threads) {
   const std::size_t p = a.columns();
-  const Blocks blocks(a.n, p, 1 << 15, 512);
+  const Blocks blocks(a.n, p, room(a), 512);
   const std::size_t ld = blocks.ld(), size = ld * (p + 1), stride = round_up(p, 8);
   threads = useful(threads, a.n * p);
   const Scratch memory(size * threads), parts(stride * blocks.units);
@@ -221,10 +324,12 @@ void gradient(const Mapped<T>& a, const Targets& targets, const double* theta, d
   const auto& k = kernels<T>();
   blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t unit, std::size_t worker) {
     double *x = memory.get() + worker * size, *r = x + p * ld;
-    const Block block = fetch(a, i, m, x, ld);
+    const Block block = fetch_any(a, i, m, x, ld);
     k.load_targets(targets, i, m, r);
-    std::fill(r + m, r + block.rows, 0.0);
-    k.add_gradient(block.x, block.ld, block.rows, p, theta, clip, r, parts.get() + unit * stride);
+    std::fill(r + m, r + block.padded, 0.0);
+    block.subtract(theta, r);
+    k.clip_to(clip, block.padded, r);
+    block.add_adjoint(r, parts.get() + unit * stride);
   });
   std::fill_n(out, p, 0.0);
   for (std::size_t unit = 0; unit < blocks.units; ++unit)
@@ -235,11 +340,11 @@ void gradient(const Mapped<T>& a, const Targets& targets, const double* theta, d
 // A' (1 - f'') A unless excess is null; and how many residuals are outside the zone.
 template <class T>
 std::size_t slopes(const Mapped<T>& a, const Targets& targets, const double* theta,
-                   const Loss& loss, double* high, double* low, double* excess,
+                   const Losses& losses, double* high, double* low, double* excess,
                    std::size_t threads) {
   const std::size_t p = a.columns();
-  const Blocks blocks(a.n, p, 1 << 15, 512);
-  const std::size_t ld = blocks.ld(), room = ld * p, size = (excess ? 2 * room : room) + ld;
+  const Blocks blocks(a.n, p, room(a), 512);
+  const std::size_t ld = blocks.ld(), tile = ld * p, size = (excess ? 2 * tile : tile) + ld;
   const std::size_t stride = round_up(p, 8), square = excess ? round_up(p * p, 8) : 0;
   const std::size_t part = 2 * stride + square;
   threads = useful(threads, a.n * p);
@@ -255,29 +360,27 @@ std::size_t slopes(const Mapped<T>& a, const Targets& targets, const double* the
     count = 0;
   };
   blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t unit, std::size_t worker) {
-    double *r = memory.get() + worker * size, *x = r + ld, *rows = x + room;
+    double *r = memory.get() + worker * size, *x = r + ld, *rows = x + tile;
     double* const to = parts.get() + unit * part;
     std::size_t& count = held[worker];
-    const Block block = fetch(a, i, m, x, ld);
+    const Block block = fetch_any(a, i, m, x, ld);
     k.load_targets(targets, i, m, r);
-    std::fill(r + m, r + block.rows, 0.0);
-    k.subtract(block.x, block.ld, block.rows, p, theta, r);
-    if (k.leaves(r, block.rows, loss.zone)) {
+    std::fill(r + m, r + block.padded, 0.0);
+    block.subtract(theta, r);
+    if (losses.lengths || k.leaves(r, block.padded, losses.loss.zone)) {
       if (excess && count + m > blocks.rows) flush(rows, count, to + 2 * stride);
-      for (std::size_t s = 0; s < m; ++s) {
-        if (!loss.leaves(r[s])) continue;
+      losses.outside(i, m, r, [&](std::size_t s, const auto& loss) {
         ++outside[unit];
         if (excess) {
           const double root = std::sqrt(1.0 - loss.curvature(r[s]));
-          for (std::size_t j = 0; j < p; ++j)
-            rows[j * ld + count] = root * block.x[j * block.ld + s];
+          for (std::size_t j = 0; j < p; ++j) rows[j * ld + count] = root * block.at(s, j);
           ++count;
         }
         r[s] = loss.slope(r[s]);
-      }
+      });
     }
     if (count && blocks.ends(i + m)) flush(rows, count, to + 2 * stride);
-    k.add_adjoint_exactly(block.x, block.ld, block.rows, p, r, to, to + stride);
+    block.add_adjoint_exactly(r, to, to + stride);
   });
   std::size_t total = 0;
   std::fill_n(high, p, 0.0);
@@ -301,12 +404,12 @@ std::size_t slopes(const Mapped<T>& a, const Targets& targets, const double* the
   return total;
 }
 
-// A' f''(y - A theta) A v.
+// A' f''(y - A theta) A v, or that with secants for f''.
 template <class T>
-void curved(const Mapped<T>& a, const Targets& targets, const double* theta, const Loss& loss,
-            const double* v, double* out, std::size_t threads) {
+void curved(const Mapped<T>& a, const Targets& targets, const double* theta, const Losses& losses,
+            const double* v, bool secant, double* out, std::size_t threads) {
   const std::size_t p = a.columns();
-  const Blocks blocks(a.n, p, 1 << 15, 512);
+  const Blocks blocks(a.n, p, room(a), 512);
   const std::size_t ld = blocks.ld(), size = ld * (p + 2), stride = round_up(p, 8);
   threads = useful(threads, a.n * p);
   const Scratch memory(size * threads), parts(stride * blocks.units);
@@ -314,17 +417,18 @@ void curved(const Mapped<T>& a, const Targets& targets, const double* theta, con
   const auto& k = kernels<T>();
   blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t unit, std::size_t worker) {
     double *r = memory.get() + worker * size, *w = r + ld, *x = w + ld;
-    const Block block = fetch(a, i, m, x, ld);
+    const Block block = fetch_any(a, i, m, x, ld);
     k.load_targets(targets, i, m, r);
-    std::fill(r + m, r + block.rows, 0.0);
-    k.subtract(block.x, block.ld, block.rows, p, theta, r);
-    std::fill_n(w, block.rows, 0.0);
-    k.subtract(block.x, block.ld, block.rows, p, v, w);
-    if (k.leaves(r, block.rows, loss.zone))
-      for (std::size_t s = 0; s < m; ++s)
-        if (loss.leaves(r[s])) w[s] *= loss.curvature(r[s]);
-    for (std::size_t s = 0; s < block.rows; ++s) w[s] = r[s] != r[s] ? r[s] : -w[s];
-    k.add_adjoint(block.x, block.ld, block.rows, p, w, parts.get() + unit * stride);
+    std::fill(r + m, r + block.padded, 0.0);
+    block.subtract(theta, r);
+    std::fill_n(w, block.padded, 0.0);
+    block.subtract(v, w);
+    if (losses.lengths || k.leaves(r, block.padded, losses.loss.zone))
+      losses.outside(i, m, r, [&](std::size_t s, const auto& loss) {
+        w[s] *= secant ? loss.secant(r[s]) : loss.curvature(r[s]);
+      });
+    for (std::size_t s = 0; s < block.padded; ++s) w[s] = r[s] != r[s] ? r[s] : -w[s];
+    block.add_adjoint(w, parts.get() + unit * stride);
   });
   std::fill_n(out, p, 0.0);
   for (std::size_t unit = 0; unit < blocks.units; ++unit)

@@ -70,7 +70,7 @@ def valid_call(name, n, d, dtype, constant, mapped):
         square = array(p * p if mapped else 0)
         own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), array(5), array(p), array(p), square, 2]
     elif name == "curved":
-        own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), array(5), array(p), array(p), 2]
+        own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), array(5), array(p), mapped, array(p), 2]
     elif name.startswith("kerdock"):
         offset = 0 if name == "kerdock" else 70
         forms = array((offset + n + 63) // 64 * 6, dtype=np.uint32)

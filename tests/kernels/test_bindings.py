@@ -66,7 +66,8 @@ def call(name, **changes):
         },
         "curved": {
             "y": np.ones(n), "lower": -1.0, "upper": 1.0, "center": 0.0, "inverse_scale": 1.0,
-            "theta": np.ones(p), "loss": np.ones(5), "v": np.ones(p), "out": np.ones(p),
+            "theta": np.ones(p), "loss": np.ones(5), "v": np.ones(p), "secant": False,
+            "out": np.ones(p),
         },
         "srht": {
             "signs": np.ones(n, dtype=np.int8), "rows": np.array([0, 7, 3]), "n_pad": 8,

@@ -45,7 +45,7 @@ MAPS = list(itertools.product([False, True], repeat=6))
 NO_MAP, FULL_MAP = MAPS[0], MAPS[-1]
 SHAPES = [
     *[(1, 1), (1, 5), (2, 1), (3, 2), (7, 3), (8, 4), (9, 1), (33, 17), (100, 16), (130, 7)],
-    *[(515, 5), (1024, 33), (2500, 12), (700, 90), (150, 140)],
+    *[(515, 5), (1024, 33), (2500, 12), (700, 90), (150, 140), (83, 151)],
 ]
 
 
@@ -98,10 +98,11 @@ def check_loss(A: Mapped, theta) -> None:
             assert_close(square, want[1])
             assert outside == want[2]
         v = np.linspace(-1.0, 2.0, p)
-        assert_close(
-            kernels.curved(A, targets(n), theta, loss, v),
-            reference.curved(A, targets(n), theta, loss, v),
-        )
+        for secant in (False, True):
+            assert_close(
+                kernels.curved(A, targets(n), theta, loss, v, secant=secant),
+                reference.curved(A, targets(n), theta, loss, v, secant),
+            )
 
 
 def check(A: Mapped, k2: int = 11, clip: float = 0.4) -> None:
@@ -261,7 +262,7 @@ def test_no_clipping_of_residuals():
 @pytest.mark.parametrize("parts", [NO_MAP, FULL_MAP])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_norms_tell_rows_that_are_not_finite(value, parts, dtype, layout):
-    for n, d in [(1, 1), (9, 3), (700, 20)]:
+    for n, d in [(1, 1), (9, 3), (700, 20), (50, 135)]:
         A = mapped(n, d, dtype, layout, parts)
         X = A.X.copy()
         X[n // 2, d - 1] = value
@@ -325,31 +326,34 @@ def test_number_of_threads_changes_no_bit(n, d, layout, parts):
             np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("d", [3, 130])
 @pytest.mark.parametrize("layout", ["C", "F"])
-def test_slopes_sum_without_loss(layout):
+def test_slopes_sum_without_loss(layout, d):
     """Terms that nearly cancel: the sum of the two parts is right to the last digits of a term."""
     n = 100_000
-    X = np.ones((n, 3), order=layout)
+    X = np.ones((n, d), order=layout)
     X[:, 1] = np.where(np.arange(n) % 2, 1.0, -1.0)
-    X[:, 2] = 1.0 / 3.0
+    X[:, 2:] = 1.0 / 3.0
     y = np.random.default_rng(0).uniform(-1, 1, n)
     total, _, outside = kernels.slopes(
-        Mapped(X), Targets(y), np.zeros(3), CalibratedHuber(2.0, 50.0, 1.0)
+        Mapped(X), Targets(y), np.zeros(d), CalibratedHuber(2.0, 50.0, 1.0)
     )
     assert outside == 0
-    want = [math.fsum(X[:, j] * y) for j in range(3)]
-    error = np.abs(total.sum(axis=0) - want)
-    terms = np.array([math.fsum(np.abs(X[:, j] * y)) for j in range(3)])
+    columns = [0, 1, 2, d - 1]
+    want = [math.fsum(X[:, j] * y) for j in columns]
+    error = np.abs(total.sum(axis=0)[columns] - want)
+    terms = np.array([math.fsum(np.abs(X[:, j] * y)) for j in columns])
     assert (error <= kernels.SUMMATION_ERROR * terms).all()
     # The two columns of ones have no error at all; ordinary sums do.
     assert (error[:2] <= 2.0**-52).all()
-    assert abs(kernels.gradient(Mapped(X), Targets(y), np.zeros(3), 2.0)[0] - want[0]) > 2.0**-52
+    assert abs(kernels.gradient(Mapped(X), Targets(y), np.zeros(d), 2.0)[0] - want[0]) > 2.0**-52
 
 
-def test_slopes_let_nan_through():
-    X = np.ones((40, 3))
+@pytest.mark.parametrize("d", [3, 130])
+def test_slopes_let_nan_through(d):
+    X = np.ones((40, d))
     X[17, 1] = np.nan
-    theta = np.ones(3)
+    theta = np.ones(d)
     for loss in (CalibratedHuber(1.5, 3.0, 1.0), LOSS):
         assert np.isnan(kernels.slopes(Mapped(X), targets(40), theta, loss)[0][0]).any()
         assert np.isnan(kernels.curved(Mapped(X), targets(40), theta, loss, theta)).any()

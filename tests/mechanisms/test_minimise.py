@@ -86,6 +86,46 @@ def test_reaches_the_minimum(X, y, loss, sketch):
         assert np.linalg.norm(gradient) / goal.ridge <= tolerance
 
 
+@pytest.mark.parametrize("ridge", [1.0, 0.01])
+def test_rows_that_a_sketch_in_single_precision_cannot_tell_apart(ridge):
+    """Columns that are equal up to 1e-9: rounding decides on the sign of small eigenvalues."""
+    rng = np.random.default_rng(2)
+    X = rng.uniform(0.05, 0.15, (10_000, 1)) + 1e-9 * rng.standard_normal((10_000, 40))
+    y = 6.0 * X[:, 0] - 0.6
+    loss = CalibratedHuber(1.0, ridge, 6.0)
+    goal, rows = objective(40, loss), rows_of(X, y)
+    theta = minimise(rows, goal, tolerance=1e-8, sketch=True, public=np.random.default_rng(0))
+    mapped = np.concatenate([A for A, _ in rows.blocks()])
+    assert np.linalg.norm(exact_gradient(mapped, y, goal, theta)) / ridge <= 1e-8
+
+
+def test_a_sketch_is_as_precise_as_the_ridge_asks_for():
+    """The triangle is positive definite with the ridge, whichever precision it is made in."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((5_000, 1)) / 10 + 1e-9 * rng.standard_normal((5_000, 60))
+    exact = np.triu(Z.T @ Z)
+    error = solver._SINGLE * np.trace(exact)
+    for ridge, dtype, off in ((1.0, np.float32, error), (1e-6, np.float64, 1e-12)):
+        triangle = solver._triangle(np.asfortranarray(Z), 5_000, ridge)
+        assert triangle.dtype == dtype
+        np.testing.assert_allclose(np.triu(triangle), exact, atol=2.0 * off, rtol=1e-12)
+        np.linalg.cholesky(triangle + np.triu(triangle, 1).T + ridge * np.eye(60))
+
+
+@pytest.mark.parametrize("sketch", [False, True])
+@pytest.mark.parametrize("clip", [1.0, 0.1])
+def test_targets_far_from_the_centre(clip, sketch):
+    """All residuals of a column start where the loss is nearly straight: no step may go astray."""
+    rng = np.random.default_rng(0)
+    X = onehot(4_000, 60)
+    y = np.clip(X @ (3.0 * rng.standard_normal(60)) + 0.3 * rng.standard_t(2, 4_000), -1, 1)
+    loss = CalibratedHuber(clip, 0.05, 30.0)
+    goal = objective(60, loss, 0.2)
+    theta = minimise(rows_of(X, y), goal, tolerance=1e-6, sketch=sketch,
+                     public=np.random.default_rng(0))  # fmt: skip
+    assert np.linalg.norm(exact_gradient(X, y, goal, theta)) / goal.ridge <= 1e-6
+
+
 def test_agrees_with_another_optimiser():
     rng = np.random.default_rng(3)
     X, y = rng.uniform(-0.5, 0.5, (400, 3)), rng.uniform(-1, 1, 400)

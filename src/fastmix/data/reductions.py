@@ -133,9 +133,12 @@ def slopes(block: Block, *, theta: FloatArray, loss: Loss, excess: bool) -> Slop
     return mapped.slopes(block.A, block.targets, theta, loss, excess=excess, lengths=lengths)
 
 
-def curved(block: Block, *, theta: FloatArray, loss: Loss, v: FloatArray) -> FloatArray:
-    """Return ``X' f''(y - X theta) X v``."""
-    return mapped.curved(block.A, block.targets, theta, loss, v, lengths=block.lengths)
+def curved(
+    block: Block, *, theta: FloatArray, loss: Loss, v: FloatArray, secant: bool
+) -> FloatArray:
+    """Return ``X' f''(y - X theta) X v``, or that with ``f'(u)/u`` for ``f''(u)``."""
+    lengths = block.lengths
+    return mapped.curved(block.A, block.targets, theta, loss, v, secant=secant, lengths=lengths)
 
 
 def residual_counts(

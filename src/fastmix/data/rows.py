@@ -82,9 +82,11 @@ class Rows(ABC):
         value = partial(reductions.slopes, theta=theta, loss=loss, excess=excess)
         return self.run(Pass("objective", value, reductions.add_slopes, quiet=True))
 
-    def curved(self, theta: FloatArray, loss: Loss, v: FloatArray) -> FloatArray:
-        """Return ``X' f''(y - X theta) X v``."""
-        value = partial(reductions.curved, theta=theta, loss=loss, v=v)
+    def curved(
+        self, theta: FloatArray, loss: Loss, v: FloatArray, *, secant: bool = False
+    ) -> FloatArray:
+        """Return ``X' f''(y - X theta) X v``, or that with ``f'(u)/u`` for ``f''(u)``."""
+        value = partial(reductions.curved, theta=theta, loss=loss, v=v, secant=secant)
         return self.run(Pass("curvature", value, quiet=True))
 
     def residual_counts(self, theta: FloatArray, clip: float, edges: FloatArray) -> FloatArray:
@@ -144,7 +146,9 @@ class TransformedRows:
         T = self._transform
         return total @ T, T.T @ square @ T if excess else square, outside
 
-    def curved(self, theta: FloatArray, loss: Loss, v: FloatArray) -> FloatArray:
+    def curved(
+        self, theta: FloatArray, loss: Loss, v: FloatArray, *, secant: bool = False
+    ) -> FloatArray:
         """Return what `Rows.curved` does, in these coordinates."""
-        T = self._transform
-        return np.asarray(T.T @ self._rows.curved(self.theta(theta), loss, T @ v))
+        (at, along), T = (self.theta(theta), self._transform @ v), self._transform
+        return np.asarray(T.T @ self._rows.curved(at, loss, along, secant=secant))

@@ -162,7 +162,7 @@ def slopes(
     The first comes as two rows whose sum is exact up to `SUMMATION_ERROR`; the second is empty
     unless ``excess``. With ``lengths`` of the rows, each has the loss for its own length.
     """
-    if _native is None or A.X.size == 0 or lengths is not None:
+    if _native is None or A.X.size == 0:
         return reference.slopes(A, targets, theta, loss, excess, lengths)
     p = A.shape[1]
     total, square = np.empty((2, p)), np.empty((p, p) if excess else (0, 0))
@@ -170,7 +170,8 @@ def slopes(
         *_arguments(A),
         *_seen(targets),
         _packed(theta),
-        np.array(loss.constants[:5]),
+        np.array(loss.constants),
+        _lengths(lengths),
         *total,
         square.reshape(-1),
         threads(n_threads),
@@ -185,15 +186,28 @@ def curved(
     loss: Loss,
     v: FloatArray,
     *,
+    secant: bool = False,
     lengths: FloatArray | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Return ``A' f''(y - A theta) A v``; ``lengths`` as in `slopes`."""
-    if _native is None or A.X.size == 0 or lengths is not None:
-        return reference.curved(A, targets, theta, loss, v, lengths)
+    """Return ``A' f''(y - A theta) A v``, or that with ``f'(u)/u`` for ``f''(u)``.
+
+    ``lengths`` are as in `slopes`.
+    """
+    if _native is None or A.X.size == 0:
+        return reference.curved(A, targets, theta, loss, v, secant, lengths)
     total = np.empty(A.shape[1])
-    at, along, constants = _packed(theta), _packed(v), np.array(loss.constants[:5])
-    _native.curved(*_arguments(A), *_seen(targets), at, constants, along, total, threads(n_threads))
+    _native.curved(
+        *_arguments(A),
+        *_seen(targets),
+        _packed(theta),
+        np.array(loss.constants),
+        _lengths(lengths),
+        _packed(v),
+        secant,
+        total,
+        threads(n_threads),
+    )
     return total
 
 
@@ -248,6 +262,10 @@ def _seen(targets: Targets) -> tuple[Any, ...]:
     """Return targets as the compiled passes take them."""
     y = _regular(np.asarray(targets.y, dtype=np.float64))
     return y, targets.lower, targets.upper, targets.center, targets.inverse_scale
+
+
+def _lengths(lengths: FloatArray | None) -> FloatArray:
+    return np.empty(0) if lengths is None else _packed(lengths)
 
 
 def _packed(a: FloatArray) -> FloatArray:

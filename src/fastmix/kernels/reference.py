@@ -147,12 +147,17 @@ def curved(
     theta: FloatArray,
     loss: Loss,
     v: FloatArray,
+    secant: bool = False,
     lengths: FloatArray | None = None,
 ) -> FloatArray:
-    """Return ``A' f''(y - A theta) A v``."""
+    """Return ``A' f''(y - A theta) A v``, or that with ``f'(u)/u`` for ``f''(u)``."""
     total = np.zeros(A.shape[1])
     for block, residual, at in _residuals(A, targets, theta, lengths):
-        total += block.T @ (loss.curvature(residual, at) * (block @ v))
+        weights = loss.curvature(residual, at)
+        if secant:
+            leaves = loss.leaves(residual, at) & (residual != 0.0)
+            weights[leaves] = (loss.slope(residual, at) / np.where(leaves, residual, 1.0))[leaves]
+        total += block.T @ (weights * (block @ v))
     return total
 
 
