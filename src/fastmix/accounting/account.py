@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -21,8 +21,8 @@ from fastmix.accounting.events import (
     event_from_dict,
 )
 from fastmix.accounting.exact import exact_delta, exact_epsilon, mixture
-from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon
-from fastmix.accounting.objective import objective_delta, objective_epsilon
+from fastmix.accounting.gaussian import gaussian_delta, least_epsilon
+from fastmix.accounting.objective import objective_delta
 
 #: Where the search for an exact epsilon ends if the Rényi curve has none.
 _LARGEST_EPSILON = 1e9
@@ -103,41 +103,31 @@ def _splits(events: tuple[PrivacyEvent, ...]) -> list[tuple[float, tuple[Privacy
     return [(math.fsum(event.pure_epsilon for event in outside), inside), (0.0, events)]
 
 
-def _gaussian_mu(events: tuple[PrivacyEvent, ...]) -> float | None:
-    """Return the ratio of sensitivity to noise of an all-Gaussian composition."""
+def _profile(events: tuple[PrivacyEvent, ...]) -> Callable[[float], float] | None:
+    """Return delta as a function of epsilon for Gaussian releases beside at most one objective."""
     ratios = [event.mu for event in events if isinstance(event, GaussianEvent)]
-    return math.hypot(*ratios) if len(ratios) == len(events) else None
-
-
-def _one_objective(events: tuple[PrivacyEvent, ...]) -> tuple[ObjectiveEvent, float] | None:
-    """Return the one objective release and the ratio of the Gaussian releases beside it."""
     objectives = [event for event in events if isinstance(event, ObjectiveEvent)]
-    rest = tuple(event for event in events if not isinstance(event, ObjectiveEvent))
-    mu = _gaussian_mu(rest) if len(objectives) == 1 else None
-    return None if mu is None else (objectives[0], mu)
+    if len(objectives) > 1 or len(ratios) + len(objectives) < len(events):
+        return None
+    mu = math.hypot(*ratios)
+    if not objectives:
+        return lambda epsilon: gaussian_delta(1.0, epsilon, mu)
+    one = objectives[0]
+    return lambda epsilon: objective_delta(epsilon, one.mu, one.eps_c, mu, one_sided=one.one_sided)
 
 
 def _epsilon(events: tuple[PrivacyEvent, ...], delta: float) -> float:
-    mu = _gaussian_mu(events)
-    if mu is not None:
-        return gaussian_epsilon(1.0, delta, mu)
-    if (objective := _one_objective(events)) is not None:
-        event, mu = objective
-        return objective_epsilon(delta, event.mu, event.eps_c, mu, one_sided=event.one_sided)
+    if (profile := _profile(events)) is not None:
+        return least_epsilon(lambda epsilon: profile(epsilon) - delta)
     by_renyi = rdp_to_epsilon(ComposedEvent(events).rdp, delta)
-    exact = mixture(events)
-    if exact is None:
+    if (exact := mixture(events)) is None:
         return by_renyi
     return min(by_renyi, exact_epsilon(exact, delta, min(by_renyi, _LARGEST_EPSILON)))
 
 
 def _delta(events: tuple[PrivacyEvent, ...], epsilon: float) -> float:
-    mu = _gaussian_mu(events)
-    if mu is not None:
-        return gaussian_delta(1.0, epsilon, mu)
-    if (objective := _one_objective(events)) is not None:
-        event, mu = objective
-        return objective_delta(epsilon, event.mu, event.eps_c, mu, one_sided=event.one_sided)
+    if (profile := _profile(events)) is not None:
+        return profile(epsilon)
     by_renyi = rdp_to_delta(ComposedEvent(events).rdp, epsilon)
     exact = mixture(events)
     return by_renyi if exact is None else min(by_renyi, exact_delta(exact, epsilon))
