@@ -42,39 +42,33 @@ class RdpAccountant:
     public).
 
     Paper: Proposition 1 with the rare-event lemma of Appendix C.3.
-    Deviation: several valid bounds are formed and the least is returned. Events with a pure epsilon
-    may be added outside the conversion (their epsilon) or inside it (their curve); what is left is
-    converted exactly when its worst pair is known (all Gaussian, or with one dense Gaussian sketch:
+    Deviation: the least of several valid bounds is returned. Events with a pure epsilon are added
+    outside the conversion (their epsilon) or inside it (their curve); the rest is converted exactly
+    where its worst pair is known (all Gaussian, one objective, or one dense Gaussian sketch:
     docs/proofs/exact_account.md) and through RDP otherwise. Tails are subtracted from delta once
     (docs/proofs/rare_events.md).
     """
 
     def __init__(self, events: Iterable[PrivacyEvent] = ()) -> None:
-        self._events: tuple[PrivacyEvent, ...] = ComposedEvent(events).events
-
-    @property
-    def events(self) -> tuple[PrivacyEvent, ...]:
-        """The events composed so far."""
-        return self._events
+        self.events = ComposedEvent(events).events
 
     def compose(self, event: PrivacyEvent, count: int = 1) -> RdpAccountant:
         """Add an event ``count`` times and return the accountant itself."""
-        count = check_integer("count", count, at_least=1)
-        self._events += ComposedEvent([event] * count).events
+        self.events += ComposedEvent([event] * check_integer("count", count, at_least=1)).events
         return self
 
     def rdp(self, orders: npt.ArrayLike) -> Any:
         """Return the composed Rényi-DP curve, which holds outside the rare events."""
-        return ComposedEvent(self._events).rdp(np.asarray(orders, dtype=np.float64))
+        return ComposedEvent(self.events).rdp(orders)
 
     def get_epsilon(self, target_delta: float) -> float:
         """Return an epsilon for which (epsilon, ``target_delta``)-DP holds; ``inf`` if none."""
-        return joint_epsilon(self._events, check_probability("target_delta", target_delta))
+        return joint_epsilon(self.events, check_probability("target_delta", target_delta))
 
     def get_delta(self, target_epsilon: float) -> float:
         """Return a delta for which (``target_epsilon``, delta)-DP holds; at most 1."""
         epsilon = check_real("target_epsilon", target_epsilon, at_least=0.0)
-        return joint_delta(self._events, epsilon)
+        return joint_delta(self.events, epsilon)
 
 
 @lru_cache(maxsize=4096)
@@ -157,10 +151,9 @@ class Part:
     @property
     def epsilon(self) -> float:
         """Epsilon of the part at its delta."""
-        if self.delta == 0.0:
-            event = ComposedEvent(self.events)
-            return event.pure_epsilon if event.tail == 0.0 else math.inf
-        return joint_epsilon(self.events, check_probability("delta", self.delta))
+        if self.delta > 0.0:
+            check_probability("delta", self.delta)
+        return joint_epsilon(self.events, self.delta)
 
     def __repr__(self) -> str:
         return f"Part(name={self.name!r}, events={len(self.events)}, delta={self.delta:.3g})"
@@ -209,7 +202,7 @@ class PrivacySpent:
 
     def rdp(self, orders: npt.ArrayLike) -> Any:
         """Return the Rényi-DP curve of all events together."""
-        return ComposedEvent(self.events).rdp(np.asarray(orders, dtype=np.float64))
+        return ComposedEvent(self.events).rdp(orders)
 
     def joint_epsilon(self, delta: float) -> float:
         """Return the epsilon of all events composed and converted once, at ``delta``."""

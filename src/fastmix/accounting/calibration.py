@@ -1,9 +1,4 @@
-"""From (epsilon, delta) to noise levels: one search for all methods.
-
-A method says what it releases at a given budget, as the account of these releases; `calibrate`
-returns the largest budget whose account meets the target.  The answer is put back into the account
-that it was solved from, and `CalibrationError` is raised if it does not meet it.
-"""
+"""From (epsilon, delta) to noise levels: one search for all methods."""
 
 import math
 from collections.abc import Callable
@@ -31,6 +26,8 @@ def calibrate(
     account: Account, epsilon: float, delta: float, *, by: str = "delta", start: float | None = None
 ) -> float:
     r"""Return the largest budget at which releases are (epsilon, delta)-DP.
+
+    The answer is put back into the account, and a `CalibrationError` if that misses the target.
 
     Parameters
     ----------
@@ -61,8 +58,8 @@ def calibrate(
         value = joint_delta(spent.events, epsilon) if by == "delta" else spent.epsilon
         return math.log(max(value, 1e-300) / target) + slack if value < 1e300 else 700.0
 
-    log = math.log(1.0 / delta)
     if start is None:
+        log = math.log(1.0 / delta)
         start = (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
     low = high = math.log(start)
     while gap(low) > 0.0:

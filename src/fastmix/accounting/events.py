@@ -1,14 +1,5 @@
 """Privacy events: what was released, in terms an accountant can compose.
 
-An event is a frozen value that knows three things about itself, whatever its kind:
-
-``rdp(alpha)``
-    a Rényi-DP curve that holds unless the rare event ``tail`` happens;
-``pure_epsilon``
-    its pure-DP epsilon, ``inf`` when it has none;
-``tail``
-    the probability of the rare event on which the curve does not hold.
-
 Rare events are counted once each, by a union bound; see ``docs/proofs/rare_events.md``.
 All events are for zero-out neighbours: one record is absent, its row and target (after the public
 scaling) are zeros, and n is public.
@@ -52,10 +43,9 @@ def _probability(name: str, value: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class PrivacyEvent:
-    """Base class of all events; composes with ``+``.
+    """Base class of all events: frozen dataclasses that are compared by value and add up.
 
-    Events are compared, and accounts remembered, by value: a subclass is a frozen dataclass. One
-    that is not is equal to itself only.
+    A subclass that is no frozen dataclass is equal to itself only.
     """
 
     kind: ClassVar[str] = ""
@@ -67,7 +57,7 @@ class PrivacyEvent:
             object.__setattr__(self, name, check(name, getattr(self, name)))
 
     def rdp(self, alpha: npt.ArrayLike) -> Any:
-        """Return the Rényi-DP curve at ``alpha``; ``inf`` unless a subclass knows better."""
+        """Return the Rényi-DP curve, which holds outside the rare event; ``inf`` if unknown."""
         return np.full_like(np.asarray(alpha, dtype=np.float64), np.inf)
 
     @property

@@ -85,7 +85,13 @@ def exact_delta(mixture: Mixture, epsilon: float) -> float:
     Paper: beyond it; Proposition 2 bounds the same pair through RDP.
     Deviation: integrals are replaced by upper sums, and the mass that they leave out is added.
     """
-    return max(_delta(mixture, epsilon, sign) for sign in (1.0, -1.0))
+    loss, weights = _normal_rule(mixture.mu)
+    profiles = [
+        [_option_delta(option, epsilon - loss, sign) for option in mixture.options]
+        for sign in (1.0, -1.0)
+    ]
+    outside = _OUTSIDE if mixture.mu else 0.0
+    return min(1.0, max(float(weights @ np.max(each, axis=0)) for each in profiles) + outside)
 
 
 @lru_cache(maxsize=1024)
@@ -104,13 +110,6 @@ def exact_epsilon(mixture: Mixture, delta: float, largest: float) -> float:
         if exact_delta(mixture, root * (1.0 + slack)) <= delta:
             return root * (1.0 + slack)
     return math.inf
-
-
-def _delta(mixture: Mixture, epsilon: float, sign: float) -> float:
-    loss, weights = _normal_rule(mixture.mu)
-    profiles = [_option_delta(option, epsilon - loss, sign) for option in mixture.options]
-    outside = _OUTSIDE if mixture.mu else 0.0
-    return min(1.0, float(weights @ np.max(profiles, axis=0)) + outside)
 
 
 def _option_delta(option: Option, epsilon: FloatArray, sign: float) -> FloatArray:
