@@ -1,12 +1,10 @@
 """Composition of events into (epsilon, delta), and the account of a fit, each computed once."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +50,7 @@ class RdpAccountant:
     def __init__(self, events: Iterable[PrivacyEvent] = ()) -> None:
         self.events = ComposedEvent(events).events
 
-    def compose(self, event: PrivacyEvent, count: int = 1) -> RdpAccountant:
+    def compose(self, event: PrivacyEvent, count: int = 1) -> Self:
         """Add an event ``count`` times and return the accountant itself."""
         self.events += ComposedEvent([event] * check_integer("count", count, at_least=1)).events
         return self
@@ -233,7 +231,7 @@ class PrivacySpent:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> PrivacySpent:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """Rebuild an account from its events; epsilon is recomputed, not read."""
         return cls(
             Part(part["name"], map(event_from_dict, part["events"]), part["delta"])

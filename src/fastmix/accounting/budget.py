@@ -1,7 +1,5 @@
 """A privacy budget shared by several fits, processes and sessions."""
 
-from __future__ import annotations
-
 import math
 import os
 import shutil
@@ -10,7 +8,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
 from fastmix._validation import check_probability, check_real, type_error, value_error
 from fastmix.accounting import _active
@@ -163,26 +161,16 @@ class BudgetAccountant:
 
     def declare(
         self, declared: Iterable[PrivacySpent], *, delta: float | None = None, label: str = ""
-    ) -> BudgetAccountant:
+    ) -> Self:
         """Charge a list of fits as one, jointly, and return a budget that pays for just them.
 
         Fits that are fixed before the first of them can be accounted together, which is the
         tightest account there is: as the first charge it may use the whole budget.
 
-        Parameters
-        ----------
-        declared : iterable of PrivacySpent
-            The account of each fit, as an estimator's ``account`` returns it.
-        delta : float, optional
-            Delta at which the list is accounted; the budget's by default.
-        label : str
-            A name for the list in the ledger.
-
-        Returns
-        -------
-        BudgetAccountant
-            It takes each of the declared fits once, in any order, and lives in a temporary file:
-            what has not been fitted when it goes is lost.
+        ``declared`` holds the account of each fit, as an estimator's ``account`` returns it; the
+        list is accounted at ``delta``, by default the budget's, and named ``label`` in the ledger.
+        The budget that is returned takes each of the fits once, in any order. It lives in a
+        temporary file: what has not been fitted when it goes is lost.
         """
         whole = tuple(map(check_spent, declared))
         if not whole:
@@ -211,14 +199,14 @@ class BudgetAccountant:
         self._ledger.copy(path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> BudgetAccountant:
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """Open a ledger file that exists; later charges are appended to it."""
         budget = cls.__new__(cls)
         budget._attach(path)
         return budget
 
     @staticmethod
-    def current() -> BudgetAccountant | None:
+    def current() -> "BudgetAccountant | None":
         """Return the accountant of the ``with`` block round the caller, its thread or process."""
         found = _active.current()
         if found is not None:
@@ -226,7 +214,7 @@ class BudgetAccountant:
         ledger = _active.inherited()
         return None if ledger is None else BudgetAccountant.load(ledger)
 
-    def __enter__(self) -> BudgetAccountant:
+    def __enter__(self) -> Self:
         _active.enter(self)
         return self
 
@@ -240,11 +228,10 @@ class BudgetAccountant:
         """Return True: a budget without charges is not the same as no budget."""
         return True
 
-    def __copy__(self) -> BudgetAccountant:
+    def __deepcopy__(self, memo: Any = None) -> Self:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> BudgetAccountant:
-        return self
+    __copy__ = __deepcopy__
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BudgetAccountant):

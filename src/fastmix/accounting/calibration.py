@@ -29,24 +29,12 @@ def calibrate(
 
     The answer is put back into the account, and a `CalibrationError` if that misses the target.
 
-    Parameters
-    ----------
-    account : callable
-        The account of the releases at a budget x: their noise falls as x grows, so that their
-        epsilon and delta grow. None where the noise is too small for any account.
-    epsilon, delta : float
-        The target.
-    by : {"delta", "epsilon"}
-        What is compared with its target. A joint account has one delta at the epsilon of the
-        target; an account of several parts has one epsilon, at the deltas of the parts.
-    start : float, optional
-        Budget at which the search begins; by default the :math:`\rho` of concentrated DP,
-        :math:`\epsilon = \rho + 2\sqrt{\rho\log(1/\delta)}`.
-
-    Returns
-    -------
-    float
-        The budget; its account is within the target.
+    ``account`` gives the account of the releases at a budget x, whose noise falls as x grows, so
+    that their epsilon and delta grow; None where the noise is too small for any account. Compared
+    ``by`` "delta", a joint account has one delta at the epsilon of the target; ``by`` "epsilon", an
+    account of several parts has one epsilon, at the deltas of the parts. The search begins at
+    ``start``, by default the :math:`\rho` of concentrated DP, :math:`\epsilon = \rho +
+    2\sqrt{\rho\log(1/\delta)}`.
     """
     slack, precision = _SEARCH[check_choice("by", by, tuple(_SEARCH))]
     target = delta if by == "delta" else epsilon

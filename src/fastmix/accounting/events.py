@@ -5,8 +5,6 @@ All events are for zero-out neighbours: one record is absent, its row and target
 scaling) are zeros, and n is public.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
@@ -70,10 +68,10 @@ class PrivacyEvent:
         """Probability of the rare event on which the curve does not hold."""
         return 0.0
 
-    def __iter__(self) -> Iterator[PrivacyEvent]:
+    def __iter__(self) -> Iterator["PrivacyEvent"]:
         yield self
 
-    def __add__(self, other: PrivacyEvent) -> ComposedEvent:
+    def __add__(self, other: "PrivacyEvent") -> "ComposedEvent":
         return ComposedEvent((*self, *other))
 
     def to_dict(self) -> dict[str, Any]:
@@ -264,15 +262,12 @@ class ChoiceEvent(PrivacyEvent):
         return max(option.tail for option in self.options)
 
 
-_KINDS: dict[str, Callable[..., PrivacyEvent]] = {
-    GaussianEvent.kind: GaussianEvent,
-    LaplaceEvent.kind: LaplaceEvent,
-    NonPrivateEvent.kind: NonPrivateEvent,
-    ObjectiveEvent.kind: ObjectiveEvent,
-    SketchEvent.kind: SketchEvent,
-    TailEvent.kind: TailEvent,
-    ChoiceEvent.kind: ChoiceEvent,
-    ComposedEvent.kind: ComposedEvent,
+_KINDS: dict[str, Any] = {
+    each.kind: each
+    for each in (
+        *(GaussianEvent, LaplaceEvent, SketchEvent, ObjectiveEvent, TailEvent, NonPrivateEvent),
+        *(ComposedEvent, ChoiceEvent),
+    )
 }
 
 
@@ -283,4 +278,5 @@ def event_from_dict(data: dict[str, Any]) -> PrivacyEvent:
         for name, value in data.items()
     }
     kind = check_choice("kind", parameters.pop("kind", None), tuple(_KINDS))
-    return _KINDS[kind](**parameters)
+    event: PrivacyEvent = _KINDS[kind](**parameters)
+    return event

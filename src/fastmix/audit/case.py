@@ -1,7 +1,5 @@
 """What is audited: a claim, a release, and neighbours that are as hard to hide as can be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -27,7 +27,6 @@ _BOUNDS = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0)}
 #: The claim of the cases. Noise is calibrated to it by the code that calibrates it to any other,
 #: and counting some thousand fits shows most of it, which would take millions at delta = 1e-6.
 EPSILON, DELTA = 3.0, 0.05
-
 #: What in a line of the table below is of the case, not of the estimator.
 _SIZES = ("trials", "quick", "sketch_alone")
 

@@ -1,7 +1,5 @@
 """Many fits of one estimator on two neighbours, with their transcripts."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from types import SimpleNamespace
@@ -132,7 +130,7 @@ class PresentRows(ArrayRows):
         self.constant = rows.constant
         self._all, self._present = rows, present
 
-    def centred(self, mean: FloatArray) -> PresentRows:
+    def centred(self, mean: FloatArray) -> "PresentRows":
         """Return the features minus a public mean where a record is present, zeros elsewhere."""
         return PresentRows(self._all.centred(mean), self._present)
 

@@ -26,7 +26,6 @@ Parts = dict[str, FloatArray]
 
 #: Keeps the likelihood of a covariance without noise, part of the rare event, a number.
 _TINY = 1e-9
-
 #: Edges of the bins of residuals, in units of the clipping level: half octaves up to 1.
 _EDGES = [2.0 ** (j / 2.0) for j in range(-40, 1)]
 

@@ -23,13 +23,11 @@ from fastmix.sketches import SRHT, KerdockSketch, Sketch, SketchDraw
 
 #: Delta of the claims, unless a caller asks for another one.
 DELTA = 1e-2
-
 #: Share of delta that the shifts of all spectral releases of a case may cost.
 _TAIL = 0.05
 
 #: Releases that are held in memory at a time.
 _BATCH = 5_000
-
 #: Mechanisms by name that are called in turn, with their arguments.
 Calls = Sequence[tuple[str, dict[str, Any]]]
 
@@ -42,7 +40,7 @@ def bounded_rows(data: Data) -> ArrayRows:
 
 def _case(
     calls: Calls,
-    events: Callable[[], Iterable[PrivacyEvent]] | None = None,
+    events: Iterable[PrivacyEvent] | None = None,
     *,
     name: str,
     pair: Pair | None = None,
@@ -82,8 +80,8 @@ def _case(
 
     if events is None:
         ((*_, last),) = transcripts(pair.present, 1, public_generator(0))
-    charged = events() if events else last.out.event
-    claim = Claim(RdpAccountant(charged).get_epsilon(delta), delta)
+        events = (last.out.event,)
+    claim = Claim(RdpAccountant(events).get_epsilon(delta), delta)
     return Case(name, claim, pair, draw, lambda values: values[:, 0], trials, quick)
 
 
@@ -143,11 +141,26 @@ def _laplace(
     return Case(name, claim, pair, one_by_one(prepare), score, 100_000, 4_000)
 
 
+def _gradients(*thetas: float, sigma: float, **rest: Any) -> Case:
+    """Return gradients at points where the residual of the record is far beyond the clip."""
+    calls = [
+        ("noisy_gradient", {"theta": np.array([theta]), "clip": 1.0, "sigma": sigma})
+        for theta in thetas
+    ]
+    return _case(calls, mechanisms.gradient_events([sigma] * len(thetas)), **rest)
+
+
+def _gaussian(mechanism: str, event: str, sigma: float, given: Any = None, **rest: Any) -> Case:
+    """Return one other Gaussian release, charged by the event of this name."""
+    calls = [(mechanism, {**(given or {}), "sigma": sigma})]
+    return _case(calls, getattr(mechanisms, event)(sigma=sigma), **rest)
+
+
 def _gauss_mix(levels: dict[str, Any], *, delta: float = DELTA, **rest: Any) -> Case:
     """Return GaussMix: the released eigenvalue and the sketch."""
     levels = {"tau": -float(ndtri(_TAIL * delta)), **levels}
     calls = [("gauss_mix", {**levels, "form": "gram"})]
-    return _case(calls, partial(mechanisms.gauss_mix_event, **levels), delta=delta, **rest)
+    return _case(calls, mechanisms.gauss_mix_event(**levels), delta=delta, **rest)
 
 
 def _fast_mix(
@@ -193,38 +206,14 @@ _FAST_SKETCHES = partial(
 _CASES: dict[str, Callable[..., Case]] = {
     "Laplace release of m": partial(_laplace, "m", 12.0, SRHT(8, 16), case.coherent_row),
     "Laplace release of lambda": partial(_laplace, "lambda", 2.0, SRHT(32, 64), case.aligned_rows),
-    "Gaussian step": partial(
-        _case,
-        [("noisy_gradient", {**_FAR, "sigma": 2.0})],
-        lambda: mechanisms.gradient_events([2.0]),
-        trials=200_000,
-    ),
-    "Gaussian steps, two": partial(
-        _case,
-        [
-            ("noisy_gradient", {**_FAR, "sigma": _TWO}),
-            ("noisy_gradient", {**_FAR, "sigma": _TWO, "theta": np.array([4.0])}),
-        ],
-        lambda: mechanisms.gradient_events([_TWO] * 2),
-    ),
+    "Gaussian step": partial(_gradients, -4.0, sigma=2.0, trials=200_000),
+    "Gaussian steps, two": partial(_gradients, -4.0, 4.0, sigma=_TWO),
     # One record moves all three statistics by 1.
-    "Gaussian statistics": partial(
-        _case,
-        [("noisy_statistics", {"sigma": _THREE})],
-        lambda: mechanisms.statistics_event(sigma=_THREE),
-    ),
+    "Gaussian statistics": partial(_gaussian, "noisy_statistics", "statistics_event", _THREE),
     # One record moves the sum by 1; a mean so small is never shortened.
-    "Gaussian mean": partial(
-        _case,
-        [("noisy_mean", {"sigma": 2.0})],
-        lambda: mechanisms.mean_event(sigma=2.0),
-        pair=lone_row(64),
-    ),
+    "Gaussian mean": partial(_gaussian, "noisy_mean", "mean_event", 2.0, pair=lone_row(64)),
     "Gaussian counts of residuals": partial(
-        _case,
-        [("noisy_residual_counts", {**_FAR, "sigma": 2.0})],
-        lambda: mechanisms.residual_event(2.0),
-        quick=2_000,
+        _gaussian, "noisy_residual_counts", "residual_event", 2.0, _FAR, quick=2_000
     ),
     "GaussMix": partial(
         _gauss_mix,

@@ -92,7 +92,7 @@ def _recorded(
     arguments = _SIGNATURES[name].bind(*args, **kwargs).arguments
     draws: list[SketchDraw] = []
     if isinstance(sketch := arguments.get("sketch"), Sketch):
-        kwargs["sketch"] = _WatchedSketch(sketch, draws)
+        kwargs["sketch"] = _WatchedSketch(sketch.k2, sketch.n, sketch, draws)
     elif isinstance(sketch, SketchDraw):
         draws = [sketch] * arguments.get("count", 1)
     drawn = _drawn(arguments)
@@ -172,19 +172,16 @@ def _install() -> None:
         space[name] = mechanism
 
 
+@dataclass(frozen=True)
 class _WatchedSketch(Sketch):
     """A sketch that keeps what is drawn from it."""
 
-    def __init__(self, sketch: Sketch, draws: list[SketchDraw]) -> None:
-        super().__init__(sketch.k2, sketch.n)
-        object.__setattr__(self, "_sample", sketch.sample)
-        object.__setattr__(self, "_draws", draws)
+    of: Sketch
+    draws: list[SketchDraw]
 
     def sample(self, rng: RandomState = None) -> SketchDraw:
-        """Draw from the sketch and keep the draw."""
-        draw: SketchDraw = self._sample(rng)  # type: ignore[attr-defined]
-        self._draws.append(draw)  # type: ignore[attr-defined]
-        return draw
+        self.draws.append(self.of.sample(rng))
+        return self.draws[-1]
 
 
 def _same(first: Any, second: Any) -> bool:

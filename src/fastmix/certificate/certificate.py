@@ -1,14 +1,12 @@
 """The privacy certificate: what a fit spent, and everything needed to check it."""
 
-from __future__ import annotations
-
 import os
 import platform
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from fastmix.accounting import Part, PrivacyEvent, PrivacySpent
 from fastmix.accounting.ledger import write_atomically
@@ -115,12 +113,12 @@ class PrivacyCertificate:
         write_atomically(Path(path).resolve(), (self.to_json() + "\n").encode())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> PrivacyCertificate:
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a certificate that `save` wrote."""
         return cls.from_json(Path(path).read_text(encoding="utf-8"))
 
     @classmethod
-    def from_json(cls, text: str) -> PrivacyCertificate:
+    def from_json(cls, text: str) -> Self:
         """Rebuild a certificate; its epsilon is recomputed from the events, not read."""
         data = read_document(text)
         names = ("mechanism", "parameters", "data", "noise", "model", "versions")
