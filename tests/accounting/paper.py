@@ -6,9 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastmix._validation import check_real
-from fastmix.accounting.closed_form import _sizes
+from fastmix._validation import check_integer, check_probability, check_real
 from fastmix.accounting.rdp import _finish
+
+
+def _sizes(rows: int, delta: float) -> tuple[int, float]:
+    k = check_integer("rows", rows, at_least=1)
+    return k, math.log(1.0 / check_probability("delta", delta))
 
 
 def rdp_fast_mix_simple(alpha: npt.ArrayLike, gamma: float) -> Any:

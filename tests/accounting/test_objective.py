@@ -32,7 +32,6 @@ from fastmix.accounting import (
     rdp_to_delta,
 )
 from fastmix.accounting.filters import fits, make_filter
-from fastmix.accounting.objective import objective_epsilon
 from tests.accounting import objective_oracle as oracle
 
 mp = mpmath.mp.clone()
@@ -182,7 +181,8 @@ def test_the_composed_expectation_at_25_digits(first):
 @pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-2])
 def test_epsilon_is_least_and_private(mu, eps_c, delta, one_sided):
     for gaussian in (0.0, 0.3 * mu):
-        epsilon = objective_epsilon(delta, mu, eps_c, gaussian, one_sided=one_sided)
+        events = [ObjectiveEvent(mu, eps_c, one_sided), GaussianEvent(1.0, gaussian)]
+        epsilon = RdpAccountant(events).get_epsilon(delta)
         assert objective_delta(epsilon, mu, eps_c, gaussian, one_sided=one_sided) <= delta
         if epsilon > 1e-9:
             less = epsilon * (1.0 - 1e-7)
@@ -411,7 +411,9 @@ def test_the_basic_rule_takes_it_at_its_epsilon():
     rule = make_filter("basic", 1.0, 1e-6)
     objective = charge(ObjectiveEvent(0.08, 0.3), delta=4e-7)
     gaussian = charge(GaussianEvent(20.0), delta=4e-7)
-    expected = objective_epsilon(4e-7, 0.08, 0.3) + gaussian.epsilon
+    alone = objective.epsilon
+    assert objective_delta(alone, 0.08, 0.3) == pytest.approx(4e-7, rel=1e-6)
+    expected = alone + gaussian.epsilon
     assert rule.total([objective, gaussian]) == pytest.approx(expected, rel=1e-12)
     assert rule.total([objective, objective, gaussian]) == math.inf
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fastmix.audit import pairs
+from fastmix.audit import case as pairs
 from fastmix.audit.laws import seen_by
 from fastmix.audit.mechanisms import bounded_rows
 from fastmix.mechanisms.sensitivity import distortion_sensitivity, sketched_eigenvalue_sensitivity
@@ -37,6 +37,6 @@ def test_weakest_direction_moves_the_smallest_eigenvalue_by_one():
 def test_careless_records_are_brought_back_into_their_bounds():
     data = pairs.lone_row(4, 2).present
     (rows, targets), *_ = bounded_rows(data).blocks()
-    assert np.linalg.norm(data.stretched().X, axis=1).max() == 3.0
+    assert np.linalg.norm(data.stretched()[0], axis=1).max() == 3.0
     assert rows == pytest.approx(data.X, abs=1e-12)
     assert targets == pytest.approx(data.y)

@@ -11,8 +11,10 @@ from scipy.stats import multivariate_normal
 
 import fastmix
 from fastmix import IHM, AdaSSP, DPGradientDescent, FastIHM, LinearMixing, mechanisms
-from fastmix.audit import audit, estimator_case, pairs
-from fastmix.audit.laws import LAWS, Records, log_likelihoods
+from fastmix.audit import audit, estimator_case
+from fastmix.audit import case as pairs
+from fastmix.audit.case import Data
+from fastmix.audit.laws import LAWS, log_likelihoods
 from fastmix.audit.transcript import (
     RELEASES,
     IncompleteTranscriptError,
@@ -169,7 +171,7 @@ def neighbours():
     y = rng.uniform(-1.0, 1.0, 5)
     B, z = A.copy(), y.copy()
     B[0], z[0] = 0.0, 0.0
-    return Records(A, y), Records(B, z)
+    return Data(A, y), Data(B, z)
 
 
 def normal(values, mean, covariance):
@@ -181,7 +183,7 @@ def test_law_of_a_gradient():
     release = Release("noisy_gradient", {"theta": theta, "clip": 0.2, "sigma": 0.7}, out)
     # The noise is in units of the sensitivity, which is the clipping level.
     covariance = (0.7 * 0.2) ** 2 * np.eye(2)
-    exact = [normal(out, d.A.T @ np.clip(d.y - d.A @ theta, -0.2, 0.2), covariance) for d in both]
+    exact = [normal(out, d.X.T @ np.clip(d.y - d.X @ theta, -0.2, 0.2), covariance) for d in both]
     found = ratios([[release, release]] * 3, *both)
     assert found["gradients"] == pytest.approx(np.full(3, 2.0 * (exact[0] - exact[1])))
 
@@ -195,7 +197,7 @@ def test_law_of_sketches_with_and_without_a_fast_one():
         sketches = (mechanisms.PrivateGram((rows,)),)
 
     # With the target as a column, of the norm bound sqrt(2).
-    joint = [np.column_stack((d.A, d.y)) for d in both]
+    joint = [np.column_stack((d.X, d.y)) for d in both]
     gauss = Release("gauss_bounds", {"tau": 1.0, "omega": 2.0}, Out, (), True)
     mixed = Release("mix", {"k": 7}, Out)
     exact = [normal(rows, np.zeros(3), A.T @ A + 2.25 * np.eye(3)).sum() for A in joint]
@@ -226,7 +228,7 @@ def test_laws_of_statistics_mean_and_residuals():
     exact = [
         normal(
             values,
-            [*(d.A.T @ d.A)[np.triu_indices(2)], *d.A.T @ d.y, np.linalg.eigvalsh(d.A.T @ d.A)[0]],
+            [*(d.X.T @ d.X)[np.triu_indices(2)], *d.X.T @ d.y, np.linalg.eigvalsh(d.X.T @ d.X)[0]],
             0.25 * np.eye(6),
         )
         for d in both
@@ -235,15 +237,15 @@ def test_laws_of_statistics_mean_and_residuals():
     assert found["statistics"] == pytest.approx(exact[0] - exact[1])
 
     mean = np.array([0.2, -0.1])
-    exact = [normal(5 * mean, d.A.sum(axis=0), 0.25 * np.eye(2)) for d in both]
+    exact = [normal(5 * mean, d.X.sum(axis=0), 0.25 * np.eye(2)) for d in both]
     found = ratios([[Release("noisy_mean", {"sigma": 0.5}, mean)]], *both)
     assert found["mean"] == pytest.approx(exact[0] - exact[1])
 
     out = np.zeros(40)
     release = Release("noisy_residual_counts", {"theta": theta, "clip": 0.5, "sigma": 2.0}, out)
     # The record is in one bin or another of those that hold c records without it.
-    residual = min(abs(both[0].y[0] - both[0].A[0] @ theta) / 0.5, 1.0)
-    others = np.minimum(np.abs(both[1].y - both[1].A @ theta)[1:] / 0.5, 1.0)
+    residual = min(abs(both[0].y[0] - both[0].X[0] @ theta) / 0.5, 1.0)
+    others = np.minimum(np.abs(both[1].y - both[1].X @ theta)[1:] / 0.5, 1.0)
     edges = 2.0 ** (np.arange(-40, 1) / 2.0)
     bins = np.searchsorted(edges, others), np.searchsorted(edges, residual)
     c = (bins[0] == bins[1]).sum()
@@ -253,7 +255,7 @@ def test_laws_of_statistics_mean_and_residuals():
 
 def test_centred_rows_of_present_records_only():
     A = np.array([[0.7, 0.7], [0.0, 0.0], [-0.7, 0.7]])
-    centred = Records(A, np.zeros(3), constant=True).centred(np.array([0.6, 0.7]))
+    centred = Data(A, np.zeros(3), constant=True).centred(np.array([0.6, 0.7]))
     assert centred[:, 0] == pytest.approx([0.1, 0.0, -1.0])
 
 

@@ -59,20 +59,20 @@ def test_it_holds_the_account(name, fits):
     assert isinstance(certificate, PrivacyCertificate)
     assert 0.0 < certificate.epsilon <= 2.0
     assert certificate.delta == pytest.approx(1e-6, rel=1e-12)
-    assert certificate.neighboring_relation == "zero-out"
+    assert certificate.spent.neighboring_relation == "zero-out"
     assert certificate.events
     assert certificate.private
     assert certificate.leaks == ()
     orders = np.array([1.5, 2.0, 8.0])
-    assert (certificate.rdp(orders) > 0.0).all()
-    assert (np.diff(certificate.rdp(orders)) > 0.0).all()
+    assert (certificate.spent.rdp(orders) > 0.0).all()
+    assert (np.diff(certificate.spent.rdp(orders)) > 0.0).all()
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_other_accountants_confirm_it(name, fits):
     """The tabulated curve, put into dp_accounting, certifies what the joint account does."""
     certificate = fits[name].privacy_
-    orders, rdp, tail = certificate.to_dp_accounting()
+    orders, rdp, tail = certificate.spent.to_dp_accounting()
     assert all(type(value) is float for value in (*orders, *rdp, tail))
     assert 0.0 <= tail < 1e-6
     epsilon, _ = dp_accounting.rdp.compute_epsilon(orders, rdp, 1e-6 - tail)

@@ -44,7 +44,7 @@ def test_the_certificate_says_that_nothing_is_private():
     assert model.privacy_.epsilon == math.inf
     assert not model.privacy_.private
     assert "the method adds no noise" in model.privacy_.leaks
-    assert np.isinf(model.privacy_.rdp([2.0, 10.0])).all()
+    assert np.isinf(model.privacy_.spent.rdp([2.0, 10.0])).all()
     assert '"private": false' in model.privacy_.to_json()
 
 

@@ -3,10 +3,7 @@
 from fastmix.accounting.account import Part, PrivacySpent, RdpAccountant, RenyiCurve
 from fastmix.accounting.budget import BudgetAccountant
 from fastmix.accounting.calibration import calibrate, calibrate_gaussian
-from fastmix.accounting.closed_form import (
-    closed_form_gamma,
-    closed_form_gradient_sigma,
-)
+from fastmix.accounting.closed_form import closed_form_gamma, closed_form_gradient_sigma
 from fastmix.accounting.conversion import rdp_to_delta, rdp_to_epsilon
 from fastmix.accounting.events import (
     ChoiceEvent,

@@ -1,12 +1,10 @@
 """Composition of events into (epsilon, delta), and the account of a fit, each computed once."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +19,8 @@ from fastmix.accounting.events import (
     event_from_dict,
 )
 from fastmix.accounting.exact import exact_delta, exact_epsilon, mixture
-from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon
-from fastmix.accounting.objective import objective_delta, objective_epsilon
+from fastmix.accounting.gaussian import gaussian_delta, least_epsilon
+from fastmix.accounting.objective import objective_delta
 
 #: Where the search for an exact epsilon ends if the Rényi curve has none.
 _LARGEST_EPSILON = 1e9
@@ -42,39 +40,33 @@ class RdpAccountant:
     public).
 
     Paper: Proposition 1 with the rare-event lemma of Appendix C.3.
-    Deviation: several valid bounds are formed and the least is returned. Events with a pure epsilon
-    may be added outside the conversion (their epsilon) or inside it (their curve); what is left is
-    converted exactly when its worst pair is known (all Gaussian, or with one dense Gaussian sketch:
+    Deviation: the least of several valid bounds is returned. Events with a pure epsilon are added
+    outside the conversion (their epsilon) or inside it (their curve); the rest is converted exactly
+    where its worst pair is known (all Gaussian, one objective, or one dense Gaussian sketch:
     docs/proofs/exact_account.md) and through RDP otherwise. Tails are subtracted from delta once
     (docs/proofs/rare_events.md).
     """
 
     def __init__(self, events: Iterable[PrivacyEvent] = ()) -> None:
-        self._events: tuple[PrivacyEvent, ...] = ComposedEvent(events).events
+        self.events = ComposedEvent(events).events
 
-    @property
-    def events(self) -> tuple[PrivacyEvent, ...]:
-        """The events composed so far."""
-        return self._events
-
-    def compose(self, event: PrivacyEvent, count: int = 1) -> RdpAccountant:
+    def compose(self, event: PrivacyEvent, count: int = 1) -> Self:
         """Add an event ``count`` times and return the accountant itself."""
-        count = check_integer("count", count, at_least=1)
-        self._events += ComposedEvent([event] * count).events
+        self.events += ComposedEvent([event] * check_integer("count", count, at_least=1)).events
         return self
 
     def rdp(self, orders: npt.ArrayLike) -> Any:
         """Return the composed Rényi-DP curve, which holds outside the rare events."""
-        return ComposedEvent(self._events).rdp(np.asarray(orders, dtype=np.float64))
+        return ComposedEvent(self.events).rdp(orders)
 
     def get_epsilon(self, target_delta: float) -> float:
         """Return an epsilon for which (epsilon, ``target_delta``)-DP holds; ``inf`` if none."""
-        return joint_epsilon(self._events, check_probability("target_delta", target_delta))
+        return joint_epsilon(self.events, check_probability("target_delta", target_delta))
 
     def get_delta(self, target_epsilon: float) -> float:
         """Return a delta for which (``target_epsilon``, delta)-DP holds; at most 1."""
         epsilon = check_real("target_epsilon", target_epsilon, at_least=0.0)
-        return joint_delta(self._events, epsilon)
+        return joint_delta(self.events, epsilon)
 
 
 @lru_cache(maxsize=4096)
@@ -104,41 +96,31 @@ def _splits(events: tuple[PrivacyEvent, ...]) -> list[tuple[float, tuple[Privacy
     return [(pure, inside), (0.0, events)] if pure else [(0.0, inside)]
 
 
-def _gaussian_mu(events: tuple[PrivacyEvent, ...]) -> float | None:
-    """Return the ratio of sensitivity to noise of an all-Gaussian composition."""
+def _profile(events: tuple[PrivacyEvent, ...]) -> Callable[[float], float] | None:
+    """Return delta as a function of epsilon for Gaussian releases beside at most one objective."""
     ratios = [event.mu for event in events if isinstance(event, GaussianEvent)]
-    return math.hypot(*ratios) if len(ratios) == len(events) else None
-
-
-def _one_objective(events: tuple[PrivacyEvent, ...]) -> tuple[ObjectiveEvent, float] | None:
-    """Return the one objective release and the ratio of the Gaussian releases beside it."""
     objectives = [event for event in events if isinstance(event, ObjectiveEvent)]
-    rest = tuple(event for event in events if not isinstance(event, ObjectiveEvent))
-    mu = _gaussian_mu(rest) if len(objectives) == 1 else None
-    return None if mu is None else (objectives[0], mu)
+    if len(objectives) > 1 or len(ratios) + len(objectives) < len(events):
+        return None
+    mu = math.hypot(*ratios)
+    if not objectives:
+        return lambda epsilon: gaussian_delta(1.0, epsilon, mu)
+    one = objectives[0]
+    return lambda epsilon: objective_delta(epsilon, one.mu, one.eps_c, mu, one_sided=one.one_sided)
 
 
 def _epsilon(events: tuple[PrivacyEvent, ...], delta: float) -> float:
-    mu = _gaussian_mu(events)
-    if mu is not None:
-        return gaussian_epsilon(1.0, delta, mu)
-    if (objective := _one_objective(events)) is not None:
-        event, mu = objective
-        return objective_epsilon(delta, event.mu, event.eps_c, mu, one_sided=event.one_sided)
+    if (profile := _profile(events)) is not None:
+        return least_epsilon(lambda epsilon: profile(epsilon) - delta)
     by_renyi = rdp_to_epsilon(ComposedEvent(events).rdp, delta)
-    exact = mixture(events)
-    if exact is None:
+    if (exact := mixture(events)) is None:
         return by_renyi
     return min(by_renyi, exact_epsilon(exact, delta, min(by_renyi, _LARGEST_EPSILON)))
 
 
 def _delta(events: tuple[PrivacyEvent, ...], epsilon: float) -> float:
-    mu = _gaussian_mu(events)
-    if mu is not None:
-        return gaussian_delta(1.0, epsilon, mu)
-    if (objective := _one_objective(events)) is not None:
-        event, mu = objective
-        return objective_delta(epsilon, event.mu, event.eps_c, mu, one_sided=event.one_sided)
+    if (profile := _profile(events)) is not None:
+        return profile(epsilon)
     exact = mixture(events)
     delta = 1.0 if exact is None else exact_delta(exact, epsilon)
     # Where it is known the exact account is the smaller one, down to what it leaves out.
@@ -171,10 +153,9 @@ class Part:
     @property
     def epsilon(self) -> float:
         """Epsilon of the part at its delta."""
-        if self.delta == 0.0:
-            event = ComposedEvent(self.events)
-            return event.pure_epsilon if event.tail == 0.0 else math.inf
-        return joint_epsilon(self.events, check_probability("delta", self.delta))
+        if self.delta > 0.0:
+            check_probability("delta", self.delta)
+        return joint_epsilon(self.events, self.delta)
 
     def __repr__(self) -> str:
         return f"Part(name={self.name!r}, events={len(self.events)}, delta={self.delta:.3g})"
@@ -223,7 +204,7 @@ class PrivacySpent:
 
     def rdp(self, orders: npt.ArrayLike) -> Any:
         """Return the Rényi-DP curve of all events together."""
-        return ComposedEvent(self.events).rdp(np.asarray(orders, dtype=np.float64))
+        return ComposedEvent(self.events).rdp(orders)
 
     def joint_epsilon(self, delta: float) -> float:
         """Return the epsilon of all events composed and converted once, at ``delta``."""
@@ -254,7 +235,7 @@ class PrivacySpent:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> PrivacySpent:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """Rebuild an account from its events; epsilon is recomputed, not read."""
         return cls(
             Part(part["name"], map(event_from_dict, part["events"]), part["delta"])

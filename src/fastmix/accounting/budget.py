@@ -1,7 +1,5 @@
 """A privacy budget shared by several fits, processes and sessions."""
 
-from __future__ import annotations
-
 import math
 import os
 import shutil
@@ -10,23 +8,21 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
 from fastmix._validation import check_probability, check_real, type_error, value_error
 from fastmix.accounting import _active
 from fastmix.accounting.account import Part, PrivacySpent
 from fastmix.accounting.charge import (
     Charge,
-    Remaining,
-    Spent,
+    Counted,
     check_spent,
     merged,
-    obstacle,
     read_charges,
     read_rule,
     record_of,
 )
-from fastmix.accounting.filters import DeclaredFilter, Filter, certified, fits, make_filter
+from fastmix.accounting.filters import DeclaredFilter, Filter, fits, make_filter
 from fastmix.accounting.ledger import Ledger, OpenLedger
 from fastmix.errors import BudgetError
 
@@ -38,11 +34,10 @@ class BudgetAccountant:
     public).
 
     All fits together are (epsilon, delta)-DP, also when each fit is chosen after looking at the
-    results of the earlier ones. The charges are kept in a file, the ledger, so that all copies of
-    the accountant are one budget: a copy made by scikit-learn's ``clone`` is the same object, and
-    a pickled one in a worker process on the same machine uses the same file. Threads and processes
-    may share it. In a ``with`` block the accountant is the default of all fits that are started
-    inside the block, also in other threads and in worker processes on this machine.
+    results of the earlier ones. The charges are kept in a file, the ledger: all copies of the
+    accountant, pickled ones in worker processes on the same machine too, are one budget, and
+    threads and processes may share it. In a ``with`` block the accountant is the default of all
+    fits that are started inside the block, also in other threads and in worker processes.
 
     Parameters
     ----------
@@ -63,9 +58,9 @@ class BudgetAccountant:
     Notes
     -----
     Paper: Proposition 1 composes Rényi curves; basic composition is standard.
-    Deviation: the order is fixed with the budget, which makes the rule a filter and valid for
-    fits that are chosen adaptively (docs/proofs/filters.md). The first charge may use the whole
-    budget by its own account; then nothing else fits.
+    Deviation: the order is fixed with the budget, which makes the rule a filter
+    (docs/proofs/filters.md). The first charge may use the whole budget by its own account; then
+    nothing else fits.
 
     Examples
     --------
@@ -105,14 +100,16 @@ class BudgetAccountant:
 
     def _create(self, rule: Filter, ledger: str | os.PathLike[str] | None) -> None:
         """Make the ledger, unless it is there, and read whose it is."""
+        mode = 0o666
         if ledger is None:
-            directory = tempfile.mkdtemp(prefix="fastmix-budget-")
+            directory, mode = tempfile.mkdtemp(prefix="fastmix-budget-"), 0o600
             weakref.finalize(self, _remove, directory, os.getpid())
-            self._ledger = Ledger(os.path.join(directory, "ledger.jsonl"))
-        else:
-            self._ledger = Ledger(ledger)
-        mode = 0o600 if ledger is None else 0o666
-        self._ledger.create(rule.epsilon, rule.delta, rule.to_dict(), mode=mode)
+            ledger = os.path.join(directory, "ledger.jsonl")
+        Ledger(ledger).create(rule.epsilon, rule.delta, rule.to_dict(), mode=mode)
+        self._attach(ledger)
+
+    def _attach(self, ledger: str | os.PathLike[str]) -> None:
+        self._ledger = Ledger(ledger)
         with self._ledger.open() as opened:
             self._filter, self._identity = read_rule(opened), opened.identity
 
@@ -147,21 +144,11 @@ class BudgetAccountant:
         self._check(Charge("", check_spent(spent), leaks=tuple(leaks)), self.charges)
 
     def spend(self, spent: PrivacySpent, label: str = "", *, leaks: Sequence[str] = ()) -> None:
-        """Charge ``spent``, to be called before any noise is drawn.
+        """Charge ``spent`` before any noise is drawn; ``label`` names it in the ledger.
 
-        Parameters
-        ----------
-        spent : PrivacySpent
-            The account of the release.
-        label : str
-            A name for it in the ledger.
-        leaks : sequence of str
-            Reasons why the account does not hold. No finite budget covers such a release.
-
-        Raises
-        ------
-        BudgetError, OSError
-            If the budget does not cover it or the ledger cannot be written: nothing is charged.
+        ``leaks`` are reasons why the account does not hold: no finite budget covers such a release.
+        Raises `BudgetError` if the budget does not cover it, and `OSError` if the ledger cannot be
+        written; then nothing is charged.
         """
         if not isinstance(label, str):
             raise type_error("label", "be a string", label)
@@ -174,26 +161,16 @@ class BudgetAccountant:
 
     def declare(
         self, declared: Iterable[PrivacySpent], *, delta: float | None = None, label: str = ""
-    ) -> BudgetAccountant:
+    ) -> Self:
         """Charge a list of fits as one, jointly, and return a budget that pays for just them.
 
         Fits that are fixed before the first of them can be accounted together, which is the
         tightest account there is: as the first charge it may use the whole budget.
 
-        Parameters
-        ----------
-        declared : iterable of PrivacySpent
-            The account of each fit, as an estimator's ``account`` returns it.
-        delta : float, optional
-            Delta at which the list is accounted; the budget's by default.
-        label : str
-            A name for the list in the ledger.
-
-        Returns
-        -------
-        BudgetAccountant
-            A budget that takes each of the declared fits once, in any order. It lives in a
-            temporary file: what has not been fitted when it goes is lost.
+        ``declared`` holds the account of each fit, as an estimator's ``account`` returns it; the
+        list is accounted at ``delta``, by default the budget's, and named ``label`` in the ledger.
+        The budget that is returned takes each of the fits once, in any order. It lives in a
+        temporary file: what has not been fitted when it goes is lost.
         """
         whole = tuple(map(check_spent, declared))
         if not whole:
@@ -202,35 +179,34 @@ class BudgetAccountant:
         events = merged(event for spent in whole for event in spent.events)
         joint = PrivacySpent([Part("declared together", events, delta)])
         paid = type(self).__new__(type(self))
-        paid._create(DeclaredFilter(certified(joint), delta, whole), None)
+        paid._create(DeclaredFilter(joint.epsilon, delta, whole), None)
         self.spend(joint, label=label or f"{len(whole)} fits declared together")
         return paid
 
-    def total(self) -> Spent:
+    def total(self) -> Counted:
         """Return what all charges count together, by the budget's rule; infinite for a void one."""
-        return Spent(self._total(self.charges), self.delta)
+        return Counted(self._total(self.charges), self.delta)
 
-    def remaining(self) -> Remaining:
-        """Return the epsilon that is left for one more release at the budget's delta.
+    def remaining(self) -> Counted:
+        """Return the epsilon of the largest Gaussian release that would still fit.
 
-        It is that of the largest Gaussian release that would still fit; the methods of this
-        package are close to it. `check` decides for a given release.
+        The methods of this package are close to it; `check` decides for a given release.
         """
-        return Remaining(self._left(self.charges), self.delta)
+        return Counted(self._left(self.charges), self.delta)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Copy the ledger to ``path``, all or nothing; never over charges that are not in it."""
         self._ledger.copy(path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> BudgetAccountant:
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """Open a ledger file that exists; later charges are appended to it."""
-        with Ledger(path).open() as ledger:
-            rule, identity = read_rule(ledger), ledger.identity
-        return _attach(cls, path, rule, identity)
+        budget = cls.__new__(cls)
+        budget._attach(path)
+        return budget
 
     @staticmethod
-    def current() -> BudgetAccountant | None:
+    def current() -> "BudgetAccountant | None":
         """Return the accountant of the ``with`` block round the caller, its thread or process."""
         found = _active.current()
         if found is not None:
@@ -238,7 +214,7 @@ class BudgetAccountant:
         ledger = _active.inherited()
         return None if ledger is None else BudgetAccountant.load(ledger)
 
-    def __enter__(self) -> BudgetAccountant:
+    def __enter__(self) -> Self:
         _active.enter(self)
         return self
 
@@ -252,14 +228,10 @@ class BudgetAccountant:
         """Return True: a budget without charges is not the same as no budget."""
         return True
 
-    def __copy__(self) -> BudgetAccountant:
+    def __deepcopy__(self, memo: Any = None) -> Self:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> BudgetAccountant:
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _attach, (type(self), self.ledger, self._filter, self._identity)
+    __copy__ = __deepcopy__
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BudgetAccountant):
@@ -310,24 +282,25 @@ class BudgetAccountant:
                 "with epsilon=inf only records, and takes such a fit."
             )
         after = [*(each.spent for each in charges), charge.spent]
-        asked = certified(charge.spent)
-        if math.isinf(asked) or not fits(self._filter, after):
-            total = self._filter.total(after) if asked < math.inf else math.inf
-            raise BudgetError(
-                f"The budget (epsilon={self.epsilon:.10g}, delta={self.delta:.10g}) does not cover "
-                f"this fit (epsilon={asked:.10g}, delta={charge.spent.delta:.10g}): "
-                f"{obstacle(self._filter, asked, total)} Nothing was charged and no noise was "
-                "drawn."
+        asked = charge.spent.epsilon
+        if asked < math.inf and fits(self._filter, after):
+            return
+        total = self._filter.total(after) if asked < math.inf else math.inf
+        if math.isfinite(total):
+            reason = (
+                f"with it the total would be epsilon={total:.10g} at delta={self.delta:.10g} by "
+                f"the rule {self.rule!r}. Choose a smaller epsilon; 'fastmix ledger show' and "
+                "remaining() tell what is left."
             )
-
-
-def _attach(
-    cls: type[BudgetAccountant], path: str | os.PathLike[str], rule: Filter, identity: str
-) -> BudgetAccountant:
-    """Return an accountant on a ledger that is never made anew here; every use needs it."""
-    budget = cls.__new__(cls)
-    budget._filter, budget._ledger, budget._identity = rule, Ledger(path), identity
-    return budget
+        elif math.isinf(asked):
+            reason = "the fit itself guarantees no finite epsilon. Give it more noise."
+        else:
+            reason = self._filter.refusal
+        raise BudgetError(
+            f"The budget (epsilon={self.epsilon:.10g}, delta={self.delta:.10g}) does not cover "
+            f"this fit (epsilon={asked:.10g}, delta={charge.spent.delta:.10g}): {reason} Nothing "
+            "was charged and no noise was drawn."
+        )
 
 
 def _remove(directory: str, owner: int) -> None:

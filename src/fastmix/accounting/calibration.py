@@ -1,9 +1,4 @@
-"""From (epsilon, delta) to noise levels: one search for all methods.
-
-A method says what it releases at a given budget, as the account of these releases; `calibrate`
-returns the largest budget whose account meets the target.  The answer is put back into the account
-that it was solved from, and `CalibrationError` is raised if it does not meet it.
-"""
+"""From (epsilon, delta) to noise levels: one search for all methods."""
 
 import math
 from collections.abc import Callable
@@ -32,24 +27,14 @@ def calibrate(
 ) -> float:
     r"""Return the largest budget at which releases are (epsilon, delta)-DP.
 
-    Parameters
-    ----------
-    account : callable
-        The account of the releases at a budget x: their noise falls as x grows, so that their
-        epsilon and delta grow. None where the noise is too small for any account.
-    epsilon, delta : float
-        The target.
-    by : {"delta", "epsilon"}
-        What is compared with its target. A joint account has one delta at the epsilon of the
-        target; an account of several parts has one epsilon, at the deltas of the parts.
-    start : float, optional
-        Budget at which the search begins; by default the :math:`\rho` of concentrated DP,
-        :math:`\epsilon = \rho + 2\sqrt{\rho\log(1/\delta)}`.
+    The answer is put back into the account, and a `CalibrationError` if that misses the target.
 
-    Returns
-    -------
-    float
-        The budget; its account is within the target.
+    ``account`` gives the account of the releases at a budget x, whose noise falls as x grows, so
+    that their epsilon and delta grow; None where the noise is too small for any account. Compared
+    ``by`` "delta", a joint account has one delta at the epsilon of the target; ``by`` "epsilon", an
+    account of several parts has one epsilon, at the deltas of the parts. The search begins at
+    ``start``, by default the :math:`\rho` of concentrated DP, :math:`\epsilon = \rho +
+    2\sqrt{\rho\log(1/\delta)}`.
     """
     slack, precision = _SEARCH[check_choice("by", by, tuple(_SEARCH))]
     target = delta if by == "delta" else epsilon
@@ -61,8 +46,8 @@ def calibrate(
         value = joint_delta(spent.events, epsilon) if by == "delta" else spent.epsilon
         return math.log(max(value, 1e-300) / target) + slack if value < 1e300 else 700.0
 
-    log = math.log(1.0 / delta)
     if start is None:
+        log = math.log(1.0 / delta)
         start = (math.sqrt(log + epsilon) - math.sqrt(log)) ** 2
     low = high = math.log(start)
     while gap(low) > 0.0:

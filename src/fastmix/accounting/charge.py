@@ -1,7 +1,6 @@
 """Charges of a budget: what they are, and how a ledger holds them."""
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -11,19 +10,15 @@ from uuid import uuid4
 from fastmix._validation import check_probability, check_real, type_error
 from fastmix.accounting.account import PrivacySpent
 from fastmix.accounting.events import GaussianEvent, LaplaceEvent, PrivacyEvent, SketchEvent
-from fastmix.accounting.filters import DeclaredFilter, Filter, GaussianFilter, filter_from_dict
+from fastmix.accounting.filters import Filter, filter_from_dict
 from fastmix.accounting.ledger import OpenLedger, plain
 
 
-class Spent(NamedTuple):
-    """What all charges count together, by the budget's rule."""
+class Counted(NamedTuple):
+    """An epsilon, spent or left, and the delta at which the budget's rule counts it."""
 
     epsilon: float
     delta: float
-
-
-class Remaining(Spent):
-    """The epsilon that is left for one more release, and the delta at which it is counted."""
 
 
 class Charge(NamedTuple):
@@ -96,29 +91,3 @@ def merged(events: Iterable[PrivacyEvent]) -> Iterator[PrivacyEvent]:
             yield replace(event, rows=times * event.rows)
         else:
             yield from [event] * times
-
-
-def obstacle(rule: Filter, asked: float, total: float) -> str:
-    """Say why a charge of ``asked``, ``total`` with the others, is refused, and what to do."""
-    if math.isfinite(total):
-        return (
-            f"with it the total would be epsilon={total:.10g} at delta={rule.delta:.10g} by the "
-            f"rule {rule.rule!r}. Choose a smaller epsilon; 'fastmix ledger show' and remaining() "
-            "tell what is left."
-        )
-    if math.isinf(asked):
-        return "the fit itself guarantees no finite epsilon. Give it more noise."
-    if isinstance(rule, DeclaredFilter):
-        return (
-            "it is not on the declared list, or was already fitted as often as the list says. "
-            "Charge it to the budget itself."
-        )
-    if isinstance(rule, GaussianFilter):
-        return (
-            "the rule 'gaussian' covers Gaussian releases only. Use AdaSSP or DPGradientDescent, "
-            "or a budget with the rule 'renyi'."
-        )
-    return (
-        f"the deltas of all fits together would exceed what the rule {rule.rule!r} allows. Choose "
-        "a smaller delta for the fit."
-    )

@@ -5,11 +5,6 @@ import math
 from fastmix._validation import check_integer, check_probability, check_real
 
 
-def _sizes(rows: int, delta: float) -> tuple[int, float]:
-    k = check_integer("rows", rows, at_least=1)
-    return k, math.log(1.0 / check_probability("delta", delta))
-
-
 def closed_form_gamma(epsilon: float, delta: float, rows: int) -> float:
     r"""Smallest gamma whose closed-form epsilon is at most ``epsilon``, for the rows of all steps.
 
@@ -22,7 +17,8 @@ def closed_form_gamma(epsilon: float, delta: float, rows: int) -> float:
     \epsilon`, a quadratic in :math:`8\gamma`.
     """
     e = check_real("epsilon", epsilon, above=0.0)
-    k, log_term = _sizes(rows, delta)
+    k = check_integer("rows", rows, at_least=1)
+    log_term = math.log(1.0 / check_probability("delta", delta))
     factor = 1.0 + math.sqrt(1.0 + e / log_term)
     gamma_1 = 5.0 * math.sqrt(2.0 * k * log_term) / (8.0 * e) * factor
     if gamma_1 > 25.0 / 8.0 and log_term <= (8.0 * gamma_1 / 25.0 - 1.0) ** 2 * 25.0 * k / (

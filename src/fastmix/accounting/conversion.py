@@ -22,25 +22,13 @@ _COARSE = np.logspace(-4.0, 9.0, 66)
 def rdp_to_epsilon(
     rdp: RdpCurve | npt.ArrayLike, delta: float, *, orders: npt.ArrayLike | None = None
 ) -> float:
-    r"""Convert an RDP curve to the epsilon of (epsilon, delta)-DP.
+    r"""Convert an RDP curve to the epsilon of (epsilon, ``delta``)-DP.
 
-    Parameters
-    ----------
-    rdp : callable or array_like
-        The curve: a function of an array of orders, or its values at ``orders``.
-    delta : float
-        Target delta, strictly between 0 and 1.
-    orders : array_like, optional
-        Orders to use. By default a callable is optimised over all real orders above 1.
+    The curve is a function of an array of orders, or holds its values at ``orders``; by default a
+    function is optimised over all real orders above 1. Epsilon is :math:`\min_\alpha r(\alpha) +
+    \log(1 - 1/\alpha) - \log(\alpha\delta)/(\alpha-1)`, at least 0, and ``inf`` for a curve that is
+    infinite everywhere.
 
-    Returns
-    -------
-    float
-        :math:`\min_\alpha r(\alpha) + \log(1 - 1/\alpha) - \log(\alpha\delta)/(\alpha-1)`,
-        at least 0; ``inf`` when the curve is infinite everywhere.
-
-    Notes
-    -----
     Paper: Proposition 1 (Canonne, Kamath and Steinke, Proposition 12).
     Deviation: epsilon is 0 when some order has :math:`\delta^2 > 1 - e^{-r}`, because total
     variation is at most :math:`\sqrt{1 - e^{-KL}}` (Bretagnolle and Huber).

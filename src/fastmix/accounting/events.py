@@ -1,25 +1,15 @@
 """Privacy events: what was released, in terms an accountant can compose.
 
-An event is a frozen value that knows three things about itself, whatever its kind:
-
-``rdp(alpha)``
-    a Rényi-DP curve that holds unless the rare event ``tail`` happens;
-``pure_epsilon``
-    its pure-DP epsilon, ``inf`` when it has none;
-``tail``
-    the probability of the rare event on which the curve does not hold.
-
 Rare events are counted once each, by a union bound; see ``docs/proofs/rare_events.md``.
 All events are for zero-out neighbours: one record is absent, its row and target (after the public
 scaling) are zeros, and n is public.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,19 +18,44 @@ from fastmix._validation import check_choice, check_integer, check_real, type_er
 from fastmix.accounting import rdp as _rdp
 from fastmix.accounting.objective import rdp_objective
 
+#: Takes the name and the value of a parameter, and returns it as a plain number or refuses it.
+Check: TypeAlias = Callable[[str, Any], Any]
+
+_AT_LEAST_0: Check = partial(check_real, at_least=0.0)
+_ABOVE_0: Check = partial(check_real, above=0.0)
+_COUNT: Check = partial(check_integer, at_least=1)
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise type_error(name, "be a bool", value)
+    return value
+
+
+def _probability(name: str, value: Any) -> float:
+    value = check_real(name, value)
+    if not 0.0 <= value < 1.0:
+        raise value_error(name, "be at least 0 and below 1", value)
+    return float(value)
+
 
 @dataclass(frozen=True, eq=False)
 class PrivacyEvent:
-    """Base class of all events; composes with ``+``.
+    """Base class of all events: frozen dataclasses that are compared by value and add up.
 
-    Events are compared, and accounts remembered, by value: a subclass is a frozen dataclass. One
-    that is not is equal to itself only.
+    A subclass that is no frozen dataclass is equal to itself only.
     """
 
     kind: ClassVar[str] = ""
+    #: The check of each parameter.
+    _checks: ClassVar[dict[str, Check]] = {}
+
+    def __post_init__(self) -> None:
+        for name, check in self._checks.items():
+            object.__setattr__(self, name, check(name, getattr(self, name)))
 
     def rdp(self, alpha: npt.ArrayLike) -> Any:
-        """Return the Rényi-DP curve at ``alpha``; ``inf`` unless a subclass knows better."""
+        """Return the Rényi-DP curve, which holds outside the rare event; ``inf`` if unknown."""
         return np.full_like(np.asarray(alpha, dtype=np.float64), np.inf)
 
     @property
@@ -53,19 +68,23 @@ class PrivacyEvent:
         """Probability of the rare event on which the curve does not hold."""
         return 0.0
 
-    def _set(self, name: str, value: float | int) -> None:
-        """Store a checked number as a plain one."""
-        object.__setattr__(self, name, value)
-
-    def __iter__(self) -> Iterator[PrivacyEvent]:
+    def __iter__(self) -> Iterator["PrivacyEvent"]:
         yield self
 
-    def __add__(self, other: PrivacyEvent) -> ComposedEvent:
+    def __add__(self, other: "PrivacyEvent") -> "ComposedEvent":
         return ComposedEvent((*self, *other))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the event as plain JSON types."""
-        return {"kind": self.kind} | {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        return {"kind": self.kind} | values
+
+
+def _plain(value: Any) -> Any:
+    """Return events, and those inside a tuple, as plain JSON types."""
+    if isinstance(value, PrivacyEvent):
+        return value.to_dict()
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)
@@ -75,15 +94,14 @@ class GaussianEvent(PrivacyEvent):
     sigma: float
     sensitivity: float = 1.0
     count: int = 1
-    kind: ClassVar[str] = "gaussian"
-
-    def __post_init__(self) -> None:
-        self._set("sigma", check_real("sigma", self.sigma, above=0.0, allow_inf=True))
-        self._set("sensitivity", check_real("sensitivity", self.sensitivity, at_least=0.0))
-        self._set("count", check_integer("count", self.count, at_least=1))
+    kind = "gaussian"
+    _checks: ClassVar = {
+        "sigma": partial(check_real, above=0.0, allow_inf=True),
+        "sensitivity": _AT_LEAST_0,
+        "count": _COUNT,
+    }
 
     def rdp(self, alpha: npt.ArrayLike) -> Any:
-        """Return ``count`` times the curve of one Gaussian release."""
         return self.count * _rdp.rdp_gaussian(alpha, self.sigma, self.sensitivity)
 
     @property
@@ -105,20 +123,14 @@ class LaplaceEvent(PrivacyEvent):
     scale: float
     sensitivity: float = 1.0
     count: int = 1
-    kind: ClassVar[str] = "laplace"
-
-    def __post_init__(self) -> None:
-        self._set("scale", check_real("scale", self.scale, above=0.0))
-        self._set("sensitivity", check_real("sensitivity", self.sensitivity, at_least=0.0))
-        self._set("count", check_integer("count", self.count, at_least=1))
+    kind = "laplace"
+    _checks: ClassVar = {"scale": _ABOVE_0, "sensitivity": _AT_LEAST_0, "count": _COUNT}
 
     def rdp(self, alpha: npt.ArrayLike) -> Any:
-        """Return ``count`` times the curve of one Laplace release."""
         return self.count * _rdp.rdp_laplace(alpha, self.scale, self.sensitivity)
 
     @property
     def pure_epsilon(self) -> float:
-        """Pure-DP epsilon of all ``count`` releases."""
         return self.count * self.sensitivity / self.scale
 
 
@@ -129,21 +141,20 @@ class SketchEvent(PrivacyEvent):
     bound: str
     gamma: float
     rows: int
-    kind: ClassVar[str] = "sketch"
+    kind = "sketch"
     BOUNDS: ClassVar[dict[str, Any]] = {
         "gauss_mix": _rdp.rdp_gauss_mix,
         "fast_mix": _rdp.rdp_fast_mix,
         "fast_mix_sharp": _rdp.rdp_fast_mix_sharp,
         "fast_mix_unbounded": _rdp.rdp_fast_mix_unbounded,
     }
-
-    def __post_init__(self) -> None:
-        check_choice("bound", self.bound, tuple(self.BOUNDS))
-        self._set("gamma", check_real("gamma", self.gamma, above=1.0))
-        self._set("rows", check_integer("rows", self.rows, at_least=1))
+    _checks: ClassVar = {
+        "bound": partial(check_choice, choices=tuple(BOUNDS)),
+        "gamma": partial(check_real, above=1.0),
+        "rows": _COUNT,
+    }
 
     def rdp(self, alpha: npt.ArrayLike) -> Any:
-        """Return ``rows`` times the curve of one row."""
         return self.rows * self.BOUNDS[self.bound](alpha, self.gamma)
 
 
@@ -151,30 +162,18 @@ class SketchEvent(PrivacyEvent):
 class ObjectiveEvent(PrivacyEvent):
     """The minimiser of a perturbed objective; not a Gaussian release (docs/proofs/objective.md).
 
-    Parameters
-    ----------
-    mu : float
-        Ratio of the slope bound of the loss to the noise of the objective.
-    eps_c : float
-        Epsilon that the curvature of the loss is calibrated to.
-    one_sided : bool, default False
-        Whether the slope of the loss has one sign for each record.
+    ``mu`` is the ratio of the slope bound of the loss to the noise of the objective, ``eps_c`` the
+    epsilon that the curvature of the loss is calibrated to; ``one_sided`` says that the slope of
+    the loss has one sign for each record.
     """
 
     mu: float
     eps_c: float
     one_sided: bool = False
-
-    kind: ClassVar[str] = "objective"
-
-    def __post_init__(self) -> None:
-        self._set("mu", check_real("mu", self.mu, above=0.0))
-        self._set("eps_c", check_real("eps_c", self.eps_c, above=0.0))
-        if not isinstance(self.one_sided, bool):
-            raise type_error("one_sided", "be a bool", self.one_sided)
+    kind = "objective"
+    _checks: ClassVar = {"mu": _ABOVE_0, "eps_c": _ABOVE_0, "one_sided": _flag}
 
     def rdp(self, alpha: npt.ArrayLike) -> Any:
-        """Return the curve of the bound on the privacy loss."""
         return rdp_objective(alpha, self.mu, self.eps_c, one_sided=self.one_sided)
 
 
@@ -183,21 +182,15 @@ class TailEvent(PrivacyEvent):
     """A rare event that adds its probability to delta and nothing to epsilon."""
 
     probability: float
-    kind: ClassVar[str] = "tail"
+    kind = "tail"
+    _checks: ClassVar = {"probability": _probability}
     pure_epsilon = 0.0  # outside the rare event nothing is released
 
-    def __post_init__(self) -> None:
-        self._set("probability", check_real("probability", self.probability))
-        if not 0.0 <= self.probability < 1.0:
-            raise value_error("probability", "be at least 0 and below 1", self.probability)
-
     def rdp(self, alpha: npt.ArrayLike) -> Any:
-        """Return 0: outside the rare event nothing is released."""
         return np.zeros_like(np.asarray(alpha, dtype=np.float64))
 
     @property
     def tail(self) -> float:
-        """Probability of the rare event."""
         return self.probability
 
 
@@ -205,7 +198,7 @@ class TailEvent(PrivacyEvent):
 class NonPrivateEvent(PrivacyEvent):
     """A release without noise: no finite budget covers it."""
 
-    kind: ClassVar[str] = "non_private"
+    kind = "non_private"
 
 
 @dataclass(frozen=True)
@@ -213,7 +206,7 @@ class ComposedEvent(PrivacyEvent):
     """Several events, adaptively composed."""
 
     events: tuple[PrivacyEvent, ...]
-    kind: ClassVar[str] = "composed"
+    kind = "composed"
 
     def __init__(self, events: Iterable[PrivacyEvent]) -> None:
         flat: list[PrivacyEvent] = []
@@ -224,7 +217,6 @@ class ComposedEvent(PrivacyEvent):
         object.__setattr__(self, "events", tuple(flat))
 
     def rdp(self, alpha: npt.ArrayLike) -> Any:
-        """Return the sum of the curves."""
         alpha = np.asarray(alpha, dtype=np.float64)
         gaussian = [event.mu_squared for event in self.events if isinstance(event, GaussianEvent)]
         others = (event for event in self.events if not isinstance(event, GaussianEvent))
@@ -235,28 +227,22 @@ class ComposedEvent(PrivacyEvent):
 
     @property
     def pure_epsilon(self) -> float:
-        """Sum of the pure-DP epsilons."""
         return math.fsum(event.pure_epsilon for event in self.events)
 
     @property
     def tail(self) -> float:
-        """Union bound over the rare events."""
         return math.fsum(event.tail for event in self.events)
 
     def __iter__(self) -> Iterator[PrivacyEvent]:
         yield from self.events
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the events as plain JSON types."""
-        return {"kind": self.kind, "events": [event.to_dict() for event in self.events]}
-
 
 @dataclass(frozen=True)
 class ChoiceEvent(PrivacyEvent):
-    """One of several options, chosen from what was released before."""
+    """One of several options, chosen from what was released before: the dearest is counted."""
 
     options: tuple[ComposedEvent, ...]
-    kind: ClassVar[str] = "choice"
+    kind = "choice"
 
     def __init__(self, options: Iterable[PrivacyEvent]) -> None:
         composed = tuple(ComposedEvent([option]) for option in options)
@@ -265,44 +251,32 @@ class ChoiceEvent(PrivacyEvent):
         object.__setattr__(self, "options", composed)
 
     def rdp(self, alpha: npt.ArrayLike) -> Any:
-        """Return the largest of the curves at each order."""
         return np.max([option.rdp(alpha) for option in self.options], axis=0)
 
     @property
     def pure_epsilon(self) -> float:
-        """The largest pure-DP epsilon."""
         return max(option.pure_epsilon for option in self.options)
 
     @property
     def tail(self) -> float:
-        """The largest probability of the options' rare events."""
         return max(option.tail for option in self.options)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the options as plain JSON types."""
-        return {"kind": self.kind, "options": [option.to_dict() for option in self.options]}
 
-
-_KINDS: dict[str, type[PrivacyEvent]] = {
-    cls.kind: cls
-    for cls in (
-        GaussianEvent,
-        LaplaceEvent,
-        NonPrivateEvent,
-        ObjectiveEvent,
-        SketchEvent,
-        TailEvent,
+_KINDS: dict[str, Any] = {
+    each.kind: each
+    for each in (
+        *(GaussianEvent, LaplaceEvent, SketchEvent, ObjectiveEvent, TailEvent, NonPrivateEvent),
+        *(ComposedEvent, ChoiceEvent),
     )
 }
 
 
 def event_from_dict(data: dict[str, Any]) -> PrivacyEvent:
     """Rebuild an event from what `PrivacyEvent.to_dict` returned."""
-    parameters = dict(data)
-    nested = (ChoiceEvent.kind, ComposedEvent.kind)
-    kind = check_choice("kind", parameters.pop("kind", None), (*_KINDS, *nested))
-    if kind == ComposedEvent.kind:
-        return ComposedEvent(event_from_dict(event) for event in parameters["events"])
-    if kind == ChoiceEvent.kind:
-        return ChoiceEvent(event_from_dict(event) for event in parameters["options"])
-    return _KINDS[kind](**parameters)
+    parameters = {
+        name: map(event_from_dict, value) if isinstance(value, list) else value
+        for name, value in data.items()
+    }
+    kind = check_choice("kind", parameters.pop("kind", None), tuple(_KINDS))
+    event: PrivacyEvent = _KINDS[kind](**parameters)
+    return event

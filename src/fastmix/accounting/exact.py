@@ -111,6 +111,7 @@ def exact_epsilon(mixture: Mixture, delta: float, largest: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _delta(mixture: Mixture, epsilon: float, sign: float) -> float:
+    """Return the delta of one direction."""
     loss, weights = _normal_rule(mixture.mu)
     profiles = [_option_delta(option, epsilon - loss, sign) for option in mixture.options]
     outside = _OUTSIDE if mixture.mu else 0.0

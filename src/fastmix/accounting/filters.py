@@ -1,17 +1,7 @@
-r"""Rules by which a budget decides, charge by charge, whether a further release still fits.
+"""Rules by which a budget decides, charge by charge, whether a further release still fits.
 
 A later release may be chosen after looking at earlier ones, so a rule must be a *filter*: it fixes
 everything that it optimises over before the first release (docs/proofs/filters.md).
-
-``renyi``
-    The Rényi curve at one order, fixed with the budget, adds up. Three shares of delta: for
-    converting the curve, for rare events, and for basic composition beside it.
-``gaussian``
-    Squared ratios of sensitivity to noise add up; for budgets that only pay Gaussian releases.
-``basic``
-    The epsilons add up, and so do the deltas.
-``declared``
-    A list of fits that was fixed and paid for before the first of them.
 """
 
 import math
@@ -41,6 +31,14 @@ class Filter(ABC):
     delta: float
     rule: ClassVar[str]
 
+    @property
+    def refusal(self) -> str:
+        """Why charges that are infinite together, but not each, are refused, and what to do."""
+        return (
+            f"the deltas of all fits together would exceed what the rule {self.rule!r} allows. "
+            "Choose a smaller delta for the fit."
+        )
+
     @abstractmethod
     def total(self, charges: Sequence[PrivacySpent]) -> float:
         """Return the epsilon that the rule counts for these charges; ``inf`` if none."""
@@ -62,18 +60,16 @@ def fits(rule: Filter, charges: Sequence[PrivacySpent]) -> bool:
 
 @dataclass(frozen=True)
 class BasicFilter(Filter):
-    """Epsilons add up, and deltas add up."""
+    """Epsilons add up, while the sum of the deltas is within the budget's."""
 
-    rule: ClassVar[str] = "basic"
+    rule = "basic"
 
     def total(self, charges: Sequence[PrivacySpent]) -> float:
-        """Return the sum of the epsilons, ``inf`` if the deltas exceed the budget's."""
         if math.fsum(spent.delta for spent in charges) > self.delta * (1.0 + TOLERANCE):
             return math.inf
-        return math.fsum(map(certified, charges))
+        return math.fsum(spent.epsilon for spent in charges)
 
     def remaining(self, charges: Sequence[PrivacySpent]) -> float:
-        """Return what the sum of the epsilons leaves."""
         return max(0.0, self.epsilon - self.total(charges))
 
 
@@ -84,30 +80,27 @@ class GaussianFilter(Filter):
     Paper: beyond it (Smith and Thakurta, 2022; docs/proofs/filters.md).
     """
 
-    rule: ClassVar[str] = "gaussian"
+    rule = "gaussian"
+    refusal = (
+        "the rule 'gaussian' covers Gaussian releases only. Use AdaSSP or DPGradientDescent, or a "
+        "budget with the rule 'renyi'."
+    )
 
     def total(self, charges: Sequence[PrivacySpent]) -> float:
-        """Return the epsilon of one Gaussian release with the sum of the squared ratios."""
-        together = _profile_epsilon(self._mu_squared(charges), self.delta)
+        together = _profile_epsilon(_mu_squared(_events(charges)), self.delta)
         return min(together, _alone(charges, self.delta))
 
     def remaining(self, charges: Sequence[PrivacySpent]) -> float:
-        """Return the epsilon of one Gaussian release with the squared ratio that is left."""
         limit = gaussian_sigma(self.epsilon, self.delta) ** -2
-        return _profile_epsilon(limit - self._mu_squared(charges), self.delta)
-
-    @staticmethod
-    def _mu_squared(charges: Sequence[PrivacySpent]) -> float:
-        return math.fsum(_mu_squared(event) for spent in charges for event in spent.events)
+        return _profile_epsilon(limit - _mu_squared(_events(charges)), self.delta)
 
 
 @dataclass(frozen=True)
 class RenyiFilter(Filter):
-    """The Rényi curve at one fixed order adds up; basic composition stands beside it.
+    """The Rényi curve at one fixed order adds up; a release may fit by basic composition instead.
 
     ``conversion``, ``tails`` and ``basic`` are shares of delta: for converting the curve at its
-    order, for rare events, and for the deltas of basic composition. A release is taken while either
-    the curve or basic composition is within its share.
+    order, for rare events, and for the deltas of basic composition.
 
     Paper: Proposition 1 at one order.
     Deviation: a filter (Feldman and Zrnic, 2021; docs/proofs/filters.md).
@@ -117,7 +110,7 @@ class RenyiFilter(Filter):
     conversion: float
     tails: float
     basic: float
-    rule: ClassVar[str] = "renyi"
+    rule = "renyi"
 
     def __post_init__(self) -> None:
         check_real("order", self.order, above=1.0)
@@ -128,12 +121,10 @@ class RenyiFilter(Filter):
             raise value_error("shares of delta", "add up to at most 1", shares)
 
     def total(self, charges: Sequence[PrivacySpent]) -> float:
-        """Return the lesser of what the curve at the fixed order and the epsilons give."""
         together = self._curve(charges) + self._overhead
         return max(0.0, min(together, self._basic.total(charges), _alone(charges, self.delta)))
 
     def remaining(self, charges: Sequence[PrivacySpent]) -> float:
-        """Return the epsilon of the largest Gaussian release that would still fit."""
         left = self.epsilon - self._overhead - self._curve(charges)
         by_curve = _profile_epsilon(2.0 * left / self.order, self.delta)
         return min(self.epsilon, max(by_curve, self._basic.remaining(charges)))
@@ -159,20 +150,21 @@ class DeclaredFilter(Filter):
     """Fits that were declared together and paid for as one: each of them once, nothing else."""
 
     fits: tuple[PrivacySpent, ...]
-    rule: ClassVar[str] = "declared"
+    rule = "declared"
+    refusal = (
+        "it is not on the declared list, or was already fitted as often as the list says. Charge "
+        "it to the budget itself."
+    )
 
     def total(self, charges: Sequence[PrivacySpent]) -> float:
-        """Return the epsilon of the whole list, ``inf`` if something is not on it."""
         if Counter(charges) - Counter(self.fits):
             return math.inf
         return self.epsilon if charges else 0.0
 
     def remaining(self, charges: Sequence[PrivacySpent]) -> float:
-        """Return the epsilon of the whole list while something on it has not been fitted."""
         return self.epsilon if len(charges) < len(self.fits) else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rule and the list as plain JSON types."""
         return {"rule": self.rule, "fits": [spent.to_dict() for spent in self.fits]}
 
 
@@ -188,10 +180,9 @@ _SHARES = {"conversion": 0.75, "tails": 0.1, "basic": 0.15}
 
 def make_filter(rule: str, epsilon: float, delta: float) -> Filter:
     """Return a rule for a new budget."""
-    constants: dict[str, float] = {}
     if check_choice("rule", rule, RULES) == RenyiFilter.rule:
-        constants = {"order": _best_order(epsilon, delta), **_SHARES}
-    return _KINDS[rule](epsilon, delta, **constants)
+        return RenyiFilter(epsilon, delta, order=_best_order(epsilon, delta), **_SHARES)
+    return _KINDS[rule](epsilon, delta)
 
 
 def filter_from_dict(data: dict[str, Any], epsilon: float, delta: float) -> Filter:
@@ -208,10 +199,9 @@ def _alone(charges: Sequence[PrivacySpent], delta: float) -> float:
 
     Nothing was seen before it, so it may use the whole budget: then nothing else fits any more.
     """
-    first = charges[0] if len(charges) == 1 else None
-    if first is None or first.delta > delta * (1.0 + TOLERANCE):
+    if len(charges) != 1 or charges[0].delta > delta * (1.0 + TOLERANCE):
         return math.inf
-    return certified(first)
+    return charges[0].epsilon
 
 
 def _best_order(epsilon: float, delta: float) -> float:
@@ -244,6 +234,10 @@ def _profile_epsilon(mu_squared: float, delta: float) -> float:
     return gaussian_epsilon(mu_squared**-0.5, delta) if mu_squared < 1e12 else math.inf
 
 
+def _events(charges: Sequence[PrivacySpent]) -> ComposedEvent:
+    return ComposedEvent(event for spent in charges for event in spent.events)
+
+
 def _mu_squared(event: PrivacyEvent) -> float:
     """Return the squared ratio of a Gaussian release, ``inf`` for what is none."""
     if isinstance(event, GaussianEvent):
@@ -253,12 +247,6 @@ def _mu_squared(event: PrivacyEvent) -> float:
     if isinstance(event, ChoiceEvent):
         return max(map(_mu_squared, event.options))
     return math.inf
-
-
-@lru_cache(maxsize=4096)
-def certified(spent: PrivacySpent) -> float:
-    """Return the epsilon of one charge, computed once for charges that are alike."""
-    return spent.epsilon
 
 
 @lru_cache(maxsize=4096)

@@ -61,11 +61,7 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float = 1.0) -> fl
     Paper: inverse of `gaussian_delta`.
     """
     delta = check_probability("delta", delta)
-
-    def gap(epsilon: float) -> float:
-        return gaussian_delta(sigma, epsilon, sensitivity) - delta
-
-    return least_epsilon(gap)
+    return least_epsilon(lambda epsilon: gaussian_delta(sigma, epsilon, sensitivity) - delta)
 
 
 def least_epsilon(gap: Callable[[float], float]) -> float:

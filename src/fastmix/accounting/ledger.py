@@ -19,8 +19,6 @@ apart whatever the file is called.
 Infinity is written as ``Infinity``, as Python's ``json`` does.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json
@@ -79,7 +77,7 @@ class Ledger:
                 raise OSError(error.errno, error.strerror, str(self.path)) from None
 
     @contextmanager
-    def open(self, *, write: bool = False) -> Iterator[OpenLedger]:
+    def open(self, *, write: bool = False) -> Iterator["OpenLedger"]:
         """Hold the lock and give the contents, to read or also to append to."""
         self._refuse_devices()
         flags = (os.O_RDWR if write else os.O_RDONLY) | os.O_CLOEXEC
@@ -167,12 +165,9 @@ class OpenLedger:
         self.budget, *self.charges = [
             self._unseal(line, at) for at, line in enumerate(lines, start=2)
         ]
+        # What tells this ledger, and copies of it, from all others.
+        self.identity = str(self.budget.get("id"))
         self.content = _count(len(self.charges)) + b"".join(line + b"\n" for line in lines)
-
-    @property
-    def identity(self) -> str:
-        """What tells this ledger, and copies of it, from all others."""
-        return str(self.budget.get("id"))
 
     def append(self, charge: dict[str, Any]) -> None:
         """Add a charge; it is on the disk on return, and not in the file after an error."""

@@ -16,20 +16,7 @@ import numpy.typing as npt
 from scipy.special import log_ndtr
 
 from fastmix._validation import check_probability, check_real
-from fastmix.accounting.gaussian import (
-    gaussian_delta,
-    gaussian_epsilon,
-    gaussian_sigma,
-    least_epsilon,
-)
-
-__all__ = [
-    "objective_delta",
-    "objective_epsilon",
-    "objective_mu",
-    "objective_split",
-    "rdp_objective",
-]
+from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
 
 #: Relative slack, so that rounding in an account cannot exceed its target.
 _SLACK = 1e-9
@@ -38,29 +25,13 @@ _SLACK = 1e-9
 def objective_delta(
     epsilon: float, mu: float, eps_c: float, mu_gaussian: float = 0.0, *, one_sided: bool = False
 ) -> float:
-    r"""Delta of one objective release beside Gaussian releases, at a given epsilon.
+    r"""Delta of one objective release beside Gaussian releases of ratio ``mu_gaussian`` together.
 
-    Parameters
-    ----------
-    epsilon : float
-        Target epsilon, at least 0.
-    mu : float
-        Ratio of the slope bound to the noise of the objective.
-    eps_c : float
-        Epsilon that the curvature of the loss is calibrated to.
-    mu_gaussian : float, default 0.0
-        Ratio of sensitivity to noise of all Gaussian releases together.
-    one_sided : bool, default False
-        Whether the slope of the loss has one sign for each record, as that of the logistic loss.
+    ``mu`` and ``eps_c`` are those of `ObjectiveEvent`. With :math:`\mu_t^2 = \mu^2 + \mu_G^2` it is
+    the larger of :math:`\delta_{\mu_t}(\epsilon) + \delta_{\mu_G}(\epsilon - \epsilon_c)` and
+    :math:`2\delta_{\mu_t}(\epsilon)`; the first if the slope of the loss has one sign for each
+    record, as that of the logistic loss (``one_sided``).
 
-    Returns
-    -------
-    float
-        With :math:`\mu_t^2 = \mu^2 + \mu_G^2`, the larger of :math:`\delta_{\mu_t}(\epsilon) +
-        \delta_{\mu_G}(\epsilon - \epsilon_c)` and :math:`2\delta_{\mu_t}(\epsilon)`.
-
-    Notes
-    -----
     Paper: beyond it; docs/proofs/objective.md, Theorem 2.
     """
     epsilon = check_real("epsilon", epsilon, at_least=0.0)
@@ -72,37 +43,12 @@ def objective_delta(
     return min(1.0, total + rest if one_sided else max(total + rest, 2.0 * total))
 
 
-def objective_epsilon(
-    delta: float, mu: float, eps_c: float, mu_gaussian: float = 0.0, *, one_sided: bool = False
-) -> float:
-    """Return the least epsilon with `objective_delta` at most delta, rounded up."""
-
-    def gap(epsilon: float) -> float:
-        return objective_delta(epsilon, mu, eps_c, mu_gaussian, one_sided=one_sided) - delta
-
-    return least_epsilon(gap)
-
-
 def objective_mu(epsilon: float, delta: float, *, one_sided: bool = False) -> float:
     r"""Largest ratio :math:`\mu_t` of one objective release with all that goes with it.
 
-    Parameters
-    ----------
-    epsilon : float
-        Target epsilon, above 0.
-    delta : float
-        Target delta, strictly between 0 and 1.
-    one_sided : bool, default False
-        Whether the slope of the loss has one sign for each record.
+    It is the root of :math:`2 \delta_\mu(\epsilon) = \delta`, rounded down by at most 1e-10
+    relative; without the 2 if the slope has one sign and nothing else is released.
 
-    Returns
-    -------
-    float
-        The root of :math:`2 \delta_\mu(\epsilon) = \delta`, rounded down by at most 1e-10 relative;
-        without the 2 if the slope has one sign and nothing else is released.
-
-    Notes
-    -----
     Paper: beyond it; docs/proofs/objective.md, Theorem 2.
     """
     share = check_probability("delta", delta) * (1.0 if one_sided else 0.5)
@@ -110,21 +56,12 @@ def objective_mu(epsilon: float, delta: float, *, one_sided: bool = False) -> fl
 
 
 def objective_split(epsilon: float, delta: float, share: float) -> tuple[float, float, float]:
-    r"""Split a budget between Gaussian releases and one objective release.
+    r"""Split a budget: Gaussian releases get a share of :math:`\mu_t^2`, an objective the rest.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget.
-    share : float
-        Share of :math:`\mu_t^2` for the Gaussian releases, strictly between 0 and 1.
-
-    Returns
-    -------
-    mu, eps_c, mu_gaussian : float
-        Ratio and calibration of the objective release, and the ratio of the Gaussian releases
-        together; :math:`\epsilon_c` leaves :math:`\delta_{\mu_G}(\epsilon - \epsilon_c) =
-        \delta/2`. It is 0 or less if the share is too large.
+    Returns ``(mu, eps_c, mu_gaussian)``: ratio and calibration of the objective release, and the
+    ratio of the Gaussian releases together. :math:`\epsilon_c` leaves
+    :math:`\delta_{\mu_G}(\epsilon - \epsilon_c) = \delta/2`, and is 0 or less if the share is too
+    large.
     """
     share = check_probability("share", share)
     total = objective_mu(epsilon, delta) * (1.0 - _SLACK)
@@ -134,27 +71,11 @@ def objective_split(epsilon: float, delta: float, share: float) -> tuple[float, 
 
 
 def rdp_objective(alpha: npt.ArrayLike, mu: float, eps_c: float, *, one_sided: bool = False) -> Any:
-    r"""Rényi divergence of one objective release.
+    r"""Rényi divergence of one objective release, with ``mu`` and ``eps_c`` of `ObjectiveEvent`.
 
-    Parameters
-    ----------
-    alpha : array_like
-        Rényi orders; ``inf`` is returned at orders of 1 or less and at infinity.
-    mu : float
-        Ratio of the slope bound to the noise of the objective.
-    eps_c : float
-        Epsilon that the curvature of the loss is calibrated to.
-    one_sided : bool, default False
-        Whether the slope of the loss has one sign for each record.
+    It is :math:`\frac{1}{\alpha-1} \log \mathrm{E}\, e^{(\alpha-1) W}` for the larger of the two
+    bounds W on the privacy loss; ``inf`` at orders of 1 or less and at infinity.
 
-    Returns
-    -------
-    float or numpy.ndarray
-        :math:`\frac{1}{\alpha-1} \log \mathrm{E}\, e^{(\alpha-1) W}` for the larger of the two
-        bounds W on the privacy loss.
-
-    Notes
-    -----
     Paper: beyond it; docs/proofs/objective.md, Section 4.
     """
     order = np.asarray(alpha, dtype=np.float64)

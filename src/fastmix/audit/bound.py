@@ -1,19 +1,23 @@
-"""From scores on two neighbouring data sets to a lower bound on epsilon."""
+"""From releases on two neighbours to a lower bound on epsilon: scores, an event, its counts."""
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, QuantileTransformer, StandardScaler
 
 from fastmix._types import FloatArray
 
+#: Examples that a score is learned from: enough for so small a model.
+_EXAMPLES = 10_000
 #: Thresholds that are tried on each side.
 _THRESHOLDS = 400
-
 #: Confidence with which they are compared: the best of many must not be the luckiest.
 _CAUTION = 0.99
-
 #: Weight of a difference of probabilities beside a bound.
 _TIE = 1e-6
 
@@ -22,17 +26,22 @@ class Event(NamedTuple):
     """A set of outputs that is likely with the record and unlikely without it, or the reverse.
 
     ``above`` is the set of scores of at least ``threshold``, likely with the record; otherwise
-    it is the set of scores of at most ``threshold``, likely without it.
+    it is the set of scores of at most ``threshold``, likely without it. Several thresholds are
+    counted at once.
     """
 
-    threshold: float
+    threshold: Any
     above: bool
 
-    def counts(self, present: FloatArray, absent: FloatArray) -> tuple[int, int]:
+    def counts(self, present: FloatArray, absent: FloatArray) -> tuple[Any, Any]:
         """Return how often the event happened: where it is likely, and where it is not."""
+        likely, unlikely = (present, absent) if self.above else (absent, present)
+        return self._count(np.sort(likely)), self._count(np.sort(unlikely))
+
+    def _count(self, ordered: FloatArray) -> Any:
         if self.above:
-            return int((present >= self.threshold).sum()), int((absent >= self.threshold).sum())
-        return int((absent <= self.threshold).sum()), int((present <= self.threshold).sum())
+            return len(ordered) - np.searchsorted(ordered, self.threshold, side="left")
+        return np.searchsorted(ordered, self.threshold, side="right")
 
 
 def clopper_pearson(successes: Any, trials: int, confidence: float) -> tuple[Any, Any]:
@@ -72,8 +81,7 @@ def choose_event(present: FloatArray, absent: FloatArray, delta: float) -> Event
     ranks = np.unique(np.geomspace(1, len(pooled), _THRESHOLDS).astype(int))
     best, event = -math.inf, Event(float(pooled[-1]), True)
     for above, thresholds in ((True, pooled[-ranks]), (False, pooled[ranks - 1])):
-        counts = [_counts(np.sort(scores), thresholds, above) for scores in (present, absent)]
-        likely, unlikely = counts if above else counts[::-1]
+        likely, unlikely = Event(thresholds, above).counts(present, absent)
         # Where few releases give no bound at all, the event that separates best is the best guess.
         margin = _TIE * (likely - unlikely) / len(present)
         bounds = cautious_bound(likely, unlikely, len(present), delta) + margin
@@ -83,7 +91,21 @@ def choose_event(present: FloatArray, absent: FloatArray, delta: float) -> Event
     return event
 
 
-def _counts(ordered: FloatArray, thresholds: FloatArray, above: bool) -> Any:
-    if above:
-        return len(ordered) - np.searchsorted(ordered, thresholds, side="left")
-    return np.searchsorted(ordered, thresholds, side="right")
+def learned_score(present: FloatArray, absent: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Fit a classifier that tells releases of two data sets apart; its log-odds are the score.
+
+    It is a logistic regression on products of features, each brought to a normal shape by its
+    ranks, because releases can have heavy tails. Its examples must not be scored afterwards.
+    """
+    present, absent = present[:_EXAMPLES], absent[:_EXAMPLES]
+    releases = np.concatenate((present, absent))
+    labels = np.repeat((1, 0), (len(present), len(absent)))
+    model = make_pipeline(
+        QuantileTransformer(
+            n_quantiles=min(1000, len(releases)), output_distribution="normal", subsample=None
+        ),
+        PolynomialFeatures(2, include_bias=False),
+        StandardScaler(),
+        LogisticRegression(max_iter=1000),
+    ).fit(releases, labels)
+    return lambda values: np.asarray(model.decision_function(values))

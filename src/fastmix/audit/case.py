@@ -1,6 +1,4 @@
-"""What is audited: a claim, two neighbouring data sets, a release, and how to score it."""
-
-from __future__ import annotations
+"""What is audited: a claim, a release, and neighbours that are as hard to hide as can be."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastmix._types import FloatArray
+from fastmix._types import BoolArray, FloatArray
+from fastmix.sketches import SketchDraw
 
 
 class Claim(NamedTuple):
@@ -19,14 +18,29 @@ class Claim(NamedTuple):
 
 
 class Data(NamedTuple):
-    """A data set inside its public bounds: rows of norm at most 1, targets in [-1, 1]."""
+    """A data set inside its public bounds: rows of norm at most 1, targets in [-1, 1].
+
+    An absent record is zeros. ``constant`` says that the last column is that of an intercept.
+    """
 
     X: FloatArray
     y: FloatArray
+    constant: bool = False
 
-    def stretched(self) -> Data:
+    @property
+    def present(self) -> BoolArray:
+        """Which records are there."""
+        return np.asarray(np.linalg.norm(self.X, axis=1) > 0.0)
+
+    def centred(self, mean: FloatArray) -> FloatArray:
+        """Return the features of present records minus a mean, no longer than 1."""
+        features = (self.X[:, :-1] - mean[:-1]) * self.present[:, None]
+        longest = np.maximum(1.0, np.linalg.norm(features, axis=1))
+        return np.asarray(features / longest[:, None])
+
+    def stretched(self) -> tuple[FloatArray, FloatArray]:
         """Return the records thrice as long as allowed; a mechanism that clips undoes this."""
-        return Data(3.0 * self.X, 3.0 * self.y)
+        return 3.0 * self.X, 3.0 * self.y
 
 
 class Pair(NamedTuple):
@@ -39,31 +53,14 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """One line of an audit.
+    """One line of an audit: a claim about a release on two neighbours, and how to score it.
 
-    Parameters
-    ----------
-    name : str
-        What is audited.
-    claim : Claim
-        Its guarantee, from the events that it charges.
-    pair : Pair
-        Neighbours that are hard to hide from each other.
-    draw : callable
-        ``draw(data, trials, rng)`` returns that many independent releases, one per row.
-    score : callable, optional
-        Log-likelihood ratio of releases, present over absent; without it one is learned.
-    trials : int
-        Releases on each data set in a full audit.
-    quick : int
-        Releases on each data set in a quick one.
-    sealed : callable, optional
-        Tells whether nothing leaves but what is scored; if it does, the claim is refuted.
-    account : callable, optional
-        Epsilon of the same releases, composed at once, at any delta.
-    limit : callable, optional
-        Epsilon at any delta that the releases on this pair cannot exceed, where it is known to be
-        less than the account.
+    ``draw(data, trials, rng)`` returns that many independent releases, one per row, and ``score``
+    their log-likelihood ratios, present over absent; without it one is learned. ``trials`` and
+    ``quick`` are the releases on each data set in a full and in a quick audit. ``sealed`` tells
+    whether nothing leaves but what is scored; if something does, the claim is refuted.
+    ``account`` is the epsilon, at any delta, of the same releases composed at once, and ``limit``
+    one that the releases on this pair cannot exceed, where it is known to be less.
     """
 
     name: str
@@ -91,3 +88,57 @@ def one_by_one(prepare: Callable[[Data], Callable[[np.random.Generator], Any]]) 
         return np.array([release(rng) for _ in range(trials)], dtype=np.float64)
 
     return draw
+
+
+def lone_row(n: int = 4, d: int = 1) -> Pair:
+    """Return one record at the norm bound among n - 1 of zeros, in the last of d columns."""
+    X = np.zeros((n, d))
+    X[0, -1] = 1.0
+    return _without("one row at the norm bound, zeros elsewhere", X, 0)
+
+
+def weakest_direction(n: int, weak: int) -> Pair:
+    """Return n rows along one axis and ``weak`` along another, one of which is removed."""
+    X = np.zeros((n + weak, 2))
+    X[weak:, 0] = 1.0
+    X[:weak, 1] = 1.0
+    return _without(f"a row along the weakest direction, which {weak} rows share", X, 0)
+
+
+def one_direction(n: int) -> Pair:
+    """Return n equal rows of one column, one of which is removed."""
+    return _without(f"one of {n} equal rows at the norm bound", np.ones((n, 1)), 0)
+
+
+def coherent_row(draw: SketchDraw) -> Pair:
+    """Return the lone row that moves m-hat most: the column that another one resembles most."""
+    P = _overlaps(draw)
+    i = int(P.max(axis=1).argmax())
+    X = np.zeros((draw.n, 1))
+    X[i] = 1.0
+    return _without("the row that moves m-hat most, zeros elsewhere", X, i)
+
+
+def aligned_rows(draw: SketchDraw) -> Pair:
+    """Return rows that all lean towards one: the sketched eigenvalue moves by 1 + 2 m-hat."""
+    U = draw.to_dense()
+    P = _overlaps(draw)
+    i = int(P.sum(axis=1).argmax())
+    signs = np.where(U.T @ U[:, i] < 0.0, -1.0, 1.0)
+    return _without("the row that maximises m-hat, the rest aligned with it", signs[:, None], i)
+
+
+def _overlaps(draw: SketchDraw) -> FloatArray:
+    U = draw.to_dense()
+    P = np.abs(U.T @ U)
+    np.fill_diagonal(P, 0.0)
+    return P
+
+
+def _without(description: str, X: FloatArray, i: int) -> Pair:
+    """Return the pair in which record i is present with target 1, the others having 0."""
+    y = np.zeros(len(X))
+    y[i] = 1.0
+    absent = X.copy()
+    absent[i] = 0.0
+    return Pair(description, Data(X, y), Data(absent, np.zeros(len(X))))

@@ -8,8 +8,7 @@ from typing import Any
 from sklearn.base import clone
 
 from fastmix._validation import value_error
-from fastmix.audit import pairs
-from fastmix.audit.case import Case, Claim, Pair
+from fastmix.audit.case import Case, Claim, Pair, lone_row, one_direction
 from fastmix.audit.fits import Fits
 from fastmix.estimators import (
     IHM,
@@ -28,7 +27,6 @@ _BOUNDS = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0)}
 #: The claim of the cases. Noise is calibrated to it by the code that calibrates it to any other,
 #: and counting some thousand fits shows most of it, which would take millions at delta = 1e-6.
 EPSILON, DELTA = 3.0, 0.05
-
 #: What in a line of the table below is of the case, not of the estimator.
 _SIZES = ("trials", "quick", "sketch_alone")
 
@@ -44,29 +42,20 @@ def estimator_case(
 ) -> Case:
     """Return the case of an estimator: its fits with and without one record.
 
-    Parameters
-    ----------
-    model : estimator
-        With the parameters to audit; its bounds and its randomness are replaced.
-    name : str, optional
-        Name of the case; the estimator with its parameters by default.
-    pair : Pair, optional
-        Neighbours with one column; by default one record at the norm bound among zeros.
-    trials, quick : int
-        Fits on each data set in a full and in a quick audit.
-    sketch_alone : bool, default False
-        Whether the limit of the pair is computed: for `LinearMixing` and a lone row.
+    ``model`` has the parameters to audit; its bounds and its randomness are replaced. ``pair`` has
+    one column; by default one record at the norm bound is among zeros. ``trials`` and ``quick`` are
+    the fits on each data set in a full and in a quick audit; ``sketch_alone``, for `LinearMixing`
+    and a lone row, asks for the limit of the pair.
 
-    Returns
-    -------
-    Case
-        Its claim is that of the certificate. A release of it holds the log-likelihood ratio of the
-        transcript, which is its score, the parts of that by kind of release, and the coefficients
-        with the noise level of the sketch. Absent records are absent behind the public map.
+    The claim is that of the certificate. A release holds the log-likelihood ratio of the
+    transcript, which is its score, the parts of that by kind of release, and the coefficients with
+    the noise level of the sketch. Absent records are absent behind the public map.
     """
-    pair = pair or pairs.lone_row(16)
+    pair = pair or lone_row(16)
     bounds_X = (-1.0, 1.0) if model.fit_intercept else None
-    model = clone(model).set_params(**_BOUNDS, bounds_X=bounds_X, accountant=None, verbose=False)
+    model = clone(model).set_params(
+        **_BOUNDS, bounds_X=bounds_X, accountant=None, random_state=None, verbose=False
+    )
     fit = Fits(model, pair)
     spent = fit.certificate(pair.present)
     if not math.isfinite(spent.epsilon):
@@ -85,102 +74,68 @@ def estimator_case(
     )
 
 
-def _case(
-    name: str,
-    estimator: type[PrivateRegressor],
-    pair: Pair,
-    epsilon: float = EPSILON,
-    delta: float = DELTA,
-    **parameters: Any,
-) -> Case:
-    sizes = {key: parameters.pop(key) for key in _SIZES if key in parameters}
-    model = estimator(epsilon=epsilon, delta=delta, **{"fit_intercept": False, **parameters})
-    return estimator_case(model, name, pair=pair, **sizes)
+def _case(estimator: type[PrivateRegressor], pair: Pair, *, name: str, **given: Any) -> Case:
+    sizes = {key: given.pop(key) for key in _SIZES if key in given}
+    usual = {"epsilon": EPSILON, "delta": DELTA, "fit_intercept": False}
+    return estimator_case(estimator(**{**usual, **given}), name, pair=pair, **sizes)
 
 
 #: A lone record: the sketch shows all that it may. Among equal ones the eigenvalue shows, too.
-_LONE, _EQUAL = pairs.lone_row(4), pairs.one_direction(64)
+_LONE, _EQUAL = lone_row(4), one_direction(64)
 
 #: Residuals are clipped so low that the record's is clipped at every step, whatever the noise; of
 #: so many rows a sketch is nearly Gaussian, and shows nearly what its Rényi curve allows.
-_STEPS: dict[str, Any] = {"residual_clip": 0.01, "n_steps": 2, "gaussian_size": 100_000}
+_ROWS = 100_000
+_STEPS: dict[str, Any] = {"residual_clip": 0.01, "n_steps": 2, "gaussian_size": _ROWS}
+
+_IHM = partial(_case, IHM, _EQUAL, **_STEPS)
+_LINEAR = partial(_case, LinearMixing, _LONE)
+_ADASSP = partial(_case, AdaSSP, _LONE)
+_OBJECTIVE = partial(_case, ObjectivePerturbation, _EQUAL, residual_clip=0.01)
 
 #: Thirds of a larger epsilon add up to less waste.
-_THIRDS: dict[str, Any] = {
-    **_STEPS,
-    "sketch": "srht",
-    "sketch_size": 64,
-    "epsilon": 6.0,
-    "trials": 40_000,
-}
+_THIRDS = partial(
+    _case, FastIHM, _EQUAL, **_STEPS, sketch="srht", sketch_size=64, epsilon=6.0, trials=40_000
+)
 
-_CASES: dict[str, tuple[type[PrivateRegressor], Pair, dict[str, Any]]] = {
-    "FastIHM": (FastIHM, _LONE, {**_STEPS, "sketch_size": 4, "trials": 8_000, "quick": 800}),
-    "FastIHM, with intercept": (
-        FastIHM,
-        pairs.lone_row(16),
-        {**_STEPS, "fit_intercept": True, "sketch_size": 16, "trials": 16_000},
+_CASES: dict[str, Callable[..., Case]] = {
+    "FastIHM": partial(_case, FastIHM, _LONE, **_STEPS, sketch_size=4, trials=8_000, quick=800),
+    "FastIHM, with intercept": partial(
+        _case, FastIHM, lone_row(16), **_STEPS, fit_intercept=True, sketch_size=16, trials=16_000
     ),
-    "FastIHM, shared": (FastIHM, _EQUAL, {**_THIRDS, "variant": "shared"}),
-    "FastIHM, paper": (FastIHM, _EQUAL, {**_THIRDS, "variant": "paper"}),
-    "IHM": (IHM, _EQUAL, _STEPS),
-    "IHM, paper": (IHM, _EQUAL, {**_STEPS, "variant": "paper"}),
-    "IHM, standard errors": (
-        IHM,
-        _EQUAL,
-        {**_STEPS, "n_steps": 1, "inference": True, "trials": 4_000},
-    ),
-    "IHM, exact noise": (IHM, _EQUAL, {**_STEPS, "noise": "exact", "quick": 640}),
-    "LinearMixing": (LinearMixing, _LONE, {"gaussian_size": 100_000}),
+    "FastIHM, shared": partial(_THIRDS, variant="shared"),
+    "FastIHM, paper": partial(_THIRDS, variant="paper"),
+    "IHM": _IHM,
+    "IHM, paper": partial(_IHM, variant="paper"),
+    "IHM, standard errors": partial(_IHM, n_steps=1, inference=True, trials=4_000),
+    "IHM, exact noise": partial(_IHM, noise="exact", quick=640),
+    "LinearMixing": partial(_LINEAR, gaussian_size=_ROWS),
     # So few rows need so little noise that an eigenvalue on the wrong side would show.
-    "LinearMixing, four rows": (
-        LinearMixing,
-        _LONE,
-        {"gaussian_size": 4, "sketch_alone": True, "trials": 16_000},
+    "LinearMixing, four rows": partial(_LINEAR, gaussian_size=4, sketch_alone=True, trials=16_000),
+    "LinearMixing, fast": partial(
+        _LINEAR, gaussian_size=_ROWS, fast=True, sketch_size=4, trials=10_000, quick=1_000
     ),
-    "LinearMixing, fast": (
-        LinearMixing,
-        _LONE,
-        {
-            "gaussian_size": 100_000,
-            "fast": True,
-            "sketch_size": 4,
-            "trials": 10_000,
-            "quick": 1_000,
-        },
+    "AdaSSP": _ADASSP,
+    "AdaSSP, standard errors": partial(_ADASSP, inference=True),
+    "AdaSSP, exact noise": partial(_ADASSP, noise="exact", quick=640),
+    "DPGradientDescent": partial(
+        _case, DPGradientDescent, _LONE, residual_clip=0.01, n_steps=5, learning_rate=1e-3
     ),
-    "AdaSSP": (AdaSSP, _LONE, {}),
-    "AdaSSP, standard errors": (AdaSSP, _LONE, {"inference": True}),
-    "AdaSSP, exact noise": (AdaSSP, _LONE, {"noise": "exact", "quick": 640}),
-    "DPGradientDescent": (
-        DPGradientDescent,
-        _LONE,
-        {"residual_clip": 0.01, "n_steps": 5, "learning_rate": 1e-3},
-    ),
-    "ObjectivePerturbation": (ObjectivePerturbation, _EQUAL, {"residual_clip": 0.01}),
-    "ObjectivePerturbation, exact noise": (
-        ObjectivePerturbation,
-        _EQUAL,
-        {"residual_clip": 0.01, "noise": "exact", "quick": 640},
-    ),
-    "PrivateLinearRegression": (PrivateLinearRegression, _LONE, {"method": IHM(**_STEPS)}),
+    "ObjectivePerturbation": _OBJECTIVE,
+    "ObjectivePerturbation, exact noise": partial(_OBJECTIVE, noise="exact", quick=640),
+    "PrivateLinearRegression": partial(_case, PrivateLinearRegression, _LONE, method=IHM(**_STEPS)),
 }
 
 #: Cases that few fits cannot test: claims that add up parts use less than they say, and standard
 #: errors take long to compute.
 LONG = frozenset(
     {
-        "FastIHM, with intercept",
-        "FastIHM, shared",
-        "FastIHM, paper",
-        "IHM, paper",
-        "IHM, standard errors",
-        "LinearMixing, four rows",
+        *("FastIHM, with intercept", "FastIHM, shared", "FastIHM, paper"),
+        *("IHM, paper", "IHM, standard errors", "LinearMixing, four rows"),
     }
 )
 
 #: Cases by name, as functions of delta that build them. IHS is not private and is not here.
 ESTIMATORS: dict[str, Callable[..., Case]] = {
-    name: partial(_case, name, estimator, pair, **parameters)
-    for name, (estimator, pair, parameters) in _CASES.items()
+    name: partial(build, name=name) for name, build in _CASES.items()
 }

@@ -1,9 +1,8 @@
 """Many fits of one estimator on two neighbours, with their transcripts."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
+from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,12 @@ from scipy.optimize import brentq
 from scipy.stats import chi2
 
 from fastmix._types import BoolArray, FloatArray
-from fastmix.accounting import BudgetAccountant, SketchEvent
+from fastmix.accounting import SketchEvent
 from fastmix.audit.case import Data, Pair
-from fastmix.audit.laws import Records, scored
+from fastmix.audit.laws import scored
 from fastmix.audit.transcript import Release, recording, replaying
 from fastmix.data import ArrayRows, RowMap, Rows
 from fastmix.estimators import PrivateRegressor
-from fastmix.methods import Method, Plan
 from fastmix.random import public_generator
 
 #: Fits whose transcripts are held in memory at a time.
@@ -29,8 +27,9 @@ class Fits:
 
     def __init__(self, model: PrivateRegressor, pair: Pair) -> None:
         self._pair, self._intercept = pair, model.fit_intercept
-        self._once = _Once()
-        self._models = [self._planned(model, data) for data in (pair.absent, pair.present)]
+        # What needs no noise is done once for all fits.
+        self._plan, self._checked = cache(model._planned), cache(model._check_parameters)
+        self._models = [self._audited(model, data) for data in (pair.absent, pair.present)]
 
     def certificate(self, data: Data) -> Any:
         """Return the certificate of a fit."""
@@ -66,7 +65,7 @@ class Fits:
         """
         spent = self.certificate(self._pair.present).spent
         (sketch,) = (each for each in spent.events if isinstance(each, SketchEvent))
-        k, record = sketch.rows, np.column_stack(self._pair.present)
+        k, record = sketch.rows, np.column_stack(self._pair.present[:2])
         ratio = 1.0 + float((record**2).sum()) / (2.0 * sketch.gamma)
 
         def excess(epsilon: float) -> float:
@@ -88,7 +87,7 @@ class Fits:
                 transcript.clear()
                 eta = 0.0 if fitted.eta_ is None else fitted.eta_
                 coefficients.append([*fitted.coef_, fitted.intercept_, eta])
-        present, absent = map(self._records, (self._pair.present, self._pair.absent))
+        present, absent = map(self._seen, (self._pair.present, self._pair.absent))
         return scored(transcripts, present, absent, coefficients)
 
     def _fitted(self, data: Data, rng: np.random.Generator) -> PrivateRegressor:
@@ -98,36 +97,28 @@ class Fits:
         fitted: PrivateRegressor = model.fit(*data.stretched())
         return fitted
 
-    def _planned(self, model: PrivateRegressor, data: Data) -> PrivateRegressor:
-        """Return the estimator, its absent records absent, that plans and checks only once."""
-        kind, present = type(model), _present(data) if self._intercept else None
-        shared, own = self._once, _Once()
-
-        def planned(self: Any, n: int, d: int) -> tuple[Method, Plan]:
-            plan: tuple[Method, Plan] = shared((n, d), lambda: kind._planned(self, n, d))
-            return plan
-
-        def check_parameters(self: Any) -> None:
-            shared("parameters", lambda: kind._check_parameters(self))
-
-        def fit(self: Any, data: Any, report: Any = None) -> Any:
-            return kind._fit(self, own("data", lambda: _Prepared(data, present)), report)
-
+    def _audited(self, model: PrivateRegressor, data: Data) -> PrivateRegressor:
+        """Return the estimator with its absent records absent, and no budget to spend."""
+        kind = type(model)
+        prepared = _Prepared(data.present if self._intercept else None)
         methods = {
             "_advise": lambda *_: None,  # a weak guarantee on few rows, on purpose
-            "_check_parameters": check_parameters,
-            "_fit": fit,
-            "_planned": planned,
+            "_check_parameters": lambda _: self._checked(),
+            "_fit": lambda each, data, report=None: kind._fit(each, prepared.of(data), report),
+            "_planned": lambda _, n, d: self._plan(n, d),
         }
         audited: type[PrivateRegressor] = type(kind.__name__, (kind,), methods)
-        return audited(**{**model.get_params(deep=False), "accountant": _NoBudget()})
+        # The data are made up: nobody's budget is spent, and none is looked for.
+        nobody = SimpleNamespace(check=lambda *_, **__: None, spend=lambda *_, **__: None)
+        return audited(**{**model.get_params(deep=False), "accountant": nobody})
 
-    def _records(self, data: Data) -> Records:
+    def _seen(self, data: Data) -> Data:
+        """Return a data set as the guarantee sees it: with the column of an intercept."""
         if not self._intercept:
-            return Records(data.X, data.y)
+            return data
         n, d = data.X.shape
         rows = np.column_stack((data.X, np.full(n, d**-0.5))) / math.hypot(1.0, d**-0.5)
-        return Records(rows * _present(data)[:, None], data.y, constant=True)
+        return Data(rows * data.present[:, None], data.y, constant=True)
 
 
 class PresentRows(ArrayRows):
@@ -139,57 +130,37 @@ class PresentRows(ArrayRows):
         self.constant = rows.constant
         self._all, self._present = rows, present
 
-    def centred(self, mean: FloatArray) -> PresentRows:
+    def centred(self, mean: FloatArray) -> "PresentRows":
         """Return the features minus a public mean where a record is present, zeros elsewhere."""
         return PresentRows(self._all.centred(mean), self._present)
-
-
-class _Once:
-    """Makes each thing once."""
-
-    def __init__(self) -> None:
-        self._made: dict[Any, Any] = {}
-
-    def __call__(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what was made under this key, or make it."""
-        if key not in self._made:
-            self._made[key] = make()
-        return self._made[key]
-
-
-class _NoBudget(BudgetAccountant):
-    """Pays for fits on data that are made up: nobody's budget is spent, and none is looked for."""
-
-    def __init__(self) -> None:
-        pass
-
-    def check(self, spent: Any, *, leaks: Any = ()) -> None:
-        """Refuse nothing."""
-
-    def spend(self, spent: Any, label: str = "", *, leaks: Any = ()) -> None:
-        """Write nothing."""
 
 
 class _Prepared:
     """The data set of many fits, checked and scaled once, with some records absent or none."""
 
-    def __init__(self, data: Any, present: BoolArray | None) -> None:
-        self._data, self._present, self._once = data, present, _Once()
+    def __init__(self, present: BoolArray | None) -> None:
+        self._present = present
+        self._made: dict[str, Any] = {}
+
+    def of(self, data: Any) -> Any:
+        """Return the input of a fit, which is that of the first."""
+        self._made.setdefault("data", data)
+        return self
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._data, name)
+        found = getattr(self._made["data"], name)
         if name not in ("check", "scaling", "rows"):
             return found
-        return lambda *a, **k: self._once(name, lambda: self._without_absent(found(*a, **k)))
 
-    def _without_absent(self, made: Any) -> Any:
-        if self._present is None or not isinstance(made, Rows):
-            return made
-        return PresentRows(made, self._present)
+        def once(*args: Any, **kwargs: Any) -> Any:
+            if name not in self._made:
+                made = found(*args, **kwargs)
+                if self._present is not None and isinstance(made, Rows):
+                    made = PresentRows(made, self._present)
+                self._made[name] = made
+            return self._made[name]
 
-
-def _present(data: Data) -> BoolArray:
-    return np.asarray(np.linalg.norm(data.X, axis=1) > 0.0)
+        return once
 
 
 def _published(model: PrivateRegressor) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 The formulas are written from the paper and the proof pages, not from the code that is audited.  A
 law takes the same release of many fits at once and returns its log-likelihood in each of them,
-part by part, up to terms that both data sets share.  An estimator whose mechanisms are all here is
-audited by its whole transcript; a new mechanism needs a law and nothing else.
+part by part, up to terms that both data sets share.  By the lemma of Neyman and Pearson no score
+separates two data sets better than the difference of their log-likelihoods.  An estimator whose
+mechanisms are all here is audited by its whole transcript; a new one needs a law and nothing else.
 """
 
 import itertools
@@ -13,37 +14,20 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 
-from fastmix._types import BoolArray, FloatArray
-from fastmix.audit.likelihood import gaussian_vector, one_sided, sketch_gram
+from fastmix._types import FloatArray
+from fastmix.audit.case import Data
 from fastmix.audit.transcript import Release
 from fastmix.sketches import SketchDraw
 
 #: Log-likelihoods of the parts of a release, one per fit.
 Parts = dict[str, FloatArray]
 
+#: Keeps the likelihood of a covariance without noise, part of the rare event, a number.
+_TINY = 1e-9
 #: Edges of the bins of residuals, in units of the clipping level: half octaves up to 1.
 _EDGES = [2.0 ** (j / 2.0) for j in range(-40, 1)]
-
-
-@dataclass(frozen=True)
-class Records:
-    """A data set as the guarantee sees it: rows of norm at most 1, zeros where one is absent."""
-
-    A: FloatArray
-    y: FloatArray
-    constant: bool = False
-
-    @property
-    def present(self) -> BoolArray:
-        """Which records are there."""
-        return np.asarray(np.linalg.norm(self.A, axis=1) > 0.0)
-
-    def centred(self, mean: FloatArray) -> FloatArray:
-        """Return the features of present records minus a mean, no longer than 1."""
-        features = (self.A[:, :-1] - mean[:-1]) * self.present[:, None]
-        longest = np.maximum(1.0, np.linalg.norm(features, axis=1))
-        return np.asarray(features / longest[:, None])
 
 
 @dataclass
@@ -53,23 +37,23 @@ class _Known:
     ``grams`` holds the Gram matrices that Gaussian sketches are drawn from, in turn.
     """
 
-    records: Records
+    data: Data
     means: list[FloatArray] | None = None
     grams: Sequence[FloatArray] = ()
 
     def rows(self, releases: Sequence[Release]) -> list[FloatArray]:
         """Return the rows that are sketched: with the target, or centred, or as they are."""
         if releases[0].with_target:
-            return [np.column_stack((self.records.A, self.records.y))]
+            return [np.column_stack((self.data.X, self.data.y))]
         if self.means is not None:
-            return [self.records.centred(mean) for mean in self.means]
-        return [self.records.A]
+            return [self.data.centred(mean) for mean in self.means]
+        return [self.data.X]
 
 
-def log_likelihoods(transcripts: Sequence[Sequence[Release]], records: Records) -> Parts:
+def log_likelihoods(transcripts: Sequence[Sequence[Release]], data: Data) -> Parts:
     """Return the log-likelihoods of transcripts, one per fit, by kind of release; they add up."""
     total: Parts = {}
-    known = _Known(records)
+    known = _Known(data)
     for releases in zip(*transcripts, strict=True):
         for part, values in LAWS[releases[0].mechanism](releases, known).items():
             total[part] = total.get(part, 0.0) + values
@@ -77,12 +61,38 @@ def log_likelihoods(transcripts: Sequence[Sequence[Release]], records: Records) 
 
 
 def scored(
-    transcripts: Sequence[Sequence[Release]], present: Records, absent: Records, shown: Any
+    transcripts: Sequence[Sequence[Release]], present: Data, absent: Data, shown: Any
 ) -> FloatArray:
     """Return the log-likelihood ratio of each transcript, its parts, and what else is shown."""
-    one, other = (log_likelihoods(transcripts, records) for records in (present, absent))
+    one, other = (log_likelihoods(transcripts, data) for data in (present, absent))
     ratios = [one[part] - other[part] for part in one]
     return np.column_stack([sum(ratios), *ratios, np.asarray(shown)])
+
+
+def gaussian_vector(values: FloatArray, mean: Any, sigma: Any) -> FloatArray:
+    """Return the log-likelihood of vectors ``mean + sigma N(0, I)``, one per row."""
+    return np.asarray(-0.5 * (((values - mean) / sigma) ** 2).sum(axis=1))
+
+
+def one_sided(values: FloatArray, location: Any, scale: Any, noise: str) -> FloatArray:
+    """Return the log-likelihood of ``max(0, location + scale z)`` (Algorithm 1, lines 2 and 3)."""
+    z, at_zero = (values - location) / scale, -location / scale
+    if noise == "laplace":
+        # In logarithms throughout: a release of a broken mechanism can be far out.
+        density = -np.abs(z) - np.log(2.0)
+        rest = np.log1p(-0.5 * np.exp(-np.abs(at_zero)))
+        atom = np.where(at_zero < 0.0, at_zero - np.log(2.0), rest)
+    else:
+        density, atom = norm.logpdf(z), norm.logcdf(at_zero)
+    return np.asarray(np.where(values > 0.0, density - np.log(scale), atom))
+
+
+def sketch_gram(grams: FloatArray, rows: int, gram: FloatArray, eta: Any) -> FloatArray:
+    """Return the log-likelihood of Gram matrices of rows N(0, gram + eta^2 I), one per release."""
+    values, vectors = np.linalg.eigh(gram)
+    variances = np.maximum(values, 0.0) + np.asarray(eta)[..., None] ** 2 + _TINY
+    energies = np.einsum("...ji,...jk,...ki->...i", vectors, grams, vectors)
+    return np.asarray(-0.5 * (rows * np.log(variances) + energies / variances).sum(axis=-1))
 
 
 def _stacked(releases: Sequence[Release], name: str) -> FloatArray:
@@ -94,8 +104,8 @@ def _outs(releases: Sequence[Release]) -> FloatArray:
 
 
 def _gradient(releases: Sequence[Release], known: _Known) -> Parts:
-    A, clip = known.records.A, _stacked(releases, "clip")[:, None]
-    residuals = np.clip(known.records.y - _stacked(releases, "theta") @ A.T, -clip, clip)
+    A, clip = known.data.X, _stacked(releases, "clip")[:, None]
+    residuals = np.clip(known.data.y - _stacked(releases, "theta") @ A.T, -clip, clip)
     sigma = _stacked(releases, "sigma")[:, None] * clip
     return {"gradients": gaussian_vector(_outs(releases), residuals @ A, sigma)}
 
@@ -105,7 +115,7 @@ def _minimiser(releases: Sequence[Release], known: _Known) -> Parts:
 
     The noise on it is too small to matter.
     """
-    theta, A, y = _outs(releases), known.records.A, known.records.y
+    theta, A, y = _outs(releases), known.data.X, known.data.y
     first = releases[0].arguments
     most, ridge, eps_c, mu = first["loss"].lipschitz, first["ridge"], first["eps_c"], first["mu"]
     residuals = y - theta @ A.T
@@ -122,7 +132,7 @@ def _minimiser(releases: Sequence[Release], known: _Known) -> Parts:
 
 
 def _residual_counts(releases: Sequence[Release], known: _Known) -> Parts:
-    residuals = np.abs(known.records.y - _stacked(releases, "theta") @ known.records.A.T)
+    residuals = np.abs(known.data.y - _stacked(releases, "theta") @ known.data.X.T)
     sizes = np.minimum(residuals / _stacked(releases, "clip")[:, None], 1.0)
     counts = [
         ((low < sizes) & (sizes <= high)).sum(axis=1) for low, high in itertools.pairwise(_EDGES)
@@ -132,8 +142,8 @@ def _residual_counts(releases: Sequence[Release], known: _Known) -> Parts:
 
 
 def _statistics(releases: Sequence[Release], known: _Known) -> Parts:
-    A, sigma = known.records.A, _stacked(releases, "sigma")[:, None]
-    gram, moment = A.T @ A, A.T @ known.records.y
+    A, sigma = known.data.X, _stacked(releases, "sigma")[:, None]
+    gram, moment = A.T @ A, A.T @ known.data.y
     upper = np.triu_indices(len(gram))
     exact = np.concatenate((gram[upper], moment, np.linalg.eigvalsh(gram)[:1]))
     values = [[*r.out.gram[upper], *r.out.moment, r.out.eigenvalue] for r in releases]
@@ -143,7 +153,7 @@ def _statistics(releases: Sequence[Release], known: _Known) -> Parts:
 def _mean(releases: Sequence[Release], known: _Known) -> Parts:
     known.means = [release.out for release in releases]
     # The constant column is public, and so is the number of rows.
-    features = known.records.A[:, : known.records.A.shape[1] - known.records.constant]
+    features = known.data.X[:, : known.data.X.shape[1] - known.data.constant]
     values = _outs(releases)[:, : features.shape[1]]
     sigma = _stacked(releases, "sigma")[:, None]
     return {"mean": gaussian_vector(len(features) * values, features.sum(axis=0), sigma)}

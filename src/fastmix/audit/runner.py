@@ -13,17 +13,20 @@ from sklearn.utils.parallel import Parallel, delayed
 from fastmix._types import FloatArray
 from fastmix._validation import check_integer, check_probability, type_error
 from fastmix.audit import estimators, mechanisms
-from fastmix.audit.bound import Event, cautious_bound, choose_event, epsilon_lower_bound
+from fastmix.audit.bound import (
+    Event,
+    cautious_bound,
+    choose_event,
+    epsilon_lower_bound,
+    learned_score,
+)
 from fastmix.audit.case import Case, Claim
-from fastmix.audit.classifier import learned_score
-from fastmix.audit.estimators import ESTIMATORS, estimator_case
-from fastmix.audit.mechanisms import MECHANISMS
 from fastmix.errors import LowAccuracyWarning, ReproducibleNoiseWarning, WeakPrivacyWarning
 from fastmix.estimators import PrivateRegressor
 from fastmix.random import RandomState, secret_generator
 
 #: Every case by name, as functions of delta: a case is built when it is audited.
-registry: dict[str, Callable[..., Case]] = {**MECHANISMS, **ESTIMATORS}
+registry: dict[str, Callable[..., Case]] = {**mechanisms.MECHANISMS, **estimators.ESTIMATORS}
 
 #: Cases that only a full audit draws enough releases for.
 full_only = mechanisms.LONG | estimators.LONG
@@ -118,11 +121,9 @@ def audit(
 
     Notes
     -----
-    The first quarter of the releases trains a score and chooses between it and the likelihood
-    ratio, and then an event; probabilities of that event are bounded on the other releases by
-    Clopper and Pearson. A mechanism that keeps its claim fails with probability at most
-    ``1 - confidence``. One that passes is not proved private: the pair or the event may be too
-    weak to show a flaw.
+    The first quarter of the releases chooses a score and an event, whose probabilities are bounded
+    on the others by Clopper and Pearson. A mechanism that keeps its claim fails with probability
+    at most ``1 - confidence``; one that passes is not proved private.
 
     Examples
     --------
@@ -131,7 +132,12 @@ def audit(
     True
     """
     case = _as_case(target)
-    claim = _claim(case, epsilon, delta)
+    if epsilon is None and delta is not None and case.account is not None:
+        epsilon = case.account(delta)
+    claim = Claim(
+        case.claim.epsilon if epsilon is None else float(epsilon),
+        case.claim.delta if delta is None else float(delta),
+    )
     eighth = check_integer("trials", case.trials if trials is None else trials, at_least=40) // 8
     confidence = check_probability("confidence", confidence)
     generator = secret_generator(rng)
@@ -155,15 +161,6 @@ def audit(
         absent=absent,
         sealed=sealed,
         attainable=case.attainable(claim),
-    )
-
-
-def _claim(case: Case, epsilon: float | None, delta: float | None) -> Claim:
-    if epsilon is None and delta is not None and case.account is not None:
-        epsilon = case.account(delta)
-    return Claim(
-        case.claim.epsilon if epsilon is None else float(epsilon),
-        case.claim.delta if delta is None else float(delta),
     )
 
 
@@ -226,7 +223,7 @@ def _as_case(target: Case | str | PrivateRegressor) -> Case:
     if isinstance(target, Case):
         return target
     if isinstance(target, PrivateRegressor):
-        return estimator_case(target)
+        return estimators.estimator_case(target)
     if isinstance(target, str) and target in registry:
         return registry[target]()
     raise type_error("target", "be a Case, an estimator or the name of a registered case", target)

@@ -25,23 +25,19 @@ from fastmix.methods import METHODS
 from fastmix.random import RandomState
 from fastmix.sketches import Sketch, SketchDraw
 
-#: Public helpers of the mechanisms that release nothing.
-_HELPERS = frozenset({"make_noise", "symmetric_solve"})
-
 #: The functions that release something, by the names under which methods call them.
 RELEASES = tuple(
     name
     for name in mechanisms.__all__
     if inspect.isfunction(getattr(mechanisms, name))
     and not name.endswith(("_event", "_events"))
-    and name not in _HELPERS
+    and name not in ("make_noise", "symmetric_solve")
 )
 
 _SIGNATURES = {name: inspect.signature(getattr(mechanisms, name)) for name in RELEASES}
 
 #: Arguments that are sensitive, or sources of randomness: not part of a transcript.
 _NOT_PUBLIC = frozenset({"X", "noise", "public", "rng", "rows", "sketch_rng", "spectrum"})
-
 
 #: Makes the wrapper of a mechanism, from its name and itself.
 Watch = Callable[[str, Callable[..., Any]], Callable[..., Any]]
@@ -84,9 +80,10 @@ def recording() -> Iterator[list[Release]]:
         yield transcript
 
 
-def released(name: str, *args: Any, **kwargs: Any) -> Release:
+def released(name: str, of: Any, noise: Noise, **kwargs: Any) -> Release:
     """Call a mechanism by its name and return what it released."""
-    return _recorded(name, getattr(mechanisms, name), args, kwargs)
+    kwargs["noise" if "noise" in _SIGNATURES[name].parameters else "rng"] = noise
+    return _recorded(name, getattr(mechanisms, name), (of,), kwargs)
 
 
 def _recorded(
@@ -95,7 +92,7 @@ def _recorded(
     arguments = _SIGNATURES[name].bind(*args, **kwargs).arguments
     draws: list[SketchDraw] = []
     if isinstance(sketch := arguments.get("sketch"), Sketch):
-        kwargs["sketch"] = _WatchedSketch(sketch, draws)
+        kwargs["sketch"] = _WatchedSketch(sketch.k2, sketch.n, sketch, draws)
     elif isinstance(sketch, SketchDraw):
         draws = [sketch] * arguments.get("count", 1)
     drawn = _drawn(arguments)
@@ -175,19 +172,16 @@ def _install() -> None:
         space[name] = mechanism
 
 
+@dataclass(frozen=True)
 class _WatchedSketch(Sketch):
     """A sketch that keeps what is drawn from it."""
 
-    def __init__(self, sketch: Sketch, draws: list[SketchDraw]) -> None:
-        super().__init__(sketch.k2, sketch.n)
-        object.__setattr__(self, "_sample", sketch.sample)
-        object.__setattr__(self, "_draws", draws)
+    of: Sketch
+    draws: list[SketchDraw]
 
     def sample(self, rng: RandomState = None) -> SketchDraw:
-        """Draw from the sketch and keep the draw."""
-        draw: SketchDraw = self._sample(rng)  # type: ignore[attr-defined]
-        self._draws.append(draw)  # type: ignore[attr-defined]
-        return draw
+        self.draws.append(self.of.sample(rng))
+        return self.draws[-1]
 
 
 def _same(first: Any, second: Any) -> bool:

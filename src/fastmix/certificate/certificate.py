@@ -1,19 +1,14 @@
 """The privacy certificate: what a fit spent, and everything needed to check it."""
 
-from __future__ import annotations
-
 import os
 import platform
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-import numpy.typing as npt
-
-from fastmix.accounting import Part, PrivacyEvent, PrivacySpent, RenyiCurve
-from fastmix.accounting.account import ORDERS
+from fastmix.accounting import Part, PrivacyEvent, PrivacySpent
 from fastmix.accounting.ledger import write_atomically
 from fastmix.certificate.documents import digest, read_document, write_document
 from fastmix.show import certificate_card
@@ -29,7 +24,7 @@ def _versions() -> dict[str, str]:
 
 @dataclass(frozen=True, repr=False)
 class PrivacyCertificate:
-    """What a fit has spent, and how: the account with the public facts behind it.
+    """What a fit has spent, and how: the account, ``spent``, with the public facts behind it.
 
     Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
     public).
@@ -65,11 +60,6 @@ class PrivacyCertificate:
         return self.spent.delta
 
     @property
-    def neighboring_relation(self) -> str:
-        """The neighbouring relation of the guarantee."""
-        return self.spent.neighboring_relation
-
-    @property
     def parts(self) -> tuple[Part, ...]:
         """The parts of the account."""
         return self.spent.parts
@@ -78,14 +68,6 @@ class PrivacyCertificate:
     def events(self) -> tuple[PrivacyEvent, ...]:
         """All privacy events of the fit."""
         return self.spent.events
-
-    def rdp(self, orders: npt.ArrayLike) -> Any:
-        """Return the Rényi-DP curve of the fit, which holds outside its rare events."""
-        return self.spent.rdp(orders)
-
-    def to_dp_accounting(self, orders: npt.ArrayLike = ORDERS) -> RenyiCurve:
-        """Return ``(orders, rdp, tail)`` for ``dp_accounting.rdp.compute_epsilon``."""
-        return self.spent.to_dp_accounting(orders)
 
     @property
     def digest(self) -> str:
@@ -131,12 +113,12 @@ class PrivacyCertificate:
         write_atomically(Path(path).resolve(), (self.to_json() + "\n").encode())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> PrivacyCertificate:
+    def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a certificate that `save` wrote."""
         return cls.from_json(Path(path).read_text(encoding="utf-8"))
 
     @classmethod
-    def from_json(cls, text: str) -> PrivacyCertificate:
+    def from_json(cls, text: str) -> Self:
         """Rebuild a certificate; its epsilon is recomputed from the events, not read."""
         data = read_document(text)
         names = ("mechanism", "parameters", "data", "noise", "model", "versions")

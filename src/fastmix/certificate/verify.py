@@ -13,13 +13,13 @@ from fastmix.accounting import NonPrivateEvent, PrivacySpent
 from fastmix.certificate.certificate import FORMAT
 from fastmix.certificate.documents import digest, jsonable, read_document
 from fastmix.data.scaling import public_scaling
-from fastmix.methods import METHODS, Method, Sizes, Target, choose_method, default_delta, plan_fit
+from fastmix.methods import METHODS, Sizes, Target, choose_method, default_delta, plan_fit
 
 #: Relative difference of recomputed numbers that rounding explains.
 TOLERANCE = 1e-9
 
 #: What a document raises that has not the entries of a certificate.
-INCOMPLETE = (ArithmeticError, AttributeError, KeyError, LookupError, TypeError, ValueError)
+INCOMPLETE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 #: Entries of the document, and of its part about the data.
 _ENTRIES = {
@@ -82,7 +82,8 @@ def verify_certificate(text: str) -> Verification:
         if (name := data["parameters"]["method_"]) not in METHODS:
             complaint = f"its method {name!r} is not known here: import the module that defines it"
             return Verification((complaint,))
-        wrong = [*_entries(data), *_account(data), *_leaks(data), *_scaling(data), *_plan(data)]
+        said = _Said(data)
+        wrong = [*_entries(said), *_account(said), *_leaks(said), *_scaling(said), *_plan(said)]
         if data["digest"] != digest(data, without=("digest",)):
             wrong.append("its digest is not that of its contents: it was changed")
     except INCOMPLETE:
@@ -90,16 +91,29 @@ def verify_certificate(text: str) -> Verification:
     return Verification(tuple(wrong))
 
 
-def _entries(data: dict[str, Any]) -> list[str]:
+class _Said:
+    """What a certificate says, with its account and its algorithm rebuilt."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data, self.facts, self.asked = data, data["data"], data["parameters"]
+        self.spent = PrivacySpent.from_dict(data["account"])
+        self.without_noise = any(isinstance(each, NonPrivateEvent) for each in self.spent.events)
+        kind = METHODS[self.asked["method_"]]
+        self.method = kind(**{each.name: self.asked[each.name] for each in fields(kind)})
+        self.method.check()
+        clips = self.method.clips or self.asked["inference"]
+        self.clips = bool(clips) and self.asked["epsilon"] != "inf"
+
+
+def _entries(said: _Said) -> list[str]:
     """Compare the names and kinds of entries with those of every certificate."""
-    facts, expected, asked = set(data["data"]), _FACTS, data["parameters"]
-    if not _clips(data):
-        expected = _FACTS - {"residuals_clipped_at"}
-    if _method(data).chooses and asked["epsilon"] != "inf":
+    data, asked = said.data, said.asked
+    expected = _FACTS if said.clips else _FACTS - {"residuals_clipped_at"}
+    if said.method.chooses and asked["epsilon"] != "inf":
         expected = expected | {"chosen"}
     complete = (
         set(data) == _ENTRIES
-        and facts in (expected, expected | _TABLE_FACTS)
+        and set(said.facts) in (expected, expected | _TABLE_FACTS)
         and set(data["versions"]) == _PACKAGES
         and all(isinstance(value, str) for value in data["versions"].values())
         and isinstance(data["private"], bool)
@@ -128,64 +142,58 @@ def _differs(stored: Any, computed: float) -> bool:
     return not math.isclose(float(stored), computed, rel_tol=TOLERANCE, abs_tol=0.0)
 
 
-def _account(data: dict[str, Any]) -> list[str]:
-    account, asked = data["account"], data["parameters"]
-    spent = PrivacySpent.from_dict(account)
+def _account(said: _Said) -> list[str]:
+    """Compare epsilon and delta with what the events cost, and with what was asked for."""
+    account, asked, spent = said.data["account"], said.asked, said.spent
     wrong = []
     if account["neighboring_relation"] != spent.neighboring_relation:
         wrong.append(f"its neighbouring relation is not {spent.neighboring_relation}")
-    parts = zip(account["parts"], spent.parts, strict=True)
     stated = [
-        *(
-            (f"part {part.name!r} states epsilon", one["epsilon"], part.epsilon)
-            for one, part in parts
-        ),
-        ("it states epsilon", account["epsilon"], spent.epsilon),
-        ("it states delta", account["delta"], spent.delta),
+        (f"part {part.name!r} states epsilon", one["epsilon"], part.epsilon)
+        for one, part in zip(account["parts"], spent.parts, strict=True)
     ]
+    stated.append(("it states epsilon", account["epsilon"], spent.epsilon))
+    stated.append(("it states delta", account["delta"], spent.delta))
     wrong += [
         f"{what} {float(value):.6g}; its events cost {cost:.6g}"
         for what, value, cost in stated
         if _differs(value, cost)
     ]
     # A fit without noise promises nothing, and says so among its leaks.
-    limits = {"epsilon": not _without_noise(spent), "delta": asked["delta"] is not None}
+    limits = {"epsilon": not said.without_noise, "delta": asked["delta"] is not None}
     for name, holds in limits.items():
         if holds and getattr(spent, name) > float(asked[name]) * (1.0 + TOLERANCE):
             wrong.append(f"it spent more than the {name} {float(asked[name]):.6g} asked for")
     return wrong
 
 
-def _without_noise(spent: PrivacySpent) -> bool:
-    return any(isinstance(event, NonPrivateEvent) for event in spent.events)
-
-
-def _leaks(data: dict[str, Any]) -> list[str]:
+def _leaks(said: _Said) -> list[str]:
     """Derive the leaks from the other entries and compare."""
-    taken, noise, private = data["data"]["taken_from_data"], data["noise"], data["private"]
+    taken, noise = said.facts["taken_from_data"], said.data["noise"]
+    private, leaks = said.data["private"], said.data["leaks"]
     reasons = [f"{name} was taken from the data" for name in taken]
     if noise == "seeded":
         reasons.append("the noise was seeded by the caller")
-    if _without_noise(PrivacySpent.from_dict(data["account"])):
+    if said.without_noise:
         reasons.append("the method adds no noise")
     exact = f"OpenDP [0-9][0-9A-Za-z.+-]*; for sketches {_SOURCE}"
-    known = _SOURCE if data["parameters"]["noise"] == "float" else exact
-    named = noise == "seeded" or re.fullmatch(known, noise)
+    known = _SOURCE if said.asked["noise"] == "float" else exact
+    denied = reasons and private
     wrong = {
-        "it names no source of noise that is known": not named,
-        "it takes something from the data that is no bound": not {*taken}
-        <= {"bounds_X", "bounds_y"},
-        "what it says about leaks contradicts itself": private == bool(data["leaks"]),
-        "it claims to be private, and its own entries say why it is not": reasons and private,
-        "its leaks are not those that follow from its other entries": data["leaks"] != reasons
-        and not (reasons and private),
+        "it names no source of noise that is known": noise != "seeded"
+        and not re.fullmatch(known, noise),
+        "it takes something from the data that is no bound": {*taken} - {"bounds_X", "bounds_y"},
+        "what it says about leaks contradicts itself": private == bool(leaks),
+        "it claims to be private, and its own entries say why it is not": denied,
+        "its leaks are not those that follow from its other entries": leaks != reasons
+        and not denied,
     }
     return [complaint for complaint, holds in wrong.items() if holds]
 
 
-def _scaling(data: dict[str, Any]) -> list[str]:
+def _scaling(said: _Said) -> list[str]:
     """Compare the clipping with what the bounds and parameters call for."""
-    facts, asked = data["data"], data["parameters"]
+    facts, asked = said.facts, said.asked
     # Nothing is read from the rows: both bounds, or a norm in place of one, are given.
     made = public_scaling(
         np.zeros((1, check_integer("n_features", facts["n_features"], at_least=1, at_most=10**7))),
@@ -196,7 +204,7 @@ def _scaling(data: dict[str, Any]) -> list[str]:
         fit_intercept=asked["fit_intercept"],
     )
     computed = {"row_norm": made.row_map.row_norm, "intercept_column": made.row_map.constant}
-    if _clips(data):
+    if said.clips:
         clip = asked.get("residual_clip")
         computed["residuals_clipped_at"] = made.target_map.scale if clip is None else float(clip)
     wrong = [
@@ -209,41 +217,24 @@ def _scaling(data: dict[str, Any]) -> list[str]:
     return wrong + [f"its {name} must be written in full" for name in bounds]
 
 
-def _method(data: dict[str, Any]) -> Method:
-    """Return the algorithm that a certificate names, with its parameters."""
-    stated = data["parameters"]
-    method = METHODS[stated["method_"]]
-    made = method(**{f.name: stated[f.name] for f in fields(method)})
-    made.check()
-    return made
-
-
-def _clips(data: dict[str, Any]) -> bool:
-    """Whether a fit with these parameters clips residuals."""
-    asked = data["parameters"]
-    return bool(_method(data).clips or asked["inference"]) and asked["epsilon"] != "inf"
-
-
-def _plan(data: dict[str, Any]) -> list[str]:
+def _plan(said: _Said) -> list[str]:
     """Compare events, sizes and noise levels with the plan for the same public parameters."""
-    stated, facts, method = data["parameters"], data["data"], _method(data)
-    n = check_integer("n_samples", facts["n_samples"], at_least=1)
-    d = check_integer("n_features", facts["n_features"], at_least=1)
-    given = {"bounds_X": facts["bounds_X"], "data_norm": stated["data_norm"]}
+    data, stated, method = said.data, said.asked, said.method
+    n = check_integer("n_samples", said.facts["n_samples"], at_least=1)
+    d = check_integer("n_features", said.facts["n_features"], at_least=1)
+    given = {"bounds_X": said.facts["bounds_X"], "data_norm": stated["data_norm"]}
     sizes = Sizes.of(n, d, intercept=stated["fit_intercept"], **given)
     target = Target(float(stated["epsilon"]), default_delta(stated["delta"], n))
     planned = plan_fit(method, sizes, target, inference=stated["inference"], noise=stated["noise"])
     derived = jsonable(planned.settings)
+    names = {*_COMMON, *(f.name for f in fields(method)), *derived, "method_"}
     wrong = []
     if not _same(data["account"], jsonable(planned.spent.to_dict())):
         wrong.append("its events are not those that its parameters call for")
-    names = {*_COMMON, *(f.name for f in fields(method)), *derived, "method_"}
     if data["mechanism"] == "PrivateLinearRegression":
         names.add("method")
-        asked = stated.get("method")
         auto, _ = choose_method(sizes.d, inference=bool(stated["inference"]))
-        chosen = auto if asked == "auto" else asked
-        if chosen != method.name:
+        if method.name != (auto if stated.get("method") == "auto" else stated.get("method")):
             wrong.append("its method is not the one that was asked for")
     elif data["mechanism"] != method.estimator:
         wrong.append("its method is not that of its mechanism")
