@@ -34,25 +34,19 @@ from fastmix.sketches.kerdock import KerdockDraw
 
 T = TypeVar("T")
 Records: TypeAlias = tuple[npt.NDArray[np.floating[Any]], FloatArray]
-
 #: Called with the name of a pass and how much of it is done, from 0 to 1.
 Report: TypeAlias = Callable[[str, float], None]
 
 #: Bytes of records that are read at a time.
 BLOCK_BYTES = 8 << 20
-
 _CHANGED = "the data have changed while they were being fitted."
 
 
 class Chunk(ABC):
-    """Consecutive records that can be read again and again.
+    """Consecutive records that can be read again and again."""
 
-    ``name`` is what errors about a file call it; ``length`` is its number of records, None if it
-    is not known before they are read.
-    """
-
-    name: str
-    length: int | None
+    name: str  #: What errors about a file call it.
+    length: int | None  #: Number of records, None if it is not known before they are read.
 
     @abstractmethod
     def read(self) -> Iterator[Records]:
@@ -177,17 +171,13 @@ def read_ahead(items: Iterator[T]) -> Iterator[T]:
 
 @dataclass(frozen=True)
 class Chunks:
-    """A table in chunks with d features, before anything of it is read.
-
-    ``executor`` says where it is read; ``labels`` are those of the features where they are not all
-    strings, and so no names.
-    """
+    """A table in chunks with d features, before anything of it is read."""
 
     chunks: Sequence[Chunk]
     d: int
     names: Sequence[str] | None = None
-    executor: Executor = field(default_factory=Streaming)
-    labels: Sequence[Any] | None = None
+    executor: Executor = field(default_factory=Streaming)  #: Where it is read.
+    labels: Sequence[Any] | None = None  #: Of the features, where not all are strings: no names.
 
     @property
     def n(self) -> int | None:

@@ -24,7 +24,6 @@ from fastmix.kernels import one_thread
 
 #: Values that one task combines.
 _FAN_IN = 16
-
 #: Tasks of a pass for each core: enough to even out slow workers, few enough to add up.
 _LANES = 4
 
@@ -39,10 +38,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class DaskChunk(Chunk):
-    """Records that are a block of a Dask collection: delayed features and targets.
-
-    Without targets of its own the last feature is the target.
-    """
+    """A block of a Dask collection: delayed features and targets, None for the last feature."""
 
     name: str
     length: int | None

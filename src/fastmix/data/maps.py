@@ -21,7 +21,6 @@ from fastmix.kernels.mapped import Mapped, Targets, map_rows, squared_norms
 
 #: Bounds outside this range would overflow or vanish when squared.
 _SMALLEST, _LARGEST = 1e-100, 1e100
-
 #: Below this a factor loses digits; it is taken as 0, so that the row is zero and never too long.
 _VANISHING = 1e-307
 

@@ -20,17 +20,13 @@ LARGEST = 1e100
 
 @dataclass(frozen=True)
 class PublicScaling:
-    """Public maps of records and targets, the bounds behind them, and the way back.
-
-    Rows have norm at most 1 and targets lie in [-1, 1]; ``from_data`` names the bounds that were
-    taken from the data.
-    """
+    """Public maps to rows of norm 1 and targets in [-1, 1], their bounds, and the way back."""
 
     row_map: RowMap
     target_map: TargetMap
     bounds_X: tuple[FloatArray, FloatArray] | None
     bounds_y: tuple[float, float]
-    from_data: tuple[str, ...]
+    from_data: tuple[str, ...]  #: Names of the bounds that were taken from the data.
 
     def coefficients(self, theta: FloatArray, d: int) -> tuple[FloatArray, float]:
         r"""Map coefficients of the scaled problem to the user's units.

@@ -83,12 +83,9 @@ def _check_out(out: Floats, x: Floats) -> None:
         if length > 1 and step < end:
             raise value_error("out", "not overlap itself", out)
         end += step * (length - 1)
-    if out is not x and np.shares_memory(x, out) and _place(out) != _place(x):
+    places = {(a.__array_interface__["data"][0], a.strides) for a in (x, out)}
+    if len(places) > 1 and np.shares_memory(x, out):
         raise value_error("out", "be x itself or not overlap x", out)
-
-
-def _place(a: Floats) -> tuple[int, tuple[int, ...]]:
-    return a.__array_interface__["data"][0], a.strides
 
 
 def _columns(a: Floats, axis: int) -> Floats:

@@ -19,9 +19,8 @@ def sketched_eigenvalue_sensitivity(m: float, c_x: float = 1.0) -> float:
     r"""Sensitivity of :math:`\lambda_{\min}(X^\top S^\top S X)` around data with distortion m.
 
     Paper: Lemma 5 with Lambda = 1; the factors c_x as in Algorithm 3.
-    Deviation: for unit columns. It is a local sensitivity: ``m`` must be at least the
-    distortion of the data at hand, which holds outside the rare event.
-    ``m`` must be a released upper bound.
+    Deviation: for unit columns. It is a local sensitivity: ``m``, a released upper bound, must be
+    at least the distortion of the data at hand, which holds outside the rare event.
     """
     return c_x * (c_x + 2.0 * m)
 
@@ -37,8 +36,7 @@ def eigenvalue_sensitivity(c_x: float = 1.0) -> float:
 def gradient_sensitivity(clip: float, c_x: float = 1.0) -> float:
     r"""Sensitivity (l2) of :math:`X^\top \mathrm{clip}_C(y - X\theta)` for any fixed theta.
 
-    Paper: Appendix E, eq. for the sensitivity of the gradient.
-    A zero row adds nothing, so the difference is one clipped term.
+    Paper: Appendix E, eq. for the gradient. A zero row adds nothing: one clipped term differs.
     """
     return clip * c_x
 

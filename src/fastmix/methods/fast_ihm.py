@@ -16,9 +16,9 @@ from fastmix.accounting import (
     closed_form_gradient_sigma,
 )
 from fastmix.data import Rows
-from fastmix.mechanisms import fast_bounds, gradient_events, noisy_mean, spectral_events
+from fastmix.mechanisms import gradient_events, noisy_mean, spectral_events
 from fastmix.methods.levels import Level, tuned_levels, with_steps
-from fastmix.methods.newton import HessianMixing, MixingPlan
+from fastmix.methods.newton import HessianMixing, MixingPlan, released_bounds
 from fastmix.methods.plan import Draws, Sizes, Solution, Target
 from fastmix.sketches import SRHT, KerdockSketch, Sketch, SubsampledDCT
 
@@ -128,22 +128,12 @@ class FastIterativeHessianMixing(HessianMixing):
         return family, k2
 
     def solve(self, rows: Rows, plan: FastIHMPlan, clip: float, draws: Draws) -> Solution:
-        noise, mean, sketched = draws.noise, None, rows
+        mean, sketched = None, rows
         if plan.mean_sigma is not None:
-            mean = noisy_mean(rows, sigma=plan.mean_sigma, noise=noise)
+            mean = noisy_mean(rows, sigma=plan.mean_sigma, noise=draws.noise)
             sketched = rows.centred(mean)
-        spectrum = fast_bounds(
-            sketched,
-            tau=plan.tau,
-            omega=plan.omega,
-            sketch=_FAMILIES[plan.family](plan.k2, rows.n),
-            count=plan.fast_sketches,
-            law=plan.law,
-            sharp=plan.law == "gaussian",  # by the sharper curve
-            literal=self.literal,
-            rng=noise,
-            sketch_rng=draws.public,
-        )
+        sketch = _FAMILIES[plan.family](plan.k2, rows.n)
+        spectrum = released_bounds(sketched, plan, draws, sketch, literal=self.literal)
         return self._mixed(rows, spectrum, plan, plan.k1, clip, draws, mean)
 
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from fastmix.accounting import Part, PrivacySpent, SketchEvent, calibrate, calibrate_gaussian
 from fastmix.data import Rows
-from fastmix.mechanisms import gauss_bounds, gradient_events, spectral_events
+from fastmix.mechanisms import gradient_events, spectral_events
 from fastmix.methods.levels import Level, tuned_levels, with_steps
-from fastmix.methods.newton import HessianMixing, MixingPlan
+from fastmix.methods.newton import HessianMixing, MixingPlan, released_bounds
 from fastmix.methods.plan import Draws, Sizes, Solution, Target
 
 #: Share of rho for the private eigenvalue of the tuned variant.
@@ -55,9 +55,7 @@ class IterativeHessianMixing(HessianMixing):
         )
 
     def solve(self, rows: Rows, plan: IHMPlan, clip: float, draws: Draws) -> Solution:
-        spectrum = gauss_bounds(
-            rows, tau=plan.tau, omega=plan.omega, literal=self.literal, rng=draws.noise
-        )
+        spectrum = released_bounds(rows, plan, draws, literal=self.literal)
         return self._mixed(rows, spectrum, plan, plan.k, clip, draws)
 
 

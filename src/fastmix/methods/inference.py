@@ -20,7 +20,6 @@ from fastmix.random import public_generator
 
 #: Draws of the Gram matrix for up to this many columns, fewer beyond.
 DRAWS, DRAWS_UP_TO = 16, 128
-
 #: A bin is seen when its noisy count exceeds this many standard deviations of the noise.
 SEEN = 4.0
 

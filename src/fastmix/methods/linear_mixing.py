@@ -11,10 +11,11 @@ from fastmix._validation import check_integer, check_probability, check_real
 from fastmix.accounting import Part, PrivacySpent, SketchEvent, calibrate
 from fastmix.data import AugmentedRows, Rows
 from fastmix.errors import CalibrationError
-from fastmix.mechanisms import fast_bounds, gauss_bounds, mix, spectral_events, symmetric_solve
+from fastmix.mechanisms import mix, spectral_events, symmetric_solve
 from fastmix.methods.fast_ihm import fast_mix_gamma, rounded_up
 from fastmix.methods.ihm import gauss_mix_gamma, gauss_mix_parts
 from fastmix.methods.levels import TAIL
+from fastmix.methods.newton import released_bounds
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target, joint
 from fastmix.sketches import SRHT
 
@@ -74,24 +75,10 @@ class SketchAndSolve(Method):
 
     def solve(self, rows: Rows, plan: LinearMixingPlan, clip: float, draws: Draws) -> Solution:
         draws.progress(1, 1)
-        both, noise = AugmentedRows(rows), draws.noise
-        if plan.k2 is not None:
-            spectrum = fast_bounds(
-                both,
-                tau=plan.tau,
-                omega=plan.omega,
-                sketch=SRHT(plan.k2, rows.n),
-                law=plan.law,
-                sharp=plan.law == "gaussian",  # by the sharper curve
-                literal=self.literal,
-                rng=noise,
-                sketch_rng=draws.public,
-            )
-        else:
-            spectrum = gauss_bounds(
-                both, tau=plan.tau, omega=plan.omega, literal=self.literal, rng=noise
-            )
-        release = mix(spectrum, k=plan.k, gamma=plan.gamma, form="gram", rng=noise)
+        both = AugmentedRows(rows)
+        sketch = None if plan.k2 is None else SRHT(plan.k2, rows.n)
+        spectrum = released_bounds(both, plan, draws, sketch, literal=self.literal)
+        release = mix(spectrum, k=plan.k, gamma=plan.gamma, form="gram", rng=draws.noise)
         gram = release.sketch.matrix()
         theta = symmetric_solve(gram[:-1, :-1], gram[:-1, -1])
         return Solution(theta, gamma=plan.gamma, eta=release.eta)

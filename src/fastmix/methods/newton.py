@@ -12,11 +12,19 @@ from scipy.linalg import solve_triangular
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data import Rows
-from fastmix.mechanisms import PrivateGram, Spectrum, mix, noisy_gradient
+from fastmix.mechanisms import (
+    PrivateGram,
+    Spectrum,
+    fast_bounds,
+    gauss_bounds,
+    mix,
+    noisy_gradient,
+)
 from fastmix.mechanisms.bounds import needed_eigenvalue
 from fastmix.methods.inference import NewtonTrace
 from fastmix.methods.levels import Level, choose, least_rows, step_lengths
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
+from fastmix.sketches import Sketch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +149,25 @@ class HessianMixing(Method):
             noise_risk=float(values @ noise) / n,
             bias_risk=float(values @ (left**2 * theta_squared)) / n,
         )
+
+
+def released_bounds(
+    rows: Rows, plan: Any, draws: Draws, sketch: Sketch | None = None, *, literal: bool
+) -> Spectrum:
+    """Release the planned bounds on the spectrum of rows, or of fast sketches of them."""
+    noise: dict[str, Any] = {"tau": plan.tau, "omega": plan.omega, "rng": draws.noise}
+    if sketch is None:
+        return gauss_bounds(rows, **noise, literal=literal)
+    return fast_bounds(
+        rows,
+        **noise,
+        sketch=sketch,
+        count=getattr(plan, "fast_sketches", 1),
+        law=plan.law,
+        sharp=plan.law == "gaussian",  # by the sharper curve
+        literal=literal,
+        sketch_rng=draws.public,
+    )
 
 
 def _inverse_trace(hessian: PrivateGram) -> float:

@@ -50,6 +50,8 @@ class SketchDraw(ABC):
 
     # Columns worked on at a time: temporaries are n x _tile, whatever the width of the data.
     _tile: ClassVar[int] = 8
+    # Whether all columns are known to have norm 1.
+    _unit_columns: ClassVar[bool] = False
 
     def apply(self, X: npt.ArrayLike | Mapped) -> FloatArray:
         """Return ``S X`` in float64, of shape (k2,) or (k2, d).
@@ -80,12 +82,13 @@ class SketchDraw(ABC):
     @cached_property
     def column_norms(self) -> FloatArray:
         """Euclidean norms of the ``n`` columns; read-only."""
-        return read_only(np.linalg.norm(self.to_dense(), axis=0))
+        unit = self._unit_columns
+        return read_only(np.ones(self.n) if unit else np.linalg.norm(self.to_dense(), axis=0))
 
     @property
     def largest_norm(self) -> float:
         """Largest norm of a column: rows of X~ are that much longer than those of X."""
-        return float(self.column_norms.max())
+        return 1.0 if self._unit_columns else float(self.column_norms.max())
 
     @cached_property
     def coherence(self) -> float:
@@ -103,10 +106,7 @@ class SketchDraw(ABC):
         return min(1.0, largest)
 
     def sketch_and_distortion(self, X: npt.ArrayLike | Mapped) -> tuple[FloatArray, float]:
-        """Return ``S X`` and the row distortion m-hat of the data, in one pass over columns.
-
-        m-hat is the largest row norm of ``(S~'S~ - I) X~``. Both are functions of X and not
-        private.
+        """Return ``S X`` and the largest row norm m-hat of ``(S~'S~ - I) X~``; neither is private.
 
         Paper: m-hat of Algorithm 1; how to compute it, Appendix C.4.2.
         Deviation: for unit columns ``S~ = S diag(1/||u_i||)`` and ``X~ = diag(||u_i||) X``, so that

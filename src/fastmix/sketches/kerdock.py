@@ -74,7 +74,7 @@ class KerdockDraw(SketchDraw):
 
     key: int
 
-    largest_norm = 1.0
+    _unit_columns = True
 
     def __post_init__(self) -> None:
         KerdockSketch(self.k2, self.n)
@@ -101,11 +101,6 @@ class KerdockDraw(SketchDraw):
         block, column = np.divmod(np.arange(self.n), self.k2)
         parity = np.bitwise_count(np.arange(self.k2)[:, None] & column) & 1
         return np.where(parity == 1, -self.signs, self.signs) * D[:, block] / math.sqrt(self.k2)
-
-    @cached_property
-    def column_norms(self) -> FloatArray:
-        """Euclidean norms of the ``n`` columns, all 1; read-only."""
-        return read_only(np.ones(self.n))
 
     @cached_property
     def coherence(self) -> float:

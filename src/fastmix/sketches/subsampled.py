@@ -79,6 +79,8 @@ class SubsampledDraw(SketchDraw):
 class SRHTDraw(SubsampledDraw):
     """One SRHT matrix: ``sqrt(n_pad/k2) P H B``, restricted to its first ``n`` columns."""
 
+    _unit_columns = True  # Appendix B of the paper
+
     @staticmethod
     def length(n: int) -> int:
         return 1 << (n - 1).bit_length()
@@ -92,11 +94,6 @@ class SRHTDraw(SubsampledDraw):
         """Return the matrix itself as a new array; small sizes only."""
         parity = np.bitwise_count(self.rows[:, None] & np.arange(self.n)) & 1
         return np.where(parity == 1, -self.signs, self.signs) / math.sqrt(self.k2)
-
-    @cached_property
-    def column_norms(self) -> FloatArray:
-        """Euclidean norms of the ``n`` columns, all 1 (Appendix B of the paper); read-only."""
-        return read_only(np.ones(self.n))
 
     @cached_property
     def coherence(self) -> float:
