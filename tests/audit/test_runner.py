@@ -185,7 +185,7 @@ def test_every_mechanism_and_every_private_estimator_is_there():
 
     names = " ".join(registry)
     private = {"FastIHM", "IHM", "LinearMixing", "AdaSSP", "DPGradientDescent"}
-    private.add("ObjectivePerturbation")
+    private |= {"ObjectivePerturbation", "AdaptiveRegression"}
     mixing = ("GaussMix", "FastMix", "MultipleFastMix", "Kerdock")
     for name in (*private, "PrivateLinearRegression", *mixing, "mean", "residuals", "intercept"):
         assert name in names

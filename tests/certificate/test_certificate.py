@@ -34,6 +34,7 @@ MODELS = {
     "LinearMixing": fastmix.LinearMixing(),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
     "ObjectivePerturbation": fastmix.ObjectivePerturbation(),
+    "AdaptiveRegression": fastmix.AdaptiveRegression(rounds=2),
     "ObjectivePerturbation sketch": fastmix.ObjectivePerturbation(solver="sketch"),
     "PrivateLinearRegression": fastmix.PrivateLinearRegression(),
 }

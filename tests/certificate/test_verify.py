@@ -21,6 +21,8 @@ MODELS = {
     "IHM": fastmix.IHM(),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
     "ObjectivePerturbation": fastmix.ObjectivePerturbation(ridge=4.0),
+    "AdaptiveRegression": fastmix.AdaptiveRegression(),
+    "AdaptiveRegression rounds": fastmix.AdaptiveRegression(rounds=2),
     "PrivateLinearRegression": fastmix.PrivateLinearRegression(),
     "no privacy": fastmix.PrivateLinearRegression(epsilon=float("inf")),
 }

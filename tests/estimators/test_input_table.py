@@ -30,6 +30,7 @@ MODELS = [
     fastmix.LinearMixing(),
     fastmix.LinearMixing(fast=True),
     fastmix.ObjectivePerturbation(),
+    fastmix.AdaptiveRegression(rounds=2),
     fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=3)),
 ]
 N, D = 40, 3

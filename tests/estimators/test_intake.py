@@ -48,6 +48,7 @@ MODELS = [
     fastmix.LinearMixing(fast=True),
     fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=3)),
     fastmix.ObjectivePerturbation(),
+    fastmix.AdaptiveRegression(rounds=2),
     fastmix.ObjectivePerturbation(solver="sketch"),
 ]
 #: Those that can read blocks of rows.

@@ -28,6 +28,7 @@ MODELS = {
     "LinearMixing": fastmix.LinearMixing(),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
     "ObjectivePerturbation": fastmix.ObjectivePerturbation(),
+    "AdaptiveRegression": fastmix.AdaptiveRegression(rounds=2),
     "PrivateLinearRegression": fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=2)),
     "exact AdaSSP": fastmix.AdaSSP(noise="exact"),
     "exact FastIHM": fastmix.FastIHM(noise="exact", n_steps=2),

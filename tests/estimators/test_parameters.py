@@ -40,6 +40,7 @@ MODELS = {
     "IHS gaussian": fastmix.IHS(sketch="gaussian"),
     "LinearMixing": fastmix.LinearMixing(),
     "ObjectivePerturbation": fastmix.ObjectivePerturbation(),
+    "AdaptiveRegression": fastmix.AdaptiveRegression(),
     "LinearMixing sized": fastmix.LinearMixing(gaussian_size=50),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
     "LinearMixing fast sized": fastmix.LinearMixing(fast=True, **SIZED),
@@ -64,6 +65,7 @@ OTHERS = {
     "failure_probability": [1e-12],
     "residual_clip": [0.3],
     "ridge": [7.0],
+    "rounds": [2],
     "solver": ["sketch"],
     "shrinkage": [True],
     "inference": [True, False],
@@ -78,9 +80,14 @@ OTHERS = {
     "learning_rate": [0.1],
     "method": ["dp_gd", "adassp", fastmix.AdaSSP(calibration="published")],
 }
+WITHOUT_INTERVALS = ("Adaptive", "DP", "IHS", "Lin", "Objective")
 #: What these refuse, because of the kind of method: intervals, and noise where there is none.
 REFUSED = {
-    *((name, "inference") for name in MODELS if name.startswith(("DP", "IHS", "Lin", "Objective"))),
+    *(
+        (name, "inference")
+        for name in MODELS
+        if name.startswith(("Adaptive", "DP", "IHS", "Lin", "Objective"))
+    ),
     *((name, "noise") for name in MODELS if name.startswith("IHS")),
     ("AdaSSP inference", "noise"),
     ("LinearMixing fast sized", "fast"),

@@ -25,6 +25,7 @@ MODELS = [
     fastmix.AdaSSP(),
     fastmix.IHM(n_steps=2),
     fastmix.ObjectivePerturbation(),
+    fastmix.AdaptiveRegression(),
     fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=2)),
 ]
 

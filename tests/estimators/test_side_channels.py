@@ -40,6 +40,8 @@ MODELS = {
     "LinearMixing": fastmix.LinearMixing(),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
     "ObjectivePerturbation": fastmix.ObjectivePerturbation(),
+    "AdaptiveRegression": fastmix.AdaptiveRegression(),
+    "AdaptiveRegression rounds": fastmix.AdaptiveRegression(rounds=2),
     "ObjectivePerturbation sketch": fastmix.ObjectivePerturbation(solver="sketch"),
     "ObjectivePerturbation clip": fastmix.ObjectivePerturbation(residual_clip=0.1),
     "PrivateLinearRegression": fastmix.PrivateLinearRegression(),

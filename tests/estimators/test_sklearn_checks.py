@@ -17,6 +17,8 @@ ESTIMATORS = [
     fastmix.LinearMixing(),
     fastmix.LinearMixing(fast=True),
     fastmix.ObjectivePerturbation(),
+    fastmix.AdaptiveRegression(),
+    fastmix.AdaptiveRegression(rounds=2),
     fastmix.ObjectivePerturbation(solver="sketch"),
     fastmix.PrivateLinearRegression(),
 ]

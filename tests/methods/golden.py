@@ -44,6 +44,8 @@ CONFIGURATIONS = {
     ),
     "IHS": (fastmix.IHS, {}),
     "ObjectivePerturbation": (fastmix.ObjectivePerturbation, {}),
+    "AdaptiveRegression": (fastmix.AdaptiveRegression, {}),
+    "AdaptiveRegression rounds": (fastmix.AdaptiveRegression, {"rounds": 3}),
     "PrivateLinearRegression": (fastmix.PrivateLinearRegression, {}),
     "PrivateLinearRegression intervals": (fastmix.PrivateLinearRegression, {"inference": True}),
 }

@@ -8,13 +8,21 @@ import numpy as np
 import pytest
 
 import fastmix
-from fastmix import IHM, AdaSSP, FastIHM, ObjectivePerturbation, PrivateLinearRegression
+from fastmix import (
+    IHM,
+    AdaptiveRegression,
+    AdaSSP,
+    FastIHM,
+    ObjectivePerturbation,
+    PrivateLinearRegression,
+)
 from fastmix.datasets import make_correlated, make_sphere
 from fastmix.planning import outlook
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 DOCS = Path(__file__).parents[2] / "docs"
 ESTIMATORS = {
+    "adaptive": AdaptiveRegression,
     "objective": ObjectivePerturbation,
     "ihm": IHM,
     "fast_ihm": FastIHM,

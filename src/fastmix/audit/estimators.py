@@ -12,6 +12,7 @@ from fastmix.audit.case import Case, Claim, Pair, lone_row, one_direction
 from fastmix.audit.fits import Fits
 from fastmix.estimators import (
     IHM,
+    AdaptiveRegression,
     AdaSSP,
     DPGradientDescent,
     FastIHM,
@@ -99,6 +100,8 @@ _THIRDS = partial(
 )
 
 _CASES: dict[str, Callable[..., Case]] = {
+    "AdaptiveRegression": partial(_case, AdaptiveRegression, _EQUAL),
+    "AdaptiveRegression, two rounds": partial(_case, AdaptiveRegression, _EQUAL, rounds=2),
     "FastIHM": partial(_case, FastIHM, _LONE, **_STEPS, sketch_size=4, trials=8_000, quick=800),
     "FastIHM, with intercept": partial(
         _case, FastIHM, lone_row(16), **_STEPS, fit_intercept=True, sketch_size=16, trials=16_000

@@ -115,20 +115,70 @@ def _minimiser(releases: Sequence[Release], known: _Known) -> Parts:
 
     The noise on it is too small to matter.
     """
-    theta, A, y = _outs(releases), known.data.X, known.data.y
-    first = releases[0].arguments
-    most, ridge, eps_c, mu = first["loss"].lipschitz, first["ridge"], first["eps_c"], first["mu"]
-    residuals = y - theta @ A.T
-    zone = most * (1.0 - np.log1p(1.0 / ridge) / eps_c)
-    tail = np.exp(-eps_c * ridge * np.maximum(np.abs(residuals) - zone, 0.0) / most) / (1.0 + ridge)
+    return {"minimiser": np.array([_minimiser_density(each, known.data) for each in releases])}
+
+
+def _minimiser_density(release: Release, data: Data) -> float:
+    """Return the log-density of one minimiser, in its own coordinates."""
+    given = release.arguments
+    transform, center, loss = given.get("transform"), given.get("center"), given["loss"]
+    most, ridge, eps_c = loss.lipschitz, given["ridge"], given["eps_c"]
+    phi = release.out if center is None else release.out - center
+    rows, lengths, weights = data.X, np.ones(len(data.X)), np.ones(len(data.X))
+    if transform is not None:
+        rows, phi = rows @ transform, np.linalg.solve(transform, phi)
+        lengths = np.maximum(np.linalg.norm(rows, axis=1), given["least"])
+        weights = np.minimum(1.0, loss.longest / lengths)
+        lengths = np.minimum(lengths, loss.longest)
+    residuals = weights * (data.y - data.X @ release.out)
+    most, own = most / lengths, ridge / lengths**2
+    zone = most * (1.0 - np.log1p(1.0 / own) / eps_c)
+    tail = np.exp(-eps_c * own * np.maximum(np.abs(residuals) - zone, 0.0) / most) / (1.0 + own)
     inside = np.abs(residuals) <= zone
     slopes = most * (1.0 + np.log1p(-tail) / eps_c)
-    slopes = np.where(inside, residuals, np.copysign(slopes, residuals))
-    curvatures = np.where(inside, 1.0, ridge * tail / (1.0 - tail))
-    b = slopes @ A - ridge * theta
-    hessians = np.einsum("fi,ij,ik->fjk", curvatures, A, A) + ridge * np.eye(A.shape[1])
-    density = gaussian_vector(b, np.zeros(A.shape[1]), np.full((len(b), 1), most / mu))
-    return {"minimiser": density + np.linalg.slogdet(hessians)[1]}
+    slopes = weights * np.where(inside, residuals, np.copysign(slopes, residuals))
+    curvatures = weights**2 * np.where(inside, 1.0, own * tail / (1.0 - tail))
+    b = slopes @ rows - ridge * phi
+    hessian = (curvatures[:, None] * rows).T @ rows + ridge * np.eye(len(b))
+    density = -0.5 * (b @ b) * (given["mu"] / loss.lipschitz) ** 2
+    return float(density + np.linalg.slogdet(hessian)[1])
+
+
+def _second_moments(releases: Sequence[Release], known: _Known) -> Parts:
+    joined, total = np.column_stack((known.data.X, known.data.y)), []
+    on, above = np.diag_indices(joined.shape[1]), np.triu_indices(joined.shape[1], 1)
+    for release in releases:
+        rows = joined @ release.arguments["transform"]
+        rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None]
+        difference = (release.out - rows.T @ rows) / release.arguments["sigma"]
+        # Off the diagonal the variance is half as large.
+        total.append(-0.5 * (difference[on] ** 2).sum() - (difference[above] ** 2).sum())
+    return {"second moments": np.array(total)}
+
+
+def _target_mean(releases: Sequence[Release], known: _Known) -> Parts:
+    y, sigma = known.data.y, _stacked(releases, "sigma")
+    values = _outs(releases) * len(y)
+    inside = norm.logpdf(values, y.sum(), sigma)
+    low, high = norm.logcdf(-len(y), y.sum(), sigma), norm.logsf(len(y), y.sum(), sigma)
+    ends = np.where(values < 0.0, low, high)
+    return {"mean": np.where(np.abs(values) < len(y), inside, ends)}
+
+
+def _gradient_counts(releases: Sequence[Release], known: _Known) -> Parts:
+    total = []
+    for release in releases:
+        given, edges = release.arguments, release.arguments["edges"]
+        lengths = np.linalg.norm(known.data.X @ given["transform"], axis=1)
+        lengths = np.maximum(lengths, given["least"])
+        sizes = np.abs(known.data.y - known.data.X @ given["theta"])
+        sizes = sizes * np.minimum(lengths, given["longest"] ** 2 / lengths)
+        sizes = np.minimum(sizes, edges[-1])
+        counts = [
+            ((low < sizes) & (sizes <= high)).sum() for low, high in itertools.pairwise(edges)
+        ]
+        total.append(-0.5 * (((release.out - counts) / given["sigma"]) ** 2).sum())
+    return {"gradient counts": np.array(total)}
 
 
 def _residual_counts(releases: Sequence[Release], known: _Known) -> Parts:
@@ -244,8 +294,11 @@ LAWS: dict[str, Callable[[Sequence[Release], _Known], Parts]] = {
     "gauss_mix": _gauss_mix,
     "mix": _mix,
     "noisy_gradient": _gradient,
+    "noisy_gradient_counts": _gradient_counts,
     "noisy_mean": _mean,
     "noisy_minimiser": _minimiser,
     "noisy_residual_counts": _residual_counts,
+    "noisy_second_moments": _second_moments,
     "noisy_statistics": _statistics,
+    "noisy_target_mean": _target_mean,
 }

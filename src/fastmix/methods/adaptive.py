@@ -67,7 +67,7 @@ class AdaptivePlan(Plan):
     mu: float
     eps_c: float
     mu_output: float
-    rounds: int
+    n_rounds: int
     moment_sigma: float | None
     count_sigma: float | None
     mean_sigma: float | None
@@ -137,7 +137,7 @@ class AdaptiveObjective(Method):
             mu=mu,
             eps_c=eps_c,
             mu_output=mu_output,
-            rounds=rounds,
+            n_rounds=rounds,
             moment_sigma=moment,
             count_sigma=count,
             mean_sigma=mean,
@@ -151,7 +151,7 @@ class AdaptiveObjective(Method):
 
     def solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release what the first stage needs, decide, and release the minimiser."""
-        steps = plan.rounds + 2
+        steps = plan.n_rounds + 2
         guess = _first_stage(rows, plan, draws)
         root = math.sqrt(rows.d)
         level = CLIP * root * guess.spread
@@ -181,7 +181,7 @@ class AdaptiveObjective(Method):
         noise = level / plan.mu
         theta, kept = shrunk(theta, guess, noise, ridge, rows.n)
         chosen = {
-            "rounds": plan.rounds,
+            "rounds": plan.n_rounds,
             "residual_spread": guess.spread,
             "gradient_clip": level,
             "ridge": ridge,
@@ -202,7 +202,7 @@ class AdaptiveObjective(Method):
     ) -> FloatArray:
         """Release the minimiser in the coordinates of a guess."""
         transform: FloatArray | None = guess.transform
-        if not plan.rounds:
+        if not plan.n_rounds:
             # All directions alike: the same objective for rows as they are, of length 1 at most.
             unit, transform = float(guess.transform[0, 0]), None
             level, ridge, longest = level / unit, ridge / unit**2, 1.0
@@ -235,12 +235,12 @@ class AdaptiveObjective(Method):
         hidden = SQUARES * n / d
         if plan.moment_sigma is not None:
             floor = _floor(plan.moment_sigma, d + 1)
-            hidden = floor * min(1.0, ROOM * (d + 1) * floor / n) ** (plan.rounds - 1)
+            hidden = floor * min(1.0, ROOM * (d + 1) * floor / n) ** (plan.n_rounds - 1)
         seen = n * eigenvalues / (eigenvalues + hidden)
         noise = level / plan.mu
         spread = seen / (seen + ridge) ** 2
         left = ridge / (seen + ridge)
-        if plan.rounds:
+        if plan.n_rounds:
             left = left * hidden / (eigenvalues + hidden)
         return Forecast(
             eta=math.sqrt(ridge),
@@ -314,7 +314,7 @@ def _ridge(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -> f
     """
     ratio = level / (plan.mu * spread)
     least = LEAST * least_ridge(plan.eps_c) * LENGTHS * d
-    if not plan.rounds:
+    if not plan.n_rounds:
         least *= 1.0 / (SQUARES * LENGTHS)
     return max(RIDGE * ratio, ratio**2 * d / (n * LEFT), least)
 
@@ -323,7 +323,7 @@ def _first_stage(rows: Rows, plan: AdaptivePlan, draws: Draws) -> Guess:
     """Release what the first stage needs, and return what is known then."""
     d, baseline = rows.d, np.zeros(rows.d)
     if plan.moment_sigma is not None:
-        return _moments_stage(rows, plan.rounds, plan.moment_sigma, draws)
+        return _moments_stage(rows, plan.n_rounds, plan.moment_sigma, draws)
     if plan.mean_sigma is not None:
         mean = noisy_target_mean(rows, sigma=plan.mean_sigma, noise=draws.noise)
         baseline[-1] = mean / rows.constant

@@ -170,7 +170,8 @@ def plan(
         raise value_error("epsilon", "be finite", epsilon)
     PrivateLinearRegression(epsilon=epsilon, delta=delta)._check_parameters()
     given = default_delta(delta, n)
-    sizes, target = Sizes(n, columns, bool(fit_intercept)), Target(float(epsilon), given)
+    intercept = bool(fit_intercept)
+    sizes, target = Sizes(n, columns, intercept, intercept), Target(float(epsilon), given)
     chosen, reason = (
         choose_method(columns) if method == "auto" else (method, f"{method}: asked for.")
     )
