@@ -63,9 +63,11 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
         )
     said.append(_clipping(data))
     method = certificate.parameters.get("method_")
-    chosen = f", method {method}" if method else ""
-    said.append(f"The fit is by {certificate.mechanism}{chosen}. It released:")
+    named = f", method {method}" if method else ""
+    said.append(f"The fit is by {certificate.mechanism}{named}. It released:")
     said += [f"- {phrase}" for phrase in explain_events(certificate.events)]
+    if chosen := data.get("chosen"):
+        said.append(_choices(chosen))
     said.append(
         f"Noise: {certificate.noise}. Scores, residuals and plots made from the raw data are not "
         f"covered: they are as private as the data themselves."
@@ -129,4 +131,26 @@ def _clipping(data: dict[str, Any]) -> str:
         f"Values outside the bounds were moved to the nearer bound{source}: the target to "
         f"[{low:g}, {high:g}]{residuals}. "
         f"The number of clipped values is not reported, because it is not private."
+    )
+
+
+def _choices(chosen: dict[str, Any]) -> str:
+    """Return what an adaptive fit chose from released values."""
+    if chosen["rounds"]:
+        source = (
+            "From the released second moments it found residuals with a standard deviation of "
+            f"{chosen['residual_spread']:.2g}, where 1 is half the width of the target's bounds, "
+            "and from them and the counts it chose"
+        )
+    else:
+        source = "There are too few rows for a first look, so it took, as for typical data,"
+    kept = chosen["kept"]
+    learned = (
+        "Noise explains all of what was found: the model predicts the mean of the target."
+        if kept == 0.0
+        else f"It kept {kept:.0%} of the coefficients; the rest is what noise alone would give."
+    )
+    return (
+        f"{source} a clipping level of {chosen['gradient_clip']:.3g} for gradients and a ridge of "
+        f"{chosen['ridge']:.3g}. {learned}"
     )

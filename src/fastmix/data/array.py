@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, TypeVar
 
 import numpy as np
@@ -41,7 +42,7 @@ class ArrayRows(Rows):
         self._block = Block(row_map(X), (target_map or TargetMap())(y))
         self.n, self.d = self._block.A.shape
         #: The last coordinates that rows were measured in, and what was found.
-        self._measured: tuple[FloatArray, float, Block] | None = None
+        self._measured: tuple[Measure, Block] | None = None
 
     def run(self, task: Pass[T]) -> T:
         return task.value(self._block)
@@ -57,11 +58,11 @@ class ArrayRows(Rows):
 
     def measured(self, measure: Measure) -> ArrayRows:
         known = self._measured
-        if known is None or known[0] is not measure.transform or known[1] != measure.least:
-            known = self._measured = (*measure, self._block.measured(measure))
-        rows = object.__new__(ArrayRows)
-        rows.__dict__.update(self.__dict__)
-        rows._block = known[2]
+        if known is None or not known[0].same(measure):
+            kept = measure._replace(transform=measure.transform.copy())
+            known = self._measured = kept, self._block.measured(measure)
+        rows = copy(self)
+        rows._block = known[1]
         return rows
 
     def centred(self, mean: FloatArray) -> ArrayRows:

@@ -33,6 +33,10 @@ class Measure(NamedTuple):
     transform: FloatArray
     least: float
 
+    def same(self, other: "Measure") -> bool:
+        """Whether both measure alike."""
+        return self.least == other.least and np.array_equal(self.transform, other.transform)
+
 
 @dataclass(frozen=True)
 class Block:

@@ -109,11 +109,14 @@ def row_lengths(A: Mapped, transform: FloatArray, least: float) -> FloatArray:
     lengths = np.empty(A.shape[0])
     for start, stop in _blocks(A):
         block = map_rows(A, start, stop)
-        longest = float(np.sqrt(np.einsum("ij,ij->i", block, block).max(initial=0.0)))
         rows = block @ transform
-        squares = np.einsum("ij,ij->i", rows, rows)
-        lengths[start:stop] = np.sqrt(squares) + hair * longest
+        # Of each record alone: the loss of a record must not depend on the others.
+        lengths[start:stop] = _norms(rows) + hair * _norms(block)
     return np.maximum(lengths, least)
+
+
+def _norms(rows: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
 
 
 def slopes(
