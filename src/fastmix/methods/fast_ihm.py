@@ -48,9 +48,16 @@ class FastIHMPlan(MixingPlan):
 class FastIterativeHessianMixing(HessianMixing):
     """FastIHM: noisy gradients, preconditioned with a FastMix sketch of the Hessian."""
 
+    variant: str = "tuned"
     calibration: str = "numerical"
     sketch: str = "auto"
+    n_steps: int | None = None
+    gaussian_size: int | None = None
     sketch_size: int | None = None
+    failure_probability: float | None = None
+    residual_clip: float | None = None
+    shrinkage: bool = False
+    literal: bool = False
 
     name: ClassVar[str] = "fast_ihm"
     estimator: ClassVar[str] = "FastIHM"

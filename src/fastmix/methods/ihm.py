@@ -27,6 +27,14 @@ class IHMPlan(MixingPlan):
 class IterativeHessianMixing(HessianMixing):
     """IHM: noisy gradients, preconditioned with Gaussian sketches of the Hessian."""
 
+    variant: str = "tuned"
+    n_steps: int | None = None
+    gaussian_size: int | None = None
+    failure_probability: float | None = None
+    residual_clip: float | None = None
+    shrinkage: bool = False
+    literal: bool = False
+
     name: ClassVar[str] = "ihm"
     estimator: ClassVar[str] = "IHM"
     choices: ClassVar = {"variant": ("tuned", "paper")}

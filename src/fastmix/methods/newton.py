@@ -37,17 +37,13 @@ class MixingPlan(Plan):
     levels: tuple[Level, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
 class HessianMixing(Method):
     """Noisy gradients, preconditioned with private sketches of the Hessian: IHM and FastIHM."""
 
-    variant: str = "tuned"
-    n_steps: int | None = None
-    gaussian_size: int | None = None
-    failure_probability: float | None = None
-    residual_clip: float | None = None
-    shrinkage: bool = False
-    literal: bool = False
+    variant: str
+    n_steps: int | None
+    gaussian_size: int | None
+    shrinkage: bool
 
     infers: ClassVar[bool] = True
     clips: ClassVar[bool] = True
