@@ -11,6 +11,7 @@ from fastmix.data import ArrayRows
 from fastmix.data.maps import RowMap, TargetMap
 from fastmix.errors import SolverError
 from fastmix.kernels.losses import CalibratedHuber
+from fastmix.kernels.mapped import SUMMATION_ERROR
 from fastmix.mechanisms import minimise as solver
 from fastmix.mechanisms.minimise import Objective, minimise, rounding_distance, sketch_rows
 
@@ -79,7 +80,9 @@ def test_reaches_the_minimum(X, y, loss, sketch):
     ((mapped, seen),) = rows.blocks()
     for scale in (0.1, 30.0):
         goal = objective(rows.d, loss, scale * loss.lipschitz)
-        tolerance = 1e-9 * max(1.0, scale)
+        # Sums are less exact without compiled kernels.
+        granted = (SUMMATION_ERROR - 2.0**-52) * rows.n * loss.lipschitz / loss.ridge
+        tolerance = 1e-9 * max(1.0, scale) + 2.0 * granted
         theta = minimise(rows, goal, tolerance=tolerance, sketch=sketch,
                          public=np.random.default_rng(0))  # fmt: skip
         gradient = exact_gradient(np.asarray(mapped), seen, goal, theta)
@@ -94,9 +97,10 @@ def test_rows_that_a_sketch_in_single_precision_cannot_tell_apart(ridge):
     y = 6.0 * X[:, 0] - 0.6
     loss = CalibratedHuber(1.0, ridge, 6.0)
     goal, rows = objective(40, loss), rows_of(X, y)
-    theta = minimise(rows, goal, tolerance=1e-8, sketch=True, public=np.random.default_rng(0))
+    tolerance = 1e-8 + 2.0 * rounding_distance(goal, rows.n, 100.0 / ridge)
+    theta = minimise(rows, goal, tolerance=tolerance, sketch=True, public=np.random.default_rng(0))
     mapped = np.concatenate([A for A, _ in rows.blocks()])
-    assert np.linalg.norm(exact_gradient(mapped, y, goal, theta)) / ridge <= 1e-8
+    assert np.linalg.norm(exact_gradient(mapped, y, goal, theta)) / ridge <= tolerance
 
 
 def test_a_sketch_is_as_precise_as_the_ridge_asks_for():
@@ -116,10 +120,11 @@ def test_a_sketch_is_as_precise_as_the_ridge_asks_for():
 @pytest.mark.parametrize("clip", [1.0, 0.1])
 def test_targets_far_from_the_centre(clip, sketch):
     """All residuals of a column start where the loss is nearly straight: no step may go astray."""
-    rng = np.random.default_rng(0)
-    X = onehot(4_000, 60)
-    y = np.clip(X @ (3.0 * rng.standard_normal(60)) + 0.3 * rng.standard_t(2, 4_000), -1, 1)
-    loss = CalibratedHuber(clip, 0.05, 30.0)
+    rng, n = np.random.default_rng(0), 3_000
+    X = np.zeros((n, 60))
+    X[np.arange(n), np.minimum(rng.geometric(0.03, n) - 1, 59)] = 1.0
+    y = np.clip(X @ (3.0 * rng.standard_normal(60)) + 0.3 * rng.standard_t(2, n), -1, 1)
+    loss = CalibratedHuber(clip, 0.07, 28.0)
     goal = objective(60, loss, 0.2)
     theta = minimise(rows_of(X, y), goal, tolerance=1e-6, sketch=sketch,
                      public=np.random.default_rng(0))  # fmt: skip
