@@ -89,6 +89,8 @@ def noisy_gradient_counts(
     longest = check_real("longest", longest, above=0.0)
     if theta.shape != (rows.d,) or not np.abs(theta).max() <= 1e100:
         raise value_error("theta", f"be at most 1e100 and have shape {(rows.d,)}", theta)
+    if not np.linalg.norm(transform) <= 1e100:
+        raise value_error("transform", "have a norm of at most 1e100", transform)
     if not edges[0] > 0.0:  # an absent record, whose residual is 0, counts nowhere
         raise value_error("edges", "be above 0", edges)
     measured = rows.measured(Measure(transform, least))

@@ -39,11 +39,12 @@ MEAN_ERROR, MEAN_SHARES = 1.0 / 26.0, (0.02, 0.3)
 MOST_ROUNDS, REACH = 5, 100.0
 #: Mean squared length of transformed rows is one over this where it is to be at most 1.
 ROOM = 2.0
-#: The least eigenvalue that counts, in units of the noise of a second moment and sqrt(d).
-FLOOR = 0.5
-#: Ridge: in units of noise over the residuals' spread, and the share of the residuals' variance
-#: that is taken to be left to explain.
-RIDGE, LEFT = 4.0, 0.3
+#: The least eigenvalue that counts, in units of the noise of a second moment and sqrt(d), and the
+#: least variance, by which no coordinates stretch more than rounding allows.
+FLOOR, LEAST_VARIANCE = 0.5, 1e-8
+#: Ridge: in units of noise over the residuals' spread; the share of the residuals' variance that
+#: is taken to be left to explain; and in units of the eigenvalues.
+RIDGE, LEFT, LEAST_RIDGE = 4.0, 0.3, 0.01
 #: A ridge in units of the least that the loss needs, and squared lengths that it is needed for.
 LEAST, LENGTHS = 1.5, 2.0
 #: The noise in the prediction of the longest row is at most so many residuals.
@@ -313,10 +314,9 @@ def _ridge(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -> f
     eigenvalue is small, and :math:`s^2 d/(n v)` if all directions together explain v.
     """
     ratio = level / (plan.mu * spread)
-    least = LEAST * least_ridge(plan.eps_c) * LENGTHS * d
-    if not plan.n_rounds:
-        least *= 1.0 / (SQUARES * LENGTHS)
-    return max(RIDGE * ratio, ratio**2 * d / (n * LEFT), least)
+    least = LEAST * least_ridge(plan.eps_c) * d
+    needed = max(LENGTHS * least, LEAST_RIDGE * n) if plan.n_rounds else least / SQUARES
+    return max(RIDGE * ratio, ratio**2 * d / (n * LEFT), needed)
 
 
 def _first_stage(rows: Rows, plan: AdaptivePlan, draws: Draws) -> Guess:
@@ -335,24 +335,28 @@ def _moments_stage(rows: Rows, rounds: int, sigma: float, draws: Draws) -> Guess
     """Release second moments of features and target in rounds, and read them."""
     n, d, size = rows.n, rows.d, rows.d + 1
     floor = _floor(sigma, size)
-    ahead = np.eye(size) / math.sqrt(2.0)  # rows with their target have length 1 at most
+    transform = np.eye(size) / math.sqrt(2.0)  # rows with their target have length 1 at most
     for step in range(rounds):
         draws.progress(step + 1, rounds + 2)
-        transform = ahead
         moments = noisy_second_moments(rows, transform, sigma=sigma, noise=draws.noise)
         values, vectors = np.linalg.eigh(moments)
         evident = np.maximum(values, 0.0)
-        rounded = transform @ (vectors / np.sqrt(evident + floor))
+        back = np.linalg.inv(transform).T @ vectors
+        whole = (back * (evident + floor)) @ back.T / n + LEAST_VARIANCE * np.eye(size)
+        known = (back * evident) @ back.T / n
         directions = max(1.0, float(np.sum(evident / (evident + floor))))
-        ahead = rounded * math.sqrt(n / (ROOM * directions))
-    back = np.linalg.inv(transform).T @ vectors
-    whole, known = (back * (evident + floor)) @ back.T / n, (back * evident) @ back.T / n
+        transform = _rounded(whole) / math.sqrt(ROOM * directions)
     center = np.linalg.solve(whole[:d, :d], whole[:d, d])
     variance = whole[d, d] - float(whole[d, :d] @ center)
     baseline = np.zeros(d)
     if rows.constant:
         baseline[-1] = whole[d - 1, d] / whole[d - 1, d - 1]
-    values, vectors = np.linalg.eigh(whole[:d, :d])
-    transform = vectors / np.sqrt(values)
+    transform = _rounded(whole[:d, :d])
     seen = np.clip(np.einsum("ij,ik,kj->j", transform, known[:d, :d], transform), 0.05, 1.0)
     return Guess(center, transform, seen, baseline, math.sqrt(min(max(variance, 1e-6), 1.0)))
+
+
+def _rounded(covariance: FloatArray) -> FloatArray:
+    """Return T with ``T' C T = I`` for a positive definite matrix C."""
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors / np.sqrt(np.maximum(values, LEAST_VARIANCE))
