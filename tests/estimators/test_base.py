@@ -405,7 +405,7 @@ def test_what_a_fit_stores(monkeypatch):
     for model in PRIVATE:
         estimator = clone(model).set_params(**BOUNDS).fit(X, y)
         stored = set(vars(estimator)) - set(estimator.get_params())
-        assert stored - {"method_"} == expected
+        assert stored - {"method_", "chosen_"} == expected
         assert estimator.n_steps_ in (getattr(estimator, "n_steps", None), 1, 4, 16, 100)
         assert type(estimator.intercept_) is float
         assert estimator.coef_.dtype == np.float64

@@ -167,7 +167,7 @@ def test_auto_depends_on_intervals_and_on_the_width(d, fit_intercept, expected):
         bounds_X=(-1, 1), bounds_y=(-1, 1), fit_intercept=fit_intercept, inference=True
     ).fit(X, y)  # fmt: skip
     assert model.method_ == expected
-    assert model.set_params(inference=False).fit(X, y).method_ == "objective"
+    assert model.set_params(inference=False).fit(X, y).method_ == "adaptive"
 
 
 def test_the_front_door_charges_once():

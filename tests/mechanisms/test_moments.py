@@ -220,7 +220,7 @@ def test_counts_are_those_of_gradients(kind):
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(record, min_size=1, max_size=6), hostile_transforms(150), st.tuples(unit, unit))
+@given(st.lists(record, min_size=1, max_size=6), hostile_transforms(90), st.tuples(unit, unit))
 def test_an_absent_record_counts_nowhere(records, T, theta):
     data = np.array(records)
     X, y, theta = data[:, :2] / math.sqrt(2.0), data[:, 2], 1e3 * np.array(theta)
@@ -252,7 +252,6 @@ def test_edges_at_zero_are_refused():
     assert noise.drawn == []
 
 
-@pytest.mark.xfail(strict=True, reason="lengths are remembered by the identity of the transform")
 def test_a_transform_that_was_changed_in_place_is_measured_again():
     """Rows that are ten times as long must not keep their old lengths: their slopes would."""
     X, y = problem(11)

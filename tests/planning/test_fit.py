@@ -36,7 +36,7 @@ def test_the_choice_is_that_of_auto():
         X, y = rng.uniform(-1, 1, (600, d)), rng.uniform(-1, 1, 600)
         model = PrivateLinearRegression(bounds_X=(-1, 1), bounds_y=(-1, 1), random_state=0)
         assert fastmix.plan(600, d).method == model.fit(X, y).method_
-        assert model.method_ == "objective"
+        assert model.method_ == "adaptive"
     for d, chosen in ((498, "ihm"), (499, "fast_ihm")):
         model.set_params(inference=True)
         assert model._planned(10_000, d)[0].name == chosen
@@ -113,7 +113,7 @@ def test_a_plan_reads_well():
     text = str(planned)
     assert "131,072 rows, 90 features, epsilon 1" in text
     assert planned.reason in text
-    assert text.splitlines()[4].startswith("objective")
+    assert text.splitlines()[4].startswith("adaptive")
     assert planned._repr_html_().count("<tr>") == 5
     assert planned.delta == 2.0**-34
     for row in planned.table():

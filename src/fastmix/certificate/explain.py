@@ -15,6 +15,7 @@ from fastmix.accounting import (
     TailEvent,
 )
 from fastmix.certificate.certificate import PrivacyCertificate
+from fastmix.methods.adaptive import LEAST_KEPT
 from fastmix.methods.forecast import concerns
 
 
@@ -147,7 +148,7 @@ def _choices(chosen: dict[str, Any]) -> str:
     kept = chosen["kept"]
     learned = (
         "Noise explains all of what was found: the model predicts the mean of the target."
-        if kept == 0.0
+        if kept <= LEAST_KEPT
         else f"It kept {kept:.0%} of the coefficients; the rest is what noise alone would give."
     )
     return (

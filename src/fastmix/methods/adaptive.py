@@ -51,6 +51,8 @@ LEAST, LENGTHS = 1.5, 2.0
 PREDICTED = 8.0
 #: First guess at the clipping level of a gradient in units of sqrt(d) residuals, and its least.
 CLIP, LEAST_CLIP = 2.0, 0.5
+#: Share of the coefficients that is always kept: a model of zeros would look like an error.
+LEAST_KEPT = 1e-3
 #: Spread of residuals, and mean of the squared features times d, where nothing is known of them.
 SPREAD, SQUARES = 0.25, 1.0 / 3.0
 #: Bins of gradients in units of sqrt(d) residuals: half octaves; those that noise may have filled
@@ -231,8 +233,9 @@ class AdaptiveObjective(Method):
     ) -> Forecast:
         """Return what a planned fit is expected to give: noise, and the bias of the ridge."""
         d = len(eigenvalues)
-        level = CLIP * math.sqrt(d) * SPREAD
-        ridge = _ridge(plan, level, SPREAD, n, d)
+        typical = 0.8 * SPREAD if plan.n_rounds else SPREAD
+        level = CLIP * math.sqrt(d) * typical
+        ridge = _ridge(plan, level, typical, n, d)
         hidden = SQUARES * n / d
         if plan.moment_sigma is not None:
             floor = _floor(plan.moment_sigma, d + 1)
@@ -298,7 +301,7 @@ def shrunk(
     moved = np.linalg.solve(guess.transform, theta - guess.baseline)
     expected = noise**2 * float(np.sum(eigenvalues / (eigenvalues + ridge) ** 2))
     energy = float(eigenvalues @ moved**2)
-    kept = max(0.0, 1.0 - expected / energy) if energy > 0.0 else 0.0
+    kept = max(LEAST_KEPT, 1.0 - expected / max(energy, 1e-300))
     return guess.baseline + kept * (theta - guess.baseline), kept
 
 
@@ -359,4 +362,4 @@ def _moments_stage(rows: Rows, rounds: int, sigma: float, draws: Draws) -> Guess
 def _rounded(covariance: FloatArray) -> FloatArray:
     """Return T with ``T' C T = I`` for a positive definite matrix C."""
     values, vectors = np.linalg.eigh(covariance)
-    return vectors / np.sqrt(np.maximum(values, LEAST_VARIANCE))
+    return np.asarray(vectors / np.sqrt(np.maximum(values, LEAST_VARIANCE)))
