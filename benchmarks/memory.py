@@ -13,6 +13,9 @@ CASES = [
     (2**17, 1024, "C", "FastIHM", 0.25),
     (2**17, 1024, "F", "FastIHM", 0.25),
     (2**17, 1024, "C", "IHM", 0.25),
+    (2**19, 32, "C", "ObjectivePerturbation", 0.30),
+    (2**16, 1024, "C", "ObjectivePerturbation", 0.30),
+    (2**16, 1024, "F", "ObjectivePerturbation", 0.30),
 ]
 
 CHILD = """
@@ -42,7 +45,7 @@ print((kb("VmHWM") - before) * 1024 / X.nbytes)
 
 
 def main() -> None:
-    print(f"{'n':>8} {'d':>5} order {'method':>8} {'extra / X':>10} target")
+    print(f"{'n':>8} {'d':>5} order {'method':>21} {'extra / X':>10} target")
     for n, d, order, method, target in CASES:
         done = subprocess.run(
             [sys.executable, "-c", CHILD, str(n), str(d), order, method],
@@ -50,7 +53,7 @@ def main() -> None:
             text=True,
             check=True,
         )
-        print(f"{n:>8} {d:>5} {order:>5} {method:>8} {float(done.stdout):>10.3f} <= {target}")
+        print(f"{n:>8} {d:>5} {order:>5} {method:>21} {float(done.stdout):>10.3f} <= {target}")
 
 
 if __name__ == "__main__":

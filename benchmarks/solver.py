@@ -70,7 +70,10 @@ def main() -> None:
     A, b = np.array([row for row, _ in rows]), np.array([seconds for _, seconds in rows])
     scale = A.max(axis=0)
     fitted = nnls(A / scale / b[:, None], np.ones(len(b)))[0] / scale
-    print("seconds per n d^2, pass entry, n d of the sketch, d^3:", fitted)
+    product, entry, sketched, cube = fitted
+    print(f"seconds per n d^2: {product:.3g}; in units of it, per n d with the Gram matrix "
+          f"{4 * entry / product:.0f}, with the sketch {sketched / product:.0f}, per d^3 "
+          f"{cube / product:.1f}")  # fmt: skip
     for (n, d), times in zip(shapes, found, strict=True):
         guess = {solver: float(np.dot(fitted, w)) for solver, w in work(n, d).items()}
         print(f"{n:>7} x {d:<5} predicted ratio {guess['gram'] / guess['sketch']:5.2f}  measured "

@@ -121,6 +121,8 @@ struct Losses {
 struct Products {
   void (*subtract)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
                    const double* theta, double* r);
+  void (*subtract_both)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
+                        const double* theta, double* r, const double* v, double* s);
   void (*add_adjoint)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
                       const double* r, double* g);
   void (*add_adjoint_exactly)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
@@ -235,9 +237,12 @@ struct Block {
   bool by_rows;
 
   double at(std::size_t i, std::size_t j) const { return by_rows ? x[i * ld + j] : x[j * ld + i]; }
-  // r -= x theta; g += x'r; and the same with the rounding errors of its sums in `low`.
+  // r -= x theta, perhaps with s -= x v; g += x'r, perhaps with rounding errors of sums in `low`.
   void subtract(const double* theta, double* r) const {
     products->subtract(x, ld, rows, w, theta, r);
+  }
+  void subtract(const double* theta, double* r, const double* v, double* s) const {
+    products->subtract_both(x, ld, rows, w, theta, r, v, s);
   }
   void add_adjoint(const double* r, double* g) const {
     products->add_adjoint(x, ld, rows, w, r, g);
@@ -420,9 +425,8 @@ void curved(const Mapped<T>& a, const Targets& targets, const double* theta, con
     const Block block = fetch_any(a, i, m, x, ld);
     k.load_targets(targets, i, m, r);
     std::fill(r + m, r + block.padded, 0.0);
-    block.subtract(theta, r);
     std::fill_n(w, block.padded, 0.0);
-    block.subtract(v, w);
+    block.subtract(theta, r, v, w);
     if (losses.lengths || k.leaves(r, block.padded, losses.loss.zone))
       losses.outside(i, m, r, [&](std::size_t s, const auto& loss) {
         w[s] *= secant ? loss.secant(r[s]) : loss.curvature(r[s]);

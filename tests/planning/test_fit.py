@@ -114,7 +114,7 @@ def test_a_plan_reads_well():
     assert "131,072 rows, 90 features, epsilon 1" in text
     assert planned.reason in text
     assert text.splitlines()[4].startswith("adaptive")
-    assert planned._repr_html_().count("<tr>") == 5
+    assert planned._repr_html_().count("<tr>") == 6
     assert planned.delta == 2.0**-34
     for row in planned.table():
         assert row["seconds"] > 0.0

@@ -21,9 +21,9 @@ _LARGEST = 1e100
 #: What the features are taken to explain, as a share of the squared half width of the target's
 #: bounds, where nothing is known: s^2 d / (n v) is then the best ridge for a flat spectrum.
 _EXPLAINED = 0.1
-#: Cost of a solver with a sketch in units of that of one Gram matrix, which is n d^2: its further
-#: passes per n d, and the Gram matrix of the sketch per d^3 (`benchmarks/solver.py`).
-_PASSES, _SKETCH = 1400.0, 8.0
+#: Costs in units of that of a Gram matrix, n d^2 (`benchmarks/solver.py`): the other passes of a
+#: solver with it, per n d; those of a solver with a sketch; and the sketch's Gram matrix, per d^3.
+_GRAM_PASSES, _SKETCH_PASSES, _SKETCH = 300.0, 1100.0, 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,4 +115,6 @@ class PerturbedObjective(Method):
 
 def faster_solver(n: int, d: int) -> str:
     """Return which solver a cost model says is faster, "gram" or "sketch"."""
-    return "sketch" if _PASSES * n * d + _SKETCH * d**3 < n * d**2 else "gram"
+    gram = n * d**2 + _GRAM_PASSES * n * d
+    sketch = _SKETCH_PASSES * n * d + _SKETCH * d**3
+    return "sketch" if sketch < gram else "gram"
