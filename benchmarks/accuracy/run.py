@@ -1,6 +1,7 @@
 """Excess risk and test R^2 of every method on every set, over seeded trials.
 
     python benchmarks/accuracy/run.py --data-dir DATA --out accuracy.csv
+    python benchmarks/accuracy/run.py --data-dir DATA --out accuracy.csv --ridges --trials 2
 
 Rows are appended as they are found, and what is in the file already is not run again. Risks are in
 units of the scaled target, which lies in [-1, 1]; nothing here is private but the fits themselves.
@@ -10,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
+import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -18,20 +21,17 @@ from typing import Any
 
 import numpy as np
 import sets
+from compared import METHODS, RIDGES, SLOW, Diffprivlib
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from fastmix import IHM, AdaSSP, FastIHM, ObjectivePerturbation
+from fastmix.errors import LowAccuracyWarning, ReproducibleNoiseWarning
 
-EPSILONS = (0.3, 1.0, 3.0, 10.0)
-METHODS: dict[str, Any] = {
-    "ObjectivePerturbation": ObjectivePerturbation,
-    "IHM": IHM,
-    "IHM, paper": lambda **o: IHM(variant="paper", **o),
-    "FastIHM": FastIHM,
-    "FastIHM, paper": lambda **o: FastIHM(variant="paper", **o),
-    "AdaSSP": AdaSSP,
-}
+EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
+#: Sets with more columns are wide: fixed ridges are compared there, at these epsilons.
+WIDE, RIDGE_EPSILONS = 250, (1.0, 3.0)
+#: Slow methods are left out on sets with more columns.
+WIDEST = 400
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,10 @@ class Row:
     seed: int
     excess_risk: float
     test_r2: float
+    seconds: float
+    n: int
+    d: int
+    variance: float
 
 
 class Problem:
@@ -49,37 +53,61 @@ class Problem:
 
     def __init__(self, data: sets.DataSet) -> None:
         order = np.random.default_rng(0).permutation(len(data.y))
-        held_out, self.rows = np.split(order, [len(order) // 10])
+        held_out, rows = np.split(order, [len(order) // 10])
+        rows = rows[: data.most_rows]
         self.data = data
-        self.X, self.y = np.ascontiguousarray(data.X[self.rows]), data.y[self.rows]
+        self.X, self.y = np.ascontiguousarray(data.X[rows]), data.y[rows]
         self.X_test, self.y_test = data.X[held_out], data.y[held_out]
         low, high = data.bounds["bounds_y"]
         self.unit = (high - low) / 2.0
-        A = self._design(self.X)
-        self.best = np.linalg.lstsq(A, self.y, rcond=None)[0]
-        self.gram = A.T @ A
+        self.best = least_squares(self._design(self.X), self.y)
+        self.fitted = self._design(self.X) @ self.best
 
     def _design(self, X: Any) -> Any:
         return np.c_[X, np.ones(len(X))] if self.data.fit_intercept else X
 
-    def measure(self, coefficients: Any) -> tuple[float, float]:
-        residuals = self.y_test - self._design(self.X_test) @ coefficients
-        fitted = self._design(self.X) @ (coefficients - self.best)
-        return (
-            float(np.mean(fitted**2)) / self.unit**2,
-            1.0 - float(np.mean(residuals**2)) / float(self.y_test.var()),
+    def row(self, method: str, epsilon: float, seed: int, predict: Any, seconds: float) -> Row:
+        """Measure predictions; seconds are those of the processor for the fit."""
+        error = predict(self.X) - self.fitted
+        residuals = self.y_test - predict(self.X_test)
+        # The second term is zero for what is linear in the design, and not for a constant alone.
+        excess = np.mean(error**2) - 2.0 * np.mean(error * (self.y - self.fitted))
+        return Row(
+            data=self.data.name,
+            method=method,
+            epsilon=epsilon,
+            seed=seed,
+            excess_risk=float(excess) / self.unit**2,
+            test_r2=1.0 - float(np.mean(residuals**2)) / float(self.y_test.var()),
+            seconds=seconds,
+            n=len(self.y),
+            d=len(self.best),
+            variance=float(self.y.var()) / self.unit**2,
+        )
+
+    def least_squares(self) -> Row:
+        return self.row(
+            "least squares", math.inf, 0, lambda X: self._design(X) @ self.best, seconds=0.0
         )
 
     def trial(self, method: str, epsilon: float, seed: int) -> Row:
         options = {**self.data.bounds, "fit_intercept": self.data.fit_intercept}
+        make = {**METHODS, **RIDGES}[method]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = METHODS[method](epsilon=epsilon, random_state=seed, **options)
-            model.fit(self.X, self.y)
-        tail = [model.intercept_] if self.data.fit_intercept else []
-        return Row(
-            self.data.name, method, epsilon, seed, *self.measure(np.append(model.coef_, tail))
-        )
+            for category in (LowAccuracyWarning, ReproducibleNoiseWarning):
+                warnings.simplefilter("ignore", category)
+            started = time.process_time()
+            model = make(epsilon=epsilon, random_state=seed, **options).fit(self.X, self.y)
+            seconds = time.process_time() - started
+        return self.row(method, epsilon, seed, model.predict, seconds)
+
+
+def least_squares(A: Any, y: Any) -> Any:
+    """Solve least squares by the triangular factor of columns of length 1, with the target."""
+    lengths = np.linalg.norm(A, axis=0)
+    lengths[lengths == 0.0] = 1.0
+    R = np.linalg.qr(np.c_[A / lengths, y], mode="r")
+    return np.linalg.lstsq(R[:-1, :-1], R[:-1, -1], rcond=1e-11)[0] / lengths
 
 
 def finished(path: Path) -> set[tuple[str, str, float, int]]:
@@ -92,17 +120,34 @@ def finished(path: Path) -> set[tuple[str, str, float, int]]:
         }
 
 
-def trials(problem: Problem, n_trials: int, done: set[Any]) -> Iterator[tuple[str, float, int]]:
-    for method in METHODS:
-        for epsilon in EPSILONS:
-            for seed in range(n_trials):
-                if (problem.data.name, method, epsilon, seed) not in done:
-                    yield method, epsilon, seed
+def wanted(data: sets.DataSet, methods: list[str], ridges: bool) -> Iterator[tuple[str, float]]:
+    """Yield methods and epsilons for a set."""
+    columns = data.X.shape[1]
+    if ridges:
+        if columns > WIDE:
+            yield from ((method, epsilon) for method in RIDGES for epsilon in RIDGE_EPSILONS)
+        return
+    for method in methods:
+        if method in SLOW and columns > WIDEST:
+            print(f"{data.name}: {method} is left out, it takes too long")
+        elif method == "diffprivlib" and (Diffprivlib is None or "data_norm" in data.bounds):
+            print(f"{data.name}: diffprivlib is left out, it is not installed or needs bounds_X")
+        else:
+            yield from ((method, epsilon) for epsilon in EPSILONS)
 
 
-def run(problem: Problem, batch: list[tuple[str, float, int]]) -> list[Row]:
+def run(problem: Problem, batch: list[tuple[str, float, int]], most_seconds: float) -> list[Row]:
+    """Run the trials of a cell, and no more of them once one has taken too long."""
+    rows: list[Row] = []
     with threadpool_limits(1):
-        return [problem.trial(*each) for each in batch]
+        for each in batch:
+            try:
+                rows.append(problem.trial(*each))
+            except Exception as error:
+                print(f"{problem.data.name}, {each}: failed, {error!r}", flush=True)
+            if rows and rows[-1].seconds > most_seconds:
+                break
+    return rows
 
 
 def main() -> None:
@@ -111,8 +156,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("accuracy.csv"))
     parser.add_argument("--sets", nargs="*", default=list(sets.NAMES))
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
+    parser.add_argument("--ridges", action="store_true", help="fixed ridges on wide sets instead")
     parser.add_argument("--trials", type=int, default=30)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument(
+        "--most-seconds", type=float, default=math.inf, help="one trial if a fit takes longer"
+    )
     parser.add_argument("--quick", action="store_true", help="3 trials, small generated sets")
     options = parser.parse_args()
     n_trials = 3 if options.quick else options.trials
@@ -123,19 +172,25 @@ def main() -> None:
         if fresh:
             writer.writeheader()
         for data in sets.load(options.sets, options.data_dir, options.quick):
+            cells = [
+                [(method, epsilon, seed) for seed in range(n_trials)]
+                for method, epsilon in wanted(data, options.methods, options.ridges)
+            ]
+            left = [[each for each in cell if (data.name, *each) not in done] for cell in cells]
+            left = [cell for cell in left if cell]
+            if not left:
+                continue
             problem = Problem(data)
-            wanted = trials(problem, n_trials, done)
-            left = [each for each in wanted if each[0] in options.methods]
-            batches = [left[i : i + n_trials] for i in range(0, len(left), n_trials)]
+            if (data.name, "least squares", math.inf, 0) not in done:
+                writer.writerow(asdict(problem.least_squares()))
             work = Parallel(n_jobs=options.jobs, return_as="generator_unordered")(
-                delayed(run)(problem, batch) for batch in batches
+                delayed(run)(problem, cell, options.most_seconds) for cell in left
             )
             for count, rows in enumerate(work, start=1):
                 writer.writerows(asdict(row) for row in rows)
                 file.flush()
-                print(f"\r{data.name}: {count} of {len(batches)} ", end="", flush=True)
-            if batches:
-                print()
+                print(f"\r{data.name}: {count} of {len(left)} ", end="", flush=True)
+            print()
 
 
 if __name__ == "__main__":
