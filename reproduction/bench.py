@@ -195,9 +195,7 @@ def write_page(rows: list[Row], path: Path) -> None:
         "of several fits, T = 4 (16 in the tuned variants), epsilon = 1, rows of the fast sketch "
         "(k2) as in the heading of each table. Noise levels are remembered between fits of one "
         "size: the first fit of a size takes a quarter of a second more. The default is "
-        "ObjectivePerturbation with the solver that a cost model expects to be faster, the same "
-        "code as one of the two rows below it: where it differs from both, other work disturbed "
-        "the machine.",
+        "AdaptiveRegression, which reads the rows several times more than ObjectivePerturbation.",
         "",
         f"Machine: {facts['processor']}, {facts['cores']} cores, {facts['kernels']} kernels, "
         f"Python {facts['python']}.",
