@@ -8,7 +8,7 @@ Where there are too few rows for that, by public sizes, it spends on the mean of
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,12 +20,18 @@ from fastmix.kernels.losses import CalibratedHuber, least_ridge
 from fastmix.mechanisms import (
     noisy_gradient_counts,
     noisy_minimiser,
-    noisy_second_moments,
-    noisy_target_mean,
     objective_events,
     residual_event,
     second_moment_event,
     target_mean_event,
+)
+from fastmix.methods.first_stage import (
+    ROOM,
+    SPREAD,
+    SQUARES,
+    Guess,
+    first_stage,
+    least_eigenvalue,
 )
 from fastmix.methods.objective import OUTPUT_SHARE, faster_solver
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
@@ -37,11 +43,6 @@ MOMENTS_SHARE, COUNTS_SHARE = 0.12, 0.03
 MEAN_ERROR, MEAN_SHARES = 1.0 / 26.0, (0.02, 0.3)
 #: Rounds: at most so many, with a reach of so much; none if a round gains less than 1.
 MOST_ROUNDS, REACH = 5, 100.0
-#: Mean squared length of transformed rows is one over this where it is to be at most 1.
-ROOM = 2.0
-#: The least eigenvalue that counts, in units of the noise of a second moment and sqrt(d), and the
-#: least variance, by which no coordinates stretch more than rounding allows.
-FLOOR, LEAST_VARIANCE = 0.5, 1e-8
 #: Ridge: in units of noise over the residuals' spread; the share of the residuals' variance that
 #: is taken to be left to explain; and in units of the eigenvalues.
 RIDGE, LEFT, LEAST_RIDGE = 4.0, 0.3, 0.01
@@ -53,8 +54,6 @@ PREDICTED = 8.0
 CLIP, LEAST_CLIP = 2.0, 0.5
 #: Share of the coefficients that is always kept: a model of zeros would look like an error.
 LEAST_KEPT = 1e-3
-#: Spread of residuals, and mean of the squared features times d, where nothing is known of them.
-SPREAD, SQUARES = 0.25, 1.0 / 3.0
 #: Bins of gradients in units of sqrt(d) residuals: half octaves; those that noise may have filled
 #: are those above the last whose sum with all above it is so many standard deviations.
 EDGES: FloatArray = 2.0 ** (np.arange(-10, 15) / 2.0)
@@ -75,20 +74,6 @@ class AdaptivePlan(Plan):
     count_sigma: float | None
     mean_sigma: float | None
     preconditioner: str
-
-
-class Guess(NamedTuple):
-    """What the first stage knows, in the coordinates ``theta = center + T phi``.
-
-    ``seen`` is the share of every eigenvalue that is not noise, ``baseline`` predicts the mean of
-    the target, and ``spread`` is the standard deviation of the residuals of the centre.
-    """
-
-    center: FloatArray
-    transform: FloatArray
-    seen: FloatArray
-    baseline: FloatArray
-    spread: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +140,7 @@ class AdaptiveObjective(Method):
     def solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release what the first stage needs, decide, and release the minimiser."""
         steps = plan.n_rounds + 2
-        guess = _first_stage(rows, plan, draws)
+        guess = first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
         root = math.sqrt(rows.d)
         level = CLIP * root * guess.spread
         ridge = _ridge(plan, level, guess.spread, rows.n, rows.d)
@@ -238,7 +223,7 @@ class AdaptiveObjective(Method):
         ridge = _ridge(plan, level, typical, n, d)
         hidden = SQUARES * n / d
         if plan.moment_sigma is not None:
-            floor = _floor(plan.moment_sigma, d + 1)
+            floor = least_eigenvalue(plan.moment_sigma, d + 1)
             hidden = floor * min(1.0, ROOM * (d + 1) * floor / n) ** (plan.n_rounds - 1)
         seen = n * eigenvalues / (eigenvalues + hidden)
         noise = level / plan.mu
@@ -263,7 +248,7 @@ def useful_rounds(sizes: Sizes, mu: float) -> int:
 
     def gain(rounds: int) -> float:
         sigma = 1.0 / (math.sqrt(MOMENTS_SHARE / rounds) * mu)
-        return sizes.n / (ROOM * (sizes.d + 1) * _floor(sigma, sizes.d + 1))
+        return sizes.n / (ROOM * (sizes.d + 1) * least_eigenvalue(sigma, sizes.d + 1))
 
     if gain(4) <= 1.0:
         return 0
@@ -305,11 +290,6 @@ def shrunk(
     return guess.baseline + kept * (theta - guess.baseline), kept
 
 
-def _floor(sigma: float, size: int) -> float:
-    """Return the least eigenvalue that counts in noisy second moments of so many columns."""
-    return FLOOR * sigma / math.sqrt(2.0) * math.sqrt(size)
-
-
 def _ridge(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -> float:
     r"""Return the ridge for coordinates in which every eigenvalue is about n.
 
@@ -320,46 +300,3 @@ def _ridge(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -> f
     least = LEAST * least_ridge(plan.eps_c) * d
     needed = max(LENGTHS * least, LEAST_RIDGE * n) if plan.n_rounds else least / SQUARES
     return max(RIDGE * ratio, ratio**2 * d / (n * LEFT), needed)
-
-
-def _first_stage(rows: Rows, plan: AdaptivePlan, draws: Draws) -> Guess:
-    """Release what the first stage needs, and return what is known then."""
-    d, baseline = rows.d, np.zeros(rows.d)
-    if plan.moment_sigma is not None:
-        return _moments_stage(rows, plan.n_rounds, plan.moment_sigma, draws)
-    if plan.mean_sigma is not None:
-        mean = noisy_target_mean(rows, sigma=plan.mean_sigma, noise=draws.noise)
-        baseline[-1] = mean / rows.constant
-    transform = np.eye(d) * math.sqrt(d / SQUARES)
-    return Guess(baseline, transform, np.full(d, SQUARES), baseline, SPREAD)
-
-
-def _moments_stage(rows: Rows, rounds: int, sigma: float, draws: Draws) -> Guess:
-    """Release second moments of features and target in rounds, and read them."""
-    n, d, size = rows.n, rows.d, rows.d + 1
-    floor = _floor(sigma, size)
-    transform = np.eye(size) / math.sqrt(2.0)  # rows with their target have length 1 at most
-    for step in range(rounds):
-        draws.progress(step + 1, rounds + 2)
-        moments = noisy_second_moments(rows, transform, sigma=sigma, noise=draws.noise)
-        values, vectors = np.linalg.eigh(moments)
-        evident = np.maximum(values, 0.0)
-        back = np.linalg.inv(transform).T @ vectors
-        whole = (back * (evident + floor)) @ back.T / n + LEAST_VARIANCE * np.eye(size)
-        known = (back * evident) @ back.T / n
-        directions = max(1.0, float(np.sum(evident / (evident + floor))))
-        transform = _rounded(whole) / math.sqrt(ROOM * directions)
-    center = np.linalg.solve(whole[:d, :d], whole[:d, d])
-    variance = whole[d, d] - float(whole[d, :d] @ center)
-    baseline = np.zeros(d)
-    if rows.constant:
-        baseline[-1] = whole[d - 1, d] / whole[d - 1, d - 1]
-    transform = _rounded(whole[:d, :d])
-    seen = np.clip(np.einsum("ij,ik,kj->j", transform, known[:d, :d], transform), 0.05, 1.0)
-    return Guess(center, transform, seen, baseline, math.sqrt(min(max(variance, 1e-6), 1.0)))
-
-
-def _rounded(covariance: FloatArray) -> FloatArray:
-    """Return T with ``T' C T = I`` for a positive definite matrix C."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors / np.sqrt(np.maximum(values, LEAST_VARIANCE)))

@@ -1,0 +1,87 @@
+"""The first stage of an adaptive fit: coordinates, first coefficients and spread of residuals."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from fastmix._types import FloatArray
+from fastmix.data import Rows
+from fastmix.mechanisms import noisy_second_moments, noisy_target_mean
+from fastmix.methods.plan import Draws
+
+#: Mean squared length of transformed rows is one over this where it is to be at most 1.
+ROOM = 2.0
+#: The least eigenvalue that counts, in units of the noise of a second moment and sqrt(d), and the
+#: least variance, by which no coordinates stretch more than rounding allows.
+FLOOR, LEAST_VARIANCE = 0.5, 1e-8
+#: Spread of residuals, and mean of the squared features times d, where nothing is known of them.
+SPREAD, SQUARES = 0.25, 1.0 / 3.0
+
+
+class Guess(NamedTuple):
+    """What the first stage knows, in the coordinates ``theta = center + T phi``.
+
+    ``seen`` is the share of every eigenvalue that is not noise, ``baseline`` predicts the mean of
+    the target, and ``spread`` is the standard deviation of the residuals of the centre.
+    """
+
+    center: FloatArray
+    transform: FloatArray
+    seen: FloatArray
+    baseline: FloatArray
+    spread: float
+
+
+def least_eigenvalue(sigma: float, size: int) -> float:
+    """Return the least eigenvalue that counts in noisy second moments of so many columns."""
+    return FLOOR * sigma / math.sqrt(2.0) * math.sqrt(size)
+
+
+def first_stage(
+    rows: Rows,
+    rounds: int,
+    moment_sigma: float | None,
+    mean_sigma: float | None,
+    draws: Draws,
+) -> Guess:
+    """Release what the first stage needs, and return what is known then."""
+    d, baseline = rows.d, np.zeros(rows.d)
+    if moment_sigma is not None:
+        return _moments_stage(rows, rounds, moment_sigma, draws)
+    if mean_sigma is not None:
+        mean = noisy_target_mean(rows, sigma=mean_sigma, noise=draws.noise)
+        baseline[-1] = mean / rows.constant
+    transform = np.eye(d) * math.sqrt(d / SQUARES)
+    return Guess(baseline, transform, np.full(d, SQUARES), baseline, SPREAD)
+
+
+def _moments_stage(rows: Rows, rounds: int, sigma: float, draws: Draws) -> Guess:
+    """Release second moments of features and target in rounds, and read them."""
+    n, d, size = rows.n, rows.d, rows.d + 1
+    floor = least_eigenvalue(sigma, size)
+    transform = np.eye(size) / math.sqrt(2.0)  # rows with their target have length 1 at most
+    for step in range(rounds):
+        draws.progress(step + 1, rounds + 2)
+        moments = noisy_second_moments(rows, transform, sigma=sigma, noise=draws.noise)
+        values, vectors = np.linalg.eigh(moments)
+        evident = np.maximum(values, 0.0)
+        back = np.linalg.inv(transform).T @ vectors
+        whole = (back * (evident + floor)) @ back.T / n + LEAST_VARIANCE * np.eye(size)
+        known = (back * evident) @ back.T / n
+        directions = max(1.0, float(np.sum(evident / (evident + floor))))
+        transform = _rounded(whole) / math.sqrt(ROOM * directions)
+    center = np.linalg.solve(whole[:d, :d], whole[:d, d])
+    variance = whole[d, d] - float(whole[d, :d] @ center)
+    baseline = np.zeros(d)
+    if rows.constant:
+        baseline[-1] = whole[d - 1, d] / whole[d - 1, d - 1]
+    transform = _rounded(whole[:d, :d])
+    seen = np.clip(np.einsum("ij,ik,kj->j", transform, known[:d, :d], transform), 0.05, 1.0)
+    return Guess(center, transform, seen, baseline, math.sqrt(min(max(variance, 1e-6), 1.0)))
+
+
+def _rounded(covariance: FloatArray) -> FloatArray:
+    """Return T with ``T' C T = I`` for a positive definite matrix C."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors / np.sqrt(np.maximum(values, LEAST_VARIANCE)))
