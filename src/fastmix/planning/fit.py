@@ -158,7 +158,7 @@ def plan(
     --------
     >>> from fastmix import plan
     >>> plan(n=100_000, d=20, epsilon=1.0).method
-    'objective'
+    'adaptive'
     """
     check_integer("n", n, at_least=1)
     check_integer("d", d, at_least=1)
