@@ -230,7 +230,7 @@ def test_workers_get_public_values_and_draw_no_noise(client, data, monkeypatch):
     assert not any(getattr(value, "args", ()) for value in values.values())
     passed = {"name", "value", "combine", "quiet", "large"}
     assert all(set(vars(work.task)) == passed for work in sent)
-    public = {"task", "d", "row_map", "target_map", "checked"}
+    public = {"task", "d", "row_map", "target_map", "checked", "measure"}
     assert all(set(vars(work)) == public for work in sent)
 
 

@@ -68,9 +68,11 @@ def valid_call(name, n, d, dtype, constant, mapped):
         own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), 0.5, array(p), 2]
     elif name == "slopes":
         square = array(p * p if mapped else 0)
-        own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), array(5), array(p), array(p), square, 2]
+        own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), array(6), array(n if mapped else 0)]
+        own += [array(p), array(p), square, 2]
     elif name == "curved":
-        own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), array(5), array(p), mapped, array(p), 2]
+        own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), array(6), array(n if mapped else 0)]
+        own += [array(p), mapped, array(p), 2]
     elif name.startswith("kerdock"):
         offset = 0 if name == "kerdock" else 70
         forms = array((offset + n + 63) // 64 * 6, dtype=np.uint32)

@@ -18,7 +18,7 @@ from fastmix.data.chunks import ArrayChunk, Chunks
 from fastmix.errors import SolverError
 from fastmix.mechanisms import minimise
 from fastmix.mechanisms.noise import SLACK, ExactNoise
-from fastmix.methods import AdaptiveObjective, Sizes, Target
+from fastmix.methods import AdaptiveObjective, Sizes, Target, first_stage
 from fastmix.methods import adaptive as module
 
 mp = mpmath.mp.clone()
@@ -366,14 +366,15 @@ def test_the_charge_comes_before_any_noise(monkeypatch):
     X, y = problem(n=200)
     budget = fastmix.BudgetAccountant(10.0, 1e-3)
     charged = []
-    for name in ("noisy_second_moments", "noisy_minimiser"):
-        real = getattr(module, name)
+    homes = {"noisy_second_moments": first_stage, "noisy_minimiser": module}
+    for name, home in homes.items():
+        real = getattr(home, name)
 
         def watched(*args, real=real, **kwargs):
             charged.append(len(budget))
             return real(*args, **kwargs)
 
-        monkeypatch.setattr(module, name, watched)
+        monkeypatch.setattr(home, name, watched)
     fitted(X, y, None, rounds=2, accountant=budget)
     assert charged == [1, 1, 1]
     with pytest.raises(fastmix.BudgetError):
