@@ -209,11 +209,13 @@ def test_files_with_a_bad_value_are_refused_before_a_charge(model, bad, tmp_path
     for column, at in (("a", 0), ("c", 39), ("y", 0), ("y", 39)):
         table = {name: list(X[:, j]) for j, name in enumerate("abc")} | {"y": list(y)}
         table[column][at] = bad
-        pq.write_table(pa.table(table), tmp_path / "t.parquet", row_group_size=1)
+        # A file of its own: the one before may still be mapped by the thread that reads ahead.
+        path = tmp_path / f"{column}{at}.parquet"
+        pq.write_table(pa.table(table), path, row_group_size=1)
         budget = BudgetAccountant(10.0, 1e-3)
         fitted = clone(model).set_params(**BOUNDS, accountant=budget)
         with pytest.raises(InvalidValueError) as caught:
-            fitted.fit_parquet(tmp_path / "t.parquet")
+            fitted.fit_parquet(path)
         assert str(caught.value) == InvalidValueError.MESSAGE
         assert caught.value.__context__ is None
         assert len(budget.charges) == 0
