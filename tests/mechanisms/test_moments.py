@@ -14,7 +14,9 @@ from fastmix.accounting import GaussianEvent
 from fastmix.data import ArrayRows, ChunkRows, Chunks, RowMap, TargetMap
 from fastmix.data.chunks import ArrayChunk
 from fastmix.mechanisms import (
+    line_event,
     noisy_gradient_counts,
+    noisy_line,
     noisy_second_moments,
     noisy_target_mean,
     residual_event,
@@ -22,6 +24,7 @@ from fastmix.mechanisms import (
     target_mean_event,
 )
 from fastmix.mechanisms.noise import FloatNoise
+from fastmix.mechanisms.sensitivity import line_sensitivity
 
 
 class Zero(FloatNoise):
@@ -264,6 +267,65 @@ def test_a_transform_that_was_changed_in_place_is_measured_again():
     )
 
 
+# --- a line through predictions and residuals ----------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [arrays, chunks])
+def test_a_line_is_the_means_of_clipped_pairs(kind):
+    X, y = problem(13, n=500)
+    center, move = np.array([0.1, -0.2, 0.3]), np.array([1.0, 2.0, -0.5])
+    widths = (0.5, 0.7)
+    p, r = np.clip(X @ move / 0.5, -1, 1), np.clip((y - X @ center) / 0.7, -1, 1)
+    assert (np.abs(p) == 1.0).any()
+    assert (np.abs(r) == 1.0).any()
+    means = noisy_line(kind(X, y), center, move, widths=widths, sigma=1.0, noise=zero())
+    np.testing.assert_allclose(means, [p.mean(), r.mean(), (p * r).mean(), (p * p).mean()])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(record, min_size=1, max_size=6), st.tuples(unit, unit), st.floats(1e-90, 1e9))
+def test_an_absent_record_moves_a_line_by_at_most_its_sensitivity(records, theta, width):
+    data = np.array(records)
+    X, y, theta = data[:, :2] / math.sqrt(2.0), data[:, 2], 1e3 * np.array(theta)
+    present = arrays(X, y).line(-theta, theta, (width, 1.0))
+    X[0], y[0] = 0.0, 0.0
+    absent = arrays(X, y).line(-theta, theta, (width, 1.0))
+    assert np.linalg.norm(present - absent) <= line_sensitivity() * (1.0 + 1e-12)
+
+
+def test_the_sensitivity_of_a_line_is_attained():
+    X, y = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([1.0, 0.0])
+    sums = arrays(X, y).line(np.zeros(2), np.array([1.0, 0.0]), (1.0, 1.0))
+    assert np.linalg.norm(sums) == pytest.approx(line_sensitivity(), rel=1e-12)
+
+
+def test_noise_of_a_line_has_its_law():
+    """False alarm: 1e-6, two-sided chi-square; the seed is fixed."""
+    X, y = problem(14, n=50)
+    noise, draws, theta = FloatNoise(np.random.default_rng(15)), 500, np.ones(3)
+    lines = [
+        noisy_line(arrays(X, y), theta, theta, widths=(1.0, 1.0), sigma=3.0, noise=noise)
+        for _ in range(draws)
+    ]
+    exact = noisy_line(arrays(X, y), theta, theta, widths=(1.0, 1.0), sigma=3.0, noise=zero())
+    z = (np.array(lines) - exact).ravel() * 50 / (3.0 * line_sensitivity())
+    low, high = stats.chi2(4 * draws).ppf([5e-7, 1.0 - 5e-7])
+    assert low <= float(z @ z) <= high
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"sigma": 0.0}, {"widths": (0.0, 1.0)}, {"center": np.zeros(2)}, {"move": [1e300] * 3}],
+)
+def test_a_line_that_cannot_be_had_is_refused(wrong):
+    noise = zero()
+    given = {"center": np.zeros(3), "move": np.ones(3), "widths": (1.0, 1.0), "sigma": 1.0} | wrong
+    given["move"] = np.asarray(given["move"])
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        noisy_line(arrays(*problem(5)), noise=noise, **given)
+    assert noise.drawn == []
+
+
 # --- events --------------------------------------------------------------------------------------
 
 
@@ -284,6 +346,9 @@ def test_events_are_what_is_drawn():
     noise = FloatNoise(np.random.default_rng(0))
     noisy_target_mean(arrays(X, y), sigma=0.5, noise=noise)
     assert same(noise.drawn, target_mean_event(sigma=0.5))
+    noise, ones = FloatNoise(np.random.default_rng(0)), np.ones(3)
+    noisy_line(arrays(X, y), ones, ones, widths=(1.0, 1.0), sigma=0.5, noise=noise)
+    assert same(noise.drawn, line_event(sigma=0.5))
     noise = FloatNoise(np.random.default_rng(0))
     noisy_gradient_counts(
         arrays(X, y),

@@ -165,6 +165,16 @@ def _target_mean(releases: Sequence[Release], known: _Known) -> Parts:
     return {"mean": np.where(np.abs(values) < len(y), inside, ends)}
 
 
+def _line(releases: Sequence[Release], known: _Known) -> Parts:
+    exact = []
+    for given in (release.arguments for release in releases):
+        p, r = known.data.X @ given["move"], known.data.y - known.data.X @ given["center"]
+        p, r = np.clip(p / given["widths"][0], -1, 1), np.clip(r / given["widths"][1], -1, 1)
+        exact.append((p.sum(), r.sum(), p @ r, p @ p))
+    sigma = 2.0 * _stacked(releases, "sigma")[:, None]
+    return {"line": gaussian_vector(_outs(releases) * len(known.data.y), np.array(exact), sigma)}
+
+
 def _gradient_counts(releases: Sequence[Release], known: _Known) -> Parts:
     total = []
     for release in releases:
@@ -295,6 +305,7 @@ LAWS: dict[str, Callable[[Sequence[Release], _Known], Parts]] = {
     "mix": _mix,
     "noisy_gradient": _gradient,
     "noisy_gradient_counts": _gradient_counts,
+    "noisy_line": _line,
     "noisy_mean": _mean,
     "noisy_minimiser": _minimiser,
     "noisy_residual_counts": _residual_counts,

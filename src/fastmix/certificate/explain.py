@@ -15,8 +15,8 @@ from fastmix.accounting import (
     TailEvent,
 )
 from fastmix.certificate.certificate import PrivacyCertificate
-from fastmix.methods.adaptive import LEAST_KEPT
 from fastmix.methods.forecast import concerns
+from fastmix.methods.last_stage import LEAST_KEPT
 
 
 def headline(certificate: PrivacyCertificate) -> str:
@@ -144,12 +144,19 @@ def _choices(chosen: dict[str, Any]) -> str:
             "and from them and the counts it chose"
         )
     else:
-        source = "There are too few rows for a first look, so it took, as for typical data,"
+        source = (
+            "There are too few rows for second moments, so it took all directions alike, a spread "
+            f"of {chosen['residual_spread']:.2g}, where 1 is half the width of the target's "
+            "bounds, and from that"
+        )
     kept = chosen["kept"]
     learned = (
         "Noise explains all of what was found: the model predicts the mean of the target."
         if kept <= LEAST_KEPT
         else f"It kept {kept:.0%} of the coefficients; the rest is what noise alone would give."
+        if kept <= 1.0
+        else f"A line through predictions and targets made the coefficients {kept:.2f} times as "
+        "large, to make up for clipping."
     )
     return (
         f"{source} a clipping level of {chosen['gradient_clip']:.3g} for gradients and a ridge of "

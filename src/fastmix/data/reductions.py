@@ -170,6 +170,18 @@ def slope_counts(
     return counts
 
 
+def line(
+    block: Block, *, center: FloatArray, move: FloatArray, widths: tuple[float, float]
+) -> FloatArray:
+    """Return the sums of p, r, p r and p^2 for ``a' move`` and ``y - a' center``, clipped."""
+    total = np.zeros(4)
+    for A, y in block.formed():
+        p = np.clip(A @ move / widths[0], -1.0, 1.0)
+        r = np.clip((y - A @ center) / widths[1], -1.0, 1.0)
+        total += p.sum(), r.sum(), p @ r, p @ p
+    return total
+
+
 def binned(sizes: FloatArray, edges: FloatArray) -> FloatArray:
     """Count sizes up to the last edge by bins; NaN if any is: rows refuse data that changed.
 

@@ -102,6 +102,14 @@ class Rows(ABC):
         value = partial(reductions.slope_counts, theta=theta, longest=longest, edges=edges)
         return self.run(Pass("gradients", value))
 
+    def line(self, center: FloatArray, move: FloatArray, widths: tuple[float, float]) -> FloatArray:
+        """Return the sums of p, r, p r and p^2: ``x' move`` and ``y - x' center``, clipped.
+
+        Both are divided by their widths, and clipped to [-1, 1].
+        """
+        value = partial(reductions.line, center=center, move=move, widths=widths)
+        return self.run(Pass("line", value))
+
     @abstractmethod
     def measured(self, measure: Measure) -> Rows:
         """Return the same rows with their lengths in other coordinates."""

@@ -2,7 +2,9 @@
 
 from fastmix.mechanisms.bounds import Spectrum, fast_bounds, gauss_bounds, spectral_events
 from fastmix.mechanisms.first_stage import (
+    line_event,
     noisy_gradient_counts,
+    noisy_line,
     noisy_second_moments,
     noisy_target_mean,
     second_moment_event,
@@ -44,11 +46,13 @@ __all__ = [
     "gauss_mix",
     "gauss_mix_event",
     "gradient_events",
+    "line_event",
     "make_noise",
     "mean_event",
     "mix",
     "noisy_gradient",
     "noisy_gradient_counts",
+    "noisy_line",
     "noisy_mean",
     "noisy_minimiser",
     "noisy_residual_counts",

@@ -1,4 +1,4 @@
-"""What a first stage releases: the mean of the target, second moments, counts of gradients."""
+"""What is released before and after the minimiser: moments, counts of gradients, a line."""
 
 import math
 
@@ -11,6 +11,7 @@ from fastmix.data import Measure, Rows
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import (
     count_sensitivity,
+    line_sensitivity,
     second_moment_sensitivity,
     target_sensitivity,
 )
@@ -96,3 +97,38 @@ def noisy_gradient_counts(
     measured = rows.measured(Measure(transform, least))
     counts_hat = measured.slope_counts(theta, longest, edges)
     return noise.gaussian(counts_hat, sensitivity=count_sensitivity(), ratio=sigma)
+
+
+def line_event(*, sigma: float) -> GaussianEvent:
+    """Return the event of `noisy_line`."""
+    return GaussianEvent(sigma)
+
+
+def noisy_line(
+    rows: Rows,
+    center: FloatArray,
+    move: FloatArray,
+    *,
+    widths: tuple[float, float],
+    sigma: float,
+    noise: Noise,
+) -> FloatArray:
+    r"""Release the means of :math:`(p, r, pr, p^2)`, from which a line through the points follows.
+
+    :math:`p = x^\top m` is what moving from ``center`` by ``move``, m, adds to a prediction, and
+    :math:`r = y - x^\top c` the residual of the centre, both divided by their ``widths`` and
+    clipped to [-1, 1]. All arguments but the rows are public or already released. ``sigma`` is the
+    noise in units of the sensitivity; n is public.
+
+    Paper: beyond it; docs/proofs/adaptive.md, Section 5.
+    Sensitive inputs: rows.
+    """
+    sigma = check_real("sigma", sigma, above=0.0)
+    for name, theta in (("center", center), ("move", move)):
+        if theta.shape != (rows.d,) or not np.abs(theta).max() <= 1e100:
+            raise value_error(name, f"be at most 1e100 and have shape {(rows.d,)}", theta)
+    for width in widths:
+        check_real("widths", width, at_least=1e-100)
+    sums_hat = rows.line(center, move, widths)
+    sums = noise.gaussian(sums_hat, sensitivity=line_sensitivity(), ratio=sigma)
+    return np.asarray(sums / rows.n)

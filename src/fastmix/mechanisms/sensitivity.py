@@ -82,6 +82,14 @@ def second_moment_sensitivity() -> float:
     return 1.0
 
 
+def line_sensitivity() -> float:
+    r"""Sensitivity (l2) of the sums of :math:`(p, r, pr, p^2)` for p and r in [-1, 1].
+
+    Paper: beyond it; each of the four changes by at most 1.
+    """
+    return 2.0
+
+
 def target_sensitivity() -> float:
     r"""Sensitivity of :math:`\sum_i y_i` for targets in [-1, 1].
 

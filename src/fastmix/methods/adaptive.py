@@ -3,12 +3,13 @@
 A first stage spends a small share of the budget on noisy second moments of features and target,
 again and again in coordinates that the round before has made rounder, and on counts of gradients.
 Everything about the main release, the minimiser of a perturbed objective, is chosen from them.
-Where there are too few rows for that, by public sizes, it spends on the mean of the target alone.
+Where there are too few rows for that, by public sizes, it spends on mean and spread of the target,
+and, after the minimiser, on a line that relates its predictions to the targets.
 """
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from fastmix.accounting import PrivacyEvent, objective_mu, objective_split
 from fastmix.data import Rows
 from fastmix.kernels.losses import CalibratedHuber, least_ridge
 from fastmix.mechanisms import (
+    line_event,
     noisy_gradient_counts,
     noisy_minimiser,
     objective_events,
@@ -32,7 +34,10 @@ from fastmix.methods.first_stage import (
     Guess,
     first_stage,
     least_eigenvalue,
+    spread_known,
+    typical_size,
 )
+from fastmix.methods.last_stage import LINE_ERROR, LINE_SHARE, on_a_line, shrunk
 from fastmix.methods.objective import OUTPUT_SHARE, faster_solver
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
 
@@ -52,8 +57,11 @@ LEAST, LENGTHS = 1.5, 2.0
 PREDICTED = 8.0
 #: First guess at the clipping level of a gradient in units of sqrt(d) residuals, and its least.
 CLIP, LEAST_CLIP = 2.0, 0.5
-#: Share of the coefficients that is always kept: a model of zeros would look like an error.
-LEAST_KEPT = 1e-3
+#: The level without rounds, in units of sqrt(d) times the target's spread: noise is what hurts
+#: there. A line through the predictions makes up for what the lower level does to them.
+FEW_CLIP, LINE_CLIP = 1.0, 0.5
+#: Bins for sizes of targets in units of sqrt(d).
+OCTAVES: FloatArray = 2.0 ** np.arange(-7.0, 2.0)
 #: Bins of gradients in units of sqrt(d) residuals: half octaves; those that noise may have filled
 #: are those above the last whose sum with all above it is so many standard deviations.
 EDGES: FloatArray = 2.0 ** (np.arange(-10, 15) / 2.0)
@@ -73,7 +81,16 @@ class AdaptivePlan(Plan):
     moment_sigma: float | None
     count_sigma: float | None
     mean_sigma: float | None
+    line_sigma: float | None
     preconditioner: str
+
+
+class Levels(NamedTuple):
+    """Clipping level of gradients, ridge, and length up to which rows have full weight."""
+
+    clip: float
+    ridge: float
+    longest: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,27 +115,24 @@ class AdaptiveObjective(Method):
         """Plan a fit: the shares of all releases from public sizes."""
         mu = objective_mu(target.epsilon, target.delta)
         rounds = useful_rounds(sizes, mu) if self.rounds is None else int(self.rounds)
-        moment_share = count_share = mean_share = 0.0
-        if rounds:
-            moment_share, count_share = MOMENTS_SHARE / rounds, COUNTS_SHARE
-        elif sizes.intercept:
-            wanted = (1.0 / (MEAN_ERROR * sizes.n * mu)) ** 2
-            mean_share = min(max(wanted, MEAN_SHARES[0]), MEAN_SHARES[1])
-        first = rounds * moment_share + count_share + mean_share
-        mu, eps_c, mu_gaussian = objective_split(target.epsilon, target.delta, first + OUTPUT_SHARE)
+        shares = _shares(sizes, mu, rounds)
+        share = rounds * shares[0] + sum(shares[1:]) + OUTPUT_SHARE
+        mu, eps_c, mu_gaussian = objective_split(target.epsilon, target.delta, share)
         total = math.hypot(mu, mu_gaussian)
-        moment, count, mean = (
-            1.0 / (math.sqrt(share) * total) if share else None
-            for share in (moment_share, count_share, mean_share)
+        moment, count, mean, line = (
+            1.0 / (math.sqrt(each) * total) if each else None for each in shares
         )
         mu_output = math.sqrt(OUTPUT_SHARE) * total
         events: list[PrivacyEvent] = []
         if mean is not None:
             events.append(target_mean_event(sigma=mean))
-        if moment is not None and count is not None:
+        if moment is not None:
             events.append(second_moment_event(sigma=moment, count=rounds))
+        if count is not None:
             events.append(residual_event(count))
         events += objective_events(mu, eps_c, mu_output)
+        if line is not None:
+            events.append(line_event(sigma=line))
         solver = faster_solver(sizes.n, sizes.d) if self.solver == "auto" else self.solver
         return AdaptivePlan(
             spent=joint(events, target.delta),
@@ -129,6 +143,7 @@ class AdaptiveObjective(Method):
             moment_sigma=moment,
             count_sigma=count,
             mean_sigma=mean,
+            line_sigma=line,
             preconditioner=solver,
         )
 
@@ -141,62 +156,82 @@ class AdaptiveObjective(Method):
         """Release what the first stage needs, decide, and release the minimiser."""
         steps = plan.n_rounds + 2
         guess = first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
-        root = math.sqrt(rows.d)
-        level = CLIP * root * guess.spread
-        ridge = _ridge(plan, level, guess.spread, rows.n, rows.d)
-        least = LEAST * least_ridge(plan.eps_c)
-        longest = math.sqrt(ridge / least)
-        longest = min(longest, PREDICTED * ridge * plan.mu * guess.spread / level)
-        longest = max(longest, math.sqrt(LENGTHS) * root)
-        if plan.count_sigma is not None:
-            draws.progress(steps - 1, steps)
-            edges = EDGES * (root * guess.spread)
-            counts = noisy_gradient_counts(
-                rows,
-                guess.center,
-                transform=guess.transform,
-                least=SHORTEST * root,
-                longest=longest,
-                edges=edges,
-                sigma=plan.count_sigma,
-                noise=draws.noise,
-            )
-            best = best_clip(counts, edges[1:], plan.count_sigma, rows.n, rows.d, plan.mu)
-            level = max(LEAST_CLIP * level, level if best is None else best)
-            ridge = max(ridge, _ridge(plan, level, guess.spread, rows.n, rows.d))
+        draws.progress(steps - 1, steps)
+        decide = self._levels if plan.n_rounds else self._levels_without_rounds
+        guess, levels = decide(rows, plan, guess, draws)
         draws.progress(steps, steps)
-        theta = self._minimiser(rows, plan, draws, guess, level, ridge, longest)
-        noise = level / plan.mu
-        theta, kept = shrunk(theta, guess, noise, ridge, rows.n)
+        theta = self._minimiser(rows, plan, draws, guess, levels)
+        noise = levels.clip / plan.mu
+        on_line = None
+        if plan.line_sigma is not None:
+            on_line = on_a_line(rows, theta, guess, plan.line_sigma, draws.noise)
+        theta, kept = on_line or shrunk(theta, guess, noise, levels.ridge, rows.n)
         chosen = {
             "rounds": plan.n_rounds,
             "residual_spread": guess.spread,
-            "gradient_clip": level,
-            "ridge": ridge,
-            "longest_row": longest,
+            "gradient_clip": levels.clip,
+            "ridge": levels.ridge,
+            "longest_row": levels.longest,
             "kept": kept,
         }
         return Solution(theta, gradient_noise=noise, chosen=chosen)
 
+    def _levels(
+        self, rows: Rows, plan: AdaptivePlan, guess: Guess, draws: Draws
+    ) -> tuple[Guess, Levels]:
+        """Release counts of gradients, and choose the levels from them."""
+        root = math.sqrt(rows.d)
+        clip, ridge, longest = _levels(plan, CLIP * root * guess.spread, guess, rows.n, rows.d)
+        sigma = plan.count_sigma or math.nan
+        edges = EDGES * (root * guess.spread)
+        counts = noisy_gradient_counts(
+            rows,
+            guess.center,
+            transform=guess.transform,
+            least=SHORTEST * root,
+            longest=longest,
+            edges=edges,
+            sigma=sigma,
+            noise=draws.noise,
+        )
+        best = best_clip(counts, edges[1:], sigma, rows.n, rows.d, plan.mu)
+        clip = max(LEAST_CLIP * clip, clip if best is None else best)
+        ridge = max(ridge, _ridge(plan, clip, guess.spread, rows.n, rows.d))
+        return guess, Levels(clip, ridge, longest)
+
+    def _levels_without_rounds(
+        self, rows: Rows, plan: AdaptivePlan, guess: Guess, draws: Draws
+    ) -> tuple[Guess, Levels]:
+        """Release counts of targets if they say enough, and choose spread and levels from them."""
+        root = math.sqrt(rows.d)
+        if plan.count_sigma is not None:
+            unit = float(guess.transform[0, 0])  # the length that all rows count with
+            counts = noisy_gradient_counts(
+                rows,
+                guess.center,
+                transform=guess.transform,
+                least=unit,
+                longest=unit,
+                edges=OCTAVES * unit,
+                sigma=plan.count_sigma,
+                noise=draws.noise,
+            )
+            guess = guess._replace(spread=typical_size(counts, OCTAVES, rows.n))
+        return guess, _levels(plan, _clip(plan) * root * guess.spread, guess, rows.n, rows.d)
+
     def _minimiser(
-        self,
-        rows: Rows,
-        plan: AdaptivePlan,
-        draws: Draws,
-        guess: Guess,
-        level: float,
-        ridge: float,
-        longest: float,
+        self, rows: Rows, plan: AdaptivePlan, draws: Draws, guess: Guess, levels: Levels
     ) -> FloatArray:
         """Release the minimiser in the coordinates of a guess."""
         transform: FloatArray | None = guess.transform
+        clip, ridge, longest = levels
         if not plan.n_rounds:
             # All directions alike: the same objective for rows as they are, of length 1 at most.
             unit, transform = float(guess.transform[0, 0]), None
-            level, ridge, longest = level / unit, ridge / unit**2, 1.0
+            clip, ridge, longest = clip / unit, ridge / unit**2, 1.0
         return noisy_minimiser(
             rows,
-            loss=CalibratedHuber(level, ridge, plan.eps_c, longest),
+            loss=CalibratedHuber(clip, ridge, plan.eps_c, longest),
             ridge=ridge,
             mu=plan.mu,
             eps_c=plan.eps_c,
@@ -219,13 +254,15 @@ class AdaptiveObjective(Method):
         """Return what a planned fit is expected to give: noise, and the bias of the ridge."""
         d = len(eigenvalues)
         typical = 0.8 * SPREAD if plan.n_rounds else SPREAD
-        level = CLIP * math.sqrt(d) * typical
+        clip = CLIP if plan.n_rounds else _clip(plan)
+        level = clip * math.sqrt(d) * typical
         ridge = _ridge(plan, level, typical, n, d)
         hidden = SQUARES * n / d
         if plan.moment_sigma is not None:
             floor = least_eigenvalue(plan.moment_sigma, d + 1)
             hidden = floor * min(1.0, ROOM * (d + 1) * floor / n) ** (plan.n_rounds - 1)
-        seen = n * eigenvalues / (eigenvalues + hidden)
+        curved = math.erf(clip / math.sqrt(2.0))  # the share of residuals that are not clipped
+        seen = curved * n * eigenvalues / (eigenvalues + hidden)
         noise = level / plan.mu
         spread = seen / (seen + ridge) ** 2
         left = ridge / (seen + ridge)
@@ -275,19 +312,31 @@ def best_clip(
     return float(sizes[np.argmin(risks)])
 
 
-def shrunk(
-    theta: FloatArray, guess: Guess, noise: float, ridge: float, n: int
-) -> tuple[FloatArray, float]:
-    """Shrink coefficients to the baseline by the share of their energy that noise explains.
+def _shares(sizes: Sizes, mu: float, rounds: int) -> tuple[float, float, float, float]:
+    """Return the shares of one round, of counts, of the mean and of the line, from public sizes."""
+    if rounds:
+        return MOMENTS_SHARE / rounds, COUNTS_SHARE, 0.0, 0.0
+    mean = 0.0
+    if sizes.intercept:
+        wanted = (1.0 / (MEAN_ERROR * sizes.n * mu)) ** 2
+        mean = min(max(wanted, MEAN_SHARES[0]), MEAN_SHARES[1])
+    known = spread_known(sizes.n, len(OCTAVES) - 1, 1.0 / (math.sqrt(COUNTS_SHARE) * mu))
+    counts = COUNTS_SHARE if known else 0.0
+    error = 1.0 / (math.sqrt(LINE_SHARE) * mu * sizes.n)
+    return 0.0, counts, mean, LINE_SHARE if error <= LINE_ERROR else 0.0
 
-    This is the positive part of James and Stein's estimator; the second number is the share kept.
-    """
-    eigenvalues = n * guess.seen
-    moved = np.linalg.solve(guess.transform, theta - guess.baseline)
-    expected = noise**2 * float(np.sum(eigenvalues / (eigenvalues + ridge) ** 2))
-    energy = float(eigenvalues @ moved**2)
-    kept = max(LEAST_KEPT, 1.0 - expected / max(energy, 1e-300))
-    return guess.baseline + kept * (theta - guess.baseline), kept
+
+def _clip(plan: AdaptivePlan) -> float:
+    """Return the clipping level without rounds, in units of sqrt(d) times the target's spread."""
+    return FEW_CLIP if plan.line_sigma is None else LINE_CLIP
+
+
+def _levels(plan: AdaptivePlan, clip: float, guess: Guess, n: int, d: int) -> Levels:
+    """Return the levels for a clipping level and the spread of a guess."""
+    ridge = _ridge(plan, clip, guess.spread, n, d)
+    longest = math.sqrt(ridge / (LEAST * least_ridge(plan.eps_c)))
+    longest = min(longest, PREDICTED * ridge * plan.mu * guess.spread / clip)
+    return Levels(clip, ridge, max(longest, math.sqrt(LENGTHS * d)))
 
 
 def _ridge(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -> float:

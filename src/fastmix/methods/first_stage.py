@@ -15,6 +15,8 @@ ROOM = 2.0
 #: The least eigenvalue that counts, in units of the noise of a second moment and sqrt(d), and the
 #: least variance, by which no coordinates stretch more than rounding allows.
 FLOOR, LEAST_VARIANCE = 0.5, 1e-8
+#: Share of records beyond one spread, and how sure counts must be of it, in standard deviations.
+BEYOND, SURE = 0.3, 2.0
 #: Spread of residuals, and mean of the squared features times d, where nothing is known of them.
 SPREAD, SQUARES = 0.25, 1.0 / 3.0
 
@@ -54,6 +56,24 @@ def first_stage(
         baseline[-1] = mean / rows.constant
     transform = np.eye(d) * math.sqrt(d / SQUARES)
     return Guess(baseline, transform, np.full(d, SQUARES), baseline, SPREAD)
+
+
+def spread_known(n: int, bins: int, sigma: float) -> bool:
+    """Whether noisy counts of n targets in so many bins tell their spread, by public sizes."""
+    return SURE * sigma * math.sqrt(bins) <= BEYOND * n
+
+
+def typical_size(counts: FloatArray, edges: FloatArray, n: int) -> float:
+    """Return the size that a share `BEYOND` of n records exceeds, from noisy counts of sizes.
+
+    In a bin sizes are taken to be spread evenly by their logarithms.
+    """
+    tails = np.append(np.cumsum(counts[::-1])[::-1], 0.0)
+    at = int(np.argmax(tails[1:] <= BEYOND * n))
+    above = tails[at] - max(float(tails[at + 1]), 0.0)
+    share = (tails[at] - BEYOND * n) / above if above > 0.0 else 1.0
+    low, high = float(edges[at]), float(edges[at + 1])
+    return float(low * (high / low) ** min(max(float(share), 0.0), 1.0))
 
 
 def _moments_stage(rows: Rows, rounds: int, sigma: float, draws: Draws) -> Guess:
