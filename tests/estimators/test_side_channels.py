@@ -192,6 +192,15 @@ def observe(model, X, y, folder, capfd, caplog):
     }
 
 
+@pytest.fixture(autouse=True, scope="module")
+def frozen():
+    """What other tests left behind is not looked at again by every collection: that is slow."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def already_told(monkeypatch):
     """The warning about seeds comes once a process, whatever the data."""

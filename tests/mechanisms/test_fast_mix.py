@@ -145,8 +145,15 @@ def test_eta_is_the_level_of_algorithm_3(X, law, c_x):
         assert out.eta == pytest.approx(math.sqrt(max(0.0, *levels)), rel=1e-12)
 
 
-@pytest.mark.parametrize("law", ["laplace", "gaussian"])
-@pytest.mark.parametrize("c_x", [1.0, 3.7])
+@pytest.mark.parametrize(
+    ("law", "c_x"),
+    [
+        ("laplace", 3.7),
+        pytest.param("laplace", 1.0, marks=pytest.mark.slow),
+        pytest.param("gaussian", 3.7, marks=pytest.mark.slow),
+        pytest.param("gaussian", 1.0, marks=pytest.mark.slow),
+    ],
+)
 def test_noise_of_the_bounds_is_in_units_of_their_sensitivities(X, law, c_x):
     """Of m~: c coherence. Of lambda~: c (c + 2 m~), with the released m~ and not with m^."""
     tau, omega, exact = 1.0, 5e-4, {"laplace": stats.laplace, "gaussian": stats.norm}[law]

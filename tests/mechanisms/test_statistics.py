@@ -65,7 +65,9 @@ def test_noise_of_every_statistic_is_independent_and_that_of_the_event(rows):
     assert release.event == statistics_event(sigma=SIGMA) == GaussianEvent(SIGMA, 1.0, 3)
 
 
-@pytest.mark.parametrize("column", [0, 1, 7, 9])
+@pytest.mark.parametrize(
+    "column", [0, 7, *(pytest.param(each, marks=pytest.mark.slow) for each in (1, 9))]
+)
 def test_the_comparison_would_notice(rows, column):
     """Noise of one coordinate that is 10% off, that is shared with another, or a shift."""
     z = standardized(rows, FloatNoise(np.random.default_rng(2)), N)

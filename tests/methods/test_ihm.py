@@ -19,11 +19,11 @@ PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 #: epsilon, delta, n, d, T
 GRID = [
     (1.0, 1e-6, 64, 3, 4),
-    (0.1, None, 50, 2, 1),
+    pytest.param(0.1, None, 50, 2, 1, marks=pytest.mark.slow),
     (0.3, 1e-9, 128, 5, 3),
-    (10.0, 1e-3, 200, 40, 4),
+    pytest.param(10.0, 1e-3, 200, 40, 4, marks=pytest.mark.slow),
     (1e-4, 1e-6, 16, 2, 2),
-    (100.0, 1e-8, 64, 3, 4),
+    pytest.param(100.0, 1e-8, 64, 3, 4, marks=pytest.mark.slow),
     (1.0, 0.1, 1, 1, 1),
 ]
 

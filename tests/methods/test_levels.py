@@ -31,6 +31,10 @@ GRID = [
     for delta in (1e-12, 1e-5)
     for k, steps in ((24, 1), (400, 16), (12_000, 20))
 ]
+#: Every fourth in each run, the others in the slow one.
+MOSTLY_SLOW = [
+    pytest.param(*each, marks=[pytest.mark.slow] if at % 4 else []) for at, each in enumerate(GRID)
+]
 
 
 def sketch_curve(alpha, gamma):
@@ -68,7 +72,7 @@ def charged(plan, tail, bound, k, spectral):
     return RdpAccountant([spectral, TailEvent(tail), ChoiceEvent(options)])
 
 
-@pytest.mark.parametrize(("epsilon", "delta", "k", "steps"), GRID)
+@pytest.mark.parametrize(("epsilon", "delta", "k", "steps"), MOSTLY_SLOW)
 def test_ihm_meets_its_target_by_a_quadrature_of_its_own(epsilon, delta, k, steps):
     """Adaptive quadrature over the chi-square and a plain sum over the normal loss."""
     plan = tuned_ihm(k, steps, Target(epsilon, delta))
@@ -98,7 +102,7 @@ def sketch_delta(gamma, k, mu, epsilon):
     return max(deltas)
 
 
-@pytest.mark.parametrize(("epsilon", "delta", "k", "steps"), GRID)
+@pytest.mark.parametrize(("epsilon", "delta", "k", "steps"), MOSTLY_SLOW)
 def test_fast_ihm_meets_its_target_by_another_account(epsilon, delta, k, steps):
     plan = tuned_fast_ihm(k, steps, Target(epsilon, delta), centred=False)
     tail = 2.0 * float(stats.norm.sf(plan.tau))

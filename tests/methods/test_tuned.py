@@ -42,7 +42,7 @@ def test_the_whole_budget_is_spent_and_no_more(cls, epsilon, sphere):
     assert model.n_steps_ == 16
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 3.0, 10.0])
+@pytest.mark.parametrize("epsilon", [1.0, pytest.param(3.0, marks=pytest.mark.slow), 10.0])
 def test_less_error_than_the_paper_s_variant(epsilon, sphere, correlated):
     for data in (sphere, correlated):
         for cls, options in ((IHM, {}), (FastIHM, {"sketch_size": 2**13})):
@@ -57,7 +57,7 @@ def test_on_a_par_with_adassp_where_that_is_best(sphere):
 
 
 @pytest.mark.parametrize("cls", [IHM, FastIHM])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("epsilon", [0.1, pytest.param(1.0, marks=pytest.mark.slow), 10.0])
 def test_no_fit_of_many_diverges(cls, epsilon):
     """No excess risk beyond that of predicting 0, which is the least anyone should get."""
     X, y = make_correlated(n=2**13, d=8, random_state=1)
