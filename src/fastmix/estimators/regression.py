@@ -17,13 +17,14 @@ class AdaptiveRegression(PrivateRegressor):
     A first stage spends 15% of the budget on noisy second moments and counts. They tell which
     directions the data have, how large residuals are, and where coefficients may lie; the main
     release, the minimiser of a perturbed objective, is made for them. Where there are too few rows
-    for that, the first stage releases the mean of the target, and the rest is as for typical data.
+    for that, the first stage releases mean and spread of the target, and a line through predictions
+    and targets corrects the scale of the coefficients.
 
     Parameters
     ----------
     rounds : int, default=None
-        Rounds of second moments, at most 20; 0 means that the first stage releases the mean of the
-        target alone. None means 2 to 5, or 0 if there are too few rows, from public sizes.
+        Rounds of second moments, at most 20; 0 means that the first stage releases mean and spread
+        of the target. None means 2 to 5, or 0 if there are too few rows, from public sizes.
     solver : {"auto", "gram", "sketch"}, default="auto"
         What preconditions the solver: the Gram matrix, or that of a fast sketch.
 
@@ -32,7 +33,8 @@ class AdaptiveRegression(PrivateRegressor):
     chosen_ : dict
         What was chosen from released values, in scaled units: the spread of residuals that the
         first stage found, the clipping level of gradients, the ridge, the length up to which rows
-        have full weight, and the share of the coefficients that was kept.
+        have full weight, and the share of the coefficients that was kept (above 1 where a
+        line made up for clipping).
 
     Notes
     -----
