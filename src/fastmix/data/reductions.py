@@ -132,7 +132,7 @@ def second_moments(block: Block, *, transform: FloatArray) -> FloatArray:
 
 
 def slopes(block: Block, *, theta: FloatArray, loss: Loss, excess: bool) -> Slopes:
-    """Return ``X' f'(y - X theta)`` in two parts, ``X' (1 - f'') X``, and a count."""
+    """Return ``X' f'(y - X theta)`` in two parts, ``X' (bend - f'') X``, and a count."""
     lengths = block.lengths
     return mapped.slopes(block.A, block.targets, theta, loss, excess=excess, lengths=lengths)
 
@@ -140,7 +140,7 @@ def slopes(block: Block, *, theta: FloatArray, loss: Loss, excess: bool) -> Slop
 def curved(
     block: Block, *, theta: FloatArray, loss: Loss, v: FloatArray, secant: bool
 ) -> FloatArray:
-    """Return ``X' f''(y - X theta) X v``, or that with ``f'(u)/u`` for ``f''(u)``."""
+    """Return ``X' f''(y - X theta) X v``, or that with secants for ``f''``."""
     lengths = block.lengths
     return mapped.curved(block.A, block.targets, theta, loss, v, secant=secant, lengths=lengths)
 

@@ -78,14 +78,14 @@ class Rows(ABC):
     def slopes(
         self, theta: FloatArray, loss: Loss, *, excess: bool = False
     ) -> tuple[FloatArray, FloatArray, int]:
-        """Return ``X' f'(y - X theta)``, ``X' (1 - f'') X``, and residuals outside the zone."""
+        """Return ``X' f'(y - X theta)``, ``X' (bend - f'') X``, and residuals outside the zone."""
         value = partial(reductions.slopes, theta=theta, loss=loss, excess=excess)
         return self.run(Pass("objective", value, reductions.add_slopes, quiet=True))
 
     def curved(
         self, theta: FloatArray, loss: Loss, v: FloatArray, *, secant: bool = False
     ) -> FloatArray:
-        """Return ``X' f''(y - X theta) X v``, or that with ``f'(u)/u`` for ``f''(u)``."""
+        """Return ``X' f''(y - X theta) X v``, or that with secants for ``f''``."""
         value = partial(reductions.curved, theta=theta, loss=loss, v=v, secant=secant)
         return self.run(Pass("curvature", value, quiet=True))
 

@@ -90,18 +90,21 @@ def rounding_distance(objective: Objective, n: int, length: float) -> float:
     -----
     Paper: beyond it; docs/proofs/objective.md, Section 6. Errors of the sums and of the slopes
     move the gradient, and the minimiser by as much over the ridge; errors of the residuals act as
-    other targets do, and move it by :math:`\sqrt{n} \max|\delta| / (2\sqrt\lambda)`. In other
-    coordinates the sums are multiplied by T', and the point is rounded once more.
+    other targets do, and move it by :math:`\sqrt{nB} \max|\delta| / (2\sqrt\lambda)`, B the
+    largest curvature. In other coordinates the sums are multiplied by T', and the point is rounded
+    once more.
     """
     d, ridge, frame = len(objective.center), objective.ridge, objective.frame
-    gradient = (SUMMATION_ERROR + 16.0 * _UNIT) * n * objective.loss.lipschitz
+    loss, shortest = objective.loss, 1.0 if frame is None else frame.least
+    most = max(loss.lipschitz, loss.size * shortest)  # of a slope times the least length
+    gradient = (SUMMATION_ERROR + 16.0 * _UNIT) * n * most
     own = 8.0 * _UNIT * (length + float(np.linalg.norm(objective.center)))
     if frame is not None:
-        gradient += d * _UNIT * n * objective.loss.lipschitz
-        gradient *= frame.stretch / frame.least
+        gradient += d * _UNIT * n * most
+        gradient *= frame.stretch / shortest
         length = frame.offset + frame.stretch * length
         own += 2.0 * d * _UNIT * frame.squeeze * length
-    residual = (d + 4) * _UNIT * (1.0 + length)
+    residual = (d + 4) * _UNIT * (1.0 + length) * math.sqrt(loss.bend)
     return gradient / ridge + math.sqrt(n) * residual / (2.0 * math.sqrt(ridge)) + own
 
 
@@ -197,17 +200,21 @@ class _Newton:
         self._gram: FloatArray | None = None
         if sketch:
             draw = KerdockSketch(sketch_rows(rows.n, rows.d), rows.n).sample(public)
-            self._factor = self._factored(_triangle(rows.apply(draw), rows.n, objective.ridge))
+            triangle = _triangle(rows.apply(draw), rows.n, objective.ridge)
+            self._factor = self._factored(objective.loss.bend * triangle)
             self._first = objective.center
         else:
-            self._gram, moment = rows.moments()
+            gram, moment = rows.moments()
+            self._gram = objective.loss.bend * gram
             self._factor = self._factored(self._gram)
-            known = moment + objective.ridge * objective.center - objective.b
-            self._first = np.asarray(cho_solve(self._factor, known))
+            self._first = objective.center
+            if objective.loss.squares:
+                known = moment + objective.ridge * objective.center - objective.b
+                self._first = np.asarray(cho_solve(self._factor, known))
         self._excess = not sketch and rows.d <= FEW_COLUMNS
 
     def start(self) -> _Point:
-        """Return the minimiser of the squares if the Gram matrix is known, else the centre."""
+        """Return the minimiser of squares if there are any and a Gram matrix, else the centre."""
         return self._at(self._first)
 
     def step(self, point: _Point) -> _Point:
