@@ -3,9 +3,10 @@ r"""The logistic and the smoothed quantile loss: exact deltas of neighbouring da
 The claim (docs/proofs/objective.md, Section 8): in coordinates :math:`\theta = c + T\phi` a record
 whose row :math:`T^\top x` has length at most :math:`\rho` has a loss whose slope is at most
 :math:`L/\rho` and whose curvature is at most :math:`\lambda\epsilon_c/\rho^2 (1 - |f'|\rho/L)`;
-noise of :math:`L/\mu` then costs what it does for rows of length 1, without the factor 2 for the logistic
-loss. Rows, lengths, coordinates, centres, weights and ridges are random and hostile. No exact delta
-may exceed the certified one, the largest must come close, and every condition must be needed.
+noise of :math:`L/\mu` then costs what it does for rows of length 1, without the factor 2 for the
+logistic loss. Rows, lengths, coordinates, centres, weights and ridges are random and hostile. No
+exact delta may exceed the certified one, the largest must come close, and every condition must be
+needed.
 """
 
 from __future__ import annotations

@@ -65,14 +65,18 @@ def objective_split(
     Returns ``(mu, eps_c, mu_gaussian)``: ratio and calibration of the objective release, and the
     ratio of the Gaussian releases together. :math:`\epsilon_c` leaves
     :math:`\delta_{\mu_G}(\epsilon - \epsilon_c) = \delta/2`, and is 0 or less if the share is too
-    large. If the slope has one sign, that is a tenth of delta, and :math:`\mu_t` has the rest.
+    large. If the slope has one sign, that is a tenth of delta unless delta is so large that half of
+    it is needed, and :math:`\mu_t` has the rest.
     """
     share = check_probability("share", share)
-    rest = _REST if one_sided else 0.5
-    least = delta * (1.0 - rest) if one_sided else delta
-    total = objective_mu(epsilon, least, one_sided=one_sided) * (1.0 - _SLACK)
-    mu_gaussian = math.sqrt(share) * total
-    eps_c = epsilon - gaussian_epsilon(1.0, delta * rest * (1.0 - _SLACK), mu_gaussian)
+    for rest in (_REST, 0.5) if one_sided else (0.5,):
+        # Two-sided, the half that is left for mu counts twice.
+        most = objective_mu(epsilon, delta * (1.0 - rest), one_sided=True)
+        total = most * (1.0 - _SLACK)
+        mu_gaussian = math.sqrt(share) * total
+        eps_c = epsilon - gaussian_epsilon(1.0, delta * rest * (1.0 - _SLACK), mu_gaussian)
+        if eps_c >= 0.3 * epsilon:
+            break
     return math.sqrt(1.0 - share) * total, eps_c, mu_gaussian
 
 

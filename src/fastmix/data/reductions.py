@@ -22,6 +22,8 @@ from fastmix.sketches.kerdock import KerdockDraw
 T = TypeVar("T")
 Moments: TypeAlias = tuple[FloatArray, FloatArray]
 Slopes: TypeAlias = tuple[FloatArray, FloatArray, int]
+#: The slope of a loss as a function of residual and target.
+Slope: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 #: Bytes of mapped rows that are formed at a time.
 _FORMED_BYTES = 4 << 20
@@ -156,15 +158,21 @@ def residual_counts(
 
 
 def slope_counts(
-    block: Block, *, theta: FloatArray, longest: float, edges: FloatArray
+    block: Block,
+    *,
+    theta: FloatArray,
+    longest: float,
+    edges: FloatArray,
+    free: Slope | None = None,
 ) -> FloatArray:
-    """Return how many ``|y - a' theta|``, times the lengths of the rows, lie in each bin."""
+    """Return how many slopes, residuals by default, times the lengths of the rows, in each bin."""
     if block.lengths is None:
         raise ValueError("lengths must be known to count gradients.")
     counts, start = np.zeros(len(edges) - 1), 0
     for A, y in block.formed():
         lengths = block.lengths[start : start + len(y)]
-        size = np.abs(y - A @ theta) * np.minimum(lengths, longest**2 / lengths)
+        slopes = y - A @ theta if free is None else free(y - A @ theta, y)
+        size = np.abs(slopes) * np.minimum(lengths, longest**2 / lengths)
         counts += binned(np.minimum(size, edges[-1]), edges)
         start += len(y)
     return counts

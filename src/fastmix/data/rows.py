@@ -12,7 +12,7 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data import reductions
-from fastmix.data.reductions import Measure, Pass
+from fastmix.data.reductions import Measure, Pass, Slope
 from fastmix.kernels.losses import Loss
 from fastmix.sketches import SketchDraw
 
@@ -94,12 +94,17 @@ class Rows(ABC):
         value = partial(reductions.residual_counts, theta=theta, clip=clip, edges=edges)
         return self.run(Pass("residuals", value))
 
-    def slope_counts(self, theta: FloatArray, longest: float, edges: FloatArray) -> FloatArray:
-        """Return how many gradients ``|y - x' theta|`` times the length lie in each bin.
+    def slope_counts(
+        self, theta: FloatArray, longest: float, edges: FloatArray, free: Slope | None = None
+    ) -> FloatArray:
+        """Return how many gradients, slopes times the length, lie in each bin.
 
-        Rows that were `measured` longer than ``longest`` count as if they were shortened.
+        The slopes are residuals, or ``free`` tells them. Rows that were `measured` longer than
+        ``longest`` count as if they were shortened.
         """
-        value = partial(reductions.slope_counts, theta=theta, longest=longest, edges=edges)
+        value = partial(
+            reductions.slope_counts, theta=theta, longest=longest, edges=edges, free=free
+        )
         return self.run(Pass("gradients", value))
 
     @abstractmethod

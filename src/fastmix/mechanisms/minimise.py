@@ -31,6 +31,8 @@ _MOST_STEPS, _MOST_PRODUCTS = 200, 300
 _FORCING, _POWER = 1e-2, 4
 #: A Newton step counts if it leaves this much of the gradient at most.
 _GAIN = 0.5
+#: Shares of a Newton step that are tried one after the other.
+_SHARES = tuple(2.0**-k for k in range(1, 12))
 #: Share of residuals outside the zone up to which steps ignore that their curvature is less.
 _FEW_OUTSIDE = 0.01
 #: The distance that conjugate gradients aim at, in units of the one that must be reached.
@@ -226,12 +228,19 @@ class _Newton:
         this kind come near the minimum from anywhere, and Newton steps then end quickly.
         """
         if not self._careful:
-            trial = self._at(point.theta + self._direction(point))
+            direction = self._direction(point)
+            trial = self._at(point.theta + direction)
             gained = trial.computed / point.computed
             if gained <= _GAIN:
                 # A step that gained much was nearly exact, and the next is worth more products.
                 self._forcing = min(_FORCING, gained**_POWER)
                 return trial
+            if not self._objective.loss.squares:
+                # A sigmoid has curvature everywhere: a shorter step gains for certain.
+                for share in _SHARES:
+                    trial = self._at(point.theta + share * direction)
+                    if trial.computed <= (1.0 - share / 4.0) * point.computed:
+                        return trial
             self._failures += 1
             self._careful, self._forcing = 2**self._failures, _FORCING
         self._careful -= 1

@@ -86,6 +86,9 @@ class AdaptiveObjective(Method):
     name: ClassVar[str] = "adaptive"
     estimator: ClassVar[str] = "AdaptiveRegression"
     chooses: ClassVar[bool] = True
+    #: Whether the slope of the loss has one sign for each record, and gradients are counted.
+    one_sided: ClassVar[bool] = False
+    counts: ClassVar[bool] = True
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"solver": ("auto", "gram", "sketch")}
 
     def check(self) -> None:
@@ -96,16 +99,20 @@ class AdaptiveObjective(Method):
 
     def plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
         """Plan a fit: the shares of all releases from public sizes."""
-        mu = objective_mu(target.epsilon, target.delta)
+        one_sided = self.one_sided
+        mu = objective_mu(target.epsilon, target.delta, one_sided=one_sided)
         rounds = useful_rounds(sizes, mu) if self.rounds is None else int(self.rounds)
         moment_share = count_share = mean_share = 0.0
         if rounds:
-            moment_share, count_share = MOMENTS_SHARE / rounds, COUNTS_SHARE
+            moment_share = MOMENTS_SHARE / rounds
+            count_share = COUNTS_SHARE if self.counts else 0.0
         elif sizes.intercept:
             wanted = (1.0 / (MEAN_ERROR * sizes.n * mu)) ** 2
             mean_share = min(max(wanted, MEAN_SHARES[0]), MEAN_SHARES[1])
         first = rounds * moment_share + count_share + mean_share
-        mu, eps_c, mu_gaussian = objective_split(target.epsilon, target.delta, first + OUTPUT_SHARE)
+        mu, eps_c, mu_gaussian = objective_split(
+            target.epsilon, target.delta, first + OUTPUT_SHARE, one_sided=one_sided
+        )
         total = math.hypot(mu, mu_gaussian)
         moment, count, mean = (
             1.0 / (math.sqrt(share) * total) if share else None
@@ -115,10 +122,11 @@ class AdaptiveObjective(Method):
         events: list[PrivacyEvent] = []
         if mean is not None:
             events.append(target_mean_event(sigma=mean))
-        if moment is not None and count is not None:
+        if moment is not None:
             events.append(second_moment_event(sigma=moment, count=rounds))
+        if count is not None:
             events.append(residual_event(count))
-        events += objective_events(mu, eps_c, mu_output)
+        events += objective_events(mu, eps_c, mu_output, one_sided=one_sided)
         solver = faster_solver(sizes.n, sizes.d) if self.solver == "auto" else self.solver
         return AdaptivePlan(
             spent=joint(events, target.delta),
