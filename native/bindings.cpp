@@ -157,12 +157,23 @@ void gradient(const Matrix<const T>& x, const Packed<const double>& map,
   fastmix::passes::gradient(a, targets, at, clip, to, capped(n_threads));
 }
 
-// A loss is its end of the square, its largest slope, rate, ridge, scale and longest row.
-fastmix::passes::Loss as_loss(const Packed<const double>& loss) {
-  require_aligned(loss);
-  require(loss.size() == 6, "loss must have six entries");
+// Calls f with the losses of the rows. A loss has six entries, for a square: its end, the largest
+// slope, rate, ridge, scale and longest row; or five, for a sigmoid: its level, width, the largest
+// slope, strength, and whether it is of a margin.
+template <class F>
+auto with_losses(const Packed<const double>& loss, const double* lengths, const F& f) {
   const double* const c = loss.data();
-  return {c[0], c[1], c[2], c[3], c[4], c[5]};
+  if (loss.size() == 6) {
+    const fastmix::passes::Loss square{c[0], c[1], c[2], c[3], c[4], c[5]};
+    return f(fastmix::passes::Losses(square, lengths));
+  }
+  const fastmix::passes::Sigmoid sigmoid{c[0], c[1], c[2], c[3], c[4] != 0.0};
+  return f(fastmix::passes::Sigmoids{sigmoid, lengths});
+}
+
+void require_loss(const Packed<const double>& loss) {
+  require_aligned(loss);
+  require(loss.size() == 5 || loss.size() == 6, "loss must have five or six entries");
 }
 
 // Lengths of all rows, or none.
@@ -180,8 +191,8 @@ size_t slopes(const Matrix<const T>& x, const Packed<const double>& map,
               const Packed<const double>& lengths, const Packed<double>& high, const Packed<double>& low,
               const Packed<double>& excess, size_t n_threads) {
   const auto a = mapped(x, map, factors, constant);
-  const auto f = as_loss(loss);
-  const fastmix::passes::Losses losses(f, as_lengths(lengths, a.n));
+  require_loss(loss);
+  const double* const measured = as_lengths(lengths, a.n);
   const size_t p = a.columns();
   require_aligned(y);
   require_aligned(theta);
@@ -199,7 +210,9 @@ size_t slopes(const Matrix<const T>& x, const Packed<const double>& map,
   double *const to = high.data(), *const rest = low.data();
   double* const square = excess.size() ? excess.data() : nullptr;
   nb::gil_scoped_release release;
-  return fastmix::passes::slopes(a, targets, at, losses, to, rest, square, capped(n_threads));
+  return with_losses(loss, measured, [&](const auto& losses) {
+    return fastmix::passes::slopes(a, targets, at, losses, to, rest, square, capped(n_threads));
+  });
 }
 
 template <class T>
@@ -210,8 +223,8 @@ void curved(const Matrix<const T>& x, const Packed<const double>& map,
             const Packed<const double>& lengths, const Packed<const double>& v, bool secant,
             const Packed<double>& out, size_t n_threads) {
   const auto a = mapped(x, map, factors, constant);
-  const auto f = as_loss(loss);
-  const fastmix::passes::Losses losses(f, as_lengths(lengths, a.n));
+  require_loss(loss);
+  const double* const measured = as_lengths(lengths, a.n);
   require_aligned(y);
   require_aligned(theta);
   require_aligned(v);
@@ -224,7 +237,9 @@ void curved(const Matrix<const T>& x, const Packed<const double>& map,
   const double *const at = theta.data(), *const along = v.data();
   double* const to = out.data();
   nb::gil_scoped_release release;
-  fastmix::passes::curved(a, targets, at, losses, along, secant, to, capped(n_threads));
+  with_losses(loss, measured, [&](const auto& losses) {
+    fastmix::passes::curved(a, targets, at, losses, along, secant, to, capped(n_threads));
+  });
 }
 
 template <class T>

@@ -102,8 +102,14 @@ struct Losses {
   Losses(const Loss& of, const double* l) : loss(of), lengths(l), sure(0.0) {
     if (lengths) sure = of.longest * RowLoss(of, of.longest).loss.zone;
   }
+  static constexpr bool reads_targets = false;
+  double bend() const { return 1.0; }  // the largest curvature
+  template <class K> bool may_leave(const K& k, const double* r, std::size_t m) const {
+    return lengths || k.leaves(r, m, loss.zone);
+  }
   // Calls f(s, loss of row s) for rows i to i + m whose residual r[s] is outside the zone.
-  template <class F> void outside(std::size_t i, std::size_t m, const double* r, const F& f) const {
+  template <class F>
+  void outside(std::size_t i, std::size_t m, const double* r, const double*, const F& f) const {
     for (std::size_t s = 0; s < m; ++s) {
       if (!lengths) {
         if (loss.leaves(r[s])) f(s, loss);
@@ -114,6 +120,95 @@ struct Losses {
       const RowLoss own(loss, length);
       if (own.leaves(r[s])) f(s, own);
     }
+  }
+};
+
+// A loss whose slope is a sigmoid less its level: sigma(v/width) - level, up to `most` over the
+// length of the row. `strength` is the ridge times eps_c. It is the smoothed quantile loss with
+// v = u or, with `margin`, the logistic loss of the margin: a target is a label's sign times its
+// weight, and v = -sign(y) x'theta.
+struct Sigmoid {
+  double level, width, most, strength;
+  bool margin;
+};
+
+// The loss of a row. It is the sigmoid's up to the slope where its curvature is what privacy
+// allows, strength/length^2 (1 - slope/bound); from there the curvature is that, and the slope goes
+// to the bound.
+struct RowSigmoid {
+  double bound, room, width, weight, sign, target, level;
+  bool margin;
+
+  RowSigmoid(const Sigmoid& of, double length, double y)
+      : bound(of.most / length),
+        room(of.strength / (length * length)),
+        width(of.width),
+        weight(1.0),
+        sign(1.0),
+        target(0.0),
+        level(of.level),
+        margin(of.margin) {
+    if (margin) {
+      weight = std::abs(y);
+      sign = std::copysign(1.0, y);
+      target = y;
+    } else {
+      width = std::max(width, level * (1.0 - level) / room);
+    }
+  }
+  struct Parts {
+    double slope, curvature;
+  };
+  Parts parts(double u) const {
+    if (margin) {
+      const Parts side = rising(sign * (u - target), 0.0);
+      return {sign * side.slope, side.curvature};
+    }
+    if (sigma(u / width) < level) {
+      const Parts side = rising(-u, 1.0 - level);
+      return {-side.slope, side.curvature};
+    }
+    return rising(u, level);
+  }
+  double slope(double u) const { return parts(u).slope; }
+  double curvature(double u) const { return parts(u).curvature; }
+  double secant(double) const { return 0.25 * weight / width; }
+
+ private:
+  static double sigma(double z) { return 1.0 / (1.0 + std::exp(-z)); }
+
+  // The side on which the slope weight (sigma(v/width) - a) is not negative.
+  Parts rising(double v, double a) const {
+    const double rate = room / bound, c = width * rate, share = c / (1.0 + c);
+    const double top = bound / weight + a, square = 1.0 - 4.0 * share * top / (1.0 + c);
+    if (square >= 0.0 && a < 0.5 * (1.0 + c)) {
+      const double s = std::max(a, 2.0 * share * top / (1.0 + std::sqrt(square)));
+      if (s < 1.0) {
+        const double edge = width * (std::log(s) - std::log1p(-s));
+        if (v > edge) {
+          const double left = (bound - weight * (s - a)) * std::exp(-rate * (v - edge));
+          return {bound - left, rate * left};
+        }
+      }
+    }
+    const double s = sigma(v / width);
+    return {weight * (s - a), weight * s * sigma(-v / width) / width};
+  }
+};
+
+// The loss for each row of a pass; none is a square anywhere.
+struct Sigmoids {
+  const Sigmoid& loss;
+  const double* lengths;
+
+  static constexpr bool reads_targets = true;
+  double bend() const { return 0.25 / loss.width; }
+  template <class K> bool may_leave(const K&, const double*, std::size_t) const { return true; }
+  template <class F>
+  void outside(std::size_t i, std::size_t m, const double* r, const double* y, const F& f) const {
+    for (std::size_t s = 0; s < m; ++s)
+      f(s, RowSigmoid(loss, lengths ? lengths[i + s] : 1.0, y[s]));
+    (void)r;
   }
 };
 
@@ -342,14 +437,15 @@ void gradient(const Mapped<T>& a, const Targets& targets, const double* theta, d
 }
 
 // A' f'(y - A theta) in two parts, whose sum has the rounding errors of the summation taken off;
-// A' (1 - f'') A unless excess is null; and how many residuals are outside the zone.
-template <class T>
+// A' (bend - f'') A unless excess is null; and how many residuals are outside the zone.
+template <class T, class L>
 std::size_t slopes(const Mapped<T>& a, const Targets& targets, const double* theta,
-                   const Losses& losses, double* high, double* low, double* excess,
+                   const L& losses, double* high, double* low, double* excess,
                    std::size_t threads) {
   const std::size_t p = a.columns();
   const Blocks blocks(a.n, p, room(a), 512);
-  const std::size_t ld = blocks.ld(), tile = ld * p, size = (excess ? 2 * tile : tile) + ld;
+  const std::size_t ld = blocks.ld(), tile = ld * p, size = (excess ? 2 * tile : tile) + 2 * ld;
+  const double bend = losses.bend();
   const std::size_t stride = round_up(p, 8), square = excess ? round_up(p * p, 8) : 0;
   const std::size_t part = 2 * stride + square;
   threads = useful(threads, a.n * p);
@@ -365,19 +461,20 @@ std::size_t slopes(const Mapped<T>& a, const Targets& targets, const double* the
     count = 0;
   };
   blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t unit, std::size_t worker) {
-    double *r = memory.get() + worker * size, *x = r + ld, *rows = x + tile;
+    double *r = memory.get() + worker * size, *y = r + ld, *x = y + ld, *rows = x + tile;
     double* const to = parts.get() + unit * part;
     std::size_t& count = held[worker];
     const Block block = fetch_any(a, i, m, x, ld);
     k.load_targets(targets, i, m, r);
     std::fill(r + m, r + block.padded, 0.0);
+    if (L::reads_targets) std::copy_n(r, m, y);
     block.subtract(theta, r);
-    if (losses.lengths || k.leaves(r, block.padded, losses.loss.zone)) {
+    if (losses.may_leave(k, r, block.padded)) {
       if (excess && count + m > blocks.rows) flush(rows, count, to + 2 * stride);
-      losses.outside(i, m, r, [&](std::size_t s, const auto& loss) {
+      losses.outside(i, m, r, y, [&](std::size_t s, const auto& loss) {
         ++outside[unit];
         if (excess) {
-          const double root = std::sqrt(1.0 - loss.curvature(r[s]));
+          const double root = std::sqrt(std::max(0.0, bend - loss.curvature(r[s])));
           for (std::size_t j = 0; j < p; ++j) rows[j * ld + count] = root * block.at(s, j);
           ++count;
         }
@@ -410,25 +507,26 @@ std::size_t slopes(const Mapped<T>& a, const Targets& targets, const double* the
 }
 
 // A' f''(y - A theta) A v, or that with secants for f''.
-template <class T>
-void curved(const Mapped<T>& a, const Targets& targets, const double* theta, const Losses& losses,
+template <class T, class L>
+void curved(const Mapped<T>& a, const Targets& targets, const double* theta, const L& losses,
             const double* v, bool secant, double* out, std::size_t threads) {
   const std::size_t p = a.columns();
   const Blocks blocks(a.n, p, room(a), 512);
-  const std::size_t ld = blocks.ld(), size = ld * (p + 2), stride = round_up(p, 8);
+  const std::size_t ld = blocks.ld(), size = ld * (p + 3), stride = round_up(p, 8);
   threads = useful(threads, a.n * p);
   const Scratch memory(size * threads), parts(stride * blocks.units);
   std::fill_n(parts.get(), stride * blocks.units, 0.0);
   const auto& k = kernels<T>();
   blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t unit, std::size_t worker) {
-    double *r = memory.get() + worker * size, *w = r + ld, *x = w + ld;
+    double *r = memory.get() + worker * size, *w = r + ld, *y = w + ld, *x = y + ld;
     const Block block = fetch_any(a, i, m, x, ld);
     k.load_targets(targets, i, m, r);
     std::fill(r + m, r + block.padded, 0.0);
+    if (L::reads_targets) std::copy_n(r, m, y);
     std::fill_n(w, block.padded, 0.0);
     block.subtract(theta, r, v, w);
-    if (losses.lengths || k.leaves(r, block.padded, losses.loss.zone))
-      losses.outside(i, m, r, [&](std::size_t s, const auto& loss) {
+    if (losses.may_leave(k, r, block.padded))
+      losses.outside(i, m, r, y, [&](std::size_t s, const auto& loss) {
         w[s] *= secant ? loss.secant(r[s]) : loss.curvature(r[s]);
       });
     for (std::size_t s = 0; s < block.padded; ++s) w[s] = r[s] != r[s] ? r[s] : -w[s];

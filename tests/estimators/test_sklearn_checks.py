@@ -21,6 +21,8 @@ ESTIMATORS = [
     fastmix.AdaptiveRegression(rounds=2),
     fastmix.ObjectivePerturbation(solver="sketch"),
     fastmix.PrivateLinearRegression(),
+    fastmix.PrivateLogisticRegression(),
+    fastmix.PrivateLogisticRegression(rounds=2),
 ]
 
 

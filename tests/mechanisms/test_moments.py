@@ -279,7 +279,9 @@ def test_a_line_is_the_means_of_clipped_pairs(kind):
     assert (np.abs(p) == 1.0).any()
     assert (np.abs(r) == 1.0).any()
     means = noisy_line(kind(X, y), center, move, widths=widths, sigma=1.0, noise=zero())
-    np.testing.assert_allclose(means, [p.mean(), r.mean(), (p * r).mean(), (p * p).mean()])
+    e = np.clip(y - X @ (center + move), -1, 1)
+    assert (np.abs(e) == 1.0).any()
+    np.testing.assert_allclose(means, [p.mean(), e.mean(), (p * r).mean(), (p * p).mean()])
 
 
 @settings(max_examples=100, deadline=None)
@@ -295,7 +297,7 @@ def test_an_absent_record_moves_a_line_by_at_most_its_sensitivity(records, theta
 
 def test_the_sensitivity_of_a_line_is_attained():
     X, y = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([1.0, 0.0])
-    sums = arrays(X, y).line(np.zeros(2), np.array([1.0, 0.0]), (1.0, 1.0))
+    sums = arrays(X, y).line(np.zeros(2), np.array([2.0, 0.0]), (1.0, 1.0))
     assert np.linalg.norm(sums) == pytest.approx(line_sensitivity(), rel=1e-12)
 
 

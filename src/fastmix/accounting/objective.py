@@ -20,6 +20,8 @@ from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussi
 
 #: Relative slack, so that rounding in an account cannot exceed its target.
 _SLACK = 1e-9
+#: Share of delta for the Gaussian releases beyond epsilon - eps_c, where nothing is counted twice.
+_REST = 0.1
 
 
 def objective_delta(
@@ -55,18 +57,26 @@ def objective_mu(epsilon: float, delta: float, *, one_sided: bool = False) -> fl
     return 1.0 / gaussian_sigma(epsilon, share)
 
 
-def objective_split(epsilon: float, delta: float, share: float) -> tuple[float, float, float]:
+def objective_split(
+    epsilon: float, delta: float, share: float, *, one_sided: bool = False
+) -> tuple[float, float, float]:
     r"""Split a budget: Gaussian releases get a share of :math:`\mu_t^2`, an objective the rest.
 
     Returns ``(mu, eps_c, mu_gaussian)``: ratio and calibration of the objective release, and the
     ratio of the Gaussian releases together. :math:`\epsilon_c` leaves
     :math:`\delta_{\mu_G}(\epsilon - \epsilon_c) = \delta/2`, and is 0 or less if the share is too
-    large.
+    large. If the slope has one sign, that is a tenth of delta unless delta is so large that half of
+    it is needed, and :math:`\mu_t` has the rest.
     """
     share = check_probability("share", share)
-    total = objective_mu(epsilon, delta) * (1.0 - _SLACK)
-    mu_gaussian = math.sqrt(share) * total
-    eps_c = epsilon - gaussian_epsilon(1.0, delta / 2.0 * (1.0 - _SLACK), mu_gaussian)
+    for rest in (_REST, 0.5) if one_sided else (0.5,):
+        # Two-sided, the half that is left for mu counts twice.
+        most = objective_mu(epsilon, delta * (1.0 - rest), one_sided=True)
+        total = most * (1.0 - _SLACK)
+        mu_gaussian = math.sqrt(share) * total
+        eps_c = epsilon - gaussian_epsilon(1.0, delta * rest * (1.0 - _SLACK), mu_gaussian)
+        if eps_c >= 0.3 * epsilon:
+            break
     return math.sqrt(1.0 - share) * total, eps_c, mu_gaussian
 
 

@@ -168,9 +168,12 @@ def _target_mean(releases: Sequence[Release], known: _Known) -> Parts:
 def _line(releases: Sequence[Release], known: _Known) -> Parts:
     exact = []
     for given in (release.arguments for release in releases):
-        p, r = known.data.X @ given["move"], known.data.y - known.data.X @ given["center"]
-        p, r = np.clip(p / given["widths"][0], -1, 1), np.clip(r / given["widths"][1], -1, 1)
-        exact.append((p.sum(), r.sum(), p @ r, p @ p))
+        adds, misses = known.data.X @ given["move"], known.data.y - known.data.X @ given["center"]
+        p, r, e = (
+            np.clip(each, -1.0, 1.0)
+            for each in (adds / given["widths"][0], misses / given["widths"][1], misses - adds)
+        )
+        exact.append((p.sum(), e.sum(), p @ r, p @ p))
     sigma = 2.0 * _stacked(releases, "sigma")[:, None]
     return {"line": gaussian_vector(_outs(releases) * len(known.data.y), np.array(exact), sigma)}
 

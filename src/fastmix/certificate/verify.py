@@ -111,6 +111,8 @@ def _entries(said: _Said) -> list[str]:
     expected = _FACTS if said.clips else _FACTS - {"residuals_clipped_at"}
     if said.method.chooses and asked["epsilon"] != "inf":
         expected = expected | {"chosen"}
+    if said.method.family == "logistic":
+        expected = expected | {"classes", "class_weight"}
     complete = (
         set(data) == _ENTRIES
         and set(said.facts) in (expected, expected | _TABLE_FACTS)
@@ -182,7 +184,8 @@ def _leaks(said: _Said) -> list[str]:
     wrong = {
         "it names no source of noise that is known": noise != "seeded"
         and not re.fullmatch(known, noise),
-        "it takes something from the data that is no bound": {*taken} - {"bounds_X", "bounds_y"},
+        "it takes something from the data that is no bound": {*taken}
+        - {"bounds_X", "bounds_y", "classes"},
         "what it says about leaks contradicts itself": private == bool(leaks),
         "it claims to be private, and its own entries say why it is not": denied,
         "its leaks are not those that follow from its other entries": leaks != reasons
@@ -217,6 +220,17 @@ def _scaling(said: _Said) -> list[str]:
     return wrong + [f"its {name} must be written in full" for name in bounds]
 
 
+def _labelled(said: _Said) -> bool:
+    """Whether classes and weights, the largest of which is 1, are as many as were accounted for."""
+    classes, weights = said.facts["classes"], said.facts["class_weight"]
+    return (
+        len(classes) == len(weights) == said.asked["n_classes"]
+        and len(set(classes)) == len(classes)
+        and all(0.0 < weight <= 1.0 for weight in weights)
+        and max(weights) == 1.0
+    )
+
+
 def _plan(said: _Said) -> list[str]:
     """Compare events, sizes and noise levels with the plan for the same public parameters."""
     data, stated, method = said.data, said.asked, said.method
@@ -238,6 +252,8 @@ def _plan(said: _Said) -> list[str]:
             wrong.append("its method is not the one that was asked for")
     elif data["mechanism"] != method.estimator:
         wrong.append("its method is not that of its mechanism")
+    if method.family == "logistic" and not _labelled(said):
+        wrong.append("its classes and their weights are not those of its mechanism")
     if set(stated) != names:
         wrong.append("its parameters are not those of its mechanism")
     wrong += [

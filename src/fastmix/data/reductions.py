@@ -22,6 +22,8 @@ from fastmix.sketches.kerdock import KerdockDraw
 T = TypeVar("T")
 Moments: TypeAlias = tuple[FloatArray, FloatArray]
 Slopes: TypeAlias = tuple[FloatArray, FloatArray, int]
+#: The slope of a loss as a function of residual and target.
+Slope: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 #: Bytes of mapped rows that are formed at a time.
 _FORMED_BYTES = 4 << 20
@@ -132,7 +134,7 @@ def second_moments(block: Block, *, transform: FloatArray) -> FloatArray:
 
 
 def slopes(block: Block, *, theta: FloatArray, loss: Loss, excess: bool) -> Slopes:
-    """Return ``X' f'(y - X theta)`` in two parts, ``X' (1 - f'') X``, and a count."""
+    """Return ``X' f'(y - X theta)`` in two parts, ``X' (bend - f'') X``, and a count."""
     lengths = block.lengths
     return mapped.slopes(block.A, block.targets, theta, loss, excess=excess, lengths=lengths)
 
@@ -140,7 +142,7 @@ def slopes(block: Block, *, theta: FloatArray, loss: Loss, excess: bool) -> Slop
 def curved(
     block: Block, *, theta: FloatArray, loss: Loss, v: FloatArray, secant: bool
 ) -> FloatArray:
-    """Return ``X' f''(y - X theta) X v``, or that with ``f'(u)/u`` for ``f''(u)``."""
+    """Return ``X' f''(y - X theta) X v``, or that with secants for ``f''``."""
     lengths = block.lengths
     return mapped.curved(block.A, block.targets, theta, loss, v, secant=secant, lengths=lengths)
 
@@ -156,15 +158,21 @@ def residual_counts(
 
 
 def slope_counts(
-    block: Block, *, theta: FloatArray, longest: float, edges: FloatArray
+    block: Block,
+    *,
+    theta: FloatArray,
+    longest: float,
+    edges: FloatArray,
+    free: Slope | None = None,
 ) -> FloatArray:
-    """Return how many ``|y - a' theta|``, times the lengths of the rows, lie in each bin."""
+    """Return how many slopes, residuals by default, times the lengths of the rows, in each bin."""
     if block.lengths is None:
         raise ValueError("lengths must be known to count gradients.")
     counts, start = np.zeros(len(edges) - 1), 0
     for A, y in block.formed():
         lengths = block.lengths[start : start + len(y)]
-        size = np.abs(y - A @ theta) * np.minimum(lengths, longest**2 / lengths)
+        slopes = y - A @ theta if free is None else free(y - A @ theta, y)
+        size = np.abs(slopes) * np.minimum(lengths, longest**2 / lengths)
         counts += binned(np.minimum(size, edges[-1]), edges)
         start += len(y)
     return counts
@@ -173,12 +181,12 @@ def slope_counts(
 def line(
     block: Block, *, center: FloatArray, move: FloatArray, widths: tuple[float, float]
 ) -> FloatArray:
-    """Return the sums of p, r, p r and p^2 for ``a' move`` and ``y - a' center``, clipped."""
+    """Return the sums of p, e, p r and p^2 for ``a' move`` and ``y - a' center``, clipped."""
     total = np.zeros(4)
     for A, y in block.formed():
-        p = np.clip(A @ move / widths[0], -1.0, 1.0)
-        r = np.clip((y - A @ center) / widths[1], -1.0, 1.0)
-        total += p.sum(), r.sum(), p @ r, p @ p
+        adds, misses = A @ move, y - A @ center
+        p, r = np.clip(adds / widths[0], -1.0, 1.0), np.clip(misses / widths[1], -1.0, 1.0)
+        total += p.sum(), np.clip(misses - adds, -1.0, 1.0).sum(), p @ r, p @ p
     return total
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data import reductions
-from fastmix.data.reductions import Measure, Pass
+from fastmix.data.reductions import Measure, Pass, Slope
 from fastmix.kernels.losses import Loss
 from fastmix.sketches import SketchDraw
 
@@ -78,14 +78,14 @@ class Rows(ABC):
     def slopes(
         self, theta: FloatArray, loss: Loss, *, excess: bool = False
     ) -> tuple[FloatArray, FloatArray, int]:
-        """Return ``X' f'(y - X theta)``, ``X' (1 - f'') X``, and residuals outside the zone."""
+        """Return ``X' f'(y - X theta)``, ``X' (bend - f'') X``, and residuals outside the zone."""
         value = partial(reductions.slopes, theta=theta, loss=loss, excess=excess)
         return self.run(Pass("objective", value, reductions.add_slopes, quiet=True))
 
     def curved(
         self, theta: FloatArray, loss: Loss, v: FloatArray, *, secant: bool = False
     ) -> FloatArray:
-        """Return ``X' f''(y - X theta) X v``, or that with ``f'(u)/u`` for ``f''(u)``."""
+        """Return ``X' f''(y - X theta) X v``, or that with secants for ``f''``."""
         value = partial(reductions.curved, theta=theta, loss=loss, v=v, secant=secant)
         return self.run(Pass("curvature", value, quiet=True))
 
@@ -94,18 +94,23 @@ class Rows(ABC):
         value = partial(reductions.residual_counts, theta=theta, clip=clip, edges=edges)
         return self.run(Pass("residuals", value))
 
-    def slope_counts(self, theta: FloatArray, longest: float, edges: FloatArray) -> FloatArray:
-        """Return how many gradients ``|y - x' theta|`` times the length lie in each bin.
+    def slope_counts(
+        self, theta: FloatArray, longest: float, edges: FloatArray, free: Slope | None = None
+    ) -> FloatArray:
+        """Return how many gradients, slopes times the length, lie in each bin.
 
-        Rows that were `measured` longer than ``longest`` count as if they were shortened.
+        The slopes are residuals, or ``free`` tells them. Rows that were `measured` longer than
+        ``longest`` count as if they were shortened.
         """
-        value = partial(reductions.slope_counts, theta=theta, longest=longest, edges=edges)
+        value = partial(
+            reductions.slope_counts, theta=theta, longest=longest, edges=edges, free=free
+        )
         return self.run(Pass("gradients", value))
 
     def line(self, center: FloatArray, move: FloatArray, widths: tuple[float, float]) -> FloatArray:
-        """Return the sums of p, r, p r and p^2: ``x' move`` and ``y - x' center``, clipped.
+        """Return the sums of p, e, p r and p^2: ``x' move`` and ``y - x' center``, and residuals.
 
-        Both are divided by their widths, and clipped to [-1, 1].
+        p and r are divided by their widths; all are clipped to [-1, 1].
         """
         value = partial(reductions.line, center=center, move=move, widths=widths)
         return self.run(Pass("line", value))

@@ -1,7 +1,8 @@
 """Estimators with the interface of scikit-learn."""
 
 from fastmix.certificate import PrivacyCertificate
-from fastmix.estimators.base import PrivateRegressor, estimator
+from fastmix.estimators.base import PrivateModel, PrivateRegressor, estimator
+from fastmix.estimators.classification import PrivateLogisticRegression
 from fastmix.estimators.regression import (
     IHM,
     IHS,
@@ -25,6 +26,8 @@ __all__ = [
     "ObjectivePerturbation",
     "PrivacyCertificate",
     "PrivateLinearRegression",
+    "PrivateLogisticRegression",
+    "PrivateModel",
     "PrivateRegressor",
     "estimator",
 ]

@@ -101,6 +101,12 @@ _EXAMPLE = """\
 True"""
 
 
+def _entries(text: str) -> dict[str, str]:
+    """Return the entries of a section by what stands before their colons."""
+    parts = re.split(r"^(?=\S)", text, flags=re.MULTILINE)
+    return {part.split(" :")[0]: part.rstrip("\n") for part in parts if part.strip()}
+
+
 #: The head of a section of a docstring.
 _SECTION = r"\n\n(Parameters|Attributes|Notes|Examples)\n-+\n"
 
@@ -109,18 +115,21 @@ _SECTION = r"\n\n(Parameters|Attributes|Notes|Examples)\n-+\n"
 def estimator(cls: type[T]) -> type[T]:
     """Make a class an estimator: keyword-only parameters from its fields, shared documentation.
 
-    Its docstring describes the parameters and attributes that it adds; the common ones, and those
-    that methods share, join them.
+    Its docstring describes the parameters and attributes that it adds, or describes otherwise; the
+    common ones, and those that methods share, join them.
     """
     made = dataclass(kw_only=True, eq=False, repr=False)(cls)
     names = [f.name for f in fields(made)]  # type: ignore[arg-type]
     shared = [text for name, text in _METHOD_PARAMETERS.items() if name in names]
     head, *rest = re.split(_SECTION, inspect.cleandoc(made.__doc__ or ""))
     own = dict(zip(rest[::2], rest[1::2], strict=True))
+    known = _entries("\n".join([_COMMON_PARAMETERS, own.get("Parameters", ""), *shared]))
+    parameters = [known[name] for name in names if name in known]
+    attributes = _entries(_COMMON_ATTRIBUTES) | _entries(own.get("Attributes", ""))
     example = _EXAMPLE.format(name=cls.__name__)
-    sections = {
-        "Parameters": [_COMMON_PARAMETERS, own.get("Parameters"), *shared],
-        "Attributes": [_COMMON_ATTRIBUTES, own.get("Attributes")],
+    sections: dict[str, list[str | None]] = {
+        "Parameters": [*parameters],
+        "Attributes": [*attributes.values()],
         "Notes": [own.get("Notes")],
         "Examples": [own.get("Examples", "").replace("{example}", example)],
     }

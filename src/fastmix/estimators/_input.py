@@ -20,7 +20,7 @@ from fastmix.data.values import as_reals, check_finite, column_labels, object_co
 from fastmix.errors import InvalidValueError
 
 if TYPE_CHECKING:
-    from fastmix.estimators.base import PrivateRegressor
+    from fastmix.estimators.base import PrivateModel
 
 
 class ArrayInput:
@@ -46,7 +46,7 @@ class ArrayInput:
             return None
         return (n, d) if n >= 1 and d >= 1 else None
 
-    def check(self, model: PrivateRegressor) -> int:
+    def check(self, model: PrivateModel) -> int:
         """Convert the data, check what needs no pass over X, and return the number of features."""
         name = type(model).__name__
         if self.y is None:
@@ -100,7 +100,7 @@ class ChunkInput:
         n = self._chunks.n
         return (n, self._chunks.d) if n else None
 
-    def check(self, model: PrivateRegressor) -> int:
+    def check(self, model: PrivateModel) -> int:
         """Return the number of features; values are checked when the rows are made."""
         return self._chunks.d
 
@@ -128,7 +128,7 @@ class ChunkInput:
 Input: TypeAlias = ArrayInput | ChunkInput
 
 
-def features_to_predict(model: PrivateRegressor, X: Any) -> Any:
+def features_to_predict(model: PrivateModel, X: Any) -> Any:
     """Return features as an array of finite numbers, as many and named as in the fit."""
     validation._check_feature_names(model, X, reset=False)
     X = _two_axes(as_reals("X", X))

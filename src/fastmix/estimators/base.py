@@ -34,17 +34,16 @@ from fastmix.methods.forecast import advise
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
 from fastmix.show import fit_card
 
-__all__ = ["PrivateRegressor", "estimator"]
+__all__ = ["PrivateModel", "PrivateRegressor", "estimator"]
 
 
 @estimator
-class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Base class of the regressors: a subclass names its method and its parameters."""
+class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
+    """Base class of regressors and classifiers, which tell how targets are bounded."""
 
     epsilon: float = 1.0
     delta: float | None = None
     bounds_X: Any = None
-    bounds_y: Any = None
     data_norm: float | None = None
     fit_intercept: bool = True
     inference: bool = False
@@ -55,6 +54,9 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
 
     #: The algorithm, whose parameters are those that an estimator adds to the common ones.
     _method: ClassVar[type[Method]]
+    #: What targets are made arrays, or chunks, by.
+    _arrays: ClassVar[type[ArrayInput]] = ArrayInput
+    _chunks: ClassVar[type[ChunkInput]] = ChunkInput
 
     def fit(self, X: Any, y: Any) -> Any:
         """Fit the model privately.
@@ -73,7 +75,7 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
             The fitted estimator.
         """
         with unchained():
-            return self._fit(ChunkInput(dask_chunks(X, y)) if is_dask(X) else ArrayInput(X, y))
+            return self._fit(self._chunks(dask_chunks(X, y)) if is_dask(X) else self._arrays(X, y))
 
     def fit_parquet(
         self,
@@ -122,7 +124,7 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
             The fitted estimator.
         """
         with unchained():
-            return self._fit(ChunkInput(table), report)
+            return self._fit(self._chunks(table), report)
 
     def _fit(self, data: Input, report: Report | None = None) -> Any:
         self._check_parameters()
@@ -134,7 +136,7 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         d = data.check(self)
         scaling = data.scaling(
             bounds_X=self.bounds_X,
-            bounds_y=self.bounds_y,
+            bounds_y=self._bounds_y(),
             data_norm=self.data_norm,
             fit_intercept=self.fit_intercept,
             warn=planned is None or planned[1].is_private,
@@ -169,26 +171,6 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         fitted._store(method, plan, solution, scaling, n, clip, noise.source)
         self.__dict__ = fitted.__dict__
         return self
-
-    def predict(self, X: Any) -> FloatArray:
-        """Predict targets.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Records, one per row.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Predicted targets, in the user's units.
-        """
-        check_is_fitted(self)
-        if is_dask(X):
-            return X @ self.coef_ + self.intercept_  # type: ignore[no-any-return]
-        with unchained():
-            X = features_to_predict(self, X)
-        return np.asarray(X @ self.coef_ + self.intercept_)
 
     def account(self, n_samples: int, n_features: int) -> PrivacySpent:
         """Return the account of a fit of this size, as it would be charged; reads no data.
@@ -227,12 +209,6 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
             bundle["text/html"] = self._repr_html_inner()
         return bundle
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # Privacy noise swamps the signal on the few hundred rows of a unit test.
-        tags.regressor_tags.poor_score = True
-        return tags
-
     def _resolve(self, columns: int | None = None) -> Method:
         """Return the algorithm with its parameters, for so many columns with the intercept."""
         return self._method(**{f.name: getattr(self, f.name) for f in fields(self._method)})
@@ -240,6 +216,10 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
     def _check_parameters(self) -> None:
         check_parameters(self)
         self._resolve().check()
+
+    def _bounds_y(self) -> Any:
+        """Return the public bounds of the target, None if there are none."""
+        return None
 
     def _sizes(self, n: int, d: int) -> Sizes:
         given = {"bounds_X": self.bounds_X, "data_norm": self.data_norm}
@@ -269,13 +249,13 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         source: str,
     ) -> None:
         d: int = self.n_features_in_
-        self.coef_, self.intercept_ = scaling.coefficients(solution.theta, d)
+        self._store_coefficients(solution.theta, scaling)
         self.n_steps_ = plan.steps
         self.gamma_, self.eta_ = solution.gamma, solution.eta
         self.gradient_noise_ = solution.gradient_noise
         self.bounds_X_, self.bounds_y_ = scaling.bounds_X, scaling.bounds_y
         self._store_intervals(solution, plan, scaling, clip=clip, n=n)
-        facts = {"n_samples": n, "n_features": d, **scaling.describe()}
+        facts = {"n_samples": n, "n_features": d, **scaling.describe(), **self._facts()}
         if solution.chosen is not None:
             self.chosen_ = facts["chosen"] = solution.chosen
         if (method.clips or self.inference) and not math.isinf(self.epsilon):
@@ -297,9 +277,53 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
     def _stated(self, method: Method) -> dict[str, Any]:
         """Return the parameters that a certificate states beside those of the method."""
         skipped = ("accountant", "bounds_X", "bounds_y", "random_state")
-        names = [f.name for f in fields(PrivateRegressor) if f.name not in skipped]
+        names = [f.name for f in fields(PrivateModel) if f.name not in skipped]
         return {name: getattr(self, name) for name in names}
+
+    def _store_coefficients(self, theta: FloatArray, scaling: PublicScaling) -> None:
+        """Store coefficients in the user's units."""
+        self.coef_, self.intercept_ = scaling.coefficients(theta, self.n_features_in_)
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what a certificate says of the data beside their bounds."""
+        return {}
 
     def _say(self, progress: str) -> None:
         if self.verbose:
             print(f"[{type(self).__name__}] {progress}", file=sys.stderr)
+
+
+@estimator
+class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
+    """Base class of the regressors: a subclass names its method and its parameters."""
+
+    bounds_y: Any = None
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records, one per row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predicted targets, in the user's units.
+        """
+        check_is_fitted(self)
+        if is_dask(X):
+            return X @ self.coef_ + self.intercept_  # type: ignore[no-any-return]
+        with unchained():
+            X = features_to_predict(self, X)
+        return np.asarray(X @ self.coef_ + self.intercept_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Privacy noise swamps the signal on the few hundred rows of a unit test.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def _bounds_y(self) -> Any:
+        return self.bounds_y

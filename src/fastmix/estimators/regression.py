@@ -259,6 +259,13 @@ class IHS(PrivateRegressor):
     _method: ClassVar[type[Method]] = methods.IterativeHessianSketch
 
 
+def _linear_methods() -> list[str]:
+    """Return the names of private methods for linear regression."""
+    return sorted(
+        name for name, each in METHODS.items() if each.family == "linear" and name != "ihs"
+    )
+
+
 @estimator
 class PrivateLinearRegression(PrivateRegressor):
     """Private linear regression: the front door.
@@ -300,7 +307,7 @@ class PrivateLinearRegression(PrivateRegressor):
         elif not isinstance(self.method, str):
             raise type_error("method", "be a name or an estimator", self.method)
         else:
-            check_choice("method", self.method, ("auto", *sorted(set(METHODS) - {"ihs"})))
+            check_choice("method", self.method, ("auto", *_linear_methods()))
         super()._check_parameters()
 
     def _resolve(self, columns: int | None = None) -> Method:

@@ -157,7 +157,7 @@ def slopes(
     lengths: FloatArray | None = None,
     n_threads: int | None = None,
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Return ``A' f'(y - A theta)``, ``A' (1 - f'') A``, and how many residuals leave the zone.
+    """Return ``A' f'(y - A theta)``, ``A' (bend - f'') A``, and how many residuals leave the zone.
 
     The first comes as two rows whose sum is exact up to `SUMMATION_ERROR`; the second is empty
     unless ``excess``. With ``lengths`` of the rows, each has the loss for its own length.
@@ -190,7 +190,7 @@ def curved(
     lengths: FloatArray | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    """Return ``A' f''(y - A theta) A v``, or that with ``f'(u)/u`` for ``f''(u)``.
+    """Return ``A' f''(y - A theta) A v``, or that with secants for ``f''``.
 
     ``lengths`` are as in `slopes`.
     """

@@ -94,7 +94,7 @@ def gram(A: Mapped) -> FloatArray:
 def gradient(A: Mapped, targets: Targets, theta: FloatArray, clip: float) -> FloatArray:
     """Return ``A' clip(y - A theta)``."""
     total = np.zeros(A.shape[1])
-    for block, residual, _ in _residuals(A, targets, theta):
+    for block, residual, _, _ in _residuals(A, targets, theta):
         total += block.T @ np.clip(residual, -clip, clip)
     return total
 
@@ -127,18 +127,18 @@ def slopes(
     excess: bool,
     lengths: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Return ``A' f'(y - A theta)`` in two parts, ``A' (1 - f'') A``, and a count."""
+    """Return ``A' f'(y - A theta)`` in two parts, ``A' (bend - f'') A``, and a count."""
     p = A.shape[1]
     total = np.zeros(p, dtype=np.longdouble)
     square = np.zeros((p, p) if excess else (0, 0))
     outside = 0
-    for block, residual, at in _residuals(A, targets, theta, lengths):
-        slope = loss.slope(residual, at)
+    for block, residual, at, y in _residuals(A, targets, theta, lengths):
+        slope = loss.slope(residual, at, y)
         total += np.sum(block * slope[:, None], axis=0, dtype=np.longdouble)
         leaves = loss.leaves(residual, at)
         outside += int(leaves.sum())
         if excess:
-            rows, less = block[leaves], 1.0 - loss.curvature(residual, at)[leaves]
+            rows, less = block[leaves], (loss.bend - loss.curvature(residual, at, y))[leaves]
             square += (rows * less[:, None]).T @ rows
     high = total.astype(np.float64)
     return np.stack([high, (total - high).astype(np.float64)]), square, outside
@@ -153,13 +153,10 @@ def curved(
     secant: bool = False,
     lengths: FloatArray | None = None,
 ) -> FloatArray:
-    """Return ``A' f''(y - A theta) A v``, or that with ``f'(u)/u`` for ``f''(u)``."""
+    """Return ``A' f''(y - A theta) A v``, or that with secants for ``f''``."""
     total = np.zeros(A.shape[1])
-    for block, residual, at in _residuals(A, targets, theta, lengths):
-        weights = loss.curvature(residual, at)
-        if secant:
-            leaves = loss.leaves(residual, at) & (residual != 0.0)
-            weights[leaves] = (loss.slope(residual, at) / np.where(leaves, residual, 1.0))[leaves]
+    for block, residual, at, y in _residuals(A, targets, theta, lengths):
+        weights = (loss.secant if secant else loss.curvature)(residual, at, y)
         total += block.T @ (weights * (block @ v))
     return total
 
@@ -250,9 +247,9 @@ def _blocks(A: Mapped) -> Iterator[tuple[int, int]]:
 
 def _residuals(
     A: Mapped, targets: Targets, theta: FloatArray, lengths: FloatArray | None = None
-) -> Iterator[tuple[FloatArray, FloatArray, FloatArray | None]]:
-    """Yield blocks of mapped rows with their residuals, and lengths if there are any."""
+) -> Iterator[tuple[FloatArray, FloatArray, FloatArray | None, FloatArray]]:
+    """Yield blocks of mapped rows with residuals, lengths if there are any, and targets."""
     for start, stop in _blocks(A):
         block = map_rows(A, start, stop)
-        residual = map_targets(targets, start, stop) - block @ theta
-        yield block, residual, None if lengths is None else lengths[start:stop]
+        y = map_targets(targets, start, stop)
+        yield block, y - block @ theta, None if lengths is None else lengths[start:stop], y

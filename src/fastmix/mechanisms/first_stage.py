@@ -8,6 +8,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent
 from fastmix.data import Measure, Rows
+from fastmix.kernels.losses import Logistic
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import (
     count_sensitivity,
@@ -74,8 +75,11 @@ def noisy_gradient_counts(
     edges: FloatArray,
     sigma: float,
     noise: Noise,
+    loss: Logistic | None = None,
 ) -> FloatArray:
     r"""Release how many gradients :math:`|y - x^\top\theta|\,\rho` fall into each bin.
+
+    With the logistic loss they are those of it, without its limit: 0 for a target of 0.
 
     :math:`\rho` is the length of :math:`T^\top x`, at least ``least``; a row that is longer than
     ``longest`` counts as if it, and its target, were shortened. Gradients beyond the last edge
@@ -95,7 +99,7 @@ def noisy_gradient_counts(
     if not edges[0] > 0.0:  # an absent record, whose residual is 0, counts nowhere
         raise value_error("edges", "be above 0", edges)
     measured = rows.measured(Measure(transform, least))
-    counts_hat = measured.slope_counts(theta, longest, edges)
+    counts_hat = measured.slope_counts(theta, longest, edges, None if loss is None else loss.free)
     return noise.gaussian(counts_hat, sensitivity=count_sensitivity(), ratio=sigma)
 
 
@@ -113,12 +117,12 @@ def noisy_line(
     sigma: float,
     noise: Noise,
 ) -> FloatArray:
-    r"""Release the means of :math:`(p, r, pr, p^2)`, from which a line through the points follows.
+    r"""Release the means of :math:`(p, e, pr, p^2)`, from which a line through the points follows.
 
     :math:`p = x^\top m` is what moving from ``center`` by ``move``, m, adds to a prediction, and
-    :math:`r = y - x^\top c` the residual of the centre, both divided by their ``widths`` and
-    clipped to [-1, 1]. All arguments but the rows are public or already released. ``sigma`` is the
-    noise in units of the sensitivity; n is public.
+    :math:`r = y - x^\top c` the residual of the centre, both divided by their ``widths``; e is the
+    residual after moving. All three are clipped to [-1, 1]. All arguments but the rows are public
+    or already released. ``sigma`` is the noise in units of the sensitivity; n is public.
 
     Paper: beyond it; docs/proofs/adaptive.md, Section 5.
     Sensitive inputs: rows.

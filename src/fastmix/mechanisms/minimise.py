@@ -31,6 +31,8 @@ _MOST_STEPS, _MOST_PRODUCTS = 200, 300
 _FORCING, _POWER = 1e-2, 4
 #: A Newton step counts if it leaves this much of the gradient at most.
 _GAIN = 0.5
+#: Shares of a Newton step that are tried one after the other.
+_SHARES = tuple(2.0**-k for k in range(1, 12))
 #: Share of residuals outside the zone up to which steps ignore that their curvature is less.
 _FEW_OUTSIDE = 0.01
 #: The distance that conjugate gradients aim at, in units of the one that must be reached.
@@ -90,18 +92,21 @@ def rounding_distance(objective: Objective, n: int, length: float) -> float:
     -----
     Paper: beyond it; docs/proofs/objective.md, Section 6. Errors of the sums and of the slopes
     move the gradient, and the minimiser by as much over the ridge; errors of the residuals act as
-    other targets do, and move it by :math:`\sqrt{n} \max|\delta| / (2\sqrt\lambda)`. In other
-    coordinates the sums are multiplied by T', and the point is rounded once more.
+    other targets do, and move it by :math:`\sqrt{nB} \max|\delta| / (2\sqrt\lambda)`, B the
+    largest curvature. In other coordinates the sums are multiplied by T', and the point is rounded
+    once more.
     """
     d, ridge, frame = len(objective.center), objective.ridge, objective.frame
-    gradient = (SUMMATION_ERROR + 16.0 * _UNIT) * n * objective.loss.lipschitz
+    loss, shortest = objective.loss, 1.0 if frame is None else frame.least
+    most = max(loss.lipschitz, loss.size * shortest)  # of a slope times the least length
+    gradient = (SUMMATION_ERROR + 16.0 * _UNIT) * n * most
     own = 8.0 * _UNIT * (length + float(np.linalg.norm(objective.center)))
     if frame is not None:
-        gradient += d * _UNIT * n * objective.loss.lipschitz
-        gradient *= frame.stretch / frame.least
+        gradient += d * _UNIT * n * most
+        gradient *= frame.stretch / shortest
         length = frame.offset + frame.stretch * length
         own += 2.0 * d * _UNIT * frame.squeeze * length
-    residual = (d + 4) * _UNIT * (1.0 + length)
+    residual = (d + 4) * _UNIT * (1.0 + length) * math.sqrt(loss.bend)
     return gradient / ridge + math.sqrt(n) * residual / (2.0 * math.sqrt(ridge)) + own
 
 
@@ -197,17 +202,21 @@ class _Newton:
         self._gram: FloatArray | None = None
         if sketch:
             draw = KerdockSketch(sketch_rows(rows.n, rows.d), rows.n).sample(public)
-            self._factor = self._factored(_triangle(rows.apply(draw), rows.n, objective.ridge))
+            triangle = _triangle(rows.apply(draw), rows.n, objective.ridge)
+            self._factor = self._factored(objective.loss.bend * triangle)
             self._first = objective.center
         else:
-            self._gram, moment = rows.moments()
+            gram, moment = rows.moments()
+            self._gram = objective.loss.bend * gram
             self._factor = self._factored(self._gram)
-            known = moment + objective.ridge * objective.center - objective.b
-            self._first = np.asarray(cho_solve(self._factor, known))
+            self._first = objective.center
+            if objective.loss.squares:
+                known = moment + objective.ridge * objective.center - objective.b
+                self._first = np.asarray(cho_solve(self._factor, known))
         self._excess = not sketch and rows.d <= FEW_COLUMNS
 
     def start(self) -> _Point:
-        """Return the minimiser of the squares if the Gram matrix is known, else the centre."""
+        """Return the minimiser of squares if there are any and a Gram matrix, else the centre."""
         return self._at(self._first)
 
     def step(self, point: _Point) -> _Point:
@@ -219,12 +228,19 @@ class _Newton:
         this kind come near the minimum from anywhere, and Newton steps then end quickly.
         """
         if not self._careful:
-            trial = self._at(point.theta + self._direction(point))
+            direction = self._direction(point)
+            trial = self._at(point.theta + direction)
             gained = trial.computed / point.computed
             if gained <= _GAIN:
                 # A step that gained much was nearly exact, and the next is worth more products.
                 self._forcing = min(_FORCING, gained**_POWER)
                 return trial
+            if not self._objective.loss.squares:
+                # A sigmoid has curvature everywhere: a shorter step gains for certain.
+                for share in _SHARES:
+                    trial = self._at(point.theta + share * direction)
+                    if trial.computed <= (1.0 - share / 4.0) * point.computed:
+                        return trial
             self._failures += 1
             self._careful, self._forcing = 2**self._failures, _FORCING
         self._careful -= 1

@@ -83,7 +83,7 @@ def second_moment_sensitivity() -> float:
 
 
 def line_sensitivity() -> float:
-    r"""Sensitivity (l2) of the sums of :math:`(p, r, pr, p^2)` for p and r in [-1, 1].
+    r"""Sensitivity (l2) of the sums of :math:`(p, e, pr, p^2)` for p, r and e in [-1, 1].
 
     Paper: beyond it; each of the four changes by at most 1.
     """

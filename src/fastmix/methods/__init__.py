@@ -9,6 +9,7 @@ from fastmix.methods.gradient_descent import GradientDescent
 from fastmix.methods.ihm import IterativeHessianMixing
 from fastmix.methods.ihs import IterativeHessianSketch
 from fastmix.methods.linear_mixing import SketchAndSolve, calibrate_fast_mix, calibrate_gauss_mix
+from fastmix.methods.logistic import LogisticObjective
 from fastmix.methods.objective import PerturbedObjective
 from fastmix.methods.plan import METHODS, Draws, Forecast, Method, Plan, Sizes, Solution, Target
 
@@ -22,6 +23,7 @@ __all__ = [
     "GradientDescent",
     "IterativeHessianMixing",
     "IterativeHessianSketch",
+    "LogisticObjective",
     "Method",
     "PerturbedObjective",
     "Plan",

@@ -17,7 +17,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_integer
 from fastmix.accounting import PrivacyEvent, objective_mu, objective_split
 from fastmix.data import Rows
-from fastmix.kernels.losses import CalibratedHuber, least_ridge
+from fastmix.kernels.losses import CalibratedHuber, Loss, least_ridge
 from fastmix.mechanisms import (
     line_event,
     noisy_gradient_counts,
@@ -37,7 +37,7 @@ from fastmix.methods.first_stage import (
     spread_known,
     typical_size,
 )
-from fastmix.methods.last_stage import LINE_ERROR, LINE_SHARE, on_a_line, shrunk
+from fastmix.methods.last_stage import LINE_ERROR, LINE_SHARE, WIDE, on_a_line, shrunk
 from fastmix.methods.objective import OUTPUT_SHARE, faster_solver
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
 
@@ -103,6 +103,8 @@ class AdaptiveObjective(Method):
     name: ClassVar[str] = "adaptive"
     estimator: ClassVar[str] = "AdaptiveRegression"
     chooses: ClassVar[bool] = True
+    #: Whether the slope of the loss has one sign for each record.
+    one_sided: ClassVar[bool] = False
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"solver": ("auto", "gram", "sketch")}
 
     def check(self) -> None:
@@ -113,11 +115,14 @@ class AdaptiveObjective(Method):
 
     def plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
         """Plan a fit: the shares of all releases from public sizes."""
-        mu = objective_mu(target.epsilon, target.delta)
+        one_sided = self.one_sided
+        mu = objective_mu(target.epsilon, target.delta, one_sided=one_sided)
         rounds = useful_rounds(sizes, mu) if self.rounds is None else int(self.rounds)
-        shares = _shares(sizes, mu, rounds)
+        shares = self.shares(sizes, mu, rounds)
         share = rounds * shares[0] + sum(shares[1:]) + OUTPUT_SHARE
-        mu, eps_c, mu_gaussian = objective_split(target.epsilon, target.delta, share)
+        mu, eps_c, mu_gaussian = objective_split(
+            target.epsilon, target.delta, share, one_sided=one_sided
+        )
         total = math.hypot(mu, mu_gaussian)
         moment, count, mean, line = (
             1.0 / (math.sqrt(each) * total) if each else None for each in shares
@@ -130,7 +135,7 @@ class AdaptiveObjective(Method):
             events.append(second_moment_event(sigma=moment, count=rounds))
         if count is not None:
             events.append(residual_event(count))
-        events += objective_events(mu, eps_c, mu_output)
+        events += objective_events(mu, eps_c, mu_output, one_sided=one_sided)
         if line is not None:
             events.append(line_event(sigma=line))
         solver = faster_solver(sizes.n, sizes.d) if self.solver == "auto" else self.solver
@@ -146,6 +151,19 @@ class AdaptiveObjective(Method):
             line_sigma=line,
             preconditioner=solver,
         )
+
+    def shares(self, sizes: Sizes, mu: float, rounds: int) -> tuple[float, float, float, float]:
+        """Return the shares of a round, of counts, mean and line, from public sizes."""
+        error = 1.0 / (math.sqrt(LINE_SHARE) * mu * sizes.n)
+        line = LINE_SHARE if error <= LINE_ERROR else 0.0
+        if rounds:
+            return MOMENTS_SHARE / rounds, COUNTS_SHARE, 0.0, line if sizes.d > WIDE else 0.0
+        mean = 0.0
+        if sizes.intercept:
+            wanted = (1.0 / (MEAN_ERROR * sizes.n * mu)) ** 2
+            mean = min(max(wanted, MEAN_SHARES[0]), MEAN_SHARES[1])
+        known = spread_known(sizes.n, len(OCTAVES) - 1, 1.0 / (math.sqrt(COUNTS_SHARE) * mu))
+        return 0.0, COUNTS_SHARE if known else 0.0, mean, line
 
     def coordinates(self, sizes: Sizes) -> int:
         """Return how many coordinates of noise a fit draws at most: second moments, and more."""
@@ -164,7 +182,7 @@ class AdaptiveObjective(Method):
         noise = levels.clip / plan.mu
         on_line = None
         if plan.line_sigma is not None:
-            on_line = on_a_line(rows, theta, guess, plan.line_sigma, draws.noise)
+            on_line = on_a_line(rows, theta, guess, plan.n_rounds, plan.line_sigma, draws.noise)
         theta, kept = on_line or shrunk(theta, guess, noise, levels.ridge, rows.n)
         chosen = {
             "rounds": plan.n_rounds,
@@ -231,7 +249,7 @@ class AdaptiveObjective(Method):
             clip, ridge, longest = clip / unit, ridge / unit**2, 1.0
         return noisy_minimiser(
             rows,
-            loss=CalibratedHuber(clip, ridge, plan.eps_c, longest),
+            loss=self._loss(plan, clip, ridge, longest),
             ridge=ridge,
             mu=plan.mu,
             eps_c=plan.eps_c,
@@ -243,6 +261,9 @@ class AdaptiveObjective(Method):
             sketch=plan.preconditioner == "sketch",
             public=draws.public,
         )
+
+    def _loss(self, plan: AdaptivePlan, level: float, ridge: float, longest: float) -> Loss:
+        return CalibratedHuber(level, ridge, plan.eps_c, longest)
 
     def forecast(
         self,
@@ -310,20 +331,6 @@ def best_clip(
     clipped = np.maximum(sizes[None, :] - sizes[:, None], 0.0) @ known / n
     risks = (sizes / mu) ** 2 * d / n**2 + clipped**2
     return float(sizes[np.argmin(risks)])
-
-
-def _shares(sizes: Sizes, mu: float, rounds: int) -> tuple[float, float, float, float]:
-    """Return the shares of one round, of counts, of the mean and of the line, from public sizes."""
-    if rounds:
-        return MOMENTS_SHARE / rounds, COUNTS_SHARE, 0.0, 0.0
-    mean = 0.0
-    if sizes.intercept:
-        wanted = (1.0 / (MEAN_ERROR * sizes.n * mu)) ** 2
-        mean = min(max(wanted, MEAN_SHARES[0]), MEAN_SHARES[1])
-    known = spread_known(sizes.n, len(OCTAVES) - 1, 1.0 / (math.sqrt(COUNTS_SHARE) * mu))
-    counts = COUNTS_SHARE if known else 0.0
-    error = 1.0 / (math.sqrt(LINE_SHARE) * mu * sizes.n)
-    return 0.0, counts, mean, LINE_SHARE if error <= LINE_ERROR else 0.0
 
 
 def _clip(plan: AdaptivePlan) -> float:

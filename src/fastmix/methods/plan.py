@@ -186,6 +186,8 @@ class Method(ABC):
     #: Name of the method in messages, tables and certificates, and of its estimator.
     name: ClassVar[str] = ""
     estimator: ClassVar[str] = ""
+    #: What is fitted: "linear", "logistic", "quantile" or "huber".
+    family: ClassVar[str] = "linear"
     #: Whether `Solution.trace` says how the coefficients came about, for intervals.
     infers: ClassVar[bool] = False
     #: Whether residuals are clipped by the method itself.
@@ -218,6 +220,10 @@ class Method(ABC):
     @abstractmethod
     def solve(self, rows: Rows, plan: Any, clip: float, draws: Draws) -> Solution:
         """Draw the planned releases from rows of norm 1 and targets in [-1, 1]."""
+
+    def exact(self, rows: Any) -> FloatArray:
+        """Return the coefficients without privacy, for families other than linear."""
+        raise NotImplementedError
 
     def forecast(
         self, plan: Any, n: int, eigenvalues: FloatArray, theta_squared: FloatArray

@@ -1,0 +1,250 @@
+"""Private classifiers."""
+
+import warnings
+from copy import copy
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, log_expit
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from fastmix import methods
+from fastmix._types import FloatArray
+from fastmix._validation import unchained, value_error
+from fastmix.certificate import jsonable
+from fastmix.data import TargetMap
+from fastmix.data.dask import is_dask
+from fastmix.data.scaling import PublicScaling
+from fastmix.data.values import check_finite
+from fastmix.errors import PrivacyLeakWarning
+from fastmix.estimators._input import features_to_predict
+from fastmix.estimators._labels import LabelChunks, LabelInput, public_classes, public_weights
+from fastmix.estimators.base import PrivateModel, estimator
+from fastmix.methods import Method
+
+
+def _finite(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Refuse labels that are numbers and not finite."""
+    if y.dtype.kind == "f":
+        check_finite(y)
+    return y
+
+
+@estimator
+class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[misc]
+    """Private logistic regression by objective perturbation that adapts to the data.
+
+    A first stage spends 15% of the budget on noisy second moments and counts of gradients, as that
+    of `AdaptiveRegression`; the minimiser of the perturbed logistic loss is made for what they
+    tell. More than two classes are fitted one against the rest, under one account.
+
+    Parameters
+    ----------
+    classes : array-like, default=None
+        Public list of the labels, numbers or text. A record with another label counts as absent.
+        None takes the labels from the data with a `PrivacyLeakWarning`.
+    class_weight : dict, default=None
+        Public weights by class; 1 for classes that are not named.
+    rounds : int, default=None
+        Rounds of second moments, at most 20; 0 means that the first stage releases the share of the
+        classes alone. None means 2 to 5, or 0 if there are too few rows, from public sizes.
+    solver : {"auto", "gram", "sketch"}, default="auto"
+        What preconditions the solver: the Gram matrix, or that of a fast sketch.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Private coefficients of the log-odds, in the user's units.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Private intercepts.
+    chosen_ : dict
+        What was chosen from released values, in scaled units: the spread of slopes that the first
+        stage found, the clipping level of gradients, the ridge, and the share of the coefficients
+        that was kept; for more than two classes a list of each.
+
+    Notes
+    -----
+    Paper: beyond it; docs/proofs/objective.md, Section 8.
+
+    Examples
+    --------
+    >>> from fastmix import PrivateLogisticRegression
+    >>> from fastmix.datasets import make_sphere
+    >>> X, y = make_sphere(n=4096, d=4, random_state=0)
+    >>> model = PrivateLogisticRegression(epsilon=1.0, data_norm=1.0, classes=[False, True])
+    >>> model.fit(X, y > 0).privacy_.epsilon <= 1.0
+    True
+    """
+
+    classes: Any = None
+    class_weight: Any = None
+    rounds: int | None = None
+    solver: str = "auto"
+
+    _method: ClassVar[type[Method]] = methods.LogisticObjective
+    _arrays: ClassVar[type[LabelInput]] = LabelInput
+    _chunks: ClassVar[type[LabelChunks]] = LabelChunks
+
+    #: Whether the classes were taken from the data.
+    _found: ClassVar[bool] = False
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Fit the model privately.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records, one per row; a Dask array or dataframe is read by its cluster, block by block.
+        y : array-like of shape (n_samples,)
+            Labels; for Dask collections two numbers.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        if self.classes is not None or y is None or is_dask(X):
+            return super().fit(X, y)
+        with unchained():
+            self._check_parameters()
+            found = np.unique(_finite(np.asarray(y)))
+            check_classification_targets(found)
+            if len(found) < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs at least two classes; y has one class only."
+                )
+            if not np.isinf(self.epsilon):
+                warnings.warn(
+                    "classes not given: taken from the data, so the result is NOT private. Pass "
+                    "classes from public knowledge.",
+                    PrivacyLeakWarning,
+                    stacklevel=2,
+                )
+            # A copy knows the classes; the parameter itself stays as it was given.
+            fitted = copy(self)
+            fitted.classes, fitted._found = found, True  # type: ignore[misc]
+            fitted._fit(LabelInput(X, y))
+            fitted.classes = None
+            del fitted.__dict__["_found"]
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return log-odds of the second class, or of each class against the rest.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records, one per row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Log-odds.
+        """
+        check_is_fitted(self)
+        if not is_dask(X):
+            with unchained():
+                X = features_to_predict(self, X)
+        scores = X @ self.coef_.T + self.intercept_
+        return scores[:, 0] if len(self.classes_) == 2 else scores  # type: ignore[no-any-return]
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Predict classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records, one per row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The likeliest class of each.
+        """
+        scores = np.asarray(self.decision_function(X))
+        at = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[at])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Predict probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records, one per row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probability of each class; for more than two those against the rest, over their sum.
+        """
+        scores = np.asarray(self.decision_function(X))
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        likely = np.exp(log_expit(scores) - log_expit(scores).max(axis=1, keepdims=True))
+        return np.asarray(likely / likely.sum(axis=1, keepdims=True))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Predict logarithms of probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records, one per row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Logarithm of the probability of each class.
+        """
+        scores = np.asarray(self.decision_function(X))
+        if scores.ndim == 1:
+            return np.column_stack([log_expit(-scores), log_expit(scores)])
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Privacy noise swamps the signal on the few hundred rows of a unit test.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _labels(self) -> tuple[npt.NDArray[Any], FloatArray]:
+        """Return the public classes and their weights."""
+        if self.classes is None:
+            raise value_error("classes", "be given for data that are not in memory", None)
+        classes = public_classes(self.classes)
+        return classes, public_weights(self.class_weight, classes)
+
+    def _check_parameters(self) -> None:
+        if self.inference is not False:
+            raise value_error("inference", "be False for logistic regression", self.inference)
+        if self.classes is not None:
+            self._labels()
+        super()._check_parameters()
+
+    def _bounds_y(self) -> Any:
+        return None if self._found else (0.0, 1.0)
+
+    def _resolve(self, columns: int | None = None) -> Method:
+        count = 2 if self.classes is None else len(self.classes)
+        return methods.LogisticObjective(rounds=self.rounds, solver=self.solver, n_classes=count)
+
+    def _store_coefficients(self, theta: FloatArray, scaling: PublicScaling) -> None:
+        scaling = replace(scaling, target_map=TargetMap())
+        size, d = self.n_features_in_ + bool(self.fit_intercept), self.n_features_in_
+        found = [scaling.coefficients(each, d) for each in theta.reshape(-1, size)]
+        self.coef_ = np.stack([coef for coef, _ in found])
+        self.intercept_: Any = np.array([intercept for _, intercept in found])
+        self.classes_ = self._labels()[0]
+
+    def _facts(self) -> dict[str, Any]:
+        classes, weights = self._labels()
+        return {"classes": jsonable(classes.tolist()), "class_weight": weights.tolist()}

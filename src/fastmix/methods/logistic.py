@@ -1,0 +1,196 @@
+"""Adaptive objective perturbation for logistic regression, one class against the rest.
+
+The first stage is that of `AdaptiveObjective`: second moments of features and label, released in
+rounds.  They make the coordinates, and first coefficients by linear discriminant analysis; counts
+of gradients give the clipping level.  Then the minimiser of the perturbed logistic loss is
+released.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fastmix._types import FloatArray
+from fastmix._validation import check_integer
+from fastmix.accounting import Part, PrivacySpent
+from fastmix.data import Rows
+from fastmix.kernels.losses import Logistic, Loss
+from fastmix.mechanisms import noisy_gradient_counts
+from fastmix.mechanisms.minimise import Objective, minimise
+from fastmix.methods.adaptive import (
+    EDGES,
+    SHORTEST,
+    AdaptiveObjective,
+    AdaptivePlan,
+    Levels,
+    best_clip,
+)
+from fastmix.methods.first_stage import Guess, first_stage
+from fastmix.methods.last_stage import shrunk
+from fastmix.methods.plan import Draws, Sizes, Solution, Target, joint
+
+#: Ridge: in units of noise times the spread of slopes; the variance of log-odds that is taken to be
+#: left to explain, in units of one over the mean curvature; and in units of the eigenvalues.
+RIDGE, LEFT, LEAST_RIDGE = 5.0, 0.2, 0.0005
+#: First guess at the clipping level of a gradient in units of sqrt(d) slopes, and its least.
+CLIP, LEAST_CLIP = 2.0, 0.5
+#: Log-odds of first coefficients: a probability is not taken to be nearer to 0 or 1 than this, and
+#: the variance of a label around its prediction not to be smaller.
+LEAST_PROBABILITY, LEAST_VARIANCE = 0.01, 0.05
+#: Ridge without privacy, in units of the number of rows.
+NO_RIDGE = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogisticObjective(AdaptiveObjective):
+    """Objective perturbation with the logistic loss (docs/proofs/objective.md, Section 8)."""
+
+    n_classes: int = 2
+
+    name: ClassVar[str] = "logistic"
+    estimator: ClassVar[str] = "PrivateLogisticRegression"
+    family: ClassVar[str] = "logistic"
+    one_sided: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Check the parameters."""
+        check_integer("n_classes", self.n_classes, at_least=2, at_most=1000)
+        super().check()
+
+    def plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
+        """Plan a fit: for more than two classes the releases of one, for each of them."""
+        if self.n_classes == 2:
+            return super().plan(sizes, target)
+        epsilon, delta, _ = target
+        share = delta / self.n_classes * (1.0 - 1e-9)
+
+        def planned(part: float) -> AdaptivePlan:
+            one = super(LogisticObjective, self).plan(sizes, Target(part * epsilon, share))
+            events = list(one.spent.events) * self.n_classes
+            return replace(one, spent=joint(events, delta))
+
+        low, high = (1.0 - 1e-9) / self.n_classes, 1.0
+        one = super().plan(sizes, Target(low * epsilon, share))
+        parts = [Part(f"class {k + 1}", one.spent.events, share) for k in range(self.n_classes)]
+        best = replace(one, spent=PrivacySpent(parts))
+        for _ in range(12):
+            middle = math.sqrt(low * high)
+            tried = planned(middle)
+            if tried.spent.epsilon <= epsilon:
+                low, best = middle, tried
+            else:
+                high = middle
+        return best
+
+    def shares(self, sizes: Sizes, mu: float, rounds: int) -> tuple[float, float, float, float]:
+        """Return the shares of a round, of counts and mean: labels have a known spread."""
+        moments, counts, mean, _ = super().shares(sizes, mu, rounds)
+        return moments, counts if rounds else 0.0, mean, 0.0
+
+    def coordinates(self, sizes: Sizes) -> int:
+        """Return how many coordinates of noise a fit draws at most."""
+        return self.n_classes * super().coordinates(sizes)
+
+    def solve(self, rows: Any, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
+        """Release the coefficients, for more than two classes those of each against the rest."""
+        if self.n_classes == 2:
+            theta, choice = self._one(rows, plan, draws)
+            return Solution(theta, gradient_noise=choice["gradient_clip"] / plan.mu, chosen=choice)
+        found = [self._one(each, plan, draws) for each in rows.targets]
+        chosen: dict[str, Any] = {name: [each[1][name] for each in found] for name in found[0][1]}
+        return Solution(np.concatenate([theta for theta, _ in found]), chosen=chosen)
+
+    def exact(self, rows: Any) -> FloatArray:
+        """Return the coefficients without privacy, with hardly any ridge."""
+        if self.n_classes > 2:
+            return np.concatenate([_not_private(each) for each in rows.targets])
+        return _not_private(rows)
+
+    def _one(
+        self, rows: Rows, plan: AdaptivePlan, draws: Draws
+    ) -> tuple[FloatArray, dict[str, float]]:
+        """Release what the first stage needs, decide, and release the minimiser."""
+        steps, root = plan.n_rounds + 2, math.sqrt(rows.d)
+        guess = first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
+        guess = log_odds(guess, rows, discriminant=plan.n_rounds > 0)
+        level = CLIP * root * guess.spread
+        if plan.count_sigma is not None:
+            draws.progress(steps - 1, steps)
+            edges = EDGES * (root * guess.spread)
+            counts = noisy_gradient_counts(
+                rows,
+                guess.center,
+                transform=guess.transform,
+                least=SHORTEST * root,
+                longest=1e100,
+                edges=edges,
+                sigma=plan.count_sigma,
+                noise=draws.noise,
+                loss=Logistic(1.0, 1.0, 1.0),
+            )
+            best = best_clip(counts, edges[1:], plan.count_sigma, rows.n, rows.d, plan.mu)
+            level = max(LEAST_CLIP * level, level if best is None else best)
+        ridge = _ridge(plan, level, guess.spread, rows.n, rows.d)
+        draws.progress(steps, steps)
+        theta = self._minimiser(rows, plan, draws, guess, Levels(level, ridge, math.inf))
+        theta, kept = shrunk(theta, guess, level / plan.mu, ridge, rows.n, guess.spread**2)
+        return theta, {
+            "rounds": plan.n_rounds,
+            "slope_spread": guess.spread,
+            "gradient_clip": level,
+            "ridge": ridge,
+            "kept": kept,
+        }
+
+    def _loss(self, plan: AdaptivePlan, level: float, ridge: float, longest: float) -> Loss:
+        return Logistic(level, ridge, plan.eps_c)
+
+    def forecast(self, *sizes: Any) -> Any:
+        """Return None: forecasts are of squared errors."""
+        return None
+
+
+def log_odds(guess: Guess, rows: Rows, *, discriminant: bool) -> Guess:
+    r"""Turn a first stage about a label into one about its log-odds.
+
+    With the least-squares coefficients c of labels +-1 and the variance v of their residuals,
+    linear discriminant analysis has the coefficients :math:`2c/v`; its intercept follows from the
+    mean of the labels. ``spread`` becomes that of the slopes, :math:`\sqrt v/2`.
+    """
+    mean = float(np.clip(guess.baseline[-1] * rows.constant, -1.0, 1.0))
+    limit = 1.0 - 2.0 * LEAST_PROBABILITY
+    mean = min(max(mean, -limit), limit)
+    baseline, center = np.zeros(rows.d), np.zeros(rows.d)
+    if rows.constant:
+        baseline[-1] = 2.0 * math.atanh(mean) / rows.constant
+    if not discriminant:
+        spread = math.sqrt(1.0 - mean**2) / 2.0 if rows.constant else 0.5
+        return guess._replace(center=baseline, baseline=baseline, spread=spread)
+    whole = 1.0 - mean**2
+    left = min(max(guess.spread**2, LEAST_VARIANCE * whole), whole)
+    center = 2.0 / left * guess.center
+    if rows.constant:
+        distance = 4.0 * (1.0 / left - 1.0 / whole)  # squared, between the classes
+        moved = 2.0 / left * (mean - rows.constant * guess.center[-1])
+        center[-1] = (2.0 * math.atanh(mean) - moved + 0.5 * mean * distance) / rows.constant
+    return guess._replace(center=center, baseline=baseline, spread=math.sqrt(left) / 2.0)
+
+
+def _ridge(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -> float:
+    r"""Return the ridge for coordinates in which every eigenvalue is about :math:`n s_0^2`.
+
+    :math:`s_0` is the spread of slopes, whose square is about the mean curvature.
+    """
+    noise = level / plan.mu
+    needed = LEAST_RIDGE * n * spread**2 if plan.n_rounds else 0.0
+    return max(RIDGE * noise * spread, noise**2 * d / (n * LEFT), needed)
+
+
+def _not_private(rows: Rows) -> FloatArray:
+    """Return the minimiser of the logistic loss itself."""
+    ridge = NO_RIDGE * rows.n
+    loss = Logistic(1.0, ridge, 1e12 / ridge)
+    objective = Objective(loss, ridge, np.zeros(rows.d), np.zeros(rows.d))
+    return minimise(rows, objective, tolerance=1e-3, sketch=False)
