@@ -25,6 +25,7 @@ if _TYPE_CHECKING:
         LinearMixing,
         ObjectivePerturbation,
         PrivacyCertificate,
+        PrivateBounds,
         PrivateLinearRegression,
     )
     from fastmix.methods import calibrate_fast_mix, calibrate_gauss_mix
@@ -50,6 +51,7 @@ __all__ = [
     "ObjectivePerturbation",
     "PrivacyCertificate",
     "PrivacyLeakWarning",
+    "PrivateBounds",
     "PrivateLinearRegression",
     "ReproducibleNoiseWarning",
     "SolverError",

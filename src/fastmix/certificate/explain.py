@@ -63,6 +63,11 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
             "public."
         )
     said.append(_clipping(data))
+    if found := data.get("encoding", {}).get("found"):
+        said.append(
+            f"The bounds were found privately before, for epsilon {found['epsilon']:.6g} and delta "
+            f"{found['delta']:.3g} that are not part of this certificate: a ledger adds them up."
+        )
     method = certificate.parameters.get("method_")
     named = f", method {method}" if method else ""
     said.append(f"The fit is by {certificate.mechanism}{named}. It released:")

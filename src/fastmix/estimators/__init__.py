@@ -2,6 +2,7 @@
 
 from fastmix.certificate import PrivacyCertificate
 from fastmix.estimators.base import PrivateRegressor, estimator
+from fastmix.estimators.bounds import PrivateBounds
 from fastmix.estimators.regression import (
     IHM,
     IHS,
@@ -24,6 +25,7 @@ __all__ = [
     "LinearMixing",
     "ObjectivePerturbation",
     "PrivacyCertificate",
+    "PrivateBounds",
     "PrivateLinearRegression",
     "PrivateRegressor",
     "estimator",

@@ -240,6 +240,13 @@ def _arrow_codes(column: Any, levels: list[str]) -> npt.NDArray[np.int64]:
     return np.where(absent.astype(bool) & (codes < 0), MISSING, codes.astype(np.int64))
 
 
+def text_counts(column: Any) -> dict[str, int]:
+    """Return how often each level of a column occurs; missing and empty ones do not count."""
+    pa = arrow()
+    counted = pa.compute.value_counts(_decoded(column).cast(pa.string())).to_pylist()
+    return {each["values"]: each["counts"] for each in counted if each["values"]}
+
+
 def same_but_for_spelling(column: Any, levels: Sequence[str]) -> int:
     """Count values that are not in a list, but would be if capitals and outer spaces were not."""
     pa = arrow()
