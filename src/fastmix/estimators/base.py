@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_integer, unchained
+from fastmix._validation import check_integer, unchained, value_error
 from fastmix.accounting import BudgetAccountant, PrivacySpent
 from fastmix.certificate import PrivacyCertificate, headline, jsonable
 from fastmix.data import Chunks, Report
@@ -52,11 +52,12 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
     accountant: BudgetAccountant | None = None
     random_state: RandomState = None
     verbose: bool = False
+    max_rows_per_group: int | None = None
 
     #: The algorithm, whose parameters are those that an estimator adds to the common ones.
     _method: ClassVar[type[Method]]
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Any:
         """Fit the model privately.
 
         Parameters
@@ -66,6 +67,10 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
             and so is a NumPy memory map, here.
         y : array-like of shape (n_samples,)
             Targets.
+        groups : array-like of shape (n_samples,), default=None
+            Who each row belongs to: ids, all integers or all text. With them the fit protects
+            persons instead of rows, and ``max_rows_per_group`` says how many rows of a person count
+            at most.
 
         Returns
         -------
@@ -73,7 +78,12 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
             The fitted estimator.
         """
         with unchained():
-            return self._fit(ChunkInput(dask_chunks(X, y)) if is_dask(X) else ArrayInput(X, y))
+            self._check_groups(groups is not None)
+            if is_dask(X):
+                if groups is not None:
+                    raise value_error("groups", "not be given for Dask collections", "groups")
+                return self._fit(ChunkInput(dask_chunks(X, y)))
+            return self._fit(ArrayInput(X, y, groups, self.max_rows_per_group))
 
     def fit_parquet(
         self,
@@ -122,6 +132,7 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
             The fitted estimator.
         """
         with unchained():
+            self._check_groups(False)
             return self._fit(ChunkInput(table), report)
 
     def _fit(self, data: Input, report: Report | None = None) -> Any:
@@ -154,9 +165,10 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         # Public choices leave the secret stream alone, unless the caller seeds everything.
         public = noise.rng if is_seeded(self.random_state) else public_generator()
         if accountant is not None:
-            accountant.spend(
-                plan.spent, label=type(self).__name__, leaks=reasons_for_leaks(self, plan)
-            )
+            label = type(self).__name__
+            if plan.rows_per_person is not None:
+                label += f", per person of up to {plan.rows_per_person} rows"
+            accountant.spend(plan.spent, label=label, leaks=reasons_for_leaks(self, plan))
         draws = Draws(noise, public, lambda at, total: self._say(f"step {at} of {total}"))
         solution = solve_fit(method, rows, plan, scaling, clip, draws)
         # On a copy that takes the model's place in one step: a model is the old one or the new one.
@@ -166,7 +178,9 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         fitted.__dict__.pop("feature_names_in_", None)
         if data.names is not None:
             fitted.feature_names_in_ = data.names
+        fitted._table_rows = data.table_rows
         fitted._store(method, plan, solution, scaling, n, clip, noise.source)
+        del fitted._table_rows
         self.__dict__ = fitted.__dict__
         return self
 
@@ -196,7 +210,7 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         Parameters
         ----------
         n_samples, n_features : int
-            Shape of the data.
+            Shape of the data; with ``max_rows_per_group`` the first is the number of persons.
 
         Returns
         -------
@@ -241,8 +255,19 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         check_parameters(self)
         self._resolve().check()
 
+    def _check_groups(self, given: bool) -> None:
+        """Refuse ids without a cap, and a cap without ids."""
+        self._check_parameters()
+        if given and self.max_rows_per_group is None:
+            raise value_error("max_rows_per_group", "be given with groups", None)
+        if not given and self.max_rows_per_group is not None:
+            most = self.max_rows_per_group
+            raise value_error("max_rows_per_group", "be None without groups", most)
+
     def _sizes(self, n: int, d: int) -> Sizes:
-        given = {"bounds_X": self.bounds_X, "data_norm": self.data_norm}
+        """Return the public sizes; n counts persons if there are groups."""
+        given: dict[str, Any] = {"bounds_X": self.bounds_X, "data_norm": self.data_norm}
+        given["rows_per_person"] = self.max_rows_per_group
         return Sizes.of(n, d, intercept=self.fit_intercept, **given)
 
     def _target(self, n: int) -> Target:
@@ -276,6 +301,9 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         self.bounds_X_, self.bounds_y_ = scaling.bounds_X, scaling.bounds_y
         self._store_intervals(solution, plan, scaling, clip=clip, n=n)
         facts = {"n_samples": n, "n_features": d, **scaling.describe()}
+        if plan.rows_per_person is not None:
+            facts["n_samples"] = self._table_rows
+            facts |= {"n_persons": n, "max_rows_per_person": plan.rows_per_person}
         if solution.chosen is not None:
             self.chosen_ = facts["chosen"] = solution.chosen
         if (method.clips or self.inference) and not math.isinf(self.epsilon):

@@ -58,7 +58,8 @@ class Frame:
 class Objective:
     r""":math:`\sum_i f(y_i - x_i^\top\theta) + \frac\lambda2\|\theta - c\|^2 + b^\top\theta`.
 
-    ``frame`` tells in which coordinates, if not in those of the rows.
+    ``frame`` tells in which coordinates, if not in those of the rows; ``summation`` is the relative
+    error of sums.
     """
 
     loss: Loss
@@ -66,6 +67,7 @@ class Objective:
     center: FloatArray
     b: FloatArray
     frame: Frame | None = None
+    summation: float = SUMMATION_ERROR
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def rounding_distance(objective: Objective, n: int, length: float) -> float:
     coordinates the sums are multiplied by T', and the point is rounded once more.
     """
     d, ridge, frame = len(objective.center), objective.ridge, objective.frame
-    gradient = (SUMMATION_ERROR + 16.0 * _UNIT) * n * objective.loss.lipschitz
+    gradient = (objective.summation + 16.0 * _UNIT) * n * objective.loss.lipschitz
     own = 8.0 * _UNIT * (length + float(np.linalg.norm(objective.center)))
     if frame is not None:
         gradient += d * _UNIT * n * objective.loss.lipschitz

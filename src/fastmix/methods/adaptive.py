@@ -16,7 +16,6 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_integer
 from fastmix.accounting import PrivacyEvent, objective_mu, objective_split
 from fastmix.data import Rows
-from fastmix.kernels.losses import CalibratedHuber, least_ridge
 from fastmix.mechanisms import (
     noisy_gradient_counts,
     noisy_minimiser,
@@ -33,7 +32,7 @@ from fastmix.methods.first_stage import (
     first_stage,
     least_eigenvalue,
 )
-from fastmix.methods.objective import OUTPUT_SHARE, faster_solver
+from fastmix.methods.objective import OUTPUT_SHARE, chosen_solver, least_ridge_for, squares
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
 
 #: Shares of the budget (of mu^2) for all rounds of second moments and for counts of gradients.
@@ -86,6 +85,7 @@ class AdaptiveObjective(Method):
     name: ClassVar[str] = "adaptive"
     estimator: ClassVar[str] = "AdaptiveRegression"
     chooses: ClassVar[bool] = True
+    persons: ClassVar[bool] = True
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"solver": ("auto", "gram", "sketch")}
 
     def check(self) -> None:
@@ -96,7 +96,8 @@ class AdaptiveObjective(Method):
 
     def plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
         """Plan a fit: the shares of all releases from public sizes."""
-        mu = objective_mu(target.epsilon, target.delta)
+        persons = sizes.rows_per_person or 1
+        mu = objective_mu(target.epsilon, target.delta, rows_per_person=persons)
         rounds = useful_rounds(sizes, mu) if self.rounds is None else int(self.rounds)
         moment_share = count_share = mean_share = 0.0
         if rounds:
@@ -105,7 +106,9 @@ class AdaptiveObjective(Method):
             wanted = (1.0 / (MEAN_ERROR * sizes.n * mu)) ** 2
             mean_share = min(max(wanted, MEAN_SHARES[0]), MEAN_SHARES[1])
         first = rounds * moment_share + count_share + mean_share
-        mu, eps_c, mu_gaussian = objective_split(target.epsilon, target.delta, first + OUTPUT_SHARE)
+        mu, eps_c, mu_gaussian = objective_split(
+            target.epsilon, target.delta, first + OUTPUT_SHARE, rows_per_person=persons
+        )
         total = math.hypot(mu, mu_gaussian)
         moment, count, mean = (
             1.0 / (math.sqrt(share) * total) if share else None
@@ -118,10 +121,11 @@ class AdaptiveObjective(Method):
         if moment is not None and count is not None:
             events.append(second_moment_event(sigma=moment, count=rounds))
             events.append(residual_event(count))
-        events += objective_events(mu, eps_c, mu_output)
-        solver = faster_solver(sizes.n, sizes.d) if self.solver == "auto" else self.solver
+        events += objective_events(mu, eps_c, mu_output, rows_per_person=persons)
+        solver = chosen_solver(self.solver, sizes)
         return AdaptivePlan(
             spent=joint(events, target.delta),
+            rows_per_person=sizes.rows_per_person,
             mu=mu,
             eps_c=eps_c,
             mu_output=mu_output,
@@ -144,7 +148,7 @@ class AdaptiveObjective(Method):
         root = math.sqrt(rows.d)
         level = CLIP * root * guess.spread
         ridge = _ridge(plan, level, guess.spread, rows.n, rows.d)
-        least = LEAST * least_ridge(plan.eps_c)
+        least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1)
         longest = math.sqrt(ridge / least)
         longest = min(longest, PREDICTED * ridge * plan.mu * guess.spread / level)
         longest = max(longest, math.sqrt(LENGTHS) * root)
@@ -189,6 +193,7 @@ class AdaptiveObjective(Method):
         longest: float,
     ) -> FloatArray:
         """Release the minimiser in the coordinates of a guess."""
+        persons = plan.rows_per_person or 1
         transform: FloatArray | None = guess.transform
         if not plan.n_rounds:
             # All directions alike: the same objective for rows as they are, of length 1 at most.
@@ -196,7 +201,7 @@ class AdaptiveObjective(Method):
             level, ridge, longest = level / unit, ridge / unit**2, 1.0
         return noisy_minimiser(
             rows,
-            loss=CalibratedHuber(level, ridge, plan.eps_c, longest),
+            loss=squares(level, ridge, plan.eps_c, longest, rows_per_person=persons),
             ridge=ridge,
             mu=plan.mu,
             eps_c=plan.eps_c,
@@ -207,6 +212,7 @@ class AdaptiveObjective(Method):
             least=SHORTEST * math.sqrt(rows.d),
             sketch=plan.preconditioner == "sketch",
             public=draws.public,
+            rows_per_person=persons,
         )
 
     def forecast(
@@ -297,6 +303,6 @@ def _ridge(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -> f
     eigenvalue is small, and :math:`s^2 d/(n v)` if all directions together explain v.
     """
     ratio = level / (plan.mu * spread)
-    least = LEAST * least_ridge(plan.eps_c) * d
+    least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1) * d
     needed = max(LENGTHS * least, LEAST_RIDGE * n) if plan.n_rounds else least / SQUARES
     return max(RIDGE * ratio, ratio**2 * d / (n * LEFT), needed)
