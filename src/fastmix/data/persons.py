@@ -77,6 +77,16 @@ def hash_ids(ids: Any, key: bytes) -> Hashed:
     return Hashed(kind, _hashes(names, kind, key)[places])
 
 
+def joined(parts: Sequence[Hashed]) -> Hashed:
+    """Return the hashes of consecutive parts as one."""
+    full = [part for part in parts if len(part.hashes)]
+    if not full:
+        return Hashed("integers", np.empty(0, dtype=f"V{_BYTES}"))
+    if len({part.kind for part in full}) > 1:
+        raise InvalidGroupError
+    return Hashed(full[0].kind, np.concatenate([part.hashes for part in full]))
+
+
 def _hash_objects(ids: Sequence[Any], key: bytes) -> Hashed:
     """Return text, or integers that lie among objects, as keyed hashes."""
     kinds = set(map(type, ids))
@@ -134,12 +144,9 @@ def person_weights(parts: Iterable[Hashed], most_rows: int, key: bytes) -> Perso
 
     A person of m rows keeps min(m, k) of them, each with the weight 1/min(m, k).
     """
-    parts = [part for part in parts if len(part.hashes)]
-    if not parts:
+    hashes = joined(list(parts)).hashes
+    if not len(hashes):
         raise DataError("the data must have at least one row to fit.")
-    if len({part.kind for part in parts}) > 1:
-        raise InvalidGroupError
-    hashes = np.concatenate([part.hashes for part in parts])
     pairs = np.ascontiguousarray(hashes).view(np.uint64).reshape(-1, 2)
     # By person, and within a person in the order of the table.
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))

@@ -117,15 +117,15 @@ class ArrayInput:
 class ChunkInput:
     """A table in chunks."""
 
-    def __init__(self, chunks: Chunks) -> None:
-        self._chunks = chunks
+    def __init__(self, chunks: Chunks, most_rows: int | None = None) -> None:
+        self._chunks, self._most_rows = chunks, most_rows
         self.table_rows: int | None = None
         self.names = None if chunks.names is None else np.asarray(chunks.names, dtype=object)
 
     @property
     def shape(self) -> tuple[int, int] | None:
         """Rows and features without reading a value; None if they are not known."""
-        n = self._chunks.n
+        n = None if self._chunks.grouped else self._chunks.n  # persons are counted first
         return (n, self._chunks.d) if n else None
 
     def check(self, model: PrivateRegressor) -> int:
@@ -150,7 +150,10 @@ class ChunkInput:
                 "this method needs its data in memory: use literal=False, and of the fast "
                 "sketches 'kerdock'."
             )
-        return ChunkRows(self._chunks, scaling.row_map, scaling.target_map, report)
+        most = self._most_rows if self._chunks.grouped else None
+        rows = ChunkRows(self._chunks, scaling.row_map, scaling.target_map, report, most)
+        self.table_rows = rows.table_rows
+        return rows
 
 
 Input: TypeAlias = ArrayInput | ChunkInput

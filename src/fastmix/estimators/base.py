@@ -80,9 +80,8 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         with unchained():
             self._check_groups(groups is not None)
             if is_dask(X):
-                if groups is not None:
-                    raise value_error("groups", "not be given for Dask collections", "groups")
-                return self._fit(ChunkInput(dask_chunks(X, y)))
+                table = dask_chunks(X, y, groups=groups)
+                return self._fit(ChunkInput(table, self.max_rows_per_group))
             return self._fit(ArrayInput(X, y, groups, self.max_rows_per_group))
 
     def fit_parquet(
@@ -91,6 +90,7 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         target: str = "y",
         features: Sequence[str] | None = None,
         *,
+        groups: str | None = None,
         client: Any = None,
     ) -> Any:
         """Fit the model privately to Parquet or Arrow files of any size, read block by block.
@@ -103,6 +103,8 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
             Column to predict.
         features : sequence of str, default=None
             Columns to use; None means all others.
+        groups : str, default=None
+            Column of ids, integers or text, that tells who a row belongs to; see `fit`.
         client : distributed.Client, default=None
             A Dask cluster whose workers read the files; None reads them on this machine.
 
@@ -113,7 +115,7 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         """
         executor = None if client is None else Cluster(client)
         with unchained():
-            table = file_chunks(path, target, features, executor)
+            table = file_chunks(path, target, features, executor, groups)
         return self.fit_chunks(table)
 
     def fit_chunks(self, table: Chunks, *, report: Report | None = None) -> Any:
@@ -132,8 +134,8 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
             The fitted estimator.
         """
         with unchained():
-            self._check_groups(False)
-            return self._fit(ChunkInput(table), report)
+            self._check_groups(table.grouped)
+            return self._fit(ChunkInput(table, self.max_rows_per_group), report)
 
     def _fit(self, data: Input, report: Report | None = None) -> Any:
         self._check_parameters()
