@@ -25,6 +25,7 @@ if _TYPE_CHECKING:
         LinearMixing,
         ObjectivePerturbation,
         PrivacyCertificate,
+        PrivateBounds,
         PrivateLinearRegression,
         PrivateLogisticRegression,
     )
@@ -51,6 +52,7 @@ __all__ = [
     "ObjectivePerturbation",
     "PrivacyCertificate",
     "PrivacyLeakWarning",
+    "PrivateBounds",
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
     "ReproducibleNoiseWarning",

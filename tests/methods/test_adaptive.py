@@ -146,17 +146,6 @@ def test_without_rounds_public_sizes_tell_what_is_released(intercept):
     ]
 
 
-def test_after_rounds_a_line_is_for_wide_tables():
-    for d, line in ((99, []), (120, ["noisy_line"])):
-        X, y = problem(n=20_000, d=d)
-        with recording() as transcript:
-            fitted(X, y, rounds=1)
-        names = [release.mechanism for release in transcript]
-        assert names == [
-            "noisy_second_moments", "noisy_gradient_counts", "noisy_minimiser", *line
-        ]  # fmt: skip
-
-
 def test_counts_of_targets_tell_their_spread():
     """From spreads of 0.02 to 0.7: found within a half."""
     rng = np.random.default_rng(4)

@@ -106,7 +106,14 @@ def _profile(events: tuple[PrivacyEvent, ...]) -> Callable[[float], float] | Non
     if not objectives:
         return lambda epsilon: gaussian_delta(1.0, epsilon, mu)
     one = objectives[0]
-    return lambda epsilon: objective_delta(epsilon, one.mu, one.eps_c, mu, one_sided=one.one_sided)
+    return lambda epsilon: objective_delta(
+        epsilon,
+        one.mu,
+        one.eps_c,
+        mu,
+        one_sided=one.one_sided,
+        rows_per_person=one.rows_per_person,
+    )
 
 
 def _epsilon(events: tuple[PrivacyEvent, ...], delta: float) -> float:

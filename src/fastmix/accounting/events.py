@@ -164,14 +164,21 @@ class ObjectiveEvent(PrivacyEvent):
 
     ``mu`` is the ratio of the slope bound of the loss to the noise of the objective, ``eps_c`` the
     epsilon that the curvature of the loss is calibrated to; ``one_sided`` says that the slope of
-    the loss has one sign for each record.
+    the loss has one sign for each record. With ``rows_per_person`` of k the neighbours differ by a
+    person of up to k rows (docs/proofs/people.md).
     """
 
     mu: float
     eps_c: float
     one_sided: bool = False
+    rows_per_person: int = 1
     kind = "objective"
-    _checks: ClassVar = {"mu": _ABOVE_0, "eps_c": _ABOVE_0, "one_sided": _flag}
+    _checks: ClassVar = {
+        "mu": _ABOVE_0,
+        "eps_c": _ABOVE_0,
+        "one_sided": _flag,
+        "rows_per_person": _COUNT,
+    }
 
     def rdp(self, alpha: npt.ArrayLike) -> Any:
         return rdp_objective(alpha, self.mu, self.eps_c, one_sided=self.one_sided)

@@ -6,6 +6,9 @@ With noise :math:`b \sim N(0, (L/\mu)^2 I)` and a loss whose curvature is at mos
 :math:`\mu |Z| + \mu^2/2` with the record in the second; Z is standard normal
 (docs/proofs/objective.md).  It is no Gaussian release: just below :math:`\epsilon_c` its delta is
 hundreds of times that of one.
+
+For a person with several rows, whose weights add up to 1 at most, the loss is at most an average of
+such variables (docs/proofs/people.md).
 """
 
 import math
@@ -13,9 +16,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr
+from scipy.special import erfcx, log_ndtr, ndtr
 
-from fastmix._validation import check_probability, check_real
+from fastmix._types import FloatArray
+from fastmix._validation import check_integer, check_probability, check_real
 from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
 
 #: Relative slack, so that rounding in an account cannot exceed its target.
@@ -25,40 +29,99 @@ _REST = 0.1
 
 
 def objective_delta(
-    epsilon: float, mu: float, eps_c: float, mu_gaussian: float = 0.0, *, one_sided: bool = False
+    epsilon: float,
+    mu: float,
+    eps_c: float,
+    mu_gaussian: float = 0.0,
+    *,
+    one_sided: bool = False,
+    rows_per_person: int = 1,
 ) -> float:
     r"""Delta of one objective release beside Gaussian releases of ratio ``mu_gaussian`` together.
 
     ``mu`` and ``eps_c`` are those of `ObjectiveEvent`. With :math:`\mu_t^2 = \mu^2 + \mu_G^2` it is
     the larger of :math:`\delta_{\mu_t}(\epsilon) + \delta_{\mu_G}(\epsilon - \epsilon_c)` and
     :math:`2\delta_{\mu_t}(\epsilon)`; the first if the slope of the loss has one sign for each
-    record, as that of the logistic loss (``one_sided``).
+    record, as that of the logistic loss (``one_sided``). For a person of up to k rows
+    :math:`\delta_{\mu_t}` counts k times, or what holds for any number of rows if that is less.
 
-    Paper: beyond it; docs/proofs/objective.md, Theorem 2.
+    Paper: beyond it; docs/proofs/objective.md, Theorem 2, and docs/proofs/people.md, Theorem 2.
     """
     epsilon = check_real("epsilon", epsilon, at_least=0.0)
-    total = gaussian_delta(1.0, epsilon, math.hypot(mu, mu_gaussian))
+    mu_total = math.hypot(mu, mu_gaussian)
+    total = rows_per_person * gaussian_delta(1.0, epsilon, mu_total)
     less = epsilon - eps_c
     rest = gaussian_delta(1.0, abs(less), mu_gaussian)
     if less < 0.0:  # the profile of a symmetric pair at a negative epsilon
         rest = -math.expm1(less) + math.exp(less) * rest
-    return min(1.0, total + rest if one_sided else max(total + rest, 2.0 * total))
+    first, second = total + rest, 2.0 * total
+    if rows_per_person > 1:
+        slope, start = _hinges(epsilon)
+        gaussian = _mean_excess(mu_total**2 / 2.0, mu_total, start)
+        floor = _mean_excess(eps_c + mu_gaussian**2 / 2.0, mu_gaussian, start)
+        first = min(first, float(np.min(slope * (gaussian + floor))))
+        second = min(second, float(np.min(slope * 2.0 * gaussian)))
+    return min(1.0, first if one_sided else max(first, second))
 
 
-def objective_mu(epsilon: float, delta: float, *, one_sided: bool = False) -> float:
+#: Parameters of the hinges of `_hinges`, and relative slack for rounding in them.
+_HINGES, _HINGE_SLACK = np.geomspace(1e-4, 8.0, 600), 1e-9
+
+
+def _hinges(epsilon: float) -> tuple[FloatArray, FloatArray]:
+    r"""Return hinges :math:`a (l - t)_+` that are nowhere below :math:`(1 - e^{\epsilon - l})_+`.
+
+    The tangent at :math:`\epsilon + x` has slope :math:`e^{-x}` and meets 0 at
+    :math:`\epsilon - (e^x - 1 - x)`: slopes and starts.
+    """
+    return np.exp(-_HINGES), epsilon - (np.expm1(_HINGES) - _HINGES)
+
+
+def _mean_excess(mean: float, scale: float, start: FloatArray) -> FloatArray:
+    """Return E (V - t)_+ for a normal V, rounded up."""
+    if scale == 0.0:
+        return np.maximum(mean - start, 0.0)
+    z = (mean - start) / scale
+    # phi(z) + z Phi(z), the second by Mills' ratio where both cancel.
+    density = np.exp(-(z**2) / 2.0) / math.sqrt(2.0 * math.pi)
+    mills = math.sqrt(math.pi / 2.0) * erfcx(-np.minimum(z, 0.0) / math.sqrt(2.0))
+    low = density * (1.0 + np.minimum(z, 0.0) * mills + 1e-14)
+    value = np.where(z < 0.0, low, density + z * ndtr(z))
+    return np.asarray(scale * value * (1.0 + _HINGE_SLACK))
+
+
+def objective_mu(
+    epsilon: float, delta: float, *, one_sided: bool = False, rows_per_person: int = 1
+) -> float:
     r"""Largest ratio :math:`\mu_t` of one objective release with all that goes with it.
 
     It is the root of :math:`2 \delta_\mu(\epsilon) = \delta`, rounded down by at most 1e-10
     relative; without the 2 if the slope has one sign and nothing else is released.
 
-    Paper: beyond it; docs/proofs/objective.md, Theorem 2.
+    Paper: beyond it; docs/proofs/objective.md, Theorem 2, and docs/proofs/people.md, Theorem 2.
     """
     share = check_probability("delta", delta) * (1.0 if one_sided else 0.5)
-    return 1.0 / gaussian_sigma(epsilon, share)
+    k = check_integer("rows_per_person", rows_per_person, at_least=1)
+    mu = 1.0 / gaussian_sigma(epsilon, share / k)
+    if k == 1 or one_sided:
+        return mu
+    # What holds for any number of rows: a ratio of more than that for one row cannot meet it.
+    low, high = mu, 1.0 / gaussian_sigma(epsilon, share)
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        # Without the floor in the other direction, which `objective_split` sees to.
+        met = objective_delta(epsilon, middle, 1e-300, rows_per_person=k) <= delta
+        low, high = (middle, high) if met else (low, middle)
+    return low
 
 
 def objective_split(
-    epsilon: float, delta: float, share: float, *, one_sided: bool = False
+    epsilon: float,
+    delta: float,
+    share: float,
+    *,
+    one_sided: bool = False,
+    rows_per_person: int = 1,
 ) -> tuple[float, float, float]:
     r"""Split a budget: Gaussian releases get a share of :math:`\mu_t^2`, an objective the rest.
 
@@ -69,6 +132,8 @@ def objective_split(
     it is needed, and :math:`\mu_t` has the rest.
     """
     share = check_probability("share", share)
+    if rows_per_person > 1:
+        return _split_for_persons(epsilon, delta, share, rows_per_person)
     for rest in (_REST, 0.5) if one_sided else (0.5,):
         # Two-sided, the half that is left for mu counts twice.
         most = objective_mu(epsilon, delta * (1.0 - rest), one_sided=True)
@@ -80,11 +145,29 @@ def objective_split(
     return math.sqrt(1.0 - share) * total, eps_c, mu_gaussian
 
 
+def _split_for_persons(
+    epsilon: float, delta: float, share: float, rows_per_person: int
+) -> tuple[float, float, float]:
+    """Return what `objective_split` does, for persons with several rows."""
+    total = objective_mu(epsilon, delta, rows_per_person=rows_per_person) * (1.0 - _SLACK)
+    mu, mu_gaussian = math.sqrt(1.0 - share) * total, math.sqrt(share) * total
+    low, high = 0.0, epsilon
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        certified = objective_delta(
+            epsilon, mu, middle, mu_gaussian, rows_per_person=rows_per_person
+        )
+        met = certified <= delta * (1.0 - _SLACK)
+        low, high = (middle, high) if met else (low, middle)
+    return mu, low, mu_gaussian
+
+
 def rdp_objective(alpha: npt.ArrayLike, mu: float, eps_c: float, *, one_sided: bool = False) -> Any:
     r"""Rényi divergence of one objective release, with ``mu`` and ``eps_c`` of `ObjectiveEvent`.
 
     It is :math:`\frac{1}{\alpha-1} \log \mathrm{E}\, e^{(\alpha-1) W}` for the larger of the two
-    bounds W on the privacy loss; ``inf`` at orders of 1 or less and at infinity.
+    bounds W on the privacy loss; ``inf`` at orders of 1 or less and at infinity. It is the same for
+    a person with any number of rows: the loss is then an average of such W.
 
     Paper: beyond it; docs/proofs/objective.md, Section 4.
     """

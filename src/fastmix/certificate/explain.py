@@ -23,9 +23,11 @@ def headline(certificate: PrivacyCertificate) -> str:
     """Return the guarantee in one sentence, or that a fit is NOT PRIVATE."""
     if not certificate.private:
         return f"NOT PRIVATE: {'; '.join(certificate.leaks)}."
+    most = certificate.data.get("max_rows_per_person")
+    unit = "record" if most is None else f"person (of whom at most {most:,} rows count)"
     return (
         f"({certificate.epsilon:.6g}, {certificate.delta:.3g})-differentially private, for one "
-        f"record present or absent."
+        f"{unit} present or absent."
     )
 
 
@@ -34,7 +36,9 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
     data = certificate.data
     said = [headline(certificate)]
     epsilon, delta = certificate.epsilon, certificate.delta
-    weak = concerns(epsilon, delta, data["n_samples"], data["n_features"], None)
+    n = data.get("n_persons", data["n_samples"])
+    unit = "person" if "n_persons" in data else "record"
+    weak = concerns(epsilon, delta, n, data["n_features"], None)
     if certificate.private:
         most = f"{math.exp(epsilon):.3g}" if epsilon < 700.0 else "infinity"
         learnt, bound = (
@@ -43,7 +47,7 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
             else ("Whoever sees the coefficients learns little about whether any one", "at most")
         )
         said.append(
-            f"{learnt} record was in the data: the odds move by a factor of {bound} "
+            f"{learnt} {unit} was in the data: the odds move by a factor of {bound} "
             f"e^{epsilon:.3g} = {most}, except with probability {delta:.3g}."
         )
         said += [message for _, message in weak]
@@ -52,10 +56,16 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
             "What follows is the account of the noise that was added; because of the above it "
             "guarantees nothing. Do not publish this fit as private."
         )
+    absent = "An absent record counts as a row of zeros after scaling."
+    if unit == "person":
+        absent = (
+            f"Of the {n:,} persons, whose number is public too, each counts as one record: the "
+            f"rows of a person share its weight, and rows beyond {data['max_rows_per_person']:,} "
+            f"were left out at random. An absent person counts as rows of zeros after scaling."
+        )
     said.append(
         f"The table has {data['n_samples']:,} rows and {data['n_features']} columns of features; "
-        f"we treat these numbers, the bounds and all settings as public. An absent record "
-        f"counts as a row of zeros after scaling."
+        f"we treat these numbers, the bounds and all settings as public. {absent}"
     )
     if data.get("missing") == "drop":
         said.append(
@@ -63,10 +73,15 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
             "public."
         )
     said.append(_clipping(data))
+    if found := data.get("encoding", {}).get("found"):
+        said.append(
+            f"The bounds were found privately before, for epsilon {found['epsilon']:.6g} and delta "
+            f"{found['delta']:.3g} that are not part of this certificate: a ledger adds them up."
+        )
     method = certificate.parameters.get("method_")
     named = f", method {method}" if method else ""
     said.append(f"The fit is by {certificate.mechanism}{named}. It released:")
-    said += [f"- {phrase}" for phrase in explain_events(certificate.events)]
+    said += [f"- {phrase}" for phrase in explain_events(certificate.events, unit)]
     if chosen := data.get("chosen"):
         said.append(_choices(chosen))
     said.append(
@@ -76,7 +91,7 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
     return said
 
 
-def explain_events(events: Iterable[PrivacyEvent]) -> list[str]:
+def explain_events(events: Iterable[PrivacyEvent], unit: str = "record") -> list[str]:
     """Return releases in words, those of one kind together."""
     phrases = []
     for gaussian, group in groupby(events, lambda event: isinstance(event, GaussianEvent)):
@@ -86,19 +101,19 @@ def explain_events(events: Iterable[PrivacyEvent]) -> list[str]:
             count = sum(event.count for event in alike)  # type: ignore[attr-defined]
             phrases.append(
                 f"{_times(count)} with Gaussian noise of {min(levels):.4g} to {max(levels):.4g} "
-                f"times what one record can change"
+                f"times what one {unit} can change"
             )
         else:
-            phrases += [explain_event(event) for event in alike]
+            phrases += [explain_event(event, unit) for event in alike]
     return phrases
 
 
-def explain_event(event: PrivacyEvent) -> str:
+def explain_event(event: PrivacyEvent, unit: str = "record") -> str:
     """Return one release in words."""
     if isinstance(event, GaussianEvent):
         ratio = event.sigma / event.sensitivity if event.sensitivity else math.inf
         return (
-            f"{_times(event.count)} with Gaussian noise of {ratio:.4g} times what one record can "
+            f"{_times(event.count)} with Gaussian noise of {ratio:.4g} times what one {unit} can "
             f"change"
         )
     if isinstance(event, LaplaceEvent):
@@ -108,7 +123,7 @@ def explain_event(event: PrivacyEvent) -> str:
     if isinstance(event, TailEvent):
         return f"a safety margin that fails with probability {event.tail:.3g}, counted in delta"
     if isinstance(event, ChoiceEvent):
-        last = "; ".join(explain_events(event.options[-1]))
+        last = "; ".join(explain_events(event.options[-1], unit))
         return (
             f"{last} (or one of {len(event.options) - 1} settings that cost no more, chosen from "
             f"what was released before)"

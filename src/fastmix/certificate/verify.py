@@ -32,10 +32,15 @@ _FACTS = {
 }
 #: Those that ``fastmix fit`` adds.
 _TABLE_FACTS = {"missing", "encoding"}
+#: Those of a fit that protects persons.
+_PERSON_FACTS = {"n_persons", "max_rows_per_person"}
 _PACKAGES = {"fastmix", "numpy", "scipy", "scikit-learn", "python"}
 
 #: Parameters that every estimator has and a certificate states.
-_COMMON = {"epsilon", "delta", "data_norm", "fit_intercept", "inference", "noise", "verbose"}
+_COMMON = {
+    *("epsilon", "delta", "data_norm", "fit_intercept", "inference", "noise", "verbose"),
+    "max_rows_per_group",
+}
 
 _SOURCE = "AES-128-CTR keyed by the OS"
 
@@ -113,6 +118,8 @@ def _entries(said: _Said) -> list[str]:
         expected = expected | {"chosen"}
     if said.method.family == "logistic":
         expected = expected | {"classes", "class_weight"}
+    if asked["max_rows_per_group"] is not None:
+        expected = expected | _PERSON_FACTS
     complete = (
         set(data) == _ENTRIES
         and set(said.facts) in (expected, expected | _TABLE_FACTS)
@@ -234,15 +241,23 @@ def _labelled(said: _Said) -> bool:
 def _plan(said: _Said) -> list[str]:
     """Compare events, sizes and noise levels with the plan for the same public parameters."""
     data, stated, method = said.data, said.asked, said.method
-    n = check_integer("n_samples", said.facts["n_samples"], at_least=1)
+    rows = check_integer("n_samples", said.facts["n_samples"], at_least=1)
     d = check_integer("n_features", said.facts["n_features"], at_least=1)
+    most = stated["max_rows_per_group"]
+    n = rows
+    if most is not None:  # persons take the place of rows
+        n = check_integer("n_persons", said.facts["n_persons"], at_least=1, at_most=rows)
+        most = check_integer("max_rows_per_group", most, at_least=1)
     given = {"bounds_X": said.facts["bounds_X"], "data_norm": stated["data_norm"]}
+    given["rows_per_person"] = most
     sizes = Sizes.of(n, d, intercept=stated["fit_intercept"], **given)
     target = Target(float(stated["epsilon"]), default_delta(stated["delta"], n))
     planned = plan_fit(method, sizes, target, inference=stated["inference"], noise=stated["noise"])
     derived = jsonable(planned.settings)
     names = {*_COMMON, *(f.name for f in fields(method)), *derived, "method_"}
     wrong = []
+    if most is not None and said.facts["max_rows_per_person"] != most:
+        wrong.append("its rows per person are not those that were asked for")
     if not _same(data["account"], jsonable(planned.spent.to_dict())):
         wrong.append("its events are not those that its parameters call for")
     if data["mechanism"] == "PrivateLinearRegression":

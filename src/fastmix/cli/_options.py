@@ -13,7 +13,7 @@ from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
 T = TypeVar("T")
 
 
-def _with_meaning(epsilon: float) -> float:
+def with_meaning(epsilon: float) -> float:
     """Refuse an epsilon without meaning; no command makes a fit without privacy by accident."""
     check_real("epsilon", epsilon, above=0.0)
     return check_real("epsilon", epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)
@@ -24,7 +24,7 @@ Columns = Annotated[
 ]
 Data = Annotated[Path, typer.Argument(help="CSV, Parquet, Arrow, Feather or NPZ file.")]
 Delta = Annotated[float | None, typer.Option(help="Failure probability; 1/n^2 by default.")]
-Epsilon = Annotated[float, typer.Option(help="Privacy budget.", callback=_with_meaning)]
+Epsilon = Annotated[float, typer.Option(help="Privacy budget.", callback=with_meaning)]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
 Intercept = Annotated[bool, typer.Option(help="With an intercept.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -6,13 +6,13 @@ import typer
 
 import fastmix
 from fastmix._text import visible
-from fastmix.cli import audit, bounds, calibrate, demo, explain, fit, ledger, plan, predict
+from fastmix.cli import audit, bounds, calibrate, check, demo, explain, fit, ledger, plan, predict
 from fastmix.cli.main import ExitCode
 
 #: Modules by the name of their command, in the order of the help page.
 COMMANDS: dict[str, Any] = {
     module.__name__.rpartition(".")[2]: module
-    for module in (demo, bounds, fit, predict, explain, plan, calibrate, ledger, audit)
+    for module in (demo, bounds, check, fit, predict, explain, plan, calibrate, ledger, audit)
 }
 
 # Typer keeps its own copy of click, whose base of all usage errors has no public name.
@@ -22,7 +22,7 @@ _EXIT_CODES = (
     "Exit codes: 0 done; 1 a check that was asked for failed; 2 wrong argument or bounds file; "
     "3 a file cannot be read or written, or data do not match; 4 the budget refuses; 5 a package "
     "is missing; 6 an error of fastmix itself; 130 interrupted. No command prints a value of the "
-    "data."
+    "data; what 'check' prints is not private."
 )
 
 app = typer.Typer(

@@ -1,19 +1,27 @@
-"""``fastmix bounds``: a bounds file to fill in."""
+"""``fastmix bounds``: a bounds file to fill in, or one whose bounds are found privately."""
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from fastmix._validation import value_error
+from fastmix.accounting import BudgetAccountant
+from fastmix.certificate import headline
 from fastmix.cli import _options as options
-from fastmix.cli._console import print_json, print_text
+from fastmix.cli._console import print_json, print_text, working
 from fastmix.cli._files import check_output, writing
+from fastmix.estimators import PrivateBounds
 from fastmix.tables import bounds_template, table_fields
+from fastmix.tables.found import find_bounds
+from fastmix.tables.schema import read_toml
 
 EXAMPLES = (
     "fastmix bounds people.csv --target income --out people.toml",
     "fastmix bounds people.parquet --target income --features age,city",
+    "fastmix bounds people.parquet --target income --epsilon 0.1 --out found.toml",
+    "fastmix bounds people.csv --target income --categories city --epsilon 0.1 --delta 1e-7",
 )
 
 
@@ -23,26 +31,73 @@ def command(
     features: Annotated[
         str, typer.Option(help="Columns to use, with commas; all by default.")
     ] = "",
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="Find the bounds privately, for this much; a template without it."),
+    ] = None,
+    delta: options.Delta = None,
+    coverage: Annotated[
+        float, typer.Option(help="Share of rows that should lie inside the bounds found.")
+    ] = 0.999,
+    categories: Annotated[
+        str, typer.Option(help="Columns of a CSV file that hold categories, with commas.")
+    ] = "",
+    known: Annotated[
+        Path | None, typer.Option(help="Bounds file with what is known; it is kept, for free.")
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="File to write; on the screen by default.")
     ] = None,
     force: options.Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print names and kinds as JSON.")] = False,
 ) -> None:
-    """Write a bounds file to fill in, from column names and types only, never from values."""
+    """Write a bounds file to fill in, from names and types; with --epsilon, found privately."""
     if out is not None:
-        check_output(out, force=force, inputs=[data])
-    fields = table_fields(data)
-    names = [name.strip() for name in features.split(",")] if features else None
-    text = bounds_template(fields, target, names)
+        inputs = [path for path in (data, known, ledger) if path is not None]
+        check_output(out, force=force, inputs=inputs)
+    names = _names(features) or None
+    said: tuple[str, ...] = ()
+    if epsilon is None:
+        for name, value in (("known", known), ("ledger", ledger), ("delta", delta)):
+            if value is not None:
+                raise value_error(name, "be given with --epsilon", str(value))
+        text = bounds_template(table_fields(data), target, names)
+        told: dict[str, Any] = {"target": target, "columns": table_fields(data)}
+    else:
+        finder = PrivateBounds(
+            epsilon=options.with_meaning(epsilon),
+            delta=delta,
+            coverage=coverage,
+            accountant=None if ledger is None else BudgetAccountant.load(ledger),
+        )
+        with working("counting"):
+            text, certificate = find_bounds(
+                data,
+                target,
+                finder,
+                features=names,
+                categories=_names(categories),
+                known=None if known is None else read_toml(known),
+            )
+        said = (f"Found bounds: {headline(certificate)}",)
+        told = {"target": target, "epsilon": certificate.epsilon, "delta": certificate.delta}
     if out is not None:
         with writing(out, force=force) as temporary:
             temporary.write_text(text, encoding="utf-8")
     if json:
-        print_json({"target": target, "columns": fields, "out": None if out is None else str(out)})
+        print_json({**told, "out": None if out is None else str(out)})
     elif out is None:
         print_text(*text.splitlines())
     else:
         fit = ["fastmix", "fit", str(data), "--target", target, "--bounds", str(out)]
-        print_text(f"Wrote {out}. Fill in the bounds from public knowledge, then:", "")
+        fit += [] if ledger is None else ["--ledger", str(ledger)]
+        next_step = "Fill in the bounds from public knowledge, then:" if not said else "Then:"
+        print_text(*said, f"Wrote {out}. {next_step}", "")
         print_text(f"  {shlex.join([*fit, '--epsilon', '1'])}")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]

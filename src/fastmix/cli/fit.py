@@ -72,6 +72,12 @@ class Asked:
     ledger: Annotated[
         Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
     ] = None
+    person: Annotated[
+        str, typer.Option(help="Column of ids: protect persons, whose rows share one weight.")
+    ] = ""
+    max_rows: Annotated[
+        int | None, typer.Option(help="With --person: rows of a person that count at most.")
+    ] = None
     out: Annotated[Path, typer.Option(help="Folder for model, certificate, report.")] = Path(
         "model"
     )
@@ -99,7 +105,11 @@ def command(asked: Asked) -> None:
             "bounds must be given from public knowledge: write a file with 'fastmix bounds' and "
             "pass --bounds (or, for a result that is NOT PRIVATE, --unsafe-bounds-from-data alone)."
         )
-    guessed = asked.method in _INFERRING
+    if bool(asked.person) != (asked.max_rows is not None):
+        raise ValueError("--person and --max-rows must be given together.")
+    if asked.person and (asked.bounds is None or asked.engine == "memory"):
+        raise ValueError("--person must be given with --bounds, and with --engine stream or dask.")
+    guessed = asked.method in _INFERRING and not asked.person
     model = PrivateLinearRegression(
         epsilon=asked.epsilon,
         delta=asked.delta,
@@ -107,6 +117,7 @@ def command(asked: Asked) -> None:
         fit_intercept=asked.intercept,
         inference=guessed if asked.intervals is None else asked.intervals,
         accountant=None if asked.ledger is None else BudgetAccountant.load(asked.ledger),
+        max_rows_per_group=asked.max_rows,
     )
     model._check_parameters()  # before a large table is read
     check_choice("engine", asked.engine, ("auto", "memory", "stream", "dask"))
@@ -152,10 +163,12 @@ def command(asked: Asked) -> None:
         print_json({**leaks, **told, "minutes": minutes(seconds), "out": str(asked.out)})
         return
     _print_coefficients(model, public)
+    persons = model.privacy_.data.get("n_persons")
+    of_persons = "" if persons is None else f" of {persons:,} persons"
     print_text(
         "",
         headline(model.privacy_),
-        f"Method {saved.method}, {saved.n:,} rows, {minutes_in_words(seconds)}.",
+        f"Method {saved.method}, {saved.n:,} rows{of_persons}, {minutes_in_words(seconds)}.",
         f"Wrote model.json, certificate.json and report.html to {asked.out}.",
     )
 
@@ -208,7 +221,11 @@ def _fit(model: PrivateLinearRegression, asked: Asked, public: PublicBounds) -> 
     """Fit the table where the engine says."""
     data, intercept, engine = asked.data, asked.intercept, asked.engine
     if engine == "auto" and asked.bounds is not None:
-        large = data.is_dir() or table_bytes(data, public, intercept=intercept) > _LARGE
+        large = (
+            bool(asked.person)
+            or data.is_dir()
+            or table_bytes(data, public, intercept=intercept) > _LARGE
+        )
         engine = "stream" if large else "memory"
     if engine in ("auto", "memory"):
         with working("reading"):
@@ -224,7 +241,8 @@ def _fit(model: PrivateLinearRegression, asked: Asked, public: PublicBounds) -> 
         working("fitting") as say,
     ):
         executor = Streaming() if client is None else Cluster(client)
-        table = table_chunks(data, public, intercept=intercept, executor=executor)
+        person = asked.person or None
+        table = table_chunks(data, public, intercept=intercept, executor=executor, person=person)
         model.fit_chunks(table, report=lambda name, part: say(f"{name} {part:.0%}"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data.maps import RowMap, TargetMap
+from fastmix.data.persons import Persons
 from fastmix.data.reductions import Block, Measure, Pass
 from fastmix.data.rows import Rows
 from fastmix.sketches import SketchDraw
@@ -31,6 +33,7 @@ class ArrayRows(Rows):
         row_map: RowMap,
         y: FloatArray | None = None,
         target_map: TargetMap | None = None,
+        persons: Persons | None = None,
     ) -> None:
         if y is None:
             y = np.broadcast_to(0.0, (X.shape[0],))
@@ -41,6 +44,10 @@ class ArrayRows(Rows):
         self._X, self._row_map = X, row_map
         self._block = Block(row_map(X), (target_map or TargetMap())(y))
         self.n, self.d = self._block.A.shape
+        self.persons = persons
+        if persons is not None:
+            self._block = replace(self._block, weights=persons.weights)
+            self.n = persons.count
         #: The last coordinates that rows were measured in, and what was found.
         self._measured: tuple[Measure, Block] | None = None
 
@@ -48,13 +55,13 @@ class ArrayRows(Rows):
         return task.value(self._block)
 
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
-        return self._block.formed()
+        return self._block.unweighted().formed()
 
     def apply(self, draw: SketchDraw) -> FloatArray:
-        return draw.apply(self._block.A)
+        return draw.apply(self._block.unweighted().A)
 
     def sketch(self, draw: SketchDraw) -> tuple[FloatArray, float]:
-        return draw.sketch_and_distortion(self._block.A)
+        return draw.sketch_and_distortion(self._block.unweighted().A)
 
     def measured(self, measure: Measure) -> ArrayRows:
         known = self._measured
@@ -66,6 +73,7 @@ class ArrayRows(Rows):
         return rows
 
     def centred(self, mean: FloatArray) -> ArrayRows:
+        self._block.unweighted()
         return ArrayRows(self._X, self._row_map.centred(mean))
 
 

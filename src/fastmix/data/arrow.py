@@ -11,6 +11,7 @@ import numpy as np
 
 from fastmix._validation import value_error
 from fastmix.data.chunks import BLOCK_BYTES, Chunk, Chunks, Executor, Records, Streaming
+from fastmix.data.persons import InvalidGroupError
 from fastmix.errors import DataError, InvalidValueError
 
 _PARQUET = ".parquet"
@@ -22,29 +23,34 @@ def file_chunks(
     target: str,
     features: Sequence[str] | None = None,
     executor: Executor | None = None,
+    person: str | None = None,
 ) -> Chunks:
     """Return the columns of numbers of Parquet or Arrow files, one chunk per group of records.
 
     A path is a file or a folder of files, all with the same columns; ``features`` are by default
-    all columns of the first file but the target. Only schemas and lengths are read here; the
-    executor says where the records are, by default on this machine.
+    all columns of the first file but the target and the ``person``, the column of ids. Only
+    schemas and lengths are read here; the executor says where the records are, by default on this
+    machine.
     """
     files = table_files(path)
     fields = _fields(files[0])
-    names = [name for name in fields if name != target] if features is None else list(features)
+    others = [name for name in fields if name not in (target, person)]
+    names = others if features is None else list(features)
     if not names or len({target, *names}) != len(names) + 1:
         raise value_error("features", "be different columns, without the target", names)
     chunks = []
     for file in files:
         fields = _fields(file)
-        for name in (target, *names):
+        for name in (target, *names, *([] if person is None else [person])):
             if name not in fields:
                 raise DataError(f"{file.name} has no column {name!r}; it has {list(fields)}.")
-            if column_kind(kind := fields[name]) not in ("bool", "number"):
+            if name != person and column_kind(kind := fields[name]) not in ("bool", "number"):
                 wrong = f"column {name!r} must hold numbers; it is of type {kind}."
                 raise DataError(f"{file.name}: {wrong}")
-        chunks += [FileChunk(file, *group, (*names, target)) for group in file_groups(file)]
-    return Chunks(chunks, len(names), names, executor or Streaming())
+        columns = (*names, target)
+        chunks += [FileChunk(file, *group, columns, person) for group in file_groups(file)]
+    grouped = person is not None
+    return Chunks(chunks, len(names), names, executor or Streaming(), grouped=grouped)
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,7 @@ class FileChunk(Chunk):
     group: int
     length: int
     columns: tuple[str, ...]
+    person: str | None = None
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -68,6 +75,29 @@ class FileChunk(Chunk):
                 for j, name in enumerate(self.columns):
                     table[:, j] = _numbers(batch.column(name))
             yield table[:, :-1], table[:, -1]
+
+    def read_ids(self) -> Iterator[Any]:
+        if self.person is None:
+            yield from super().read_ids()
+        else:
+            for batch in record_batches(self.path, self.group, [self.person]):
+                yield id_values(batch.column(self.person))
+
+
+def id_values(column: Any) -> Any:
+    """Return a column of ids, integers or text, as an array."""
+    pa = pyarrow()
+    if column.null_count:
+        raise InvalidGroupError
+    if pa.types.is_dictionary(column.type):
+        values = column.type.value_type
+        column = column.cast(values)
+    kind = column_kind(column.type)
+    if kind == "text":
+        return np.array(column.to_pylist(), dtype=object)
+    if kind != "number" or pa.types.is_decimal(column.type):
+        raise InvalidGroupError
+    return column.to_numpy(zero_copy_only=False)
 
 
 def _numbers(column: Any) -> Any:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, TypeAlias, TypeVar
@@ -25,6 +25,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data import reductions
 from fastmix.data.maps import RowMap, TargetMap
+from fastmix.data.persons import Hashed, hash_ids, joined, new_key, person_weights
 from fastmix.data.reductions import Block, Measure, Pass
 from fastmix.data.rows import Rows
 from fastmix.data.values import as_reals, check_finite
@@ -52,6 +53,10 @@ class Chunk(ABC):
     def read(self) -> Iterator[Records]:
         """Yield the records as arrays of shape (m, d) and (m,), a block at a time."""
 
+    def read_ids(self) -> Iterator[Any]:
+        """Yield who the records belong to, in the same order; refuse where that is not known."""
+        raise value_error("groups", "be known for these chunks", type(self).__name__)
+
 
 @dataclass(frozen=True)
 class ArrayChunk(Chunk):
@@ -74,15 +79,19 @@ class ArrayChunk(Chunk):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a chunk is among all: its number, and its rows once they are counted."""
+    """Where a chunk is among all: its number, and its rows once they are counted.
+
+    ``weights`` are those of its rows, where persons have several.
+    """
 
     index: int
     start: int = 0
     stop: int | None = None
+    weights: FloatArray | None = None
 
 
-#: Some records, the number of their chunk, and the position of the first among all rows.
-Reading: TypeAlias = tuple[int, int, Records]
+#: Some records, the number of their chunk, the position of the first among all rows, and weights.
+Reading: TypeAlias = tuple[int, int, Records, FloatArray | None]
 
 
 def readings(chunks: Iterable[tuple[Chunk, Place]]) -> Iterator[Reading]:
@@ -93,7 +102,10 @@ def readings(chunks: Iterable[tuple[Chunk, Place]]) -> Iterator[Reading]:
             start, end = end, end + len(records[0])
             if place.stop is not None and end > place.stop:
                 raise DataError(_CHANGED)
-            yield place.index, start, records
+            own = place.weights
+            if own is not None:
+                own = own[start - place.start : end - place.start]
+            yield place.index, start, records, own
         if place.stop is not None and end < place.stop:
             raise DataError(_CHANGED)
 
@@ -114,15 +126,21 @@ class Work:
 
         In which chunk the trouble is depends on the data, and a chunk may be a single record.
         """
-        for index, start, (features, target) in readings:
+        for index, start, (features, target), weights in readings:
             if not len(features):
                 continue
             X, y = as_reals("X", features), as_reals("y", target).astype(np.float64, copy=False)
             if X.shape != (len(y), self.d) or y.ndim != 1:
                 raise DataError(f"the data must have {self.d} features and a target in each row.")
             check_finite(y)
+            if weights is not None:
+                kept = weights > 0.0  # of rows that were all checked before they were weighed
+                if not kept.any():
+                    continue
+                X, y, weights = X[kept], y[kept], weights[kept]
             rows = self.row_map(X, checked=self.checked)
-            yield Block(rows, self.target_map(y), start, index).measured(self.measure)
+            block = Block(rows, self.target_map(y), start, index, weights=weights)
+            yield block.measured(self.measure)
 
     def fold(self, values: Iterable[Any]) -> Any:
         """Return the value of all blocks together; None if there are none."""
@@ -139,6 +157,15 @@ class Executor(ABC):
     @abstractmethod
     def run(self, work: Work, chunks: Sequence[tuple[Chunk, Place]], report: Report) -> Any:
         """Return the value of a pass over all chunks; None if there are no rows."""
+
+    @abstractmethod
+    def hashed(self, chunks: Sequence[Chunk], key: bytes) -> list[Hashed]:
+        """Return the hashed ids of each chunk; ids themselves stay where they are read."""
+
+
+def hashed_ids(chunk: Chunk, key: bytes) -> Hashed:
+    """Return the hashed ids of a chunk."""
+    return joined([hash_ids(ids, key) for ids in chunk.read_ids()])
 
 
 class Streaming(Executor):
@@ -157,6 +184,9 @@ class Streaming(Executor):
         value = work.fold(map(work.task.value, work.blocks(reported())))
         report(work.task.name, 1.0)
         return value
+
+    def hashed(self, chunks: Sequence[Chunk], key: bytes) -> list[Hashed]:
+        return [hashed_ids(chunk, key) for chunk in chunks]
 
 
 def read_ahead(items: Iterator[T]) -> Iterator[T]:
@@ -178,6 +208,7 @@ class Chunks:
     names: Sequence[str] | None = None
     executor: Executor = field(default_factory=Streaming)  #: Where it is read.
     labels: Sequence[Any] | None = None  #: Of the features, where not all are strings: no names.
+    grouped: bool = False  #: Whether its chunks know whom their records belong to.
 
     @property
     def n(self) -> int | None:
@@ -194,7 +225,12 @@ class ChunkRows(Rows):
     """Rows of a table in chunks; making them reads all of it once, to check and to count."""
 
     def __init__(
-        self, table: Chunks, row_map: RowMap, target_map: TargetMap, report: Report = _silent
+        self,
+        table: Chunks,
+        row_map: RowMap,
+        target_map: TargetMap,
+        report: Report = _silent,
+        most_rows: int | None = None,
     ) -> None:
         self._table, self._row_map, self._target_map = table, row_map, target_map
         self._report = report
@@ -208,10 +244,27 @@ class ChunkRows(Rows):
         ends = accumulate((lengths[i] for i in range(len(self._chunks))), initial=0)
         cuts = list(enumerate(pairwise(ends)))
         self._chunks = [(table.chunks[i], Place(i, *cut)) for i, cut in cuts]
-        self.n = sum(lengths.values())
+        self.n = self.table_rows = sum(lengths.values())
         if not self.n:
             raise DataError("the data must have at least one row to fit.")
+        if most_rows is not None:
+            self._weigh(most_rows)
         self._checked = True
+
+    def _weigh(self, most_rows: int) -> None:
+        """Let n count persons, and give the rows of each the weight of one record."""
+        key = new_key()
+        parts = self._table.executor.hashed(self._table.chunks, key)
+        sizes = [(place.stop or 0) - place.start for _, place in self._chunks]
+        if [len(part.hashes) for part in parts] != sizes:
+            raise DataError("groups must have an id for each row, and no more.")
+        self.persons = person_weights(parts, most_rows, key)
+        self.n = self.persons.count
+        weights = self.persons.weights
+        self._chunks = [
+            (chunk, replace(place, weights=weights[place.start : place.stop]))
+            for chunk, place in self._chunks
+        ]
 
     def run(self, task: Pass[T]) -> T:
         maps = self._row_map, self._target_map

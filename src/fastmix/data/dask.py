@@ -17,7 +17,18 @@ from typing import Any
 import numpy as np
 
 from fastmix._validation import value_error
-from fastmix.data.chunks import ArrayChunk, Chunk, Chunks, Executor, Place, Report, Work, readings
+from fastmix.data.chunks import (
+    ArrayChunk,
+    Chunk,
+    Chunks,
+    Executor,
+    Place,
+    Report,
+    Work,
+    hashed_ids,
+    readings,
+)
+from fastmix.data.persons import Hashed, InvalidGroupError, hash_ids
 from fastmix.data.values import as_reals
 from fastmix.errors import DataError, InvalidValueError
 from fastmix.kernels import one_thread
@@ -35,6 +46,12 @@ class Failure:
     kind: type[DataError]
     message: str
 
+    def error(self) -> DataError:
+        """Return it as an error."""
+        if self.kind is InvalidGroupError:
+            return InvalidGroupError()
+        return self.kind(self.message)
+
 
 @dataclass(frozen=True)
 class DaskChunk(Chunk):
@@ -44,6 +61,7 @@ class DaskChunk(Chunk):
     length: int | None
     X: Any
     y: Any
+    groups: Any = None
 
     def read(self) -> Any:
         """Refuse: only workers read such a chunk."""
@@ -89,8 +107,22 @@ class Cluster(Executor):
             value = _combine(work, self._values(parts))
         report(work.task.name, 1.0)
         if isinstance(value, Failure):
-            raise value.kind(value.message)
+            raise value.error()
         return value
+
+    def hashed(self, chunks: Sequence[Chunk], key: bytes) -> list[Hashed]:
+        delayed = partial(_dask().delayed, pure=False)
+        parts = [
+            delayed(partial(_hash_array, key))(chunk.groups)
+            if isinstance(chunk, DaskChunk)
+            else delayed(partial(_hash_chunk, key, chunk))()
+            for chunk in chunks
+        ]
+        values = self._values(parts)
+        for value in values:
+            if isinstance(value, Failure):
+                raise value.error()
+        return list(values)
 
     def _cores(self) -> int:
         """Return how many tasks run at a time."""
@@ -118,11 +150,11 @@ def is_dask(X: Any) -> bool:
     return hasattr(X, "__dask_graph__")
 
 
-def dask_chunks(X: Any, y: Any, client: Any = None) -> Chunks:
+def dask_chunks(X: Any, y: Any, client: Any = None, groups: Any = None) -> Chunks:
     """Return a Dask array or dataframe as a table in chunks, one per block of rows.
 
-    The targets, a Dask collection or an array, are cut into blocks as long as those of X. The
-    client of a cluster is by default the one that Dask takes. Nothing is computed.
+    The targets and groups, a Dask collection or an array, are cut into blocks as long as those of
+    X. The client of a cluster is by default the one that Dask takes. Nothing is computed.
     """
     if len(X.shape) != 2:
         raise value_error("X", "be two-dimensional", type(X).__name__)
@@ -148,19 +180,56 @@ def dask_chunks(X: Any, y: Any, client: Any = None) -> Chunks:
     if hasattr(X, "divisions") and hasattr(y, "divisions"):
         # One collection, so that Dask cannot cut the two in different ways.
         unused = max(map(str, X.columns), key=len) + "_"
-        pairs = [(block, None) for block in X.assign(**{unused: y}).to_delayed()]
+        whole = X.assign(**{unused: y})
+        if groups is None:
+            pairs = [(block, None, None) for block in whole.to_delayed()]
+        elif hasattr(groups, "divisions") and len(groups.shape) == 1:
+            take = partial(_dask().delayed, pure=False)
+            blocks = whole.assign(**{f"{unused}_": groups}).to_delayed()
+            pairs = [(take(_all_but_last)(b), None, take(_last)(b)) for b in blocks]
+        else:
+            raise value_error("groups", "be a Dask series, as y is", type(groups).__name__)
     else:
         features, targets = (list(np.ravel(each.to_delayed())) for each in (X, y))
         if len(features) != len(targets):
             raise value_error("y", f"have as many blocks as X, {len(features)}", len(targets))
-        pairs = list(zip(features, targets, strict=True))
+        ids: list[Any] = [None] * len(features)
+        if groups is not None:
+            ids = _group_blocks(groups, lengths, len(features))
+        pairs = list(zip(features, targets, ids, strict=True))
     chunks = [
         DaskChunk(f"block {i}", lengths[i] if lengths else None, *pair)
         for i, pair in enumerate(pairs)
     ]
     labels = list(X.columns) if hasattr(X, "divisions") else None
     named = labels is not None and all(isinstance(label, str) for label in labels)
-    return Chunks(chunks, d, labels if named else None, Cluster(client), labels)
+    return Chunks(
+        chunks, d, labels if named else None, Cluster(client), labels, grouped=groups is not None
+    )
+
+
+def _all_but_last(frame: Any) -> Any:
+    return frame.iloc[:, :-1]
+
+
+def _last(frame: Any) -> Any:
+    return frame.iloc[:, -1]
+
+
+def _group_blocks(groups: Any, lengths: list[int] | None, blocks: int) -> list[Any]:
+    """Return ids in as many delayed blocks as X has."""
+    if not is_dask(groups):
+        groups = np.asarray(groups, dtype=object if isinstance(groups, (list, tuple)) else None)
+    if len(groups.shape) != 1:
+        raise value_error("groups", "be one-dimensional", type(groups).__name__)
+    if lengths is not None and (not is_dask(groups) or _lengths(groups) not in (None, lengths)):
+        groups = _aligned(groups, lengths, "groups")
+    if not is_dask(groups):
+        raise value_error("groups", "be a Dask collection, as X has blocks of unknown length", "")
+    found = list(np.ravel(groups.to_delayed()))
+    if len(found) != blocks:
+        raise value_error("groups", f"have as many blocks as X, {blocks}", len(found))
+    return found
 
 
 def _check_types(name: str, collection: Any) -> None:
@@ -183,11 +252,11 @@ def _lengths(X: Any) -> list[int] | None:
     return [int(length) for length in chunks[0]]
 
 
-def _aligned(y: Any, lengths: list[int]) -> Any:
-    """Return targets in blocks of these lengths."""
+def _aligned(y: Any, lengths: list[int], name: str = "y") -> Any:
+    """Return targets or ids in blocks of these lengths."""
     n = sum(lengths)
     if y.shape[0] != n:
-        raise value_error("y", f"have {n} rows, as X has", y.shape[0])
+        raise value_error(name, f"have {n} rows, as X has", y.shape[0])
     if is_dask(y):
         return y.rechunk({0: tuple(lengths)})
     chunks = (tuple(lengths), *y.shape[1:])
@@ -221,6 +290,26 @@ def _run_arrays(work: Work, name: str, place: Place, X: Any, y: Any) -> Any:
     if len(X) != len(y):
         return Failure(DataError, "X and y must have as many rows in each block.")
     return _run(work, [(ArrayChunk(name, X, y), place)])
+
+
+def _hash_array(key: bytes, ids: Any) -> Any:
+    """Return the hashed ids of a block of a collection, or what went wrong."""
+    try:
+        return hash_ids(ids, key)
+    except Exception:
+        return Failure(InvalidGroupError, "")
+
+
+def _hash_chunk(key: bytes, chunk: Chunk) -> Any:
+    """Return the hashed ids of a chunk, or what went wrong."""
+    try:
+        return hashed_ids(chunk, key)
+    except InvalidGroupError:
+        return Failure(InvalidGroupError, "")
+    except DataError as error:
+        return Failure(DataError, str(error))
+    except Exception as error:
+        return Failure(DataError, f"{chunk.name} cannot be read: {type(error).__name__}.")
 
 
 def _combine(work: Work, values: Sequence[Any]) -> Any:

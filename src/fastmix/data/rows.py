@@ -12,6 +12,7 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data import reductions
+from fastmix.data.persons import Persons
 from fastmix.data.reductions import Measure, Pass, Slope
 from fastmix.kernels.losses import Loss
 from fastmix.sketches import SketchDraw
@@ -32,6 +33,8 @@ class Rows(ABC):
     bound: float
     #: Value of the last column if that is constant, else 0.
     constant: float = 0.0
+    #: Persons with several rows: ``n`` counts them, and sums are weighted. None for single rows.
+    persons: Persons | None = None
 
     @abstractmethod
     def run(self, task: Pass[T]) -> T:

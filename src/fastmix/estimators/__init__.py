@@ -2,6 +2,7 @@
 
 from fastmix.certificate import PrivacyCertificate
 from fastmix.estimators.base import PrivateModel, PrivateRegressor, estimator
+from fastmix.estimators.bounds import PrivateBounds
 from fastmix.estimators.classification import PrivateLogisticRegression
 from fastmix.estimators.regression import (
     IHM,
@@ -25,6 +26,7 @@ __all__ = [
     "LinearMixing",
     "ObjectivePerturbation",
     "PrivacyCertificate",
+    "PrivateBounds",
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
     "PrivateModel",

@@ -15,6 +15,7 @@ from sklearn.utils import check_array, check_X_y, validation
 
 from fastmix._validation import value_error
 from fastmix.data import ArrayChunk, ArrayRows, ChunkRows, Chunks, Report, Rows
+from fastmix.data.persons import Persons, hash_ids, new_key, person_weights
 from fastmix.data.scaling import PublicScaling, public_scaling
 from fastmix.data.values import as_reals, check_finite, column_labels, object_columns
 from fastmix.errors import InvalidValueError
@@ -30,8 +31,11 @@ class ArrayInput:
     in blocks where the method can do with that.
     """
 
-    def __init__(self, X: Any, y: Any) -> None:
+    def __init__(self, X: Any, y: Any, groups: Any = None, most_rows: int | None = None) -> None:
         self.X, self.y = X, y
+        self._groups, self._most_rows = groups, most_rows
+        self._persons: Persons | None = None
+        self.table_rows: int | None = None
         self._mapped = isinstance(X, np.memmap)
         self.names: Any = None
         self._labels: list[Any] | None = None
@@ -40,6 +44,8 @@ class ArrayInput:
     @property
     def shape(self) -> tuple[int, int] | None:
         """Rows and features without reading a value; None leaves the complaint to `check`."""
+        if self._groups is not None:  # persons are counted first
+            return None
         try:
             n, d = validation._num_samples(self.X), validation._num_features(self.X)
         except Exception:
@@ -60,7 +66,27 @@ class ArrayInput:
         self.X, self.y = check_X_y(
             _two_axes(X), y, dtype=[np.float64, np.float32], ensure_all_finite=False, estimator=name
         )
+        if self._groups is not None:
+            self._count_persons()
         return int(self.X.shape[1])
+
+    def _count_persons(self) -> None:
+        """Find the weights of the rows, and leave out those that do not count."""
+        key = new_key()
+        hashed = hash_ids(self._groups, key)
+        self.table_rows = len(self.X)
+        if len(hashed.hashes) != self.table_rows:
+            raise value_error(
+                "groups", f"have {self.table_rows} entries, as X has rows", len(hashed.hashes)
+            )
+        persons = person_weights([hashed], self._most_rows or 1, key)
+        kept = persons.weights > 0.0
+        if not kept.all():
+            with self._one_message():
+                check_finite(self.X)  # all of them, so that no choice of rows decides on an error
+            self.X, self.y = self.X[kept], self.y[kept]
+            self._mapped = False
+        self._persons = Persons(persons.count, persons.weights[kept])
 
     def scaling(self, **parameters: Any) -> PublicScaling:
         """Return the public scaling; bounds that are missing are taken from the data."""
@@ -70,10 +96,11 @@ class ArrayInput:
     def rows(self, scaling: PublicScaling, report: Report, *, in_blocks: bool) -> Rows:
         """Return the records as rows of norm at most 1."""
         with self._one_message():
-            if self._mapped and in_blocks:
+            if self._mapped and in_blocks and self._persons is None:
                 table = Chunks([ArrayChunk("X", self.X, self.y)], self.X.shape[1])
                 return ChunkRows(table, scaling.row_map, scaling.target_map, report)
-            return ArrayRows(self.X, scaling.row_map, self.y, scaling.target_map)
+            maps = scaling.row_map, self.y, scaling.target_map
+            return ArrayRows(self.X, *maps, persons=self._persons)
 
     @contextmanager
     def _one_message(self) -> Iterator[None]:
@@ -90,14 +117,15 @@ class ArrayInput:
 class ChunkInput:
     """A table in chunks."""
 
-    def __init__(self, chunks: Chunks) -> None:
-        self._chunks = chunks
+    def __init__(self, chunks: Chunks, most_rows: int | None = None) -> None:
+        self._chunks, self._most_rows = chunks, most_rows
+        self.table_rows: int | None = None
         self.names = None if chunks.names is None else np.asarray(chunks.names, dtype=object)
 
     @property
     def shape(self) -> tuple[int, int] | None:
         """Rows and features without reading a value; None if they are not known."""
-        n = self._chunks.n
+        n = None if self._chunks.grouped else self._chunks.n  # persons are counted first
         return (n, self._chunks.d) if n else None
 
     def check(self, model: PrivateModel) -> int:
@@ -122,7 +150,10 @@ class ChunkInput:
                 "this method needs its data in memory: use literal=False, and of the fast "
                 "sketches 'kerdock'."
             )
-        return ChunkRows(self._chunks, scaling.row_map, scaling.target_map, report)
+        most = self._most_rows if self._chunks.grouped else None
+        rows = ChunkRows(self._chunks, scaling.row_map, scaling.target_map, report, most)
+        self.table_rows = rows.table_rows
+        return rows
 
 
 Input: TypeAlias = ArrayInput | ChunkInput

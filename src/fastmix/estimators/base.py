@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_integer, unchained
+from fastmix._validation import check_integer, unchained, value_error
 from fastmix.accounting import BudgetAccountant, PrivacySpent
 from fastmix.certificate import PrivacyCertificate, headline, jsonable
 from fastmix.data import Chunks, Report
@@ -51,6 +51,7 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
     accountant: BudgetAccountant | None = None
     random_state: RandomState = None
     verbose: bool = False
+    max_rows_per_group: int | None = None
 
     #: The algorithm, whose parameters are those that an estimator adds to the common ones.
     _method: ClassVar[type[Method]]
@@ -58,7 +59,7 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
     _arrays: ClassVar[type[ArrayInput]] = ArrayInput
     _chunks: ClassVar[type[ChunkInput]] = ChunkInput
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Any:
         """Fit the model privately.
 
         Parameters
@@ -68,6 +69,10 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
             and so is a NumPy memory map, here.
         y : array-like of shape (n_samples,)
             Targets.
+        groups : array-like of shape (n_samples,), default=None
+            Who each row belongs to: ids, all integers or all text. With them the fit protects
+            persons instead of rows, and ``max_rows_per_group`` says how many rows of a person count
+            at most.
 
         Returns
         -------
@@ -75,7 +80,11 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
             The fitted estimator.
         """
         with unchained():
-            return self._fit(self._chunks(dask_chunks(X, y)) if is_dask(X) else self._arrays(X, y))
+            self._check_groups(groups is not None)
+            if is_dask(X):
+                table = dask_chunks(X, y, groups=groups)
+                return self._fit(self._chunks(table, self.max_rows_per_group))
+            return self._fit(self._arrays(X, y, groups, self.max_rows_per_group))
 
     def fit_parquet(
         self,
@@ -83,6 +92,7 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
         target: str = "y",
         features: Sequence[str] | None = None,
         *,
+        groups: str | None = None,
         client: Any = None,
     ) -> Any:
         """Fit the model privately to Parquet or Arrow files of any size, read block by block.
@@ -95,6 +105,8 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
             Column to predict.
         features : sequence of str, default=None
             Columns to use; None means all others.
+        groups : str, default=None
+            Column of ids, integers or text, that tells who a row belongs to; see `fit`.
         client : distributed.Client, default=None
             A Dask cluster whose workers read the files; None reads them on this machine.
 
@@ -105,7 +117,7 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
         """
         executor = None if client is None else Cluster(client)
         with unchained():
-            table = file_chunks(path, target, features, executor)
+            table = file_chunks(path, target, features, executor, groups)
         return self.fit_chunks(table)
 
     def fit_chunks(self, table: Chunks, *, report: Report | None = None) -> Any:
@@ -124,7 +136,8 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
             The fitted estimator.
         """
         with unchained():
-            return self._fit(self._chunks(table), report)
+            self._check_groups(table.grouped)
+            return self._fit(self._chunks(table, self.max_rows_per_group), report)
 
     def _fit(self, data: Input, report: Report | None = None) -> Any:
         self._check_parameters()
@@ -156,9 +169,10 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
         # Public choices leave the secret stream alone, unless the caller seeds everything.
         public = noise.rng if is_seeded(self.random_state) else public_generator()
         if accountant is not None:
-            accountant.spend(
-                plan.spent, label=type(self).__name__, leaks=reasons_for_leaks(self, plan)
-            )
+            label = type(self).__name__
+            if plan.rows_per_person is not None:
+                label += f", per person of up to {plan.rows_per_person} rows"
+            accountant.spend(plan.spent, label=label, leaks=reasons_for_leaks(self, plan))
         draws = Draws(noise, public, lambda at, total: self._say(f"step {at} of {total}"))
         solution = solve_fit(method, rows, plan, scaling, clip, draws)
         # On a copy that takes the model's place in one step: a model is the old one or the new one.
@@ -168,7 +182,9 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
         fitted.__dict__.pop("feature_names_in_", None)
         if data.names is not None:
             fitted.feature_names_in_ = data.names
+        fitted._table_rows = data.table_rows
         fitted._store(method, plan, solution, scaling, n, clip, noise.source)
+        del fitted._table_rows
         self.__dict__ = fitted.__dict__
         return self
 
@@ -178,7 +194,7 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         n_samples, n_features : int
-            Shape of the data.
+            Shape of the data; with ``max_rows_per_group`` the first is the number of persons.
 
         Returns
         -------
@@ -221,8 +237,19 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
         """Return the public bounds of the target, None if there are none."""
         return None
 
+    def _check_groups(self, given: bool) -> None:
+        """Refuse ids without a cap, and a cap without ids."""
+        self._check_parameters()
+        if given and self.max_rows_per_group is None:
+            raise value_error("max_rows_per_group", "be given with groups", None)
+        if not given and self.max_rows_per_group is not None:
+            most = self.max_rows_per_group
+            raise value_error("max_rows_per_group", "be None without groups", most)
+
     def _sizes(self, n: int, d: int) -> Sizes:
-        given = {"bounds_X": self.bounds_X, "data_norm": self.data_norm}
+        """Return the public sizes; n counts persons if there are groups."""
+        given: dict[str, Any] = {"bounds_X": self.bounds_X, "data_norm": self.data_norm}
+        given["rows_per_person"] = self.max_rows_per_group
         return Sizes.of(n, d, intercept=self.fit_intercept, **given)
 
     def _target(self, n: int) -> Target:
@@ -256,6 +283,9 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
         self.bounds_X_, self.bounds_y_ = scaling.bounds_X, scaling.bounds_y
         self._store_intervals(solution, plan, scaling, clip=clip, n=n)
         facts = {"n_samples": n, "n_features": d, **scaling.describe(), **self._facts()}
+        if plan.rows_per_person is not None:
+            facts["n_samples"] = self._table_rows
+            facts |= {"n_persons": n, "max_rows_per_person": plan.rows_per_person}
         if solution.chosen is not None:
             self.chosen_ = facts["chosen"] = solution.chosen
         if (method.clips or self.inference) and not math.isinf(self.epsilon):

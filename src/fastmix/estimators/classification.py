@@ -94,7 +94,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
     #: Whether the classes were taken from the data.
     _found: ClassVar[bool] = False
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Any:
         """Fit the model privately.
 
         Parameters
@@ -103,14 +103,16 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
             Records, one per row; a Dask array or dataframe is read by its cluster, block by block.
         y : array-like of shape (n_samples,)
             Labels; for Dask collections two numbers.
+        groups : array-like of shape (n_samples,), optional
+            Not taken yet: persons of several rows are for linear regression.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        if self.classes is not None or y is None or is_dask(X):
-            return super().fit(X, y)
+        if self.classes is not None or y is None or is_dask(X) or groups is not None:
+            return super().fit(X, y, groups)
         with unchained():
             self._check_parameters()
             found = np.unique(_finite(np.asarray(y)))

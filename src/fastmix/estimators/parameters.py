@@ -3,7 +3,14 @@
 import math
 from typing import Any
 
-from fastmix._validation import check_bool, check_probability, check_real, type_error, value_error
+from fastmix._validation import (
+    check_bool,
+    check_integer,
+    check_probability,
+    check_real,
+    type_error,
+    value_error,
+)
 from fastmix.accounting import BudgetAccountant
 from fastmix.mechanisms.noise import check_noise
 from fastmix.methods import Plan
@@ -24,6 +31,8 @@ def check_parameters(model: Any) -> None:
         check_real("data_norm", model.data_norm, at_least=1e-100, at_most=1e100)
     for name in ("fit_intercept", "inference", "verbose"):
         check_bool(name, getattr(model, name))
+    if model.max_rows_per_group is not None:
+        check_integer("max_rows_per_group", model.max_rows_per_group, at_least=1, at_most=10**9)
     check_noise(model.noise, model.random_state)
     if model.noise == "exact":
         if model.inference:

@@ -152,10 +152,7 @@ class CalibratedHuber:
         self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
     ) -> FloatArray:
         """Return f'(u)/u."""
-        weights = self.curvature(u, lengths)
-        leaves = self.leaves(u, lengths) & (u != 0.0)
-        weights[leaves] = (self.slope(u, lengths) / np.where(leaves, u, 1.0))[leaves]
-        return weights
+        return secant(self, u, lengths)
 
     def leaves(self, u: FloatArray, lengths: FloatArray | None = None) -> BoolArray:
         """Return where f is not u^2/2."""
@@ -190,6 +187,14 @@ class CalibratedHuber:
         excess, rest = self._excess(u, lengths)
         ridge = self.ridge / np.square(lengths)
         return np.where(np.abs(u) <= self._zone(lengths), 1.0, ridge * excess / rest)
+
+
+def secant(loss: Loss, u: FloatArray, lengths: FloatArray | None) -> FloatArray:
+    """Return f'(u)/u for a loss that is u^2/2 inside."""
+    weights = loss.curvature(u, lengths)
+    leaves = loss.leaves(u, lengths) & (u != 0.0)
+    weights[leaves] = (loss.slope(u, lengths) / np.where(leaves, u, 1.0))[leaves]
+    return weights
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ _BLOCK_BYTES = 64 << 20
 FEW_COLUMNS = 128
 #: Error of `slopes`, relative to the sum of the absolute terms: that of each product, and of sums.
 SUMMATION_ERROR = 2.0**-52 if _native is not None else reference.SUMMATION_ERROR
+#: The same with weights, whose products are rounded too.
+WEIGHTED_ERROR = reference.SUMMATION_ERROR + 2.0**-52
 
 
 @dataclass(frozen=True)
@@ -155,15 +157,17 @@ def slopes(
     *,
     excess: bool = False,
     lengths: FloatArray | None = None,
+    weights: FloatArray | None = None,
     n_threads: int | None = None,
 ) -> tuple[FloatArray, FloatArray, int]:
     """Return ``A' f'(y - A theta)``, ``A' (bend - f'') A``, and how many residuals leave the zone.
 
     The first comes as two rows whose sum is exact up to `SUMMATION_ERROR`; the second is empty
-    unless ``excess``. With ``lengths`` of the rows, each has the loss for its own length.
+    unless ``excess``. With ``lengths`` of the rows, each has the loss for its own length; with
+    ``weights`` each loss counts so often, and the error is that of the NumPy version.
     """
-    if _native is None or A.X.size == 0:
-        return reference.slopes(A, targets, theta, loss, excess, lengths)
+    if _native is None or A.X.size == 0 or weights is not None:
+        return reference.slopes(A, targets, theta, loss, excess, lengths, weights)
     p = A.shape[1]
     total, square = np.empty((2, p)), np.empty((p, p) if excess else (0, 0))
     outside = _native.slopes(
@@ -188,14 +192,15 @@ def curved(
     *,
     secant: bool = False,
     lengths: FloatArray | None = None,
+    weights: FloatArray | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
     """Return ``A' f''(y - A theta) A v``, or that with secants for ``f''``.
 
-    ``lengths`` are as in `slopes`.
+    ``lengths`` and ``weights`` are as in `slopes`.
     """
-    if _native is None or A.X.size == 0:
-        return reference.curved(A, targets, theta, loss, v, secant, lengths)
+    if _native is None or A.X.size == 0 or weights is not None:
+        return reference.curved(A, targets, theta, loss, v, secant, lengths, weights)
     total = np.empty(A.shape[1])
     _native.curved(
         *_arguments(A),

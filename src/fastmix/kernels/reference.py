@@ -91,6 +91,20 @@ def gram(A: Mapped) -> FloatArray:
     return total
 
 
+def weighted_moments(
+    A: Mapped, targets: Targets, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return ``A' W A`` and ``A' W y`` for a diagonal matrix W."""
+    p, start = A.shape[1], 0
+    gram, moment = np.zeros((p, p)), np.zeros(p)
+    for block, residual, _, _ in _residuals(A, targets, np.zeros(p)):
+        rows = block * weights[start : start + len(residual), None]
+        start += len(residual)
+        gram += rows.T @ block
+        moment += rows.T @ residual
+    return (gram + gram.T) / 2.0, moment
+
+
 def gradient(A: Mapped, targets: Targets, theta: FloatArray, clip: float) -> FloatArray:
     """Return ``A' clip(y - A theta)``."""
     total = np.zeros(A.shape[1])
@@ -126,19 +140,27 @@ def slopes(
     loss: Loss,
     excess: bool,
     lengths: FloatArray | None = None,
+    weights: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray, int]:
     """Return ``A' f'(y - A theta)`` in two parts, ``A' (bend - f'') A``, and a count."""
     p = A.shape[1]
     total = np.zeros(p, dtype=np.longdouble)
     square = np.zeros((p, p) if excess else (0, 0))
     outside = 0
+    start = 0
     for block, residual, at, y in _residuals(A, targets, theta, lengths):
         slope = loss.slope(residual, at, y)
+        own = None if weights is None else weights[start : start + len(residual)]
+        start += len(residual)
+        if own is not None:
+            slope = slope * own
         total += np.sum(block * slope[:, None], axis=0, dtype=np.longdouble)
         leaves = loss.leaves(residual, at)
         outside += int(leaves.sum())
         if excess:
             rows, less = block[leaves], (loss.bend - loss.curvature(residual, at, y))[leaves]
+            if own is not None:
+                less = less * own[leaves]
             square += (rows * less[:, None]).T @ rows
     high = total.astype(np.float64)
     return np.stack([high, (total - high).astype(np.float64)]), square, outside
@@ -152,12 +174,16 @@ def curved(
     v: FloatArray,
     secant: bool = False,
     lengths: FloatArray | None = None,
+    weights: FloatArray | None = None,
 ) -> FloatArray:
     """Return ``A' f''(y - A theta) A v``, or that with secants for ``f''``."""
-    total = np.zeros(A.shape[1])
+    total, start = np.zeros(A.shape[1]), 0
     for block, residual, at, y in _residuals(A, targets, theta, lengths):
-        weights = (loss.secant if secant else loss.curvature)(residual, at, y)
-        total += block.T @ (weights * (block @ v))
+        curvature = (loss.secant if secant else loss.curvature)(residual, at, y)
+        if weights is not None:
+            curvature = curvature * weights[start : start + len(residual)]
+        start += len(residual)
+        total += block.T @ (curvature * (block @ v))
     return total
 
 

@@ -60,7 +60,8 @@ class Frame:
 class Objective:
     r""":math:`\sum_i f(y_i - x_i^\top\theta) + \frac\lambda2\|\theta - c\|^2 + b^\top\theta`.
 
-    ``frame`` tells in which coordinates, if not in those of the rows.
+    ``frame`` tells in which coordinates, if not in those of the rows; ``summation`` is the relative
+    error of sums.
     """
 
     loss: Loss
@@ -68,6 +69,7 @@ class Objective:
     center: FloatArray
     b: FloatArray
     frame: Frame | None = None
+    summation: float = SUMMATION_ERROR
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def rounding_distance(objective: Objective, n: int, length: float) -> float:
     d, ridge, frame = len(objective.center), objective.ridge, objective.frame
     loss, shortest = objective.loss, 1.0 if frame is None else frame.least
     most = max(loss.lipschitz, loss.size * shortest)  # of a slope times the least length
-    gradient = (SUMMATION_ERROR + 16.0 * _UNIT) * n * most
+    gradient = (objective.summation + 16.0 * _UNIT) * n * most
     own = 8.0 * _UNIT * (length + float(np.linalg.norm(objective.center)))
     if frame is not None:
         gradient += d * _UNIT * n * most

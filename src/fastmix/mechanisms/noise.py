@@ -59,13 +59,20 @@ class Noise(ABC):
         return self._gaussian(values, sensitivity, ratio)
 
     def perturbation(
-        self, size: int, *, slope: float, mu: float, eps_c: float, one_sided: bool
+        self,
+        size: int,
+        *,
+        slope: float,
+        mu: float,
+        eps_c: float,
+        one_sided: bool,
+        rows_per_person: int = 1,
     ) -> tuple[FloatArray, float]:
         """Draw the noise of an objective, of scale slope/mu: secret, only the minimiser leaves.
 
         The second number bounds the distance to exact Gaussian noise, in the l2 norm.
         """
-        self.drawn.append(ObjectiveEvent(mu, eps_c, one_sided))
+        self.drawn.append(ObjectiveEvent(mu, eps_c, one_sided, rows_per_person))
         return self._perturbation(size, slope / mu)
 
     def skip(self, *, ratio: float, law: str) -> None:

@@ -9,6 +9,7 @@ from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent, ObjectiveEvent, PrivacyEvent
 from fastmix.data import Rows, TransformedRows
 from fastmix.kernels.losses import Loss
+from fastmix.kernels.mapped import SUMMATION_ERROR, WEIGHTED_ERROR
 from fastmix.mechanisms.minimise import Frame, Objective, minimise, rounding_distance
 from fastmix.mechanisms.noise import Noise
 
@@ -19,10 +20,11 @@ _LENGTH = 30.0
 
 
 def objective_events(
-    mu: float, eps_c: float, mu_output: float, *, one_sided: bool = False
+    mu: float, eps_c: float, mu_output: float, *, one_sided: bool = False, rows_per_person: int = 1
 ) -> list[PrivacyEvent]:
     """Return the events of `noisy_minimiser`: the minimiser, and the noise on it."""
-    return [ObjectiveEvent(mu, eps_c, one_sided), GaussianEvent(1.0 / mu_output)]
+    objective = ObjectiveEvent(mu, eps_c, one_sided, rows_per_person)
+    return [objective, GaussianEvent(1.0 / mu_output)]
 
 
 def noisy_minimiser(
@@ -39,6 +41,7 @@ def noisy_minimiser(
     least: float = 1.0,
     sketch: bool = False,
     public: np.random.Generator | None = None,
+    rows_per_person: int = 1,
 ) -> FloatArray:
     r"""Release the minimiser of a perturbed objective, with noise that hides that it is inexact.
 
@@ -71,6 +74,9 @@ def noisy_minimiser(
         Whether the solver uses a fast sketch as its preconditioner.
     public : numpy.random.Generator, optional
         Source of the sketch.
+    rows_per_person : int
+        Rows that a person has at most, with weights that add up to at most 1; for more than one
+        the loss must obey the linear bound on its curvature.
 
     Returns
     -------
@@ -79,13 +85,18 @@ def noisy_minimiser(
 
     Notes
     -----
-    Paper: beyond it; docs/proofs/objective.md, Theorems 1 to 3 and Section 7.
+    Paper: beyond it; docs/proofs/objective.md, Theorems 1 to 3 and Section 7, and
+    docs/proofs/people.md for persons.
     Sensitive inputs: rows. Raises `SolverError` if the minimum is not found to the tolerance,
     which is the only other thing that can be seen.
     """
     ridge = check_real("ridge", ridge, above=0.0)
     if not loss.is_calibrated(ridge, eps_c):
         raise value_error("loss", f"be calibrated for ridge={ridge:g} and eps_c={eps_c:g}", loss)
+    if rows_per_person > 1 and not getattr(loss, "linear", False):
+        raise value_error("loss", "obey the bound for persons of several rows", loss)
+    if rows_per_person > 1 and rows.persons is None:
+        raise value_error("rows", "have weights for persons of several rows", rows_per_person)
     if not rows.bound <= 1.0:
         raise value_error("rows", "have norms of at most 1", rows.bound)
     center = np.zeros(rows.d) if center is None else center
@@ -99,9 +110,16 @@ def noisy_minimiser(
         offset = float(np.linalg.norm(center))
         frame = Frame(float(stretch), 1.0 / float(squeeze), offset, least)
     b, inexact = noise.perturbation(
-        rows.d, slope=loss.lipschitz, mu=mu, eps_c=eps_c, one_sided=loss.one_sided
+        rows.d,
+        slope=loss.lipschitz,
+        mu=mu,
+        eps_c=eps_c,
+        one_sided=loss.one_sided,
+        rows_per_person=rows_per_person,
     )
-    objective = Objective(loss, ridge, np.zeros(rows.d) if frame else center, b, frame)
+    summation = SUMMATION_ERROR if rows.persons is None else WEIGHTED_ERROR
+    start = np.zeros(rows.d) if frame else center
+    objective = Objective(loss, ridge, start, b, frame, summation)
     # From here to the noise on the minimiser only public quantities decide on the tolerance.
     spread = loss.lipschitz / mu * math.sqrt(rows.d)  # of b, about its length
     length = _LENGTH + 2.0 * spread / ridge

@@ -5,6 +5,8 @@ target are replaced by zeros, or the reverse.
 ``c_x`` bounds the norm of a row.
 """
 
+import math
+
 
 def distortion_sensitivity(coherence: float, c_x: float = 1.0) -> float:
     r"""Sensitivity of :math:`\hat m = \max_i \|(S^\top S - I) X\|_i`.
@@ -96,3 +98,11 @@ def target_sensitivity() -> float:
     Paper: beyond it; one target is added or taken away.
     """
     return 1.0
+
+
+def columns_sensitivity(columns: int) -> float:
+    r"""Sensitivity (l2) of counts of single columns, where a record counts once in each column.
+
+    Paper: standard; beyond the paper in its use (docs/proofs/bounds.md).
+    """
+    return math.sqrt(columns)

@@ -9,7 +9,7 @@ and, after the minimiser, on a line that relates its predictions to the targets.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_integer
 from fastmix.accounting import PrivacyEvent, objective_mu, objective_split
 from fastmix.data import Rows
-from fastmix.kernels.losses import CalibratedHuber, Loss, least_ridge
+from fastmix.kernels.losses import Loss
 from fastmix.mechanisms import (
     line_event,
     noisy_gradient_counts,
@@ -37,8 +37,8 @@ from fastmix.methods.first_stage import (
     spread_known,
     typical_size,
 )
-from fastmix.methods.last_stage import LINE_ERROR, LINE_SHARE, WIDE, on_a_line, shrunk
-from fastmix.methods.objective import OUTPUT_SHARE, faster_solver
+from fastmix.methods.last_stage import LINE_ERROR, LINE_SHARE, on_a_line, shrunk
+from fastmix.methods.objective import OUTPUT_SHARE, chosen_solver, least_ridge_for, squares
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
 
 #: Shares of the budget (of mu^2) for all rounds of second moments and for counts of gradients.
@@ -105,6 +105,7 @@ class AdaptiveObjective(Method):
     chooses: ClassVar[bool] = True
     #: Whether the slope of the loss has one sign for each record.
     one_sided: ClassVar[bool] = False
+    persons: ClassVar[bool] = True
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"solver": ("auto", "gram", "sketch")}
 
     def check(self) -> None:
@@ -115,14 +116,15 @@ class AdaptiveObjective(Method):
 
     def plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
         """Plan a fit: the shares of all releases from public sizes."""
-        one_sided = self.one_sided
-        mu = objective_mu(target.epsilon, target.delta, one_sided=one_sided)
+        form: dict[str, Any] = {
+            "one_sided": self.one_sided,
+            "rows_per_person": sizes.rows_per_person or 1,
+        }
+        mu = objective_mu(target.epsilon, target.delta, **form)
         rounds = useful_rounds(sizes, mu) if self.rounds is None else int(self.rounds)
         shares = self.shares(sizes, mu, rounds)
         share = rounds * shares[0] + sum(shares[1:]) + OUTPUT_SHARE
-        mu, eps_c, mu_gaussian = objective_split(
-            target.epsilon, target.delta, share, one_sided=one_sided
-        )
+        mu, eps_c, mu_gaussian = objective_split(target.epsilon, target.delta, share, **form)
         total = math.hypot(mu, mu_gaussian)
         moment, count, mean, line = (
             1.0 / (math.sqrt(each) * total) if each else None for each in shares
@@ -135,12 +137,13 @@ class AdaptiveObjective(Method):
             events.append(second_moment_event(sigma=moment, count=rounds))
         if count is not None:
             events.append(residual_event(count))
-        events += objective_events(mu, eps_c, mu_output, one_sided=one_sided)
+        events += objective_events(mu, eps_c, mu_output, **form)
         if line is not None:
             events.append(line_event(sigma=line))
-        solver = faster_solver(sizes.n, sizes.d) if self.solver == "auto" else self.solver
+        solver = chosen_solver(self.solver, sizes)
         return AdaptivePlan(
             spent=joint(events, target.delta),
+            rows_per_person=sizes.rows_per_person,
             mu=mu,
             eps_c=eps_c,
             mu_output=mu_output,
@@ -154,10 +157,10 @@ class AdaptiveObjective(Method):
 
     def shares(self, sizes: Sizes, mu: float, rounds: int) -> tuple[float, float, float, float]:
         """Return the shares of a round, of counts, mean and line, from public sizes."""
+        if rounds:
+            return MOMENTS_SHARE / rounds, COUNTS_SHARE, 0.0, 0.0
         error = 1.0 / (math.sqrt(LINE_SHARE) * mu * sizes.n)
         line = LINE_SHARE if error <= LINE_ERROR else 0.0
-        if rounds:
-            return MOMENTS_SHARE / rounds, COUNTS_SHARE, 0.0, line if sizes.d > WIDE else 0.0
         mean = 0.0
         if sizes.intercept:
             wanted = (1.0 / (MEAN_ERROR * sizes.n * mu)) ** 2
@@ -182,7 +185,7 @@ class AdaptiveObjective(Method):
         noise = levels.clip / plan.mu
         on_line = None
         if plan.line_sigma is not None:
-            on_line = on_a_line(rows, theta, guess, plan.n_rounds, plan.line_sigma, draws.noise)
+            on_line = on_a_line(rows, theta, guess, plan.line_sigma, draws.noise)
         theta, kept = on_line or shrunk(theta, guess, noise, levels.ridge, rows.n)
         chosen = {
             "rounds": plan.n_rounds,
@@ -241,6 +244,7 @@ class AdaptiveObjective(Method):
         self, rows: Rows, plan: AdaptivePlan, draws: Draws, guess: Guess, levels: Levels
     ) -> FloatArray:
         """Release the minimiser in the coordinates of a guess."""
+        persons = plan.rows_per_person or 1
         transform: FloatArray | None = guess.transform
         clip, ridge, longest = levels
         if not plan.n_rounds:
@@ -260,10 +264,12 @@ class AdaptiveObjective(Method):
             least=SHORTEST * math.sqrt(rows.d),
             sketch=plan.preconditioner == "sketch",
             public=draws.public,
+            rows_per_person=persons,
         )
 
     def _loss(self, plan: AdaptivePlan, level: float, ridge: float, longest: float) -> Loss:
-        return CalibratedHuber(level, ridge, plan.eps_c, longest)
+        persons = plan.rows_per_person or 1
+        return squares(level, ridge, plan.eps_c, longest, rows_per_person=persons)
 
     def forecast(
         self,
@@ -341,7 +347,8 @@ def _clip(plan: AdaptivePlan) -> float:
 def _levels(plan: AdaptivePlan, clip: float, guess: Guess, n: int, d: int) -> Levels:
     """Return the levels for a clipping level and the spread of a guess."""
     ridge = _ridge(plan, clip, guess.spread, n, d)
-    longest = math.sqrt(ridge / (LEAST * least_ridge(plan.eps_c)))
+    least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1)
+    longest = math.sqrt(ridge / least)
     longest = min(longest, PREDICTED * ridge * plan.mu * guess.spread / clip)
     return Levels(clip, ridge, max(longest, math.sqrt(LENGTHS * d)))
 
@@ -353,6 +360,6 @@ def _ridge(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -> f
     eigenvalue is small, and :math:`s^2 d/(n v)` if all directions together explain v.
     """
     ratio = level / (plan.mu * spread)
-    least = LEAST * least_ridge(plan.eps_c) * d
+    least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1) * d
     needed = max(LENGTHS * least, LEAST_RIDGE * n) if plan.n_rounds else least / SQUARES
     return max(RIDGE * ratio, ratio**2 * d / (n * LEFT), needed)

@@ -50,6 +50,13 @@ def plan_fit(
     The account of the plan is within the target; an infinite epsilon asks for least squares. For
     ``inference`` counts of residuals are released, which intervals need.
     """
+    if sizes.rows_per_person is not None and not method.persons:
+        raise ValueError(
+            f"groups must not be given for method {method.name!r}, which protects single rows "
+            "only. Use 'adaptive' or 'objective'; 'auto' is one of them without inference."
+        )
+    if sizes.rows_per_person is not None and math.isinf(target.epsilon):
+        raise value_error("epsilon", "be finite with groups", target.epsilon)
     if inference and not method.infers:
         raise value_error("inference", f"be False for method {method.name!r}", inference)
     if math.isinf(target.epsilon):

@@ -11,9 +11,7 @@ from fastmix.methods.first_stage import Guess
 LEAST_KEPT, MOST_KEPT = 1e-3, 2.0
 #: Share of the budget (of mu^2) for a line, and noise of a mean over half its bound up to which it
 #: pays.
-LINE_SHARE, LINE_ERROR = 0.03, 0.005
-#: After rounds a line is for tables with more columns.
-WIDE = 100
+LINE_SHARE, LINE_ERROR = 0.03, 0.008
 #: Where predictions and residuals are clipped, in units of their spreads.
 PREDICTIONS, RESIDUALS = 2.5, 3.0
 #: How far clipping a skewed target may move all predictions, in units of its spread.
@@ -21,8 +19,6 @@ OFFSET = 0.5
 #: The least variance of predictions, and what is taken off their covariance with the targets, in
 #: units of its noise.
 EVIDENT, TAKEN = 5.0, 0.5
-#: After rounds a line counts if its slope is below 1 by so many standard deviations.
-SURELY = 3.0
 
 
 def shrunk(
@@ -41,18 +37,15 @@ def shrunk(
 
 
 def on_a_line(
-    rows: Rows, theta: FloatArray, guess: Guess, rounds: int, sigma: float, noise: Noise
+    rows: Rows, theta: FloatArray, guess: Guess, sigma: float, noise: Noise
 ) -> tuple[FloatArray, float] | None:
     """Release a line through predictions and targets, and put the predictions on it.
 
-    Returns coefficients and the slope; None if noise hides how predictions vary. Without rounds the
-    line makes up for clipping; after rounds it only shrinks, where it surely must.
+    Returns coefficients and the slope; None if noise hides how predictions vary.
     """
     move = theta - guess.baseline
     spread = float(np.linalg.norm(np.linalg.solve(guess.transform, move) * np.sqrt(guess.seen)))
     width = PREDICTIONS * spread + OFFSET * guess.spread
-    if rounds:  # noise in rare directions makes coefficients large, and predictions seldom
-        width = min(width, guess.spread)
     widths = max(width, 1e-12), max(RESIDUALS * guess.spread, 1e-12)
     p, e, pr, pp = noisy_line(
         rows, guess.baseline, move, widths=widths, sigma=sigma, noise=noise
@@ -61,11 +54,8 @@ def on_a_line(
     variance, covariance = pp - p**2, pr - p * r
     if variance <= EVIDENT * error:
         return None
-    unit = widths[1] / widths[0]
-    slope = (covariance - TAKEN * error) / variance * unit
+    slope = (covariance - TAKEN * error) / variance * (widths[1] / widths[0])
     slope = min(max(slope, LEAST_KEPT), MOST_KEPT)
-    if rounds and slope + SURELY * error / variance * unit > 1.0:
-        return None
     moved = guess.baseline + slope * move
     if rows.constant:
         moved[-1] += (e + (1.0 - slope) * p * widths[0]) / rows.constant

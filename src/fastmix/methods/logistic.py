@@ -53,6 +53,7 @@ class LogisticObjective(AdaptiveObjective):
     estimator: ClassVar[str] = "PrivateLogisticRegression"
     family: ClassVar[str] = "logistic"
     one_sided: ClassVar[bool] = True
+    persons: ClassVar[bool] = False
 
     def check(self) -> None:
         """Check the parameters."""

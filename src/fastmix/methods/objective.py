@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_real
+from fastmix._validation import check_real, value_error
 from fastmix.accounting import objective_split
 from fastmix.data import Rows
 from fastmix.kernels.losses import CalibratedHuber, least_ridge
+from fastmix.kernels.person_losses import LinearHuber, least_person_ridge
 from fastmix.mechanisms import noisy_minimiser, objective_events
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
 
@@ -47,6 +48,7 @@ class PerturbedObjective(Method):
     name: ClassVar[str] = "objective"
     estimator: ClassVar[str] = "ObjectivePerturbation"
     clips: ClassVar[bool] = True
+    persons: ClassVar[bool] = True
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"solver": ("auto", "gram", "sketch")}
 
     def check(self) -> None:
@@ -57,13 +59,18 @@ class PerturbedObjective(Method):
 
     def plan(self, sizes: Sizes, target: Target) -> ObjectivePlan:
         """Plan a fit: one objective release, and noise on its minimiser."""
-        mu, eps_c, mu_output = objective_split(target.epsilon, target.delta, OUTPUT_SHARE)
+        rows = sizes.rows_per_person or 1
+        mu, eps_c, mu_output = objective_split(
+            target.epsilon, target.delta, OUTPUT_SHARE, rows_per_person=rows
+        )
         if self.ridge is not None:
             # Made here as in the fit: a ridge that is too small is refused before a charge.
-            CalibratedHuber(1.0, float(self.ridge), eps_c)
-        solver = faster_solver(sizes.n, sizes.d) if self.solver == "auto" else self.solver
+            squares(1.0, float(self.ridge), eps_c, rows_per_person=rows)
+        solver = chosen_solver(self.solver, sizes)
+        events = objective_events(mu, eps_c, mu_output, rows_per_person=rows)
         return ObjectivePlan(
-            spent=joint(objective_events(mu, eps_c, mu_output), target.delta),
+            spent=joint(events, target.delta),
+            rows_per_person=sizes.rows_per_person,
             mu=mu,
             eps_c=eps_c,
             mu_output=mu_output,
@@ -76,7 +83,7 @@ class PerturbedObjective(Method):
         ridge = self._ridge(plan, clip, rows.n, rows.d)
         theta = noisy_minimiser(
             rows,
-            loss=CalibratedHuber(clip, ridge, plan.eps_c),
+            loss=squares(clip, ridge, plan.eps_c, rows_per_person=plan.rows_per_person or 1),
             ridge=ridge,
             mu=plan.mu,
             eps_c=plan.eps_c,
@@ -84,6 +91,7 @@ class PerturbedObjective(Method):
             noise=draws.noise,
             sketch=plan.preconditioner == "sketch",
             public=draws.public,
+            rows_per_person=plan.rows_per_person or 1,
         )
         return Solution(theta, gradient_noise=clip / plan.mu)
 
@@ -110,7 +118,30 @@ class PerturbedObjective(Method):
             return float(self.ridge)
         noise = clip / plan.mu
         useful = noise**2 * d / (n * _EXPLAINED)
-        return max(_RIDGE * noise, useful, _LEAST * least_ridge(plan.eps_c))
+        least = least_ridge_for(plan.eps_c, plan.rows_per_person or 1)
+        return max(_RIDGE * noise, useful, _LEAST * least)
+
+
+def squares(
+    level: float, ridge: float, eps_c: float, longest: float = 1.0, *, rows_per_person: int = 1
+) -> CalibratedHuber | LinearHuber:
+    """Return the squared loss with the tails that privacy asks for, for records or persons."""
+    kind = CalibratedHuber if rows_per_person == 1 else LinearHuber
+    return kind(level, ridge, eps_c, longest)
+
+
+def least_ridge_for(eps_c: float, rows_per_person: int) -> float:
+    """Return the least ridge of `squares` for rows of length 1."""
+    return least_ridge(eps_c) if rows_per_person == 1 else least_person_ridge(eps_c)
+
+
+def chosen_solver(asked: str, sizes: Sizes) -> str:
+    """Return the solver: the one that is asked for, or the faster one; sketches have no weights."""
+    if sizes.rows_per_person is not None:
+        if asked == "sketch":
+            raise value_error("solver", "be 'auto' or 'gram' for persons", asked)
+        return "gram"
+    return faster_solver(sizes.n, sizes.d) if asked == "auto" else asked
 
 
 def faster_solver(n: int, d: int) -> str:

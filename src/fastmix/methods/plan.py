@@ -71,12 +71,24 @@ class Sizes(NamedTuple):
     centred: bool = False
     #: Whether there is an intercept.
     intercept: bool = False
+    #: Rows that a person has at most, where n counts persons; None where it counts rows.
+    rows_per_person: int | None = None
 
     @classmethod
-    def of(cls, n: int, d: int, *, intercept: bool, bounds_X: Any, data_norm: Any) -> Sizes:
+    def of(
+        cls,
+        n: int,
+        d: int,
+        *,
+        intercept: bool,
+        bounds_X: Any,
+        data_norm: Any,
+        rows_per_person: int | None = None,
+    ) -> Sizes:
         """Return the sizes of a fit of n rows and d features with these parameters."""
         bounded = bounds_X is not None or data_norm is None
-        return cls(n, d + bool(intercept), bool(intercept) and bounded, bool(intercept))
+        with_mean = bool(intercept) and bounded
+        return cls(n, d + bool(intercept), with_mean, bool(intercept), rows_per_person)
 
 
 class Target(NamedTuple):
@@ -105,6 +117,7 @@ class Plan:
     steps: int = 1
     residual_sigma: float | None = None  #: Noise of the counts of residuals for intervals.
     extra: tuple[PrivacyEvent, ...] = ()  #: Charged, and of no single release.
+    rows_per_person: int | None = None  #: For whom the account is: persons of so many rows.
 
     @property
     def is_private(self) -> bool:
@@ -116,8 +129,9 @@ class Plan:
         """Sizes and noise levels by name, as a certificate states them."""
         settings = {f.name: getattr(self, f.name) for f in fields(self)}
         del settings["spent"], settings["extra"]
-        if self.residual_sigma is None:
-            del settings["residual_sigma"]
+        for name in ("residual_sigma", "rows_per_person"):
+            if settings[name] is None:
+                del settings[name]
         return settings
 
     def matches(self, drawn: Iterable[PrivacyEvent]) -> bool:
@@ -194,6 +208,8 @@ class Method(ABC):
     clips: ClassVar[bool] = False
     #: Whether `Solution.chosen` says what was chosen from released values.
     chooses: ClassVar[bool] = False
+    #: Whether it takes persons of several rows, whose weights add up to 1.
+    persons: ClassVar[bool] = False
     #: What parameters may be, by name, where that is one of a few words.
     choices: ClassVar[dict[str, tuple[str, ...]]] = {}
 

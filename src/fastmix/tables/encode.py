@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fastmix._types import FloatArray
 from fastmix.data import Chunk, Chunks, Streaming
-from fastmix.data.arrow import file_groups, record_batches, table_files
+from fastmix.data.arrow import file_groups, id_values, record_batches, table_files
 from fastmix.data.chunks import Executor, Records
 from fastmix.errors import DataError
 from fastmix.tables.read import MISSING, Columns, check_columns, columns_of, csv_batches
@@ -26,51 +27,65 @@ def encode(
     of rows is that of the table, so nothing about a value shows in the shape.
     """
     X = np.zeros((columns.n, len(bounds.columns(intercept))))
-    kept = np.ones(columns.n, dtype=bool)
     at = 0
     for feature in bounds.features:
         width = len(feature.columns(intercept))
         if isinstance(feature, Number):
-            X[:, at], known = _number(columns.numbers[feature.name], feature)
+            X[:, at] = _number(columns.numbers[feature.name], feature)
         else:
             codes, levels = columns.codes[feature.name], feature.levels
             level = np.where(codes >= 0, codes, levels.index(OTHER))
             X[:, at : at + width] = level[:, None] == np.arange(len(levels))[-width:]
-            known = codes != MISSING
-        kept &= known
         at += width
     y = np.zeros(columns.n)
     if target:
-        y, known = _number(columns.numbers[bounds.target.name], bounds.target)
-        kept &= known
+        y = _number(columns.numbers[bounds.target.name], bounds.target)
     if target and bounds.missing == "drop":
+        kept = complete(columns, bounds)
         X, y = X[kept], y[kept]
     return X, y
 
 
-def _number(values: FloatArray, feature: Number) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    """Return clipped values with the public one for missing ones, and which were known."""
-    known = ~np.isnan(values)
-    return np.where(known, np.clip(values, feature.lower, feature.upper), feature.filler), known
+def complete(columns: Columns, bounds: PublicBounds) -> npt.NDArray[np.bool_]:
+    """Return which rows have no missing value: those that the rule "drop" keeps."""
+    kept = np.ones(columns.n, dtype=bool)
+    for feature in (bounds.target, *bounds.features):
+        if isinstance(feature, Number):
+            kept &= ~np.isnan(columns.numbers[feature.name])
+        else:
+            kept &= columns.codes[feature.name] != MISSING
+    return kept
+
+
+def _number(values: FloatArray, feature: Number) -> FloatArray:
+    """Return clipped values with the public one for missing ones."""
+    clipped = np.clip(values, feature.lower, feature.upper)
+    return np.where(np.isnan(values), feature.filler, clipped)
 
 
 def table_chunks(
-    path: Path, bounds: PublicBounds, *, intercept: bool = True, executor: Executor | None = None
+    path: Path,
+    bounds: PublicBounds,
+    *,
+    intercept: bool = True,
+    executor: Executor | None = None,
+    person: str | None = None,
 ) -> Chunks:
     """Return a table as chunks of what `encode` gives; only schemas are read.
 
-    The path is a CSV, Parquet, Arrow or Feather file, or a folder of Parquet and Arrow files.
+    The path is a CSV, Parquet, Arrow or Feather file, or a folder of Parquet and Arrow files;
+    ``person`` is a column of ids.
     """
     numbers, categories = needed(bounds)
     chunks: list[Chunk] = []
     for file in [path] if _is_csv(path) else table_files(path):
-        check_columns(file, numbers, categories)
+        check_columns(file, numbers, [*categories, *([] if person is None else [person])])
         groups = [(0, None)] if _is_csv(file) else file_groups(file)
         for group, length in groups:
             known = length if bounds.missing == "impute" else None
-            chunks.append(TableChunk(file, group, known, bounds, intercept))
-    columns = bounds.columns(intercept)
-    return Chunks(chunks, len(columns), columns, executor or Streaming())
+            chunks.append(TableChunk(file, group, known, bounds, intercept, person))
+    columns, grouped = bounds.columns(intercept), person is not None
+    return Chunks(chunks, len(columns), columns, executor or Streaming(), grouped=grouped)
 
 
 @dataclass(frozen=True)
@@ -82,6 +97,7 @@ class TableChunk(Chunk):
     length: int | None
     bounds: PublicBounds
     intercept: bool
+    person: str | None = None
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -90,14 +106,30 @@ class TableChunk(Chunk):
 
     def read(self) -> Iterator[Records]:
         numbers, categories = needed(self.bounds)
-        batches = (
-            csv_batches(self.path, numbers, list(categories))
-            if _is_csv(self.path)
-            else record_batches(self.path, self.group, [*numbers, *categories])
-        )
-        for batch in batches:
+        for batch in self._batches(numbers, list(categories)):
             columns = columns_of(batch, numbers, categories)
             yield encode(columns, self.bounds, intercept=self.intercept)
+
+    def read_ids(self) -> Iterator[Any]:
+        if self.person is None:
+            yield from super().read_ids()
+            return
+        numbers, categories = needed(self.bounds)
+        dropped = self.bounds.missing == "drop"
+        wanted = dict.fromkeys([*(categories if dropped else ()), self.person])
+        clash = self.person in numbers
+        for batch in self._batches(numbers if dropped or clash else [], [*wanted]):
+            ids = id_values(batch[self.person])
+            if dropped:
+                ids = ids[complete(columns_of(batch, numbers, categories), self.bounds)]
+            yield ids
+
+    def _batches(self, numbers: list[str], texts: list[str]) -> Iterator[Any]:
+        """Yield columns of the table; those of a CSV file are read as numbers or as text."""
+        texts = [name for name in texts if name not in numbers]
+        if _is_csv(self.path):
+            return csv_batches(self.path, numbers, texts)
+        return record_batches(self.path, self.group, [*numbers, *texts])
 
 
 def table_bytes(path: Path, bounds: PublicBounds, *, intercept: bool = True) -> int:

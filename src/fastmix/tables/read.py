@@ -62,8 +62,14 @@ def read_columns(
     path: Path, numbers: list[str], categories: Mapping[str, Sequence[str]]
 ) -> Columns:
     """Read the columns of numbers and of public categories that a bounds file names: raw data."""
+    return columns_of(read_arrow(path, numbers, list(categories)), numbers, categories)
+
+
+@unchained()
+def read_arrow(path: Path, numbers: list[str], categories: list[str]) -> Any:
+    """Read the columns that a bounds file names as an Arrow table: raw data."""
     check_columns(path, numbers, categories)
-    return columns_of(_read(path, numbers, list(categories)), numbers, categories)
+    return _read(path, numbers, categories)
 
 
 @unchained()
@@ -232,6 +238,24 @@ def _arrow_codes(column: Any, levels: list[str]) -> npt.NDArray[np.int64]:
     codes = pa.compute.fill_null(found, UNLISTED).to_numpy(zero_copy_only=False)
     absent = pa.compute.fill_null(pa.compute.equal(text, ""), True).to_numpy(zero_copy_only=False)
     return np.where(absent.astype(bool) & (codes < 0), MISSING, codes.astype(np.int64))
+
+
+def text_counts(column: Any) -> dict[str, int]:
+    """Return how often each level of a column occurs; missing and empty ones do not count."""
+    pa = arrow()
+    counted = pa.compute.value_counts(_decoded(column).cast(pa.string())).to_pylist()
+    return {each["values"]: each["counts"] for each in counted if each["values"]}
+
+
+def same_but_for_spelling(column: Any, levels: Sequence[str]) -> int:
+    """Count values that are not in a list, but would be if capitals and outer spaces were not."""
+    pa = arrow()
+    text = _decoded(column).cast(pa.string())
+    loose = pa.compute.utf8_lower(pa.compute.utf8_trim_whitespace(text))
+    listed = pa.compute.is_in(text, value_set=pa.array(list(levels), pa.string()))
+    alike = pa.array([level.strip().lower() for level in levels], pa.string())
+    near = pa.compute.and_(pa.compute.is_in(loose, value_set=alike), pa.compute.invert(listed))
+    return int(pa.compute.sum(near).as_py() or 0)
 
 
 def _npz_columns(path: Path) -> dict[str, tuple[str, str, int | None]]:

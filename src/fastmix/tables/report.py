@@ -55,6 +55,7 @@ def fit_report(model: PrivateLinearRegression, bounds: PublicBounds, seconds: fl
                 ("epsilon", f"{spent.epsilon:.6g}"),
                 ("delta", f"{spent.delta:.3g}"),
                 ("rows", f"{facts['n_samples']:,}"),
+                *_persons(facts),
                 ("columns", f"{len(ranges):,}"),
                 ("method", model.method_),
                 ("duration", minutes_in_words(seconds)),
@@ -83,6 +84,14 @@ def fit_report(model: PrivateLinearRegression, bounds: PublicBounds, seconds: fl
         "fitting time up to minutes, because exact times can leak information.</p>",
     ]
     return html.page(f"Private regression of {target}", "\n".join(body))
+
+
+def _persons(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return whom the fit protects, if not single rows."""
+    if "n_persons" not in facts:
+        return []
+    most = f"{facts['max_rows_per_person']:,}"
+    return [("persons", f"{facts['n_persons']:,}"), ("rows of a person that count, at most", most)]
 
 
 def _coefficients(

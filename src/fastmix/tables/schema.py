@@ -12,14 +12,18 @@
     [missing]
     rule = "impute"                 # or "drop"
     values = { age = 40 }           # instead of the middle of the bounds
+
+Bounds that ``fastmix bounds --epsilon`` found privately have a table ``[found]`` that says what was
+spent on them.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -30,6 +34,8 @@ from fastmix._validation import check_choice, check_real, value_error
 
 #: Bytes of a bounds file: enough for a million categories.
 _LARGEST_FILE = 1 << 25
+
+_DIGEST = re.compile("sha256:[0-9a-f]{64}")
 
 #: Name of the category that takes everything that the public list does not name.
 OTHER = "other"
@@ -97,6 +103,23 @@ Feature: TypeAlias = Number | Category
 
 
 @dataclass(frozen=True)
+class Found:
+    """What was spent on bounds that were found privately, and the digest of its certificate."""
+
+    epsilon: float
+    delta: float
+    coverage: float
+    certificate: str
+
+    def __post_init__(self) -> None:
+        for name, above in (("epsilon", 0.0), ("delta", 0.0), ("coverage", 0.0)):
+            value = check_real(f"{name} of [found]", getattr(self, name), above=above)
+            object.__setattr__(self, name, value)
+        if not isinstance(self.certificate, str) or not _DIGEST.fullmatch(self.certificate):
+            raise value_error("certificate of [found]", "be a digest", self.certificate)
+
+
+@dataclass(frozen=True)
 class PublicBounds:
     """Public knowledge about a table: the target's bounds, the features, the missing values.
 
@@ -107,6 +130,7 @@ class PublicBounds:
     target: Number
     features: tuple[Feature, ...]
     missing: str = "impute"
+    found: Found | None = None
 
     def __post_init__(self) -> None:
         check_choice("rule for missing values", self.missing, ("impute", "drop"))
@@ -151,6 +175,7 @@ class PublicBounds:
         """Return the bounds as plain JSON types, in the form of the bounds file."""
         numbers = [f for f in (self.target, *self.features) if isinstance(f, Number)]
         values = {f.name: f.missing for f in numbers if f.missing is not None}
+        found = {} if self.found is None else {"found": asdict(self.found)}
         return {
             "target": {self.target.name: [self.target.lower, self.target.upper]},
             "features": {
@@ -158,14 +183,15 @@ class PublicBounds:
                 for f in self.features
             },
             "missing": {"rule": self.missing, "values": values},
+            **found,
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PublicBounds:
         """Build bounds from the tables of a bounds file."""
-        unknown = sorted(set(data) - {"target", "features", "missing"})
+        unknown = sorted(set(data) - {"target", "features", "missing", "found"})
         if unknown:
-            raise value_error("tables", "be [target], [features] and [missing]", unknown)
+            raise value_error("tables", "be [target], [features], [missing], [found]", unknown)
         targets, features = _table(data, "target"), _table(data, "features")
         if len(targets) != 1:
             raise value_error("[target]", "name one column", targets)
@@ -181,26 +207,37 @@ class PublicBounds:
         ]
         if not isinstance(made[0], Number):
             raise value_error("[target]", "be a number with [lower, upper]", made[0].name)
-        return cls(made[0], tuple(made[1:]), rules.get("rule", "impute"))
+        found = None
+        if "found" in data:
+            entries = _table(data, "found")
+            if set(entries) != {"epsilon", "delta", "coverage", "certificate"}:
+                raise value_error("[found]", "be as fastmix wrote it", sorted(entries))
+            found = Found(**entries)
+        return cls(made[0], tuple(made[1:]), rules.get("rule", "impute"), found)
 
 
 def read_bounds(path: Path) -> PublicBounds:
     """Read a bounds file, a TOML file of the form that this module documents."""
+    data = read_toml(path)
+    try:
+        return PublicBounds.from_dict(data)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ValueError(f"{path.name}: {error}") from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read the tables of a bounds file, perhaps not yet filled in."""
     size = path.stat().st_size
     if size > _LARGEST_FILE:
         raise ValueError(
             f"{path.name} must be at most {_LARGEST_FILE:,} bytes long; it has {size:,}."
         )
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except (RecursionError, MemoryError):
         raise ValueError(f"{path.name} must not be nested so deeply.") from None
     except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
         raise ValueError(f"{path.name} must be a TOML file; {error}.") from None
-    try:
-        return PublicBounds.from_dict(data)
-    except (OverflowError, TypeError, ValueError) as error:
-        raise ValueError(f"{path.name}: {error}") from None
 
 
 def _table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:

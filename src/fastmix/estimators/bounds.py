@@ -1,0 +1,266 @@
+"""Bounds of features and target, found privately."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, validation
+
+from fastmix._types import FloatArray
+from fastmix._validation import check_probability, check_real, type_error, unchained, value_error
+from fastmix.accounting import BudgetAccountant
+from fastmix.certificate import PrivacyCertificate
+from fastmix.data.values import as_reals, column_labels
+from fastmix.errors import InvalidValueError
+from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
+from fastmix.mechanisms import make_noise
+from fastmix.methods import default_delta
+from fastmix.methods.ranges import (
+    LARGEST,
+    SMALLEST,
+    Range,
+    RangePlan,
+    find_ranges,
+    octave_edges,
+    plan_ranges,
+)
+from fastmix.random import RandomState, is_seeded
+
+#: What the target is called among the columns.
+_TARGET = "the target"
+
+
+class PrivateBounds(BaseEstimator):  # type: ignore[misc]
+    """Find bounds of features and target privately, for a small part of a budget.
+
+    Noisy counts of each column on a public grid of signed powers of two tell in which octaves its
+    values lie; noisy counts in equal bins of what is left trim a range that is mostly empty. All
+    columns share one Gaussian release for each. What a fit needs is in ``bounds_X_`` and
+    ``bounds_y_``; values outside are clipped by the fit, as with any bounds.
+
+    Neighbouring relation: zero-out (one record absent: it counts in no bin; n is public).
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+        Privacy budget of the bounds, beside that of the fit.
+    delta : float, default=None
+        Probability with which the guarantee may fail; None means ``1 / n**2`` (n at least 2).
+    coverage : float, default=0.999
+        Share of the rows that should lie inside the bounds of a column. Where noise hides so few
+        rows the bounds leave out more, at most a few times the noise of a count.
+    limits : dict, default=None
+        Public knowledge: pairs (lower, upper), by the name of a column, or by its number if the
+        columns have no names. The bounds found lie inside.
+    grid : tuple of (float, float), default=(2**-20, 2**40)
+        Smallest and largest size that the grid tells apart. Smaller values count as 0, larger ones
+        as the largest.
+    accountant : BudgetAccountant, default=None
+        Budget that the bounds are charged to; None means the active one, if there is one.
+    random_state : int, RandomState or Generator, default=None
+        None draws cryptographic noise. Anything else voids the guarantee: for tests only.
+
+    Attributes
+    ----------
+    bounds_X_ : tuple of ndarray
+        Lower and upper bounds of the features. A column in which nothing was found above the noise,
+        such as an empty one, has bounds (0, 0), by which a fit leaves it out.
+    bounds_y_ : tuple of float
+        Bounds of the target, if there is one; None if nothing was found.
+    outside_ : ndarray of shape (n_features,)
+        Share of rows that may lie outside the bounds of each feature, by released counts; 1 where
+        nothing was found.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, when X has names that are all strings.
+    privacy_ : PrivacyCertificate
+        What the bounds spent.
+
+    Notes
+    -----
+    Paper: beyond it; docs/proofs/bounds.md.
+
+    Examples
+    --------
+    >>> from fastmix import PrivateBounds
+    >>> from fastmix.datasets import make_sphere
+    >>> X, y = make_sphere(n=20_000, d=4, random_state=0)
+    >>> found = PrivateBounds(epsilon=1.0).fit(100 * X, y)
+    >>> bool(found.bounds_X_[1].max() <= 256)
+    True
+    """
+
+    bounds_X_: tuple[FloatArray, FloatArray]
+    bounds_y_: tuple[float, float] | None
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.1,
+        delta: float | None = None,
+        coverage: float = 0.999,
+        limits: Mapping[Any, tuple[float, float]] | None = None,
+        grid: tuple[float, float] = (SMALLEST, LARGEST),
+        accountant: BudgetAccountant | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.coverage = coverage
+        self.limits = limits
+        self.grid = grid
+        self.accountant = accountant
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> PrivateBounds:
+        """Find bounds of the features, and of the target if it is given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records, one per row; NaN is a missing value.
+        y : array-like of shape (n_samples,), default=None
+            Targets.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        with unchained():
+            return self._fit(X, y)
+
+    def _fit(self, X: Any, y: Any) -> PrivateBounds:
+        names, labels = validation._get_feature_names(X), column_labels(X)
+        features = check_array(
+            as_reals("X", X), dtype=np.float64, ensure_all_finite=False, estimator="PrivateBounds"
+        )
+        n, d = features.shape
+        columns: dict[Any, FloatArray] = {j: features[:, j] for j in range(d)}
+        if y is not None:
+            target = np.asarray(as_reals("y", y), dtype=np.float64)
+            if target.shape != (n,):
+                raise value_error("y", f"have shape {(n,)}", target)
+            columns[_TARGET] = target
+        for values in columns.values():
+            if np.isinf(values).any():
+                raise InvalidValueError
+        given = dict(self.limits or {})
+        known = {label: j for j, label in enumerate(labels or range(d))}
+        strange = [name for name in given if name not in known]
+        if strange:
+            raise value_error("limits", "be for columns of X", strange)
+        limits = {known[name]: (float(low), float(high)) for name, (low, high) in given.items()}
+        found, _, privacy = self.find(columns, {}, n, limits)
+        # A fit replaces all attributes or none.
+        self.n_features_in_ = d
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = names
+        ranges = [found[j] or Range(0.0, 0.0, 1.0) for j in range(d)]
+        self.bounds_X_ = (
+            np.array([one.lower for one in ranges]),
+            np.array([one.upper for one in ranges]),
+        )
+        self.outside_ = np.array([one.outside for one in ranges])
+        target_range = found.get(_TARGET)
+        self.bounds_y_ = None if target_range is None else (target_range.lower, target_range.upper)
+        self.privacy_ = privacy
+        return self
+
+    def find(
+        self,
+        numbers: Mapping[Any, FloatArray],
+        levels: Mapping[str, Mapping[str, int]],
+        n: int,
+        limits: Mapping[Any, tuple[float, float]],
+    ) -> tuple[dict[Any, Range | None], dict[str, tuple[str, ...]], PrivacyCertificate]:
+        """Charge, release and read the counts of columns of numbers and of categories.
+
+        Parameters
+        ----------
+        numbers : mapping of ndarray
+            Columns of numbers by name; NaN is a missing value.
+        levels : mapping of mappings
+            How often each level occurs, by column of categories.
+        n : int
+            Number of rows.
+        limits : mapping of pairs
+            Public ends of some columns of numbers.
+
+        Returns
+        -------
+        tuple
+            Ranges by name, None where nothing was found; lists of levels by name; the certificate.
+        """
+        plan = self.plan(n, len(numbers), len(levels))
+        for low, high in limits.values():
+            check_real("limits", low)
+            check_real("limits", high)
+            if not low < high:
+                raise value_error("limits", "increase", (low, high))
+        seeded = is_seeded(self.random_state)
+        leaks = ("the noise was seeded by the caller",) if seeded else ()
+        accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
+        noise = make_noise("float", self.random_state)
+        if accountant is not None:
+            accountant.spend(plan.spent, label=type(self).__name__, leaks=leaks)
+        found, chosen = find_ranges(
+            numbers,
+            levels,
+            plan,
+            n,
+            noise,
+            coverage=float(self.coverage),
+            limits=limits,
+            grid=self.grid,
+        )
+        certificate = PrivacyCertificate(
+            spent=plan.spent,
+            mechanism=type(self).__name__,
+            parameters={
+                "epsilon": self.epsilon,
+                "delta": self.delta,
+                "coverage": self.coverage,
+                "grid": list(self.grid),
+                "sigma": plan.sigma,
+                "fine_sigma": plan.fine_sigma,
+                "threshold": plan.threshold,
+            },
+            data={"n_samples": n, "numbers": len(numbers), "categories": len(levels)},
+            noise="seeded" if seeded else noise.source,
+            leaks=leaks,
+        )
+        return found, chosen, certificate
+
+    def plan(self, n: int, numbers: int, categories: int = 0) -> RangePlan:
+        """Return what would be charged and how large noise would be; reads no data.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        numbers, categories : int
+            Columns of numbers, the target among them, and of categories.
+
+        Returns
+        -------
+        fastmix.methods.ranges.RangePlan
+            The account and the noise.
+        """
+        epsilon = check_real(
+            "epsilon", self.epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON
+        )
+        if self.delta is not None:
+            check_probability("delta", self.delta)
+        coverage = check_real("coverage", self.coverage, at_least=0.5)
+        if not coverage < 1.0:
+            raise value_error("coverage", "be below 1", self.coverage)
+        if self.accountant is not None and not isinstance(self.accountant, BudgetAccountant):
+            raise type_error("accountant", "be a BudgetAccountant or None", self.accountant)
+        octave_edges(None, self.grid)  # refuses a grid that is none, before a charge
+        return plan_ranges(epsilon, default_delta(self.delta, n), numbers, categories)

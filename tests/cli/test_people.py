@@ -1,0 +1,86 @@
+"""``fastmix fit --person``: persons on the command line."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from fastmix.accounting import BudgetAccountant
+
+FIT = "fit visits.{} --target cost --bounds visits.toml --epsilon 2 --delta 1e-6 --out model"
+BOUNDS = '[target]\ncost = [0, 100]\n[features]\nage = [0, 100]\nward = ["a", "b"]\n'
+SECRET = "Rumpelstilzchen"
+
+
+@pytest.fixture(autouse=True)
+def visits(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    who = rng.permutation(np.repeat(np.arange(600), rng.integers(1, 9, 600)))
+    age = rng.uniform(0, 100, len(who))
+    age[::7] = np.nan
+    ward = rng.choice(["a", "b", "c"], len(who))
+    cost = np.clip(0.5 * np.nan_to_num(age, nan=50) + 10 * (ward == "b"), 0, 100)
+    table = pa.table(
+        {
+            "who": [f"{SECRET}-{i}" for i in who],
+            "age": pa.array(age, from_pandas=True),
+            "ward": ward,
+            "cost": cost,
+        }
+    )
+    pyarrow.csv.write_csv(table, tmp_path / "visits.csv")
+    pyarrow.parquet.write_table(table, tmp_path / "visits.parquet", row_group_size=500)
+    (tmp_path / "visits.toml").write_text(BOUNDS)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("rule", ["impute", "drop"])
+def test_a_fit_of_persons(form, rule, run):
+    Path("visits.toml").write_text(f'{BOUNDS}[missing]\nrule = "{rule}"\n')
+    assert run("ledger new mine.jsonl --epsilon 3 --delta 1e-5")[0] == 0
+    line = FIT.format(form) + " --person who --max-rows 3 --ledger mine.jsonl"
+    code, out, err = run(line)
+    assert code == 0, err
+    assert "one person (of whom at most 3 rows count)" in out
+    certificate = json.loads(Path("model/certificate.json").read_text())
+    assert certificate["data"]["max_rows_per_person"] == 3
+    assert certificate["data"]["n_persons"] == (
+        600 if rule == "impute" else pytest.approx(590, abs=10)
+    )
+    (charge,) = BudgetAccountant.load("mine.jsonl").charges
+    assert "per person of up to 3 rows" in charge.label
+    code, out, _ = run("explain model --verify")
+    assert code == 0, out
+    assert "person" in out
+    assert "rows of a person that count" in Path("model/report.html").read_text()
+    code, out, _ = run("ledger show mine.jsonl")
+    assert "per person of up to 3 rows" in " ".join(out.split())
+    for file in (*Path("model").iterdir(), Path("mine.jsonl")):
+        assert SECRET not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--person who", "--person and --max-rows must be given together"),
+        ("--max-rows 3", "--person and --max-rows must be given together"),
+        ("--person who --max-rows 0", "max_rows_per_group must be at least 1"),
+        ("--person whom --max-rows 3", "has no column 'whom'"),
+        ("--person who --max-rows 3 --engine memory", "--engine stream or dask"),
+        ("--person who --max-rows 3 --method ihm", "protects single rows only"),
+        ("--person age --max-rows 3", "groups must hold an id"),
+    ],
+)
+def test_refusals(options, said, run):
+    assert run("ledger new mine.jsonl --epsilon 3 --delta 1e-5")[0] == 0
+    code, _, err = run(f"{FIT.format('parquet')} --ledger mine.jsonl {options}")
+    assert code in (2, 3)
+    assert said in err
+    assert SECRET not in err
+    assert len(BudgetAccountant.load("mine.jsonl")) == 0
+    assert not Path("model").exists()

@@ -1,0 +1,168 @@
+"""Persons whose rows lie in several files and blocks: the fit of the whole table."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from fastmix import AdaptiveRegression, BudgetAccountant, ObjectivePerturbation
+from fastmix.data import ChunkRows, RowMap
+from fastmix.data.arrow import file_chunks
+from fastmix.data.chunks import Streaming
+from fastmix.data.maps import TargetMap
+from fastmix.errors import DataError
+
+KNOWN = {"bounds_X": (-1.0, 1.0), "bounds_y": (-1.0, 1.0)}
+SECRET = "Rumpelstilzchen"
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    ids = rng.permutation(np.repeat(np.arange(400), rng.integers(1, 9, 400)))
+    X = rng.uniform(-1, 1, (len(ids), 2))
+    y = np.clip(X @ [0.5, -0.3] + 0.1 * rng.normal(size=len(ids)), -1, 1)
+    return X, y, ids
+
+
+@pytest.fixture
+def files(table, tmp_path):
+    X, y, ids = table
+    whole = pa.table({"a": X[:, 0], "who": ids, "b": X[:, 1], "y": y})
+    for i, start in enumerate(range(0, len(ids), 700)):
+        part = whole.slice(start, 700)
+        pyarrow.parquet.write_table(part, tmp_path / f"{i}.parquet", row_group_size=150)
+    return tmp_path
+
+
+def all_rows(k):
+    """A cap that leaves nothing out makes every fit the same."""
+    return {"max_rows_per_group": k, "random_state": 0, "epsilon": 3.0, **KNOWN}
+
+
+@pytest.mark.parametrize("kind", [AdaptiveRegression, ObjectivePerturbation])
+def test_files_are_the_table(kind, table, files):
+    X, y, ids = table
+    memory = kind(**all_rows(8)).fit(X, y, groups=ids)
+    read = kind(**all_rows(8)).fit_parquet(files, groups="who")
+    np.testing.assert_allclose(read.coef_, memory.coef_, atol=1e-5)
+    assert read.privacy_.data["n_persons"] == 400
+    assert read.privacy_.data["n_samples"] == len(ids)
+    assert read.privacy_.spent == memory.privacy_.spent
+
+
+def rows_of(files, k):
+    chunks = file_chunks(files, "y", None, None, "who")
+    return ChunkRows(chunks, RowMap(2.0), TargetMap(), most_rows=k)
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_weights_over_files(k, table, files):
+    _, _, ids = table
+    rows = rows_of(files, k)
+    assert rows.n == 400
+    for person in range(400):
+        own = rows.persons.weights[ids == person]
+        assert (own > 0).sum() == min(k, len(own))
+        assert own.sum() == pytest.approx(1.0)
+
+
+def test_every_pass_uses_the_weights(table, files):
+    X, y, _ = table
+    rows = rows_of(files, 3)
+    w = rows.persons.weights
+    gram, moment = rows.moments()
+    np.testing.assert_allclose(gram, (X * w[:, None]).T @ X, atol=1e-10)
+    np.testing.assert_allclose(moment, X.T @ (w * y), atol=1e-10)
+    assert rows.target_total() == pytest.approx(w @ y)
+    Z = np.column_stack([X, y]) / 2.0
+    np.testing.assert_allclose(
+        rows.second_moments(np.eye(3) / 2.0), (Z * w[:, None]).T @ Z, atol=1e-9
+    )
+    for refused in (rows.gram, rows.total, lambda: rows.gradient(np.zeros(2), 1.0)):
+        with pytest.raises(ValueError, match="rows with weights"):
+            refused()
+
+
+def test_mutant_ids_that_one_block_ignores_are_caught(table, files, monkeypatch):
+    """Sums of weights of a person tell that a block took its rows for somebody else's."""
+    _, _, ids = table
+    proper = Streaming.hashed
+
+    def forgetful(self, chunks, key):
+        parts = proper(self, chunks, key)
+        return [*parts[:-1], *proper(self, chunks[-1:], bytes(32))]
+
+    monkeypatch.setattr(Streaming, "hashed", forgetful)
+    rows = rows_of(files, 3)
+    sums = np.bincount(ids, rows.persons.weights)
+    assert sums.max() > 1.5
+    assert rows.n > 400
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1.5] * 10),
+        pa.array([None, *range(9)]),
+        pa.array([SECRET, "", *"abcdefgh"]),
+        pa.array([SECRET, None, *"abcdefgh"]),
+        pa.array([True, False] * 5),
+        pa.array([b"a"] * 10),
+    ],
+)
+def test_bad_ids_in_files_are_refused_before_a_charge(column, tmp_path):
+    file = tmp_path / "x.parquet"
+    pyarrow.parquet.write_table(
+        pa.table({"a": np.zeros(10), "y": np.zeros(10), "who": column}), file
+    )
+    budget = BudgetAccountant(10.0, 1e-3)
+    model = AdaptiveRegression(max_rows_per_group=2, accountant=budget, **KNOWN)
+    with pytest.raises(DataError, match="groups must hold an id") as caught:
+        model.fit_parquet(file, groups="who")
+    assert SECRET not in str(caught.value)
+    assert len(budget) == 0
+
+
+def test_files_must_agree_on_the_kind_of_ids(tmp_path):
+    for i, ids in enumerate([pa.array([1, 2]), pa.array(["1", "2"])]):
+        part = pa.table({"a": np.zeros(2), "y": np.zeros(2), "who": ids})
+        pyarrow.parquet.write_table(part, tmp_path / f"{i}.parquet")
+    with pytest.raises(DataError, match="groups must hold an id"):
+        AdaptiveRegression(max_rows_per_group=2, **KNOWN).fit_parquet(tmp_path, groups="who")
+
+
+def test_a_column_of_ids_without_a_cap(files):
+    with pytest.raises(ValueError, match="max_rows_per_group must be given"):
+        AdaptiveRegression(**KNOWN).fit_parquet(files, groups="who")
+    with pytest.raises(ValueError, match="must be None without groups"):
+        AdaptiveRegression(max_rows_per_group=2, **KNOWN).fit_parquet(files)
+    with pytest.raises(DataError, match="no column 'whom'"):
+        AdaptiveRegression(max_rows_per_group=2, **KNOWN).fit_parquet(files, groups="whom")
+
+
+# --- Dask ----------------------------------------------------------------------------------------
+
+
+def test_dask_arrays_and_frames_are_the_table(table):
+    da = pytest.importorskip("dask.array")
+    dd = pytest.importorskip("dask.dataframe")
+    X, y, ids = table
+    memory = AdaptiveRegression(**all_rows(8)).fit(X, y, groups=ids)
+    blocks = da.from_array(X, chunks=(333, 2))
+    targets = da.from_array(y, chunks=333)
+    names = np.array([f"{SECRET}-{i}" for i in ids], dtype=object)
+    for groups in (ids, da.from_array(ids, chunks=100), names):
+        read = AdaptiveRegression(**all_rows(8)).fit(blocks, targets, groups=groups)
+        np.testing.assert_allclose(read.coef_, memory.coef_, atol=1e-5)
+        assert read.privacy_.data["n_persons"] == 400
+    frame = dd.from_pandas(pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y, "who": names}), 4)
+    read = AdaptiveRegression(**all_rows(8)).fit(frame[["a", "b"]], frame["y"], frame["who"])
+    np.testing.assert_allclose(read.coef_, memory.coef_, atol=1e-5)
+    budget = BudgetAccountant(10.0, 1e-3)
+    with budget:
+        for bad in (np.full(len(ids), np.nan), np.where(ids > 3, None, "a"), ids[1:]):
+            with pytest.raises(ValueError, match="groups must"):
+                AdaptiveRegression(**all_rows(8)).fit(blocks, targets, groups=bad)
+    assert len(budget) == 0

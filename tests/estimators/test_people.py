@@ -1,0 +1,193 @@
+"""Fits that protect persons: what they compute, what they say, and what they refuse."""
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.model_selection import cross_validate
+from sklearn.pipeline import make_pipeline
+
+from fastmix import (
+    IHM,
+    AdaptiveRegression,
+    AdaSSP,
+    BudgetAccountant,
+    ObjectivePerturbation,
+    PrivateLinearRegression,
+)
+from fastmix.accounting import ObjectiveEvent
+from fastmix.certificate import explain, headline, verify_certificate
+from fastmix.data import ArrayRows, RowMap
+from fastmix.data.persons import Persons
+from fastmix.kernels.person_losses import LinearHuber
+from fastmix.mechanisms import make_noise, noisy_minimiser
+
+KNOWN = {"bounds_X": (-1.0, 1.0), "bounds_y": (-1.0, 1.0)}
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 12, 2000)
+    ids = rng.permutation(np.repeat(np.arange(2000), sizes))
+    X = rng.uniform(-1, 1, (len(ids), 3))
+    y = np.clip(X @ [0.4, -0.2, 0.1] + 0.1 * rng.normal(size=len(ids)), -1, 1)
+    return X, y, ids
+
+
+@pytest.mark.parametrize(
+    "kind", [AdaptiveRegression, ObjectivePerturbation, PrivateLinearRegression]
+)
+@pytest.mark.parametrize("k", [1, 4, 100])
+def test_a_fit_of_persons(kind, k, data):
+    X, y, ids = data
+    budget = BudgetAccountant(5.0, 1e-3)
+    model = kind(epsilon=2.0, max_rows_per_group=k, accountant=budget, **KNOWN)
+    model.fit(X, y, groups=ids)
+    assert model.score(X, y) > 0.7
+    certificate = model.privacy_
+    assert certificate.private
+    assert certificate.data["n_persons"] == 2000
+    assert certificate.data["n_samples"] == len(ids)
+    assert certificate.data["max_rows_per_person"] == k
+    (event,) = [e for e in certificate.events if isinstance(e, ObjectiveEvent)]
+    assert event.rows_per_person == k
+    assert verify_certificate(certificate.to_json()).complaints == ()
+    assert f"one person (of whom at most {k} rows count)" in headline(certificate)
+    words = " ".join(explain(certificate))
+    assert "what one person can change" in words
+    assert "one record" not in words.replace("counts as one record", "")
+    (charge,) = budget.charges
+    assert charge.label.endswith(f"per person of up to {k} rows")
+    assert charge.spent == model.account(2000, 3)
+    # The default delta is that of persons, not of rows.
+    assert certificate.delta == 1.0 / 2000**2
+
+
+def test_tampered_persons_are_found(data):
+    X, y, ids = data
+    model = AdaptiveRegression(max_rows_per_group=3, **KNOWN).fit(X, y, groups=ids)
+    text = model.privacy_.to_json()
+    for old, new in [
+        ('"n_persons": 2000', '"n_persons": 1999'),
+        ('"max_rows_per_person": 3', '"max_rows_per_person": 4'),
+        ('"max_rows_per_group": 3', '"max_rows_per_group": null'),
+        ('"rows_per_person": 3', '"rows_per_person": 1'),
+    ]:
+        assert old in text
+        assert len(verify_certificate(text.replace(old, new)).complaints) > 1
+
+
+def test_rows_of_one_person_count_as_one_record():
+    """The weighted objective has the minimiser of the definition, found by other means."""
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(40, 2)) / 3.0, rng.uniform(-1, 1, 40)
+    weights = rng.dirichlet(np.ones(40)) * 8.0
+    rows = ArrayRows(X, RowMap(1.0), y, persons=Persons(8, weights))
+    loss = LinearHuber(0.5, 4.0, 1.0)
+    noise = make_noise("float", 3, warn=False)
+    theta = noisy_minimiser(
+        rows,
+        loss=loss,
+        ridge=4.0,
+        mu=50.0,
+        eps_c=1.0,
+        mu_output=5.0,
+        noise=noise,
+        rows_per_person=5,
+    )
+    b = 0.5 / 50.0 * make_noise("float", 3, warn=False).rng.standard_normal(2)
+    A = np.array(RowMap(1.0)(X))
+
+    def gradient(t):
+        return -A.T @ (weights * loss.slope(y - A @ t)) + 4.0 * t + b
+
+    def value(t):
+        # The integral of the gradient from 0 to t.
+        s, w = np.polynomial.legendre.leggauss(60)
+        return sum(wi * gradient((si + 1) / 2 * t) @ t for si, wi in zip(s, w / 2, strict=True))
+
+    best = minimize(value, np.zeros(2), jac=gradient, tol=1e-12).x
+    np.testing.assert_allclose(theta, best, atol=2e-3)
+
+
+@pytest.mark.parametrize("kind", [AdaptiveRegression, ObjectivePerturbation])
+def test_copies_of_rows_change_nothing(kind):
+    """A person whose row is there five times counts like one whose row is there once."""
+    rng = np.random.default_rng(7)
+    X, y = rng.uniform(-1, 1, (500, 2)), rng.uniform(-1, 1, 500)
+    once = kind(max_rows_per_group=5, random_state=0, **KNOWN).fit(X, y, groups=np.arange(500))
+    five = kind(max_rows_per_group=5, random_state=0, **KNOWN)
+    five.fit(np.repeat(X, 5, axis=0), np.repeat(y, 5), groups=np.repeat(np.arange(500), 5))
+    np.testing.assert_allclose(once.coef_, five.coef_, atol=1e-4)
+
+
+def test_refusals_charge_nothing(data):
+    X, y, ids = data
+    budget = BudgetAccountant(100.0, 1e-3)
+    with budget:
+        for model, groups, message in [
+            (AdaptiveRegression(**KNOWN), ids, "max_rows_per_group must be given with groups"),
+            (
+                AdaptiveRegression(max_rows_per_group=3, **KNOWN),
+                None,
+                "must be None without groups",
+            ),
+            (AdaptiveRegression(max_rows_per_group=0, **KNOWN), ids, "must be at least 1"),
+            (AdaptiveRegression(max_rows_per_group=3, **KNOWN), ids[1:], "groups must have"),
+            (IHM(max_rows_per_group=3, **KNOWN), ids, "protects single rows only"),
+            (AdaSSP(max_rows_per_group=3, **KNOWN), ids, "protects single rows only"),
+            (
+                PrivateLinearRegression(max_rows_per_group=3, inference=True, **KNOWN),
+                ids,
+                "protects single rows only",
+            ),
+            (
+                AdaptiveRegression(max_rows_per_group=3, epsilon=float("inf"), **KNOWN),
+                ids,
+                "epsilon must be finite with groups",
+            ),
+            (
+                AdaptiveRegression(max_rows_per_group=3, solver="sketch", **KNOWN),
+                ids,
+                "solver must be 'auto' or 'gram'",
+            ),
+        ]:
+            with pytest.raises((TypeError, ValueError), match=message):
+                model.fit(X, y, groups=groups)
+        for bad in (np.full(len(y), np.nan), [None] * len(y), np.where(ids > 5, "a", "")):
+            with pytest.raises(ValueError, match="groups must hold an id"):
+                AdaptiveRegression(max_rows_per_group=3, **KNOWN).fit(X, y, groups=bad)
+    assert len(budget) == 0
+
+
+def test_metadata_routing(data):
+    X, y, ids = data
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = AdaptiveRegression(max_rows_per_group=3, **KNOWN).set_fit_request(groups=True)
+        fitted = make_pipeline(model).fit(X, y, groups=ids)
+        assert fitted[-1].privacy_.data["n_persons"] == 2000
+        scores = cross_validate(model, X, y, params={"groups": ids}, cv=3)
+        assert (scores["test_score"] > 0.5).all()
+
+
+def test_a_loss_for_single_rows_is_refused_for_persons():
+    from fastmix.kernels.losses import CalibratedHuber
+
+    rows = ArrayRows(np.eye(2), RowMap(1.0), np.zeros(2), persons=Persons(1, np.full(2, 0.5)))
+    arguments = {"ridge": 4.0, "mu": 1.0, "eps_c": 1.0, "mu_output": 1.0, "rows_per_person": 2}
+    noise = make_noise("float", 0, warn=False)
+    with pytest.raises(ValueError, match="loss must obey"):
+        noisy_minimiser(rows, loss=CalibratedHuber(1.0, 4.0, 1.0), noise=noise, **arguments)
+    bare = ArrayRows(np.eye(2), RowMap(1.0), np.zeros(2))
+    with pytest.raises(ValueError, match="rows must have weights"):
+        noisy_minimiser(bare, loss=LinearHuber(1.0, 4.0, 1.0), noise=noise, **arguments)
+    assert noise.drawn == []
+
+
+def test_ids_appear_in_nothing(data):
+    X, y, ids = data
+    names = np.array([f"Rumpelstilzchen-{i}" for i in ids])
+    model = AdaptiveRegression(max_rows_per_group=3, **KNOWN).fit(X, y, groups=names)
+    assert "Rumpel" not in model.privacy_.to_json() + repr(vars(model))

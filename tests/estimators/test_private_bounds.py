@@ -1,0 +1,132 @@
+"""Bounds found privately: what they hold, what they cost, and what they do with odd columns."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fastmix import BudgetAccountant, BudgetError, PrivateBounds, PrivateLinearRegression
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    n = 20_000
+    X = np.column_stack(
+        [
+            rng.uniform(20, 70, n),
+            rng.standard_normal(n),
+            rng.lognormal(8.0, 1.5, n),  # heavy tails
+            rng.integers(0, 2, n),
+            np.full(n, 3.25),
+            np.full(n, np.nan),
+            np.zeros(n),
+        ]
+    )
+    return X, 1000.0 + 10.0 * X[:, 0] + rng.normal(0, 20, n)
+
+
+def test_bounds_hold_most_rows_and_odd_columns_are_handled(data):
+    X, y = data
+    found = PrivateBounds(epsilon=0.1, delta=1e-10, random_state=0).fit(X, y)
+    low, high = found.bounds_X_
+    inside = (np.clip(X, low, high) == X).mean(axis=0)
+    assert (inside[:5] > [0.97, 0.97, 0.95, 0.97, 0.97]).all()  # the third has heavy tails
+    assert (1.0 - inside[:5] <= found.outside_[:5]).all()
+    assert high[0] <= 256
+    assert low[0] >= 0
+    assert (low[3], high[3]) == (0.0, 1.0)
+    assert low[4] <= 3.25 <= high[4]
+    assert (low[5], high[5], found.outside_[5]) == (0.0, 0.0, 1.0)  # nothing to find
+    assert low[6] <= 0.0 <= high[6]
+    assert high[6] < 1e-5
+    below, above = found.bounds_y_
+    assert below <= np.quantile(y, 0.01)
+    assert above >= np.quantile(y, 0.99)
+
+
+def test_a_fit_takes_them(data):
+    X, y = data
+    X = np.nan_to_num(X)
+    found = PrivateBounds(epsilon=0.5, random_state=0).fit(X, y)
+    model = PrivateLinearRegression(
+        epsilon=3.0, bounds_X=found.bounds_X_, bounds_y=found.bounds_y_, random_state=0
+    ).fit(X, y)
+    assert model.score(np.clip(X, *found.bounds_X_), y) > 0.9
+
+
+def test_all_missing_and_no_target():
+    found = PrivateBounds(random_state=0).fit(np.full((500, 2), np.nan))
+    assert found.bounds_y_ is None
+    assert (found.bounds_X_[1] == 0.0).all()
+
+
+def test_the_ledger_is_charged_as_stated(data):
+    X, y = data
+    budget = BudgetAccountant(1.0, 1e-6)
+    found = PrivateBounds(epsilon=0.2, delta=1e-8, accountant=budget).fit(X, y)
+    (charge,) = budget.charges
+    assert charge.label == "PrivateBounds"
+    assert charge.spent == found.privacy_.spent
+    assert found.privacy_.private
+    assert 0.199 < found.privacy_.epsilon <= 0.2
+    with pytest.raises(BudgetError):
+        PrivateBounds(epsilon=3.0, accountant=budget).fit(X, y)
+    with budget, pytest.raises(BudgetError):
+        PrivateBounds(epsilon=3.0).fit(X, y)
+
+
+def test_names_and_limits(data):
+    X, y = data
+    frame = pd.DataFrame(X[:, :2], columns=["age", "z"])
+    found = PrivateBounds(epsilon=1.0, limits={"age": (0, 50)}, random_state=0).fit(frame, y)
+    assert list(found.feature_names_in_) == ["age", "z"]
+    assert found.bounds_X_[1][0] == 50.0
+    with pytest.raises(ValueError, match="limits must be for columns"):
+        PrivateBounds(limits={"ages": (0, 50)}).fit(frame, y)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"epsilon": 0.0}, "epsilon must"),
+        ({"delta": 1.0}, "delta must"),
+        ({"coverage": 1.0}, "coverage must"),
+        ({"coverage": 0.2}, "coverage must"),
+        ({"grid": (4.0, 2.0)}, "grid must"),
+        ({"grid": (-4.0, 2.0)}, "grid must"),
+        ({"limits": {0: (2.0, 2.0)}}, "limits must"),
+        ({"accountant": 3}, "accountant must"),
+    ],
+)
+def test_refusals_charge_nothing(wrong, message, data):
+    X, y = data
+    budget = BudgetAccountant(10.0, 1e-6)
+    with budget, pytest.raises((TypeError, ValueError), match=message):
+        PrivateBounds(**wrong).fit(X, y)
+    assert len(budget) == 0
+
+
+def test_bad_values_are_refused_without_a_charge(data):
+    X, y = data
+    X = X.copy()
+    X[3, 0] = np.inf
+    budget = BudgetAccountant(10.0, 1e-6)
+    with budget, pytest.raises(ValueError, match="finite"):
+        PrivateBounds().fit(X, y)
+    assert len(budget) == 0
+
+
+def test_neighbours_differ_as_charged():
+    """Counts of a column with and without a record, read through the whole estimator."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(1.1, 1.9, (400, 1))
+    with_record = np.vstack([X, [[3.0]]])
+    outcomes = []
+    for rows in (X, with_record):
+        found = [
+            PrivateBounds(epsilon=1.0, delta=0.01, random_state=seed).fit(rows).bounds_X_[1][0]
+            for seed in range(300)
+        ]
+        outcomes.append(np.mean(np.array(found) > 2.0))
+    # Far from telling the two apart: (1, 0.01)-DP allows a factor e.
+    assert abs(outcomes[0] - outcomes[1]) < 0.1
