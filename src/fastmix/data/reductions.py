@@ -12,19 +12,21 @@ from functools import partial, reduce
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from fastmix._types import FloatArray
-from fastmix.kernels import mapped
+from fastmix.kernels import mapped, reference
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.mapped import Mapped, Targets
 from fastmix.sketches.kerdock import KerdockDraw
 
 T = TypeVar("T")
-Moments: TypeAlias = tuple[FloatArray, FloatArray]
 Slopes: TypeAlias = tuple[FloatArray, FloatArray, int]
 
 #: Bytes of mapped rows that are formed at a time.
 _FORMED_BYTES = 4 << 20
+#: Bytes of mapped rows whose lengths are held at a time.
+_MEASURED_BYTES = 64 << 20
 
 
 class Measure(NamedTuple):
@@ -59,6 +61,13 @@ class Block:
         lengths = mapped.row_lengths(self.A, measure.transform, measure.least)
         return replace(self, lengths=lengths)
 
+    def rows(self, chosen: "slice | npt.NDArray[np.intp]") -> "Block":
+        """Return some of the rows, without lengths; in order, if offsets matter."""
+        factors = None if self.A.factors is None else self.A.factors[chosen]
+        A = replace(self.A, X=self.A.X[chosen], factors=factors)
+        targets = replace(self.targets, y=self.targets.y[chosen])
+        return Block(A, targets, self.offset, self.chunk)
+
     def formed(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield the mapped rows and targets themselves, a few at a time."""
         n, d = self.A.shape
@@ -88,8 +97,8 @@ class Pass(Generic[T]):
 
 
 def lengths(block: Block) -> "Counter[int]":
-    """Return the rows of each chunk."""
-    return Counter({block.chunk: block.A.shape[0]})
+    """Return the rows of each chunk, and under -1 how many blocks there are."""
+    return Counter({block.chunk: block.A.shape[0], -1: 1})
 
 
 def gram(block: Block) -> FloatArray:
@@ -108,9 +117,9 @@ def gradient(block: Block, *, theta: FloatArray, clip: float) -> FloatArray:
     return mapped.gradient(block.A, block.targets, theta, clip)
 
 
-def moments(block: Block) -> Moments:
-    """Return ``X'X`` and ``X'y``."""
-    return mapped.moments(block.A, block.targets)
+def joint_moments(block: Block) -> FloatArray:
+    """Return ``(X, y)'(X, y)``."""
+    return mapped.joint_moments(block.A, block.targets)
 
 
 def target_total(block: Block) -> FloatArray:
@@ -119,15 +128,35 @@ def target_total(block: Block) -> FloatArray:
     return np.array([mapped.map_targets(block.targets, 0, n).sum()])
 
 
-def second_moments(block: Block, *, transform: FloatArray) -> FloatArray:
-    """Return ``Z'Z`` for rows ``T'(a, y)`` that are shortened to length 1."""
-    total = np.zeros((transform.shape[1], transform.shape[1]))
-    for A, y in block.formed():
-        rows = np.column_stack((A, y)) @ transform
-        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        # A hair shorter than 1, so that rounding cannot exceed it.
-        rows *= np.minimum(1.0, (1.0 - 2.0**-40) / np.maximum(lengths, 2.0**-40))[:, None]
-        total += rows.T @ rows
+def second_moments(block: Block, *, transform: FloatArray, longest: float) -> FloatArray:
+    """Return ``Z'Z`` for rows ``T'(a, y)`` that are shortened to ``longest``."""
+    return mapped.second_moments(block.A, block.targets, transform, longest)
+
+
+def excess_moments(
+    block: Block, *, transform: FloatArray, longest: float, norm: float, single: bool
+) -> FloatArray:
+    """Return what shortening rows ``T'(a, y)`` to ``longest`` takes off ``(X, y)'(X, y)``.
+
+    ``norm`` bounds that of ``(a, y)``. A row is left alone only if a bound on its length says so;
+    the others are measured once more, in double precision.
+    """
+    total = np.zeros_like(transform)
+    n, d = block.A.shape
+    step = max(1, _MEASURED_BYTES // (8 * d))
+    for start in range(0, n, step):
+        part = block.rows(slice(start, start + step))
+        bounds = mapped.row_lengths(
+            part.A, transform, 0.0, targets=part.targets, norm=norm, single=single
+        )
+        long = np.flatnonzero(~(bounds <= longest))
+        few = max(1, _FORMED_BYTES // (8 * d))
+        for first in range(0, len(long), few):
+            chosen = part.rows(long[first : first + few])
+            rows = np.column_stack((np.asarray(chosen.A), np.asarray(chosen.targets)))
+            lengths = mapped.row_lengths(Mapped(rows), transform, longest)
+            rows *= np.sqrt(1.0 - (longest / lengths) ** 2)[:, None]
+            total += mapped.gram(Mapped(rows))
     return total
 
 
@@ -151,7 +180,7 @@ def residual_counts(
     """Return how many ``|clip(y - X theta)|`` lie in each bin of ``clip`` times ``edges``."""
     counts = np.zeros(len(edges) - 1)
     for A, y in block.formed():
-        counts += binned(np.minimum(np.abs(y - A @ theta) / clip, 1.0), edges)
+        counts += reference.binned(np.minimum(np.abs(y - A @ theta) / clip, 1.0), edges)
     return counts
 
 
@@ -161,24 +190,8 @@ def slope_counts(
     """Return how many ``|y - a' theta|``, times the lengths of the rows, lie in each bin."""
     if block.lengths is None:
         raise ValueError("lengths must be known to count gradients.")
-    counts, start = np.zeros(len(edges) - 1), 0
-    for A, y in block.formed():
-        lengths = block.lengths[start : start + len(y)]
-        size = np.abs(y - A @ theta) * np.minimum(lengths, longest**2 / lengths)
-        counts += binned(np.minimum(size, edges[-1]), edges)
-        start += len(y)
-    return counts
-
-
-def binned(sizes: FloatArray, edges: FloatArray) -> FloatArray:
-    """Count sizes up to the last edge by bins; NaN if any is: rows refuse data that changed.
-
-    Bin j holds sizes in (edge j, edge j+1]; 0 and everything tiny falls out at the left.
-    """
-    if np.isnan(sizes).any():
-        return np.full(len(edges) - 1, np.nan)
-    at = np.searchsorted(edges, sizes, side="left") - 1
-    return np.bincount(at[at >= 0], minlength=len(edges) - 1).astype(np.float64)
+    at = block.lengths
+    return mapped.slope_counts(block.A, block.targets, theta, at, longest, edges)
 
 
 def sketched(block: Block, *, draw: KerdockDraw) -> FloatArray:
@@ -195,11 +208,6 @@ def distortion(block: Block, *, draw: KerdockDraw, Z: FloatArray) -> tuple[float
     first = Targets(draw.first_row(block.offset, n))
     m_hat = draw.partial_distortion(block.A, Z, block.offset)
     return m_hat, mapped.gradient(block.A, first, np.zeros(d), 1.0)
-
-
-def add_moments(a: Moments, b: Moments) -> Moments:
-    """Return the sums of `moments`."""
-    return a[0] + b[0], a[1] + b[1]
 
 
 def add_slopes(a: Slopes, b: Slopes) -> Slopes:

@@ -119,7 +119,9 @@ class AdaptiveObjective(Method):
             events.append(second_moment_event(sigma=moment, count=rounds))
             events.append(residual_event(count))
         events += objective_events(mu, eps_c, mu_output)
-        solver = faster_solver(sizes.n, sizes.d) if self.solver == "auto" else self.solver
+        solver = self.solver
+        if solver == "auto":  # with rounds the Gram matrix is known before the solver starts
+            solver = "gram" if rounds else faster_solver(sizes.n, sizes.d)
         return AdaptivePlan(
             spent=joint(events, target.delta),
             mu=mu,
@@ -283,7 +285,7 @@ def shrunk(
     This is the positive part of James and Stein's estimator; the second number is the share kept.
     """
     eigenvalues = n * guess.seen
-    moved = np.linalg.solve(guess.transform, theta - guess.baseline)
+    moved = guess.axes @ (theta - guess.baseline)
     expected = noise**2 * float(np.sum(eigenvalues / (eigenvalues + ridge) ** 2))
     energy = float(eigenvalues @ moved**2)
     kept = max(LEAST_KEPT, 1.0 - expected / max(energy, 1e-300))
