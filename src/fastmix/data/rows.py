@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 #: Rows are shortened to less than 1, by this and by the error of sums.
 _HAIR = 2.0**-40
+#: Sums of parts are allowed so many terms, and one more per 512 rows.
+_PARTS = 1024
 #: With fewer rows, or if it can err by more than this, a sum is not taken as a difference.
 _FEW_ROWS, _MOST_ERROR = 1 << 13, 2.0**-7
 #: Lengths are measured in single precision if that adds at most this to them.
@@ -101,7 +103,9 @@ class Rows(ABC):
         most for Z, :math:`2 n (1 + b^2) \|T\|_F^2` for M and E and rows of norm b.
         """
         size = self.d + 1
-        terms = mapped.summands(self.n, size) + 2 * self.parts + 4 * size + 64
+        # The same wherever the rows lie, unless that is in very many parts.
+        terms = mapped.summands(self.n, size) + max(_PARTS + self.n // 512, 2 * self.parts)
+        terms += 4 * size + 64
         stretch = float(np.linalg.norm(transform))
         reach = float(np.hypot(1.0, self.bound))
         error = (terms + size) * 2.0**-53 * self.n
