@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from fastmix.kernels import NATIVE, kerdock, passes
+from fastmix.kernels import NATIVE, kerdock, mapped
 from fastmix.sketches import SRHT, KerdockSketch
 
 # rows, columns, log2 of k2
@@ -35,11 +35,11 @@ def main() -> None:
         factors = rng.random(n)
         srht, draw = SRHT(2**m, n).sample(1), KerdockSketch(2**m, n).sample(1)
         for order in "CF":
-            A = passes.Mapped(np.asarray(X, order=order))
+            A = mapped.Mapped(np.asarray(X, order=order))
             if args.mapped:
-                A = passes.Mapped(A.X, *bounds, factors=factors, constant=1.0)
+                A = mapped.Mapped(A.X, *bounds, factors=factors, constant=1.0)
             actions = (
-                lambda A=A, s=srht: passes.srht(
+                lambda A=A, s=srht: mapped.srht(
                     A, s.signs, s.rows, s.n_pad, n_threads=args.threads
                 ),
                 lambda A=A, s=draw: kerdock.sketch_and_distortion(

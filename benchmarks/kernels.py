@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from fastmix.kernels import NATIVE, fwht, passes
+from fastmix.kernels import NATIVE, fwht, mapped
 
 # rows, columns, order, dtype, greatest ratio aimed at (None: shown for interest)
 TRANSFORMS = [
@@ -84,24 +84,27 @@ def run_transforms(args: argparse.Namespace) -> None:
 
 def run_passes(args: argparse.Namespace) -> None:
     rng = np.random.default_rng(0)
-    for n, d, order, dtype, mapped, targets in PASSES:
+    for n, d, order, dtype, full, targets in PASSES:
         X = np.asarray(rng.standard_normal((n, d)), dtype=dtype, order=order)
-        A = passes.Mapped(X)
-        if mapped:
+        A = mapped.Mapped(X)
+        if full:
             bounds = (-np.ones(d), np.ones(d), rng.random(d), 0.5 + rng.random(d))
-            A = passes.Mapped(X, *bounds, factors=rng.random(n), constant=1.0)
+            A = mapped.Mapped(X, *bounds, factors=rng.random(n), constant=1.0)
         rows = np.sort(rng.choice(n, 2**14, replace=False))
         signs = 2 * rng.integers(0, 2, size=n, dtype=np.int8) - 1
-        y = passes.Targets(rng.standard_normal(n))
+        y = mapped.Targets(rng.standard_normal(n))
         theta = rng.standard_normal(A.shape[1])
+        transform = np.triu(rng.standard_normal((A.shape[1] + 1,) * 2))
         copy = partial(np.copyto, np.zeros_like(X), X)
-        case = f"{n} x {d} {order} {dtype}{' mapped' if mapped else ''}"
+        case = f"{n} x {d} {order} {dtype}{' mapped' if full else ''}"
         # Last the Gram matrix: threads of BLAS go on spinning for a while.
         for name, kernel in {
-            "srht": partial(passes.srht, A, signs, rows, n),
-            "gradient": partial(passes.gradient, A, y, theta, 0.5),
-            "norms": partial(passes.squared_norms, A),
-            "gram": partial(passes.gram, A),
+            "srht": partial(mapped.srht, A, signs, rows, n),
+            "gradient": partial(mapped.gradient, A, y, theta, 0.5),
+            "norms": partial(mapped.squared_norms, A),
+            "lengths": partial(mapped.row_lengths, A, transform, 0.0, targets=y),
+            "single": partial(mapped.row_lengths, A, transform, 0.0, targets=y, single=True),
+            "gram": partial(mapped.gram, A),
         }.items():
             timed = partial(kernel, n_threads=args.threads)
             compare(case, name, copy, timed, targets.get(name), args)

@@ -215,6 +215,83 @@ size_t slopes(const Matrix<const T>& x, const Packed<const double>& map,
   });
 }
 
+// A transform of p columns is its p^2 entries, row after row.
+const double* as_transform(const Packed<const double>& transform, size_t p) {
+  require_aligned(transform);
+  require(p <= (size_t(1) << 20), "x must have at most 2^20 columns");
+  require(transform.size() == p * p, "transform must have p^2 entries");
+  return transform.data();
+}
+
+// Without targets y is empty.
+template <class T>
+void lengths(const Matrix<const T>& x, const Packed<const double>& map,
+             const Packed<const double>& factors, double constant, const Vector<const double>& y,
+             double lower, double upper, double center, double scale,
+             const Packed<const double>& transform, bool single, double hair, double speck,
+             double least, const Packed<double>& out, size_t n_threads) {
+  const auto a = mapped(x, map, factors, constant);
+  const bool joined = y.shape(0) > 0;
+  require_aligned(y);
+  require_aligned(out);
+  require(!joined || y.shape(0) == a.n, "y must have n entries or none");
+  require(out.size() == a.n, "out must have n entries");
+  const double* const t = as_transform(transform, a.columns() + joined);
+  const fastmix::passes::Targets targets{
+      {y.data(), std::ptrdiff_t(y.stride(0)), 0}, lower, upper, center, scale};
+  double* const to = out.data();
+  nb::gil_scoped_release release;
+  fastmix::passes::lengths(a, joined ? &targets : nullptr, t, single, {hair, speck, least}, to,
+                           capped(n_threads));
+}
+
+template <class T>
+void second_moments(const Matrix<const T>& x, const Packed<const double>& map,
+                    const Packed<const double>& factors, double constant,
+                    const Vector<const double>& y, double lower, double upper, double center,
+                    double scale, const Packed<const double>& transform, double longest,
+                    const Packed<double>& out, size_t n_threads) {
+  const auto a = mapped(x, map, factors, constant);
+  const size_t p = a.columns() + 1;
+  require_aligned(y);
+  require_aligned(out);
+  require(y.shape(0) == a.n, "y must have n entries");
+  const double* const t = as_transform(transform, p);
+  require(out.size() == p * p, "out must have (p + 1)^2 entries");
+  const fastmix::passes::Targets targets{
+      {y.data(), std::ptrdiff_t(y.stride(0)), 0}, lower, upper, center, scale};
+  double* const to = out.data();
+  nb::gil_scoped_release release;
+  fastmix::passes::second_moments(a, targets, t, longest, to, capped(n_threads));
+}
+
+template <class T>
+bool slope_counts(const Matrix<const T>& x, const Packed<const double>& map,
+                  const Packed<const double>& factors, double constant,
+                  const Vector<const double>& y, double lower, double upper, double center,
+                  double scale, const Packed<const double>& theta,
+                  const Packed<const double>& lengths, double longest,
+                  const Packed<const double>& edges, const Packed<double>& out, size_t n_threads) {
+  const auto a = mapped(x, map, factors, constant);
+  require_aligned(y);
+  require_aligned(theta);
+  require_aligned(lengths);
+  require_aligned(edges);
+  require_aligned(out);
+  require(y.shape(0) == a.n && lengths.size() == a.n, "y and lengths must have n entries");
+  require(theta.size() == a.columns(), "theta must have p entries");
+  require(out.size() >= 1 && out.size() <= 4096, "out must have 1 to 4096 entries");
+  require(edges.size() == out.size() + 1, "edges must be one more than out");
+  const fastmix::passes::Targets targets{
+      {y.data(), std::ptrdiff_t(y.stride(0)), 0}, lower, upper, center, scale};
+  const double *const at = theta.data(), *const rho = lengths.data(), *const edge = edges.data();
+  double* const to = out.data();
+  const size_t bins = out.size();
+  nb::gil_scoped_release release;
+  return fastmix::passes::slope_counts(a, targets, at, rho, longest, edge, bins, to,
+                                       capped(n_threads));
+}
+
 template <class T>
 void curved(const Matrix<const T>& x, const Packed<const double>& map,
             const Packed<const double>& factors, double constant, const Vector<const double>& y,
@@ -352,6 +429,15 @@ template <class T> void define(nb::module_& m) {
   m.def("curved", &curved<T>, x, map, factors, constant, "y"_a.noconvert(), "lower"_a, "upper"_a,
         "center"_a, "inverse_scale"_a, "theta"_a.noconvert(), "loss"_a.noconvert(),
         "lengths"_a.noconvert(), "v"_a.noconvert(), "secant"_a, out, n_threads);
+  m.def("lengths", &lengths<T>, x, map, factors, constant, "y"_a.noconvert(), "lower"_a, "upper"_a,
+        "center"_a, "inverse_scale"_a, "transform"_a.noconvert(), "single"_a, "hair"_a, "speck"_a,
+        "least"_a, out, n_threads);
+  m.def("second_moments", &second_moments<T>, x, map, factors, constant, "y"_a.noconvert(),
+        "lower"_a, "upper"_a, "center"_a, "inverse_scale"_a, "transform"_a.noconvert(),
+        "longest"_a, out, n_threads);
+  m.def("slope_counts", &slope_counts<T>, x, map, factors, constant, "y"_a.noconvert(), "lower"_a,
+        "upper"_a, "center"_a, "inverse_scale"_a, "theta"_a.noconvert(), "lengths"_a.noconvert(),
+        "longest"_a, "edges"_a.noconvert(), out, n_threads);
   m.def("srht", &srht<T>, x, map, factors, constant, "signs"_a.noconvert(), "rows"_a.noconvert(),
         "n_pad"_a, "z"_a.noconvert(), "distortion"_a, n_threads);
   const auto signs = "signs"_a.noconvert(), forms = "forms"_a.noconvert(), z = "z"_a.noconvert();

@@ -5,7 +5,9 @@
 // number of threads changes no bit of a result.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <new>
 #include <stdexcept>
 #include <type_traits>
@@ -97,9 +99,12 @@ struct RowLoss {
 struct Losses {
   const Loss& loss;
   const double* lengths;
-  double sure;  // a gradient up to here is inside the zone, whatever the length
+  // A gradient up to `sure` is inside the zone, whatever the length; one up to `most` less `bend`
+  // times the squared length is, too, as log(1 + t) <= t.
+  double sure, bend;
 
-  Losses(const Loss& of, const double* l) : loss(of), lengths(l), sure(0.0) {
+  Losses(const Loss& of, const double* l)
+      : loss(of), lengths(l), sure(0.0), bend(of.scale / of.ridge) {
     if (lengths) sure = of.longest * RowLoss(of, of.longest).loss.zone;
   }
   static constexpr bool reads_targets = false;
@@ -115,8 +120,9 @@ struct Losses {
         if (loss.leaves(r[s])) f(s, loss);
         continue;
       }
-      const double length = lengths[i + s];
-      if (length <= loss.longest && std::abs(r[s]) * length <= sure) continue;
+      const double length = lengths[i + s], size = std::abs(r[s]) * length;
+      const double inside = std::max(sure, loss.most - bend * (length * length));
+      if (length <= loss.longest && size <= inside) continue;
       const RowLoss own(loss, length);
       if (own.leaves(r[s])) f(s, own);
     }
@@ -238,6 +244,18 @@ template <class T> struct Kernels {
   void (*load_rows)(const Mapped<T>&, std::size_t i, std::size_t m, double* out, std::size_t ld);
   void (*norms_of_rows)(const Mapped<T>&, std::size_t i, std::size_t m, double* out);
   Products rows;
+  void (*transform)(const double* x, std::size_t ld, std::size_t m, std::size_t p, const double* t,
+                    bool triangular, double* sums, double* z, std::size_t ldz);
+  void (*transform_single)(const float* x, std::size_t ld, std::size_t m, std::size_t p,
+                           const float* t, bool triangular, float* sums, float* z, std::size_t ldz);
+  void (*to_single)(const double* x, std::size_t m, float* out);
+  void (*bound_lengths)(const double* squares, const double* norms, std::size_t m, double hair,
+                        double speck, double least, double* out);
+  void (*bound_lengths_single)(const float* squares, const double* norms, std::size_t m,
+                               double hair, double speck, double least, double* out);
+  void (*count_above)(const double* sizes, std::size_t m, const double* edges, std::size_t n_edges,
+                      std::int64_t* counts);
+  bool (*gradient_sizes)(double* r, const double* lengths, std::size_t m, double square);
 };
 
 }  // namespace fastmix::passes
@@ -245,10 +263,12 @@ template <class T> struct Kernels {
 #ifdef FWHT_X86
 #define PASSES_ISA avx2
 #define PASSES_TARGET __attribute__((target("avx2,fma")))
+#define PASSES_HOLD(v) __asm__("" : "+x"(v))
 #include "passes_simd.inc"
 #endif
 #define PASSES_ISA baseline
 #define PASSES_TARGET
+#define PASSES_HOLD(v) (void)0
 #include "passes_simd.inc"
 
 namespace fastmix::passes {
@@ -388,6 +408,17 @@ void map_rows(const Mapped<T>& a, std::size_t i, std::size_t m, double* out, std
   });
 }
 
+// The sum of symmetric matrices of which lower triangles are known, each `stride` behind the last.
+inline void add_parts(const double* parts, std::size_t stride, std::size_t units, std::size_t p,
+                      double* out) {
+  for (std::size_t j = 0; j < p; ++j)
+    for (std::size_t l = 0; l <= j; ++l) {
+      double total = 0.0;
+      for (std::size_t unit = 0; unit < units; ++unit) total += parts[unit * stride + j * p + l];
+      out[j * p + l] = out[l * p + j] = total;
+    }
+}
+
 // Squared norms of mapped rows without factors and constant; NaN where the array is not finite.
 template <class T> void squared_norms(Mapped<T> a, double* out, std::size_t threads) {
   const auto& k = kernels<T>();
@@ -496,13 +527,7 @@ std::size_t slopes(const Mapped<T>& a, const Targets& targets, const double* the
     }
     total += outside[unit];
   }
-  for (std::size_t j = 0; excess && j < p; ++j)
-    for (std::size_t l = 0; l <= j; ++l) {
-      double sum = 0.0;
-      for (std::size_t unit = 0; unit < blocks.units; ++unit)
-        sum += parts.get()[unit * part + 2 * stride + j * p + l];
-      excess[j * p + l] = excess[l * p + j] = sum;
-    }
+  if (excess) add_parts(parts.get() + 2 * stride, part, blocks.units, p, excess);
   return total;
 }
 
@@ -542,7 +567,7 @@ void curved(const Mapped<T>& a, const Targets& targets, const double* theta, con
 template <class T>
 void gram(const Mapped<T>& a, const Targets* targets, double* out, std::size_t threads) {
   const std::size_t p = a.columns() + (targets != nullptr);
-  const Blocks blocks(a.n, p, 1 << 12, 1024);
+  const Blocks blocks(a.n, p, 1 << 14, 1024);
   const std::size_t ld = blocks.ld(), size = ld * p, stride = round_up(p * p, 8);
   threads = useful(threads, a.n * p);
   const Scratch memory(size * threads), parts(stride * blocks.units);
@@ -560,13 +585,155 @@ void gram(const Mapped<T>& a, const Targets* targets, double* out, std::size_t t
     }
     k.add_gram(block.x, block.ld, block.rows, p, parts.get() + unit * stride);
   });
-  for (std::size_t j = 0; j < p; ++j)
-    for (std::size_t l = 0; l <= j; ++l) {
-      double total = 0.0;
-      for (std::size_t unit = 0; unit < blocks.units; ++unit)
-        total += parts.get()[unit * stride + j * p + l];
-      out[j * p + l] = out[l * p + j] = total;
+  add_parts(parts.get(), stride, blocks.units, p, out);
+}
+
+// A square matrix T in panels of columns, each with its rows one after the other, and zeros behind
+// the last column.
+template <class S> class Panels {
+ public:
+  static constexpr std::size_t columns = baseline::tile_columns;
+
+  Panels(const double* t, std::size_t p)
+      : memory_(round_up(p, columns) * p * sizeof(S) / sizeof(double) + 1), triangular_(true) {
+    for (std::size_t j = 0; j < round_up(p, columns); ++j)
+      for (std::size_t k = 0; k < p; ++k) {
+        const double v = j < p ? t[k * p + j] : 0.0;
+        get()[j / columns * columns * p + k * columns + j % columns] = S(v);
+        triangular_ = triangular_ && (k <= j || v == 0.0);
+      }
+  }
+  S* get() const { return reinterpret_cast<S*>(memory_.get()); }
+  bool is_triangular() const { return triangular_; }
+
+ private:
+  Scratch memory_;
+  bool triangular_;
+};
+
+// Rows i to i + m of A by columns in x, joined by targets if there are any; and their squared
+// norms, if asked for.
+template <class T>
+std::size_t fetch_joined(const Mapped<T>& a, const Targets* targets, std::size_t i, std::size_t m,
+                         double* x, std::size_t ld, double* norms) {
+  const auto& k = kernels<T>();
+  const std::size_t p = a.columns(), rows = fetch(a, i, m, x, ld, false).rows;
+  if (targets) {
+    k.load_targets(*targets, i, m, x + p * ld);
+    std::fill(x + p * ld + m, x + p * ld + rows, 0.0);
+  }
+  for (std::size_t j = 0; norms && j < p + (targets != nullptr); ++j)
+    k.add_squares(x + j * ld, rows, j == 0, norms);
+  return rows;
+}
+
+// What is added to computed lengths: `hair` times the norm of the row, and `speck`; the least length.
+struct Margin {
+  double hair, speck, least;
+};
+
+// Bounds on the lengths of T'a, or of T'(a, y) with targets, computed in double or single precision.
+template <class T>
+void lengths(const Mapped<T>& a, const Targets* targets, const double* t, bool single,
+             const Margin& margin, double* out, std::size_t threads) {
+  const std::size_t p = a.columns() + (targets != nullptr);
+  const Blocks blocks(a.n, p, std::max<std::size_t>(std::size_t(1) << 14, p <= 256 ? 0 : 64 * p), 512);
+  const std::size_t ld = blocks.ld(), most = round_up(blocks.rows, 16);
+  // The block, norms, squares, and in single precision the block once more; whole cache lines.
+  const std::size_t size = ld * p + 2 * most + (single ? most / 2 * p : 0);
+  threads = useful(threads, a.n * p);
+  const Scratch memory(size * threads);
+  const auto& k = kernels<T>();
+  const auto run = [&](const auto& panels, const auto& measure) {
+    blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t, std::size_t worker) {
+      double *norms = memory.get() + worker * size, *squares = norms + most, *x = squares + most;
+      std::fill_n(norms, 2 * most, 0.0);
+      const std::size_t rows = fetch_joined(a, targets, i, m, x, ld, margin.hair ? norms : nullptr);
+      measure(panels, i, m, rows, norms, squares, x);
+    });
+  };
+  if (!single)
+    return run(Panels<double>(t, p), [&](const auto& panels, std::size_t i, std::size_t m,
+                                         std::size_t rows, double* norms, double* s, double* x) {
+      k.transform(x, ld, rows, p, panels.get(), panels.is_triangular(), s, nullptr, 0);
+      k.bound_lengths(s, norms, m, margin.hair, margin.speck, margin.least, out + i);
+    });
+  run(Panels<float>(t, p), [&](const auto& panels, std::size_t i, std::size_t m, std::size_t rows,
+                               double* norms, double* squares, double* x) {
+    float *const narrow = reinterpret_cast<float*>(x + ld * p), *s = reinterpret_cast<float*>(squares);
+    const std::size_t end = round_up(rows, 16);
+    for (std::size_t j = 0; j < p; ++j) {
+      k.to_single(x + j * ld, rows, narrow + j * most);
+      std::fill(narrow + j * most + rows, narrow + j * most + end, 0.0f);
     }
+    k.transform_single(narrow, most, end, p, panels.get(), panels.is_triangular(), s, nullptr, 0);
+    k.bound_lengths_single(s, norms, m, margin.hair, margin.speck, margin.least, out + i);
+  });
+}
+
+// Z'Z for rows z = T'(a, y) that are shortened to `longest`.
+template <class T>
+void second_moments(const Mapped<T>& a, const Targets& targets, const double* t, double longest,
+                    double* out, std::size_t threads) {
+  const std::size_t p = a.columns() + 1;
+  const Blocks blocks(a.n, p, 1 << 13, 512);
+  const Panels<double> panels(t, p);
+  const std::size_t ld = blocks.ld(), wide = round_up(p, Panels<double>::columns);
+  const std::size_t size = ld * (p + wide + 1), stride = round_up(p * p, 8);
+  threads = useful(threads, a.n * p);
+  const Scratch memory(size * threads), parts(stride * blocks.units);
+  std::fill_n(parts.get(), stride * blocks.units, 0.0);
+  const auto& k = kernels<T>();
+  blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t unit, std::size_t worker) {
+    double *f = memory.get() + worker * size, *x = f + ld, *z = x + p * ld;
+    const std::size_t rows = fetch_joined(a, &targets, i, m, x, ld, nullptr);
+    std::fill_n(f, rows, 0.0);
+    k.transform(x, ld, rows, p, panels.get(), panels.is_triangular(), f, z, ld);
+    bool any = false;
+    for (std::size_t s = 0; s < rows; ++s) {
+      const double length = std::sqrt(f[s]);
+      f[s] = length <= longest ? 1.0 : longest / length;
+      any = any || f[s] != 1.0;
+    }
+    for (std::size_t j = 0; any && j < p; ++j)
+      for (std::size_t s = 0; s < rows; ++s) z[j * ld + s] *= f[s];
+    k.add_gram(z, ld, rows, p, parts.get() + unit * stride);
+  });
+  add_parts(parts.get(), stride, blocks.units, p, out);
+}
+
+// How many |y - A theta|, times the lengths of the rows, lie between each edge and the next, or
+// beyond the last but one; those of a row beyond `longest` are of the shortened row. False if any
+// is not a number.
+template <class T>
+bool slope_counts(const Mapped<T>& a, const Targets& targets, const double* theta,
+                  const double* lengths, double longest, const double* edges, std::size_t bins,
+                  double* out, std::size_t threads) {
+  const std::size_t p = a.columns();
+  const Blocks blocks(a.n, p, room(a), 512);
+  const std::size_t ld = blocks.ld(), size = ld * (p + 1);
+  threads = useful(threads, a.n * p);
+  const Scratch memory(size * threads);
+  std::vector<std::int64_t> above((bins + 1) * threads, 0);
+  std::vector<char> odd(threads, 0);
+  const auto& k = kernels<T>();
+  blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t, std::size_t worker) {
+    double *r = memory.get() + worker * size, *x = r + ld;
+    const Block block = fetch_any(a, i, m, x, ld);
+    k.load_targets(targets, i, m, r);
+    std::fill(r + m, r + block.padded, 0.0);
+    block.subtract(theta, r);
+    if (!k.gradient_sizes(r, lengths + i, m, longest * longest)) odd[worker] = 1;
+    std::fill(r + m, r + block.padded, 0.0);
+    k.count_above(r, block.padded, edges, bins, above.data() + worker * (bins + 1));
+  });
+  for (std::size_t j = 0; j < bins; ++j) {
+    std::int64_t count = 0;
+    for (std::size_t w = 0; w < threads; ++w)
+      count += above[w * (bins + 1) + j] - above[w * (bins + 1) + j + 1];
+    out[j] = double(count);
+  }
+  return std::all_of(odd.begin(), odd.end(), [](char c) { return c == 0; });
 }
 
 // S A, and the largest row norm of (S'S - I) A, for an SRHT.

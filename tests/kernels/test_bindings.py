@@ -71,6 +71,20 @@ def call(name, **changes):
             "secant": False,
             "out": np.ones(p),
         },
+        "lengths": {
+            "y": np.ones(n), "lower": -1.0, "upper": 1.0, "center": 0.0, "inverse_scale": 1.0,
+            "transform": np.ones((p + 1) ** 2), "single": False, "hair": 0.0, "speck": 0.0,
+            "least": 0.0, "out": np.ones(n),
+        },
+        "second_moments": {
+            "y": np.ones(n), "lower": -1.0, "upper": 1.0, "center": 0.0, "inverse_scale": 1.0,
+            "transform": np.ones((p + 1) ** 2), "longest": 1.0, "out": np.ones((p + 1) ** 2),
+        },
+        "slope_counts": {
+            "y": np.ones(n), "lower": -1.0, "upper": 1.0, "center": 0.0, "inverse_scale": 1.0,
+            "theta": np.ones(p), "lengths": np.ones(n), "longest": 1.0, "edges": np.arange(4.0),
+            "out": np.ones(3),
+        },
         "srht": {
             "signs": np.ones(n, dtype=np.int8), "rows": np.array([0, 7, 3]), "n_pad": 8,
             "z": np.ones(3 * p), "distortion": True,
@@ -91,7 +105,7 @@ def call(name, **changes):
 
 KERNELS = [
     "fwht", "map_rows", "squared_norms", "gram", "moments", "gradient", "slopes", "curved", "srht",
-    "kerdock", "kerdock_sketch", "kerdock_distortion",
+    "kerdock", "kerdock_sketch", "kerdock_distortion", "lengths", "second_moments", "slope_counts",
 ]  # fmt: skip
 
 
@@ -136,6 +150,18 @@ REFUSED = [
     ("curved", {"out": np.ones(2)}, "p entries"),
     ("curved", {"loss": np.ones(7)}, "five or six entries"),
     ("curved", {"lengths": np.ones(3)}, "lengths must have n entries or none"),
+    ("lengths", {"y": np.ones(5)}, "y must have n entries or none"),
+    ("lengths", {"y": np.ones(0)}, "p\\^2 entries"),
+    ("lengths", {"transform": np.ones(9)}, "p\\^2 entries"),
+    ("lengths", {"out": np.ones(5)}, "n entries"),
+    ("second_moments", {"y": np.ones(0)}, "y must have n entries"),
+    ("second_moments", {"transform": np.ones(9)}, "p\\^2 entries"),
+    ("second_moments", {"out": np.ones(9)}, "\\(p \\+ 1\\)\\^2 entries"),
+    ("slope_counts", {"y": np.ones(7)}, "n entries"),
+    ("slope_counts", {"lengths": np.ones(0)}, "n entries"),
+    ("slope_counts", {"theta": np.ones(2)}, "p entries"),
+    ("slope_counts", {"edges": np.ones(3)}, "one more than out"),
+    ("slope_counts", {"out": np.ones(0), "edges": np.ones(1)}, "1 to 4096 entries"),
     ("srht", {"rows": np.array([0, 8, 1])}, "between 0 and n_pad"),
     ("srht", {"rows": np.array([0, -1, 1])}, "between 0 and n_pad"),
     ("srht", {"rows": np.empty(0, dtype=np.int64)}, "1 to 2\\^32 entries"),

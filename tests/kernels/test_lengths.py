@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -252,6 +253,13 @@ def exact_lengths(X, T):
     return squares
 
 
+MEASURED = {
+    "reference": reference.row_lengths,
+    "double": mapped.row_lengths,
+    "single": partial(mapped.row_lengths, single=True),
+}
+
+
 def hostile(kind, rng, n, d):
     X = rng.normal(size=(n, d))
     X /= np.linalg.norm(X, axis=1)[:, None] * (1.0 + 1e-12)
@@ -286,17 +294,82 @@ def hostile(kind, rng, n, d):
         "mixed rows",
     ],
 )
-def test_lengths_are_upper_bounds_in_exact_arithmetic(kind, d):
+@pytest.mark.parametrize(("name", "error"), [("reference", 0), ("double", 0), ("single", 1e-4)])
+def test_lengths_are_upper_bounds_in_exact_arithmetic(kind, d, name, error):
     rng = np.random.default_rng(d)
     X, T = hostile(kind, rng, 40, d)
     for least in (1e-30, 1.0):
-        rho = reference.row_lengths(Mapped(X), T, least)
+        rho = MEASURED[name](Mapped(X), T, least)
         assert (rho >= least).all()
         for length, square in zip(rho, exact_lengths(X, T), strict=True):
             assert Fraction(float(length)) ** 2 >= square
             # Not much longer either: rounding of the rows is all that is added.
-            slack = 1e-12 * math.sqrt(d) * np.linalg.norm(T) + least
-            assert length <= math.sqrt(float(square)) + slack
+            slack = (1e-12 + error) * math.sqrt(d) * np.linalg.norm(T) + least
+            assert length <= math.sqrt(float(square)) + slack + error
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("triangular", [False, True])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (37, 3), (1000, 7), (600, 40), (130, 150), (70, 600)])
+def test_lengths_with_targets_and_maps(n, d, triangular, single):
+    """Compiled lengths are those of the rows joined by their targets, through every map."""
+    rng = np.random.default_rng(n + d)
+    X, y = rng.uniform(-1.5, 1.5, (n, d)), rng.uniform(-1, 1, n)
+    T = rng.normal(size=(d + 2, d + 2))
+    T = np.triu(T) if triangular else T
+    ends = -np.ones(d), np.ones(d)
+    for order, dtype in (("C", np.float64), ("F", np.float64), ("C", np.float32)):
+        A = Mapped(
+            np.asarray(X, dtype=dtype, order=order),
+            *ends,
+            rng.uniform(-0.1, 0.1, d),
+            rng.uniform(0.5, 1.0, d),
+            rng.uniform(0.1, 1.0, n),
+            0.3,
+        )
+        targets = Targets(y, -0.9, 0.9, 0.1, 0.8)
+        rows = np.column_stack((np.asarray(A), np.asarray(targets)))
+        exact = np.linalg.norm(rows @ T, axis=1)
+        norm = np.linalg.norm(rows, axis=1).max()
+        for bound in (None, norm):
+            rho = mapped.row_lengths(A, T, 0.1, targets=targets, norm=bound, single=single)
+            error = 2.0 * mapped.length_error(T, single=single) * norm + 1e-15
+            assert (rho >= exact * (1.0 - 1e-13)).all()
+            assert (rho <= np.maximum(exact, 0.1) + error).all()
+        plain = mapped.row_lengths(A, T[:-1, :-1], 0.1)
+        expected = reference.row_lengths(A, T[:-1, :-1], 0.1)
+        np.testing.assert_allclose(plain, expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_the_length_of_a_record_does_not_depend_on_where_it_lies(single):
+    """Files, clusters and arrays cut their rows in different ways."""
+    rng = np.random.default_rng(4)
+    X, T = rng.normal(size=(1001, 23)), rng.normal(size=(23, 23))
+    whole = mapped.row_lengths(Mapped(X), T, 0.1, single=single)
+    for cut in (1, 5, 8, 16, 500):
+        part = mapped.row_lengths(Mapped(X[cut:]), T, 0.1, single=single)
+        np.testing.assert_allclose(part, whole[cut:], rtol=1e-13)
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (100, 3), (5000, 11), (300, 90), (200, 140)])
+def test_second_moments_and_counts_are_those_of_numpy(n, d):
+    rng = np.random.default_rng(n * d)
+    X, y, theta = rng.normal(size=(n, d)) / d, rng.uniform(-1, 1, n), rng.normal(size=d)
+    T, lengths = rng.normal(size=(d + 1, d + 1)), rng.uniform(0.1, 3.0, n)
+    edges = np.geomspace(1e-2, 2.0, 17)
+    for A in (Mapped(X), Mapped(np.asfortranarray(X)), Mapped(X, factors=rng.random(n))):
+        moments = mapped.second_moments(A, Targets(y), T, 0.9)
+        expected = reference.second_moments(A, Targets(y), T, 0.9)
+        np.testing.assert_allclose(moments, expected, atol=1e-12 * n)
+        arguments = A, Targets(y), theta, lengths, 1.5, edges
+        counts = mapped.slope_counts(*arguments)
+        np.testing.assert_array_equal(counts, reference.slope_counts(*arguments))
+        np.testing.assert_array_equal(counts, mapped.slope_counts(*arguments, n_threads=1))
+    lost = X.copy()
+    lost[n // 2, 0] = np.nan
+    assert np.isnan(mapped.slope_counts(Mapped(lost), *arguments[1:])).all()
+    assert np.isnan(mapped.second_moments(Mapped(lost), Targets(y), T, 0.9)).any()
 
 
 def test_the_length_of_a_record_depends_on_it_alone():

@@ -12,7 +12,9 @@ from scipy import stats
 
 from fastmix.accounting import GaussianEvent
 from fastmix.data import ArrayRows, ChunkRows, Chunks, RowMap, TargetMap
+from fastmix.data import rows as data_rows
 from fastmix.data.chunks import ArrayChunk
+from fastmix.kernels import mapped
 from fastmix.mechanisms import (
     line_event,
     noisy_gradient_counts,
@@ -93,6 +95,90 @@ def test_arrays_and_chunks_agree():
     for size in (1, 13, 999, 1000):
         second = noisy_second_moments(chunks(X, y, size), T, sigma=1.0, noise=zero())
         np.testing.assert_allclose(second, first, rtol=1e-9, atol=1e-9)
+
+
+def many(seed, n=9000, d=6):
+    """Return so many records that moments are corrected for long ones, not summed anew."""
+    X, y = problem(seed, n, d)
+    X[::7] *= np.random.default_rng(seed).uniform(0.01, 1.0, (len(X[::7]), 1))
+    return X, y
+
+
+def short(X, y, T):
+    """Sum z z' over shortened records, all at once."""
+    Z = np.column_stack((X, y)) @ T
+    Z /= np.maximum(1.0, np.linalg.norm(Z, axis=1))[:, None]
+    return Z.T @ Z
+
+
+@pytest.mark.parametrize("d", [2, 6, 40, 140])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 3.0, 20.0])
+def test_moments_that_are_corrected_for_long_records(scale, d, monkeypatch):
+    """They are the same sum, whether none, some or all records are too long."""
+    X, y = many(13, d=d)
+    T = scale * np.triu(np.random.default_rng(d).normal(size=(d + 1, d + 1))) / math.sqrt(d)
+    expected = short(X, y, T)
+    found = arrays(X, y).second_moments(T)
+    # Records are shortened to a hair less than 1: by what rounding can add to the sums.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-3 * np.trace(expected))
+    np.testing.assert_array_equal(found, found.T)
+    for size in (64, 4000):
+        np.testing.assert_allclose(
+            chunks(X, y, size).second_moments(T), found, rtol=0, atol=1e-8 * len(X)
+        )
+    monkeypatch.setattr(data_rows, "_MOST_ERROR", -1.0)  # so that they are summed anew
+    anew = arrays(X, y).second_moments(T)
+    np.testing.assert_allclose(anew, expected, rtol=0, atol=1e-8 * len(X))
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.0, 5.0, 100.0])
+def test_an_absent_record_among_many_changes_the_vector_by_at_most_one(scale):
+    """No slack: what rounding adds is taken off the records."""
+    X, y = many(14)
+    T = scale * np.triu(np.random.default_rng(3).normal(size=(7, 7)))
+    present = entries(arrays(X, y).second_moments(T))
+    longest = int(np.argmax(np.linalg.norm(np.column_stack((X, y)) @ T, axis=1)))
+    for gone in (0, 7, longest):
+        A, b = X.copy(), y.copy()
+        A[gone], b[gone] = 0.0, 0.0
+        assert np.linalg.norm(present - entries(arrays(A, b).second_moments(T))) <= 1.0
+
+
+def test_no_record_that_is_too_long_is_left_alone(monkeypatch):
+    """Single precision only tells which records are short for sure."""
+    X, y = many(15, d=40)
+    T = np.triu(np.random.default_rng(5).normal(size=(41, 41)))
+    lengths = np.linalg.norm(np.column_stack((X, y)) @ T, axis=1)
+    T /= np.median(lengths)  # half of the records are longer than 1, many of them hardly
+    seen = []
+
+    def looked(*args, single=False, **kwargs):
+        seen.append(single)
+        return measure(*args, single=single, **kwargs)
+
+    measure = mapped.row_lengths
+    monkeypatch.setattr(mapped, "row_lengths", looked)
+    found = arrays(X, y).second_moments(T)
+    assert True in seen
+    assert np.trace(found) <= np.trace(short(X, y, T))
+    np.testing.assert_allclose(found, short(X, y, T), rtol=0, atol=1e-5 * len(X))
+
+
+def test_moments_are_those_of_the_rows_after_they_are_moved():
+    """What is kept of the sums must not outlive the map that it belongs to."""
+    X, y = many(16)
+    X *= 0.5  # short enough to be moved
+    row_map = RowMap(
+        row_norm=1.0, lower=-np.ones(6), upper=np.ones(6), center=np.zeros(6), scale=np.ones(6)
+    )
+    mean = np.full(6, 0.05)
+    parts = Chunks([ArrayChunk("all", X, y)], 6)
+    for rows in (ArrayRows(X, row_map, y), ChunkRows(parts, row_map, TargetMap())):
+        rows.moments()
+        moved = rows.centred(mean)
+        np.testing.assert_allclose(
+            moved.moments()[0], (X - mean).T @ (X - mean), rtol=1e-9, atol=1e-9
+        )
 
 
 def test_noise_has_its_law():

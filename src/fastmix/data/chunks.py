@@ -241,6 +241,7 @@ class ChunkRows(Rows):
         self.bound = row_map.bound
         self.constant = row_map.constant / row_map.divisor
         lengths: Counter[int] = self.run(Pass("check", reductions.lengths)) or Counter()
+        self.parts = lengths.pop(-1, 0)
         ends = accumulate((lengths[i] for i in range(len(self._chunks))), initial=0)
         cuts = list(enumerate(pairwise(ends)))
         self._chunks = [(table.chunks[i], Place(i, *cut)) for i, cut in cuts]
@@ -305,7 +306,7 @@ class ChunkRows(Rows):
         rows = copy(self)
         rows._row_map = self._row_map.centred(mean)
         rows.d = rows._row_map.width(self._table.d)
-        rows.bound, rows.constant = rows._row_map.bound, 0.0
+        rows.bound, rows.constant, rows._joint = rows._row_map.bound, 0.0, None
         return rows
 
 

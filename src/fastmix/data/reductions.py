@@ -12,6 +12,7 @@ from functools import partial, reduce
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from fastmix._types import FloatArray
 from fastmix.kernels import mapped, reference
@@ -20,13 +21,14 @@ from fastmix.kernels.mapped import Mapped, Targets
 from fastmix.sketches.kerdock import KerdockDraw
 
 T = TypeVar("T")
-Moments: TypeAlias = tuple[FloatArray, FloatArray]
 Slopes: TypeAlias = tuple[FloatArray, FloatArray, int]
 #: The slope of a loss as a function of residual and target.
 Slope: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 #: Bytes of mapped rows that are formed at a time.
 _FORMED_BYTES = 4 << 20
+#: Bytes of mapped rows whose lengths are held at a time.
+_MEASURED_BYTES = 64 << 20
 
 
 class Measure(NamedTuple):
@@ -74,6 +76,13 @@ class Block:
         lengths = mapped.row_lengths(self.A, measure.transform, measure.least)
         return replace(self, lengths=lengths)
 
+    def rows(self, chosen: "slice | npt.NDArray[np.intp]") -> "Block":
+        """Return some of the rows, without lengths; in order, if offsets matter."""
+        factors = None if self.A.factors is None else self.A.factors[chosen]
+        A = replace(self.A, X=self.A.X[chosen], factors=factors)
+        targets = replace(self.targets, y=self.targets.y[chosen])
+        return Block(A, targets, self.offset, self.chunk)
+
     def formed(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield the mapped rows and targets themselves, a few at a time."""
         n, d = self.A.shape
@@ -103,8 +112,8 @@ class Pass(Generic[T]):
 
 
 def lengths(block: Block) -> "Counter[int]":
-    """Return the rows of each chunk."""
-    return Counter({block.chunk: block.A.shape[0]})
+    """Return the rows of each chunk, and under -1 how many blocks there are."""
+    return Counter({block.chunk: block.A.shape[0], -1: 1})
 
 
 def gram(block: Block) -> FloatArray:
@@ -123,11 +132,11 @@ def gradient(block: Block, *, theta: FloatArray, clip: float) -> FloatArray:
     return mapped.gradient(block.unweighted().A, block.targets, theta, clip)
 
 
-def moments(block: Block) -> Moments:
-    """Return ``X'X`` and ``X'y``, or these with weights."""
+def joint_moments(block: Block) -> FloatArray:
+    """Return ``(X, y)'(X, y)``, or that with weights."""
     if block.weights is not None:
         return reference.weighted_moments(block.A, block.targets, block.weights)
-    return mapped.moments(block.A, block.targets)
+    return mapped.joint_moments(block.A, block.targets)
 
 
 def target_total(block: Block) -> FloatArray:
@@ -137,18 +146,39 @@ def target_total(block: Block) -> FloatArray:
     return np.array([targets.sum() if block.weights is None else block.weights @ targets])
 
 
-def second_moments(block: Block, *, transform: FloatArray) -> FloatArray:
-    """Return ``Z'Z`` for rows ``T'(a, y)`` that are shortened to length 1."""
-    total, start = np.zeros((transform.shape[1], transform.shape[1])), 0
-    for A, y in block.formed():
-        rows = np.column_stack((A, y)) @ transform
-        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        # A hair shorter than 1, so that rounding cannot exceed it.
-        rows *= np.minimum(1.0, (1.0 - 2.0**-40) / np.maximum(lengths, 2.0**-40))[:, None]
-        if block.weights is not None:
-            rows *= np.sqrt(block.weights[start : start + len(y)])[:, None]
-            start += len(y)
-        total += rows.T @ rows
+def second_moments(block: Block, *, transform: FloatArray, longest: float) -> FloatArray:
+    """Return ``Z'Z`` for rows ``T'(a, y)`` that are shortened to ``longest``."""
+    if block.weights is not None:
+        return reference.weighted_second_moments(
+            block.A, block.targets, transform, longest, block.weights
+        )
+    return mapped.second_moments(block.A, block.targets, transform, longest)
+
+
+def excess_moments(
+    block: Block, *, transform: FloatArray, longest: float, norm: float, single: bool
+) -> FloatArray:
+    """Return what shortening rows ``T'(a, y)`` to ``longest`` takes off ``(X, y)'(X, y)``.
+
+    ``norm`` bounds that of ``(a, y)``. A row is left alone only if a bound on its length says so;
+    the others are measured once more, in double precision.
+    """
+    total = np.zeros_like(transform)
+    n, d = block.A.shape
+    step = max(1, _MEASURED_BYTES // (8 * d))
+    for start in range(0, n, step):
+        part = block.rows(slice(start, start + step))
+        bounds = mapped.row_lengths(
+            part.A, transform, 0.0, targets=part.targets, norm=norm, single=single
+        )
+        long = np.flatnonzero(~(bounds <= longest))
+        few = max(1, _FORMED_BYTES // (8 * d))
+        for first in range(0, len(long), few):
+            chosen = part.rows(long[first : first + few])
+            rows = np.column_stack((np.asarray(chosen.A), np.asarray(chosen.targets)))
+            lengths = mapped.row_lengths(Mapped(rows), transform, longest)
+            rows *= np.sqrt(1.0 - (longest / lengths) ** 2)[:, None]
+            total += mapped.gram(Mapped(rows))
     return total
 
 
@@ -172,7 +202,7 @@ def residual_counts(
     """Return how many ``|clip(y - X theta)|`` lie in each bin of ``clip`` times ``edges``."""
     counts = np.zeros(len(edges) - 1)
     for A, y in block.unweighted().formed():
-        counts += binned(np.minimum(np.abs(y - A @ theta) / clip, 1.0), edges)
+        counts += reference.binned(np.minimum(np.abs(y - A @ theta) / clip, 1.0), edges)
     return counts
 
 
@@ -187,13 +217,16 @@ def slope_counts(
     """Return how many slopes, residuals by default, times the lengths of the rows, in each bin."""
     if block.lengths is None:
         raise ValueError("lengths must be known to count gradients.")
+    at = block.lengths
+    if free is None and block.weights is None:
+        return mapped.slope_counts(block.A, block.targets, theta, at, longest, edges)
     counts, start = np.zeros(len(edges) - 1), 0
     for A, y in block.formed():
-        lengths = block.lengths[start : start + len(y)]
+        lengths = at[start : start + len(y)]
         slopes = y - A @ theta if free is None else free(y - A @ theta, y)
         size = np.abs(slopes) * np.minimum(lengths, longest**2 / lengths)
         own = None if block.weights is None else block.weights_of(start, len(y))
-        counts += binned(np.minimum(size, edges[-1]), edges, own)
+        counts += reference.binned(np.minimum(size, edges[-1]), edges, own)
         start += len(y)
     return counts
 
@@ -212,18 +245,6 @@ def line(
     return total
 
 
-def binned(sizes: FloatArray, edges: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-    """Count sizes up to the last edge by bins; NaN if any is: rows refuse data that changed.
-
-    Bin j holds sizes in (edge j, edge j+1]; 0 and everything tiny falls out at the left.
-    """
-    if np.isnan(sizes).any():
-        return np.full(len(edges) - 1, np.nan)
-    at = np.searchsorted(edges, sizes, side="left") - 1
-    own = None if weights is None else weights[at >= 0]
-    return np.bincount(at[at >= 0], own, minlength=len(edges) - 1).astype(np.float64)
-
-
 def sketched(block: Block, *, draw: KerdockDraw) -> FloatArray:
     """Return ``S X`` for a sketch S whose columns come in blocks."""
     return draw.partial_sketch(block.unweighted().A, block.offset)
@@ -238,11 +259,6 @@ def distortion(block: Block, *, draw: KerdockDraw, Z: FloatArray) -> tuple[float
     first = Targets(draw.first_row(block.offset, n))
     m_hat = draw.partial_distortion(block.A, Z, block.offset)
     return m_hat, mapped.gradient(block.A, first, np.zeros(d), 1.0)
-
-
-def add_moments(a: Moments, b: Moments) -> Moments:
-    """Return the sums of `moments`."""
-    return a[0] + b[0], a[1] + b[1]
 
 
 def add_slopes(a: Slopes, b: Slopes) -> Slopes:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,10 +15,20 @@ from fastmix._validation import value_error
 from fastmix.data import reductions
 from fastmix.data.persons import Persons
 from fastmix.data.reductions import Measure, Pass, Slope
+from fastmix.kernels import mapped
 from fastmix.kernels.losses import Loss
 from fastmix.sketches import SketchDraw
 
 T = TypeVar("T")
+
+#: Rows are shortened to less than 1, by this and by the error of sums.
+_HAIR = 2.0**-40
+#: Sums of parts are allowed so many terms, and one more per 512 rows.
+_PARTS = 1024
+#: With fewer rows, or if it can err by more than this, a sum is not taken as a difference.
+_FEW_ROWS, _MOST_ERROR = 1 << 13, 2.0**-7
+#: Lengths are measured in single precision if that adds at most this to them.
+_SINGLE = 2.0**-4
 
 
 class Rows(ABC):
@@ -35,6 +46,9 @@ class Rows(ABC):
     constant: float = 0.0
     #: Persons with several rows: ``n`` counts them, and sums are weighted. None for single rows.
     persons: Persons | None = None
+    #: Values that a pass adds up at most, beside those within each.
+    parts: int = 1
+    _joint: FloatArray | None = None
 
     @abstractmethod
     def run(self, task: Pass[T]) -> T:
@@ -62,7 +76,14 @@ class Rows(ABC):
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return ``X'X`` and ``X'y``."""
-        return self.run(Pass("moments", reductions.moments, reductions.add_moments))
+        total, d = self.joint_moments(), self.d
+        return total[:d, :d].copy(), total[:d, d].copy()
+
+    def joint_moments(self) -> FloatArray:
+        """Return ``(X, y)'(X, y)``, which is computed once."""
+        if self._joint is None:
+            self._joint = self.run(Pass("moments", reductions.joint_moments))
+        return self._joint
 
     def gradient(self, theta: FloatArray, clip: float) -> FloatArray:
         """Return ``X' clip(y - X theta)``, residuals clipped to [-clip, clip]."""
@@ -74,9 +95,45 @@ class Rows(ABC):
         return float(self.run(Pass("mean", reductions.target_total))[0])
 
     def second_moments(self, transform: FloatArray) -> FloatArray:
-        """Return ``Z'Z`` for rows ``T'(x, y)`` that are shortened to length 1."""
-        value = partial(reductions.second_moments, transform=transform)
-        return self.run(Pass("second moments", value))
+        r"""Return ``Z'Z`` for rows ``z = T'(x, y)`` that are shortened to length 1.
+
+        If rounding allows, it is ``T' (M - E) T`` for ``M = (X, y)'(X, y)``, which is known, and
+        for E, what shortening takes off the rows that are longer than 1.
+
+        They are shortened to :math:`1 - h`: one row changes the exact sum by at most
+        :math:`(1 - h)^2`, and h covers twice the error of computed sums. That is at most c u times
+        the sum of squared lengths, for sums of c terms one after the other and the unit u: n at
+        most for Z, :math:`2 n (1 + b^2) \|T\|_F^2` for M and E and rows of norm b.
+        """
+        size = self.d + 1
+        # The same wherever the rows lie, unless that is in very many parts.
+        count = self.n if self.persons is None else len(self.persons.weights)
+        terms = mapped.summands(count, size) + max(_PARTS + count // 512, 2 * self.parts)
+        terms += 4 * size + 64
+        stretch = float(np.linalg.norm(transform))
+        reach = float(np.hypot(1.0, self.bound))
+        error = (terms + size) * 2.0**-53 * self.n
+        joint = 2.0 * error * (reach * stretch) ** 2
+        if self.n < _FEW_ROWS or not joint <= _MOST_ERROR or self.persons is not None:
+            value: Any = partial(
+                reductions.second_moments, transform=transform, longest=1.0 - _HAIR - error
+            )
+            return self.run(Pass("second moments", value))
+        longest = 1.0 - _HAIR - joint
+        total = self.joint_moments()
+        sides = float(np.linalg.norm(transform, 1)) * float(np.linalg.norm(transform, np.inf))
+        if not min(stretch, math.sqrt(sides)) * reach * (1.0 + _HAIR) <= longest:
+            single = mapped.length_error(transform, single=True) * reach <= _SINGLE
+            value = partial(
+                reductions.excess_moments,
+                transform=transform,
+                longest=longest,
+                norm=reach * (1.0 + _HAIR),
+                single=single,
+            )
+            total = total - self.run(Pass("second moments", value))
+        moments = transform.T @ total @ transform
+        return np.asarray(0.5 * (moments + moments.T))
 
     def slopes(
         self, theta: FloatArray, loss: Loss, *, excess: bool = False

@@ -23,6 +23,8 @@ _native = native if hasattr(native, "srht") else None
 _BLOCK_BYTES = 64 << 20
 #: Up to this many columns the compiled Gram matrix is as fast as BLAS, or faster.
 FEW_COLUMNS = 128
+#: Rows that BLAS gets at a time, at most.
+_BLAS_ROWS = 1 << 16
 #: Error of `slopes`, relative to the sum of the absolute terms: that of each product, and of sums.
 SUMMATION_ERROR = 2.0**-52 if _native is not None else reference.SUMMATION_ERROR
 #: The same with weights, whose products are rounded too.
@@ -95,9 +97,106 @@ def squared_norms(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
     return norms
 
 
-def row_lengths(A: Mapped, transform: FloatArray, least: float) -> FloatArray:
-    """Return bounds on the lengths of ``T' a`` for the rows a of A, at least ``least``."""
-    return reference.row_lengths(A, transform, least)
+def row_lengths(
+    A: Mapped,
+    transform: FloatArray,
+    least: float,
+    *,
+    targets: Targets | None = None,
+    norm: float | None = None,
+    single: bool = False,
+    n_threads: int | None = None,
+) -> FloatArray:
+    r"""Return bounds on the lengths of ``T' a`` for the rows a of A, at least ``least``.
+
+    With ``targets`` they are those of ``T' (a, y)``. A triangular T, with zeros below its diagonal,
+    takes half the time, and ``single`` precision half of that.
+
+    The bound is the computed length, and :math:`4 (p + 16) u \|T\|_F` times the norm of the row, or
+    a ``norm`` that no row exceeds; u is the unit of rounding. Entries of T and a are rounded once,
+    each of p products and sums once, and so are p squares, their sums and the root: that is less
+    than half of it. In single precision, numbers that are too small for it, and their squares,
+    add less than :math:`2^{-60} (1 + \|T\|_F)`.
+    """
+    if _native is None or A.X.size == 0 or not np.linalg.norm(transform) < np.inf:
+        return reference.row_lengths(A, transform, least, targets)
+    size = float(np.linalg.norm(transform))
+    single = single and size < 2.0**60
+    hair = length_error(transform, single=single)
+    speck = 2.0**-60 * (1.0 + size) if single else 0.0
+    if norm is not None:
+        hair, speck = 0.0, speck + hair * norm
+    seen = Targets(np.empty(0)) if targets is None else targets
+    lengths = np.empty(A.shape[0])
+    _native.lengths(
+        *_arguments(A),
+        *_seen(seen),
+        _packed(transform).reshape(-1),
+        single,
+        hair,
+        speck,
+        least,
+        lengths,
+        threads(n_threads),
+    )
+    return lengths
+
+
+def length_error(transform: FloatArray, *, single: bool) -> float:
+    """Return what `row_lengths` adds to lengths, in units of the norm of a row."""
+    unit = 2.0**-24 if single else 2.0**-53
+    return 4.0 * (len(transform) + 16) * unit * float(np.linalg.norm(transform))
+
+
+def second_moments(
+    A: Mapped,
+    targets: Targets,
+    transform: FloatArray,
+    longest: float,
+    *,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """Return ``Z'Z`` for rows ``T'(a, y)`` that are shortened to ``longest``."""
+    size = A.shape[1] + 1
+    if _native is None or A.X.size == 0 or size > FEW_COLUMNS:
+        return reference.second_moments(A, targets, transform, longest)
+    total = np.empty((size, size))
+    at = _packed(transform).reshape(-1)
+    _native.second_moments(
+        *_arguments(A), *_seen(targets), at, longest, total.reshape(-1), threads(n_threads)
+    )
+    return total
+
+
+def slope_counts(
+    A: Mapped,
+    targets: Targets,
+    theta: FloatArray,
+    lengths: FloatArray,
+    longest: float,
+    edges: FloatArray,
+    *,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """Return how many ``|y - a' theta|``, times the lengths of the rows, lie in each bin.
+
+    A row that is longer than ``longest`` counts as if it, and its target, were shortened. Bin j
+    holds sizes in (edge j, edge j+1], the last one all beyond; all are NaN if any is.
+    """
+    if _native is None or A.X.size == 0:
+        return reference.slope_counts(A, targets, theta, lengths, longest, edges)
+    counts = np.empty(len(edges) - 1)
+    real = _native.slope_counts(
+        *_arguments(A),
+        *_seen(targets),
+        _packed(theta),
+        _packed(lengths),
+        longest,
+        _packed(edges),
+        counts,
+        threads(n_threads),
+    )
+    return counts if real else np.full_like(counts, np.nan)
 
 
 def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
@@ -110,9 +209,13 @@ def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
         total = np.empty((p, p))
         _native.gram(*arguments, total.reshape(-1), threads(n_threads))
         return total
+    step = min(_BLAS_ROWS, max(64, _BLOCK_BYTES // (8 * p)))
     if _is_plain(A):
-        return np.asarray(A.X.T @ A.X)
-    step = max(1, _BLOCK_BYTES // (8 * p))
+        whole = np.zeros((p, p))
+        for start in range(0, n, step):
+            rows = A.X[start : start + step]
+            whole += rows.T @ rows
+        return whole
     memory = np.empty((min(n, step), p), order="F")
     total = np.zeros((p, p), order="F")
     for start in range(0, n, step):
@@ -123,18 +226,37 @@ def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
     return np.asarray(np.triu(total) + np.triu(total, 1).T)
 
 
+def joint_moments(A: Mapped, targets: Targets, *, n_threads: int | None = None) -> FloatArray:
+    """Return ``(A, y)'(A, y)``, in one reading if there are few columns."""
+    n, p = A.shape
+    total = np.empty((p + 1, p + 1))
+    if _native is None or A.X.size == 0 or p >= FEW_COLUMNS:
+        total[:p, :p] = gram(A, n_threads=n_threads)
+        total[p, :p] = gradient(A, targets, np.zeros(p), np.inf, n_threads=n_threads)
+        total[:p, p] = total[p, :p]
+        total[p, p] = np.sum(map_targets(targets, 0, n) ** 2)
+    else:
+        _native.moments(*_arguments(A), *_seen(targets), total.reshape(-1), threads(n_threads))
+    return total
+
+
 def moments(
     A: Mapped, targets: Targets, *, n_threads: int | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Return ``A'A`` and ``A'y``, in one reading if there are few columns."""
     p = A.shape[1]
-    if _native is None or A.X.size == 0 or p >= FEW_COLUMNS:
-        return gram(A, n_threads=n_threads), gradient(
-            A, targets, np.zeros(p), np.inf, n_threads=n_threads
-        )
-    total = np.empty((p + 1, p + 1))
-    _native.moments(*_arguments(A), *_seen(targets), total.reshape(-1), threads(n_threads))
+    total = joint_moments(A, targets, n_threads=n_threads)
     return total[:p, :p].copy(), total[:p, p].copy()
+
+
+def summands(n: int, p: int) -> int:
+    """Return how many numbers sums over n rows of p columns add one after another at most.
+
+    Compiled sums have lanes, blocks and units; BLAS may add all rows of a block in order.
+    """
+    if _native is not None and p < FEW_COLUMNS:
+        return 1024 + n // 1024
+    return _BLAS_ROWS + n // 64
 
 
 def gradient(

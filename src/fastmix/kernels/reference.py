@@ -91,18 +91,28 @@ def gram(A: Mapped) -> FloatArray:
     return total
 
 
-def weighted_moments(
-    A: Mapped, targets: Targets, weights: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return ``A' W A`` and ``A' W y`` for a diagonal matrix W."""
-    p, start = A.shape[1], 0
-    gram, moment = np.zeros((p, p)), np.zeros(p)
-    for block, residual, _, _ in _residuals(A, targets, np.zeros(p)):
-        rows = block * weights[start : start + len(residual), None]
-        start += len(residual)
-        gram += rows.T @ block
-        moment += rows.T @ residual
-    return (gram + gram.T) / 2.0, moment
+def weighted_moments(A: Mapped, targets: Targets, weights: FloatArray) -> FloatArray:
+    """Return ``(A, y)' W (A, y)`` for a diagonal matrix W."""
+    size = A.shape[1] + 1
+    total = np.zeros((size, size))
+    for start, stop in _blocks(A):
+        block = np.column_stack((map_rows(A, start, stop), map_targets(targets, start, stop)))
+        block *= np.sqrt(weights[start:stop])[:, None]
+        total += block.T @ block
+    return total
+
+
+def weighted_second_moments(
+    A: Mapped, targets: Targets, transform: FloatArray, longest: float, weights: FloatArray
+) -> FloatArray:
+    """Return ``Z' W Z`` for rows ``T'(a, y)`` that are shortened to ``longest``."""
+    total = np.zeros((len(transform), len(transform)))
+    for start, stop in _blocks(A):
+        block = np.column_stack((map_rows(A, start, stop), map_targets(targets, start, stop)))
+        rows = _shortened(block @ transform, longest)
+        rows *= np.sqrt(weights[start:stop])[:, None]
+        total += rows.T @ rows
+    return total
 
 
 def gradient(A: Mapped, targets: Targets, theta: FloatArray, clip: float) -> FloatArray:
@@ -113,20 +123,72 @@ def gradient(A: Mapped, targets: Targets, theta: FloatArray, clip: float) -> Flo
     return total
 
 
-def row_lengths(A: Mapped, transform: FloatArray, least: float) -> FloatArray:
+def row_lengths(
+    A: Mapped, transform: FloatArray, least: float, targets: Targets | None = None
+) -> FloatArray:
     """Return bounds on the lengths of ``T' a`` for the rows a of A, at least ``least``.
 
-    They are a hair longer than the computed lengths: rounding cannot exceed them.
+    With targets they are those of ``T' (a, y)``. They are a hair longer than the computed lengths:
+    rounding cannot exceed them.
     """
-    p = A.shape[1]
-    hair = (p + 16) * 2.0**-51 * float(np.linalg.norm(transform))
+    hair = (len(transform) + 16) * 2.0**-51 * float(np.linalg.norm(transform))
     lengths = np.empty(A.shape[0])
     for start, stop in _blocks(A):
         block = map_rows(A, start, stop)
+        if targets is not None:
+            block = np.column_stack((block, map_targets(targets, start, stop)))
         rows = block @ transform
         # Of each record alone: the loss of a record must not depend on the others.
         lengths[start:stop] = _norms(rows) + hair * _norms(block)
     return np.maximum(lengths, least)
+
+
+def second_moments(
+    A: Mapped, targets: Targets, transform: FloatArray, longest: float
+) -> FloatArray:
+    """Return ``Z'Z`` for rows ``T'(a, y)`` that are shortened to ``longest``."""
+    total = np.zeros((len(transform), len(transform)))
+    for start, stop in _blocks(A):
+        block = np.column_stack((map_rows(A, start, stop), map_targets(targets, start, stop)))
+        rows = _shortened(block @ transform, longest)
+        total += rows.T @ rows
+    return total
+
+
+def slope_counts(
+    A: Mapped,
+    targets: Targets,
+    theta: FloatArray,
+    lengths: FloatArray,
+    longest: float,
+    edges: FloatArray,
+) -> FloatArray:
+    """Return how many ``|y - a' theta|``, times the lengths of the rows, lie in each bin."""
+    counts, start = np.zeros(len(edges) - 1), 0
+    for block, residual, _, _ in _residuals(A, targets, theta):
+        at = lengths[start : start + len(block)]
+        size = np.abs(residual) * np.minimum(at, longest**2 / at)
+        counts += binned(np.minimum(size, edges[-1]), edges)
+        start += len(block)
+    return counts
+
+
+def binned(sizes: FloatArray, edges: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """Count sizes up to the last edge by bins; NaN if any is: rows refuse data that changed.
+
+    Bin j holds sizes in (edge j, edge j+1]; 0 and everything tiny falls out at the left.
+    """
+    if np.isnan(sizes).any():
+        return np.full(len(edges) - 1, np.nan)
+    at = np.searchsorted(edges, sizes, side="left") - 1
+    own = None if weights is None else weights[at >= 0]
+    return np.bincount(at[at >= 0], own, minlength=len(edges) - 1).astype(np.float64)
+
+
+def _shortened(rows: FloatArray, longest: float) -> FloatArray:
+    """Return rows no longer than ``longest``; those far too short for their squares are."""
+    rows *= np.minimum(1.0, longest / np.maximum(_norms(rows), 2.0**-40))[:, None]
+    return rows
 
 
 def _norms(rows: FloatArray) -> FloatArray:
@@ -267,7 +329,7 @@ def _map_columns(A: Mapped, start: int, stop: int) -> FloatArray:
 def _blocks(A: Mapped) -> Iterator[tuple[int, int]]:
     """Cut the rows into blocks of a few megabytes."""
     n, p = A.shape
-    step = max(1, _BLOCK_BYTES // (8 * p))
+    step = min(1 << 16, max(64, _BLOCK_BYTES // (8 * p)))
     return ((start, min(start + step, n)) for start in range(0, n, step))
 
 

@@ -28,7 +28,7 @@ _UNIT = 2.0**-53
 _MOST_STEPS, _MOST_PRODUCTS = 200, 300
 #: Reduction of the residual by the conjugate gradients of the first Newton step, and the power of
 #: what a step gained that the next one aims at.
-_FORCING, _POWER = 1e-2, 4
+_FORCING, _POWER = 1e-2, 2
 #: A Newton step counts if it leaves this much of the gradient at most.
 _GAIN = 0.5
 #: Shares of a Newton step that are tried one after the other.

@@ -104,11 +104,12 @@ def noisy_minimiser(
     frame = None
     if transform is not None:
         seen = TransformedRows(rows, transform, center, check_real("least", least, above=0.0))
-        stretch, squeeze = np.linalg.norm(transform), np.linalg.norm(transform, -2)
+        stretch = np.linalg.norm(transform)
         if not stretch <= 1e100:
             raise value_error("transform", "have a norm of at most 1e100", transform)
         offset = float(np.linalg.norm(center))
-        frame = Frame(float(stretch), 1.0 / float(squeeze), offset, least)
+        squeeze = np.linalg.norm(np.linalg.inv(transform))
+        frame = Frame(float(stretch), float(squeeze), offset, least)
     b, inexact = noise.perturbation(
         rows.d,
         slope=loss.lipschitz,

@@ -141,6 +141,8 @@ class AdaptiveObjective(Method):
         if line is not None:
             events.append(line_event(sigma=line))
         solver = chosen_solver(self.solver, sizes)
+        if self.solver == "auto" and rounds:
+            solver = "gram"  # which is known before the solver starts
         return AdaptivePlan(
             spent=joint(events, target.delta),
             rows_per_person=sizes.rows_per_person,

@@ -4,12 +4,15 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from fastmix._types import FloatArray
 from fastmix.data import Rows
 from fastmix.mechanisms import noisy_second_moments, noisy_target_mean
 from fastmix.methods.plan import Draws
 
+#: Length of the longest row with its target in the first round.
+FIRST = 0.99
 #: Mean squared length of transformed rows is one over this where it is to be at most 1.
 ROOM = 2.0
 #: The least eigenvalue that counts, in units of the noise of a second moment and sqrt(d), and the
@@ -24,12 +27,14 @@ SPREAD, SQUARES = 0.25, 1.0 / 3.0
 class Guess(NamedTuple):
     """What the first stage knows, in the coordinates ``theta = center + T phi``.
 
-    ``seen`` is the share of every eigenvalue that is not noise, ``baseline`` predicts the mean of
-    the target, and ``spread`` is the standard deviation of the residuals of the centre.
+    ``axes`` maps coefficients to coordinates along the eigenvectors, ``seen`` is the share of every
+    eigenvalue that is not noise, ``baseline`` predicts the mean of the target, and ``spread`` is
+    the standard deviation of the residuals of the centre.
     """
 
     center: FloatArray
     transform: FloatArray
+    axes: FloatArray
     seen: FloatArray
     baseline: FloatArray
     spread: float
@@ -54,8 +59,9 @@ def first_stage(
     if mean_sigma is not None:
         mean = noisy_target_mean(rows, sigma=mean_sigma, noise=draws.noise)
         baseline[-1] = mean / rows.constant
-    transform = np.eye(d) * math.sqrt(d / SQUARES)
-    return Guess(baseline, transform, np.full(d, SQUARES), baseline, SPREAD)
+    unit = math.sqrt(d / SQUARES)
+    seen = np.full(d, SQUARES)
+    return Guess(baseline, np.eye(d) * unit, np.eye(d) / unit, seen, baseline, SPREAD)
 
 
 def spread_known(n: int, bins: int, sigma: float) -> bool:
@@ -80,13 +86,14 @@ def _moments_stage(rows: Rows, rounds: int, sigma: float, draws: Draws) -> Guess
     """Release second moments of features and target in rounds, and read them."""
     n, d, size = rows.n, rows.d, rows.d + 1
     floor = least_eigenvalue(sigma, size)
-    transform = np.eye(size) / math.sqrt(2.0)  # rows with their target have length 1 at most
+    # Rows with their target are shorter than 1: none has to be measured.
+    transform = np.eye(size) * (FIRST / math.sqrt(2.0))
     for step in range(rounds):
         draws.progress(step + 1, rounds + 2)
         moments = noisy_second_moments(rows, transform, sigma=sigma, noise=draws.noise)
         values, vectors = np.linalg.eigh(moments)
         evident = np.maximum(values, 0.0)
-        back = np.linalg.inv(transform).T @ vectors
+        back = solve_triangular(transform, vectors, trans=1)
         whole = (back * (evident + floor)) @ back.T / n + LEAST_VARIANCE * np.eye(size)
         known = (back * evident) @ back.T / n
         directions = max(1.0, float(np.sum(evident / (evident + floor))))
@@ -96,12 +103,19 @@ def _moments_stage(rows: Rows, rounds: int, sigma: float, draws: Draws) -> Guess
     baseline = np.zeros(d)
     if rows.constant:
         baseline[-1] = whole[d - 1, d] / whole[d - 1, d - 1]
-    transform = _rounded(whole[:d, :d])
-    seen = np.clip(np.einsum("ij,ik,kj->j", transform, known[:d, :d], transform), 0.05, 1.0)
-    return Guess(center, transform, seen, baseline, math.sqrt(min(max(variance, 1e-6), 1.0)))
+    values, vectors = np.linalg.eigh(whole[:d, :d])
+    root = np.sqrt(np.maximum(values, LEAST_VARIANCE))
+    along = np.einsum("ij,ij->j", vectors, known[:d, :d] @ vectors)
+    seen = np.clip(along / root**2, 0.05, 1.0)
+    axes = root[:, None] * vectors.T
+    spread = math.sqrt(min(max(variance, 1e-6), 1.0))
+    return Guess(center, _rounded(whole[:d, :d]), axes, seen, baseline, spread)
 
 
 def _rounded(covariance: FloatArray) -> FloatArray:
-    """Return T with ``T' C T = I`` for a positive definite matrix C."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors / np.sqrt(np.maximum(values, LEAST_VARIANCE)))
+    """Return T with ``T' C T = I`` and zeros below its diagonal, for a positive definite matrix C.
+
+    C is at least `LEAST_VARIANCE` in every direction, far above rounding.
+    """
+    factor = np.linalg.cholesky(covariance)
+    return np.ascontiguousarray(solve_triangular(factor, np.eye(len(factor)), lower=True).T)

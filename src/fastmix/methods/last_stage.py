@@ -29,7 +29,7 @@ def shrunk(
     This is the positive part of James and Stein's estimator; the second number is the share kept.
     """
     eigenvalues = n * curvature * guess.seen
-    moved = np.linalg.solve(guess.transform, theta - guess.baseline)
+    moved = guess.axes @ (theta - guess.baseline)
     expected = noise**2 * float(np.sum(eigenvalues / (eigenvalues + ridge) ** 2))
     energy = float(eigenvalues @ moved**2)
     kept = max(LEAST_KEPT, 1.0 - expected / max(energy, 1e-300))
@@ -44,7 +44,7 @@ def on_a_line(
     Returns coefficients and the slope; None if noise hides how predictions vary.
     """
     move = theta - guess.baseline
-    spread = float(np.linalg.norm(np.linalg.solve(guess.transform, move) * np.sqrt(guess.seen)))
+    spread = float(np.linalg.norm((guess.axes @ move) * np.sqrt(guess.seen)))
     width = PREDICTIONS * spread + OFFSET * guess.spread
     widths = max(width, 1e-12), max(RESIDUALS * guess.spread, 1e-12)
     p, e, pr, pp = noisy_line(
