@@ -25,8 +25,10 @@ if _TYPE_CHECKING:
         LinearMixing,
         ObjectivePerturbation,
         PrivacyCertificate,
+        PrivateHuberRegressor,
         PrivateLinearRegression,
         PrivateLogisticRegression,
+        PrivateQuantileRegressor,
     )
     from fastmix.methods import calibrate_fast_mix, calibrate_gauss_mix
     from fastmix.planning import plan
@@ -51,8 +53,10 @@ __all__ = [
     "ObjectivePerturbation",
     "PrivacyCertificate",
     "PrivacyLeakWarning",
+    "PrivateHuberRegressor",
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
+    "PrivateQuantileRegressor",
     "ReproducibleNoiseWarning",
     "SolverError",
     "SubsampledDCT",

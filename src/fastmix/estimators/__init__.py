@@ -12,7 +12,9 @@ from fastmix.estimators.regression import (
     FastIHM,
     LinearMixing,
     ObjectivePerturbation,
+    PrivateHuberRegressor,
     PrivateLinearRegression,
+    PrivateQuantileRegressor,
 )
 
 __all__ = [
@@ -25,9 +27,11 @@ __all__ = [
     "LinearMixing",
     "ObjectivePerturbation",
     "PrivacyCertificate",
+    "PrivateHuberRegressor",
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
     "PrivateModel",
+    "PrivateQuantileRegressor",
     "PrivateRegressor",
     "estimator",
 ]

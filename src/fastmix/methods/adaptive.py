@@ -16,7 +16,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_integer
 from fastmix.accounting import PrivacyEvent, objective_mu, objective_split
 from fastmix.data import Rows
-from fastmix.kernels.losses import CalibratedHuber, least_ridge
+from fastmix.kernels.losses import CalibratedHuber, Loss, least_ridge
 from fastmix.mechanisms import (
     noisy_gradient_counts,
     noisy_minimiser,
@@ -204,7 +204,7 @@ class AdaptiveObjective(Method):
             level, ridge, longest = level / unit, ridge / unit**2, 1.0
         return noisy_minimiser(
             rows,
-            loss=CalibratedHuber(level, ridge, plan.eps_c, longest),
+            loss=self._loss(plan, level, ridge, longest),
             ridge=ridge,
             mu=plan.mu,
             eps_c=plan.eps_c,
@@ -216,6 +216,10 @@ class AdaptiveObjective(Method):
             sketch=plan.preconditioner == "sketch",
             public=draws.public,
         )
+
+    def _loss(self, plan: AdaptivePlan, level: float, ridge: float, longest: float) -> Loss:
+        """Return the loss for a clipping level of gradients."""
+        return CalibratedHuber(level, ridge, plan.eps_c, longest)
 
     def forecast(
         self,
@@ -284,13 +288,14 @@ def best_clip(
 
 
 def shrunk(
-    theta: FloatArray, guess: Guess, noise: float, ridge: float, n: int
+    theta: FloatArray, guess: Guess, noise: float, ridge: float, n: int, curvature: float = 1.0
 ) -> tuple[FloatArray, float]:
     """Shrink coefficients to the baseline by the share of their energy that noise explains.
 
     This is the positive part of James and Stein's estimator; the second number is the share kept.
+    ``curvature`` is the mean one of the loss.
     """
-    eigenvalues = n * guess.seen
+    eigenvalues = n * curvature * guess.seen
     moved = np.linalg.solve(guess.transform, theta - guess.baseline)
     expected = noise**2 * float(np.sum(eigenvalues / (eigenvalues + ridge) ** 2))
     energy = float(eigenvalues @ moved**2)

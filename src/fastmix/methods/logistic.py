@@ -16,8 +16,8 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_integer
 from fastmix.accounting import Part, PrivacySpent
 from fastmix.data import Rows
-from fastmix.kernels.losses import Logistic
-from fastmix.mechanisms import noisy_gradient_counts, noisy_minimiser
+from fastmix.kernels.losses import Logistic, Loss
+from fastmix.mechanisms import noisy_gradient_counts
 from fastmix.mechanisms.minimise import Objective, minimise
 from fastmix.methods.adaptive import (
     EDGES,
@@ -25,6 +25,7 @@ from fastmix.methods.adaptive import (
     AdaptiveObjective,
     AdaptivePlan,
     best_clip,
+    shrunk,
 )
 from fastmix.methods.first_stage import Guess, first_stage
 from fastmix.methods.plan import Draws, Sizes, Solution, Target, joint
@@ -37,8 +38,6 @@ CLIP, LEAST_CLIP = 2.0, 0.5
 #: Log-odds of first coefficients: a probability is not taken to be nearer to 0 or 1 than this, and
 #: the variance of a label around its prediction not to be smaller.
 LEAST_PROBABILITY, LEAST_VARIANCE = 0.01, 0.05
-#: Share of the coefficients that is always kept.
-LEAST_KEPT = 1e-3
 #: Ridge without privacy, in units of the number of rows.
 NO_RIDGE = 1e-9
 
@@ -97,7 +96,7 @@ class LogisticObjective(AdaptiveObjective):
         chosen: dict[str, Any] = {name: [each[1][name] for each in found] for name in found[0][1]}
         return Solution(np.concatenate([theta for theta, _ in found]), chosen=chosen)
 
-    def exact(self, rows: Any) -> FloatArray:
+    def exact(self, rows: Any, clip: float) -> FloatArray:
         """Return the coefficients without privacy, with hardly any ridge."""
         if self.n_classes > 2:
             return np.concatenate([_not_private(each) for each in rows.targets])
@@ -130,7 +129,8 @@ class LogisticObjective(AdaptiveObjective):
         ridge = _ridge(plan, level, guess.spread, rows.n, rows.d)
         draws.progress(steps, steps)
         theta = self._minimiser(rows, plan, draws, guess, level, ridge, math.inf)
-        theta, kept = _shrunk(theta, guess, level / plan.mu, ridge, rows.n)
+        noise, curvature = level / plan.mu, guess.spread**2
+        theta, kept = shrunk(theta, guess, noise, ridge, rows.n, curvature)
         return theta, {
             "rounds": plan.n_rounds,
             "slope_spread": guess.spread,
@@ -139,36 +139,8 @@ class LogisticObjective(AdaptiveObjective):
             "kept": kept,
         }
 
-    def _minimiser(
-        self,
-        rows: Rows,
-        plan: AdaptivePlan,
-        draws: Draws,
-        guess: Guess,
-        level: float,
-        ridge: float,
-        longest: float,
-    ) -> FloatArray:
-        """Release the minimiser in the coordinates of a guess."""
-        transform: FloatArray | None = guess.transform
-        if not plan.n_rounds:
-            # All directions alike: the same objective for rows as they are, of length 1 at most.
-            unit, transform = float(guess.transform[0, 0]), None
-            level, ridge = level / unit, ridge / unit**2
-        return noisy_minimiser(
-            rows,
-            loss=Logistic(level, ridge, plan.eps_c),
-            ridge=ridge,
-            mu=plan.mu,
-            eps_c=plan.eps_c,
-            mu_output=plan.mu_output,
-            noise=draws.noise,
-            center=guess.center,
-            transform=transform,
-            least=SHORTEST * math.sqrt(rows.d),
-            sketch=plan.preconditioner == "sketch",
-            public=draws.public,
-        )
+    def _loss(self, plan: AdaptivePlan, level: float, ridge: float, longest: float) -> Loss:
+        return Logistic(level, ridge, plan.eps_c)
 
     def forecast(self, *sizes: Any) -> Any:
         """Return None: forecasts are of squared errors."""
@@ -209,18 +181,6 @@ def _ridge(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -> f
     noise = level / plan.mu
     needed = LEAST_RIDGE * n * spread**2 if plan.n_rounds else 0.0
     return max(RIDGE * noise * spread, noise**2 * d / (n * LEFT), needed)
-
-
-def _shrunk(
-    theta: FloatArray, guess: Guess, noise: float, ridge: float, n: int
-) -> tuple[FloatArray, float]:
-    """Shrink coefficients to the baseline by the share of their energy that noise explains."""
-    eigenvalues = n * guess.spread**2 * guess.seen
-    moved = np.linalg.solve(guess.transform, theta - guess.baseline)
-    expected = noise**2 * float(np.sum(eigenvalues / (eigenvalues + ridge) ** 2))
-    energy = float(eigenvalues @ moved**2)
-    kept = max(LEAST_KEPT, 1.0 - expected / max(energy, 1e-300))
-    return guess.baseline + kept * (theta - guess.baseline), kept
 
 
 def _not_private(rows: Rows) -> FloatArray:
