@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import clone
 
 from fastmix._validation import value_error
-from fastmix.audit.case import Case, Claim, Pair, lone_row, one_direction
+from fastmix.audit.case import Case, Claim, Pair, lone_row, one_direction, opposed_row
 from fastmix.audit.fits import Fits
 from fastmix.estimators import (
     IHM,
@@ -27,8 +27,8 @@ from fastmix.estimators import (
 
 #: Public bounds that records at the norm bound just reach.
 _BOUNDS = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0)}
-#: Labels that make targets of 1 a class, and of 0 none.
-_CLASSES = (-1.0, 1.0)
+#: The labels of targets of 1 and -1, which data stretch; 0 is none.
+_CLASSES = (-3.0, 3.0)
 
 #: The claim of the cases. Noise is calibrated to it by the code that calibrates it to any other,
 #: and counting some thousand fits shows most of it, which would take millions at delta = 1e-6.
@@ -101,7 +101,7 @@ _LINEAR = partial(_case, LinearMixing, _LONE)
 _ADASSP = partial(_case, AdaSSP, _LONE)
 _OBJECTIVE = partial(_case, ObjectivePerturbation, _EQUAL, residual_clip=0.01)
 
-_LOGISTIC = partial(_case, PrivateLogisticRegression, _EQUAL, classes=_CLASSES)
+_LOGISTIC = partial(_case, PrivateLogisticRegression, opposed_row(64), classes=_CLASSES)
 
 #: Thirds of a larger epsilon add up to less waste.
 _THIRDS = partial(
@@ -138,7 +138,7 @@ _CASES: dict[str, Callable[..., Case]] = {
     "PrivateHuberRegressor": partial(_case, PrivateHuberRegressor, _EQUAL),
     "PrivateLogisticRegression": _LOGISTIC,
     "PrivateLogisticRegression, two rounds": partial(_LOGISTIC, rounds=2),
-    "PrivateQuantileRegressor": partial(_case, PrivateQuantileRegressor, _EQUAL, quantile=0.7),
+    "PrivateQuantileRegressor": partial(_case, PrivateQuantileRegressor, opposed_row(64), rounds=0),
     "PrivateLinearRegression": partial(_case, PrivateLinearRegression, _LONE, method=IHM(**_STEPS)),
 }
 
