@@ -139,8 +139,8 @@ struct Sigmoid {
 };
 
 // The loss of a row. It is the sigmoid's up to the slope where its curvature is what privacy
-// allows, strength/length^2 (1 - slope/bound); from there the curvature is that, and the slope goes
-// to the bound.
+// allows, strength/length^2 (1 - slope/bound); from there the curvature is at most that, and the
+// slope goes to the bound, or to that of the sigmoid if it is less.
 struct RowSigmoid {
   double bound, room, width, weight, sign, target, level;
   bool margin;
@@ -192,8 +192,9 @@ struct RowSigmoid {
       if (s < 1.0) {
         const double edge = width * (std::log(s) - std::log1p(-s));
         if (v > edge) {
-          const double left = (bound - weight * (s - a)) * std::exp(-rate * (v - edge));
-          return {bound - left, rate * left};
+          const double most = std::min(bound, weight * (1.0 - a)), pace = room / most;
+          const double left = (most - weight * (s - a)) * std::exp(-pace * (v - edge));
+          return {most - left, pace * left};
         }
       }
     }

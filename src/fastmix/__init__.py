@@ -26,8 +26,10 @@ if _TYPE_CHECKING:
         ObjectivePerturbation,
         PrivacyCertificate,
         PrivateBounds,
+        PrivateHuberRegressor,
         PrivateLinearRegression,
         PrivateLogisticRegression,
+        PrivateQuantileRegressor,
     )
     from fastmix.methods import calibrate_fast_mix, calibrate_gauss_mix
     from fastmix.planning import plan
@@ -53,8 +55,10 @@ __all__ = [
     "PrivacyCertificate",
     "PrivacyLeakWarning",
     "PrivateBounds",
+    "PrivateHuberRegressor",
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
+    "PrivateQuantileRegressor",
     "ReproducibleNoiseWarning",
     "SolverError",
     "SubsampledDCT",

@@ -23,6 +23,8 @@ ESTIMATORS = [
     fastmix.PrivateLinearRegression(),
     fastmix.PrivateLogisticRegression(),
     fastmix.PrivateLogisticRegression(rounds=2),
+    fastmix.PrivateHuberRegressor(),
+    fastmix.PrivateQuantileRegressor(quantile=0.3),
 ]
 
 

@@ -110,6 +110,16 @@ def one_direction(n: int) -> Pair:
     return _without(f"one of {n} equal rows at the norm bound", np.ones((n, 1)), 0)
 
 
+def opposed_row(n: int) -> Pair:
+    """Return n equal rows of one column, one of which has target -1 where the others have 1."""
+    y = np.ones(n)
+    y[0] = -1.0
+    absent = Data(np.ones((n, 1)), y.copy())
+    absent.X[0] = absent.y[0] = 0.0
+    description = f"one of {n} equal rows at the norm bound, with a target opposed to the others'"
+    return Pair(description, Data(np.ones((n, 1)), y), absent)
+
+
 def coherent_row(draw: SketchDraw) -> Pair:
     """Return the lone row that moves m-hat most: the column that another one resembles most."""
     P = _overlaps(draw)

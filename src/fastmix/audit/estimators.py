@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import clone
 
 from fastmix._validation import value_error
-from fastmix.audit.case import Case, Claim, Pair, lone_row, one_direction
+from fastmix.audit.case import Case, Claim, Pair, lone_row, one_direction, opposed_row
 from fastmix.audit.fits import Fits
 from fastmix.estimators import (
     IHM,
@@ -18,12 +18,17 @@ from fastmix.estimators import (
     FastIHM,
     LinearMixing,
     ObjectivePerturbation,
+    PrivateHuberRegressor,
     PrivateLinearRegression,
-    PrivateRegressor,
+    PrivateLogisticRegression,
+    PrivateModel,
+    PrivateQuantileRegressor,
 )
 
 #: Public bounds that records at the norm bound just reach.
 _BOUNDS = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0)}
+#: The labels of targets of 1 and -1, which data stretch; 0 is none.
+_CLASSES = (-3.0, 3.0)
 
 #: The claim of the cases. Noise is calibrated to it by the code that calibrates it to any other,
 #: and counting some thousand fits shows most of it, which would take millions at delta = 1e-6.
@@ -33,7 +38,7 @@ _SIZES = ("trials", "quick", "sketch_alone")
 
 
 def estimator_case(
-    model: PrivateRegressor,
+    model: PrivateModel,
     name: str | None = None,
     *,
     pair: Pair | None = None,
@@ -54,8 +59,10 @@ def estimator_case(
     """
     pair = pair or lone_row(16)
     bounds_X = (-1.0, 1.0) if model.fit_intercept else None
+    named = model.get_params(deep=False)
+    bounds = {name: value for name, value in _BOUNDS.items() if name in named}
     model = clone(model).set_params(
-        **_BOUNDS, bounds_X=bounds_X, accountant=None, random_state=None, verbose=False
+        **bounds, bounds_X=bounds_X, accountant=None, random_state=None, verbose=False
     )
     fit = Fits(model, pair)
     spent = fit.certificate(pair.present)
@@ -75,7 +82,7 @@ def estimator_case(
     )
 
 
-def _case(estimator: type[PrivateRegressor], pair: Pair, *, name: str, **given: Any) -> Case:
+def _case(estimator: type[PrivateModel], pair: Pair, *, name: str, **given: Any) -> Case:
     sizes = {key: given.pop(key) for key in _SIZES if key in given}
     usual = {"epsilon": EPSILON, "delta": DELTA, "fit_intercept": False}
     return estimator_case(estimator(**{**usual, **given}), name, pair=pair, **sizes)
@@ -93,6 +100,8 @@ _IHM = partial(_case, IHM, _EQUAL, **_STEPS)
 _LINEAR = partial(_case, LinearMixing, _LONE)
 _ADASSP = partial(_case, AdaSSP, _LONE)
 _OBJECTIVE = partial(_case, ObjectivePerturbation, _EQUAL, residual_clip=0.01)
+
+_LOGISTIC = partial(_case, PrivateLogisticRegression, opposed_row(64), classes=_CLASSES)
 
 #: Thirds of a larger epsilon add up to less waste.
 _THIRDS = partial(
@@ -126,6 +135,10 @@ _CASES: dict[str, Callable[..., Case]] = {
     ),
     "ObjectivePerturbation": _OBJECTIVE,
     "ObjectivePerturbation, exact noise": partial(_OBJECTIVE, noise="exact", quick=640),
+    "PrivateHuberRegressor": partial(_case, PrivateHuberRegressor, _EQUAL),
+    "PrivateLogisticRegression": _LOGISTIC,
+    "PrivateLogisticRegression, two rounds": partial(_LOGISTIC, rounds=2),
+    "PrivateQuantileRegressor": partial(_case, PrivateQuantileRegressor, opposed_row(64), rounds=0),
     "PrivateLinearRegression": partial(_case, PrivateLinearRegression, _LONE, method=IHM(**_STEPS)),
 }
 

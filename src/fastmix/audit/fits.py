@@ -15,7 +15,7 @@ from fastmix.audit.case import Data, Pair
 from fastmix.audit.laws import scored
 from fastmix.audit.transcript import Release, recording, replaying
 from fastmix.data import ArrayRows, RowMap, Rows
-from fastmix.estimators import PrivateRegressor
+from fastmix.estimators import PrivateModel
 from fastmix.random import public_generator
 
 #: Fits whose transcripts are held in memory at a time.
@@ -25,7 +25,7 @@ _BATCH = 500
 class Fits:
     """Fits of one estimator on two neighbours."""
 
-    def __init__(self, model: PrivateRegressor, pair: Pair) -> None:
+    def __init__(self, model: PrivateModel, pair: Pair) -> None:
         self._pair, self._intercept = pair, model.fit_intercept
         # What needs no noise is done once for all fits.
         self._plan, self._checked = cache(model._planned), cache(model._check_parameters)
@@ -86,18 +86,18 @@ class Fits:
                 transcripts.append(transcript.copy())
                 transcript.clear()
                 eta = 0.0 if fitted.eta_ is None else fitted.eta_
-                coefficients.append([*fitted.coef_, fitted.intercept_, eta])
+                coefficients.append([*np.ravel(fitted.coef_), *np.ravel(fitted.intercept_), eta])
         present, absent = map(self._seen, (self._pair.present, self._pair.absent))
         return scored(transcripts, present, absent, coefficients)
 
-    def _fitted(self, data: Data, rng: np.random.Generator) -> PrivateRegressor:
+    def _fitted(self, data: Data, rng: np.random.Generator) -> PrivateModel:
         model = self._models[data is self._pair.present]
         # The samplers of exact noise take their randomness from the operating system only.
         model.random_state = rng if model.noise == "float" else None
-        fitted: PrivateRegressor = model.fit(*data.stretched())
+        fitted: PrivateModel = model.fit(*data.stretched())
         return fitted
 
-    def _audited(self, model: PrivateRegressor, data: Data) -> PrivateRegressor:
+    def _audited(self, model: PrivateModel, data: Data) -> PrivateModel:
         """Return the estimator with its absent records absent, and no budget to spend."""
         kind = type(model)
         prepared = _Prepared(data.present if self._intercept else None)
@@ -107,7 +107,7 @@ class Fits:
             "_fit": lambda each, data, report=None: kind._fit(each, prepared.of(data), report),
             "_planned": lambda _, n, d: self._plan(n, d),
         }
-        audited: type[PrivateRegressor] = type(kind.__name__, (kind,), methods)
+        audited: type[PrivateModel] = type(kind.__name__, (kind,), methods)
         # The data are made up: nobody's budget is spent, and none is looked for.
         nobody = SimpleNamespace(check=lambda *_, **__: None, spend=lambda *_, **__: None)
         return audited(**{**model.get_params(deep=False), "accountant": nobody})
@@ -163,7 +163,7 @@ class _Prepared:
         return once
 
 
-def _published(model: PrivateRegressor) -> dict[str, Any]:
+def _published(model: PrivateModel) -> dict[str, Any]:
     """Return everything that a fitted model holds beyond its parameters."""
     return {name: value for name, value in vars(model).items() if name not in model.get_params()}
 

@@ -19,6 +19,7 @@ from scipy.stats import norm
 from fastmix._types import FloatArray
 from fastmix.audit.case import Data
 from fastmix.audit.transcript import Release
+from fastmix.kernels.losses import CalibratedHuber, Logistic
 from fastmix.sketches import SketchDraw
 
 #: Log-likelihoods of the parts of a release, one per fit.
@@ -122,26 +123,61 @@ def _minimiser_density(release: Release, data: Data) -> float:
     """Return the log-density of one minimiser, in its own coordinates."""
     given = release.arguments
     transform, center, loss = given.get("transform"), given.get("center"), given["loss"]
-    most, ridge, eps_c = loss.lipschitz, given["ridge"], given["eps_c"]
+    ridge = given["ridge"]
     phi = release.out if center is None else release.out - center
-    rows, lengths, weights = data.X, np.ones(len(data.X)), np.ones(len(data.X))
+    rows, lengths = data.X, np.ones(len(data.X))
     if transform is not None:
         rows, phi = rows @ transform, np.linalg.solve(transform, phi)
         lengths = np.maximum(np.linalg.norm(rows, axis=1), given["least"])
-        weights = np.minimum(1.0, loss.longest / lengths)
-        lengths = np.minimum(lengths, loss.longest)
-    residuals = weights * (data.y - data.X @ release.out)
-    most, own = most / lengths, ridge / lengths**2
+    law = _square_law if isinstance(loss, CalibratedHuber) else _sigmoid_law
+    slopes, curvatures = law(loss, ridge, given["eps_c"], data.X @ release.out, data.y, lengths)
+    b = slopes @ rows - ridge * phi
+    hessian = (curvatures[:, None] * rows).T @ rows + ridge * np.eye(len(b))
+    density = -0.5 * (b @ b) * (given["mu"] / loss.lipschitz) ** 2
+    return float(density + np.linalg.slogdet(hessian)[1])
+
+
+def _square_law(
+    loss: Any, ridge: float, eps_c: float, fitted: FloatArray, y: FloatArray, lengths: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return slopes and curvatures of the calibrated Huber loss (Sections 3 and 7)."""
+    longest = loss.longest if (lengths != 1.0).any() else 1.0
+    weights = np.minimum(1.0, longest / lengths)
+    lengths = np.minimum(lengths, longest)
+    residuals = weights * (y - fitted)
+    most, own = loss.lipschitz / lengths, ridge / lengths**2
     zone = most * (1.0 - np.log1p(1.0 / own) / eps_c)
     tail = np.exp(-eps_c * own * np.maximum(np.abs(residuals) - zone, 0.0) / most) / (1.0 + own)
     inside = np.abs(residuals) <= zone
     slopes = most * (1.0 + np.log1p(-tail) / eps_c)
     slopes = weights * np.where(inside, residuals, np.copysign(slopes, residuals))
-    curvatures = weights**2 * np.where(inside, 1.0, own * tail / (1.0 - tail))
-    b = slopes @ rows - ridge * phi
-    hessian = (curvatures[:, None] * rows).T @ rows + ridge * np.eye(len(b))
-    density = -0.5 * (b @ b) * (given["mu"] / loss.lipschitz) ** 2
-    return float(density + np.linalg.slogdet(hessian)[1])
+    return slopes, weights**2 * np.where(inside, 1.0, own * tail / (1.0 - tail))
+
+
+def _sigmoid_law(
+    loss: Any, ridge: float, eps_c: float, fitted: FloatArray, y: FloatArray, lengths: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return slopes and curvatures of the logistic and the quantile loss (Section 8)."""
+    bound, room = loss.lipschitz / lengths, ridge * eps_c / lengths**2
+    if isinstance(loss, Logistic):
+        weight, sign, width, level = np.abs(y), np.where(y < 0.0, -1.0, 1.0), np.ones_like(y), 0.0
+        at = -sign * fitted
+    else:
+        q, weight = loss.quantile, np.ones_like(y)
+        width = np.maximum(loss.width, q * (1.0 - q) / room)
+        sign = np.where((y - fitted) / width < np.log((1.0 - q) / q), -1.0, 1.0)
+        level, at = np.where(sign > 0.0, 1.0 - q, q), sign * (y - fitted)
+    with np.errstate(all="ignore"):
+        s = 1.0 / (1.0 + np.exp(-at / width))
+        c, top = width * room / bound, bound / weight + level
+        first = (1.0 + c - np.sqrt((1.0 + c) ** 2 - 4.0 * c * top)) / 2.0
+        limited = (level < (1.0 + c) / 2.0) & (first < s)  # False without a root
+        end, start = np.minimum(bound, weight * (1.0 - level)), weight * (first - level)
+        gone = at - width * np.log(first / (1.0 - first))
+        left = (end - start) * np.exp(-room / end * gone)
+    slopes = np.where(limited, end - left, weight * (s - level))
+    curvatures = np.where(limited, room * left / end, weight * s * (1.0 - s) / width)
+    return sign * slopes, curvatures
 
 
 def _second_moments(releases: Sequence[Release], known: _Known) -> Parts:
@@ -184,7 +220,10 @@ def _gradient_counts(releases: Sequence[Release], known: _Known) -> Parts:
         given, edges = release.arguments, release.arguments["edges"]
         lengths = np.linalg.norm(known.data.X @ given["transform"], axis=1)
         lengths = np.maximum(lengths, given["least"])
-        sizes = np.abs(known.data.y - known.data.X @ given["theta"])
+        fitted, y = known.data.X @ given["theta"], known.data.y
+        sizes = np.abs(y - fitted)
+        if given.get("loss") is not None:
+            sizes = np.abs(y) / (1.0 + np.exp(np.where(y < 0.0, -1.0, 1.0) * fitted))
         sizes = sizes * np.minimum(lengths, given["longest"] ** 2 / lengths)
         sizes = np.minimum(sizes, edges[-1])
         counts = [

@@ -143,6 +143,13 @@ def _clipping(data: dict[str, Any]) -> str:
     low, high = data["bounds_y"]
     clip = data.get("residuals_clipped_at")
     residuals = "" if clip is None else f", residuals to at most {clip:g} either way"
+    if "classes" in data:
+        labels = ", ".join(map(str, data["classes"]))
+        return (
+            f"Values outside the bounds were moved to the nearer bound{source}. The classes are "
+            f"{labels}; a record with another label counts as absent. "
+            "The number of such values is not reported, because it is not private."
+        )
     return (
         f"Values outside the bounds were moved to the nearer bound{source}: the target to "
         f"[{low:g}, {high:g}]{residuals}. "
@@ -152,11 +159,23 @@ def _clipping(data: dict[str, Any]) -> str:
 
 def _choices(chosen: dict[str, Any]) -> str:
     """Return what an adaptive fit chose from released values."""
-    if chosen["rounds"]:
+    if isinstance(chosen["rounds"], list):
+        return (
+            "For each class it chose coordinates, clipping level and ridge from released values: "
+            f"clipping levels of {', '.join(f'{each:.3g}' for each in chosen['gradient_clip'])} "
+            f"for gradients, ridges of {', '.join(f'{each:.3g}' for each in chosen['ridge'])}."
+        )
+    if chosen["rounds"] and "slope_spread" in chosen:
+        source = (
+            "From the released second moments it found that the label is off its probability by "
+            f"{chosen['slope_spread']:.2g} on average, and from them and the counts it chose"
+        )
+    elif chosen["rounds"]:
+        counts = "" if {"smoothing", "residual_clip"} & {*chosen} else " and the counts"
         source = (
             "From the released second moments it found residuals with a standard deviation of "
             f"{chosen['residual_spread']:.2g}, where 1 is half the width of the target's bounds, "
-            "and from them and the counts it chose"
+            f"and from them{counts} it chose"
         )
     else:
         source = (
@@ -173,7 +192,13 @@ def _choices(chosen: dict[str, Any]) -> str:
         else f"A line through predictions and targets made the coefficients {kept:.2f} times as "
         "large, to make up for clipping."
     )
+    level = (
+        f"{chosen['residual_clip']:.3g} for residuals"
+        if "residual_clip" in chosen
+        else f"{chosen['gradient_clip']:.3g} for gradients"
+    )
+    smoothed = f", a smoothing of {chosen['smoothing']:.2g}" if "smoothing" in chosen else ""
     return (
-        f"{source} a clipping level of {chosen['gradient_clip']:.3g} for gradients and a ridge of "
+        f"{source} a clipping level of {level}{smoothed} and a ridge of "
         f"{chosen['ridge']:.3g}. {learned}"
     )

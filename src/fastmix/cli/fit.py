@@ -21,7 +21,13 @@ from fastmix.cli._folder import model_folder
 from fastmix.data import Streaming
 from fastmix.data.dask import Cluster
 from fastmix.errors import DataError
-from fastmix.estimators import PrivateLinearRegression
+from fastmix.estimators import (
+    PrivateHuberRegressor,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PrivateModel,
+    PrivateQuantileRegressor,
+)
 from fastmix.tables.encode import encode, needed, table_bytes, table_chunks
 from fastmix.tables.model import bound_pair
 from fastmix.tables.read import inferred_numbers, read_columns, table_fields
@@ -37,10 +43,18 @@ _ROOM = 1 << 18
 #: Methods that have standard errors.
 _INFERRING = ("auto", "adassp", "fast_ihm", "ihm")
 
+#: The estimators of the families beside linear regression.
+_FAMILIES: dict[str, type[PrivateModel]] = {
+    "logistic": PrivateLogisticRegression,
+    "quantile": PrivateQuantileRegressor,
+    "huber": PrivateHuberRegressor,
+}
+
 EXAMPLES = (
     "fastmix fit people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6",
     "fastmix fit people.csv --target income --bounds bounds.toml --features age,city --out small",
     "fastmix fit people.parquet --target income --bounds bounds.toml --engine stream --out large",
+    "fastmix fit people.csv --target income --bounds bounds.toml --family huber --out robust",
 )
 
 
@@ -56,6 +70,13 @@ class Asked:
     delta: options.Delta = None
     bounds: Annotated[Path | None, typer.Option(help="Bounds file; see 'fastmix bounds'.")] = None
     features: Annotated[str, typer.Option(help="Features to use, with commas; all.")] = ""
+    family: Annotated[
+        str,
+        typer.Option(
+            help="linear, logistic (labels are the bounds of the target), quantile or huber."
+        ),
+    ] = "linear"
+    quantile: Annotated[float, typer.Option(help="Quantile, for --family quantile.")] = 0.5
     method: options.MethodName = "auto"
     intercept: Annotated[bool, typer.Option(help="Fit an intercept.")] = True
     intervals: Annotated[
@@ -99,7 +120,7 @@ class Asked:
 
 @options.grouped(Asked)
 def command(asked: Asked) -> None:
-    """Fit a private linear regression to a table; write model, certificate and report."""
+    """Fit a private regression to a table; write model, certificate and report."""
     if (asked.bounds is None) != asked.unsafe_bounds_from_data:
         raise ValueError(
             "bounds must be given from public knowledge: write a file with 'fastmix bounds' and "
@@ -109,16 +130,7 @@ def command(asked: Asked) -> None:
         raise ValueError("--person and --max-rows must be given together.")
     if asked.person and (asked.bounds is None or asked.engine == "memory"):
         raise ValueError("--person must be given with --bounds, and with --engine stream or dask.")
-    guessed = asked.method in _INFERRING and not asked.person
-    model = PrivateLinearRegression(
-        epsilon=asked.epsilon,
-        delta=asked.delta,
-        method=asked.method,
-        fit_intercept=asked.intercept,
-        inference=guessed if asked.intervals is None else asked.intervals,
-        accountant=None if asked.ledger is None else BudgetAccountant.load(asked.ledger),
-        max_rows_per_group=asked.max_rows,
-    )
+    model = _model(asked)
     model._check_parameters()  # before a large table is read
     check_choice("engine", asked.engine, ("auto", "memory", "stream", "dask"))
     if asked.scheduler and asked.engine != "dask":
@@ -137,10 +149,11 @@ def command(asked: Asked) -> None:
             with working("reading"):
                 public = _leaky(asked)
         else:
+            ends = (public.target.lower, public.target.upper)
             model.set_params(
                 bounds_X=public.feature_bounds(asked.intercept),
-                bounds_y=(public.target.lower, public.target.upper),
                 data_norm=public.data_norm,
+                **{"classes" if asked.family == "logistic" else "bounds_y": ends},
             )
         started = time.perf_counter()
         _fit(model, asked, public)
@@ -156,7 +169,7 @@ def command(asked: Asked) -> None:
                 f"there before is unchanged.{spent}"
             ) from None
     if asked.json:
-        names = ("epsilon", "delta", "method", "n", "columns", "coef", "intercept")
+        names = ("epsilon", "delta", "family", "method", "n", "columns", "coef", "intercept")
         stored = saved.to_dict()
         told = {name: stored[name] for name in (*names, "coef_std", "intercept_std")}
         leaks = {"private": saved.private, "leaks": list(model.privacy_.leaks)}
@@ -171,6 +184,33 @@ def command(asked: Asked) -> None:
         f"Method {saved.method}, {saved.n:,} rows{of_persons}, {minutes_in_words(seconds)}.",
         f"Wrote model.json, certificate.json and report.html to {asked.out}.",
     )
+
+
+def _model(asked: Asked) -> PrivateModel:
+    """Return the estimator of the family that is asked for."""
+    check_choice("family", asked.family, ("linear", *_FAMILIES))
+    common: dict[str, Any] = {
+        "epsilon": asked.epsilon,
+        "delta": asked.delta,
+        "fit_intercept": asked.intercept,
+        "accountant": None if asked.ledger is None else BudgetAccountant.load(asked.ledger),
+        "max_rows_per_group": asked.max_rows,
+    }
+    if asked.quantile != 0.5 and asked.family != "quantile":
+        raise value_error("quantile", "be given with --family quantile", asked.quantile)
+    if asked.family == "linear":
+        guessed = asked.method in _INFERRING and not asked.person
+        inference = guessed if asked.intervals is None else asked.intervals
+        return PrivateLinearRegression(method=asked.method, inference=inference, **common)
+    if asked.method != "auto":
+        raise value_error("method", "be auto for a family other than linear", asked.method)
+    if asked.intervals:
+        raise value_error("intervals", "be False for a family other than linear", True)
+    if asked.family == "quantile":
+        common["quantile"] = asked.quantile
+    if asked.family == "logistic" and asked.bounds is None:
+        raise value_error("bounds", "be given with --family logistic", None)
+    return _FAMILIES[asked.family](**common)
 
 
 @contextmanager
@@ -217,7 +257,7 @@ def _leaky(asked: Asked) -> PublicBounds:
     return PublicBounds(numbers[0], tuple(numbers[1:]), "drop")
 
 
-def _fit(model: PrivateLinearRegression, asked: Asked, public: PublicBounds) -> None:
+def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
     """Fit the table where the engine says."""
     data, intercept, engine = asked.data, asked.intercept, asked.engine
     if engine == "auto" and asked.bounds is not None:
@@ -262,10 +302,10 @@ def _client(scheduler: str) -> Iterator[Any]:
         yield client
 
 
-def _print_coefficients(model: PrivateLinearRegression, public: PublicBounds) -> None:
+def _print_coefficients(model: PrivateModel, public: PublicBounds) -> None:
     print_text(f"Private regression of {public.target.name}", "", style="bold")
     names = (*public.columns(model.fit_intercept), "intercept")
-    values = (*model.coef_, model.intercept_)
+    values = (*np.ravel(model.coef_), *np.ravel(model.intercept_))
     header = ["column", "coefficient"]
     rows = [[name, f"{value:.6g}"] for name, value in zip(names, values, strict=True)]
     if model.inference:

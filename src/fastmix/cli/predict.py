@@ -23,6 +23,10 @@ def command(
     out: Annotated[
         Path, typer.Option(help="File for the predictions; its name gives the format.")
     ] = Path("predictions.csv"),
+    proba: Annotated[
+        bool,
+        typer.Option("--proba", help="Probabilities of the upper label, of a logistic model."),
+    ] = False,
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
@@ -35,8 +39,8 @@ def command(
     check_output(out, force=force, inputs=inputs)
     saved = SavedModel.load(model)
     (_, *numbers), categories = needed(saved.bounds)
-    values = saved.predict(read_columns(data, numbers, categories))
-    name = f"predicted_{saved.bounds.target.name}"
+    values = saved.predict(read_columns(data, numbers, categories), proba=proba)
+    name = f"{'probability' if proba else 'predicted'}_{saved.bounds.target.name}"
     with writing(out, force=force) as temporary:
         write_predictions(temporary, name, values)
     if json:

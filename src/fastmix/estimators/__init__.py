@@ -13,7 +13,9 @@ from fastmix.estimators.regression import (
     FastIHM,
     LinearMixing,
     ObjectivePerturbation,
+    PrivateHuberRegressor,
     PrivateLinearRegression,
+    PrivateQuantileRegressor,
 )
 
 __all__ = [
@@ -27,9 +29,11 @@ __all__ = [
     "ObjectivePerturbation",
     "PrivacyCertificate",
     "PrivateBounds",
+    "PrivateHuberRegressor",
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
     "PrivateModel",
+    "PrivateQuantileRegressor",
     "PrivateRegressor",
     "estimator",
 ]

@@ -127,7 +127,7 @@ def estimator(cls: type[T]) -> type[T]:
     shared = [text for name, text in _METHOD_PARAMETERS.items() if name in names]
     head, *rest = re.split(_SECTION, inspect.cleandoc(made.__doc__ or ""))
     own = dict(zip(rest[::2], rest[1::2], strict=True))
-    known = _entries("\n".join([_COMMON_PARAMETERS, own.get("Parameters", ""), *shared]))
+    known = _entries("\n".join([_COMMON_PARAMETERS, *shared, own.get("Parameters", "")]))
     parameters = [known[name] for name in names if name in known]
     attributes = _entries(_COMMON_ATTRIBUTES) | _entries(own.get("Attributes", ""))
     example = _EXAMPLE.format(name=cls.__name__)

@@ -233,7 +233,7 @@ class Logistic(_Calibrated):
     A target is :math:`\pm w`: the sign is the label, :math:`0 \le w \le 1` the weight of the row.
     The loss is :math:`w \log(1 + e^{v})`, :math:`v = \mp x^\top\theta`, up to where its curvature
     is :math:`\frac{\lambda\epsilon_c}{\rho^2} (1 - |f'| \rho/L)` for a row of length
-    :math:`\rho`; from there on that is its curvature, and the slope goes to :math:`L/\rho`. With
+    :math:`\rho`; from there on the slope goes to the smaller of w and :math:`L/\rho`. With
     :math:`\rho \le L` and :math:`\lambda \ge L^2/\epsilon_c` it is the logistic loss everywhere.
 
     Parameters
@@ -297,9 +297,9 @@ class SmoothedQuantile(_Calibrated):
     r"""The quantile loss, smoothed by a logistic law, with the slope limited as privacy asks for.
 
     The slope is :math:`\sigma(u/h) - (1 - q)` up to where its curvature is
-    :math:`\frac{\lambda\epsilon_c}{\rho^2} (1 - |f'| \rho/L)`, and goes to :math:`L/\rho` with that
-    curvature from there. For rows so long that it is more than that at slope 0, the width h is
-    larger.
+    :math:`\frac{\lambda\epsilon_c}{\rho^2} (1 - |f'| \rho/L)`, and from there goes to its own end
+    or to :math:`L/\rho`, if that is less. For rows so long that the curvature is more than that at
+    slope 0, the width h is larger.
 
     Parameters
     ----------
@@ -383,7 +383,8 @@ def _rising(
 
     The slope is ``weight (sigma(v/width) - level)`` up to where its curvature is ``room`` times one
     minus its share of ``bound``: with s the sigmoid that is a quadratic equation, whose smaller
-    root counts unless both are below the level. From there on the curvature is that.
+    root counts unless both are below the level. From there on the curvature is ``room`` times one
+    minus the slope's share of what it goes to: ``bound``, or the end of the sigmoid if it is less.
     """
     with np.errstate(all="ignore"):
         rate = room / bound
@@ -393,9 +394,10 @@ def _rising(
         s = np.maximum(level, 2.0 * share * top / (1.0 + np.sqrt(square)))
         meets = (square >= 0.0) & (level < 0.5 * (1.0 + c)) & (s < 1.0)
         edge = np.where(meets, width * (np.log(s) - np.log1p(-s)), np.inf)
-        left = (bound - weight * (s - level)) * np.exp(-rate * (v - edge))
+        most = np.minimum(bound, weight * (1.0 - level))
+        left = (most - weight * (s - level)) * np.exp(-room / most * (v - edge))
         beyond = v > edge
         s = expit(v / width)
-        slope = np.where(beyond, bound - left, weight * (s - level))
-        curvature = np.where(beyond, rate * left, weight * s * expit(-v / width) / width)
+        slope = np.where(beyond, most - left, weight * (s - level))
+        curvature = np.where(beyond, room / most * left, weight * s * expit(-v / width) / width)
     return slope, curvature

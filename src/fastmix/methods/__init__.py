@@ -12,6 +12,7 @@ from fastmix.methods.linear_mixing import SketchAndSolve, calibrate_fast_mix, ca
 from fastmix.methods.logistic import LogisticObjective
 from fastmix.methods.objective import PerturbedObjective
 from fastmix.methods.plan import METHODS, Draws, Forecast, Method, Plan, Sizes, Solution, Target
+from fastmix.methods.robust import HuberObjective, QuantileObjective
 
 __all__ = [
     "METHODS",
@@ -21,12 +22,14 @@ __all__ = [
     "FastIterativeHessianMixing",
     "Forecast",
     "GradientDescent",
+    "HuberObjective",
     "IterativeHessianMixing",
     "IterativeHessianSketch",
     "LogisticObjective",
     "Method",
     "PerturbedObjective",
     "Plan",
+    "QuantileObjective",
     "Sizes",
     "SketchAndSolve",
     "Solution",

@@ -105,6 +105,9 @@ class AdaptiveObjective(Method):
     chooses: ClassVar[bool] = True
     #: Whether the slope of the loss has one sign for each record.
     one_sided: ClassVar[bool] = False
+    #: Whether gradients are counted after rounds, and targets, with a line, without rounds.
+    counts: ClassVar[bool] = True
+    lines: ClassVar[bool] = True
     persons: ClassVar[bool] = True
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"solver": ("auto", "gram", "sketch")}
 
@@ -160,15 +163,16 @@ class AdaptiveObjective(Method):
     def shares(self, sizes: Sizes, mu: float, rounds: int) -> tuple[float, float, float, float]:
         """Return the shares of a round, of counts, mean and line, from public sizes."""
         if rounds:
-            return MOMENTS_SHARE / rounds, COUNTS_SHARE, 0.0, 0.0
-        error = 1.0 / (math.sqrt(LINE_SHARE) * mu * sizes.n)
-        line = LINE_SHARE if error <= LINE_ERROR else 0.0
-        mean = 0.0
+            return MOMENTS_SHARE / rounds, COUNTS_SHARE if self.counts else 0.0, 0.0, 0.0
+        mean = counts = line = 0.0
         if sizes.intercept:
             wanted = (1.0 / (MEAN_ERROR * sizes.n * mu)) ** 2
             mean = min(max(wanted, MEAN_SHARES[0]), MEAN_SHARES[1])
-        known = spread_known(sizes.n, len(OCTAVES) - 1, 1.0 / (math.sqrt(COUNTS_SHARE) * mu))
-        return 0.0, COUNTS_SHARE if known else 0.0, mean, line
+        if self.lines:
+            sigma, error = (1.0 / (math.sqrt(share) * mu) for share in (COUNTS_SHARE, LINE_SHARE))
+            counts = COUNTS_SHARE if spread_known(sizes.n, len(OCTAVES) - 1, sigma) else 0.0
+            line = LINE_SHARE if error <= LINE_ERROR * sizes.n else 0.0
+        return 0.0, counts, mean, line
 
     def coordinates(self, sizes: Sizes) -> int:
         """Return how many coordinates of noise a fit draws at most: second moments, and more."""
@@ -270,6 +274,7 @@ class AdaptiveObjective(Method):
         )
 
     def _loss(self, plan: AdaptivePlan, level: float, ridge: float, longest: float) -> Loss:
+        """Return the loss for a clipping level of gradients."""
         persons = plan.rows_per_person or 1
         return squares(level, ridge, plan.eps_c, longest, rows_per_person=persons)
 

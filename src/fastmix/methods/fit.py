@@ -125,7 +125,7 @@ def solve_fit(
 ) -> Solution:
     """Draw the planned releases; refuse a result if anything else was drawn, or anything less."""
     if isinstance(plan, LeastSquaresPlan):
-        solution = Solution(_not_private(method, rows, scaling))
+        solution = Solution(_not_private(method, rows, scaling, clip))
     else:
         solution = method.solve(rows, plan, clip, draws)
     if (sigma := plan.residual_sigma) is not None:
@@ -143,12 +143,11 @@ def solve_fit(
     return solution
 
 
-def _not_private(method: Method, rows: Rows, scaling: PublicScaling) -> FloatArray:
+def _not_private(method: Method, rows: Rows, scaling: PublicScaling, clip: float) -> FloatArray:
     """Return the coefficients without privacy: by the method's own family, or least squares."""
     if method.family == "linear":
         return _least_squares(rows, scaling)
-    theta: FloatArray = method.exact(rows)
-    return theta
+    return method.exact(rows, clip)
 
 
 def _least_squares(rows: Rows, scaling: PublicScaling) -> FloatArray:

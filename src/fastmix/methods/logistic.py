@@ -54,6 +54,7 @@ class LogisticObjective(AdaptiveObjective):
     family: ClassVar[str] = "logistic"
     one_sided: ClassVar[bool] = True
     persons: ClassVar[bool] = False
+    lines: ClassVar[bool] = False
 
     def check(self) -> None:
         """Check the parameters."""
@@ -85,11 +86,6 @@ class LogisticObjective(AdaptiveObjective):
                 high = middle
         return best
 
-    def shares(self, sizes: Sizes, mu: float, rounds: int) -> tuple[float, float, float, float]:
-        """Return the shares of a round, of counts and mean: labels have a known spread."""
-        moments, counts, mean, _ = super().shares(sizes, mu, rounds)
-        return moments, counts if rounds else 0.0, mean, 0.0
-
     def coordinates(self, sizes: Sizes) -> int:
         """Return how many coordinates of noise a fit draws at most."""
         return self.n_classes * super().coordinates(sizes)
@@ -103,7 +99,7 @@ class LogisticObjective(AdaptiveObjective):
         chosen: dict[str, Any] = {name: [each[1][name] for each in found] for name in found[0][1]}
         return Solution(np.concatenate([theta for theta, _ in found]), chosen=chosen)
 
-    def exact(self, rows: Any) -> FloatArray:
+    def exact(self, rows: Any, clip: float) -> FloatArray:
         """Return the coefficients without privacy, with hardly any ridge."""
         if self.n_classes > 2:
             return np.concatenate([_not_private(each) for each in rows.targets])
@@ -136,7 +132,8 @@ class LogisticObjective(AdaptiveObjective):
         ridge = _ridge(plan, level, guess.spread, rows.n, rows.d)
         draws.progress(steps, steps)
         theta = self._minimiser(rows, plan, draws, guess, Levels(level, ridge, math.inf))
-        theta, kept = shrunk(theta, guess, level / plan.mu, ridge, rows.n, guess.spread**2)
+        noise, curvature = level / plan.mu, guess.spread**2
+        theta, kept = shrunk(theta, guess, noise, ridge, rows.n, curvature)
         return theta, {
             "rounds": plan.n_rounds,
             "slope_spread": guess.spread,

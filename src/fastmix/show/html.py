@@ -7,6 +7,8 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fastmix._text import visible
 
 STYLE = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
@@ -89,13 +91,22 @@ class Interval(NamedTuple):
 
 def effects(model: Any, names: Iterable[str] | None = None) -> list[Interval]:
     """Return the coefficients of a fitted estimator, then its intercept if it has one."""
+    coef = np.atleast_2d(model.coef_)
     if names is None:
-        names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(len(model.coef_))])
+        names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(coef.shape[1])])
     errors = (getattr(model, name, repeat(None)) for name in ("coef_std_", "coef_noise_std_"))
-    found = [Interval(*each) for each in zip(names, model.coef_, *errors, strict=False)]
+    if len(coef) == 1:
+        found = [Interval(*each) for each in zip(names, coef[0], *errors, strict=False)]
+    else:  # one class after the other
+        known = [*names]
+        found = [
+            Interval(f"{label}: {name}", value)
+            for label, row in zip(model.classes_, coef, strict=True)
+            for name, value in zip(known, row, strict=True)
+        ]
     if model.fit_intercept:
         std = getattr(model, "intercept_std_", None)
-        found.append(Interval("intercept", model.intercept_, std))
+        found += [Interval("intercept", float(each), std) for each in np.ravel(model.intercept_)]
     return found
 
 

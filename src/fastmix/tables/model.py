@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from fastmix._types import FloatArray
 from fastmix.certificate.certificate import PrivacyCertificate
 from fastmix.certificate.documents import digest, jsonable, read_document, write_document
 from fastmix.errors import DataError
-from fastmix.estimators import PrivateLinearRegression
+from fastmix.estimators import PrivateModel
+from fastmix.methods import METHODS
 from fastmix.tables import Columns, PublicBounds, encode
 
 __all__ = ["SavedModel", "bound_pair", "read_text", "verify_pair"]
@@ -46,19 +48,22 @@ class SavedModel:
     intercept_std: float | None
     bounds: PublicBounds
     certificate: str | None = None
+    family: str = "linear"
 
     @classmethod
-    def of(cls, model: PrivateLinearRegression, bounds: PublicBounds) -> SavedModel:
+    def of(cls, model: PrivateModel, bounds: PublicBounds) -> SavedModel:
         """Return what is to be kept of a fitted model."""
         std = getattr(model, "coef_std_", None)
+        method = model.privacy_.parameters["method_"]
         return cls(
             bounds=bounds,
             fit_intercept=bool(model.fit_intercept),
-            coef=tuple(model.coef_.tolist()),
-            intercept=float(model.intercept_),
+            family=METHODS[method].family,
+            coef=tuple(np.ravel(model.coef_).tolist()),
+            intercept=float(np.ravel(model.intercept_)[0]),
             coef_std=None if std is None else tuple(std.tolist()),
             intercept_std=getattr(model, "intercept_std_", None),
-            method=model.method_,
+            method=getattr(model, "method_", method),
             epsilon=model.privacy_.epsilon,
             delta=model.privacy_.delta,
             private=model.privacy_.private,
@@ -119,10 +124,21 @@ class SavedModel:
         """Read a model from a file, or from the folder that ``fastmix fit`` wrote."""
         return cls.from_json(read_text(path / "model.json" if path.is_dir() else path))
 
-    def predict(self, columns: Columns) -> FloatArray:
-        """Return predictions for the rows of a table; values are clipped as in the fit."""
+    def predict(self, columns: Columns, *, proba: bool = False) -> FloatArray:
+        """Return predictions for the rows of a table; values are clipped as in the fit.
+
+        A logistic model predicts the likelier of the two labels, which are the bounds of the
+        target, or the probability of the upper one.
+        """
+        if proba and self.family != "logistic":
+            raise DataError("probabilities need a model of the family 'logistic'.")
         X, _ = encode(columns, self.bounds, intercept=self.fit_intercept, target=False)
-        return np.asarray(X @ np.array(self.coef) + self.intercept)
+        values = np.asarray(X @ np.array(self.coef) + self.intercept)
+        if proba:
+            return np.asarray(expit(values))
+        if self.family == "logistic":
+            return np.where(values > 0.0, self.bounds.target.upper, self.bounds.target.lower)
+        return values
 
 
 def read_text(file: Path) -> str:
@@ -133,9 +149,7 @@ def read_text(file: Path) -> str:
         raise DataError(f"{file.name} must be text in UTF-8.") from None
 
 
-def bound_pair(
-    model: PrivateLinearRegression, bounds: PublicBounds
-) -> tuple[SavedModel, PrivacyCertificate]:
+def bound_pair(model: PrivateModel, bounds: PublicBounds) -> tuple[SavedModel, PrivacyCertificate]:
     """Return a fitted model and its certificate, each with the digest of the other."""
     saved = SavedModel.of(model, bounds)
     facts = {**model.privacy_.data, "missing": bounds.missing, "encoding": bounds.to_dict()}
@@ -162,6 +176,7 @@ def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
         "delta": (model.delta, account["delta"]),
         "private": (model.private, certificate["private"]),
         "method": (model.method, asked.get("method_", "least_squares")),
+        "family": (model.family, METHODS[asked["method_"]].family),
         "fit_intercept": (model.fit_intercept, asked["fit_intercept"]),
         "n": (model.n, facts["n_samples"]),
         "fastmix": (model.fastmix, certificate["versions"]["fastmix"]),

@@ -7,7 +7,7 @@ from typing import Any
 
 from fastmix.accounting import PrivacySpent
 from fastmix.certificate.explain import explain
-from fastmix.estimators import PrivateLinearRegression
+from fastmix.estimators import PrivateModel
 from fastmix.methods import METHODS
 from fastmix.show import html
 from fastmix.show.html import escape, number, table
@@ -35,7 +35,7 @@ _SETTINGS = {
 }
 
 
-def fit_report(model: PrivateLinearRegression, bounds: PublicBounds, seconds: float) -> str:
+def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str:
     """Return the report of a fit of a table as an HTML page."""
     certificate, target = model.privacy_, bounds.target.name
     spent, facts = certificate.spent, certificate.data
@@ -44,7 +44,7 @@ def fit_report(model: PrivateLinearRegression, bounds: PublicBounds, seconds: fl
     ranges = [_range(feature) for feature in bounds.features for _ in feature.columns(intercept)]
     guarantee, *said = explain(certificate)
     method = METHODS[certificate.parameters["method_"]]
-    given = {"method_", *(f.name for f in (*fields(PrivateLinearRegression), *fields(method)))}
+    given = {"method", "method_", *(f.name for f in (*fields(PrivateModel), *fields(method)))}
     plan = {k: v for k, v in certificate.parameters.items() if k not in given}
     body = [
         html.badge(certificate.private),
@@ -57,7 +57,7 @@ def fit_report(model: PrivateLinearRegression, bounds: PublicBounds, seconds: fl
                 ("rows", f"{facts['n_samples']:,}"),
                 *_persons(facts),
                 ("columns", f"{len(ranges):,}"),
-                ("method", model.method_),
+                ("method", getattr(model, "method_", method.name)),
                 ("duration", minutes_in_words(seconds)),
             ]
         ),

@@ -1,0 +1,176 @@
+"""Adaptive objective perturbation for losses that bound the slope of a residual.
+
+The first stage is that of `AdaptiveObjective`, without counts of gradients: how large a slope may
+be is part of the loss.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import ndtri
+
+from fastmix._types import FloatArray
+from fastmix._validation import check_probability, check_real
+from fastmix.data import Rows
+from fastmix.kernels.losses import CalibratedHuber, Loss, SmoothedQuantile, least_ridge
+from fastmix.mechanisms import symmetric_solve
+from fastmix.mechanisms.minimise import Objective, minimise
+from fastmix.methods.adaptive import (
+    LEAST,
+    LEAST_RIDGE,
+    LEFT,
+    LENGTHS,
+    RIDGE,
+    AdaptiveObjective,
+    AdaptivePlan,
+    Levels,
+)
+from fastmix.methods.first_stage import first_stage
+from fastmix.methods.last_stage import shrunk
+from fastmix.methods.plan import Draws, Solution
+
+#: Where residuals are clipped by default, in units of their spread (Huber's constant).
+CLIP = 1.345
+#: Lengths of rows up to which a quantile loss is not limited, in units of sqrt(d).
+REACH = 1.5
+#: Width of the smoothing in units of the residuals' spread, and the density of residuals at the
+#: quantile in units of one over it.
+WIDTH, DENSITY = 0.03, 0.35
+#: Ridge without privacy, in units of the number of rows, and the width of the smoothing there.
+NO_RIDGE, NO_WIDTH = 1e-7, 3e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class HuberObjective(AdaptiveObjective):
+    """Objective perturbation with residuals clipped at a scale (docs/proofs/objective.md)."""
+
+    residual_clip: float | None = None
+
+    name: ClassVar[str] = "huber"
+    estimator: ClassVar[str] = "PrivateHuberRegressor"
+    family: ClassVar[str] = "huber"
+    counts: ClassVar[bool] = False
+    lines: ClassVar[bool] = False
+    persons: ClassVar[bool] = False
+
+    def solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
+        """Release what the first stage needs, then the minimiser."""
+        guess = first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
+        scale = CLIP * guess.spread if self.residual_clip is None else clip
+        level, root = scale * math.sqrt(rows.d), math.sqrt(rows.d)
+        ridge = _ridge(plan, level / plan.mu, guess.spread, 1.0, rows.n, rows.d)
+        least = LEAST * least_ridge(plan.eps_c)
+        ridge = max(ridge, LENGTHS * least * rows.d)
+        longest = max(math.sqrt(ridge / least), math.sqrt(LENGTHS) * root)
+        theta = self._minimiser(rows, plan, draws, guess, Levels(level, ridge, longest))
+        noise = level / plan.mu
+        theta, kept = shrunk(theta, guess, noise, ridge, rows.n)
+        chosen = {
+            "rounds": plan.n_rounds,
+            "residual_spread": guess.spread,
+            "residual_clip": scale,
+            "ridge": ridge,
+            "longest_row": longest,
+            "kept": kept,
+        }
+        return Solution(theta, gradient_noise=noise, chosen=chosen)
+
+    def exact(self, rows: Any, clip: float) -> FloatArray:
+        """Return the coefficients without privacy; residuals are clipped as in the fit."""
+        if self.residual_clip is None:
+            gram, moment = rows.moments()
+            theta = symmetric_solve(gram, moment)
+            squares = sum(float(np.sum((y - A @ theta) ** 2)) for A, y in rows.blocks())
+            clip = CLIP * max(math.sqrt(squares / rows.n), 1e-6)
+        return _minimum(rows, CalibratedHuber(clip, NO_RIDGE * rows.n, 600.0))
+
+    def forecast(self, *sizes: Any) -> Any:
+        """Return None: forecasts are of least squares."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantileObjective(AdaptiveObjective):
+    """Objective perturbation with a smoothed quantile loss (docs/proofs/objective.md, Section 8).
+
+    ``smoothing`` is the width of the smoothing in the units of the target.
+    """
+
+    quantile: float = 0.5
+    smoothing: float | None = None
+
+    name: ClassVar[str] = "quantile"
+    estimator: ClassVar[str] = "PrivateQuantileRegressor"
+    family: ClassVar[str] = "quantile"
+    counts: ClassVar[bool] = False
+    lines: ClassVar[bool] = False
+    persons: ClassVar[bool] = False
+
+    @property
+    def residual_clip(self) -> float | None:
+        """The smoothing: what is scaled as residuals are."""
+        return self.smoothing
+
+    def check(self) -> None:
+        """Check the parameters."""
+        check_probability("quantile", self.quantile)
+        if self.smoothing is not None:
+            check_real("smoothing", self.smoothing, above=0.0)
+        super().check()
+
+    def solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
+        """Release what the first stage needs, then the minimiser."""
+        guess = first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
+        spread, q = guess.spread, float(self.quantile)
+        if rows.constant:  # from the mean to the quantile of a normal law
+            moved = np.zeros(rows.d)
+            moved[-1] = spread * float(ndtri(q)) / rows.constant
+            guess = guess._replace(center=guess.center + moved, baseline=guess.baseline + moved)
+        level = REACH * math.sqrt(rows.d) * max(q, 1.0 - q)
+        curvature = DENSITY / spread
+        ridge = _ridge(plan, level / plan.mu, spread, curvature, rows.n, rows.d)
+        needed = q * (1.0 - q) * REACH**2 * rows.d / (ridge * plan.eps_c)
+        width = max(WIDTH * spread if self.smoothing is None else clip, needed)
+        made = replace(self, smoothing=width)
+        theta = made._minimiser(rows, plan, draws, guess, Levels(level, ridge, math.inf))
+        noise = level / plan.mu
+        theta, kept = shrunk(theta, guess, noise, ridge, rows.n, curvature)
+        chosen = {
+            "rounds": plan.n_rounds,
+            "residual_spread": spread,
+            "smoothing": width,
+            "gradient_clip": level,
+            "ridge": ridge,
+            "kept": kept,
+        }
+        return Solution(theta, gradient_noise=noise, chosen=chosen)
+
+    def exact(self, rows: Any, clip: float) -> FloatArray:
+        """Return the coefficients without privacy, with little smoothing."""
+        width, ridge = NO_WIDTH if self.smoothing is None else clip, NO_RIDGE * rows.n
+        return _minimum(rows, SmoothedQuantile(1.0, ridge, 1e12 / ridge, self.quantile, width))
+
+    def forecast(self, *sizes: Any) -> Any:
+        """Return None: forecasts are of least squares."""
+        return None
+
+    def _loss(self, plan: AdaptivePlan, level: float, ridge: float, longest: float) -> Loss:
+        width = 1.0 if self.smoothing is None else self.smoothing
+        return SmoothedQuantile(level, ridge, plan.eps_c, float(self.quantile), width)
+
+
+def _ridge(
+    plan: AdaptivePlan, noise: float, spread: float, curvature: float, n: int, d: int
+) -> float:
+    """Return the ridge for coordinates in which every eigenvalue is about n times the curvature."""
+    explained = LEFT * spread**2
+    needed = LEAST_RIDGE * n * curvature if plan.n_rounds else 0.0
+    return max(RIDGE * noise / spread, noise**2 * d / (n * curvature * explained), needed)
+
+
+def _minimum(rows: Rows, loss: CalibratedHuber | SmoothedQuantile) -> FloatArray:
+    """Return the minimiser of a loss, without privacy."""
+    objective = Objective(loss, loss.ridge, np.zeros(rows.d), np.zeros(rows.d))
+    return minimise(rows, objective, tolerance=1e-3, sketch=False)

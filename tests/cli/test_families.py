@@ -1,0 +1,106 @@
+"""Logistic, quantile and robust regression from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from fastmix.tables.model import SavedModel
+
+BOUNDS = """
+[target]
+y = [{low}, {high}]
+[features]
+a = [-1, 1]
+b = [-1, 1]
+"""
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (6000, 2))
+    t = 2.0 * X[:, 0] - X[:, 1]
+    labels = (t + rng.logistic(size=6000) > 0).astype(float)
+    numbers = t + rng.normal(size=6000)
+    for name, y, ends in (("labels", labels, (0, 1)), ("numbers", numbers, (-6, 6))):
+        made = pa.table({"a": X[:, 0], "b": X[:, 1], "y": y})
+        pyarrow.csv.write_csv(made, tmp_path / f"{name}.csv")
+        pyarrow.parquet.write_table(made, tmp_path / f"{name}.parquet")
+        text = BOUNDS.format(low=ends[0], high=ends[1])
+        (tmp_path / f"{name}.toml").write_text(text)
+    return X, t
+
+
+def fitted(run, name, options):
+    line = f"fit {name} --target y --bounds {name.split('.')[0]}.toml --epsilon 3 --json {options}"
+    code, out, err = run(line)
+    assert code == 0, err
+    code, out, err = run("explain model/certificate.json --verify")
+    assert code == 0, out + err
+    return SavedModel.load(Path("model"))
+
+
+@pytest.mark.parametrize("name", ["labels.csv", "labels.parquet"])
+@pytest.mark.parametrize("engine", ["memory", "stream"])
+def test_logistic(table, run, name, engine):
+    model = fitted(run, name, f"--family logistic --engine {engine}")
+    assert model.family == "logistic"
+    np.testing.assert_allclose(model.coef, [2.0, -1.0], atol=0.5)
+    code, _, err = run(f"predict model {name} --out labels_out.csv")
+    assert code == 0, err
+    found = pyarrow.csv.read_csv("labels_out.csv")["predicted_y"].to_numpy()
+    assert set(found) == {0.0, 1.0}
+    assert np.mean((found > 0.5) == (table[1] > 0.0)) > 0.9
+    code, _, err = run(f"predict model {name} --proba --out likely.csv")
+    assert code == 0, err
+    likely = pyarrow.csv.read_csv("likely.csv")["probability_y"].to_numpy()
+    np.testing.assert_allclose(likely, 1.0 / (1.0 + np.exp(-table[1])), atol=0.12)
+
+
+@pytest.mark.parametrize("quantile", [0.5, 0.9])
+def test_quantile(table, run, quantile):
+    model = fitted(run, "numbers.csv", f"--family quantile --quantile {quantile}")
+    X, _ = table
+    y = pyarrow.csv.read_csv("numbers.csv")["y"].to_numpy()
+    assert np.mean(y <= X @ model.coef + model.intercept) == pytest.approx(quantile, abs=0.03)
+
+
+def test_huber(table, run):
+    model = fitted(run, "numbers.parquet", "--family huber --engine stream")
+    np.testing.assert_allclose(model.coef, [2.0, -1.0], atol=0.2)
+    assert "Private regression of y" in Path("model/report.html").read_text()
+    code, _, err = run("predict model numbers.csv --proba --out likely.csv")
+    assert code != 0
+    assert "logistic" in err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--family poisson",
+        "--family logistic --method ihm",
+        "--family huber --intervals",
+        "--quantile 0.9",
+        "--family quantile --quantile 1.5",
+    ],
+)
+def test_what_does_not_go_together_is_refused(table, run, options):
+    code, _, err = run(f"fit numbers.csv --target y --bounds numbers.toml {options}")
+    assert code != 0
+    assert "must" in err
+
+
+def test_json_names_the_family(table, run):
+    line = "fit labels.csv --target y --bounds labels.toml --json --family logistic"
+    _, out, _ = run(line)
+    told = json.loads(out)
+    assert told["family"] == "logistic"
+    assert len(told["coef"]) == 2
