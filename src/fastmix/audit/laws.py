@@ -146,14 +146,35 @@ def _minimiser_density(release: Release, data: Data) -> float:
 
 def _second_moments(releases: Sequence[Release], known: _Known) -> Parts:
     joined, total = np.column_stack((known.data.X, known.data.y)), []
-    on, above = np.diag_indices(joined.shape[1]), np.triu_indices(joined.shape[1], 1)
     for release in releases:
         rows = joined @ release.arguments["transform"]
         rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None]
         difference = (release.out - rows.T @ rows) / release.arguments["sigma"]
-        # Off the diagonal the variance is half as large.
-        total.append(-0.5 * (difference[on] ** 2).sum() - (difference[above] ** 2).sum())
+        total.append(_symmetric_law(difference))
     return {"second moments": np.array(total)}
+
+
+def _curvatures(releases: Sequence[Release], known: _Known) -> Parts:
+    first, second = [], []
+    for release in releases:
+        given, loss = release.arguments, release.arguments["loss"]
+        Z = known.data.X @ given["transform"]
+        lengths = np.maximum(np.linalg.norm(Z, axis=1), given["least"])
+        residuals = known.data.y - known.data.X @ given["theta"]
+        weights = np.minimum(loss.curvature(residuals, lengths), given["square"] / lengths**2)
+        slopes = loss.slope(residuals, lengths)[:, None] * Z
+        curvature, squares = release.out
+        scale = given["square"] * given["curvature_sigma"]
+        first.append(_symmetric_law((curvature - (Z * weights[:, None]).T @ Z) / scale))
+        scale = loss.lipschitz**2 * given["square_sigma"]
+        second.append(_symmetric_law((squares - slopes.T @ slopes) / scale))
+    return {"curvature": np.array(first), "squares of gradients": np.array(second)}
+
+
+def _symmetric_law(difference: FloatArray) -> float:
+    """Return the log density of symmetric noise: off the diagonal the variance is half as large."""
+    on, above = np.diag_indices(len(difference)), np.triu_indices(len(difference), 1)
+    return float(-0.5 * (difference[on] ** 2).sum() - (difference[above] ** 2).sum())
 
 
 def _target_mean(releases: Sequence[Release], known: _Known) -> Parts:
@@ -293,6 +314,7 @@ LAWS: dict[str, Callable[[Sequence[Release], _Known], Parts]] = {
     "gauss_bounds": _gauss_bounds,
     "gauss_mix": _gauss_mix,
     "mix": _mix,
+    "noisy_curvatures": _curvatures,
     "noisy_gradient": _gradient,
     "noisy_gradient_counts": _gradient_counts,
     "noisy_mean": _mean,

@@ -101,7 +101,7 @@ class _Said:
         kind = METHODS[self.asked["method_"]]
         self.method = kind(**{each.name: self.asked[each.name] for each in fields(kind)})
         self.method.check()
-        clips = self.method.clips or self.asked["inference"]
+        clips = self.method.clips or "residual_sigma" in self.asked
         self.clips = bool(clips) and self.asked["epsilon"] != "inf"
 
 

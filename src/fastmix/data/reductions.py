@@ -170,6 +170,36 @@ def slope_counts(
     return counts
 
 
+def curvatures(
+    block: Block, *, theta: FloatArray, loss: Loss, transform: FloatArray, square: float
+) -> FloatArray:
+    """Return sums of ``f'' z z'`` and ``f'^2 z z'`` for rows ``z = T'a``, the first limited.
+
+    No term of the first has a norm above ``square``; gradients, whose squares the second has, are
+    limited by the loss.
+    """
+    if block.lengths is None:
+        raise ValueError("lengths must be known to limit curvatures.")
+    d, start = transform.shape[1], 0
+    totals = np.zeros((2, d, d))
+    for A, y in block.formed():
+        lengths = block.lengths[start : start + len(y)]
+        residuals, Z = y - A @ theta, A @ transform
+        weights = np.minimum(loss.curvature(residuals, lengths), square / lengths**2)
+        Z *= 1.0 - 2.0**-40  # so that rounding cannot exceed the limits
+        totals[0] += (Z * weights[:, None]).T @ Z
+        Z *= np.clip(loss.slope(residuals, lengths), *_reach(loss, lengths))[:, None]
+        totals[1] += Z.T @ Z
+        start += len(y)
+    return totals
+
+
+def _reach(loss: Loss, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the largest slope of rows of these lengths: L over the length."""
+    most = loss.lipschitz / lengths
+    return -most, most
+
+
 def binned(sizes: FloatArray, edges: FloatArray) -> FloatArray:
     """Count sizes up to the last edge by bins; NaN if any is: rows refuse data that changed.
 

@@ -102,6 +102,19 @@ class Rows(ABC):
         value = partial(reductions.slope_counts, theta=theta, longest=longest, edges=edges)
         return self.run(Pass("gradients", value))
 
+    def curvatures(
+        self, theta: FloatArray, loss: Loss, transform: FloatArray, square: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return sums of ``f'' z z'`` and ``f'^2 z z'`` for rows ``z = T'x`` that were `measured`.
+
+        No term of the first has a norm above ``square``.
+        """
+        value = partial(
+            reductions.curvatures, theta=theta, loss=loss, transform=transform, square=square
+        )
+        totals = self.run(Pass("curvature", value))
+        return totals[0], totals[1]
+
     @abstractmethod
     def measured(self, measure: Measure) -> Rows:
         """Return the same rows with their lengths in other coordinates."""

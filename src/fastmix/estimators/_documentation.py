@@ -26,8 +26,8 @@ data_norm : float, default=None
 fit_intercept : bool, default=True
     Fit an intercept, as a constant column inside the same row bound.
 inference : bool, default=False
-    Spend a small part of the budget on the spread of the residuals, for standard errors and
-    `conf_int`: `IHM`, `FastIHM` and `AdaSSP` only.
+    Spend a part of the budget on what standard errors, `summary` and `conf_int` need: 15% for
+    `AdaptiveRegression`, 5% for `IHM`, `FastIHM` and `AdaSSP`; the other methods have none.
 noise : {"float", "exact"}, default="float"
     "exact" draws the noise of scalars, gradients and statistics from discrete distributions on a
     grid, by OpenDP's samplers (``pip install "fastmix[exact]"``); sketches are always floating
@@ -87,8 +87,11 @@ n_steps_ : int
 gamma_, eta_, gradient_noise_ : float or None
     Noise levels of the sketch and of the gradient, where the method has them.
 coef_std_, intercept_std_ : ndarray, float
-    Standard errors from released values, for ``inference=True``; also ``coef_noise_std_``, the
-    part that privacy noise alone accounts for, and ``residual_std_``, the spread of the errors.
+    Standard errors from released values, for ``inference=True``; infinite where the data do not
+    identify a coefficient. Also ``coef_identified_`` and ``intercept_identified_``, which say
+    so; ``coef_noise_std_``, the part that privacy noise alone accounts for;
+    ``coef_bias_bound_``, what directions that are not identified may add; and
+    ``residual_std_``, the spread of the errors.
 privacy_ : PrivacyCertificate
     What the fit spent, with everything needed to check it."""
 

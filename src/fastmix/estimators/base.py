@@ -278,7 +278,7 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         facts = {"n_samples": n, "n_features": d, **scaling.describe()}
         if solution.chosen is not None:
             self.chosen_ = facts["chosen"] = solution.chosen
-        if (method.clips or self.inference) and not math.isinf(self.epsilon):
+        if (method.clips or plan.residual_sigma is not None) and not math.isinf(self.epsilon):
             facts["residuals_clipped_at"] = clip * scaling.target_map.scale
         self.privacy_ = PrivacyCertificate(
             spent=plan.spent,

@@ -1,6 +1,7 @@
 """Mechanisms: the only layer that sees raw data and noise together."""
 
 from fastmix.mechanisms.bounds import Spectrum, fast_bounds, gauss_bounds, spectral_events
+from fastmix.mechanisms.curvature import Curvatures, curvature_events, noisy_curvatures
 from fastmix.mechanisms.first_stage import (
     noisy_gradient_counts,
     noisy_second_moments,
@@ -32,11 +33,13 @@ from fastmix.mechanisms.statistics import (
 )
 
 __all__ = [
+    "Curvatures",
     "MixRelease",
     "Noise",
     "PrivateGram",
     "Spectrum",
     "StatisticsRelease",
+    "curvature_events",
     "fast_bounds",
     "fast_mix",
     "fast_mix_event",
@@ -47,6 +50,7 @@ __all__ = [
     "make_noise",
     "mean_event",
     "mix",
+    "noisy_curvatures",
     "noisy_gradient",
     "noisy_gradient_counts",
     "noisy_mean",

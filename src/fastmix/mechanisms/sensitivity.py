@@ -88,3 +88,20 @@ def target_sensitivity() -> float:
     Paper: beyond it; one target is added or taken away.
     """
     return 1.0
+
+
+def curvature_sensitivity(square: float) -> float:
+    r"""Sensitivity (Frobenius) of :math:`\sum_i \kappa_i z_i z_i^\top`.
+
+    Paper: beyond it; ``square`` bounds :math:`\kappa \|z\|^2`, the norm of a term, for every record
+    (docs/proofs/inference.md).
+    """
+    return square
+
+
+def gradient_square_sensitivity(lipschitz: float) -> float:
+    r"""Sensitivity (Frobenius) of :math:`\sum_i g_i g_i^\top` for gradients no longer than L.
+
+    Paper: beyond it; :math:`\|g g^\top\|_F = \|g\|^2 \le L^2` (docs/proofs/inference.md).
+    """
+    return lipschitz**2

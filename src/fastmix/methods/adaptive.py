@@ -8,7 +8,7 @@ Where there are too few rows for that, by public sizes, it spends on the mean of
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from fastmix.accounting import PrivacyEvent, objective_mu, objective_split
 from fastmix.data import Rows
 from fastmix.kernels.losses import CalibratedHuber, least_ridge
 from fastmix.mechanisms import (
+    curvature_events,
+    noisy_curvatures,
     noisy_gradient_counts,
     noisy_minimiser,
     objective_events,
@@ -25,6 +27,7 @@ from fastmix.mechanisms import (
     second_moment_event,
     target_mean_event,
 )
+from fastmix.methods import adaptive_inference as inference
 from fastmix.methods.first_stage import (
     ROOM,
     SPREAD,
@@ -33,6 +36,7 @@ from fastmix.methods.first_stage import (
     first_stage,
     least_eigenvalue,
 )
+from fastmix.methods.inference import Intervals
 from fastmix.methods.objective import OUTPUT_SHARE, faster_solver
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
 
@@ -57,7 +61,7 @@ LEAST_KEPT = 1e-3
 #: Bins of gradients in units of sqrt(d) residuals: half octaves; those that noise may have filled
 #: are those above the last whose sum with all above it is so many standard deviations.
 EDGES: FloatArray = 2.0 ** (np.arange(-10, 15) / 2.0)
-EVIDENT = 3.0
+EVIDENT = 4.0
 #: Rows that are shorter than this, in units of sqrt(d), count as if they were not.
 SHORTEST = 0.5
 
@@ -74,6 +78,16 @@ class AdaptivePlan(Plan):
     count_sigma: float | None
     mean_sigma: float | None
     preconditioner: str
+    curvature_sigma: float | None = None
+    square_sigma: float | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Sizes and noise levels by name; those of intervals if there are any."""
+        settings = super().settings
+        if self.curvature_sigma is None:
+            del settings["curvature_sigma"], settings["square_sigma"]
+        return settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +100,7 @@ class AdaptiveObjective(Method):
     name: ClassVar[str] = "adaptive"
     estimator: ClassVar[str] = "AdaptiveRegression"
     chooses: ClassVar[bool] = True
+    infers: ClassVar[bool] = True
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"solver": ("auto", "gram", "sketch")}
 
     def check(self) -> None:
@@ -96,8 +111,17 @@ class AdaptiveObjective(Method):
 
     def plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
         """Plan a fit: the shares of all releases from public sizes."""
+        return self._planned(sizes, target, inferring=False)
+
+    def inferring_plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
+        """Plan a fit with what intervals need: more rounds, and curvatures at the minimiser."""
+        return self._planned(sizes, target, inferring=True)
+
+    def _planned(self, sizes: Sizes, target: Target, *, inferring: bool) -> AdaptivePlan:
         mu = objective_mu(target.epsilon, target.delta)
         rounds = useful_rounds(sizes, mu) if self.rounds is None else int(self.rounds)
+        if inferring and rounds and self.rounds is None:
+            rounds = max(rounds, inference.LEAST_ROUNDS)
         moment_share = count_share = mean_share = 0.0
         if rounds:
             moment_share, count_share = MOMENTS_SHARE / rounds, COUNTS_SHARE
@@ -105,11 +129,13 @@ class AdaptiveObjective(Method):
             wanted = (1.0 / (MEAN_ERROR * sizes.n * mu)) ** 2
             mean_share = min(max(wanted, MEAN_SHARES[0]), MEAN_SHARES[1])
         first = rounds * moment_share + count_share + mean_share
+        inferred = (inference.CURVATURE_SHARE, inference.SQUARES_SHARE) if inferring else (0.0, 0.0)
+        first += sum(inferred)
         mu, eps_c, mu_gaussian = objective_split(target.epsilon, target.delta, first + OUTPUT_SHARE)
         total = math.hypot(mu, mu_gaussian)
-        moment, count, mean = (
+        moment, count, mean, curvature, square = (
             1.0 / (math.sqrt(share) * total) if share else None
-            for share in (moment_share, count_share, mean_share)
+            for share in (moment_share, count_share, mean_share, *inferred)
         )
         mu_output = math.sqrt(OUTPUT_SHARE) * total
         events: list[PrivacyEvent] = []
@@ -119,6 +145,8 @@ class AdaptiveObjective(Method):
             events.append(second_moment_event(sigma=moment, count=rounds))
             events.append(residual_event(count))
         events += objective_events(mu, eps_c, mu_output)
+        if curvature is not None and square is not None:
+            events += curvature_events(curvature, square)
         solver = faster_solver(sizes.n, sizes.d) if self.solver == "auto" else self.solver
         return AdaptivePlan(
             spent=joint(events, target.delta),
@@ -130,6 +158,8 @@ class AdaptiveObjective(Method):
             count_sigma=count,
             mean_sigma=mean,
             preconditioner=solver,
+            curvature_sigma=curvature,
+            square_sigma=square,
         )
 
     def coordinates(self, sizes: Sizes) -> int:
@@ -148,6 +178,9 @@ class AdaptiveObjective(Method):
         longest = math.sqrt(ridge / least)
         longest = min(longest, PREDICTED * ridge * plan.mu * guess.spread / level)
         longest = max(longest, math.sqrt(LENGTHS) * root)
+        if plan.curvature_sigma is not None:
+            square = inference.most_square(plan.curvature_sigma, rows.n, rows.d)
+            longest = min(longest, math.sqrt(square))
         if plan.count_sigma is not None:
             draws.progress(steps - 1, steps)
             edges = EDGES * (root * guess.spread)
@@ -163,11 +196,20 @@ class AdaptiveObjective(Method):
             )
             best = best_clip(counts, edges[1:], plan.count_sigma, rows.n, rows.d, plan.mu)
             level = max(LEAST_CLIP * level, level if best is None else best)
+            if plan.square_sigma is not None:
+                given = guess.spread, plan.mu, plan.square_sigma, rows.n, rows.d
+                level = max(level, inference.least_clip(*given))
             ridge = max(ridge, _ridge(plan, level, guess.spread, rows.n, rows.d))
         draws.progress(steps, steps)
         theta = self._minimiser(rows, plan, draws, guess, level, ridge, longest)
         noise = level / plan.mu
-        theta, kept = shrunk(theta, guess, noise, ridge, rows.n)
+        kept, intervals = 1.0, None
+        if plan.curvature_sigma is None:
+            theta, kept = shrunk(theta, guess, noise, ridge, rows.n)
+        else:
+            theta, intervals = self._inferred(
+                rows, plan, draws, guess, theta, level, ridge, longest
+            )
         chosen = {
             "rounds": plan.n_rounds,
             "residual_spread": guess.spread,
@@ -176,7 +218,39 @@ class AdaptiveObjective(Method):
             "longest_row": longest,
             "kept": kept,
         }
-        return Solution(theta, gradient_noise=noise, chosen=chosen)
+        return Solution(theta, gradient_noise=noise, chosen=chosen, intervals=intervals)
+
+    def _inferred(
+        self,
+        rows: Rows,
+        plan: AdaptivePlan,
+        draws: Draws,
+        guess: Guess,
+        theta: FloatArray,
+        level: float,
+        ridge: float,
+        longest: float,
+    ) -> tuple[FloatArray, Intervals]:
+        """Release what intervals need, and take the pull of the ridge off."""
+        curvature_sigma, square_sigma = plan.curvature_sigma, plan.square_sigma
+        assert curvature_sigma is not None
+        assert square_sigma is not None
+        square = longest**2
+        released = noisy_curvatures(
+            rows,
+            theta,
+            loss=CalibratedHuber(level, ridge, plan.eps_c, longest),
+            transform=guess.transform,
+            least=SHORTEST * math.sqrt(rows.d),
+            square=square,
+            curvature_sigma=curvature_sigma,
+            square_sigma=square_sigma,
+            noise=draws.noise,
+        )
+        levels = inference.Levels(
+            level / plan.mu, ridge, level, square, curvature_sigma, square_sigma
+        )
+        return inference.inferred(theta, guess, released, levels, rows.n)
 
     def _minimiser(
         self,
@@ -190,7 +264,7 @@ class AdaptiveObjective(Method):
     ) -> FloatArray:
         """Release the minimiser in the coordinates of a guess."""
         transform: FloatArray | None = guess.transform
-        if not plan.n_rounds:
+        if not plan.n_rounds and plan.curvature_sigma is None:
             # All directions alike: the same objective for rows as they are, of length 1 at most.
             unit, transform = float(guess.transform[0, 0]), None
             level, ridge, longest = level / unit, ridge / unit**2, 1.0

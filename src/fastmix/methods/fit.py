@@ -63,7 +63,7 @@ def plan_fit(
         target.delta,
         target.delta / 10.0,
     )
-    plan = _with_residuals(method, sizes, within) if inference else method.plan(sizes, within)
+    plan = _inferring(method, sizes, within) if inference else method.plan(sizes, within)
     if extra and not plan.is_private:
         raise value_error("noise", f"be 'float' for method {method.name!r}", noise)
     if extra:
@@ -79,6 +79,12 @@ def plan_fit(
             + (" Use calibration='joint'." if published else "")
         )
     return plan
+
+
+def _inferring(method: Method, sizes: Sizes, target: Target) -> Plan:
+    """Plan what intervals need: by the method itself, or counts of residuals beside it."""
+    plan: Plan | None = method.inferring_plan(sizes, target)
+    return _with_residuals(method, sizes, target) if plan is None else plan
 
 
 def _with_residuals(method: Method, sizes: Sizes, target: Target) -> Plan:

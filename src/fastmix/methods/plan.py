@@ -40,7 +40,7 @@ from fastmix.accounting import (
 )
 from fastmix.data import Rows
 from fastmix.mechanisms import Noise
-from fastmix.methods.inference import Trace
+from fastmix.methods.inference import Intervals, Trace
 
 #: The methods by their names: a method is known as soon as its class is made.
 METHODS: dict[str, type[Method]] = {}
@@ -158,6 +158,7 @@ class Solution:
     trace: Trace | None = None
     residuals: FloatArray | None = None
     chosen: dict[str, float] | None = None
+    intervals: Intervals | None = None
 
 
 @dataclass(frozen=True)
@@ -214,6 +215,13 @@ class Method(ABC):
     @abstractmethod
     def plan(self, sizes: Sizes, target: Target) -> Any:
         """Plan a fit from public quantities only."""
+
+    def inferring_plan(self, sizes: Sizes, target: Target) -> Any:
+        """Plan a fit that releases what its intervals need, or None: counts of residuals do.
+
+        The solution of such a plan has its `Solution.intervals`.
+        """
+        return None
 
     @abstractmethod
     def solve(self, rows: Rows, plan: Any, clip: float, draws: Draws) -> Solution:
