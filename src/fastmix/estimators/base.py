@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_integer, unchained
+from fastmix._validation import check_integer, check_probability, unchained
 from fastmix.accounting import BudgetAccountant, PrivacySpent
 from fastmix.certificate import PrivacyCertificate, headline, jsonable
 from fastmix.data import Chunks, Report
@@ -32,9 +32,30 @@ from fastmix.methods import Draws, Method, Plan, Sizes, Solution, Target
 from fastmix.methods.fit import default_delta, plan_fit, solve_fit
 from fastmix.methods.forecast import advise
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
-from fastmix.show import fit_card
+from fastmix.show import RegressionSummary, fit_card, summarise
+from fastmix.show.html import effects, number
 
 __all__ = ["PrivateRegressor", "estimator"]
+
+
+def summary_facts(
+    epsilon: float, delta: float, n: int, model: Any = None, method: str = ""
+) -> list[tuple[str, str]]:
+    """Return what stands above a table of coefficients."""
+    facts = [
+        ("Method", method or getattr(model, "method_", type(model).__name__)),
+        ("No. observations", f"{n:,}"),
+        ("Epsilon", f"{epsilon:.4g}"),
+        ("Delta", f"{delta:.3g}"),
+    ]
+    spread = getattr(model, "residual_std_", None)
+    return facts if spread is None else [*facts, ("Residual std", number(spread))]
+
+
+def summary_notes(private: bool) -> list[str]:
+    """Return what stands below it."""
+    counted = "Standard errors count privacy noise and the sampling of records."
+    return [counted] if private else ["The fit is NOT PRIVATE.", counted]
 
 
 @estimator
@@ -207,6 +228,32 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         n = check_integer("n_samples", n_samples, at_least=1)
         d = check_integer("n_features", n_features, at_least=1)
         return self._planned(n, d)[1].spent
+
+    def summary(self, level: float = 0.95) -> RegressionSummary:
+        """Return the coefficients in the form that statisticians know.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        fastmix.show.RegressionSummary
+            A table; print it, show it in a notebook, or take its ``to_frame()``. With
+            ``inference=True`` it has standard errors, z, p-values and intervals, from released
+            values only.
+        """
+        check_is_fitted(self)
+        check_probability("level", level)
+        found, private = effects(self), self.privacy_
+        return summarise(
+            found,
+            title=f"Private linear regression ({type(self).__name__})",
+            facts=[*summary_facts(private.epsilon, private.delta, private.data["n_samples"], self)],
+            level=level,
+            notes=summary_notes(private.private) if self.inference else [],
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy that is sent away from inside a budget's block is charged where it is fitted.

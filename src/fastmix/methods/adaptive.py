@@ -175,12 +175,11 @@ class AdaptiveObjective(Method):
         level = CLIP * root * guess.spread
         ridge = _ridge(plan, level, guess.spread, rows.n, rows.d)
         least = LEAST * least_ridge(plan.eps_c)
+        if plan.curvature_sigma is not None:
+            ridge = max(ridge, inference.RIDGE * rows.n)
         longest = math.sqrt(ridge / least)
         longest = min(longest, PREDICTED * ridge * plan.mu * guess.spread / level)
         longest = max(longest, math.sqrt(LENGTHS) * root)
-        if plan.curvature_sigma is not None:
-            square = inference.most_square(plan.curvature_sigma, rows.n, rows.d)
-            longest = min(longest, math.sqrt(square))
         if plan.count_sigma is not None:
             draws.progress(steps - 1, steps)
             edges = EDGES * (root * guess.spread)
@@ -235,7 +234,7 @@ class AdaptiveObjective(Method):
         curvature_sigma, square_sigma = plan.curvature_sigma, plan.square_sigma
         assert curvature_sigma is not None
         assert square_sigma is not None
-        square = longest**2
+        square = min(longest**2, inference.most_square(curvature_sigma, rows.n, rows.d))
         released = noisy_curvatures(
             rows,
             theta,

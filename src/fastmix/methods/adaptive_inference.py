@@ -25,6 +25,8 @@ CURVATURE_SHARE, SQUARES_SHARE = 0.12, 0.03
 #: Curvatures are limited such that their noise hides at most this share of the eigenvalues, and at
 #: least to this much in units of d, which is the mean squared length of rows.
 NOISY, LEAST_SQUARE = 0.25, 2.0
+#: The ridge in units of the eigenvalues: its pull is taken off, and rows may be longer with it.
+RIDGE = 0.1
 #: Gradients are clipped where noise adds this much to the standard error of the sampling, or
 #: above, as long as noise is at most this share of the sum of their squares.
 CLIP, UNCERTAIN = 0.5, 0.03
@@ -34,6 +36,8 @@ EVIDENT, LEAST_CURVATURE = 1.5, 0.02
 #: What is not identified is taken to be no longer than this: rows of length 1 with coefficients of
 #: this length move the target across its bounds.
 SIZE = 2.0
+#: Below this share of what counts as identified a direction holds noise alone.
+EMPTY = 0.5
 #: Noise on the minimiser in units of what the noise of the objective does to it.
 OUTPUT = 0.1
 
@@ -75,6 +79,10 @@ def inferred(
     phi = np.linalg.solve(T, theta - guess.center)
     pull = inverse @ phi
     theta = theta + levels.ridge * (T @ pull)
+    empty = values < EMPTY * least
+    if empty.any():  # the shortest of all coefficients that differ in nothing that is seen
+        basis = np.linalg.qr(T @ vectors[:, empty])[0]
+        theta = theta - basis @ (basis.T @ theta)
     floor = (vectors * np.maximum(values, LEAST_CURVATURE * n)) @ vectors.T
     square_sigma = levels.square_sigma * levels.lipschitz**2
     squares, _ = shrunk(released.squares, floor, square_sigma)

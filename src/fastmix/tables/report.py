@@ -9,7 +9,7 @@ from fastmix.accounting import PrivacySpent
 from fastmix.certificate.explain import explain
 from fastmix.estimators import PrivateLinearRegression
 from fastmix.methods import METHODS
-from fastmix.show import html
+from fastmix.show import html, summarise
 from fastmix.show.html import escape, number, table
 from fastmix.show.plot import privacy_curve
 from fastmix.show.svg import curve_chart, interval_chart
@@ -28,6 +28,8 @@ _SETTINGS = {
     "law": "law of that noise",
     "mean_sigma": "noise of the mean",
     "residual_sigma": "noise of the counts of residuals",
+    "curvature_sigma": "noise of the curvature, for intervals",
+    "square_sigma": "noise of the squares of gradients, for intervals",
     "sigma": "noise",
     "eigenvalue_shift": "safety margin of the smallest eigenvalue",
     "ridge_level": "largest ridge",
@@ -62,6 +64,8 @@ def fit_report(model: PrivateLinearRegression, bounds: PublicBounds, seconds: fl
         ),
         "<h2>Coefficients</h2>",
         *_coefficients(target, found, ranges),
+        "<h2>Regression table</h2>",
+        summarise(found, title="", facts=[]).html_table(),
         "<h2>Noise against signal</h2>",
         *_noise(target, found[: len(ranges)], getattr(model, "residual_std_", None)),
         "<h2>Privacy spent</h2>",
