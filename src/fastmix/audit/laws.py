@@ -177,6 +177,24 @@ def _symmetric_law(difference: FloatArray) -> float:
     return float(-0.5 * (difference[on] ** 2).sum() - (difference[above] ** 2).sum())
 
 
+def _score_sum(releases: Sequence[Release], known: _Known) -> Parts:
+    total = []
+    for release in releases:
+        given = {"base": np.zeros(known.data.X.shape[1]), "base_level": 1.0, "weight": 0.0}
+        given |= {name: each for name, each in release.arguments.items() if each is not None}
+        level, weight, base_level = given["level"], given["weight"], given["base_level"]
+        sizes = np.minimum(np.abs(known.data.y - known.data.X @ given["theta"]), level)
+        others = np.minimum(np.abs(known.data.y - known.data.X @ given["base"]), base_level)
+        if given["kind"] == "sizes":
+            exact, scale = sizes.sum(), level
+        else:
+            weight = weight if given["kind"] == "difference" else 0.0
+            exact = (sizes**2 - weight * others**2).sum()
+            scale = max(level**2, weight * base_level**2)
+        total.append(-0.5 * ((release.out - exact) / (scale * given["sigma"])) ** 2)
+    return {"scores": np.array(total)}
+
+
 def _target_mean(releases: Sequence[Release], known: _Known) -> Parts:
     y, sigma = known.data.y, _stacked(releases, "sigma")
     values = _outs(releases) * len(y)
@@ -320,6 +338,7 @@ LAWS: dict[str, Callable[[Sequence[Release], _Known], Parts]] = {
     "noisy_mean": _mean,
     "noisy_minimiser": _minimiser,
     "noisy_residual_counts": _residual_counts,
+    "noisy_score_sum": _score_sum,
     "noisy_second_moments": _second_moments,
     "noisy_statistics": _statistics,
     "noisy_target_mean": _target_mean,

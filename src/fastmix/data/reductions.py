@@ -194,6 +194,28 @@ def curvatures(
     return totals
 
 
+def score_sums(
+    block: Block,
+    *,
+    theta: FloatArray,
+    base: FloatArray,
+    level: float,
+    base_level: float,
+    weight: float,
+) -> FloatArray:
+    """Return sums of squared residuals, less those of a baseline, and of absolute ones, clipped.
+
+    A record adds ``min(r^2, C^2) - w min(u^2, D^2)``, ``min(r^2, C^2)`` and ``min(|r|, C)``.
+    """
+    totals = np.zeros(3)
+    for A, y in block.formed():
+        sizes = np.minimum(np.abs(y - A @ theta), level)
+        others = np.minimum(np.abs(y - A @ base), base_level)
+        squares = sizes**2
+        totals += (squares - weight * others**2).sum(), squares.sum(), sizes.sum()
+    return totals
+
+
 def _reach(loss: Loss, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the least and the largest slope of rows of these lengths: L over the length."""
     most = loss.lipschitz / lengths

@@ -115,6 +115,26 @@ class Rows(ABC):
         totals = self.run(Pass("curvature", value))
         return totals[0], totals[1]
 
+    def score_sums(
+        self,
+        theta: FloatArray,
+        base: FloatArray,
+        *,
+        level: float,
+        base_level: float,
+        weight: float,
+    ) -> FloatArray:
+        """Return clipped sums of residuals: squares less those of a baseline, squares, sizes."""
+        value = partial(
+            reductions.score_sums,
+            theta=theta,
+            base=base,
+            level=level,
+            base_level=base_level,
+            weight=weight,
+        )
+        return self.run(Pass("scores", value))
+
     @abstractmethod
     def measured(self, measure: Measure) -> Rows:
         """Return the same rows with their lengths in other coordinates."""

@@ -20,6 +20,7 @@ from fastmix.mechanisms.mix import (
 from fastmix.mechanisms.noise import Noise, make_noise
 from fastmix.mechanisms.objective import noisy_minimiser, objective_events
 from fastmix.mechanisms.sampling import PrivateGram, symmetric_solve
+from fastmix.mechanisms.scores import noisy_score_sum, score_event
 from fastmix.mechanisms.statistics import (
     StatisticsRelease,
     gradient_events,
@@ -56,11 +57,13 @@ __all__ = [
     "noisy_mean",
     "noisy_minimiser",
     "noisy_residual_counts",
+    "noisy_score_sum",
     "noisy_second_moments",
     "noisy_statistics",
     "noisy_target_mean",
     "objective_events",
     "residual_event",
+    "score_event",
     "second_moment_event",
     "spectral_events",
     "statistics_event",

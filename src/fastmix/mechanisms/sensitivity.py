@@ -105,3 +105,20 @@ def gradient_square_sensitivity(lipschitz: float) -> float:
     Paper: beyond it; :math:`\|g g^\top\|_F = \|g\|^2 \le L^2` (docs/proofs/inference.md).
     """
     return lipschitz**2
+
+
+def score_sensitivity(level: float, base_level: float, weight: float) -> float:
+    r"""Sensitivity of :math:`\sum_i \min(r_i^2, C^2) - w \min(u_i^2, D^2)`.
+
+    Paper: beyond it; a term lies between :math:`-w D^2` and :math:`C^2`, and that of an absent
+    record is 0 (docs/proofs/scores.md).
+    """
+    return max(level**2, weight * base_level**2)
+
+
+def absolute_sensitivity(level: float) -> float:
+    r"""Sensitivity of :math:`\sum_i \min(|r_i|, C)`.
+
+    Paper: beyond it; an absent record adds 0 (docs/proofs/scores.md).
+    """
+    return level
