@@ -180,7 +180,8 @@ def _symmetric_law(difference: FloatArray) -> float:
 def _score_sum(releases: Sequence[Release], known: _Known) -> Parts:
     total = []
     for release in releases:
-        given = {"base": np.zeros(known.data.X.shape[1]), "base_level": 1.0, "weight": 0.0}
+        given: dict[str, Any] = {"base_level": 1.0, "weight": 0.0}
+        given["base"] = np.zeros(known.data.X.shape[1])
         given |= {name: each for name, each in release.arguments.items() if each is not None}
         level, weight, base_level = given["level"], given["weight"], given["base_level"]
         sizes = np.minimum(np.abs(known.data.y - known.data.X @ given["theta"]), level)

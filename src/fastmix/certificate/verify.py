@@ -225,9 +225,13 @@ def _plan(said: _Said) -> list[str]:
     given = {"bounds_X": said.facts["bounds_X"], "data_norm": stated["data_norm"]}
     sizes = Sizes.of(n, d, intercept=stated["fit_intercept"], **given)
     target = Target(float(stated["epsilon"]), default_delta(stated["delta"], n))
-    planned = plan_fit(method, sizes, target, inference=stated["inference"], noise=stated["noise"])
+    share = stated.get("score_share", 0.0)
+    given = {"inference": stated["inference"], "noise": stated["noise"], "score_share": share}
+    planned = plan_fit(method, sizes, target, **given)
     derived = jsonable(planned.settings)
     names = {*_COMMON, *(f.name for f in fields(method)), *derived, "method_"}
+    if share:
+        names.add("score_share")
     wrong = []
     if not _same(data["account"], jsonable(planned.spent.to_dict())):
         wrong.append("its events are not those that its parameters call for")

@@ -38,7 +38,10 @@ random_state : int, RandomState or Generator, default=None
     None draws cryptographic noise. Anything else makes the noise reproducible, which voids the
     guarantee and gives a `ReproducibleNoiseWarning`: for tests and experiments only.
 verbose : bool, default=False
-    Report progress on standard error; nothing that depends on the data is printed."""
+    Report progress on standard error; nothing that depends on the data is printed.
+score_share : float, default=0.0
+    Share of the budget, up to 0.5, that pays for a private R^2 of the training rows:
+    `AdaptiveRegression` only. A twentieth is enough for some ten thousand rows."""
 
 _METHOD_PARAMETERS = {
     "n_steps": """\
@@ -92,6 +95,8 @@ coef_std_, intercept_std_ : ndarray, float
     so; ``coef_noise_std_``, the part that privacy noise alone accounts for;
     ``coef_bias_bound_``, what directions that are not identified may add; and
     ``residual_std_``, the spread of the errors.
+scores_ : PrivateScores
+    Private R^2 of the training rows, for a ``score_share`` above 0.
 privacy_ : PrivacyCertificate
     What the fit spent, with everything needed to check it."""
 

@@ -27,6 +27,7 @@ from fastmix.estimators._documentation import estimator
 from fastmix.estimators._input import ArrayInput, ChunkInput, Input, features_to_predict
 from fastmix.estimators.intervals import ConfidenceIntervals
 from fastmix.estimators.parameters import check_parameters, reasons_for_leaks
+from fastmix.estimators.scores import Evaluated, PrivateScores, in_units
 from fastmix.mechanisms import make_noise
 from fastmix.methods import Draws, Method, Plan, Sizes, Solution, Target
 from fastmix.methods.fit import default_delta, plan_fit, solve_fit
@@ -48,8 +49,12 @@ def summary_facts(
         ("Epsilon", f"{epsilon:.4g}"),
         ("Delta", f"{delta:.3g}"),
     ]
-    spread = getattr(model, "residual_std_", None)
-    return facts if spread is None else [*facts, ("Residual std", number(spread))]
+    if (spread := getattr(model, "residual_std_", None)) is not None:
+        facts.append(("Residual std", number(spread)))
+    if (scores := getattr(model, "scores_", None)) is not None:
+        low, high = scores.interval("r2")
+        facts.append(("R-squared (private)", f"{scores['r2']:.3f} ({low:.3f} to {high:.3f})"))
+    return facts
 
 
 def summary_notes(private: bool) -> list[str]:
@@ -59,7 +64,7 @@ def summary_notes(private: bool) -> list[str]:
 
 
 @estimator
-class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateRegressor(ConfidenceIntervals, Evaluated, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of the regressors: a subclass names its method and its parameters."""
 
     epsilon: float = 1.0
@@ -73,6 +78,7 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
     accountant: BudgetAccountant | None = None
     random_state: RandomState = None
     verbose: bool = False
+    score_share: float = 0.0
 
     #: The algorithm, whose parameters are those that an estimator adds to the common ones.
     _method: ClassVar[type[Method]]
@@ -299,7 +305,14 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         """Return the algorithm and its plan for n rows and d features."""
         sizes = self._sizes(n, d)
         method = self._resolve(sizes.d)
-        plan = plan_fit(method, sizes, self._target(n), inference=self.inference, noise=self.noise)
+        plan = plan_fit(
+            method,
+            sizes,
+            self._target(n),
+            inference=self.inference,
+            noise=self.noise,
+            score_share=float(self.score_share),
+        )
         return method, plan
 
     def _advise(self, method: Method, plan: Plan, n: int, d: int) -> None:
@@ -322,6 +335,11 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         self.gradient_noise_ = solution.gradient_noise
         self.bounds_X_, self.bounds_y_ = scaling.bounds_X, scaling.bounds_y
         self._store_intervals(solution, plan, scaling, clip=clip, n=n)
+        self.__dict__.pop("scores_", None)
+        if solution.scores is not None:
+            self.scores_ = PrivateScores(
+                in_units(solution.scores, scaling.target_map.scale), None, n
+            )
         facts = {"n_samples": n, "n_features": d, **scaling.describe()}
         if solution.chosen is not None:
             self.chosen_ = facts["chosen"] = solution.chosen
@@ -345,6 +363,8 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         """Return the parameters that a certificate states beside those of the method."""
         skipped = ("accountant", "bounds_X", "bounds_y", "random_state")
         names = [f.name for f in fields(PrivateRegressor) if f.name not in skipped]
+        if not self.score_share:
+            names.remove("score_share")
         return {name: getattr(self, name) for name in names}
 
     def _say(self, progress: str) -> None:

@@ -39,6 +39,7 @@ from fastmix.methods.first_stage import (
 from fastmix.methods.inference import Intervals
 from fastmix.methods.objective import OUTPUT_SHARE, faster_solver
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
+from fastmix.methods.scores import SCORED, score_events
 
 #: Shares of the budget (of mu^2) for all rounds of second moments and for counts of gradients.
 MOMENTS_SHARE, COUNTS_SHARE = 0.12, 0.03
@@ -101,6 +102,7 @@ class AdaptiveObjective(Method):
     estimator: ClassVar[str] = "AdaptiveRegression"
     chooses: ClassVar[bool] = True
     infers: ClassVar[bool] = True
+    reserves: ClassVar[bool] = True
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"solver": ("auto", "gram", "sketch")}
 
     def check(self) -> None:
@@ -130,12 +132,12 @@ class AdaptiveObjective(Method):
             mean_share = min(max(wanted, MEAN_SHARES[0]), MEAN_SHARES[1])
         first = rounds * moment_share + count_share + mean_share
         inferred = (inference.CURVATURE_SHARE, inference.SQUARES_SHARE) if inferring else (0.0, 0.0)
-        first += sum(inferred)
+        first += sum(inferred) + target.reserved
         mu, eps_c, mu_gaussian = objective_split(target.epsilon, target.delta, first + OUTPUT_SHARE)
         total = math.hypot(mu, mu_gaussian)
-        moment, count, mean, curvature, square = (
+        moment, count, mean, score, curvature, square = (
             1.0 / (math.sqrt(share) * total) if share else None
-            for share in (moment_share, count_share, mean_share, *inferred)
+            for share in (moment_share, count_share, mean_share, target.reserved, *inferred)
         )
         mu_output = math.sqrt(OUTPUT_SHARE) * total
         events: list[PrivacyEvent] = []
@@ -147,6 +149,8 @@ class AdaptiveObjective(Method):
         events += objective_events(mu, eps_c, mu_output)
         if curvature is not None and square is not None:
             events += curvature_events(curvature, square)
+        if score is not None:
+            events += score_events(SCORED, score)
         solver = faster_solver(sizes.n, sizes.d) if self.solver == "auto" else self.solver
         return AdaptivePlan(
             spent=joint(events, target.delta),
@@ -158,6 +162,7 @@ class AdaptiveObjective(Method):
             count_sigma=count,
             mean_sigma=mean,
             preconditioner=solver,
+            score_sigma=score,
             curvature_sigma=curvature,
             square_sigma=square,
         )

@@ -41,6 +41,7 @@ from fastmix.accounting import (
 from fastmix.data import Rows
 from fastmix.mechanisms import Noise
 from fastmix.methods.inference import Intervals, Trace
+from fastmix.methods.scores import Score
 
 #: The methods by their names: a method is known as soon as its class is made.
 METHODS: dict[str, type[Method]] = {}
@@ -85,6 +86,8 @@ class Target(NamedTuple):
     epsilon: float
     delta: float
     varrho: float | None = None
+    #: Share of the budget (of mu^2) that is to pay for a score of the fit.
+    reserved: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,7 @@ class Plan:
     spent: PrivacySpent  #: The account of all releases.
     steps: int = 1
     residual_sigma: float | None = None  #: Noise of the counts of residuals for intervals.
+    score_sigma: float | None = None  #: Noise of one release that costs what the score does.
     extra: tuple[PrivacyEvent, ...] = ()  #: Charged, and of no single release.
 
     @property
@@ -116,8 +120,9 @@ class Plan:
         """Sizes and noise levels by name, as a certificate states them."""
         settings = {f.name: getattr(self, f.name) for f in fields(self)}
         del settings["spent"], settings["extra"]
-        if self.residual_sigma is None:
-            del settings["residual_sigma"]
+        for name in ("residual_sigma", "score_sigma"):
+            if settings[name] is None:
+                del settings[name]
         return settings
 
     def matches(self, drawn: Iterable[PrivacyEvent]) -> bool:
@@ -159,6 +164,7 @@ class Solution:
     residuals: FloatArray | None = None
     chosen: dict[str, float] | None = None
     intervals: Intervals | None = None
+    scores: dict[str, Score] | None = None
 
 
 @dataclass(frozen=True)
@@ -189,6 +195,8 @@ class Method(ABC):
     estimator: ClassVar[str] = ""
     #: Whether `Solution.trace` says how the coefficients came about, for intervals.
     infers: ClassVar[bool] = False
+    #: Whether a share of the budget can be reserved for a score.
+    reserves: ClassVar[bool] = False
     #: Whether residuals are clipped by the method itself.
     clips: ClassVar[bool] = False
     #: Whether `Solution.chosen` says what was chosen from released values.

@@ -2,8 +2,8 @@ r"""Private scores of released coefficients: R^2, mean squared and mean absolute
 
 A small share pays for counts of residuals, of the model and of the mean alone, which say where
 to clip. The rest pays for the scores. R^2 is that of one sum,
-:math:`\sum \min(r^2, C^2) - \rho_0 \min(u^2, D^2)`, with :math:`\rho_0` the first guess at the ratio
-that R^2 needs; so noise in the denominator hardly matters (docs/proofs/scores.md).
+:math:`\sum \min(r^2, C^2) - \rho_0 \min(u^2, D^2)`, with :math:`\rho_0` the first guess at the
+ratio that R^2 needs; so noise in the denominator hardly matters (docs/proofs/scores.md).
 """
 
 import math
@@ -29,6 +29,8 @@ from fastmix.mechanisms import (
 from fastmix.mechanisms.statistics import RESIDUAL_EDGES
 
 METRICS = ("r2", "mse", "mae")
+#: What a share of the budget of a fit pays for.
+SCORED = ("r2",)
 #: Shares of what a score costs: counts of residuals of the model; and for R^2 the mean, counts of
 #: residuals of the mean, and their squares.
 MODEL_SHARE, MEAN_SHARE, BASE_SHARE, TOTAL_SHARE = 0.12, 0.03, 0.05, 0.15
@@ -42,7 +44,7 @@ WHOLE = 2.2
 
 
 class Score(NamedTuple):
-    """A private score, its standard error by noise, and the size at which residuals were clipped."""
+    """A private score, its standard error by noise, and where residuals were clipped."""
 
     value: float
     std: float

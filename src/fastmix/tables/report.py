@@ -33,6 +33,7 @@ _SETTINGS = {
     "sigma": "noise",
     "eigenvalue_shift": "safety margin of the smallest eigenvalue",
     "ridge_level": "largest ridge",
+    "score_sigma": "noise of the score",
     "method_": "method",
 }
 
@@ -54,6 +55,7 @@ def fit_report(model: PrivateLinearRegression, bounds: PublicBounds, seconds: fl
         f"<p>{escape(guarantee)}</p>",
         html.definition_list(
             [
+                *_score(model),
                 ("epsilon", f"{spent.epsilon:.6g}"),
                 ("delta", f"{spent.delta:.3g}"),
                 ("rows", f"{facts['n_samples']:,}"),
@@ -87,6 +89,15 @@ def fit_report(model: PrivateLinearRegression, bounds: PublicBounds, seconds: fl
         "fitting time up to minutes, because exact times can leak information.</p>",
     ]
     return html.page(f"Private regression of {target}", "\n".join(body))
+
+
+def _score(model: PrivateLinearRegression) -> list[tuple[str, str]]:
+    """Return the private R^2 of the training rows, if the fit released it."""
+    scores = getattr(model, "scores_", None)
+    if scores is None:
+        return []
+    low, high = scores.interval("r2")
+    return [("private R² (training rows)", f"{scores['r2']:.3f} ({low:.3f} to {high:.3f})")]
 
 
 def _coefficients(
