@@ -211,7 +211,8 @@ class Evaluated:
         check_probability("delta", given)
         sigma = gaussian_sigma(epsilon, given) * (1.0 + 1e-9)
         spent = joint(list(score_events(names, sigma)), given)
-        leaks = [each for each in model.privacy_.leaks if "taken from the data" in each]
+        said = model.privacy_.leaks if hasattr(model, "privacy_") else model.from_data_
+        leaks = [each for each in said if "taken from the data" in each]
         if is_seeded(random_state):
             warn_seeded(stacklevel=4)
             leaks.append("the noise was seeded by the caller")

@@ -136,6 +136,22 @@ class SavedModel:
             notes=[] if self.coef_std is None else summary_notes(self.private),
         )
 
+    def estimator(self) -> PrivateLinearRegression:
+        """Return the model as an estimator that predicts and is evaluated."""
+        target = self.bounds.target
+        model = PrivateLinearRegression(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            fit_intercept=self.fit_intercept,
+            data_norm=self.bounds.data_norm,
+        )
+        model.coef_, model.intercept_ = np.array(self.coef), self.intercept
+        model.n_features_in_ = len(self.coef)
+        model.bounds_X_ = self.bounds.feature_bounds(self.fit_intercept)
+        model.bounds_y_ = target.lower, target.upper
+        model.from_data_ = () if self.private else ("bounds were taken from the data",)
+        return model
+
     def predict(self, columns: Columns) -> FloatArray:
         """Return predictions for the rows of a table; values are clipped as in the fit."""
         X, _ = encode(columns, self.bounds, intercept=self.fit_intercept, target=False)
