@@ -40,7 +40,7 @@ ELSEWHERE = ("audit",)
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ELSEWHERE])
 def test_examples_run(name, folder, run):
-    needs_model = name in ("predict", "explain")
+    needs_model = name in ("predict", "explain", "summary", "evaluate")
     if needs_model:
         assert run(FIT)[0] == 0
     for example in COMMANDS[name].EXAMPLES:
@@ -278,3 +278,34 @@ def test_completion_is_offered():
         },
     )
     assert "_FASTMIX_COMPLETE" in done.stdout, done.stderr
+
+
+def test_summary_prints_the_table_of_a_model(folder, run):
+    assert run(FIT)[0] == 0
+    code, out, _ = run("summary model --level 0.9")
+    assert code == 0
+    assert "P>|z|" in out
+    assert "[0.05" in out
+    assert "intercept" in out
+    code, out, _ = run("summary model --json")
+    made = json.loads(out)
+    assert made["level"] == 0.95
+    assert {"name", "coef", "std_err", "z", "p_value", "identified"} <= set(made["coefficients"][0])
+    assert run("summary model --level 2")[0] == 2
+
+
+def test_evaluate_charges_a_ledger_and_prints_scores(folder, run):
+    assert run(FIT)[0] == 0
+    assert run("ledger new budget.ledger --epsilon 1 --delta 1e-5")[0] == 0
+    line = "evaluate model people.csv --epsilon 0.5 --delta 1e-6 --ledger budget.ledger"
+    code, out, _ = run(f"{line} --json")
+    assert code == 0
+    found = json.loads(out)
+    assert set(found["scores"]) == {"r2", "mse", "mae"}
+    assert 0.0 < found["epsilon"] <= 0.5
+    code, out, _ = run(f"{line.replace('0.5', '0.1')} --metrics r2")
+    assert code == 0
+    assert "r2" in out
+    assert "mse" not in out
+    assert run(f"{line.replace('0.5', '0.9')}")[0] == 4
+    assert run("evaluate model people.csv --epsilon 0.5 --metrics rmse")[0] == 2

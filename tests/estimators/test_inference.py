@@ -137,7 +137,11 @@ def test_what_has_no_intervals():
     assert not hasattr(fit, "coef_std_")
     with pytest.raises(ValueError, match="inference must be True"):
         fit.conf_int()
-    for model in (fastmix.DPGradientDescent(), fastmix.LinearMixing()):
+    for model in (
+        fastmix.DPGradientDescent(),
+        fastmix.LinearMixing(),
+        fastmix.ObjectivePerturbation(),
+    ):
         with pytest.raises(ValueError, match="inference must be False"):
             clone(model).set_params(**given, inference=True).fit(X, y)
     with pytest.raises(ValueError, match="inference must be False"):

@@ -324,10 +324,10 @@ def test_constant_features_and_many_rounds(n, epsilon, rounds):
     assert outcomes(X, y, 4, epsilon=epsilon, delta=1e-7, rounds=rounds) == (0, 0)
 
 
-def test_inference_and_other_parameters_are_refused_before_a_charge():
+def test_wrong_parameters_are_refused_before_a_charge():
     X, y = problem(n=100)
     budget = fastmix.BudgetAccountant(10.0, 1e-3)
-    for wrong in ({"inference": True}, {"rounds": 21}, {"rounds": -1}, {"solver": "magic"}):
+    for wrong in ({"rounds": 21}, {"rounds": -1}, {"solver": "magic"}):
         with pytest.raises(ValueError, match="must be"):
             fitted(X, y, accountant=budget, **wrong)
     with pytest.raises(TypeError):

@@ -100,7 +100,7 @@ def test_a_report_stands_alone(reports, kind):
     assert re.search(r"<dt>duration</dt><dd>under a minute</dd>", text)
     plan = text.partition("<h2>Plan</h2>")[2].partition("<h2>")[0]
     assert "gamma" not in plan
-    assert ("rows of the sketch" in plan) == (kind in ("private", "leaky"))
+    assert ("noise of the curvature" in plan) == (kind in ("private", "leaky"))
 
 
 @pytest.mark.parametrize("viewport", browser.VIEWPORTS)

@@ -182,14 +182,54 @@ def _sigmoid_law(
 
 def _second_moments(releases: Sequence[Release], known: _Known) -> Parts:
     joined, total = np.column_stack((known.data.X, known.data.y)), []
-    on, above = np.diag_indices(joined.shape[1]), np.triu_indices(joined.shape[1], 1)
     for release in releases:
         rows = joined @ release.arguments["transform"]
         rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None]
         difference = (release.out - rows.T @ rows) / release.arguments["sigma"]
-        # Off the diagonal the variance is half as large.
-        total.append(-0.5 * (difference[on] ** 2).sum() - (difference[above] ** 2).sum())
+        total.append(_symmetric_law(difference))
     return {"second moments": np.array(total)}
+
+
+def _curvatures(releases: Sequence[Release], known: _Known) -> Parts:
+    first, second = [], []
+    for release in releases:
+        given, loss = release.arguments, release.arguments["loss"]
+        Z = known.data.X @ given["transform"]
+        lengths = np.maximum(np.linalg.norm(Z, axis=1), given["least"])
+        residuals = known.data.y - known.data.X @ given["theta"]
+        weights = np.minimum(loss.curvature(residuals, lengths), given["square"] / lengths**2)
+        slopes = loss.slope(residuals, lengths)[:, None] * Z
+        curvature, squares = release.out
+        scale = given["square"] * given["curvature_sigma"]
+        first.append(_symmetric_law((curvature - (Z * weights[:, None]).T @ Z) / scale))
+        scale = loss.lipschitz**2 * given["square_sigma"]
+        second.append(_symmetric_law((squares - slopes.T @ slopes) / scale))
+    return {"curvature": np.array(first), "squares of gradients": np.array(second)}
+
+
+def _symmetric_law(difference: FloatArray) -> float:
+    """Return the log density of symmetric noise: off the diagonal the variance is half as large."""
+    on, above = np.diag_indices(len(difference)), np.triu_indices(len(difference), 1)
+    return float(-0.5 * (difference[on] ** 2).sum() - (difference[above] ** 2).sum())
+
+
+def _score_sum(releases: Sequence[Release], known: _Known) -> Parts:
+    total = []
+    for release in releases:
+        given: dict[str, Any] = {"base_level": 1.0, "weight": 0.0}
+        given["base"] = np.zeros(known.data.X.shape[1])
+        given |= {name: each for name, each in release.arguments.items() if each is not None}
+        level, weight, base_level = given["level"], given["weight"], given["base_level"]
+        sizes = np.minimum(np.abs(known.data.y - known.data.X @ given["theta"]), level)
+        others = np.minimum(np.abs(known.data.y - known.data.X @ given["base"]), base_level)
+        if given["kind"] == "sizes":
+            exact, scale = sizes.sum(), level
+        else:
+            weight = weight if given["kind"] == "difference" else 0.0
+            exact = (sizes**2 - weight * others**2).sum()
+            scale = max(level**2, weight * base_level**2)
+        total.append(-0.5 * ((release.out - exact) / (scale * given["sigma"])) ** 2)
+    return {"scores": np.array(total)}
 
 
 def _target_mean(releases: Sequence[Release], known: _Known) -> Parts:
@@ -345,12 +385,14 @@ LAWS: dict[str, Callable[[Sequence[Release], _Known], Parts]] = {
     "gauss_bounds": _gauss_bounds,
     "gauss_mix": _gauss_mix,
     "mix": _mix,
+    "noisy_curvatures": _curvatures,
     "noisy_gradient": _gradient,
     "noisy_gradient_counts": _gradient_counts,
     "noisy_line": _line,
     "noisy_mean": _mean,
     "noisy_minimiser": _minimiser,
     "noisy_residual_counts": _residual_counts,
+    "noisy_score_sum": _score_sum,
     "noisy_second_moments": _second_moments,
     "noisy_statistics": _statistics,
     "noisy_target_mean": _target_mean,

@@ -106,7 +106,7 @@ class _Said:
         kind = METHODS[self.asked["method_"]]
         self.method = kind(**{each.name: self.asked[each.name] for each in fields(kind)})
         self.method.check()
-        clips = self.method.clips or self.asked["inference"]
+        clips = self.method.clips or "residual_sigma" in self.asked
         self.clips = bool(clips) and self.asked["epsilon"] != "inf"
 
 
@@ -252,9 +252,13 @@ def _plan(said: _Said) -> list[str]:
     given["rows_per_person"] = most
     sizes = Sizes.of(n, d, intercept=stated["fit_intercept"], **given)
     target = Target(float(stated["epsilon"]), default_delta(stated["delta"], n))
-    planned = plan_fit(method, sizes, target, inference=stated["inference"], noise=stated["noise"])
+    share = stated.get("score_share", 0.0)
+    given = {"inference": stated["inference"], "noise": stated["noise"], "score_share": share}
+    planned = plan_fit(method, sizes, target, **given)
     derived = jsonable(planned.settings)
     names = {*_COMMON, *(f.name for f in fields(method)), *derived, "method_"}
+    if share:
+        names.add("score_share")
     wrong = []
     if most is not None and said.facts["max_rows_per_person"] != most:
         wrong.append("its rows per person are not those that were asked for")

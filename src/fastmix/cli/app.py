@@ -6,13 +6,39 @@ import typer
 
 import fastmix
 from fastmix._text import visible
-from fastmix.cli import audit, bounds, calibrate, check, demo, explain, fit, ledger, plan, predict
+from fastmix.cli import (
+    audit,
+    bounds,
+    calibrate,
+    check,
+    demo,
+    evaluate,
+    explain,
+    fit,
+    ledger,
+    plan,
+    predict,
+    summary,
+)
 from fastmix.cli.main import ExitCode
 
 #: Modules by the name of their command, in the order of the help page.
 COMMANDS: dict[str, Any] = {
     module.__name__.rpartition(".")[2]: module
-    for module in (demo, bounds, check, fit, predict, explain, plan, calibrate, ledger, audit)
+    for module in (
+        demo,
+        bounds,
+        check,
+        fit,
+        summary,
+        predict,
+        evaluate,
+        explain,
+        plan,
+        calibrate,
+        ledger,
+        audit,
+    )
 }
 
 # Typer keeps its own copy of click, whose base of all usage errors has no public name.

@@ -41,7 +41,7 @@ _LARGE = 1 << 30
 _ROOM = 1 << 18
 
 #: Methods that have standard errors.
-_INFERRING = ("auto", "adassp", "fast_ihm", "ihm")
+_INFERRING = ("auto", "adaptive", "adassp", "fast_ihm", "ihm")
 
 #: The estimators of the families beside linear regression.
 _FAMILIES: dict[str, type[PrivateModel]] = {
@@ -81,7 +81,9 @@ class Asked:
     intercept: Annotated[bool, typer.Option(help="Fit an intercept.")] = True
     intervals: Annotated[
         bool | None,
-        typer.Option(help="Standard errors, for 5% of the budget; where the method has them."),
+        typer.Option(
+            help="Standard errors, for 5 to 15% of the budget; where the method has them."
+        ),
     ] = None
     engine: Annotated[
         str,

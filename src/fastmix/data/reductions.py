@@ -245,6 +245,58 @@ def line(
     return total
 
 
+def curvatures(
+    block: Block, *, theta: FloatArray, loss: Loss, transform: FloatArray, square: float
+) -> FloatArray:
+    """Return sums of ``f'' z z'`` and ``f'^2 z z'`` for rows ``z = T'a``, the first limited.
+
+    No term of the first has a norm above ``square``; gradients, whose squares the second has, are
+    limited by the loss.
+    """
+    if block.lengths is None:
+        raise ValueError("lengths must be known to limit curvatures.")
+    d, start = transform.shape[1], 0
+    totals = np.zeros((2, d, d))
+    for A, y in block.unweighted().formed():
+        lengths = block.lengths[start : start + len(y)]
+        residuals, Z = y - A @ theta, A @ transform
+        weights = np.minimum(loss.curvature(residuals, lengths), square / lengths**2)
+        Z *= 1.0 - 2.0**-40  # so that rounding cannot exceed the limits
+        totals[0] += (Z * weights[:, None]).T @ Z
+        Z *= np.clip(loss.slope(residuals, lengths), *_reach(loss, lengths))[:, None]
+        totals[1] += Z.T @ Z
+        start += len(y)
+    return totals
+
+
+def score_sums(
+    block: Block,
+    *,
+    theta: FloatArray,
+    base: FloatArray,
+    level: float,
+    base_level: float,
+    weight: float,
+) -> FloatArray:
+    """Return sums of squared residuals, less those of a baseline, and of absolute ones, clipped.
+
+    A record adds ``min(r^2, C^2) - w min(u^2, D^2)``, ``min(r^2, C^2)`` and ``min(|r|, C)``.
+    """
+    totals = np.zeros(3)
+    for A, y in block.unweighted().formed():
+        sizes = np.minimum(np.abs(y - A @ theta), level)
+        others = np.minimum(np.abs(y - A @ base), base_level)
+        squares = sizes**2
+        totals += (squares - weight * others**2).sum(), squares.sum(), sizes.sum()
+    return totals
+
+
+def _reach(loss: Loss, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the largest slope of rows of these lengths: L over the length."""
+    most = loss.lipschitz / lengths
+    return -most, most
+
+
 def sketched(block: Block, *, draw: KerdockDraw) -> FloatArray:
     """Return ``S X`` for a sketch S whose columns come in blocks."""
     return draw.partial_sketch(block.unweighted().A, block.offset)

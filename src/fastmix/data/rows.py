@@ -175,6 +175,39 @@ class Rows(ABC):
         value = partial(reductions.line, center=center, move=move, widths=widths)
         return self.run(Pass("line", value))
 
+    def curvatures(
+        self, theta: FloatArray, loss: Loss, transform: FloatArray, square: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return sums of ``f'' z z'`` and ``f'^2 z z'`` for rows ``z = T'x`` that were `measured`.
+
+        No term of the first has a norm above ``square``.
+        """
+        value = partial(
+            reductions.curvatures, theta=theta, loss=loss, transform=transform, square=square
+        )
+        totals = self.run(Pass("curvature", value))
+        return totals[0], totals[1]
+
+    def score_sums(
+        self,
+        theta: FloatArray,
+        base: FloatArray,
+        *,
+        level: float,
+        base_level: float,
+        weight: float,
+    ) -> FloatArray:
+        """Return clipped sums of residuals: squares less those of a baseline, squares, sizes."""
+        value = partial(
+            reductions.score_sums,
+            theta=theta,
+            base=base,
+            level=level,
+            base_level=base_level,
+            weight=weight,
+        )
+        return self.run(Pass("scores", value))
+
     @abstractmethod
     def measured(self, measure: Measure) -> Rows:
         """Return the same rows with their lengths in other coordinates."""

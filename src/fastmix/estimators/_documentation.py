@@ -26,8 +26,8 @@ data_norm : float, default=None
 fit_intercept : bool, default=True
     Fit an intercept, as a constant column inside the same row bound.
 inference : bool, default=False
-    Spend a small part of the budget on the spread of the residuals, for standard errors and
-    `conf_int`: `IHM`, `FastIHM` and `AdaSSP` only.
+    Spend a part of the budget on what standard errors, `summary` and `conf_int` need: 15% for
+    `AdaptiveRegression`, 5% for `IHM`, `FastIHM` and `AdaSSP`; the other methods have none.
 noise : {"float", "exact"}, default="float"
     "exact" draws the noise of scalars, gradients and statistics from discrete distributions on a
     grid, by OpenDP's samplers (``pip install "fastmix[exact]"``); sketches are always floating
@@ -42,7 +42,10 @@ verbose : bool, default=False
 max_rows_per_group : int, default=None
     With ``groups`` in `fit`, the public number of rows of a person that count at most; others are
     left out at random. A person's rows count as one record together, so the fit protects persons:
-    `AdaptiveRegression` and `ObjectivePerturbation` only."""
+    `AdaptiveRegression` and `ObjectivePerturbation` only.
+score_share : float, default=0.0
+    Share of the budget, up to 0.5, that pays for a private R^2 of the training rows:
+    `AdaptiveRegression` only. A twentieth is enough for some ten thousand rows."""
 
 _METHOD_PARAMETERS = {
     "n_steps": """\
@@ -91,8 +94,13 @@ n_steps_ : int
 gamma_, eta_, gradient_noise_ : float or None
     Noise levels of the sketch and of the gradient, where the method has them.
 coef_std_, intercept_std_ : ndarray, float
-    Standard errors from released values, for ``inference=True``; also ``coef_noise_std_``, the
-    part that privacy noise alone accounts for, and ``residual_std_``, the spread of the errors.
+    Standard errors from released values, for ``inference=True``; infinite where the data do not
+    identify a coefficient. Also ``coef_identified_`` and ``intercept_identified_``, which say
+    so; ``coef_noise_std_``, the part that privacy noise alone accounts for;
+    ``coef_bias_bound_``, what directions that are not identified may add; and
+    ``residual_std_``, the spread of the errors.
+scores_ : PrivateScores
+    Private R^2 of the training rows, for a ``score_share`` above 0.
 privacy_ : PrivacyCertificate
     What the fit spent, with everything needed to check it."""
 

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_integer, unchained, value_error
+from fastmix._validation import check_integer, check_probability, unchained, value_error
 from fastmix.accounting import BudgetAccountant, PrivacySpent
 from fastmix.certificate import PrivacyCertificate, headline, jsonable
 from fastmix.data import Chunks, Report
@@ -27,18 +27,44 @@ from fastmix.estimators._documentation import estimator
 from fastmix.estimators._input import ArrayInput, ChunkInput, Input, features_to_predict
 from fastmix.estimators.intervals import ConfidenceIntervals
 from fastmix.estimators.parameters import check_parameters, reasons_for_leaks
+from fastmix.estimators.scores import Evaluated, PrivateScores, in_units
 from fastmix.mechanisms import make_noise
 from fastmix.methods import Draws, Method, Plan, Sizes, Solution, Target
 from fastmix.methods.fit import default_delta, plan_fit, solve_fit
 from fastmix.methods.forecast import advise
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
-from fastmix.show import fit_card
+from fastmix.show import RegressionSummary, fit_card, summarise
+from fastmix.show.html import effects, number
 
 __all__ = ["PrivateModel", "PrivateRegressor", "estimator"]
 
 
+def summary_facts(
+    epsilon: float, delta: float, n: int, model: Any = None, method: str = ""
+) -> list[tuple[str, str]]:
+    """Return what stands above a table of coefficients."""
+    facts = [
+        ("Method", method or getattr(model, "method_", type(model).__name__)),
+        ("No. observations", f"{n:,}"),
+        ("Epsilon", f"{epsilon:.4g}"),
+        ("Delta", f"{delta:.3g}"),
+    ]
+    if (spread := getattr(model, "residual_std_", None)) is not None:
+        facts.append(("Residual std", number(spread)))
+    if (scores := getattr(model, "scores_", None)) is not None:
+        low, high = scores.interval("r2")
+        facts.append(("R-squared (private)", f"{scores['r2']:.3f} ({low:.3f} to {high:.3f})"))
+    return facts
+
+
+def summary_notes(private: bool) -> list[str]:
+    """Return what stands below it."""
+    counted = "Standard errors count privacy noise and the sampling of records."
+    return [counted] if private else ["The fit is NOT PRIVATE.", counted]
+
+
 @estimator
-class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
+class PrivateModel(ConfidenceIntervals, Evaluated, BaseEstimator):  # type: ignore[misc]
     """Base class of regressors and classifiers, which tell how targets are bounded."""
 
     epsilon: float = 1.0
@@ -52,6 +78,7 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
     random_state: RandomState = None
     verbose: bool = False
     max_rows_per_group: int | None = None
+    score_share: float = 0.0
 
     #: The algorithm, whose parameters are those that an estimator adds to the common ones.
     _method: ClassVar[type[Method]]
@@ -206,6 +233,32 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
         d = check_integer("n_features", n_features, at_least=1)
         return self._planned(n, d)[1].spent
 
+    def summary(self, level: float = 0.95) -> RegressionSummary:
+        """Return the coefficients in the form that statisticians know.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        fastmix.show.RegressionSummary
+            A table; print it, show it in a notebook, or take its ``to_frame()``. With
+            ``inference=True`` it has standard errors, z, p-values and intervals, from released
+            values only.
+        """
+        check_is_fitted(self)
+        check_probability("level", level)
+        found, private = effects(self), self.privacy_
+        return summarise(
+            found,
+            title=f"Private linear regression ({type(self).__name__})",
+            facts=[*summary_facts(private.epsilon, private.delta, private.data["n_samples"], self)],
+            level=level,
+            notes=summary_notes(private.private) if self.inference else [],
+        )
+
     def __getstate__(self) -> dict[str, Any]:
         # A copy that is sent away from inside a budget's block is charged where it is fitted.
         state: dict[str, Any] = super().__getstate__()
@@ -259,7 +312,14 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
         """Return the algorithm and its plan for n rows and d features."""
         sizes = self._sizes(n, d)
         method = self._resolve(sizes.d)
-        plan = plan_fit(method, sizes, self._target(n), inference=self.inference, noise=self.noise)
+        plan = plan_fit(
+            method,
+            sizes,
+            self._target(n),
+            inference=self.inference,
+            noise=self.noise,
+            score_share=float(self.score_share),
+        )
         return method, plan
 
     def _advise(self, method: Method, plan: Plan, n: int, d: int) -> None:
@@ -282,13 +342,18 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
         self.gradient_noise_ = solution.gradient_noise
         self.bounds_X_, self.bounds_y_ = scaling.bounds_X, scaling.bounds_y
         self._store_intervals(solution, plan, scaling, clip=clip, n=n)
+        self.__dict__.pop("scores_", None)
+        if solution.scores is not None:
+            self.scores_ = PrivateScores(
+                in_units(solution.scores, scaling.target_map.scale), None, n
+            )
         facts = {"n_samples": n, "n_features": d, **scaling.describe(), **self._facts()}
         if plan.rows_per_person is not None:
             facts["n_samples"] = self._table_rows
             facts |= {"n_persons": n, "max_rows_per_person": plan.rows_per_person}
         if solution.chosen is not None:
             self.chosen_ = facts["chosen"] = solution.chosen
-        if (method.clips or self.inference) and not math.isinf(self.epsilon):
+        if (method.clips or plan.residual_sigma is not None) and not math.isinf(self.epsilon):
             facts["residuals_clipped_at"] = clip * scaling.target_map.scale
         self.privacy_ = PrivacyCertificate(
             spent=plan.spent,
@@ -308,6 +373,8 @@ class PrivateModel(ConfidenceIntervals, BaseEstimator):  # type: ignore[misc]
         """Return the parameters that a certificate states beside those of the method."""
         skipped = ("accountant", "bounds_X", "bounds_y", "random_state")
         names = [f.name for f in fields(PrivateModel) if f.name not in skipped]
+        if not self.score_share:
+            names.remove("score_share")
         return {name: getattr(self, name) for name in names}
 
     def _store_coefficients(self, theta: FloatArray, scaling: PublicScaling) -> None:

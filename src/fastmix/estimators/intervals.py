@@ -12,6 +12,17 @@ from fastmix.data.scaling import PublicScaling
 from fastmix.methods import Plan, Solution
 from fastmix.methods.inference import intervals
 
+#: What a fit with ``inference=True`` stores.
+_STORED = (
+    "coef_std_",
+    "coef_noise_std_",
+    "coef_bias_bound_",
+    "coef_identified_",
+    "intercept_std_",
+    "intercept_identified_",
+    "residual_std_",
+)
+
 
 class ConfidenceIntervals:
     """Standard errors of a fit with ``inference=True``, and `conf_int`."""
@@ -39,7 +50,8 @@ class ConfidenceIntervals:
         Notes
         -----
         Needs ``inference=True``. They count privacy noise and the sampling of records; bias from
-        clipping is not in them (docs/proofs/confidence.md).
+        clipping is not in them (docs/inference.md). A coefficient that the data do not identify
+        has an infinite interval.
         """
         check_is_fitted(self)
         check_probability("level", level)
@@ -56,21 +68,32 @@ class ConfidenceIntervals:
         self, solution: Solution, plan: Plan, scaling: PublicScaling, *, clip: float, n: int
     ) -> None:
         """Store standard errors in the user's units, or remove those of an earlier fit."""
-        for name in ("coef_std_", "coef_noise_std_", "intercept_std_", "residual_std_"):
+        for name in _STORED:
             self.__dict__.pop(name, None)
-        sigma = plan.residual_sigma
-        if solution.trace is None or solution.residuals is None or sigma is None:
+        found, sigma = solution.intervals, plan.residual_sigma
+        if solution.trace is not None and solution.residuals is not None and sigma is not None:
+            # Across its bounds a feature may well change the target by twice its bounds' width.
+            size = 2.0 * scaling.row_map.divisor
+            found = intervals(
+                solution.trace, solution.theta, solution.residuals, sigma, clip=clip, n=n, size=size
+            )
+        if found is None:
             return
-        # Across its bounds a feature may well change the target by twice the width of its bounds.
-        size = 2.0 * scaling.row_map.divisor
-        found = intervals(
-            solution.trace, solution.theta, solution.residuals, sigma, clip=clip, n=n, size=size
-        )
         d = len(self.coef_)
         J = scaling.jacobian(d)
         std, noise = (
             np.sqrt(np.einsum("ij,jk,ik->i", J, C, J)) for C in (found.covariance, found.noise)
         )
+        bias = np.zeros(len(J)) if found.hidden is None else _lengths(J @ found.hidden)
+        # What may be off by more than its standard error is not identified.
+        identified = bias <= std
+        std = np.where(identified, np.hypot(std, bias), np.inf)
         self.coef_std_, self.intercept_std_ = std[:d], float(std[d])
         self.coef_noise_std_ = noise[:d]
+        self.coef_bias_bound_ = bias[:d]
+        self.coef_identified_, self.intercept_identified_ = identified[:d], bool(identified[d])
         self.residual_std_ = math.sqrt(found.variance) * scaling.target_map.scale
+
+
+def _lengths(rows: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))

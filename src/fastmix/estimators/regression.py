@@ -362,8 +362,7 @@ class PrivateLinearRegression(PrivateRegressor):
     method : str or estimator, default="auto"
         "adaptive", "adassp", "dp_gd", "fast_ihm", "ihm", "linear_mixing" or "objective" with its
         default parameters; or an estimator, such as ``IHM(n_steps=8)``, whose method is used with
-        the parameters that it does not share with this one. "auto" takes "adaptive"; with
-        ``inference=True`` it takes "ihm", and "fast_ihm" from 500 columns on.
+        the parameters that it does not share with this one. "auto" takes "adaptive".
 
     Attributes
     ----------

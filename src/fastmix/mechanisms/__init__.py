@@ -1,6 +1,7 @@
 """Mechanisms: the only layer that sees raw data and noise together."""
 
 from fastmix.mechanisms.bounds import Spectrum, fast_bounds, gauss_bounds, spectral_events
+from fastmix.mechanisms.curvature import Curvatures, curvature_events, noisy_curvatures
 from fastmix.mechanisms.first_stage import (
     line_event,
     noisy_gradient_counts,
@@ -22,6 +23,7 @@ from fastmix.mechanisms.noise import Noise, make_noise
 from fastmix.mechanisms.objective import noisy_minimiser, objective_events
 from fastmix.mechanisms.ranges import level_threshold, noisy_column_counts, range_events
 from fastmix.mechanisms.sampling import PrivateGram, symmetric_solve
+from fastmix.mechanisms.scores import noisy_score_sum, score_event
 from fastmix.mechanisms.statistics import (
     StatisticsRelease,
     gradient_events,
@@ -35,11 +37,13 @@ from fastmix.mechanisms.statistics import (
 )
 
 __all__ = [
+    "Curvatures",
     "MixRelease",
     "Noise",
     "PrivateGram",
     "Spectrum",
     "StatisticsRelease",
+    "curvature_events",
     "fast_bounds",
     "fast_mix",
     "fast_mix_event",
@@ -53,18 +57,21 @@ __all__ = [
     "mean_event",
     "mix",
     "noisy_column_counts",
+    "noisy_curvatures",
     "noisy_gradient",
     "noisy_gradient_counts",
     "noisy_line",
     "noisy_mean",
     "noisy_minimiser",
     "noisy_residual_counts",
+    "noisy_score_sum",
     "noisy_second_moments",
     "noisy_statistics",
     "noisy_target_mean",
     "objective_events",
     "range_events",
     "residual_event",
+    "score_event",
     "second_moment_event",
     "spectral_events",
     "statistics_event",

@@ -40,12 +40,26 @@ def noisy_second_moments(
     if transform.shape != (size, size) or not np.isfinite(transform).all():
         raise value_error("transform", f"be finite and have shape {(size, size)}", transform)
     moments_hat = rows.second_moments(transform)
+    return noisy_symmetric(
+        moments_hat, sensitivity=second_moment_sensitivity(), ratio=sigma, noise=noise
+    )
+
+
+def noisy_symmetric(
+    matrix: FloatArray, *, sensitivity: float, ratio: float, noise: Noise
+) -> FloatArray:
+    """Release a symmetric matrix with noise of ``ratio`` times its Frobenius ``sensitivity``.
+
+    The diagonal, joined by the entries above it times sqrt(2), is a vector of the same norm. So
+    noise has half the variance off the diagonal.
+    """
+    size = len(matrix)
     above = np.triu_indices(size, 1)
-    entries = np.concatenate((np.diag(moments_hat), math.sqrt(2.0) * moments_hat[above]))
-    noisy = noise.gaussian(entries, sensitivity=second_moment_sensitivity(), ratio=sigma)
-    moments = np.diag(noisy[:size])
-    moments[above] = moments.T[above] = noisy[size:] / math.sqrt(2.0)
-    return moments
+    entries = np.concatenate((np.diag(matrix), math.sqrt(2.0) * matrix[above]))
+    noisy = noise.gaussian(entries, sensitivity=sensitivity, ratio=ratio)
+    released = np.diag(noisy[:size])
+    released[above] = released.T[above] = noisy[size:] / math.sqrt(2.0)
+    return released
 
 
 def target_mean_event(*, sigma: float) -> GaussianEvent:

@@ -106,3 +106,37 @@ def columns_sensitivity(columns: int) -> float:
     Paper: standard; beyond the paper in its use (docs/proofs/bounds.md).
     """
     return math.sqrt(columns)
+
+
+def curvature_sensitivity(square: float) -> float:
+    r"""Sensitivity (Frobenius) of :math:`\sum_i \kappa_i z_i z_i^\top`.
+
+    Paper: beyond it; ``square`` bounds :math:`\kappa \|z\|^2`, the norm of a term, for every record
+    (docs/proofs/inference.md).
+    """
+    return square
+
+
+def gradient_square_sensitivity(lipschitz: float) -> float:
+    r"""Sensitivity (Frobenius) of :math:`\sum_i g_i g_i^\top` for gradients no longer than L.
+
+    Paper: beyond it; :math:`\|g g^\top\|_F = \|g\|^2 \le L^2` (docs/proofs/inference.md).
+    """
+    return lipschitz**2
+
+
+def score_sensitivity(level: float, base_level: float, weight: float) -> float:
+    r"""Sensitivity of :math:`\sum_i \min(r_i^2, C^2) - w \min(u_i^2, D^2)`.
+
+    Paper: beyond it; a term lies between :math:`-w D^2` and :math:`C^2`, and that of an absent
+    record is 0 (docs/proofs/scores.md).
+    """
+    return max(level**2, weight * base_level**2)
+
+
+def absolute_sensitivity(level: float) -> float:
+    r"""Sensitivity of :math:`\sum_i \min(|r_i|, C)`.
+
+    Paper: beyond it; an absent record adds 0 (docs/proofs/scores.md).
+    """
+    return level

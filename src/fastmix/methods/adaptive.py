@@ -9,45 +9,31 @@ and, after the minimiser, on a line that relates its predictions to the targets.
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_integer
-from fastmix.accounting import PrivacyEvent, objective_mu, objective_split
 from fastmix.data import Rows
 from fastmix.kernels.losses import Loss
-from fastmix.mechanisms import (
-    line_event,
-    noisy_gradient_counts,
-    noisy_minimiser,
-    objective_events,
-    residual_event,
-    second_moment_event,
-    target_mean_event,
-)
+from fastmix.mechanisms import noisy_curvatures, noisy_gradient_counts, noisy_minimiser
+from fastmix.methods import adaptive_inference as inference
+from fastmix.methods.adaptive_plan import AdaptiveMethod, AdaptivePlan
 from fastmix.methods.first_stage import (
+    OCTAVES,
     ROOM,
     SPREAD,
     SQUARES,
     Guess,
     first_stage,
     least_eigenvalue,
-    spread_known,
     typical_size,
 )
-from fastmix.methods.last_stage import LINE_ERROR, LINE_SHARE, on_a_line, shrunk
-from fastmix.methods.objective import OUTPUT_SHARE, chosen_solver, least_ridge_for, squares
-from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
+from fastmix.methods.inference import Intervals
+from fastmix.methods.last_stage import on_a_line, shrunk
+from fastmix.methods.objective import least_ridge_for, squares
+from fastmix.methods.plan import Draws, Forecast, Sizes, Solution, Target
 
-#: Shares of the budget (of mu^2) for all rounds of second moments and for counts of gradients.
-MOMENTS_SHARE, COUNTS_SHARE = 0.12, 0.03
-#: The mean of the target, where it is all that the first stage releases, has this standard
-#: deviation, for a share between these two.
-MEAN_ERROR, MEAN_SHARES = 1.0 / 26.0, (0.02, 0.3)
-#: Rounds: at most so many, with a reach of so much; none if a round gains less than 1.
-MOST_ROUNDS, REACH = 5, 100.0
 #: Ridge: in units of noise over the residuals' spread; the share of the residuals' variance that
 #: is taken to be left to explain; and in units of the eigenvalues.
 RIDGE, LEFT, LEAST_RIDGE = 4.0, 0.3, 0.01
@@ -60,29 +46,12 @@ CLIP, LEAST_CLIP = 2.0, 0.5
 #: The level without rounds, in units of sqrt(d) times the target's spread: noise is what hurts
 #: there. A line through the predictions makes up for what the lower level does to them.
 FEW_CLIP, LINE_CLIP = 1.0, 0.5
-#: Bins for sizes of targets in units of sqrt(d).
-OCTAVES: FloatArray = 2.0 ** np.arange(-7.0, 2.0)
 #: Bins of gradients in units of sqrt(d) residuals: half octaves; those that noise may have filled
 #: are those above the last whose sum with all above it is so many standard deviations.
 EDGES: FloatArray = 2.0 ** (np.arange(-10, 15) / 2.0)
-EVIDENT = 3.0
+EVIDENT = 4.0
 #: Rows that are shorter than this, in units of sqrt(d), count as if they were not.
 SHORTEST = 0.5
-
-
-@dataclass(frozen=True, kw_only=True)
-class AdaptivePlan(Plan):
-    """Noise levels of all releases, and how many rounds of second moments there are."""
-
-    mu: float
-    eps_c: float
-    mu_output: float
-    n_rounds: int
-    moment_sigma: float | None
-    count_sigma: float | None
-    mean_sigma: float | None
-    line_sigma: float | None
-    preconditioner: str
 
 
 class Levels(NamedTuple):
@@ -94,90 +63,20 @@ class Levels(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveObjective(Method):
+class AdaptiveObjective(AdaptiveMethod):
     """Objective perturbation in coordinates from released values (docs/proofs/adaptive.md)."""
-
-    rounds: int | None = None
-    solver: str = "auto"
 
     name: ClassVar[str] = "adaptive"
     estimator: ClassVar[str] = "AdaptiveRegression"
-    chooses: ClassVar[bool] = True
-    #: Whether the slope of the loss has one sign for each record.
-    one_sided: ClassVar[bool] = False
-    #: Whether gradients are counted after rounds, and targets, with a line, without rounds.
     counts: ClassVar[bool] = True
     lines: ClassVar[bool] = True
     persons: ClassVar[bool] = True
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"solver": ("auto", "gram", "sketch")}
+    infers: ClassVar[bool] = True
+    reserves: ClassVar[bool] = True
 
-    def check(self) -> None:
-        """Check the parameters."""
-        if self.rounds is not None:
-            check_integer("rounds", self.rounds, at_least=0, at_most=20)
-        super().check()
-
-    def plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
-        """Plan a fit: the shares of all releases from public sizes."""
-        form: dict[str, Any] = {
-            "one_sided": self.one_sided,
-            "rows_per_person": sizes.rows_per_person or 1,
-        }
-        mu = objective_mu(target.epsilon, target.delta, **form)
-        rounds = useful_rounds(sizes, mu) if self.rounds is None else int(self.rounds)
-        shares = self.shares(sizes, mu, rounds)
-        share = rounds * shares[0] + sum(shares[1:]) + OUTPUT_SHARE
-        mu, eps_c, mu_gaussian = objective_split(target.epsilon, target.delta, share, **form)
-        total = math.hypot(mu, mu_gaussian)
-        moment, count, mean, line = (
-            1.0 / (math.sqrt(each) * total) if each else None for each in shares
-        )
-        mu_output = math.sqrt(OUTPUT_SHARE) * total
-        events: list[PrivacyEvent] = []
-        if mean is not None:
-            events.append(target_mean_event(sigma=mean))
-        if moment is not None:
-            events.append(second_moment_event(sigma=moment, count=rounds))
-        if count is not None:
-            events.append(residual_event(count))
-        events += objective_events(mu, eps_c, mu_output, **form)
-        if line is not None:
-            events.append(line_event(sigma=line))
-        solver = chosen_solver(self.solver, sizes)
-        if self.solver == "auto" and rounds:
-            solver = "gram"  # which is known before the solver starts
-        return AdaptivePlan(
-            spent=joint(events, target.delta),
-            rows_per_person=sizes.rows_per_person,
-            mu=mu,
-            eps_c=eps_c,
-            mu_output=mu_output,
-            n_rounds=rounds,
-            moment_sigma=moment,
-            count_sigma=count,
-            mean_sigma=mean,
-            line_sigma=line,
-            preconditioner=solver,
-        )
-
-    def shares(self, sizes: Sizes, mu: float, rounds: int) -> tuple[float, float, float, float]:
-        """Return the shares of a round, of counts, mean and line, from public sizes."""
-        if rounds:
-            return MOMENTS_SHARE / rounds, COUNTS_SHARE if self.counts else 0.0, 0.0, 0.0
-        mean = counts = line = 0.0
-        if sizes.intercept:
-            wanted = (1.0 / (MEAN_ERROR * sizes.n * mu)) ** 2
-            mean = min(max(wanted, MEAN_SHARES[0]), MEAN_SHARES[1])
-        if self.lines:
-            sigma, error = (1.0 / (math.sqrt(share) * mu) for share in (COUNTS_SHARE, LINE_SHARE))
-            counts = COUNTS_SHARE if spread_known(sizes.n, len(OCTAVES) - 1, sigma) else 0.0
-            line = LINE_SHARE if error <= LINE_ERROR * sizes.n else 0.0
-        return 0.0, counts, mean, line
-
-    def coordinates(self, sizes: Sizes) -> int:
-        """Return how many coordinates of noise a fit draws at most: second moments, and more."""
-        rounds = MOST_ROUNDS if self.rounds is None else int(self.rounds)
-        return super().coordinates(sizes) + rounds * (sizes.d + 2) ** 2
+    def inferring_plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
+        """Plan a fit with what intervals need: more rounds, and curvatures at the minimiser."""
+        return self._planned(sizes, target, inferring=True)
 
     def solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release what the first stage needs, decide, and release the minimiser."""
@@ -188,11 +87,13 @@ class AdaptiveObjective(Method):
         guess, levels = decide(rows, plan, guess, draws)
         draws.progress(steps, steps)
         theta = self._minimiser(rows, plan, draws, guess, levels)
-        noise = levels.clip / plan.mu
-        on_line = None
+        noise, kept, intervals, on_line = levels.clip / plan.mu, 1.0, None, None
         if plan.line_sigma is not None:
             on_line = on_a_line(rows, theta, guess, plan.line_sigma, draws.noise)
-        theta, kept = on_line or shrunk(theta, guess, noise, levels.ridge, rows.n)
+        if plan.curvature_sigma is not None:
+            theta, intervals = self._inferred(rows, plan, draws, guess, theta, levels)
+        else:
+            theta, kept = on_line or shrunk(theta, guess, noise, levels.ridge, rows.n)
         chosen = {
             "rounds": plan.n_rounds,
             "residual_spread": guess.spread,
@@ -201,7 +102,7 @@ class AdaptiveObjective(Method):
             "longest_row": levels.longest,
             "kept": kept,
         }
-        return Solution(theta, gradient_noise=noise, chosen=chosen)
+        return Solution(theta, gradient_noise=noise, chosen=chosen, intervals=intervals)
 
     def _levels(
         self, rows: Rows, plan: AdaptivePlan, guess: Guess, draws: Draws
@@ -223,6 +124,9 @@ class AdaptiveObjective(Method):
         )
         best = best_clip(counts, edges[1:], sigma, rows.n, rows.d, plan.mu)
         clip = max(LEAST_CLIP * clip, clip if best is None else best)
+        if plan.square_sigma is not None:
+            given = guess.spread, plan.mu, plan.square_sigma, rows.n, rows.d
+            clip = max(clip, inference.least_clip(*given))
         ridge = max(ridge, _ridge(plan, clip, guess.spread, rows.n, rows.d))
         return guess, Levels(clip, ridge, longest)
 
@@ -250,10 +154,9 @@ class AdaptiveObjective(Method):
         self, rows: Rows, plan: AdaptivePlan, draws: Draws, guess: Guess, levels: Levels
     ) -> FloatArray:
         """Release the minimiser in the coordinates of a guess."""
-        persons = plan.rows_per_person or 1
         transform: FloatArray | None = guess.transform
         clip, ridge, longest = levels
-        if not plan.n_rounds:
+        if not plan.n_rounds and plan.curvature_sigma is None:
             # All directions alike: the same objective for rows as they are, of length 1 at most.
             unit, transform = float(guess.transform[0, 0]), None
             clip, ridge, longest = clip / unit, ridge / unit**2, 1.0
@@ -270,13 +173,42 @@ class AdaptiveObjective(Method):
             least=SHORTEST * math.sqrt(rows.d),
             sketch=plan.preconditioner == "sketch",
             public=draws.public,
-            rows_per_person=persons,
+            rows_per_person=plan.rows_per_person or 1,
         )
 
     def _loss(self, plan: AdaptivePlan, level: float, ridge: float, longest: float) -> Loss:
         """Return the loss for a clipping level of gradients."""
         persons = plan.rows_per_person or 1
         return squares(level, ridge, plan.eps_c, longest, rows_per_person=persons)
+
+    def _inferred(
+        self,
+        rows: Rows,
+        plan: AdaptivePlan,
+        draws: Draws,
+        guess: Guess,
+        theta: FloatArray,
+        levels: Levels,
+    ) -> tuple[FloatArray, Intervals]:
+        """Release what intervals need, and take the pull of the ridge off."""
+        clip, ridge, longest = levels
+        curvature_sigma, square_sigma = plan.curvature_sigma, plan.square_sigma
+        assert curvature_sigma is not None
+        assert square_sigma is not None
+        square = min(longest**2, inference.most_square(curvature_sigma, rows.n, rows.d))
+        released = noisy_curvatures(
+            rows,
+            theta,
+            loss=self._loss(plan, clip, ridge, longest),
+            transform=guess.transform,
+            least=SHORTEST * math.sqrt(rows.d),
+            square=square,
+            curvature_sigma=curvature_sigma,
+            square_sigma=square_sigma,
+            noise=draws.noise,
+        )
+        known = inference.Levels(clip / plan.mu, ridge, clip, square, curvature_sigma, square_sigma)
+        return inference.inferred(theta, guess, released, known, rows.n)
 
     def forecast(
         self,
@@ -310,23 +242,6 @@ class AdaptiveObjective(Method):
         )
 
 
-def useful_rounds(sizes: Sizes, mu: float) -> int:
-    """Return how many rounds of second moments pay, from public sizes.
-
-    A round tells directions apart whose eigenvalues differ by its gain: that of a direction among
-    d + 1 equal ones over the least that noise lets through.
-    """
-
-    def gain(rounds: int) -> float:
-        sigma = 1.0 / (math.sqrt(MOMENTS_SHARE / rounds) * mu)
-        return sizes.n / (ROOM * (sizes.d + 1) * least_eigenvalue(sigma, sizes.d + 1))
-
-    if gain(4) <= 1.0:
-        return 0
-    enough = (k for k in range(2, MOST_ROUNDS) if gain(k) > 1.0 and gain(k) ** k >= REACH)
-    return next(enough, MOST_ROUNDS)
-
-
 def best_clip(
     counts: FloatArray, sizes: FloatArray, sigma: float, n: int, d: int, mu: float
 ) -> float | None:
@@ -348,12 +263,16 @@ def best_clip(
 
 def _clip(plan: AdaptivePlan) -> float:
     """Return the clipping level without rounds, in units of sqrt(d) times the target's spread."""
+    if plan.curvature_sigma is not None:
+        return CLIP
     return FEW_CLIP if plan.line_sigma is None else LINE_CLIP
 
 
 def _levels(plan: AdaptivePlan, clip: float, guess: Guess, n: int, d: int) -> Levels:
     """Return the levels for a clipping level and the spread of a guess."""
     ridge = _ridge(plan, clip, guess.spread, n, d)
+    if plan.curvature_sigma is not None:
+        ridge = max(ridge, inference.RIDGE * n)
     least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1)
     longest = math.sqrt(ridge / least)
     longest = min(longest, PREDICTED * ridge * plan.mu * guess.spread / clip)

@@ -37,7 +37,7 @@ class AdaptiveStatistics(Method):
 
     def plan(self, sizes: Sizes, target: Target) -> AdaSSPPlan:
         """Plan a fit: three Gaussian releases at once, or a third of the budget each."""
-        epsilon, delta, _ = target
+        epsilon, delta = target.epsilon, target.delta
         if self.calibration == "joint":
             # A hair below the target, so that rounding in the account cannot exceed it.
             sigma = calibrate_gaussian(epsilon, delta, 3, slack=1e-9)

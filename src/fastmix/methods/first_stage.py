@@ -18,6 +18,8 @@ ROOM = 2.0
 #: The least eigenvalue that counts, in units of the noise of a second moment and sqrt(d), and the
 #: least variance, by which no coordinates stretch more than rounding allows.
 FLOOR, LEAST_VARIANCE = 0.5, 1e-8
+#: Bins for sizes of targets.
+OCTAVES: FloatArray = 2.0 ** np.arange(-7.0, 2.0)
 #: Share of records beyond one spread, and how sure counts must be of it, in standard deviations.
 BEYOND, SURE = 0.3, 2.0
 #: Spread of residuals, and mean of the squared features times d, where nothing is known of them.

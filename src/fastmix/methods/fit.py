@@ -26,6 +26,7 @@ from fastmix.errors import CalibrationError
 from fastmix.mechanisms import noisy_residual_counts, residual_event, symmetric_solve
 from fastmix.mechanisms.noise import ExactNoise, FloatNoise, Noise
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
+from fastmix.methods.scores import SCORED, private_scores
 
 #: What rounding may add to the epsilon of a plan.
 _ROUNDING = 1e-9
@@ -43,12 +44,19 @@ def default_delta(delta: float | None, n: int) -> float:
 
 
 def plan_fit(
-    method: Method, sizes: Sizes, target: Target, *, inference: bool = False, noise: str = "float"
+    method: Method,
+    sizes: Sizes,
+    target: Target,
+    *,
+    inference: bool = False,
+    noise: str = "float",
+    score_share: float = 0.0,
 ) -> Plan:
     """Plan a fit with everything that is released beside the method's own releases.
 
     The account of the plan is within the target; an infinite epsilon asks for least squares. For
-    ``inference`` counts of residuals are released, which intervals need.
+    ``inference`` counts of residuals are released, which intervals need, and for a
+    ``score_share`` R^2 of the same rows.
     """
     if sizes.rows_per_person is not None and not method.persons:
         raise ValueError(
@@ -57,6 +65,14 @@ def plan_fit(
         )
     if sizes.rows_per_person is not None and math.isinf(target.epsilon):
         raise value_error("epsilon", "be finite with groups", target.epsilon)
+    if sizes.rows_per_person is not None and inference:
+        raise value_error(
+            "inference", "be False with groups: rows of a person belong together", True
+        )
+    if sizes.rows_per_person is not None and score_share:
+        raise value_error("score_share", "be 0 with groups", score_share)
+    if score_share and not method.reserves:
+        raise value_error("score_share", f"be 0 for method {method.name!r}", score_share)
     if inference and not method.infers:
         raise value_error("inference", f"be False for method {method.name!r}", inference)
     if math.isinf(target.epsilon):
@@ -69,8 +85,9 @@ def plan_fit(
         target.epsilon - math.fsum(event.pure_epsilon for event in extra),
         target.delta,
         target.delta / 10.0,
+        score_share,
     )
-    plan = _with_residuals(method, sizes, within) if inference else method.plan(sizes, within)
+    plan = _inferring(method, sizes, within) if inference else method.plan(sizes, within)
     if extra and not plan.is_private:
         raise value_error("noise", f"be 'float' for method {method.name!r}", noise)
     if extra:
@@ -88,13 +105,19 @@ def plan_fit(
     return plan
 
 
+def _inferring(method: Method, sizes: Sizes, target: Target) -> Plan:
+    """Plan what intervals need: by the method itself, or counts of residuals beside it."""
+    plan: Plan | None = method.inferring_plan(sizes, target)
+    return _with_residuals(method, sizes, target) if plan is None else plan
+
+
 def _with_residuals(method: Method, sizes: Sizes, target: Target) -> Plan:
     """Plan counts of residuals too, from which standard errors take the spread of the errors.
 
     A method with a joint account takes their event into it; one with several parts gets one part
     more, of a tenth of the budget.
     """
-    epsilon, delta, _ = target
+    epsilon, delta = target.epsilon, target.delta
     # The Gaussian release that would spend the same stands for the method when shares are set.
     ratio = 1.0 / gaussian_sigma(epsilon, delta)
     sigma = 1.0 / (math.sqrt(_RESIDUAL_SHARE) * ratio)
@@ -132,6 +155,9 @@ def solve_fit(
         theta, noise = solution.theta, draws.noise
         counts = noisy_residual_counts(rows, theta, clip=clip, sigma=sigma, noise=noise)
         solution = replace(solution, residuals=counts)
+    if (sigma := plan.score_sigma) is not None:
+        scores = private_scores(rows, solution.theta, SCORED, sigma, draws.noise)
+        solution = replace(solution, scores=scores)
     if plan.is_private and not plan.matches(draws.noise.drawn):
         raise RuntimeError(
             f"the releases of {method.name} differ from the plan that was charged: it drew "

@@ -74,7 +74,7 @@ def _paper(k: int, steps: int, target: Target, varrho: float) -> IHMPlan:
     Paper: the baseline of Appendix H (Lev et al., 2026).
     Deviation: the eigenvalue is charged by the analytic Gaussian mechanism.
     """
-    epsilon, delta, _ = target
+    epsilon, delta = target.epsilon, target.delta
     # P(z > tau) <= exp(-tau^2/2)/2 <= delta/4.
     tau = math.sqrt(2.0 * math.log(2.0 / min(delta, varrho)))
     gamma = gauss_mix_gamma(epsilon / 2.0, delta / 4.0, k, steps)

@@ -158,11 +158,16 @@ def residual_variance(
 
 
 class Intervals(NamedTuple):
-    """Covariance of the coefficients in scaled units, the part of the noise, error variance."""
+    """Covariance of the coefficients in scaled units, the part of the noise, error variance.
+
+    The columns of ``hidden`` span directions that the data do not identify; a coefficient may be
+    off by as much as the length of its row, beyond the covariance.
+    """
 
     covariance: FloatArray
     noise: FloatArray
     variance: float
+    hidden: FloatArray | None = None
 
 
 def intervals(

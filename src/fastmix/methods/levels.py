@@ -82,7 +82,7 @@ def tuned_levels(
     First come ``bounds`` spectral bounds with Gaussian noise and, if it has a share, the mean of
     the features; the k rows of the sketch follow ``curve``.
     """
-    epsilon, delta, _ = target
+    epsilon, delta = target.epsilon, target.delta
     tau = -float(ndtri(TAIL * delta / bounds))
 
     def level(option: tuple[float, float], rho: float) -> Level:

@@ -66,7 +66,7 @@ class SketchAndSolve(Method):
             largest = 1 << (sizes.n - 1).bit_length()
             k2 = self.sketch_size or min(largest, math.ceil(200.0 * base))
             check_integer("sketch_size", k2, at_most=largest)
-        epsilon, delta, _ = target
+        epsilon, delta = target.epsilon, target.delta
         if self.calibration == "joint":
             plan = _joint(epsilon, delta, k, bool(self.fast))
         else:

@@ -19,14 +19,8 @@ from fastmix.data import Rows
 from fastmix.kernels.losses import Logistic, Loss
 from fastmix.mechanisms import noisy_gradient_counts
 from fastmix.mechanisms.minimise import Objective, minimise
-from fastmix.methods.adaptive import (
-    EDGES,
-    SHORTEST,
-    AdaptiveObjective,
-    AdaptivePlan,
-    Levels,
-    best_clip,
-)
+from fastmix.methods.adaptive import EDGES, SHORTEST, AdaptiveObjective, Levels, best_clip
+from fastmix.methods.adaptive_plan import AdaptivePlan
 from fastmix.methods.first_stage import Guess, first_stage
 from fastmix.methods.last_stage import shrunk
 from fastmix.methods.plan import Draws, Sizes, Solution, Target, joint
@@ -55,6 +49,8 @@ class LogisticObjective(AdaptiveObjective):
     one_sided: ClassVar[bool] = True
     persons: ClassVar[bool] = False
     lines: ClassVar[bool] = False
+    infers: ClassVar[bool] = False
+    reserves: ClassVar[bool] = False
 
     def check(self) -> None:
         """Check the parameters."""
@@ -65,7 +61,7 @@ class LogisticObjective(AdaptiveObjective):
         """Plan a fit: for more than two classes the releases of one, for each of them."""
         if self.n_classes == 2:
             return super().plan(sizes, target)
-        epsilon, delta, _ = target
+        epsilon, delta = target.epsilon, target.delta
         share = delta / self.n_classes * (1.0 - 1e-9)
 
         def planned(part: float) -> AdaptivePlan:

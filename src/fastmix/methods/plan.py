@@ -40,7 +40,8 @@ from fastmix.accounting import (
 )
 from fastmix.data import Rows
 from fastmix.mechanisms import Noise
-from fastmix.methods.inference import Trace
+from fastmix.methods.inference import Intervals, Trace
+from fastmix.methods.scores import Score
 
 #: The methods by their names: a method is known as soon as its class is made.
 METHODS: dict[str, type[Method]] = {}
@@ -97,6 +98,8 @@ class Target(NamedTuple):
     epsilon: float
     delta: float
     varrho: float | None = None
+    #: Share of the budget (of mu^2) that is to pay for a score of the fit.
+    reserved: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,7 @@ class Plan:
     spent: PrivacySpent  #: The account of all releases.
     steps: int = 1
     residual_sigma: float | None = None  #: Noise of the counts of residuals for intervals.
+    score_sigma: float | None = None  #: Noise of one release that costs what the score does.
     extra: tuple[PrivacyEvent, ...] = ()  #: Charged, and of no single release.
     rows_per_person: int | None = None  #: For whom the account is: persons of so many rows.
 
@@ -129,7 +133,7 @@ class Plan:
         """Sizes and noise levels by name, as a certificate states them."""
         settings = {f.name: getattr(self, f.name) for f in fields(self)}
         del settings["spent"], settings["extra"]
-        for name in ("residual_sigma", "rows_per_person"):
+        for name in ("residual_sigma", "score_sigma", "rows_per_person"):
             if settings[name] is None:
                 del settings[name]
         return settings
@@ -172,6 +176,8 @@ class Solution:
     trace: Trace | None = None
     residuals: FloatArray | None = None
     chosen: dict[str, float] | None = None
+    intervals: Intervals | None = None
+    scores: dict[str, Score] | None = None
 
 
 @dataclass(frozen=True)
@@ -204,6 +210,8 @@ class Method(ABC):
     family: ClassVar[str] = "linear"
     #: Whether `Solution.trace` says how the coefficients came about, for intervals.
     infers: ClassVar[bool] = False
+    #: Whether a share of the budget can be reserved for a score.
+    reserves: ClassVar[bool] = False
     #: Whether residuals are clipped by the method itself.
     clips: ClassVar[bool] = False
     #: Whether `Solution.chosen` says what was chosen from released values.
@@ -232,6 +240,13 @@ class Method(ABC):
     @abstractmethod
     def plan(self, sizes: Sizes, target: Target) -> Any:
         """Plan a fit from public quantities only."""
+
+    def inferring_plan(self, sizes: Sizes, target: Target) -> Any:
+        """Plan a fit that releases what its intervals need, or None: counts of residuals do.
+
+        The solution of such a plan has its `Solution.intervals`.
+        """
+        return None
 
     @abstractmethod
     def solve(self, rows: Rows, plan: Any, clip: float, draws: Draws) -> Solution:

@@ -24,9 +24,9 @@ from fastmix.methods.adaptive import (
     LENGTHS,
     RIDGE,
     AdaptiveObjective,
-    AdaptivePlan,
     Levels,
 )
+from fastmix.methods.adaptive_plan import AdaptivePlan
 from fastmix.methods.first_stage import first_stage
 from fastmix.methods.last_stage import shrunk
 from fastmix.methods.plan import Draws, Solution
@@ -54,6 +54,8 @@ class HuberObjective(AdaptiveObjective):
     counts: ClassVar[bool] = False
     lines: ClassVar[bool] = False
     persons: ClassVar[bool] = False
+    infers: ClassVar[bool] = False
+    reserves: ClassVar[bool] = False
 
     def solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release what the first stage needs, then the minimiser."""
@@ -107,6 +109,8 @@ class QuantileObjective(AdaptiveObjective):
     counts: ClassVar[bool] = False
     lines: ClassVar[bool] = False
     persons: ClassVar[bool] = False
+    infers: ClassVar[bool] = False
+    reserves: ClassVar[bool] = False
 
     @property
     def residual_clip(self) -> float | None:

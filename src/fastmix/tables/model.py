@@ -15,8 +15,10 @@ from fastmix._types import FloatArray
 from fastmix.certificate.certificate import PrivacyCertificate
 from fastmix.certificate.documents import digest, jsonable, read_document, write_document
 from fastmix.errors import DataError
-from fastmix.estimators import PrivateModel
+from fastmix.estimators import PrivateLinearRegression, PrivateModel
+from fastmix.estimators.base import summary_facts, summary_notes
 from fastmix.methods import METHODS
+from fastmix.show import Interval, RegressionSummary, summarise
 from fastmix.tables import Columns, PublicBounds, encode
 
 __all__ = ["SavedModel", "bound_pair", "read_text", "verify_pair"]
@@ -123,6 +125,37 @@ class SavedModel:
     def load(cls, path: Path) -> SavedModel:
         """Read a model from a file, or from the folder that ``fastmix fit`` wrote."""
         return cls.from_json(read_text(path / "model.json" if path.is_dir() else path))
+
+    def summary(self, level: float = 0.95) -> RegressionSummary:
+        """Return the coefficients in the form that statisticians know."""
+        stds = [None] * len(self.coef) if self.coef_std is None else self.coef_std
+        names = self.bounds.columns(self.fit_intercept)
+        found = [Interval(*each) for each in zip(names, self.coef, stds, strict=True)]
+        if self.fit_intercept:
+            found.append(Interval("intercept", self.intercept, self.intercept_std))
+        return summarise(
+            found,
+            title=f"Private regression of {self.bounds.target.name}",
+            facts=summary_facts(self.epsilon, self.delta, self.n, method=self.method),
+            level=level,
+            notes=[] if self.coef_std is None else summary_notes(self.private),
+        )
+
+    def estimator(self) -> PrivateLinearRegression:
+        """Return the model as an estimator that predicts and is evaluated."""
+        target = self.bounds.target
+        model = PrivateLinearRegression(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            fit_intercept=self.fit_intercept,
+            data_norm=self.bounds.data_norm,
+        )
+        model.coef_, model.intercept_ = np.array(self.coef), self.intercept
+        model.n_features_in_ = len(self.coef)
+        model.bounds_X_ = self.bounds.feature_bounds(self.fit_intercept)
+        model.bounds_y_ = target.lower, target.upper
+        model.from_data_ = () if self.private else ("bounds were taken from the data",)
+        return model
 
     def predict(self, columns: Columns, *, proba: bool = False) -> FloatArray:
         """Return predictions for the rows of a table; values are clipped as in the fit.

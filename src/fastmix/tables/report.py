@@ -9,7 +9,7 @@ from fastmix.accounting import PrivacySpent
 from fastmix.certificate.explain import explain
 from fastmix.estimators import PrivateModel
 from fastmix.methods import METHODS
-from fastmix.show import html
+from fastmix.show import html, summarise
 from fastmix.show.html import escape, number, table
 from fastmix.show.plot import privacy_curve
 from fastmix.show.svg import curve_chart, interval_chart
@@ -28,9 +28,12 @@ _SETTINGS = {
     "law": "law of that noise",
     "mean_sigma": "noise of the mean",
     "residual_sigma": "noise of the counts of residuals",
+    "curvature_sigma": "noise of the curvature, for intervals",
+    "square_sigma": "noise of the squares of gradients, for intervals",
     "sigma": "noise",
     "eigenvalue_shift": "safety margin of the smallest eigenvalue",
     "ridge_level": "largest ridge",
+    "score_sigma": "noise of the score",
     "method_": "method",
 }
 
@@ -52,6 +55,7 @@ def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str
         f"<p>{escape(guarantee)}</p>",
         html.definition_list(
             [
+                *_score(model),
                 ("epsilon", f"{spent.epsilon:.6g}"),
                 ("delta", f"{spent.delta:.3g}"),
                 ("rows", f"{facts['n_samples']:,}"),
@@ -63,6 +67,8 @@ def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str
         ),
         "<h2>Coefficients</h2>",
         *_coefficients(target, found, ranges),
+        "<h2>Regression table</h2>",
+        summarise(found, title="", facts=[]).html_table(),
         "<h2>Noise against signal</h2>",
         *_noise(target, found[: len(ranges)], getattr(model, "residual_std_", None)),
         "<h2>Privacy spent</h2>",
@@ -92,6 +98,15 @@ def _persons(facts: dict[str, Any]) -> list[tuple[str, str]]:
         return []
     most = f"{facts['max_rows_per_person']:,}"
     return [("persons", f"{facts['n_persons']:,}"), ("rows of a person that count, at most", most)]
+
+
+def _score(model: PrivateModel) -> list[tuple[str, str]]:
+    """Return the private R^2 of the training rows, if the fit released it."""
+    scores = getattr(model, "scores_", None)
+    if scores is None:
+        return []
+    low, high = scores.interval("r2")
+    return [("private R² (training rows)", f"{scores['r2']:.3f} ({low:.3f} to {high:.3f})")]
 
 
 def _coefficients(

@@ -1,0 +1,58 @@
+"""``fastmix evaluate``: private scores of a saved model on the rows of a table."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fastmix.accounting import BudgetAccountant
+from fastmix.cli import _options as options
+from fastmix.cli._console import print_json, print_table, print_text, working
+from fastmix.data import Streaming
+from fastmix.methods.scores import METRICS, checked_metrics
+from fastmix.tables.encode import table_chunks
+from fastmix.tables.model import SavedModel
+
+EXAMPLES = ("fastmix evaluate model people.csv --epsilon 0.5 --metrics r2,mae",)
+
+
+def command(
+    model: Annotated[Path, typer.Argument(help="Folder or file that 'fastmix fit' wrote.")],
+    data: options.Data,
+    epsilon: options.Epsilon,
+    delta: options.Delta = None,
+    metrics: Annotated[
+        str, typer.Option(help="Scores, with commas: r2, mse, mae. Fewer are more precise.")
+    ] = ",".join(METRICS),
+    ledger: Annotated[
+        Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Print private scores of a model, for a budget of their own.
+
+    Rows of the fit are allowed: their privacy is charged once more.
+    """
+    saved = SavedModel.load(model)
+    names = checked_metrics([name.strip() for name in metrics.split(",")])
+    budget = None if ledger is None else BudgetAccountant.load(ledger)
+    with working("reading"):
+        rows = table_chunks(data, saved.bounds, intercept=saved.fit_intercept, executor=Streaming())
+        found = saved.estimator().evaluate(
+            rows, metrics=names, epsilon=epsilon, delta=delta, accountant=budget
+        )
+    spent = found.spent
+    assert spent is not None
+    if json:
+        print_json(
+            {
+                "private": saved.private,
+                "epsilon": spent.epsilon,
+                "delta": spent.delta,
+                "n": found.n,
+                "scores": found.to_dict(),
+            }
+        )
+        return
+    print_table(["score", "value", "std err", "95% interval"], found.rows())
+    print_text("", f"{found.n:,} rows, epsilon {spent.epsilon:.4g}, delta {spent.delta:.3g}.")

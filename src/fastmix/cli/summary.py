@@ -1,0 +1,30 @@
+"""``fastmix summary``: the coefficients of a saved model as a statistician knows them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fastmix._validation import check_probability
+from fastmix.cli import _options as options
+from fastmix.cli._console import print_json, print_text
+from fastmix.tables.model import SavedModel
+
+EXAMPLES = ("fastmix summary model",)
+
+
+def command(
+    model: Annotated[Path, typer.Argument(help="Folder or file that 'fastmix fit' wrote.")],
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    json: options.Json = False,
+) -> None:
+    """Print coefficients with standard errors, z, p-values and intervals.
+
+    Everything is computed from released values: it costs no privacy.
+    """
+    check_probability("level", level)
+    made = SavedModel.load(model).summary(level)
+    if json:
+        print_json(made.to_dict())
+    else:
+        print_text(*str(made).split("\n"))

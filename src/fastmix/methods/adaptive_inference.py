@@ -1,0 +1,116 @@
+r"""Intervals of an adaptive fit: what noise and the sampling of records do to its minimiser.
+
+In the coordinates of a fit the minimiser solves
+:math:`\sum_i f'_i z_i = \lambda \hat\phi + b`. To first order around the truth
+:math:`\hat\phi + \lambda J^{-1}\hat\phi - \phi^* = J^{-1}(\sum_i f'_i z_i - b)`: the left side
+takes the pull of the ridge off, and the right side has a covariance that is known but for
+:math:`J = \sum f'' z z^\top` and :math:`\sum f'^2 z z^\top`, which are released with noise
+(docs/proofs/inference.md).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from fastmix._types import FloatArray
+from fastmix.mechanisms import Curvatures
+from fastmix.methods.first_stage import Guess
+from fastmix.methods.inference import Intervals
+
+#: Rounds of second moments, where there are any: at least so many.
+LEAST_ROUNDS = 4
+#: Shares of the budget (of mu^2) for the curvature and for the squares of gradients.
+CURVATURE_SHARE, SQUARES_SHARE = 0.12, 0.03
+#: Curvatures are limited such that their noise hides at most this share of the eigenvalues, and at
+#: least to this much in units of d, which is the mean squared length of rows.
+NOISY, LEAST_SQUARE = 0.25, 2.0
+#: The ridge in units of the eigenvalues: its pull is taken off, and rows may be longer with it.
+RIDGE = 0.1
+#: Gradients are clipped where noise adds this much to the standard error of the sampling, or
+#: above, as long as noise is at most this share of the sum of their squares.
+CLIP, UNCERTAIN = 0.5, 0.03
+#: A direction counts as identified if its curvature is this many times the noise, and this share
+#: of what all rows would give.
+EVIDENT, LEAST_CURVATURE = 1.5, 0.02
+#: What is not identified is taken to be no longer than this: rows of length 1 with coefficients of
+#: this length move the target across its bounds.
+SIZE = 2.0
+#: Below this share of what counts as identified a direction holds noise alone.
+EMPTY = 0.5
+#: Noise on the minimiser in units of what the noise of the objective does to it.
+OUTPUT = 0.1
+
+
+class Levels(NamedTuple):
+    """How a released minimiser came about: noise of the objective, ridge, sizes."""
+
+    noise: float
+    ridge: float
+    lipschitz: float
+    square: float
+    curvature_sigma: float
+    square_sigma: float
+
+
+def most_square(sigma: float, n: int, d: int) -> float:
+    """Return the limit of curvatures, from public sizes: noise is to hide a share of them only."""
+    return max(LEAST_SQUARE * d, NOISY * n / (sigma * math.sqrt(2.0 * d)))
+
+
+def least_clip(spread: float, mu: float, sigma: float, n: int, d: int) -> float:
+    """Return the level of gradients up to which noise is not what matters."""
+    known = math.sqrt(UNCERTAIN * n * math.sqrt(d) / sigma)
+    return spread * min(CLIP * mu * math.sqrt(n), known)
+
+
+def inferred(
+    theta: FloatArray, guess: Guess, released: Curvatures, levels: Levels, n: int
+) -> tuple[FloatArray, Intervals]:
+    """Return coefficients without the pull of the ridge, and how far off they may be."""
+    d, T = len(theta), guess.transform
+    sigma = levels.curvature_sigma * levels.square
+    J, share = shrunk(released.curvature, np.eye(d), sigma)
+    values, vectors = np.linalg.eigh(J)
+    least = max(EVIDENT * share * sigma * math.sqrt(2.0 * d), LEAST_CURVATURE * n)
+    known = values > least
+    seen = vectors[:, known]
+    inverse = (seen / values[known]) @ seen.T
+    phi = np.linalg.solve(T, theta - guess.center)
+    pull = inverse @ phi
+    theta = theta + levels.ridge * (T @ pull)
+    empty = values < EMPTY * least
+    if empty.any():  # the shortest of all coefficients that differ in nothing that is seen
+        basis = np.linalg.qr(T @ vectors[:, empty])[0]
+        theta = theta - basis @ (basis.T @ theta)
+    floor = (vectors * np.maximum(values, LEAST_CURVATURE * n)) @ vectors.T
+    square_sigma = levels.square_sigma * levels.lipschitz**2
+    squares, _ = shrunk(released.squares, floor, square_sigma)
+    ends, frame = np.linalg.eigh(squares)
+    squares = (frame * np.maximum(ends, 0.0)) @ frame.T
+    variance = max(float(np.trace(released.squares)), square_sigma) / float(np.trace(floor))
+    # The noise of the released curvature, through the correction for the ridge.
+    wrong = 0.5 * (levels.ridge * share * sigma) ** 2
+    inner = (levels.noise**2 + wrong * float(pull @ pull)) * np.eye(d)
+    inner += wrong * np.outer(pull, pull)
+    noise = inverse @ inner @ inverse
+    noise += (OUTPUT * levels.noise / (n + levels.ridge)) ** 2 * np.eye(d)
+    noise, sampling = (T @ each @ T.T for each in (noise, inverse @ squares @ inverse))
+    hidden = np.zeros((d, 0))
+    if not known.all():
+        hidden = SIZE * np.linalg.qr(T @ vectors[:, ~known])[0]
+    return theta, Intervals(noise + sampling, noise, variance, hidden)
+
+
+def shrunk(matrix: FloatArray, base: FloatArray, sigma: float) -> tuple[FloatArray, float]:
+    """Move a noisy symmetric matrix towards a multiple of another by what noise explains.
+
+    Noise has variance ``sigma**2`` on the diagonal and half of it off; the second number is the
+    share of the difference that is kept.
+    """
+    d = len(matrix)
+    middle = max(float(np.trace(matrix)), sigma) / float(np.trace(base)) * base
+    rest = matrix - middle
+    energy = sigma**2 * d * (d + 1) / 2.0
+    share = max(0.0, 1.0 - energy / max(float(np.sum(rest**2)), 1e-300))
+    return middle + share * rest, share

@@ -1,0 +1,173 @@
+"""What an adaptive fit will release, and with how much noise, from public sizes."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fastmix._validation import check_integer
+from fastmix.accounting import PrivacyEvent, objective_mu, objective_split
+from fastmix.mechanisms import (
+    curvature_events,
+    line_event,
+    objective_events,
+    residual_event,
+    second_moment_event,
+    target_mean_event,
+)
+from fastmix.methods import adaptive_inference as inference
+from fastmix.methods.first_stage import OCTAVES, ROOM, least_eigenvalue, spread_known
+from fastmix.methods.last_stage import LINE_ERROR, LINE_SHARE
+from fastmix.methods.objective import OUTPUT_SHARE, chosen_solver
+from fastmix.methods.plan import Method, Plan, Sizes, Target, joint
+from fastmix.methods.scores import SCORED, score_events
+
+#: Shares of the budget (of mu^2) for all rounds of second moments and for counts of gradients.
+MOMENTS_SHARE, COUNTS_SHARE = 0.12, 0.03
+#: The mean of the target, where there are no rounds, has this standard deviation, for a share
+#: between these two.
+MEAN_ERROR, MEAN_SHARES = 1.0 / 26.0, (0.02, 0.3)
+#: Rounds: at most so many, with a reach of so much; none if a round gains less than 1.
+MOST_ROUNDS, REACH = 5, 100.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptivePlan(Plan):
+    """Noise levels of all releases, and how many rounds of second moments there are."""
+
+    mu: float
+    eps_c: float
+    mu_output: float
+    n_rounds: int
+    moment_sigma: float | None
+    count_sigma: float | None
+    mean_sigma: float | None
+    line_sigma: float | None
+    preconditioner: str
+    curvature_sigma: float | None = None
+    square_sigma: float | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Sizes and noise levels by name; those of intervals if there are any."""
+        settings = super().settings
+        if self.curvature_sigma is None:
+            del settings["curvature_sigma"], settings["square_sigma"]
+        return settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveMethod(Method):
+    """A method with a first stage, one objective release, and what may follow it."""
+
+    rounds: int | None = None
+    solver: str = "auto"
+
+    chooses: ClassVar[bool] = True
+    #: Whether the slope of the loss has one sign for each record.
+    one_sided: ClassVar[bool] = False
+    #: Whether gradients are counted after rounds, and targets, with a line, without rounds.
+    counts: ClassVar[bool] = False
+    lines: ClassVar[bool] = False
+    choices: ClassVar[dict[str, tuple[str, ...]]] = {"solver": ("auto", "gram", "sketch")}
+
+    def check(self) -> None:
+        """Check the parameters."""
+        if self.rounds is not None:
+            check_integer("rounds", self.rounds, at_least=0, at_most=20)
+        super().check()
+
+    def plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
+        """Plan a fit: the shares of all releases from public sizes."""
+        return self._planned(sizes, target, inferring=False)
+
+    def _planned(self, sizes: Sizes, target: Target, *, inferring: bool) -> AdaptivePlan:
+        form: dict[str, Any] = {
+            "one_sided": self.one_sided,
+            "rows_per_person": sizes.rows_per_person or 1,
+        }
+        mu = objective_mu(target.epsilon, target.delta, **form)
+        rounds = useful_rounds(sizes, mu) if self.rounds is None else int(self.rounds)
+        if inferring and rounds and self.rounds is None:
+            rounds = max(rounds, inference.LEAST_ROUNDS)
+        first = self._shares(sizes, mu, rounds, inferring=inferring)
+        last = (target.reserved, 0.0, 0.0)
+        if inferring:
+            last = (target.reserved, inference.CURVATURE_SHARE, inference.SQUARES_SHARE)
+        share = rounds * first[0] + sum(first[1:]) + sum(last) + OUTPUT_SHARE
+        mu, eps_c, mu_gaussian = objective_split(target.epsilon, target.delta, share, **form)
+        total = math.hypot(mu, mu_gaussian)
+        moment, count, mean, line, score, curvature, square = (
+            1.0 / (math.sqrt(each) * total) if each else None for each in (*first, *last)
+        )
+        mu_output = math.sqrt(OUTPUT_SHARE) * total
+        events: list[PrivacyEvent] = []
+        if mean is not None:
+            events.append(target_mean_event(sigma=mean))
+        if moment is not None:
+            events.append(second_moment_event(sigma=moment, count=rounds))
+        if count is not None:
+            events.append(residual_event(count))
+        events += objective_events(mu, eps_c, mu_output, **form)
+        if line is not None:
+            events.append(line_event(sigma=line))
+        if curvature is not None and square is not None:
+            events += curvature_events(curvature, square)
+        if score is not None:
+            events += score_events(SCORED, score)
+        solver = chosen_solver(self.solver, sizes)
+        if self.solver == "auto" and rounds:
+            solver = "gram"  # which is known before the solver starts
+        return AdaptivePlan(
+            spent=joint(events, target.delta),
+            rows_per_person=sizes.rows_per_person,
+            mu=mu,
+            eps_c=eps_c,
+            mu_output=mu_output,
+            n_rounds=rounds,
+            moment_sigma=moment,
+            count_sigma=count,
+            mean_sigma=mean,
+            line_sigma=line,
+            preconditioner=solver,
+            score_sigma=score,
+            curvature_sigma=curvature,
+            square_sigma=square,
+        )
+
+    def _shares(
+        self, sizes: Sizes, mu: float, rounds: int, *, inferring: bool
+    ) -> tuple[float, float, float, float]:
+        """Return the shares of a round, of counts, mean and line, from public sizes."""
+        if rounds:
+            return MOMENTS_SHARE / rounds, COUNTS_SHARE if self.counts else 0.0, 0.0, 0.0
+        mean = counts = line = 0.0
+        if sizes.intercept:
+            wanted = (1.0 / (MEAN_ERROR * sizes.n * mu)) ** 2
+            mean = min(max(wanted, MEAN_SHARES[0]), MEAN_SHARES[1])
+        if self.lines:
+            sigma, error = (1.0 / (math.sqrt(share) * mu) for share in (COUNTS_SHARE, LINE_SHARE))
+            counts = COUNTS_SHARE if spread_known(sizes.n, len(OCTAVES) - 1, sigma) else 0.0
+            line = LINE_SHARE if error <= LINE_ERROR * sizes.n and not inferring else 0.0
+        return 0.0, counts, mean, line
+
+    def coordinates(self, sizes: Sizes) -> int:
+        """Return how many coordinates of noise a fit draws at most: second moments, and more."""
+        rounds = MOST_ROUNDS if self.rounds is None else int(self.rounds)
+        return super().coordinates(sizes) + rounds * (sizes.d + 2) ** 2
+
+
+def useful_rounds(sizes: Sizes, mu: float) -> int:
+    """Return how many rounds of second moments pay, from public sizes.
+
+    A round tells directions apart whose eigenvalues differ by its gain: that of a direction among
+    d + 1 equal ones over the least that noise lets through.
+    """
+
+    def gain(rounds: int) -> float:
+        sigma = 1.0 / (math.sqrt(MOMENTS_SHARE / rounds) * mu)
+        return sizes.n / (ROOM * (sizes.d + 1) * least_eigenvalue(sigma, sizes.d + 1))
+
+    if gain(4) <= 1.0:
+        return 0
+    enough = (k for k in range(2, MOST_ROUNDS) if gain(k) > 1.0 and gain(k) ** k >= REACH)
+    return next(enough, MOST_ROUNDS)

@@ -1,0 +1,182 @@
+r"""Private scores of released coefficients: R^2, mean squared and mean absolute error.
+
+A small share pays for counts of residuals, of the model and of the mean alone, which say where
+to clip. The rest pays for the scores. R^2 is that of one sum,
+:math:`\sum \min(r^2, C^2) - \rho_0 \min(u^2, D^2)`, with :math:`\rho_0` the first guess at the
+ratio that R^2 needs; so noise in the denominator hardly matters (docs/proofs/scores.md).
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from fastmix._types import FloatArray
+from fastmix._validation import check_choice, type_error, value_error
+from fastmix.accounting import GaussianEvent
+from fastmix.data import Rows
+from fastmix.mechanisms import (
+    Noise,
+    noisy_residual_counts,
+    noisy_score_sum,
+    noisy_target_mean,
+    residual_event,
+    score_event,
+    target_mean_event,
+)
+from fastmix.mechanisms.statistics import RESIDUAL_EDGES
+
+METRICS = ("r2", "mse", "mae")
+#: What a share of the budget of a fit pays for.
+SCORED = ("r2",)
+#: Shares of what a score costs: counts of residuals of the model; and for R^2 the mean, counts of
+#: residuals of the mean, and their squares.
+MODEL_SHARE, MEAN_SHARE, BASE_SHARE, TOTAL_SHARE = 0.12, 0.03, 0.05, 0.15
+#: Residuals are counted up to this: targets lie in [-1, 1], and so do useful predictions.
+WIDEST = 2.0
+#: Residuals are clipped where noise has this standard deviation in R^2, or this share of an error;
+#: but between these multiples of the size that most of them are below.
+PRECISION, RELATIVE, REACH, MOST = 0.0038, 0.015, (1.8, 8.0), 0.9
+#: Targets are clipped at this many times the distance from the mean that most of them are below.
+WHOLE = 2.2
+
+
+class Score(NamedTuple):
+    """A private score, its standard error by noise, and where residuals were clipped."""
+
+    value: float
+    std: float
+    clip: float
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return an interval for the score of the same rows, residuals clipped, without privacy."""
+        reach = float(ndtri(0.5 + level / 2.0)) * self.std
+        return self.value - reach, self.value + reach
+
+    def times(self, factor: float, unit: float) -> "Score":
+        """Return the same in other units: of the score, and of the target."""
+        return Score(factor * self.value, factor * self.std, unit * self.clip)
+
+
+def checked_metrics(metrics: object) -> tuple[str, ...]:
+    """Return the names of metrics, in their usual order."""
+    if isinstance(metrics, str):
+        metrics = (metrics,)
+    if not isinstance(metrics, Iterable):
+        raise type_error("metrics", "be names of metrics", metrics)
+    names = [check_choice("metrics", name, METRICS) for name in metrics]
+    if not names:
+        raise value_error("metrics", "name at least one metric", names)
+    return tuple(name for name in METRICS if name in names)
+
+
+def score_sigmas(metrics: Sequence[str], sigma: float) -> dict[str, float]:
+    """Return the noise of every release, for scores that cost one release of noise ``sigma``."""
+    first = {"model": MODEL_SHARE}
+    if "r2" in metrics:
+        first |= {"mean": MEAN_SHARE, "base": BASE_SHARE, "total": TOTAL_SHARE}
+    rest = (1.0 - sum(first.values())) / len(metrics)
+    return {
+        name: sigma / math.sqrt(share)
+        for name, share in {**first, **dict.fromkeys(metrics, rest)}.items()
+    }
+
+
+def score_events(metrics: Sequence[str], sigma: float) -> list[GaussianEvent]:
+    """Return the events of `private_scores`."""
+    events = []
+    for name, each in score_sigmas(metrics, sigma).items():
+        if name == "mean":
+            events.append(target_mean_event(sigma=each))
+        else:
+            counted = name in ("model", "base")
+            events.append(residual_event(each) if counted else score_event(each))
+    return events
+
+
+def private_scores(
+    rows: Rows, theta: FloatArray, metrics: Sequence[str], sigma: float, noise: Noise
+) -> dict[str, Score]:
+    """Release scores of coefficients, in scaled units."""
+    sigmas, n = score_sigmas(metrics, sigma), rows.n
+    counts = noisy_residual_counts(rows, theta, clip=WIDEST, sigma=sigmas["model"], noise=noise)
+    usual = most_below(counts, n)
+    found = {}
+    if "r2" in metrics:
+        found["r2"] = _r2(rows, theta, counts, usual, sigmas, noise)
+    for name, kind, power in (("mse", "squares", 2), ("mae", "sizes", 1)):
+        if name in metrics:
+            allowed = RELATIVE * n / sigmas[name] * (usual / 1.645) ** power
+            level = _level(allowed ** (1.0 / power), usual)
+            total = noisy_score_sum(
+                rows, theta, kind=kind, level=level, sigma=sigmas[name], noise=noise
+            )
+            found[name] = Score(max(total / n, 0.0), sigmas[name] * level**power / n, level)
+    return {name: found[name] for name in metrics}
+
+
+def _r2(
+    rows: Rows,
+    theta: FloatArray,
+    counts: FloatArray,
+    usual: float,
+    sigmas: dict[str, float],
+    noise: Noise,
+) -> Score:
+    """Release R^2: one sum with a weight that makes noise in the denominator matter little."""
+    mean = noisy_target_mean(rows, sigma=sigmas["mean"], noise=noise)
+    base, apart = np.zeros(rows.d), rows.n * mean**2
+    if rows.constant:  # an absent record has no constant either: its residual is 0
+        base[-1], apart = mean / rows.constant, 0.0
+    around = noisy_residual_counts(rows, base, clip=WIDEST, sigma=sigmas["base"], noise=noise)
+    wide = most_below(around, rows.n)
+    whole = min(WHOLE * wide, WIDEST)
+    total = noisy_score_sum(
+        rows, base, kind="squares", level=whole, sigma=sigmas["total"], noise=noise
+    )
+    total = max(total, sigmas["total"] * whole**2)
+    level = _level(math.sqrt(PRECISION * total / sigmas["r2"]), usual)
+    weight = min(max(_squares(counts, level), sigmas["model"] * level**2) / total, 100.0)
+    # Both parts count as much, or the second less.
+    base_level = min(level / math.sqrt(weight), whole)
+    found = noisy_score_sum(
+        rows,
+        theta,
+        kind="difference",
+        level=level,
+        base=base,
+        base_level=base_level,
+        weight=weight,
+        sigma=sigmas["r2"],
+        noise=noise,
+    )
+    denominator = max(total - apart, sigmas["total"] * whole**2)
+    std = sigmas["r2"] * max(level**2, weight * base_level**2) / denominator
+    return Score(1.0 - (found + weight * total) / denominator, std, level)
+
+
+def _level(wanted: float, usual: float) -> float:
+    """Return the level of clipping: what is wanted, in units of what is usual, within limits."""
+    return min(max(wanted, REACH[0] * usual), REACH[1] * usual, WIDEST)
+
+
+def most_below(counts: FloatArray, n: int) -> float:
+    """Return the size that most residuals are below, from noisy counts."""
+    edges = WIDEST * RESIDUAL_EDGES
+    above = np.append(np.cumsum(counts[::-1])[::-1], 0.0)
+    reached = np.flatnonzero(above > (1.0 - MOST) * n)
+    if not len(reached):
+        return float(edges[0])
+    at = int(reached[-1])
+    step = (above[at] - (1.0 - MOST) * n) / max(above[at] - above[at + 1], 1e-300)
+    return float(edges[at] + min(step, 1.0) * (edges[min(at + 1, len(edges) - 1)] - edges[at]))
+
+
+def _squares(counts: FloatArray, level: float) -> float:
+    """Return the sum of squares up to a level, from noisy counts."""
+    low, high = WIDEST * RESIDUAL_EDGES[:-1], WIDEST * RESIDUAL_EDGES[1:]
+    # The mean of squares over a flat density on (low, high].
+    mean = (low**2 + low * high + high**2) / 3.0
+    return float(counts @ np.minimum(mean, level**2))

@@ -1,0 +1,206 @@
+"""The table of a regression in the form that statisticians know, from released values only."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from scipy.special import ndtr, ndtri
+
+from fastmix._text import visible
+from fastmix.show.html import Interval, definition_list, escape, number, paragraphs, table
+
+_NOT_IDENTIFIED = "not identified"
+#: Width of a column of numbers, and of the widest name.
+_WIDTH, _LONGEST = 11, 32
+
+
+@dataclass(frozen=True)
+class Line:
+    """One coefficient: standard error, z, p-value and interval; None without standard errors.
+
+    The standard error of a coefficient that the data do not identify is infinite.
+    """
+
+    name: str
+    coef: float
+    std_err: float | None
+    z: float | None
+    p_value: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def identified(self) -> bool:
+        """Whether the data identify the coefficient."""
+        return self.std_err is None or math.isfinite(self.std_err)
+
+
+@dataclass(frozen=True)
+class RegressionSummary:
+    """Coefficients with standard errors, z, p-values and intervals, as statsmodels prints them.
+
+    Print it for text; a notebook shows it as HTML; `to_frame` gives a data frame.
+
+    Parameters
+    ----------
+    title : str
+        What stands above.
+    facts : tuple of (str, str)
+        Names and values that stand above the table.
+    lines : tuple of Line
+        The coefficients, the intercept last.
+    level : float
+        Level of the intervals.
+    notes : tuple of str
+        What stands below.
+    """
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    lines: tuple[Line, ...]
+    level: float
+    notes: tuple[str, ...]
+
+    @property
+    def header(self) -> list[str]:
+        """Names of the columns, that of the coefficients first."""
+        if not self.has_errors:
+            return ["coef"]
+        tail = (1.0 - self.level) / 2.0
+        return ["coef", "std err", "z", "P>|z|", f"[{tail:.4g}", f"{1.0 - tail:.4g}]"]
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether the fit released what standard errors need."""
+        return any(line.std_err is not None for line in self.lines)
+
+    def to_frame(self) -> Any:
+        """Return a pandas data frame with a row per coefficient.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns as in the table; ``identified`` says whether the data identify a coefficient.
+        """
+        pandas = import_module("pandas")
+        values = [
+            [line.coef, line.std_err, line.z, line.p_value, line.low, line.high][: len(self.header)]
+            for line in self.lines
+        ]
+        frame = pandas.DataFrame(
+            values, index=[line.name for line in self.lines], columns=self.header
+        )
+        if self.has_errors:
+            frame["identified"] = [line.identified for line in self.lines]
+        return frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as plain types.
+
+        Returns
+        -------
+        dict
+            Title, facts, level, notes, and one entry per coefficient.
+        """
+        return {
+            "title": self.title,
+            "facts": dict(self.facts),
+            "level": self.level,
+            "coefficients": [{**vars(line), "identified": line.identified} for line in self.lines],
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        names = [visible(line.name)[:_LONGEST] for line in self.lines]
+        width = max(12, *map(len, names))
+        total = width + _WIDTH * max(5, len(self.header))
+        facts = [f"{name}: {value}" for name, value in self.facts]
+        half = total // 2
+        pairs = [
+            f"{left:<{half}}{right}".rstrip()
+            for left, right in zip(facts[::2], [*facts[1::2], ""], strict=False)
+        ]
+        rows = [
+            f"{name:<{width}}" + _joined(cells)
+            for name, cells in zip(names, self._cells(), strict=True)
+        ]
+        head = " " * width + "".join(f"{name:>{_WIDTH}}" for name in self.header)
+        lines = [visible(self.title).center(total).rstrip(), "=" * total, *pairs, "=" * total]
+        return "\n".join([*lines, head, "-" * total, *rows, "=" * total, *self.notes])
+
+    def _repr_html_(self) -> str:
+        title = f"<p><b>{escape(self.title)}</b></p>"
+        return f"{title}{definition_list(self.facts)}{self.html_table()}"
+
+    def html_table(self) -> str:
+        """Return the table alone, with its notes, as HTML.
+
+        Returns
+        -------
+        str
+            A table and paragraphs.
+        """
+        rows = [[line.name, *cells] for line, cells in zip(self.lines, self._cells(), strict=True)]
+        return table(["", *self.header], rows) + paragraphs(self.notes)
+
+    def _cells(self) -> Iterable[list[str]]:
+        for line in self.lines:
+            if not self.has_errors:
+                yield [number(line.coef)]
+            elif not line.identified or line.std_err is None:
+                yield [number(line.coef), _NOT_IDENTIFIED, *[""] * 4]
+            else:
+                assert line.z is not None
+                assert line.p_value is not None
+                assert line.low is not None
+                assert line.high is not None
+                yield [
+                    number(line.coef),
+                    number(line.std_err, 3),
+                    f"{line.z:.3f}",
+                    f"{line.p_value:.3f}",
+                    number(line.low),
+                    number(line.high),
+                ]
+
+
+def _joined(cells: Sequence[str]) -> str:
+    """Return cells aligned to the right; the words of one take the place of the next, empty one."""
+    line = f"{cells[0]:>{_WIDTH}}"
+    if cells[1:] and cells[1] == _NOT_IDENTIFIED:
+        return line + f"{_NOT_IDENTIFIED:>{2 * _WIDTH}}"
+    return line + "".join(f"{cell:>{_WIDTH}}" for cell in cells[1:])
+
+
+def summarise(
+    effects: Sequence[Interval],
+    *,
+    title: str,
+    facts: Sequence[tuple[str, str]],
+    level: float = 0.95,
+    notes: Sequence[str] = (),
+) -> RegressionSummary:
+    """Make the table of coefficients, the intercept last."""
+    reach = float(ndtri(0.5 + level / 2.0))
+    lines = []
+    for name, value, std, _ in effects:
+        if std is None:
+            lines.append(Line(name, float(value), None, None, None, None, None))
+            continue
+        std = float(std)
+        z = float(value) / std if std > 0.0 else math.copysign(math.inf, float(value))
+        ends = float(value) - reach * std, float(value) + reach * std
+        lines.append(Line(name, float(value), std, z, 2.0 * float(ndtr(-abs(z))), *ends))
+    hidden = [line.name for line in lines if not line.identified]
+    said = list(notes)
+    if hidden:
+        shown = ", ".join(hidden[:8]) + (f" and {len(hidden) - 8} more" if len(hidden) > 8 else "")
+        said.append(
+            f"Not identified: {shown}. Noise hides how the data vary in a direction that these "
+            "coefficients take part in; nothing can be said of them one by one."
+        )
+    if lines and lines[0].std_err is None:
+        said.append("This fit released nothing that standard errors could be computed from.")
+    return RegressionSummary(title, tuple(facts), tuple(lines), level, tuple(said))

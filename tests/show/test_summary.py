@@ -1,0 +1,81 @@
+"""The table of a regression: text, HTML and data frame, and what stands in it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import fastmix
+from fastmix.show import Interval, RegressionSummary, summarise
+
+
+@pytest.fixture(scope="module")
+def model():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.uniform(-1, 1, (8_000, 3)), columns=["age", "<b>", "twin"])
+    X["twin2"] = X["twin"]
+    y = X.to_numpy() @ [1.0, -0.5, 0.0, 0.0] + rng.normal(0, 0.3, 8_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fastmix.PrivateLinearRegression(
+            epsilon=2.0,
+            delta=1e-6,
+            bounds_X=(-1, 1),
+            bounds_y=(-3, 3),
+            inference=True,
+            random_state=0,
+        ).fit(X, y)
+
+
+def test_numbers_are_those_of_a_normal_law(model):
+    made = model.summary(0.9)
+    assert isinstance(made, RegressionSummary)
+    first = made.lines[0]
+    assert first.z == pytest.approx(model.coef_[0] / model.coef_std_[0])
+    assert first.p_value == pytest.approx(2 * stats.norm.sf(abs(first.z)))
+    np.testing.assert_allclose((first.low, first.high), model.conf_int(0.9)[0])
+    assert made.header == ["coef", "std err", "z", "P>|z|", "[0.05", "0.95]"]
+    frame = made.to_frame()
+    assert frame.index.tolist() == ["age", "<b>", "twin", "twin2", "intercept"]
+    np.testing.assert_array_equal(frame["coef"][:4], model.coef_)
+    assert frame["identified"].tolist() == [True, True, False, False, True]
+
+
+def test_text_and_html(model):
+    text = str(model.summary())
+    lines = text.split("\n")
+    assert "[0.025     0.975]" in text
+    assert "No. observations: 8,000" in text
+    assert sum("not identified" in line for line in lines) == 2
+    assert "Not identified: twin, twin2." in text
+    assert len({len(line) for line in lines if set(line) == {"="}}) == 1
+    html = model.summary()._repr_html_()
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html.partition("<dl")[2]
+    assert "nan" not in html
+
+
+def test_without_standard_errors():
+    made = summarise([Interval("a", 1.0), Interval("b", 2.0)], title="t", facts=[("n", "3")])
+    assert made.header == ["coef"]
+    assert "released nothing" in str(made)
+    assert list(made.to_frame().columns) == ["coef"]
+    assert made.to_dict()["coefficients"][0]["std_err"] is None
+
+
+def test_a_standard_error_of_zero_and_an_infinite_one():
+    made = summarise([Interval("a", -1.0, 0.0), Interval("b", 2.0, math.inf)], title="t", facts=[])
+    assert made.lines[0].z == -math.inf
+    assert made.lines[0].p_value == 0.0
+    assert made.lines[1].p_value == 1.0
+    assert not made.lines[1].identified
+
+
+def test_level_must_be_a_probability(model):
+    with pytest.raises(ValueError, match="level must lie"):
+        model.summary(1.0)
