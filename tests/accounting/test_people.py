@@ -190,6 +190,7 @@ def test_event_and_account():
     assert event_from_dict(event.to_dict()) == event
     old = {"kind": "objective", "mu": 0.2, "eps_c": 0.6, "one_sided": False}
     assert event_from_dict(old).rows_per_person == 1  # ledgers from before
+    assert ObjectiveEvent(0.2, 0.6).to_dict() == old
     with pytest.raises(ValueError, match="rows_per_person"):
         ObjectiveEvent(0.2, 0.6, False, 0)
     account = RdpAccountant([event, GaussianEvent(10.0)])

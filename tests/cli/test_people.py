@@ -84,3 +84,24 @@ def test_refusals(options, said, run):
     assert SECRET not in err
     assert len(BudgetAccountant.load("mine.jsonl")) == 0
     assert not Path("model").exists()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_bounds_found_for_persons(form, run):
+    find = f"bounds visits.{form} --target cost --epsilon 1 --delta 1e-6 --features age,ward"
+    find += " --categories ward" if form == "csv" else ""
+    code, _, err = run(f"{find} --person who --max-rows 4 --out persons.toml")
+    assert code == 0, err
+    text = Path("persons.toml").read_text()
+    assert "rows_per_person = 4" in text
+    assert SECRET not in text
+    fit = f"fit visits.{form} --target cost --epsilon 2 --delta 1e-6 --person who --max-rows 3"
+    code, _, err = run(f"{fit} --bounds persons.toml --out one")
+    assert code == 0, err
+    assert run("explain one --verify")[0] == 0
+    # Those that protect rows only are refused beside persons.
+    assert run(f"{find} --out rows.toml")[0] == 0
+    code, _, err = run(f"{fit} --bounds rows.toml --out two")
+    assert code == 2
+    assert "must protect persons" in err
+    assert run(f"{find} --person who --out x.toml")[0] == 2

@@ -130,3 +130,65 @@ def test_neighbours_differ_as_charged():
         outcomes.append(np.mean(np.array(found) > 2.0))
     # Far from telling the two apart: (1, 0.01)-DP allows a factor e.
     assert abs(outcomes[0] - outcomes[1]) < 0.1
+
+
+# --- persons -------------------------------------------------------------------------------------
+
+
+def test_bounds_that_protect_persons(data):
+    X, y = data
+    ids = np.arange(len(y)) // 5
+    budget = BudgetAccountant(3.0, 1e-3)
+    finder = PrivateBounds(epsilon=1.0, max_rows_per_group=3, accountant=budget)
+    found = finder.fit(X, y, groups=ids)
+    facts = found.privacy_.data
+    assert (facts["n_persons"], facts["max_rows_per_person"]) == (4000, 3)
+    assert "per person of up to 3 rows" in budget.charges[0].label
+    assert found.privacy_.delta == 1.0 / 4000**2
+    below, above = found.bounds_y_
+    assert below <= np.quantile(y, 0.02)
+    assert above >= np.quantile(y, 0.98)
+
+
+def test_a_person_changes_counts_by_the_weight_of_one_record():
+    from fastmix.data.persons import hash_ids, person_weights
+    from fastmix.mechanisms import noisy_column_counts
+    from fastmix.methods.ranges import LARGEST, SMALLEST, octave_edges
+    from tests.mechanisms.test_ranges import Recorder
+
+    rng = np.random.default_rng(0)
+    ids = rng.integers(0, 20, 300)
+    columns = [rng.standard_cauchy(300) for _ in range(3)]
+    edges = [octave_edges(None, (SMALLEST, LARGEST))] * 3
+    key = bytes(32)
+    weights = person_weights([hash_ids(ids, key)], 4, key).weights
+    noise = Recorder()
+    noisy_column_counts(columns, edges, sigma=1.0, noise=noise, weights=weights)
+    whole = noise.values
+    for person in range(20):
+        rest = ids != person
+        own = person_weights([hash_ids(ids[rest], key)], 4, key).weights
+        noisy_column_counts([c[rest] for c in columns], edges, sigma=1.0, noise=noise, weights=own)
+        assert np.linalg.norm(whole - noise.values) <= noise.sensitivity * (1.0 + 1e-12)
+
+
+def test_levels_of_a_person_with_many_rows_stay_hidden():
+    from fastmix.mechanisms import level_threshold
+
+    one = level_threshold(sigma=10.0, columns=1, categories=1, tail=1e-8)
+    many = level_threshold(sigma=10.0, columns=1, categories=1, tail=1e-8, rows_per_person=100)
+    assert many > one
+    assert many == level_threshold(sigma=10.0, columns=1, categories=1, tail=1e-10)
+
+
+def test_groups_and_their_cap_go_together(data):
+    X, y = data
+    for finder, groups in [
+        (PrivateBounds(), np.arange(len(y))),
+        (PrivateBounds(max_rows_per_group=3), None),
+        (PrivateBounds(max_rows_per_group=0), np.arange(len(y))),
+    ]:
+        with pytest.raises(ValueError, match="max_rows_per_group"):
+            finder.fit(X, y, groups=groups)
+    with pytest.raises(ValueError, match="groups must have"):
+        PrivateBounds(max_rows_per_group=3).fit(X, y, groups=[1, 2])

@@ -183,6 +183,13 @@ class ObjectiveEvent(PrivacyEvent):
     def rdp(self, alpha: npt.ArrayLike) -> Any:
         return rdp_objective(alpha, self.mu, self.eps_c, one_sided=self.one_sided)
 
+    def to_dict(self) -> dict[str, Any]:
+        # Documents about single rows are as they were before there were persons.
+        data = super().to_dict()
+        if self.rows_per_person == 1:
+            del data["rows_per_person"]
+        return data
+
 
 @dataclass(frozen=True)
 class TailEvent(PrivacyEvent):

@@ -45,6 +45,12 @@ def command(
     known: Annotated[
         Path | None, typer.Option(help="Bounds file with what is known; it is kept, for free.")
     ] = None,
+    person: Annotated[
+        str, typer.Option(help="Column of ids: protect persons; see 'fastmix fit --person'.")
+    ] = "",
+    max_rows: Annotated[
+        int | None, typer.Option(help="With --person: rows of a person that count at most.")
+    ] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
     ] = None,
@@ -61,7 +67,8 @@ def command(
     names = _names(features) or None
     said: tuple[str, ...] = ()
     if epsilon is None:
-        for name, value in (("known", known), ("ledger", ledger), ("delta", delta)):
+        given = {"known": known, "ledger": ledger, "delta": delta, "person": person or None}
+        for name, value in given.items():
             if value is not None:
                 raise value_error(name, "be given with --epsilon", str(value))
         text = bounds_template(table_fields(data), target, names)
@@ -71,8 +78,11 @@ def command(
             epsilon=options.with_meaning(epsilon),
             delta=delta,
             coverage=coverage,
+            max_rows_per_group=max_rows,
             accountant=None if ledger is None else BudgetAccountant.load(ledger),
         )
+        if bool(person) != (max_rows is not None):
+            raise ValueError("--person and --max-rows must be given together.")
         with working("counting"):
             text, certificate = find_bounds(
                 data,
@@ -81,6 +91,7 @@ def command(
                 features=names,
                 categories=_names(categories),
                 known=None if known is None else read_toml(known),
+                person=person or None,
             )
         said = (f"Found bounds: {headline(certificate)}",)
         told = {"target": target, "epsilon": certificate.epsilon, "delta": certificate.delta}

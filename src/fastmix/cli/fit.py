@@ -140,6 +140,12 @@ def command(asked: Asked) -> None:
     if asked.bounds is None and asked.engine not in ("auto", "memory"):
         raise value_error("engine", "be memory when bounds are taken from the data", asked.engine)
     public = None if asked.bounds is None else _public(asked, asked.bounds)
+    found = None if public is None else public.found
+    if asked.person and found is not None and found.rows_per_person is None:
+        raise ValueError(
+            "bounds that were found privately must protect persons if the fit does: find them "
+            "with --person and --max-rows, or take public ones."
+        )
     columns = table_fields(asked.data) if public is None else public.columns(asked.intercept)
     room = _ROOM + sum(1024 + 48 * len(name.encode(errors="replace")) for name in columns)
     inputs = (asked.data, asked.bounds, asked.ledger)

@@ -10,9 +10,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, validation
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_probability, check_real, type_error, unchained, value_error
+from fastmix._validation import (
+    check_integer,
+    check_probability,
+    check_real,
+    type_error,
+    unchained,
+    value_error,
+)
 from fastmix.accounting import BudgetAccountant
 from fastmix.certificate import PrivacyCertificate
+from fastmix.data.persons import Persons, hash_ids, new_key, person_weights
 from fastmix.data.values import as_reals, column_labels
 from fastmix.errors import InvalidValueError
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
@@ -58,6 +66,9 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
     grid : tuple of (float, float), default=(2**-20, 2**40)
         Smallest and largest size that the grid tells apart. Smaller values count as 0, larger ones
         as the largest.
+    max_rows_per_group : int, default=None
+        With ``groups`` in `fit`, the public number of rows of a person that count at most; then the
+        bounds protect persons, and n counts them.
     accountant : BudgetAccountant, default=None
         Budget that the bounds are charged to; None means the active one, if there is one.
     random_state : int, RandomState or Generator, default=None
@@ -105,6 +116,7 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         coverage: float = 0.999,
         limits: Mapping[Any, tuple[float, float]] | None = None,
         grid: tuple[float, float] = (SMALLEST, LARGEST),
+        max_rows_per_group: int | None = None,
         accountant: BudgetAccountant | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -113,10 +125,11 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         self.coverage = coverage
         self.limits = limits
         self.grid = grid
+        self.max_rows_per_group = max_rows_per_group
         self.accountant = accountant
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> PrivateBounds:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> PrivateBounds:
         """Find bounds of the features, and of the target if it is given.
 
         Parameters
@@ -125,6 +138,8 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
             Records, one per row; NaN is a missing value.
         y : array-like of shape (n_samples,), default=None
             Targets.
+        groups : array-like of shape (n_samples,), default=None
+            Who each row belongs to: ids, all integers or all text.
 
         Returns
         -------
@@ -132,9 +147,32 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
             The fitted estimator.
         """
         with unchained():
-            return self._fit(X, y)
+            return self._fit(X, y, groups)
 
-    def _fit(self, X: Any, y: Any) -> PrivateBounds:
+    def persons(self, groups: Any) -> Persons | None:
+        """Return the weights of rows by whom they belong to; None for single rows.
+
+        Parameters
+        ----------
+        groups : array-like of shape (n_samples,) or None
+            Ids.
+
+        Returns
+        -------
+        fastmix.data.persons.Persons or None
+            How many persons there are, and the weight of each row.
+        """
+        most = self.max_rows_per_group
+        if (groups is None) != (most is None):
+            raise value_error("max_rows_per_group", "be given with groups, and only then", most)
+        if most is None:
+            return None
+        key = new_key()
+        return person_weights(
+            [hash_ids(groups, key)], check_integer("max_rows_per_group", most, at_least=1), key
+        )
+
+    def _fit(self, X: Any, y: Any, groups: Any) -> PrivateBounds:
         names, labels = validation._get_feature_names(X), column_labels(X)
         features = check_array(
             as_reals("X", X), dtype=np.float64, ensure_all_finite=False, estimator="PrivateBounds"
@@ -155,7 +193,10 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         if strange:
             raise value_error("limits", "be for columns of X", strange)
         limits = {known[name]: (float(low), float(high)) for name, (low, high) in given.items()}
-        found, _, privacy = self.find(columns, {}, n, limits)
+        persons = self.persons(groups)
+        if persons is not None and len(persons.weights) != n:
+            raise value_error("groups", f"have {n} entries, as X has rows", len(persons.weights))
+        found, _, privacy = self.find(columns, {}, n, limits, persons)
         # A fit replaces all attributes or none.
         self.n_features_in_ = d
         self.__dict__.pop("feature_names_in_", None)
@@ -175,9 +216,10 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
     def find(
         self,
         numbers: Mapping[Any, FloatArray],
-        levels: Mapping[str, Mapping[str, int]],
+        levels: Mapping[str, Mapping[str, float]],
         n: int,
         limits: Mapping[Any, tuple[float, float]],
+        persons: Persons | None = None,
     ) -> tuple[dict[Any, Range | None], dict[str, tuple[str, ...]], PrivacyCertificate]:
         """Charge, release and read the counts of columns of numbers and of categories.
 
@@ -191,12 +233,18 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
             Number of rows.
         limits : mapping of pairs
             Public ends of some columns of numbers.
+        persons : fastmix.data.persons.Persons, default=None
+            Weights of the rows, which ``levels`` must have been counted with.
 
         Returns
         -------
         tuple
             Ranges by name, None where nothing was found; lists of levels by name; the certificate.
         """
+        facts = {"n_samples": n, "numbers": len(numbers), "categories": len(levels)}
+        if persons is not None:
+            n = persons.count
+            facts |= {"n_persons": n, "max_rows_per_person": int(self.max_rows_per_group or 1)}
         plan = self.plan(n, len(numbers), len(levels))
         for low, high in limits.values():
             check_real("limits", low)
@@ -208,7 +256,10 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
         noise = make_noise("float", self.random_state)
         if accountant is not None:
-            accountant.spend(plan.spent, label=type(self).__name__, leaks=leaks)
+            label = type(self).__name__
+            if persons is not None:
+                label += f", per person of up to {self.max_rows_per_group} rows"
+            accountant.spend(plan.spent, label=label, leaks=leaks)
         found, chosen = find_ranges(
             numbers,
             levels,
@@ -218,6 +269,7 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
             coverage=float(self.coverage),
             limits=limits,
             grid=self.grid,
+            weights=None if persons is None else persons.weights,
         )
         certificate = PrivacyCertificate(
             spent=plan.spent,
@@ -231,7 +283,7 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
                 "fine_sigma": plan.fine_sigma,
                 "threshold": plan.threshold,
             },
-            data={"n_samples": n, "numbers": len(numbers), "categories": len(levels)},
+            data=facts,
             noise="seeded" if seeded else noise.source,
             leaks=leaks,
         )
@@ -243,7 +295,7 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         n : int
-            Number of rows.
+            Number of rows, or of persons.
         numbers, categories : int
             Columns of numbers, the target among them, and of categories.
 
@@ -263,4 +315,6 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         if self.accountant is not None and not isinstance(self.accountant, BudgetAccountant):
             raise type_error("accountant", "be a BudgetAccountant or None", self.accountant)
         octave_edges(None, self.grid)  # refuses a grid that is none, before a charge
-        return plan_ranges(epsilon, default_delta(self.delta, n), numbers, categories)
+        delta, most = default_delta(self.delta, n), self.max_rows_per_group
+        rows = 1 if most is None else check_integer("max_rows_per_group", most, at_least=1)
+        return plan_ranges(epsilon, delta, numbers, categories, rows_per_person=rows)

@@ -29,17 +29,21 @@ def range_events(
     return events
 
 
-def level_threshold(*, sigma: float, columns: int, categories: int, tail: float) -> float:
+def level_threshold(
+    *, sigma: float, columns: int, categories: int, tail: float, rows_per_person: int = 1
+) -> float:
     r"""Return the noisy count above which a level is released.
 
     A level that one record alone has counts 1. It exceeds :math:`1 + s\,\Phi^{-1}(1 - t/c)` with
     probability t/c; s is the noise of a count, c the number of columns of categories. What rounding
-    to the grid can add is on top.
+    to the grid can add is on top. A person of up to k rows can have k such levels in a column, each
+    of a weight of at most 1.
 
     Paper: beyond it; docs/proofs/bounds.md, Section 3.
     """
     scale = sigma * columns_sensitivity(columns)
-    return 1.0 + scale * (-float(ndtri(tail / categories)) + 2.0 ** (1 - FLOAT_BITS))
+    rare = tail / (categories * rows_per_person)
+    return 1.0 + scale * (-float(ndtri(rare)) + 2.0 ** (1 - FLOAT_BITS))
 
 
 def noisy_column_counts(
@@ -49,6 +53,7 @@ def noisy_column_counts(
     *,
     sigma: float,
     noise: Noise,
+    weights: FloatArray | None = None,
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     r"""Release how many values of each column lie in each bin, and how often each level occurs.
 
@@ -57,12 +62,15 @@ def noisy_column_counts(
     are exact counts of the levels that occur, one array for each column of categories: the noisy
     ones are private only after those below `level_threshold` are dropped, unseen. ``sigma`` is the
     noise in units of the sensitivity of all counts together, the root of the number of columns.
+    With ``weights`` rows count so often; those of a person must add up to at most 1.
 
     Paper: beyond it; docs/proofs/bounds.md, Section 2.
     Sensitive inputs: columns, levels.
     """
     sigma = check_real("sigma", sigma, above=0.0)
-    counts_hat = [_binned(values, ends) for values, ends in zip(columns, edges, strict=True)]
+    counts_hat = [
+        _binned(values, ends, weights) for values, ends in zip(columns, edges, strict=True)
+    ]
     parts = [*counts_hat, *levels]
     sensitivity = columns_sensitivity(len(parts))
     noisy = noise.gaussian(np.concatenate(parts), sensitivity=sensitivity, ratio=sigma)
@@ -71,9 +79,9 @@ def noisy_column_counts(
     return split[: len(columns)], split[len(columns) :]
 
 
-def _binned(values: FloatArray, edges: FloatArray) -> FloatArray:
+def _binned(values: FloatArray, edges: FloatArray, weights: FloatArray | None) -> FloatArray:
     """Count values by bins, and missing ones after them."""
     last = len(edges) - 2
     at = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, last)
     at[np.isnan(values)] = last + 1
-    return np.bincount(at, minlength=last + 2).astype(np.float64)
+    return np.bincount(at, weights, minlength=last + 2).astype(np.float64)

@@ -66,7 +66,9 @@ class RangePlan:
         return self.numbers + self.categories
 
 
-def plan_ranges(epsilon: float, delta: float, numbers: int, categories: int = 0) -> RangePlan:
+def plan_ranges(
+    epsilon: float, delta: float, numbers: int, categories: int = 0, *, rows_per_person: int = 1
+) -> RangePlan:
     """Plan the counts of so many columns of numbers and of categories."""
     if not numbers + categories:
         raise value_error("columns", "be at least one without known bounds", 0)
@@ -80,13 +82,19 @@ def plan_ranges(epsilon: float, delta: float, numbers: int, categories: int = 0)
     threshold = None
     if categories:
         total = numbers + categories
-        threshold = level_threshold(sigma=sigma, columns=total, categories=categories, tail=tail)
+        threshold = level_threshold(
+            sigma=sigma,
+            columns=total,
+            categories=categories,
+            tail=tail,
+            rows_per_person=rows_per_person,
+        )
     return RangePlan(joint(events, delta), numbers, categories, sigma, fine, threshold)
 
 
 def find_ranges(
     numbers: Mapping[str, FloatArray],
-    levels: Mapping[str, Mapping[str, int]],
+    levels: Mapping[str, Mapping[str, float]],
     plan: RangePlan,
     n: int,
     noise: Noise,
@@ -94,17 +102,21 @@ def find_ranges(
     coverage: float,
     limits: Mapping[str, tuple[float, float]],
     grid: tuple[float, float] = (SMALLEST, LARGEST),
+    weights: FloatArray | None = None,
 ) -> tuple[dict[str, Range | None], dict[str, tuple[str, ...]]]:
     """Release counts, and return ranges and lists of levels; None where nothing is found.
 
     ``limits`` are public ends of some columns, ``coverage`` the share of rows that should lie
-    inside a range where noise lets it.
+    inside a range where noise lets it. With ``weights`` of rows n counts persons, and so do the
+    counts of levels.
     """
     names = list(numbers)
     octaves = [octave_edges(limits.get(name), grid) for name in names]
     exact = [np.fromiter(counts.values(), float, len(counts)) for counts in levels.values()]
     columns = [numbers[name] for name in names]
-    rough, noisy = noisy_column_counts(columns, octaves, exact, sigma=plan.sigma, noise=noise)
+    rough, noisy = noisy_column_counts(
+        columns, octaves, exact, sigma=plan.sigma, noise=noise, weights=weights
+    )
     scale, most = plan.sigma * math.sqrt(plan.columns), (1.0 - coverage) / 2.0 * n
     found = [
         _trimmed(edges, counts, scale, most, n, len(names))
@@ -117,7 +129,9 @@ def find_ranges(
             for one in found
         ]
         scale = plan.fine_sigma * math.sqrt(plan.numbers)
-        again, _ = noisy_column_counts(columns, fine, sigma=plan.fine_sigma, noise=noise)
+        again, _ = noisy_column_counts(
+            columns, fine, sigma=plan.fine_sigma, noise=noise, weights=weights
+        )
         found = [
             None if one is None else _finer(one, edges, counts, scale, most, n, len(names))
             for one, edges, counts in zip(found, fine, again, strict=True)

@@ -4,6 +4,7 @@ from fastmix.methods import Forecast
 from fastmix.methods.forecast import CASES, Case, Outlook, outlook
 from fastmix.planning.cost import METHODS, CostModel, Problem, work
 from fastmix.planning.fit import FitPlan, plan
+from fastmix.planning.people import PersonCost, person_costs
 
 __all__ = [
     "CASES",
@@ -13,8 +14,10 @@ __all__ = [
     "FitPlan",
     "Forecast",
     "Outlook",
+    "PersonCost",
     "Problem",
     "outlook",
+    "person_costs",
     "plan",
     "work",
 ]

@@ -11,7 +11,8 @@ import numpy as np
 from fastmix._text import toml_string, visible
 from fastmix._types import FloatArray
 from fastmix.certificate import PrivacyCertificate
-from fastmix.data.arrow import table_files
+from fastmix.data.arrow import id_values, table_files
+from fastmix.data.persons import Persons
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateBounds
 from fastmix.methods.ranges import Range
@@ -33,18 +34,21 @@ def find_bounds(
     features: Iterable[str] | None = None,
     categories: Iterable[str] = (),
     known: Mapping[str, Any] | None = None,
+    person: str | None = None,
 ) -> tuple[str, PrivacyCertificate]:
     """Return a bounds file for a table, a file or a folder of files, and what it spent.
 
     ``categories`` names columns of a CSV file that hold categories; other files declare them.
     ``known`` is a bounds file, perhaps in part filled in: its bounds are kept and cost nothing.
+    With ``person``, a column of ids, the bounds protect persons.
     """
     files = table_files(path) if path.is_dir() else [path]
     fields = table_fields(files[0])
     given = _known(known or {}, target)
-    names = [name for name in fields if name != target] if features is None else list(features)
+    others = [name for name in fields if name not in (target, person)]
+    names = others if features is None else list(features)
     chosen, listed = [target, *(name for name in names if name != target)], set(categories)
-    for name in (*chosen, *listed):
+    for name in (*chosen, *listed, *([] if person is None else [person])):
         if name not in fields:
             raise DataError(no_column(path.name, name, fields))
     if target in listed:
@@ -58,10 +62,17 @@ def find_bounds(
     numbers = [name for name in asked if kinds[name] in ("number", "unknown")]
     if target in useless or target in texts:
         raise DataError(f"{path.name}: column {target!r} must hold numbers to be the target.")
-    values, levels, n = _read(files, numbers, texts)
+    columns = [name for name in (person,) if name is not None and name not in (*numbers, *texts)]
+    tables = [read_arrow(file, numbers, [*texts, *columns]) for file in files]
+    n = sum(table.num_rows for table in tables)
     if not n:
         raise DataError(f"{path.name} must have at least one row.")
-    found, lists, certificate = finder.find(values, levels, n, {})
+    persons = None
+    if person is not None:
+        ids = [id_values(part) for table in tables for part in table[person].chunks]
+        persons = finder.persons(np.concatenate(ids))
+    values, levels = _counted(tables, numbers, texts, persons)
+    found, lists, certificate = finder.find(values, levels, n, {}, persons)
     lines = {name: _line(name, entry) for name, entry in entries.items()}
     lines |= {name: _number(name, one) for name, one in found.items()}
     lines |= {name: _category(name, several) for name, several in lists.items()}
@@ -90,6 +101,7 @@ def find_bounds(
             f"delta = {spent.delta!r}",
             f"coverage = {float(finder.coverage)!r}",
             f"certificate = {toml_string(certificate.digest)}",
+            *([] if persons is None else [f"rows_per_person = {finder.max_rows_per_group}"]),
             "",
         ]
     )
@@ -105,22 +117,23 @@ def _known(data: Mapping[str, Any], target: str) -> dict[str, Any]:
     return {name: entry for name, entry in {**targets, **features}.items() if entry != []}
 
 
-def _read(
-    files: Iterable[Path], numbers: list[str], texts: list[str]
-) -> tuple[dict[str, FloatArray], dict[str, Counter[str]], int]:
-    """Return columns of numbers and counts of levels of all files together."""
+def _counted(
+    tables: list[Any], numbers: list[str], texts: list[str], persons: Persons | None
+) -> tuple[dict[str, FloatArray], dict[str, Counter[str]]]:
+    """Return columns of numbers and counts of levels of all tables together."""
     parts: dict[str, list[FloatArray]] = {name: [] for name in numbers}
     levels: dict[str, Counter[str]] = {name: Counter() for name in texts}
-    n = 0
-    for file in files:
-        table = read_arrow(file, numbers, texts)
-        n += table.num_rows
+    start = 0
+    for table in tables:
         columns = columns_of(table, numbers, {})
+        stop = start + table.num_rows
+        weights = None if persons is None else persons.weights[start:stop]
+        start = stop
         for name in numbers:
             parts[name].append(columns.numbers[name])
         for name in texts:
-            levels[name].update(text_counts(table[name]))
-    return {name: np.concatenate(each) for name, each in parts.items()}, levels, n
+            levels[name].update(text_counts(table[name], weights))
+    return {name: np.concatenate(each) for name, each in parts.items()}, levels
 
 
 def _number(name: str, found: Range | None) -> str:

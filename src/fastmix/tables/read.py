@@ -240,11 +240,17 @@ def _arrow_codes(column: Any, levels: list[str]) -> npt.NDArray[np.int64]:
     return np.where(absent.astype(bool) & (codes < 0), MISSING, codes.astype(np.int64))
 
 
-def text_counts(column: Any) -> dict[str, int]:
+def text_counts(column: Any, weights: FloatArray | None = None) -> dict[str, float]:
     """Return how often each level of a column occurs; missing and empty ones do not count."""
     pa = arrow()
-    counted = pa.compute.value_counts(_decoded(column).cast(pa.string())).to_pylist()
-    return {each["values"]: each["counts"] for each in counted if each["values"]}
+    coded = _decoded(column).cast(pa.string()).combine_chunks().dictionary_encode()
+    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    levels = coded.dictionary.to_pylist()
+    own = None if weights is None else weights[codes >= 0]
+    counts = np.bincount(codes[codes >= 0], own, minlength=len(levels))
+    # What only rows without weight have is not there.
+    pairs = zip(levels, counts.tolist(), strict=True)
+    return {level: float(count) for level, count in pairs if level and count > 0}
 
 
 def same_but_for_spelling(column: Any, levels: Sequence[str]) -> int:

@@ -30,7 +30,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_choice, check_real, value_error
+from fastmix._validation import check_choice, check_integer, check_real, value_error
 
 #: Bytes of a bounds file: enough for a million categories.
 _LARGEST_FILE = 1 << 25
@@ -110,6 +110,7 @@ class Found:
     delta: float
     coverage: float
     certificate: str
+    rows_per_person: int | None = None  #: Persons that they protect have so many rows at most.
 
     def __post_init__(self) -> None:
         for name, above in (("epsilon", 0.0), ("delta", 0.0), ("coverage", 0.0)):
@@ -117,6 +118,12 @@ class Found:
             object.__setattr__(self, name, value)
         if not isinstance(self.certificate, str) or not _DIGEST.fullmatch(self.certificate):
             raise value_error("certificate of [found]", "be a digest", self.certificate)
+        if self.rows_per_person is not None:
+            check_integer("rows_per_person of [found]", self.rows_per_person, at_least=1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON types, without what does not apply."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -175,7 +182,7 @@ class PublicBounds:
         """Return the bounds as plain JSON types, in the form of the bounds file."""
         numbers = [f for f in (self.target, *self.features) if isinstance(f, Number)]
         values = {f.name: f.missing for f in numbers if f.missing is not None}
-        found = {} if self.found is None else {"found": asdict(self.found)}
+        found = {} if self.found is None else {"found": self.found.to_dict()}
         return {
             "target": {self.target.name: [self.target.lower, self.target.upper]},
             "features": {
@@ -210,7 +217,8 @@ class PublicBounds:
         found = None
         if "found" in data:
             entries = _table(data, "found")
-            if set(entries) != {"epsilon", "delta", "coverage", "certificate"}:
+            needed = {"epsilon", "delta", "coverage", "certificate"}
+            if set(entries) - {"rows_per_person"} != needed:
                 raise value_error("[found]", "be as fastmix wrote it", sorted(entries))
             found = Found(**entries)
         return cls(made[0], tuple(made[1:]), rules.get("rule", "impute"), found)
