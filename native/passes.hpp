@@ -99,12 +99,12 @@ struct RowLoss {
 struct Losses {
   const Loss& loss;
   const double* lengths;
-  // A gradient up to `sure` is inside the zone, whatever the length; one up to `most` less `bend`
+  // A gradient up to `sure` is inside the zone, whatever the length; one up to `most` less `room`
   // times the squared length is, too, as log(1 + t) <= t.
-  double sure, bend;
+  double sure, room;
 
   Losses(const Loss& of, const double* l)
-      : loss(of), lengths(l), sure(0.0), bend(of.scale / of.ridge) {
+      : loss(of), lengths(l), sure(0.0), room(of.scale / of.ridge) {
     if (lengths) sure = of.longest * RowLoss(of, of.longest).loss.zone;
   }
   static constexpr bool reads_targets = false;
@@ -121,7 +121,7 @@ struct Losses {
         continue;
       }
       const double length = lengths[i + s], size = std::abs(r[s]) * length;
-      const double inside = std::max(sure, loss.most - bend * (length * length));
+      const double inside = std::max(sure, loss.most - room * (length * length));
       if (length <= loss.longest && size <= inside) continue;
       const RowLoss own(loss, length);
       if (own.leaves(r[s])) f(s, own);
