@@ -7,6 +7,7 @@ Where there are too few rows for that, by public sizes, it spends on the mean of
 """
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,7 +17,9 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_integer
 from fastmix.accounting import PrivacyEvent, objective_mu, objective_split
 from fastmix.data import Rows
+from fastmix.kernels import NATIVE, one_blas_thread
 from fastmix.kernels.losses import CalibratedHuber, least_ridge
+from fastmix.kernels.mapped import FEW_COLUMNS
 from fastmix.mechanisms import (
     noisy_gradient_counts,
     noisy_minimiser,
@@ -141,6 +144,12 @@ class AdaptiveObjective(Method):
 
     def solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release what the first stage needs, decide, and release the minimiser."""
+        small = NATIVE and rows.d < FEW_COLUMNS  # then BLAS gets no rows, only their moments
+        with one_blas_thread() if small else nullcontext():
+            return self._solve(rows, plan, draws)
+
+    def _solve(self, rows: Rows, plan: AdaptivePlan, draws: Draws) -> Solution:
+        """Fit with as many threads of BLAS as it has."""
         steps = plan.n_rounds + 2
         guess = first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
         root = math.sqrt(rows.d)
