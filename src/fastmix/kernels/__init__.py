@@ -5,7 +5,7 @@ chooses NumPy; both give the same errors and the same results, bit for bit for t
 up to rounding for the passes.
 """
 
-from fastmix.kernels._backend import NATIVE, one_thread
+from fastmix.kernels._backend import NATIVE, one_blas_thread, one_thread
 from fastmix.kernels.fwht import fwht
 
-__all__ = ["NATIVE", "fwht", "one_thread"]
+__all__ = ["NATIVE", "fwht", "one_blas_thread", "one_thread"]

@@ -4,15 +4,21 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import cache
 from importlib import import_module
+from threading import Lock
 from types import ModuleType
 from typing import Any
 
 import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
 
 from fastmix._validation import check_integer
 
 _alone: ContextVar[bool] = ContextVar("fastmix_one_thread", default=False)
+
+_lock, _users = Lock(), 0
+_limit: Any = None
 
 native: ModuleType | None = None
 if os.environ.get("FASTMIX_NO_NATIVE", "") in ("", "0"):
@@ -42,6 +48,31 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         _alone.reset(token)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS use one thread, where matrices are small: others would only wait for each other.
+
+    That holds for the whole process. Whoever comes first sets it, and who leaves last undoes it.
+    """
+    global _users, _limit
+    with _lock:
+        if _users == 0:
+            _limit = _controller().limit(limits=1, user_api="blas")
+        _users += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                _limit.restore_original_limits()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def is_regular(a: npt.NDArray[Any]) -> bool:

@@ -255,8 +255,8 @@ def summands(n: int, p: int) -> int:
     Compiled sums have lanes, blocks and units; BLAS may add all rows of a block in order.
     """
     if _native is not None and p < FEW_COLUMNS:
-        return 1024 + n // 1024
-    return _BLAS_ROWS + n // 64
+        return min(n, 1024 + n // 1024)
+    return min(n, _BLAS_ROWS + n // 64)
 
 
 def gradient(
