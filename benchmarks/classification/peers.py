@@ -21,7 +21,7 @@ from scipy.special import expit
 from fastmix.accounting import calibrate_gaussian
 
 #: Steps and step lengths of gradient descent; ridges in units of the least; C of diffprivlib.
-STEPS, LENGTHS = (30, 100), (4.0, 16.0)
+STEPS, LENGTHS = (30, 300), (4.0, 16.0)
 RIDGES = (1.0, 30.0)
 INVERSE_RIDGES = (1.0, 100.0)
 
