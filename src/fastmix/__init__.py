@@ -20,12 +20,15 @@ if _TYPE_CHECKING:
         IHS,
         AdaptiveRegression,
         AdaSSP,
+        Comparison,
         DPGradientDescent,
         FastIHM,
         LinearMixing,
         ObjectivePerturbation,
         PrivacyCertificate,
         PrivateLinearRegression,
+        PrivateScores,
+        compare,
     )
     from fastmix.methods import calibrate_fast_mix, calibrate_gauss_mix
     from fastmix.planning import plan
@@ -42,6 +45,7 @@ __all__ = [
     "BudgetAccountant",
     "BudgetError",
     "CalibrationError",
+    "Comparison",
     "DPGradientDescent",
     "FastIHM",
     "KerdockSketch",
@@ -51,6 +55,7 @@ __all__ = [
     "PrivacyCertificate",
     "PrivacyLeakWarning",
     "PrivateLinearRegression",
+    "PrivateScores",
     "ReproducibleNoiseWarning",
     "SolverError",
     "SubsampledDCT",
@@ -58,6 +63,7 @@ __all__ = [
     "__version__",
     "calibrate_fast_mix",
     "calibrate_gauss_mix",
+    "compare",
     "plan",
 ]
 

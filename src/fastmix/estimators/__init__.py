@@ -2,6 +2,7 @@
 
 from fastmix.certificate import PrivacyCertificate
 from fastmix.estimators.base import PrivateRegressor, estimator
+from fastmix.estimators.compare import Comparison, compare
 from fastmix.estimators.regression import (
     IHM,
     IHS,
@@ -13,12 +14,14 @@ from fastmix.estimators.regression import (
     ObjectivePerturbation,
     PrivateLinearRegression,
 )
+from fastmix.estimators.scores import PrivateScores
 
 __all__ = [
     "IHM",
     "IHS",
     "AdaSSP",
     "AdaptiveRegression",
+    "Comparison",
     "DPGradientDescent",
     "FastIHM",
     "LinearMixing",
@@ -26,5 +29,7 @@ __all__ = [
     "PrivacyCertificate",
     "PrivateLinearRegression",
     "PrivateRegressor",
+    "PrivateScores",
+    "compare",
     "estimator",
 ]

@@ -20,7 +20,7 @@ from fastmix.mechanisms.mix import (
 from fastmix.mechanisms.noise import Noise, make_noise
 from fastmix.mechanisms.objective import noisy_minimiser, objective_events
 from fastmix.mechanisms.sampling import PrivateGram, symmetric_solve
-from fastmix.mechanisms.scores import noisy_score_sum, score_event
+from fastmix.mechanisms.scores import noisy_contrasts, noisy_score_sum, score_event
 from fastmix.mechanisms.statistics import (
     StatisticsRelease,
     gradient_events,
@@ -51,6 +51,7 @@ __all__ = [
     "make_noise",
     "mean_event",
     "mix",
+    "noisy_contrasts",
     "noisy_curvatures",
     "noisy_gradient",
     "noisy_gradient_counts",

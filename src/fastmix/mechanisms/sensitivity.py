@@ -5,6 +5,8 @@ target are replaced by zeros, or the reverse.
 ``c_x`` bounds the norm of a row.
 """
 
+import math
+
 
 def distortion_sensitivity(coherence: float, c_x: float = 1.0) -> float:
     r"""Sensitivity of :math:`\hat m = \max_i \|(S^\top S - I) X\|_i`.
@@ -114,6 +116,15 @@ def score_sensitivity(level: float, base_level: float, weight: float) -> float:
     record is 0 (docs/proofs/scores.md).
     """
     return max(level**2, weight * base_level**2)
+
+
+def contrast_sensitivity(level: float, count: int) -> float:
+    r"""Sensitivity (l2) of the sums of :math:`\min(r_k^2, C^2) - \text{mean}_k` over k models.
+
+    Paper: beyond it; K numbers in [0, C^2] are at most :math:`C^2 \sqrt{K}/2` from their mean, in
+    the l2 norm, and those of an absent record are 0 (docs/proofs/scores.md).
+    """
+    return level**2 * math.sqrt(count) / 2.0
 
 
 def absolute_sensitivity(level: float) -> float:
