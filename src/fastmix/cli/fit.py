@@ -64,6 +64,9 @@ class Asked:
             help="Standard errors, for 5 to 15% of the budget; where the method has them."
         ),
     ] = None
+    score_share: Annotated[
+        float, typer.Option(help="Share of the budget for a private R² of these rows, as 0.05.")
+    ] = 0.0
     engine: Annotated[
         str,
         typer.Option(help="memory, stream (block by block), dask (a cluster), or auto: by size."),
@@ -108,6 +111,7 @@ def command(asked: Asked) -> None:
         method=asked.method,
         fit_intercept=asked.intercept,
         inference=guessed if asked.intervals is None else asked.intervals,
+        score_share=asked.score_share,
         accountant=None if asked.ledger is None else BudgetAccountant.load(asked.ledger),
     )
     model._check_parameters()  # before a large table is read
