@@ -20,6 +20,7 @@ if _TYPE_CHECKING:
         IHS,
         AdaptiveRegression,
         AdaSSP,
+        Comparison,
         DPGradientDescent,
         FastIHM,
         LinearMixing,
@@ -30,6 +31,8 @@ if _TYPE_CHECKING:
         PrivateLinearRegression,
         PrivateLogisticRegression,
         PrivateQuantileRegressor,
+        PrivateScores,
+        compare,
     )
     from fastmix.methods import calibrate_fast_mix, calibrate_gauss_mix
     from fastmix.planning import plan
@@ -46,6 +49,7 @@ __all__ = [
     "BudgetAccountant",
     "BudgetError",
     "CalibrationError",
+    "Comparison",
     "DPGradientDescent",
     "FastIHM",
     "KerdockSketch",
@@ -59,6 +63,7 @@ __all__ = [
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
     "PrivateQuantileRegressor",
+    "PrivateScores",
     "ReproducibleNoiseWarning",
     "SolverError",
     "SubsampledDCT",
@@ -66,6 +71,7 @@ __all__ = [
     "__version__",
     "calibrate_fast_mix",
     "calibrate_gauss_mix",
+    "compare",
     "plan",
 ]
 

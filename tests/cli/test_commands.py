@@ -309,3 +309,28 @@ def test_evaluate_charges_a_ledger_and_prints_scores(folder, run):
     assert "mse" not in out
     assert run(f"{line.replace('0.5', '0.9')}")[0] == 4
     assert run("evaluate model people.csv --epsilon 0.5 --metrics rmse")[0] == 2
+
+
+def test_compare_fits_the_best_set_and_charges_once(folder, run):
+    assert run("ledger new budget.ledger --epsilon 1 --delta 1e-5")[0] == 0
+    line = (
+        "compare people.csv --target income --bounds bounds.toml --epsilon 0.8 --delta 1e-6 "
+        "--set age,city --set age --ledger budget.ledger --out best"
+    )
+    code, out, err = run(f"{line} --json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["best"] in ("age,city", "age")
+    assert found["ranking"][0]["features"] == found["best"]
+    assert run("explain best --verify")[0] == 0
+    assert run("predict best people.csv --out p.csv")[0] == 0
+    assert run(f"{line} --force")[0] == 4
+    one = "compare people.csv --target income --bounds bounds.toml --set age --out other"
+    assert run(one)[0] == 2
+    assert run(f"{one} --set height")[0] == 2
+
+
+def test_a_share_of_the_budget_shows_r2_in_the_report(folder, run):
+    assert run(f"{FIT} --score-share 0.1 --out scored")[0] == 0
+    assert "private R² (training rows)" in Path("scored/report.html").read_text()
+    assert run("explain scored --verify")[0] == 0

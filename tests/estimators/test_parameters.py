@@ -72,6 +72,7 @@ OTHERS = {
     "literal": [True],
     "noise": ["exact"],
     "random_state": [1],
+    "score_share": [0.1],
     "verbose": [True],
     "variant": ["paper", "tuned"],
     "calibration": ["closed_form", "published", "joint", "numerical"],
@@ -80,13 +81,14 @@ OTHERS = {
     "learning_rate": [0.1],
     "method": ["dp_gd", "adassp", fastmix.AdaSSP(calibration="published")],
 }
-WITHOUT_INTERVALS = ("Adaptive", "DP", "IHS", "Lin", "Objective")
+WITHOUT_INTERVALS = ("DP", "IHS", "Lin", "Objective")
 #: What these refuse, because of the kind of method: intervals, and noise where there is none.
 REFUSED = {
+    *((name, "inference") for name in MODELS if name.startswith(WITHOUT_INTERVALS)),
     *(
-        (name, "inference")
+        (name, "score_share")
         for name in MODELS
-        if name.startswith(("Adaptive", "DP", "IHS", "Lin", "Objective"))
+        if name not in ("AdaptiveRegression", "Private auto")
     ),
     *((name, "noise") for name in MODELS if name.startswith("IHS")),
     ("AdaSSP inference", "noise"),

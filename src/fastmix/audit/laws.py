@@ -232,6 +232,18 @@ def _score_sum(releases: Sequence[Release], known: _Known) -> Parts:
     return {"scores": np.array(total)}
 
 
+def _contrasts(releases: Sequence[Release], known: _Known) -> Parts:
+    total = []
+    for release in releases:
+        given = release.arguments
+        sizes = np.abs(known.data.y[:, None] - known.data.X @ given["thetas"])
+        squares = np.minimum(sizes, given["level"]) ** 2
+        exact = (squares - squares.mean(axis=1)[:, None]).sum(axis=0)
+        scale = given["level"] ** 2 * np.sqrt(len(exact)) / 2.0 * given["sigma"]
+        total.append(-0.5 * (((release.out - exact) / scale) ** 2).sum())
+    return {"contrasts": np.array(total)}
+
+
 def _target_mean(releases: Sequence[Release], known: _Known) -> Parts:
     y, sigma = known.data.y, _stacked(releases, "sigma")
     values = _outs(releases) * len(y)
@@ -385,6 +397,7 @@ LAWS: dict[str, Callable[[Sequence[Release], _Known], Parts]] = {
     "gauss_bounds": _gauss_bounds,
     "gauss_mix": _gauss_mix,
     "mix": _mix,
+    "noisy_contrasts": _contrasts,
     "noisy_curvatures": _curvatures,
     "noisy_gradient": _gradient,
     "noisy_gradient_counts": _gradient_counts,

@@ -14,6 +14,7 @@ from fastmix.certificate.certificate import FORMAT
 from fastmix.certificate.documents import digest, jsonable, read_document
 from fastmix.data.scaling import public_scaling
 from fastmix.methods import METHODS, Sizes, Target, choose_method, default_delta, plan_fit
+from fastmix.methods.compare import comparing_plan
 
 #: Relative difference of recomputed numbers that rounding explains.
 TOLERANCE = 1e-9
@@ -254,11 +255,13 @@ def _plan(said: _Said) -> list[str]:
     target = Target(float(stated["epsilon"]), default_delta(stated["delta"], n))
     share = stated.get("score_share", 0.0)
     given = {"inference": stated["inference"], "noise": stated["noise"], "score_share": share}
-    planned = plan_fit(method, sizes, target, **given)
+    if "compared" in stated:
+        planned, _ = comparing_plan(method, sizes, target, inference=stated["inference"])
+    else:
+        planned = plan_fit(method, sizes, target, **given)
     derived = jsonable(planned.settings)
     names = {*_COMMON, *(f.name for f in fields(method)), *derived, "method_"}
-    if share:
-        names.add("score_share")
+    names |= {name for name in ("score_share", "compared") if stated.get(name)}
     wrong = []
     if most is not None and said.facts["max_rows_per_person"] != most:
         wrong.append("its rows per person are not those that were asked for")

@@ -85,6 +85,9 @@ class Asked:
             help="Standard errors, for 5 to 15% of the budget; where the method has them."
         ),
     ] = None
+    score_share: Annotated[
+        float, typer.Option(help="Share of the budget for a private R² of these rows, as 0.05.")
+    ] = 0.0
     engine: Annotated[
         str,
         typer.Option(help="memory, stream (block by block), dask (a cluster), or auto: by size."),
@@ -209,7 +212,9 @@ def _model(asked: Asked) -> PrivateModel:
     if asked.family == "linear":
         guessed = asked.method in _INFERRING and not asked.person
         inference = guessed if asked.intervals is None else asked.intervals
-        return PrivateLinearRegression(method=asked.method, inference=inference, **common)
+        return PrivateLinearRegression(
+            method=asked.method, inference=inference, score_share=asked.score_share, **common
+        )
     if asked.method != "auto":
         raise value_error("method", "be auto for a family other than linear", asked.method)
     if asked.intervals:

@@ -291,6 +291,15 @@ def score_sums(
     return totals
 
 
+def contrasts(block: Block, *, thetas: FloatArray, level: float) -> FloatArray:
+    """Return sums of ``min(r_k^2, C^2)`` less their mean over the models k, one column each."""
+    total = np.zeros(thetas.shape[1])
+    for A, y in block.formed():
+        squares = np.minimum(np.abs(y[:, None] - A @ thetas), level) ** 2
+        total += (squares - squares.mean(axis=1)[:, None]).sum(axis=0)
+    return total
+
+
 def _reach(loss: Loss, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the least and the largest slope of rows of these lengths: L over the length."""
     most = loss.lipschitz / lengths

@@ -208,6 +208,10 @@ class Rows(ABC):
         )
         return self.run(Pass("scores", value))
 
+    def contrasts(self, thetas: FloatArray, level: float) -> FloatArray:
+        """Return clipped sums of squares of several models, less their mean."""
+        return self.run(Pass("scores", partial(reductions.contrasts, thetas=thetas, level=level)))
+
     @abstractmethod
     def measured(self, measure: Measure) -> Rows:
         """Return the same rows with their lengths in other coordinates."""

@@ -4,6 +4,7 @@ from fastmix.certificate import PrivacyCertificate
 from fastmix.estimators.base import PrivateModel, PrivateRegressor, estimator
 from fastmix.estimators.bounds import PrivateBounds
 from fastmix.estimators.classification import PrivateLogisticRegression
+from fastmix.estimators.compare import Comparison, compare
 from fastmix.estimators.regression import (
     IHM,
     IHS,
@@ -17,12 +18,14 @@ from fastmix.estimators.regression import (
     PrivateLinearRegression,
     PrivateQuantileRegressor,
 )
+from fastmix.estimators.scores import PrivateScores
 
 __all__ = [
     "IHM",
     "IHS",
     "AdaSSP",
     "AdaptiveRegression",
+    "Comparison",
     "DPGradientDescent",
     "FastIHM",
     "LinearMixing",
@@ -35,5 +38,7 @@ __all__ = [
     "PrivateModel",
     "PrivateQuantileRegressor",
     "PrivateRegressor",
+    "PrivateScores",
+    "compare",
     "estimator",
 ]

@@ -23,7 +23,7 @@ from fastmix.mechanisms.noise import Noise, make_noise
 from fastmix.mechanisms.objective import noisy_minimiser, objective_events
 from fastmix.mechanisms.ranges import level_threshold, noisy_column_counts, range_events
 from fastmix.mechanisms.sampling import PrivateGram, symmetric_solve
-from fastmix.mechanisms.scores import noisy_score_sum, score_event
+from fastmix.mechanisms.scores import noisy_contrasts, noisy_score_sum, score_event
 from fastmix.mechanisms.statistics import (
     StatisticsRelease,
     gradient_events,
@@ -57,6 +57,7 @@ __all__ = [
     "mean_event",
     "mix",
     "noisy_column_counts",
+    "noisy_contrasts",
     "noisy_curvatures",
     "noisy_gradient",
     "noisy_gradient_counts",

@@ -7,7 +7,11 @@ from fastmix._validation import check_choice, check_real, value_error
 from fastmix.accounting import GaussianEvent
 from fastmix.data import Rows
 from fastmix.mechanisms.noise import Noise
-from fastmix.mechanisms.sensitivity import absolute_sensitivity, score_sensitivity
+from fastmix.mechanisms.sensitivity import (
+    absolute_sensitivity,
+    contrast_sensitivity,
+    score_sensitivity,
+)
 
 #: What is summed: squares less those of a baseline, squares, or sizes of residuals.
 SUMS = ("difference", "squares", "sizes")
@@ -54,3 +58,23 @@ def noisy_score_sum(
         sensitivity = score_sensitivity(level, base_level, weight)
     sum_hat = sums_hat[SUMS.index(kind)][None]
     return float(noise.gaussian(sum_hat, sensitivity=sensitivity, ratio=sigma)[0])
+
+
+def noisy_contrasts(
+    rows: Rows, thetas: FloatArray, *, level: float, sigma: float, noise: Noise
+) -> FloatArray:
+    r"""Release :math:`\sum_i \min(r_{ik}^2, C^2)` for several models k, less their mean.
+
+    The columns of ``thetas``, and the ``level`` C, are public or already released; ``sigma`` is in
+    units of the sensitivity. The event is that of `noisy_score_sum`.
+
+    Paper: beyond it; docs/proofs/scores.md.
+    Sensitive inputs: rows.
+    """
+    level, sigma = check_real("level", level, above=0.0), check_real("sigma", sigma, above=0.0)
+    fits = thetas.ndim == 2 and thetas.shape[0] == rows.d and thetas.shape[1] > 1
+    if not fits or not np.abs(thetas).max() <= 1e100:
+        raise value_error("thetas", f"be at most 1e100 and have {rows.d} rows", thetas)
+    sums_hat = rows.contrasts(thetas, level)
+    sensitivity = contrast_sensitivity(level, thetas.shape[1])
+    return noise.gaussian(sums_hat, sensitivity=sensitivity, ratio=sigma)

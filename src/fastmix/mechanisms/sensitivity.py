@@ -134,6 +134,15 @@ def score_sensitivity(level: float, base_level: float, weight: float) -> float:
     return max(level**2, weight * base_level**2)
 
 
+def contrast_sensitivity(level: float, count: int) -> float:
+    r"""Sensitivity (l2) of the sums of :math:`\min(r_k^2, C^2) - \text{mean}_k` over k models.
+
+    Paper: beyond it; K numbers in [0, C^2] are at most :math:`C^2 \sqrt{K}/2` from their mean, in
+    the l2 norm, and those of an absent record are 0 (docs/proofs/scores.md).
+    """
+    return level**2 * math.sqrt(count) / 2.0
+
+
 def absolute_sensitivity(level: float) -> float:
     r"""Sensitivity of :math:`\sum_i \min(|r_i|, C)`.
 

@@ -1,0 +1,102 @@
+"""``fastmix compare``: several feature sets of a table under one budget, the best one fitted."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fastmix._validation import value_error
+from fastmix.accounting import BudgetAccountant
+from fastmix.certificate.explain import headline
+from fastmix.cli import _options as options
+from fastmix.cli._console import print_json, print_table, print_text, working
+from fastmix.cli._folder import model_folder
+from fastmix.errors import DataError
+from fastmix.estimators import PrivateLinearRegression, compare
+from fastmix.tables.encode import encode, needed
+from fastmix.tables.model import bound_pair
+from fastmix.tables.read import read_columns
+from fastmix.tables.report import fit_report
+from fastmix.tables.schema import read_bounds
+
+EXAMPLES = (
+    "fastmix compare people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6 "
+    "--set age,city --set age",
+)
+
+#: Bytes of a file of a fit that do not depend on the number of columns, with a wide margin.
+_ROOM = 1 << 18
+
+
+def command(
+    data: options.Data,
+    target: options.Target,
+    bounds: Annotated[Path, typer.Option(help="Bounds file; see 'fastmix bounds'.")],
+    sets: Annotated[
+        list[str], typer.Option("--set", help="Features of one set, with commas; two sets or more.")
+    ],
+    epsilon: options.Epsilon = 1.0,
+    delta: options.Delta = None,
+    intercept: options.Intercept = True,
+    intervals: Annotated[bool, typer.Option(help="Standard errors of the best model.")] = True,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the best model.")] = Path("model"),
+    force: options.Force = False,
+    json: options.Json = False,
+) -> None:
+    """Rank feature sets privately, and fit the best with what is left of the budget.
+
+    The sets are declared together and charged as one; 30% of the budget pays for the ranking.
+    """
+    public = read_bounds(bounds)
+    if public.target.name != target:
+        raise value_error("target", f"be that of the bounds file, {public.target.name!r}", target)
+    named = [[name.strip() for name in each.split(",") if name.strip()] for each in sets]
+    chosen = [public.select(names) for names in named]
+    places = {name: k for k, name in enumerate(public.columns(intercept))}
+    candidates = {
+        ",".join(names): [places[column] for column in each.columns(intercept)]
+        for names, each in zip(named, chosen, strict=True)
+    }
+    model = PrivateLinearRegression(
+        epsilon=epsilon,
+        delta=delta,
+        fit_intercept=intercept,
+        inference=intervals,
+        bounds_X=public.feature_bounds(intercept),
+        bounds_y=(public.target.lower, public.target.upper),
+        data_norm=public.data_norm,
+        accountant=None if ledger is None else BudgetAccountant.load(ledger),
+    )
+    room = _ROOM + sum(1024 + 48 * len(name.encode(errors="replace")) for name in places)
+    with model_folder(out, force=force, room=room, inputs=(data, bounds, ledger)) as publish:
+        with working("comparing"):
+            X, y = encode(read_columns(data, *needed(public)), public, intercept=intercept)
+            if not len(y):
+                raise DataError(f"{data.name} must have at least one row to fit.")
+            started = time.perf_counter()
+            found = compare(candidates, X, y, model=model)
+            seconds = time.perf_counter() - started
+        best = dict(zip(candidates, chosen, strict=False))[found.best]
+        saved, found.model.privacy_ = bound_pair(found.model, best)
+        report = fit_report(found.model, best, seconds)
+        try:
+            publish(saved.to_json(), found.model.privacy_.to_json(), report)
+        except OSError as error:
+            charged = " The ledger was charged for this." if ledger is not None else ""
+            raise DataError(
+                f"The model could not be written to {out.name}: {error.strerror}. What was there "
+                f"before is unchanged.{charged}"
+            ) from None
+    if json:
+        ranking = [{"features": name, "excess_mse": value} for name, value in found.excess.items()]
+        told = {"epsilon": saved.epsilon, "delta": saved.delta, "private": saved.private}
+        print_json({**told, "best": found.best, "ranking": ranking, "std": found.std})
+        return
+    print_table(["features", "columns", "excess MSE"], found.rows())
+    print_text("", f"Standard error of a difference: {found.std:.2g}.", "")
+    print_text(headline(found.model.privacy_))
+    print_text(f"Wrote model.json, certificate.json and report.html of the best to {out}.")
