@@ -9,7 +9,8 @@ import typer
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, writing
-from fastmix.tables import bounds_template, table_fields
+from fastmix.tables import TextFormat, bounds_template, table_fields
+from fastmix.tables.read import check_columns
 
 EXAMPLES = (
     "fastmix bounds people.csv --target income --out people.toml",
@@ -27,13 +28,19 @@ def command(
         Path | None, typer.Option(help="File to write; on the screen by default.")
     ] = None,
     force: options.Force = False,
+    sep: options.Sep = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
     json: Annotated[bool, typer.Option("--json", help="Print names and kinds as JSON.")] = False,
 ) -> None:
     """Write a bounds file to fill in, from column names and types only, never from values."""
+    text_format = TextFormat(sep, decimal, thousands, encoding)
     if out is not None:
         check_output(out, force=force, inputs=[data])
-    fields = table_fields(data)
+    fields = table_fields(data, text_format)
     names = [name.strip() for name in features.split(",")] if features else None
+    check_columns(data, [], (target, *(names or ())), text_format)
     text = bounds_template(fields, target, names)
     if out is not None:
         with writing(out, force=force) as temporary:
@@ -44,5 +51,6 @@ def command(
         print_text(*text.splitlines())
     else:
         fit = ["fastmix", "fit", str(data), "--target", target, "--bounds", str(out)]
+        fit += text_format.options()
         print_text(f"Wrote {out}. Fill in the bounds from public knowledge, then:", "")
         print_text(f"  {shlex.join([*fit, '--epsilon', '1'])}")

@@ -22,6 +22,7 @@ from fastmix.data import Streaming
 from fastmix.data.dask import Cluster
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression
+from fastmix.tables.delimited import TextFormat
 from fastmix.tables.encode import encode, needed, table_bytes, table_chunks
 from fastmix.tables.model import bound_pair
 from fastmix.tables.read import inferred_numbers, read_columns, table_fields
@@ -49,7 +50,8 @@ class Asked:
     """What ``fastmix fit`` is asked for."""
 
     data: Annotated[
-        Path, typer.Argument(help="CSV, Parquet, Arrow, Feather or NPZ file; a folder of them.")
+        Path,
+        typer.Argument(help="CSV, TSV, Parquet, Arrow, Feather or NPZ file; a folder of files."),
     ]
     target: options.Target
     epsilon: options.Epsilon = 1.0
@@ -83,7 +85,19 @@ class Asked:
             help="Take bounds from the data: the result is NOT PRIVATE and says so.",
         ),
     ] = False
+    sep: options.Sep = None
+    decimal: options.Decimal = None
+    thousands: options.Thousands = None
+    encoding: options.Encoding = None
     json: options.Json = False
+
+    def __post_init__(self) -> None:
+        _ = self.text  # refused before anything is read
+
+    @property
+    def text(self) -> TextFormat:
+        """How a CSV file is written."""
+        return TextFormat(self.sep, self.decimal, self.thousands, self.encoding)
 
     @property
     def names(self) -> list[str]:
@@ -115,7 +129,9 @@ def command(asked: Asked) -> None:
     if asked.bounds is None and asked.engine not in ("auto", "memory"):
         raise value_error("engine", "be memory when bounds are taken from the data", asked.engine)
     public = None if asked.bounds is None else _public(asked, asked.bounds)
-    columns = table_fields(asked.data) if public is None else public.columns(asked.intercept)
+    columns = (
+        table_fields(asked.data, asked.text) if public is None else public.columns(asked.intercept)
+    )
     room = _ROOM + sum(1024 + 48 * len(name.encode(errors="replace")) for name in columns)
     inputs = (asked.data, asked.bounds, asked.ledger)
     with (
@@ -187,7 +203,7 @@ def _public(asked: Asked, bounds: Path) -> PublicBounds:
 
 def _leaky(asked: Asked) -> PublicBounds:
     """Take bounds from the table, which is not private; a fit without bounds is marked so."""
-    data, found = asked.data, inferred_numbers(asked.data)
+    data, found = asked.data, inferred_numbers(asked.data, asked.text)
     wanted = [asked.target, *(asked.names or (name for name in found if name != asked.target))]
     for name in wanted:
         if name not in found:
@@ -195,7 +211,7 @@ def _leaky(asked: Asked) -> PublicBounds:
                 f"{data.name} has no column of numbers {name!r}; categories need a bounds file."
             )
     numbers = []
-    for name, column in read_columns(data, wanted, {}).numbers.items():
+    for name, column in read_columns(data, wanted, {}, asked.text).numbers.items():
         values = column[np.isfinite(column)]
         low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
         if max(-low, high) > 1e100:
@@ -212,7 +228,7 @@ def _fit(model: PrivateLinearRegression, asked: Asked, public: PublicBounds) -> 
         engine = "stream" if large else "memory"
     if engine in ("auto", "memory"):
         with working("reading"):
-            columns = read_columns(data, *needed(public))
+            columns = read_columns(data, *needed(public), asked.text)
             X, y = encode(columns, public, intercept=intercept)
         if not len(y):
             raise DataError(f"{data.name} must have at least one row to fit.")
@@ -224,7 +240,7 @@ def _fit(model: PrivateLinearRegression, asked: Asked, public: PublicBounds) -> 
         working("fitting") as say,
     ):
         executor = Streaming() if client is None else Cluster(client)
-        table = table_chunks(data, public, intercept=intercept, executor=executor)
+        table = table_chunks(data, public, intercept=intercept, executor=executor, text=asked.text)
         model.fit_chunks(table, report=lambda name, part: say(f"{name} {part:.0%}"))
 
 

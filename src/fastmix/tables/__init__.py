@@ -1,5 +1,6 @@
 """Tables in files: read by public bounds, encoded from public categories, written back."""
 
+from fastmix.tables.delimited import TextFormat
 from fastmix.tables.encode import encode, table_bytes, table_chunks
 from fastmix.tables.read import Columns, read_columns, table_fields, write_predictions
 from fastmix.tables.schema import Category, Number, PublicBounds, read_bounds
@@ -10,6 +11,7 @@ __all__ = [
     "Columns",
     "Number",
     "PublicBounds",
+    "TextFormat",
     "bounds_template",
     "encode",
     "read_bounds",

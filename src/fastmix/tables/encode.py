@@ -12,6 +12,7 @@ from fastmix.data import Chunk, Chunks, Streaming
 from fastmix.data.arrow import file_groups, record_batches, table_files
 from fastmix.data.chunks import Executor, Records
 from fastmix.errors import DataError
+from fastmix.tables.delimited import TextFormat, is_text
 from fastmix.tables.read import MISSING, Columns, check_columns, columns_of, csv_batches
 from fastmix.tables.schema import OTHER, Category, Number, PublicBounds
 
@@ -55,20 +56,27 @@ def _number(values: FloatArray, feature: Number) -> tuple[FloatArray, npt.NDArra
 
 
 def table_chunks(
-    path: Path, bounds: PublicBounds, *, intercept: bool = True, executor: Executor | None = None
+    path: Path,
+    bounds: PublicBounds,
+    *,
+    intercept: bool = True,
+    executor: Executor | None = None,
+    text: TextFormat | None = None,
 ) -> Chunks:
     """Return a table as chunks of what `encode` gives; only schemas are read.
 
     The path is a CSV, Parquet, Arrow or Feather file, or a folder of Parquet and Arrow files.
+    ``text`` says how a CSV file is written.
     """
     numbers, categories = needed(bounds)
     chunks: list[Chunk] = []
-    for file in [path] if _is_csv(path) else table_files(path):
-        check_columns(file, numbers, categories)
-        groups = [(0, None)] if _is_csv(file) else file_groups(file)
+    text = text or TextFormat()
+    for file in [path] if is_text(path) else table_files(path):
+        check_columns(file, numbers, categories, text)
+        groups = [(0, None)] if is_text(file) else file_groups(file)
         for group, length in groups:
             known = length if bounds.missing == "impute" else None
-            chunks.append(TableChunk(file, group, known, bounds, intercept))
+            chunks.append(TableChunk(file, group, known, bounds, intercept, text))
     columns = bounds.columns(intercept)
     return Chunks(chunks, len(columns), columns, executor or Streaming())
 
@@ -82,6 +90,7 @@ class TableChunk(Chunk):
     length: int | None
     bounds: PublicBounds
     intercept: bool
+    text: TextFormat
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -91,8 +100,8 @@ class TableChunk(Chunk):
     def read(self) -> Iterator[Records]:
         numbers, categories = needed(self.bounds)
         batches = (
-            csv_batches(self.path, numbers, list(categories))
-            if _is_csv(self.path)
+            csv_batches(self.path, numbers, list(categories), self.text)
+            if is_text(self.path)
             else record_batches(self.path, self.group, [*numbers, *categories])
         )
         for batch in batches:
@@ -105,8 +114,9 @@ def table_bytes(path: Path, bounds: PublicBounds, *, intercept: bool = True) -> 
 
     For what cannot be read in chunks, or not at all, it is 0.
     """
-    if path.is_file() and _is_csv(path):
-        return path.stat().st_size
+    if path.is_file() and is_text(path):
+        # Text shrinks to about a tenth when it is compressed.
+        return path.stat().st_size * (10 if path.suffix.lower() == ".gz" else 1)
     try:
         rows = sum(length for file in table_files(path) for _, length in file_groups(file))
     except DataError:
@@ -118,7 +128,3 @@ def needed(bounds: PublicBounds) -> tuple[list[str], dict[str, tuple[str, ...]]]
     """Return the columns of numbers, the target first, and the categories of the others."""
     numbers = [bounds.target.name, *(f.name for f in bounds.features if isinstance(f, Number))]
     return numbers, {f.name: f.categories for f in bounds.features if isinstance(f, Category)}
-
-
-def _is_csv(path: Path) -> bool:
-    return path.suffix.lower() == ".csv"

@@ -4,7 +4,6 @@ What a column is comes from the bounds file, never from its values.  Errors name
 column and the kind of trouble; they never quote a value or the number of a row.
 """
 
-import csv
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,6 +20,8 @@ from fastmix._types import FloatArray
 from fastmix._validation import unchained
 from fastmix.data.arrow import column_kind, distinct, pyarrow
 from fastmix.errors import DataError
+from fastmix.tables import delimited
+from fastmix.tables.delimited import TextFormat, is_text, resolve, text_suffix
 
 arrow = partial(pyarrow, "tables", "cli")
 
@@ -32,7 +33,10 @@ _ARROW = (".arrow", ".feather", ".ipc")
 #: Bytes of a CSV file that are read at a time.
 _CSV_BYTES = 16 << 20
 
-_SUFFIXES = (".csv", ".parquet", *_ARROW, ".npz")
+_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", *_ARROW, ".npz")
+
+#: What is not said about a text file follows from its first line.
+_PLAIN = TextFormat()
 
 
 @dataclass(frozen=True)
@@ -44,14 +48,14 @@ class Columns:
     codes: dict[str, npt.NDArray[np.int64]]
 
 
-def table_fields(path: Path) -> dict[str, str]:
+def table_fields(path: Path, text: TextFormat = _PLAIN) -> dict[str, str]:
     """Return the kinds of a table's columns by name, without reading a value.
 
     They are "number", "bool", "text", "unknown" (CSV has no types), or the name of another type.
     """
     suffix = _suffix(path)
-    if suffix == ".csv":
-        return dict.fromkeys(_csv_header(path), "unknown")
+    if is_text(path):
+        return dict.fromkeys(resolve(path, text).names, "unknown")
     if suffix == ".npz":
         return {name: kind for name, (kind, _, _) in _npz_columns(path).items()}
     return {field.name: column_kind(field.type) for field in _arrow_schema(path)}
@@ -59,20 +63,25 @@ def table_fields(path: Path) -> dict[str, str]:
 
 @unchained()
 def read_columns(
-    path: Path, numbers: list[str], categories: Mapping[str, Sequence[str]]
+    path: Path,
+    numbers: list[str],
+    categories: Mapping[str, Sequence[str]],
+    text: TextFormat = _PLAIN,
 ) -> Columns:
     """Read the columns of numbers and of public categories that a bounds file names: raw data."""
-    check_columns(path, numbers, categories)
-    return columns_of(_read(path, numbers, list(categories)), numbers, categories)
+    check_columns(path, numbers, categories, text)
+    return columns_of(_read(path, numbers, list(categories), text), numbers, categories)
 
 
 @unchained()
-def check_columns(path: Path, numbers: list[str], categories: Iterable[str]) -> None:
+def check_columns(
+    path: Path, numbers: list[str], categories: Iterable[str], text: TextFormat = _PLAIN
+) -> None:
     """Check that a table has the columns that a bounds file names, without reading a value."""
-    fields = table_fields(path)
+    fields = table_fields(path, text)
     for name in (*numbers, *categories):
         if name not in fields:
-            raise DataError(no_column(path.name, name, fields))
+            raise DataError(no_column(path.name, name, fields, path, text))
     for name in numbers:
         if fields[name] not in ("number", "bool", "unknown"):
             raise DataError(
@@ -81,15 +90,21 @@ def check_columns(path: Path, numbers: list[str], categories: Iterable[str]) -> 
             )
 
 
-def no_column(table: str, name: str, fields: Mapping[str, str]) -> str:
+def no_column(
+    table: str,
+    name: str,
+    fields: Mapping[str, str],
+    path: Path | None = None,
+    text: TextFormat = _PLAIN,
+) -> str:
     """Say that a column is not there, and which are, unless their names may be a record.
 
     The first line of a text file without a header is data.
     """
     if "unknown" in fields.values():
+        how = "separated by commas." if path is None else resolve(path, text).described()
         return (
-            f"{table} has no column {name!r} in its first line, which must name the columns, "
-            f"separated by commas."
+            f"{table} has no column {name!r} in its first line, which must name the columns, {how}"
         )
     return f"{table} has no column {name!r}; it has {list(fields)}."
 
@@ -105,38 +120,38 @@ def columns_of(
     )
 
 
-def csv_batches(path: Path, numbers: list[str], categories: list[str]) -> Iterator[Any]:
-    """Yield some columns of a CSV file, a few megabytes at a time."""
-    pa = arrow()
-    read = pa.csv.ReadOptions(block_size=_CSV_BYTES)
-    convert = _csv_options(numbers, categories)
+def csv_batches(
+    path: Path, numbers: list[str], categories: list[str], text: TextFormat = _PLAIN
+) -> Iterator[Any]:
+    """Yield some columns of a text file, a few megabytes at a time."""
+    pa, found = arrow(), resolve(path, text)
+    asked = delimited.csv_arguments(found, numbers, categories, _CSV_BYTES)
     with (
-        _without_values(path),
-        pa.csv.open_csv(path, read_options=read, convert_options=convert) as reader,
+        _without_values(path, text),
+        delimited.source(path) as file,
+        pa.csv.open_csv(file, **asked) as reader,
     ):
-        yield from reader
-
-
-def _csv_options(numbers: list[str], categories: list[str]) -> Any:
-    pa = arrow()
-    types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(categories, pa.string())
-    return pa.csv.ConvertOptions(include_columns=list(types), column_types=types)
+        for batch in reader:
+            yield delimited.without_thousands(path, found, batch, numbers)
 
 
 @unchained()
-def inferred_numbers(path: Path) -> list[str]:
+def inferred_numbers(path: Path, text: TextFormat = _PLAIN) -> list[str]:
     """Return the columns that hold numbers; for CSV this looks at values, so it is NOT private."""
-    fields = table_fields(path)
-    if _suffix(path) == ".csv":
-        with _without_values(path):
-            schema = arrow().csv.read_csv(path).schema
+    fields = table_fields(path, text)
+    if is_text(path):
+        found = resolve(path, text)
+        with _without_values(path, text), delimited.source(path) as file:
+            convert = arrow().csv.ConvertOptions(decimal_point=found.decimal)
+            layout = delimited.csv_layout(found)
+            schema = arrow().csv.read_csv(file, convert_options=convert, **layout).schema
         fields = {field.name: column_kind(field.type) for field in schema}
     return [name for name, kind in fields.items() if kind in ("number", "bool")]
 
 
 def table_suffix(path: Path) -> str:
     """Return the ending of a file's name, which must name a format."""
-    suffix = path.suffix.lower()
+    suffix = text_suffix(path) or path.suffix.lower()
     if suffix not in _SUFFIXES:
         raise DataError(f"The name {path.name!r} must end in one of {', '.join(_SUFFIXES)}.")
     return suffix
@@ -147,17 +162,6 @@ def _suffix(path: Path) -> str:
     if not path.is_file():
         raise DataError(f"There is no file {str(path)!r}.")
     return suffix
-
-
-def _csv_header(path: Path) -> list[str]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            names = distinct(path, next(csv.reader(file), []))
-    except (csv.Error, UnicodeDecodeError):
-        raise DataError(f"{path.name} must be comma-separated text in UTF-8.") from None
-    if not names:
-        raise DataError(f"{path.name} must have a first line that names the columns.")
-    return names
 
 
 def _open_ipc(path: Path) -> Any:
@@ -178,13 +182,17 @@ def _arrow_schema(path: Path) -> Any:
     return schema
 
 
-def _read(path: Path, numbers: list[str], categories: list[str]) -> Any:
+def _read(path: Path, numbers: list[str], categories: list[str], text: TextFormat) -> Any:
     """Return some columns of a file as an Arrow table."""
     pa, suffix = arrow(), _suffix(path)
     names = [*numbers, *categories]
-    with _without_values(path):
-        if suffix == ".csv":
-            return pa.csv.read_csv(path, convert_options=_csv_options(numbers, categories))
+    with _without_values(path, text):
+        if is_text(path):
+            found = resolve(path, text)
+            asked = delimited.csv_arguments(found, numbers, categories)
+            with delimited.source(path) as file:
+                table = pa.csv.read_csv(file, **asked)
+            return delimited.without_thousands(path, found, table, numbers)
         if suffix == ".parquet":
             return pa.parquet.read_table(path, columns=names)
         if suffix == ".npz":
@@ -193,22 +201,34 @@ def _read(path: Path, numbers: list[str], categories: list[str]) -> Any:
 
 
 @contextmanager
-def _without_values(path: Path) -> Iterator[None]:
+def _without_values(path: Path, text: TextFormat = _PLAIN) -> Iterator[None]:
     """Say what is wrong with a file without the values and rows that Arrow's errors quote."""
+    damaged = DataError(f"{path.name} is damaged, or not what its name says.")
     try:
         yield
+    except UnicodeError:
+        raise _wrong_encoding(path, text) from None
+    except OSError as error:
+        # Arrow has no number for a compressed file that ends early.
+        raise (damaged if error.errno is None else error) from None
     except arrow().ArrowException as error:
-        said = f"{path.name} is damaged, or not what its name says."
         column = r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error"
         if at := re.search(column, str(error)):
-            said = (
-                f"{path.name}: column {_csv_header(path)[int(at.group(1))]!r} has an entry that is "
-                "not a number, but the bounds file gives it numeric bounds. Correct the entry "
-                "(write 1.5, not 1,5), or list the column's categories in the bounds file."
-            )
-        elif str(error).startswith("CSV parse error"):
+            if "invalid UTF8 data" in str(error):
+                raise _wrong_encoding(path, text) from None
+            found = resolve(path, text)
+            raise delimited.no_number(path, found.names[int(at.group(1))], found) from None
+        if str(error).startswith("CSV parse error"):
             said = f"{path.name}: its rows must all have as many fields as its header."
-        raise DataError(said) from None
+            raise DataError(said) from None
+        raise damaged from None
+
+
+def _wrong_encoding(path: Path, text: TextFormat) -> DataError:
+    return DataError(
+        f"{path.name} is not text in {resolve(path, text).encoding}. Give the encoding, as in "
+        "--encoding cp1252."
+    )
 
 
 def _decoded(column: Any) -> Any:
@@ -277,8 +297,10 @@ def write_predictions(path: Path, name: str, values: FloatArray) -> None:
         return
     pa = arrow()
     table = pa.table({name: values})
-    if suffix == ".csv":
-        pa.csv.write_csv(table, path)
+    if is_text(path):
+        options = pa.csv.WriteOptions(delimiter="\t" if ".tsv" in suffix else ",")
+        with pa.output_stream(str(path), "gzip" if suffix.endswith(".gz") else None) as file:
+            pa.csv.write_csv(table, file, options)
     elif suffix == ".parquet":
         pa.parquet.write_table(table, path)
     else:
