@@ -14,6 +14,7 @@ from fastmix.tables.read import check_columns
 
 EXAMPLES = (
     "fastmix bounds people.csv --target income --out people.toml",
+    "fastmix bounds people.csv --target income --categories city --out kinds.toml",
     "fastmix bounds people.parquet --target income --features age,city",
 )
 
@@ -23,6 +24,12 @@ def command(
     target: options.Target,
     features: Annotated[
         str, typer.Option(help="Columns to use, with commas; all by default.")
+    ] = "",
+    categories: Annotated[
+        str, typer.Option(help="Columns that hold categories, with commas; for CSV files.")
+    ] = "",
+    dates: Annotated[
+        str, typer.Option(help="Columns that hold dates, with commas; for CSV files.")
     ] = "",
     out: Annotated[
         Path | None, typer.Option(help="File to write; on the screen by default.")
@@ -39,7 +46,12 @@ def command(
     if out is not None:
         check_output(out, force=force, inputs=[data])
     fields = table_fields(data, text_format)
-    names = [name.strip() for name in features.split(",")] if features else None
+    names = _names(features) if features else None
+    said = {"text": _names(categories), "date": _names(dates)}
+    check_columns(data, [], (name for each in said.values() for name in each), text_format)
+    if any(said.values()) and "unknown" in fields.values():  # what is not named holds numbers
+        kinds = {name: kind for kind, each in said.items() for name in each}
+        fields = {name: kinds.get(name, "number") for name in fields}
     check_columns(data, [], (target, *(names or ())), text_format)
     text = bounds_template(fields, target, names)
     if out is not None:
@@ -54,3 +66,8 @@ def command(
         fit += text_format.options()
         print_text(f"Wrote {out}. Fill in the bounds from public knowledge, then:", "")
         print_text(f"  {shlex.join([*fit, '--epsilon', '1'])}")
+
+
+def _names(listed: str) -> list[str]:
+    """Return the names in a list with commas."""
+    return [name.strip() for name in listed.split(",") if name.strip()]

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,7 +24,7 @@ from fastmix.data.dask import Cluster
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression
 from fastmix.tables.delimited import TextFormat
-from fastmix.tables.encode import encode, needed, table_bytes, table_chunks
+from fastmix.tables.encode import encode, needed, table_bytes, table_chunks, table_columns
 from fastmix.tables.model import bound_pair
 from fastmix.tables.read import inferred_numbers, read_columns, table_fields
 from fastmix.tables.report import fit_report, minutes, minutes_in_words
@@ -195,7 +196,8 @@ def _charge_told(budget: BudgetAccountant | None) -> Iterator[None]:
 
 def _public(asked: Asked, bounds: Path) -> PublicBounds:
     """Read the bounds file, and keep the features that are asked for."""
-    public, target = read_bounds(bounds), asked.target
+    names = partial(table_columns, asked.data, asked.text)
+    public, target = read_bounds(bounds, names), asked.target
     if public.target.name != target:
         raise value_error("target", f"be that of the bounds file, {public.target.name!r}", target)
     return public.select(asked.names) if asked.names else public
@@ -228,7 +230,8 @@ def _fit(model: PrivateLinearRegression, asked: Asked, public: PublicBounds) -> 
         engine = "stream" if large else "memory"
     if engine in ("auto", "memory"):
         with working("reading"):
-            columns = read_columns(data, *needed(public), asked.text)
+            text = asked.text.with_dates(public.dates)
+            columns = read_columns(data, *needed(public), text)
             X, y = encode(columns, public, intercept=intercept)
         if not len(y):
             raise DataError(f"{data.name} must have at least one row to fit.")

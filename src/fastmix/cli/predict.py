@@ -39,6 +39,7 @@ def command(
     inputs = [data, *(model / file for file in FILES), model]
     check_output(out, force=force, inputs=inputs)
     saved = SavedModel.load(model)
+    text = text.with_dates(saved.bounds.dates)
     (_, *numbers), categories = needed(saved.bounds)
     values = saved.predict(read_columns(data, numbers, categories, text))
     name = f"predicted_{saved.bounds.target.name}"

@@ -3,7 +3,7 @@
 from fastmix.tables.delimited import TextFormat
 from fastmix.tables.encode import encode, table_bytes, table_chunks
 from fastmix.tables.read import Columns, read_columns, table_fields, write_predictions
-from fastmix.tables.schema import Category, Number, PublicBounds, read_bounds
+from fastmix.tables.schema import Category, Number, PublicBounds, Term, read_bounds
 from fastmix.tables.template import bounds_template
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Columns",
     "Number",
     "PublicBounds",
+    "Term",
     "TextFormat",
     "bounds_template",
     "encode",

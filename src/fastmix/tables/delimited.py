@@ -12,7 +12,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,8 @@ class TextFormat:
     decimal: str | None = None
     thousands: str | None = None
     encoding: str | None = None
+    #: Columns of dates with the form in which they are written, from the bounds file.
+    dates: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         sep = None if self.sep is None else _SPELLED.get(self.sep, self.sep)
@@ -80,6 +82,10 @@ class TextFormat:
                 known = False
             if not known:
                 raise value_error("encoding", "be one such as utf-8 or cp1252", self.encoding)
+
+    def with_dates(self, dates: tuple[tuple[str, str], ...]) -> "TextFormat":
+        """Return the format of a file in which some columns are dates."""
+        return replace(self, dates=dates)
 
     def options(self) -> list[str]:
         """Return the options of the command line that ask for this format."""
@@ -103,8 +109,15 @@ class Resolved:
     skipped: int
     #: The separator that the line with the names suggests.
     suggested: str
+    #: Columns of dates with the form in which they are written.
+    written: tuple[tuple[str, str], ...]
     #: Whether the encoding follows from a first line that is not UTF-8.
     guessed: bool
+
+    @property
+    def dates(self) -> dict[str, str]:
+        """Forms of the columns of dates."""
+        return dict(self.written)
 
     def described(self) -> str:
         """Say how the first line was read, without quoting it."""
@@ -179,6 +192,7 @@ def resolve(path: Path, text: TextFormat) -> Resolved:
         names=tuple(names),
         skipped=int(directive is not None),
         suggested=suggested,
+        written=text.dates,
         guessed=guessed,
     )
 
@@ -228,7 +242,8 @@ def csv_arguments(
 ) -> dict[str, Any]:
     """Return the options with which Arrow reads some columns of a file."""
     pa = pyarrow("tables", "cli")
-    as_text = [*categories, *(numbers if found.thousands is not None else ())]
+    dates = [name for name in numbers if name in found.dates]
+    as_text = [*categories, *dates, *(numbers if found.thousands is not None else ())]
     types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(as_text, pa.string())
     convert = pa.csv.ConvertOptions(
         include_columns=list(types), column_types=types, decimal_point=found.decimal
@@ -246,15 +261,30 @@ def csv_layout(found: Resolved, block_size: int | None = None) -> dict[str, Any]
     return {"read_options": read, "parse_options": pa.csv.ParseOptions(delimiter=found.sep)}
 
 
-def without_thousands(path: Path, found: Resolved, table: Any, numbers: list[str]) -> Any:
-    """Return a table whose numbers, read as text, are numbers."""
-    for name in numbers if found.thousands is not None else ():
+def parsed(path: Path, found: Resolved, table: Any, numbers: list[str]) -> Any:
+    """Return a table whose dates and numbers with thousands, read as text, are numbers."""
+    for name in numbers:
         at = table.schema.get_field_index(name)
-        values = _ungrouped(found, table.column(at))
+        if name in found.dates:
+            values = _days(found.dates[name], table.column(at))
+        elif found.thousands is not None:
+            values = _ungrouped(found, table.column(at))
+        else:
+            continue
         if values is None:
             raise no_number(path, name, found)
         table = table.set_column(at, name, values)
     return table
+
+
+def _days(form: str, column: Any) -> Any:
+    """Return dates, or None if an entry is not one of this form."""
+    pa = pyarrow("tables", "cli")
+    text = pa.compute.utf8_trim_whitespace(column)
+    absent = pa.compute.is_in(text, value_set=pa.array(pa.csv.ConvertOptions().null_values))
+    text = pa.compute.if_else(absent, pa.scalar(None, pa.string()), text)
+    found = pa.compute.strptime(text, format=form, unit="s", error_is_null=True)
+    return None if found.null_count > text.null_count else found
 
 
 def _ungrouped(found: Resolved, column: Any) -> Any:
@@ -278,7 +308,13 @@ def _ungrouped(found: Resolved, column: Any) -> Any:
 
 
 def no_number(path: Path, name: str, found: Resolved) -> DataError:
-    """Build the error for an entry that is not a number, without quoting it."""
+    """Build the error for an entry that is not a number or date, without quoting it."""
+    if name in found.dates:
+        return DataError(
+            f"{path.name}: column {name!r} has an entry that is not a date of the form "
+            f"{found.dates[name]}. Give the form in the bounds file, as in "
+            '{ dates = [2000-01-01, 2025-12-31], format = "%d.%m.%Y" }.'
+        )
     return DataError(
         f"{path.name}: column {name!r} has an entry that is not a number, but the bounds file "
         f"gives it numeric bounds. {found.numbers_described()}. Otherwise correct the entry, or "

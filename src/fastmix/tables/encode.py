@@ -13,8 +13,16 @@ from fastmix.data.arrow import file_groups, record_batches, table_files
 from fastmix.data.chunks import Executor, Records
 from fastmix.errors import DataError
 from fastmix.tables.delimited import TextFormat, is_text
-from fastmix.tables.read import MISSING, Columns, check_columns, columns_of, csv_batches
-from fastmix.tables.schema import OTHER, Category, Number, PublicBounds
+from fastmix.tables.read import (
+    EPOCH,
+    MISSING,
+    Columns,
+    check_columns,
+    columns_of,
+    csv_batches,
+    table_fields,
+)
+from fastmix.tables.schema import OTHER, Category, Number, PublicBounds, Term
 
 
 def encode(
@@ -29,17 +37,25 @@ def encode(
     X = np.zeros((columns.n, len(bounds.columns(intercept))))
     kept = np.ones(columns.n, dtype=bool)
     at = 0
+    places: dict[str, slice] = {}
     for feature in bounds.features:
         width = len(feature.columns(intercept))
+        places[feature.name] = slice(at, at + width)
+        known = kept
         if isinstance(feature, Number):
             X[:, at], known = _number(columns.numbers[feature.name], feature)
-        else:
+        elif isinstance(feature, Category):
             codes, levels = columns.codes[feature.name], feature.levels
             level = np.where(codes >= 0, codes, levels.index(OTHER))
             X[:, at : at + width] = level[:, None] == np.arange(len(levels))[-width:]
             known = codes != MISSING
         kept &= known
         at += width
+    for feature in bounds.features:
+        if isinstance(feature, Term):  # its factors may come after it
+            X[:, places[feature.name]] = 1.0
+            for factor, power in feature.factors:
+                X[:, places[feature.name]] *= X[:, places[factor.name]] ** power
     y = np.zeros(columns.n)
     if target:
         y, known = _number(columns.numbers[bounds.target.name], bounds.target)
@@ -51,6 +67,8 @@ def encode(
 
 def _number(values: FloatArray, feature: Number) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """Return clipped values with the public one for missing ones, and which were known."""
+    if feature.since is not None:
+        values = values - (feature.since - EPOCH).days
     known = ~np.isnan(values)
     return np.where(known, np.clip(values, feature.lower, feature.upper), feature.filler), known
 
@@ -70,7 +88,7 @@ def table_chunks(
     """
     numbers, categories = needed(bounds)
     chunks: list[Chunk] = []
-    text = text or TextFormat()
+    text = (text or TextFormat()).with_dates(bounds.dates)
     for file in [path] if is_text(path) else table_files(path):
         check_columns(file, numbers, categories, text)
         groups = [(0, None)] if is_text(file) else file_groups(file)
@@ -122,6 +140,12 @@ def table_bytes(path: Path, bounds: PublicBounds, *, intercept: bool = True) -> 
     except DataError:
         return 0
     return 8 * rows * (len(bounds.columns(intercept)) + 1)
+
+
+def table_columns(path: Path, text: TextFormat | None = None) -> list[str]:
+    """Return the names of a table's columns: those of the first file if it is a folder."""
+    file = path if path.is_file() or is_text(path) else table_files(path)[0]
+    return list(table_fields(file, text or TextFormat()))
 
 
 def needed(bounds: PublicBounds) -> tuple[list[str], dict[str, tuple[str, ...]]]:

@@ -4,6 +4,7 @@ What a column is comes from the bounds file, never from its values.  Errors name
 column and the kind of trouble; they never quote a value or the number of a row.
 """
 
+import datetime
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,12 @@ arrow = partial(pyarrow, "tables", "cli")
 
 #: Codes of values that are not in the public list, and of missing ones.
 UNLISTED, MISSING = -1, -2
+
+#: Dates are read as days since this one.
+EPOCH = datetime.date(1970, 1, 1)
+
+#: How the kinds of columns that hold dates begin.
+_DATES = ("date", "timestamp", "unknown")
 
 _ARROW = (".arrow", ".feather", ".ipc")
 
@@ -82,8 +89,15 @@ def check_columns(
     for name in (*numbers, *categories):
         if name not in fields:
             raise DataError(no_column(path.name, name, fields, path, text))
+    dates = dict(text.dates)
     for name in numbers:
-        if fields[name] not in ("number", "bool", "unknown"):
+        if name in dates:
+            if not fields[name].startswith(_DATES):
+                raise DataError(
+                    f"{path.name}: column {name!r} must hold dates, as its bounds say; it is of "
+                    f"type {fields[name]}."
+                )
+        elif fields[name] not in ("number", "bool", "unknown"):
             raise DataError(
                 f"{path.name}: column {name!r} must hold numbers, as its bounds say; it is "
                 f"of type {fields[name]}."
@@ -132,7 +146,7 @@ def csv_batches(
         pa.csv.open_csv(file, **asked) as reader,
     ):
         for batch in reader:
-            yield delimited.without_thousands(path, found, batch, numbers)
+            yield delimited.parsed(path, found, batch, numbers)
 
 
 @unchained()
@@ -192,7 +206,7 @@ def _read(path: Path, numbers: list[str], categories: list[str], text: TextForma
             asked = delimited.csv_arguments(found, numbers, categories)
             with delimited.source(path) as file:
                 table = pa.csv.read_csv(file, **asked)
-            return delimited.without_thousands(path, found, table, numbers)
+            return delimited.parsed(path, found, table, numbers)
         if suffix == ".parquet":
             return pa.parquet.read_table(path, columns=names)
         if suffix == ".npz":
@@ -240,6 +254,10 @@ def _arrow_number(column: Any) -> FloatArray:
     pa, column = arrow(), _decoded(column)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
+    elif pa.types.is_temporal(column.type):
+        # A second is small enough, and its count has no time zone.
+        seconds = column.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
+        column = pa.compute.divide(seconds.cast(pa.float64()), 86400.0)
     column = column.cast(pa.float64(), safe=False)
     values = pa.compute.fill_null(column, float("nan")).to_numpy(zero_copy_only=False)
     return np.asarray(values, dtype=np.float64)
