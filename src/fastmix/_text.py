@@ -5,6 +5,10 @@ follows.  `visible` is the one place where they lose their effect: every command
 template passes text through it.
 """
 
+import re
+from collections.abc import Mapping
+from typing import Any
+
 
 def visible(text: str) -> str:
     r"""Return text with every character that is not printable written as an escape."""
@@ -21,3 +25,22 @@ def toml_string(text: str) -> str:
     text = text.replace("\\", "\\\\").replace('"', '\\"')
     chars = [char if char.isprintable() else f"\\U{ord(char):08X}" for char in text]
     return f'"{"".join(chars)}"'
+
+
+def toml_key(name: str) -> str:
+    """Return a name as a TOML key."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_string(name)
+
+
+def toml_value(value: Any) -> str:
+    """Return what a TOML file holds as TOML of one line: text, numbers, dates, lists, tables."""
+    if isinstance(value, Mapping):
+        pairs = [f"{toml_key(name)} = {toml_value(entry)}" for name, entry in value.items()]
+        return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, str):
+        return toml_string(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value) if isinstance(value, (int, float)) else str(value)

@@ -57,8 +57,8 @@ def test_a_table_of_ones_own_in_three_commands(folder, run):
     code, _, err = run("fit people.csv --target income --bounds mine.toml")
     assert code == ExitCode.USAGE
     assert err == (
-        "fastmix: mine.toml: income has no bounds yet. Fill in [lower, upper], or for a feature a "
-        "list of categories, from public knowledge.\n"
+        "fastmix: mine.toml: income, age and city have no bounds yet. Fill in [lower, upper], or "
+        "for a feature a list of categories, from public knowledge.\n"
     )
     code, out, _ = run(FIT)
     assert code == 0

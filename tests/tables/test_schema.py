@@ -86,16 +86,20 @@ def test_what_is_refused(tmp_path, text, complaint):
 
 
 def test_the_template_is_refused_until_it_is_filled_in(tmp_path):
-    fields = {"a b": "number", "flag": "bool", "c": "text", "d": "unknown", "when": "timestamp[ns]"}
+    fields = {"a b": "number", "flag": "bool", "c": "text", "d": "unknown"}
+    fields |= {"when": "timestamp[ns]", "many": "list<item: int64>"}
     text = bounds_template({**fields, "y": "number"}, "y")
     path = tmp_path / "bounds.toml"
     path.write_text(text)
-    with pytest.raises(ValueError, match="y has no bounds yet"):
+    with pytest.raises(ValueError, match="y, a b, c, d and when have no bounds yet"):
         read_bounds(path)
     text = text.replace("y = []", "y = [0, 1]").replace('"a b" = []', '"a b" = [0, 2]')
     path.write_text(text.replace("c = []", 'c = ["u", "v"]').replace("d = []", "d = [0, 1]"))
+    with pytest.raises(ValueError, match="when has no bounds yet"):
+        read_bounds(path)
+    path.write_text(path.read_text().replace("when = []", "when = [2000-01-01, 2001-01-01]"))
     names = [feature.name for feature in read_bounds(path).features]
-    assert names == ["a b", "flag", "c", "d"]
+    assert names == ["a b", "flag", "c", "d", "when"]
 
 
 def test_selecting_features():

@@ -52,7 +52,8 @@ def check_output(out: Path, *, force: bool = False, inputs: Iterable[Path] = ())
 def writing(out: Path, *, force: bool = False) -> Iterator[Path]:
     """Give the name of a new file beside ``out`` that takes its place in one step at the end."""
     real = Path(os.path.realpath(out))
-    temporary = real.with_name(f".fastmix-{uuid4().hex[:16]}{real.suffix.lower()}")
+    ending = "".join(real.suffixes[-2 if real.suffix.lower() == ".gz" else -1 :]).lower()
+    temporary = real.with_name(f".fastmix-{uuid4().hex[:16]}{ending}")
     try:
         yield temporary
         with temporary.open("rb") as file:

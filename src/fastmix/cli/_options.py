@@ -22,8 +22,14 @@ def with_meaning(epsilon: float) -> float:
 Columns = Annotated[
     int, typer.Option(min=1, max=10**6, help="Columns of features, after encoding.")
 ]
-Data = Annotated[Path, typer.Argument(help="CSV, Parquet, Arrow, Feather or NPZ file.")]
+Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, Arrow, Feather or NPZ file.")]
+Decimal = Annotated[
+    str | None, typer.Option(help="Decimal mark of a CSV file, '.' or ','; ',' beside semicolons.")
+]
 Delta = Annotated[float | None, typer.Option(help="Failure probability; 1/n^2 by default.")]
+Encoding = Annotated[
+    str | None, typer.Option(help="Encoding of a CSV file, such as cp1252; by its first line.")
+]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget.", callback=with_meaning)]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
 Intercept = Annotated[bool, typer.Option(help="With an intercept.")]
@@ -32,7 +38,13 @@ MethodName = Annotated[
     str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm, linear_mixing or objective.")
 ]
 Rows = Annotated[int, typer.Option(min=1, max=10**12, help="Rows of the table.")]
+Sep = Annotated[
+    str | None, typer.Option(help="Separator of a CSV file, or 'tab'; by its first line.")
+]
 Target = Annotated[str, typer.Option(help="Column to predict.")]
+Thousands = Annotated[
+    str | None, typer.Option(help="Mark between groups of three digits of a CSV file; none.")
+]
 
 
 def grouped(kind: type[T]) -> Callable[[Callable[[T], None]], Callable[..., None]]:

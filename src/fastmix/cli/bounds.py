@@ -1,6 +1,7 @@
-"""``fastmix bounds``: a bounds file to fill in, or one whose bounds are found privately."""
+"""``fastmix bounds``: a bounds file to fill in, or one found privately."""
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,107 +9,166 @@ import typer
 
 from fastmix._validation import value_error
 from fastmix.accounting import BudgetAccountant
-from fastmix.certificate import headline
+from fastmix.certificate import PrivacyCertificate, headline
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text, working
 from fastmix.cli._files import check_output, writing
 from fastmix.estimators import PrivateBounds
-from fastmix.tables import bounds_template, table_fields
+from fastmix.tables import TextFormat, bounds_template, table_fields
+from fastmix.tables.bounds_file import read_tables
+from fastmix.tables.encode import table_columns
+from fastmix.tables.features import ISO
 from fastmix.tables.found import find_bounds
-from fastmix.tables.schema import read_toml
+from fastmix.tables.read import check_columns
 
 EXAMPLES = (
     "fastmix bounds people.csv --target income --out people.toml",
+    "fastmix bounds people.csv --target income --categories city --out kinds.toml",
     "fastmix bounds people.parquet --target income --features age,city",
     "fastmix bounds people.parquet --target income --epsilon 0.1 --out found.toml",
     "fastmix bounds people.csv --target income --categories city --epsilon 0.1 --delta 1e-7",
 )
 
 
-def command(
-    data: options.Data,
-    target: options.Target,
-    features: Annotated[
-        str, typer.Option(help="Columns to use, with commas; all by default.")
-    ] = "",
+@dataclass(frozen=True)
+class Asked:
+    """What ``fastmix bounds`` is asked for."""
+
+    data: options.Data
+    target: options.Target
+    features: Annotated[str, typer.Option(help="Columns to use, with commas; all by default.")] = ""
+    categories: Annotated[
+        str,
+        typer.Option(help="Columns that hold categories, with commas; CSV files do not tell."),
+    ] = ""
+    dates: Annotated[
+        str, typer.Option(help="Columns that hold dates, with commas; CSV files do not tell.")
+    ] = ""
     epsilon: Annotated[
         float | None,
         typer.Option(help="Find the bounds privately, for this much; a template without it."),
-    ] = None,
-    delta: options.Delta = None,
+    ] = None
+    delta: options.Delta = None
     coverage: Annotated[
         float, typer.Option(help="Share of rows that should lie inside the bounds found.")
-    ] = 0.999,
-    categories: Annotated[
-        str, typer.Option(help="Columns of a CSV file that hold categories, with commas.")
-    ] = "",
+    ] = 0.999
     known: Annotated[
         Path | None, typer.Option(help="Bounds file with what is known; it is kept, for free.")
-    ] = None,
+    ] = None
     person: Annotated[
         str, typer.Option(help="Column of ids: protect persons; see 'fastmix fit --person'.")
-    ] = "",
+    ] = ""
     max_rows: Annotated[
         int | None, typer.Option(help="With --person: rows of a person that count at most.")
-    ] = None,
+    ] = None
     ledger: Annotated[
         Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; on the screen by default.")
-    ] = None,
-    force: options.Force = False,
-    json: Annotated[bool, typer.Option("--json", help="Print names and kinds as JSON.")] = False,
-) -> None:
+    ] = None
+    out: Annotated[Path | None, typer.Option(help="File to write; on the screen by default.")] = (
+        None
+    )
+    force: options.Force = False
+    sep: options.Sep = None
+    decimal: options.Decimal = None
+    thousands: options.Thousands = None
+    encoding: options.Encoding = None
+    json: Annotated[bool, typer.Option("--json", help="Print names and kinds as JSON.")] = False
+
+    @property
+    def text(self) -> TextFormat:
+        """How a CSV file is written."""
+        return TextFormat(self.sep, self.decimal, self.thousands, self.encoding)
+
+    @property
+    def names(self) -> list[str] | None:
+        """The columns that are asked for; None for all."""
+        return _names(self.features) or None
+
+
+@options.grouped(Asked)
+def command(asked: Asked) -> None:
     """Write a bounds file to fill in, from names and types; with --epsilon, found privately."""
+    text_format, out = asked.text, asked.out
     if out is not None:
-        inputs = [path for path in (data, known, ledger) if path is not None]
-        check_output(out, force=force, inputs=inputs)
-    names = _names(features) or None
+        inputs = [path for path in (asked.data, asked.known, asked.ledger) if path is not None]
+        check_output(out, force=asked.force, inputs=inputs)
     said: tuple[str, ...] = ()
-    if epsilon is None:
-        given = {"known": known, "ledger": ledger, "delta": delta, "person": person or None}
-        for name, value in given.items():
-            if value is not None:
-                raise value_error(name, "be given with --epsilon", str(value))
-        text = bounds_template(table_fields(data), target, names)
-        told: dict[str, Any] = {"target": target, "columns": table_fields(data)}
+    if asked.epsilon is None:
+        fields = _fields(asked)
+        text = bounds_template(fields, asked.target, asked.names)
+        told: dict[str, Any] = {"target": asked.target, "columns": fields}
     else:
-        finder = PrivateBounds(
-            epsilon=options.with_meaning(epsilon),
-            delta=delta,
-            coverage=coverage,
-            max_rows_per_group=max_rows,
-            accountant=None if ledger is None else BudgetAccountant.load(ledger),
-        )
-        if bool(person) != (max_rows is not None):
-            raise ValueError("--person and --max-rows must be given together.")
-        with working("counting"):
-            text, certificate = find_bounds(
-                data,
-                target,
-                finder,
-                features=names,
-                categories=_names(categories),
-                known=None if known is None else read_toml(known),
-                person=person or None,
-            )
+        text, certificate = _found(asked, asked.epsilon)
         said = (f"Found bounds: {headline(certificate)}",)
-        told = {"target": target, "epsilon": certificate.epsilon, "delta": certificate.delta}
+        told = {
+            "target": asked.target,
+            "epsilon": certificate.epsilon,
+            "delta": certificate.delta,
+        }
     if out is not None:
-        with writing(out, force=force) as temporary:
+        with writing(out, force=asked.force) as temporary:
             temporary.write_text(text, encoding="utf-8")
-    if json:
+    if asked.json:
         print_json({**told, "out": None if out is None else str(out)})
     elif out is None:
         print_text(*text.splitlines())
     else:
-        fit = ["fastmix", "fit", str(data), "--target", target, "--bounds", str(out)]
-        fit += [] if ledger is None else ["--ledger", str(ledger)]
+        fit = ["fastmix", "fit", str(asked.data), "--target", asked.target, "--bounds", str(out)]
+        fit += text_format.options()
+        fit += ["--person", asked.person, "--max-rows", str(asked.max_rows)] if asked.person else []
+        fit += [] if asked.ledger is None else ["--ledger", str(asked.ledger)]
         next_step = "Fill in the bounds from public knowledge, then:" if not said else "Then:"
         print_text(*said, f"Wrote {out}. {next_step}", "")
         print_text(f"  {shlex.join([*fit, '--epsilon', '1'])}")
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+def _fields(asked: Asked) -> dict[str, str]:
+    """Return the kinds of the columns for a template: what is said, or what the file declares."""
+    given = {"known": asked.known, "ledger": asked.ledger, "delta": asked.delta}
+    for name, value in {**given, "person": asked.person or None}.items():
+        if value is not None:
+            raise value_error(name, "be given with --epsilon", str(value))
+    listed, days, text = _names(asked.categories), _names(asked.dates), asked.text
+    fields = table_fields(asked.data, text)
+    written = text.with_dates(tuple((name, ISO) for name in days))
+    check_columns(asked.data, days, (*listed, asked.target, *(asked.names or ())), written)
+    kinds = {**dict.fromkeys(days, "date"), **dict.fromkeys(listed, "text")}
+    if kinds:  # what is not named holds numbers
+        fields = {name: "number" if kind == "unknown" else kind for name, kind in fields.items()}
+    return {**fields, **kinds}
+
+
+def _found(asked: Asked, epsilon: float) -> tuple[str, PrivacyCertificate]:
+    """Return a bounds file found privately, and what it spent."""
+    finder = PrivateBounds(
+        epsilon=options.with_meaning(epsilon),
+        delta=asked.delta,
+        coverage=asked.coverage,
+        max_rows_per_group=asked.max_rows,
+        accountant=None if asked.ledger is None else BudgetAccountant.load(asked.ledger),
+    )
+    if bool(asked.person) != (asked.max_rows is not None):
+        raise ValueError("--person and --max-rows must be given together.")
+
+    def columns() -> list[str]:
+        """Return the columns that patterns and included files of known bounds are for."""
+        there = table_columns(asked.data, asked.text)
+        return [name for name in there if name not in (asked.target, asked.person)]
+
+    with working("counting"):
+        return find_bounds(
+            asked.data,
+            asked.target,
+            finder,
+            features=asked.names,
+            categories=_names(asked.categories),
+            dates=_names(asked.dates),
+            known=None if asked.known is None else read_tables(asked.known, columns),
+            person=asked.person or None,
+            text=asked.text,
+        )
+
+
+def _names(listed: str) -> list[str]:
+    """Return the names in a list with commas."""
+    return [name.strip() for name in listed.split(",") if name.strip()]

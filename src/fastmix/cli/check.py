@@ -1,13 +1,16 @@
 """``fastmix check``: what bounds do to a table, for the eyes of whoever holds it."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fastmix.cli import _options as options
 from fastmix.cli._console import print_table, print_text
+from fastmix.tables import TextFormat, read_bounds
 from fastmix.tables.check import check_table
-from fastmix.tables.schema import read_bounds
+from fastmix.tables.encode import table_columns
 
 EXAMPLES = ("fastmix check people.csv --bounds bounds.toml",)
 
@@ -16,16 +19,23 @@ _WARNING = "FOR YOUR EYES ONLY: NOT PRIVATE. These shares come from the data wit
 
 def command(
     data: Annotated[
-        Path, typer.Argument(help="CSV, Parquet, Arrow, Feather or NPZ file; a folder of them.")
+        Path,
+        typer.Argument(help="CSV, TSV, Parquet, Arrow, Feather or NPZ file; a folder of files."),
     ],
     bounds: Annotated[Path, typer.Option(help="Bounds file; see 'fastmix bounds'.")],
+    sep: options.Sep = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
 ) -> None:
     """Compare a table with its bounds file, on this screen only: the result is NOT private.
 
     It shows shares of values outside bounds, of categories that are not in their list, and of
     missing values. Do not publish it, and do not choose bounds by it.
     """
-    found = check_table(data, read_bounds(bounds))
+    text = TextFormat(sep, decimal, thousands, encoding)
+    public = read_bounds(bounds, partial(table_columns, data, text))
+    found = check_table(data, public, text)
     print_text(_WARNING, style="bold")
     print_text("Do not publish them, and do not choose bounds by them: correct mistakes only.", "")
     rows = [

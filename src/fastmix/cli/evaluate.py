@@ -8,9 +8,8 @@ import typer
 from fastmix.accounting import BudgetAccountant
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text, working
-from fastmix.data import Streaming
 from fastmix.methods.scores import METRICS, checked_metrics
-from fastmix.tables.encode import table_chunks
+from fastmix.tables import TextFormat, table_chunks
 from fastmix.tables.model import SavedModel
 
 EXAMPLES = ("fastmix evaluate model people.csv --epsilon 0.5 --metrics r2,mae",)
@@ -27,17 +26,22 @@ def command(
     ledger: Annotated[
         Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
     ] = None,
+    sep: options.Sep = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
     json: options.Json = False,
 ) -> None:
     """Print private scores of a model, for a budget of their own.
 
     Rows of the fit are allowed: their privacy is charged once more.
     """
+    text = TextFormat(sep, decimal, thousands, encoding)
     saved = SavedModel.load(model)
     names = checked_metrics([name.strip() for name in metrics.split(",")])
     budget = None if ledger is None else BudgetAccountant.load(ledger)
     with working("reading"):
-        rows = table_chunks(data, saved.bounds, intercept=saved.fit_intercept, executor=Streaming())
+        rows = table_chunks(data, saved.bounds, intercept=saved.fit_intercept, text=text)
         found = saved.estimator().evaluate(
             rows, metrics=names, epsilon=epsilon, delta=delta, accountant=budget
         )

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ from fastmix._validation import check_choice, value_error
 from fastmix.accounting import BudgetAccountant
 from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
+from fastmix.cli._cluster import cluster_client
 from fastmix.cli._console import print_json, print_table, print_text, working
 from fastmix.cli._folder import model_folder
 from fastmix.data import Streaming
@@ -28,11 +28,12 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
-from fastmix.tables.encode import encode, needed, table_bytes, table_chunks
+from fastmix.tables import PublicBounds, TextFormat, read_bounds
+from fastmix.tables.encode import encode, needed, table_bytes, table_chunks, table_columns
+from fastmix.tables.features import Number
 from fastmix.tables.model import bound_pair
 from fastmix.tables.read import inferred_numbers, read_columns, table_fields
 from fastmix.tables.report import fit_report, minutes, minutes_in_words
-from fastmix.tables.schema import Number, PublicBounds, read_bounds
 
 #: Tables that take more bytes in memory are read in chunks.
 _LARGE = 1 << 30
@@ -63,7 +64,8 @@ class Asked:
     """What ``fastmix fit`` is asked for."""
 
     data: Annotated[
-        Path, typer.Argument(help="CSV, Parquet, Arrow, Feather or NPZ file; a folder of them.")
+        Path,
+        typer.Argument(help="CSV, TSV, Parquet, Arrow, Feather or NPZ file; a folder of files."),
     ]
     target: options.Target
     epsilon: options.Epsilon = 1.0
@@ -115,7 +117,19 @@ class Asked:
             help="Take bounds from the data: the result is NOT PRIVATE and says so.",
         ),
     ] = False
+    sep: options.Sep = None
+    decimal: options.Decimal = None
+    thousands: options.Thousands = None
+    encoding: options.Encoding = None
     json: options.Json = False
+
+    def __post_init__(self) -> None:
+        _ = self.text  # refused before anything is read
+
+    @property
+    def text(self) -> TextFormat:
+        """How a CSV file is written."""
+        return TextFormat(self.sep, self.decimal, self.thousands, self.encoding)
 
     @property
     def names(self) -> list[str]:
@@ -149,8 +163,7 @@ def command(asked: Asked) -> None:
             "bounds that were found privately must protect persons if the fit does: find them "
             "with --person and --max-rows, or take public ones."
         )
-    columns = table_fields(asked.data) if public is None else public.columns(asked.intercept)
-    room = _ROOM + sum(1024 + 48 * len(name.encode(errors="replace")) for name in columns)
+    room = _room(asked, public)
     inputs = (asked.data, asked.bounds, asked.ledger)
     with (
         _charge_told(model.accountant),
@@ -245,15 +258,32 @@ def _charge_told(budget: BudgetAccountant | None) -> Iterator[None]:
 
 def _public(asked: Asked, bounds: Path) -> PublicBounds:
     """Read the bounds file, and keep the features that are asked for."""
-    public, target = read_bounds(bounds), asked.target
+
+    def columns() -> list[str]:
+        """Return the columns that patterns and included files are for; ids are no feature."""
+        there = table_columns(asked.data, asked.text)
+        return [name for name in there if name != asked.person]
+
+    public, target = read_bounds(bounds, columns), asked.target
     if public.target.name != target:
         raise value_error("target", f"be that of the bounds file, {public.target.name!r}", target)
     return public.select(asked.names) if asked.names else public
 
 
+def _room(asked: Asked, public: PublicBounds | None) -> int:
+    """Return the bytes that a file of the fit takes at most, from public names and words."""
+    if public is None:
+        words = list(table_fields(asked.data, asked.text))
+    else:
+        features = (public.target, *public.features)
+        words = [getattr(each, key, "") for each in features for key in ("note", "unit")]
+        words += public.columns(asked.intercept)
+    return _ROOM + sum(1024 + 48 * len(word.encode(errors="replace")) for word in words)
+
+
 def _leaky(asked: Asked) -> PublicBounds:
     """Take bounds from the table, which is not private; a fit without bounds is marked so."""
-    data, found = asked.data, inferred_numbers(asked.data)
+    data, found = asked.data, inferred_numbers(asked.data, asked.text)
     wanted = [asked.target, *(asked.names or (name for name in found if name != asked.target))]
     for name in wanted:
         if name not in found:
@@ -261,7 +291,7 @@ def _leaky(asked: Asked) -> PublicBounds:
                 f"{data.name} has no column of numbers {name!r}; categories need a bounds file."
             )
     numbers = []
-    for name, column in read_columns(data, wanted, {}).numbers.items():
+    for name, column in read_columns(data, wanted, {}, asked.text).numbers.items():
         values = column[np.isfinite(column)]
         low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
         if max(-low, high) > 1e100:
@@ -282,7 +312,8 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
         engine = "stream" if large else "memory"
     if engine in ("auto", "memory"):
         with working("reading"):
-            columns = read_columns(data, *needed(public))
+            text = asked.text.with_dates(public.dates)
+            columns = read_columns(data, *needed(public), text)
             X, y = encode(columns, public, intercept=intercept)
         if not len(y):
             raise DataError(f"{data.name} must have at least one row to fit.")
@@ -290,29 +321,18 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
             model.fit(X, y)
         return
     with (
-        _client(asked.scheduler) if engine == "dask" else nullcontext() as client,
+        cluster_client(asked.scheduler) if engine == "dask" else nullcontext() as client,
         working("fitting") as say,
     ):
-        executor = Streaming() if client is None else Cluster(client)
-        person = asked.person or None
-        table = table_chunks(data, public, intercept=intercept, executor=executor, person=person)
+        table = table_chunks(
+            data,
+            public,
+            intercept=intercept,
+            executor=Streaming() if client is None else Cluster(client),
+            person=asked.person or None,
+            text=asked.text,
+        )
         model.fit_chunks(table, report=lambda name, part: say(f"{name} {part:.0%}"))
-
-
-@contextmanager
-def _client(scheduler: str) -> Iterator[Any]:
-    """Give a client of a Dask cluster: the one at an address, or a new one on this machine."""
-    try:
-        distributed = import_module("distributed")
-    except ImportError:
-        raise ImportError('--engine dask needs: pip install "fastmix[dask]".') from None
-    # With certificates of its own, so that nobody else on this machine can use the cluster.
-    local = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "security": True}
-    with (
-        nullcontext(scheduler) if scheduler else distributed.LocalCluster(**local) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 def _print_coefficients(model: PrivateModel, public: PublicBounds) -> None:

@@ -9,7 +9,7 @@ from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.cli._folder import FILES
-from fastmix.tables import read_columns, write_predictions
+from fastmix.tables import TextFormat, read_columns, write_predictions
 from fastmix.tables.encode import needed
 from fastmix.tables.model import SavedModel
 from fastmix.tables.read import table_suffix
@@ -28,6 +28,10 @@ def command(
         typer.Option("--proba", help="Probabilities of the upper label, of a logistic model."),
     ] = False,
     force: options.Force = False,
+    sep: options.Sep = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
     json: options.Json = False,
 ) -> None:
     """Predict the target for the rows of a table, into a file.
@@ -35,11 +39,13 @@ def command(
     Predictions say as much about the rows of this table as its features do.
     """
     table_suffix(out)
+    text = TextFormat(sep, decimal, thousands, encoding)
     inputs = [data, *(model / file for file in FILES), model]
     check_output(out, force=force, inputs=inputs)
     saved = SavedModel.load(model)
+    text = text.with_dates(saved.bounds.dates)
     (_, *numbers), categories = needed(saved.bounds)
-    values = saved.predict(read_columns(data, numbers, categories), proba=proba)
+    values = saved.predict(read_columns(data, numbers, categories, text), proba=proba)
     name = f"{'probability' if proba else 'predicted'}_{saved.bounds.target.name}"
     with writing(out, force=force) as temporary:
         write_predictions(temporary, name, values)

@@ -23,7 +23,8 @@ from fastmix.mechanisms import (
     score_event,
     second_moment_event,
 )
-from fastmix.methods.adaptive import AdaptiveObjective, AdaptivePlan, useful_rounds
+from fastmix.methods.adaptive import AdaptiveObjective
+from fastmix.methods.adaptive_plan import AdaptivePlan, useful_rounds
 from fastmix.methods.first_stage import first_stage
 from fastmix.methods.fit import plan_fit
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Target, joint

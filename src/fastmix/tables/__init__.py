@@ -1,8 +1,11 @@
 """Tables in files: read by public bounds, encoded from public categories, written back."""
 
+from fastmix.tables.bounds_file import read_bounds
+from fastmix.tables.delimited import TextFormat
 from fastmix.tables.encode import encode, table_bytes, table_chunks
+from fastmix.tables.features import Category, Number, Term
 from fastmix.tables.read import Columns, read_columns, table_fields, write_predictions
-from fastmix.tables.schema import Category, Number, PublicBounds, read_bounds
+from fastmix.tables.schema import PublicBounds
 from fastmix.tables.template import bounds_template
 
 __all__ = [
@@ -10,6 +13,8 @@ __all__ = [
     "Columns",
     "Number",
     "PublicBounds",
+    "Term",
+    "TextFormat",
     "bounds_template",
     "encode",
     "read_bounds",

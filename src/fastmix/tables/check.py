@@ -13,9 +13,12 @@ import numpy.typing as npt
 from fastmix._types import FloatArray
 from fastmix.data.arrow import table_files
 from fastmix.errors import DataError
-from fastmix.tables.encode import needed
-from fastmix.tables.read import MISSING, columns_of, read_arrow, same_but_for_spelling
-from fastmix.tables.schema import Category, Number, PublicBounds
+from fastmix.tables.delimited import TextFormat
+from fastmix.tables.encode import in_days, needed
+from fastmix.tables.features import Category, Number
+from fastmix.tables.levels import same_but_for_spelling
+from fastmix.tables.read import MISSING, columns_of, read_arrow
+from fastmix.tables.schema import PublicBounds
 
 #: Shares from which a column deserves a second look.
 _MANY_OUTSIDE, _MANY_OTHER, _MANY_MISSING = 0.05, 0.2, 0.2
@@ -53,22 +56,28 @@ class ColumnCheck:
         return tuple(remark for remark, holds in said.items() if holds)
 
 
-def check_table(path: Path, bounds: PublicBounds) -> list[ColumnCheck]:
-    """Compare a table, a file or a folder of files, with its bounds; the result is NOT private."""
+def check_table(
+    path: Path, bounds: PublicBounds, text: TextFormat | None = None
+) -> list[ColumnCheck]:
+    """Compare a table, a file or a folder of files, with its bounds; the result is NOT private.
+
+    ``text`` says how a CSV file is written. Terms have no values of their own to compare.
+    """
     numbers, categories = needed(bounds)
+    text = (text or TextFormat()).with_dates(bounds.dates)
     found: dict[str, list[ColumnCheck]] = {}
     ends: dict[str, list[FloatArray]] = {}
     for file in table_files(path) if path.is_dir() else [path]:
-        table = read_arrow(file, numbers, list(categories))
+        table = read_arrow(file, numbers, list(categories), text)
         columns = columns_of(table, numbers, categories)
         for feature in (bounds.target, *bounds.features):
             if isinstance(feature, Number):
-                values = columns.numbers[feature.name]
+                values = in_days(columns.numbers[feature.name], feature)
                 found.setdefault(feature.name, []).append(_number(values, feature))
                 known = np.clip(values[~np.isnan(values)], feature.lower, feature.upper)
                 seen = [known.min(), known.max()] if len(known) else []
                 ends.setdefault(feature.name, []).append(np.array(seen))
-            else:
+            elif isinstance(feature, Category):
                 codes, column = columns.codes[feature.name], table[feature.name]
                 spelling = same_but_for_spelling(column, feature.categories)
                 found.setdefault(feature.name, []).append(_category(codes, feature, spelling))

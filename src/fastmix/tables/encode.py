@@ -13,8 +13,18 @@ from fastmix.data import Chunk, Chunks, Streaming
 from fastmix.data.arrow import file_groups, id_values, record_batches, table_files
 from fastmix.data.chunks import Executor, Records
 from fastmix.errors import DataError
-from fastmix.tables.read import MISSING, Columns, check_columns, columns_of, csv_batches
-from fastmix.tables.schema import OTHER, Category, Number, PublicBounds
+from fastmix.tables.delimited import TextFormat, is_text
+from fastmix.tables.features import OTHER, Category, Number, Term
+from fastmix.tables.read import (
+    EPOCH,
+    MISSING,
+    Columns,
+    check_columns,
+    columns_of,
+    csv_batches,
+    table_fields,
+)
+from fastmix.tables.schema import PublicBounds
 
 
 def encode(
@@ -28,15 +38,22 @@ def encode(
     """
     X = np.zeros((columns.n, len(bounds.columns(intercept))))
     at = 0
+    places: dict[str, slice] = {}
     for feature in bounds.features:
         width = len(feature.columns(intercept))
+        places[feature.name] = slice(at, at + width)
         if isinstance(feature, Number):
             X[:, at] = _number(columns.numbers[feature.name], feature)
-        else:
+        elif isinstance(feature, Category):
             codes, levels = columns.codes[feature.name], feature.levels
             level = np.where(codes >= 0, codes, levels.index(OTHER))
             X[:, at : at + width] = level[:, None] == np.arange(len(levels))[-width:]
         at += width
+    for feature in bounds.features:
+        if isinstance(feature, Term):  # its factors may come after it
+            X[:, places[feature.name]] = 1.0
+            for factor, power in feature.factors:
+                X[:, places[feature.name]] *= X[:, places[factor.name]] ** power
     y = np.zeros(columns.n)
     if target:
         y = _number(columns.numbers[bounds.target.name], bounds.target)
@@ -52,14 +69,19 @@ def complete(columns: Columns, bounds: PublicBounds) -> npt.NDArray[np.bool_]:
     for feature in (bounds.target, *bounds.features):
         if isinstance(feature, Number):
             kept &= ~np.isnan(columns.numbers[feature.name])
-        else:
+        elif isinstance(feature, Category):
             kept &= columns.codes[feature.name] != MISSING
     return kept
 
 
+def in_days(values: FloatArray, feature: Number) -> FloatArray:
+    """Return dates in days since the public date of their bounds; other numbers as they are."""
+    return values if feature.since is None else values - (feature.since - EPOCH).days
+
+
 def _number(values: FloatArray, feature: Number) -> FloatArray:
     """Return clipped values with the public one for missing ones."""
-    clipped = np.clip(values, feature.lower, feature.upper)
+    clipped = np.clip(in_days(values, feature), feature.lower, feature.upper)
     return np.where(np.isnan(values), feature.filler, clipped)
 
 
@@ -70,20 +92,22 @@ def table_chunks(
     intercept: bool = True,
     executor: Executor | None = None,
     person: str | None = None,
+    text: TextFormat | None = None,
 ) -> Chunks:
     """Return a table as chunks of what `encode` gives; only schemas are read.
 
     The path is a CSV, Parquet, Arrow or Feather file, or a folder of Parquet and Arrow files;
-    ``person`` is a column of ids.
+    ``person`` is a column of ids, ``text`` says how a CSV file is written.
     """
     numbers, categories = needed(bounds)
     chunks: list[Chunk] = []
-    for file in [path] if _is_csv(path) else table_files(path):
-        check_columns(file, numbers, [*categories, *([] if person is None else [person])])
-        groups = [(0, None)] if _is_csv(file) else file_groups(file)
+    text = (text or TextFormat()).with_dates(bounds.dates)
+    for file in [path] if is_text(path) else table_files(path):
+        check_columns(file, numbers, [*categories, *([] if person is None else [person])], text)
+        groups = [(0, None)] if is_text(file) else file_groups(file)
         for group, length in groups:
             known = length if bounds.missing == "impute" else None
-            chunks.append(TableChunk(file, group, known, bounds, intercept, person))
+            chunks.append(TableChunk(file, group, known, bounds, intercept, text, person))
     columns, grouped = bounds.columns(intercept), person is not None
     return Chunks(chunks, len(columns), columns, executor or Streaming(), grouped=grouped)
 
@@ -97,6 +121,7 @@ class TableChunk(Chunk):
     length: int | None
     bounds: PublicBounds
     intercept: bool
+    text: TextFormat
     person: str | None = None
 
     @property
@@ -127,8 +152,8 @@ class TableChunk(Chunk):
     def _batches(self, numbers: list[str], texts: list[str]) -> Iterator[Any]:
         """Yield columns of the table; those of a CSV file are read as numbers or as text."""
         texts = [name for name in texts if name not in numbers]
-        if _is_csv(self.path):
-            return csv_batches(self.path, numbers, texts)
+        if is_text(self.path):
+            return csv_batches(self.path, numbers, texts, self.text)
         return record_batches(self.path, self.group, [*numbers, *texts])
 
 
@@ -137,8 +162,9 @@ def table_bytes(path: Path, bounds: PublicBounds, *, intercept: bool = True) -> 
 
     For what cannot be read in chunks, or not at all, it is 0.
     """
-    if path.is_file() and _is_csv(path):
-        return path.stat().st_size
+    if path.is_file() and is_text(path):
+        # Text shrinks to about a tenth when it is compressed.
+        return path.stat().st_size * (10 if path.suffix.lower() == ".gz" else 1)
     try:
         rows = sum(length for file in table_files(path) for _, length in file_groups(file))
     except DataError:
@@ -146,11 +172,13 @@ def table_bytes(path: Path, bounds: PublicBounds, *, intercept: bool = True) -> 
     return 8 * rows * (len(bounds.columns(intercept)) + 1)
 
 
+def table_columns(path: Path, text: TextFormat | None = None) -> list[str]:
+    """Return the names of a table's columns: those of the first file if it is a folder."""
+    file = path if path.is_file() or is_text(path) else table_files(path)[0]
+    return list(table_fields(file, text or TextFormat()))
+
+
 def needed(bounds: PublicBounds) -> tuple[list[str], dict[str, tuple[str, ...]]]:
     """Return the columns of numbers, the target first, and the categories of the others."""
     numbers = [bounds.target.name, *(f.name for f in bounds.features if isinstance(f, Number))]
     return numbers, {f.name: f.categories for f in bounds.features if isinstance(f, Category)}
-
-
-def _is_csv(path: Path) -> bool:
-    return path.suffix.lower() == ".csv"

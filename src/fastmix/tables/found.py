@@ -1,6 +1,5 @@
 """A bounds file from a table, found privately, with what is known kept as it is."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fastmix._text import toml_string, visible
+from fastmix._text import toml_key, toml_string, toml_value, visible
 from fastmix._types import FloatArray
 from fastmix.certificate import PrivacyCertificate
 from fastmix.data.arrow import id_values, table_files
@@ -16,8 +15,11 @@ from fastmix.data.persons import Persons
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateBounds
 from fastmix.methods.ranges import Range
-from fastmix.tables.read import columns_of, no_column, read_arrow, table_fields, text_counts
-from fastmix.tables.schema import OTHER
+from fastmix.tables.delimited import TextFormat
+from fastmix.tables.entries import factors_of, table
+from fastmix.tables.features import OTHER
+from fastmix.tables.levels import text_counts
+from fastmix.tables.read import columns_of, is_date, no_column, read_arrow, table_fields
 
 _HEAD = """\
 # Bounds for fastmix, found privately: for epsilon {epsilon:.6g} and delta {delta:.3g}.
@@ -33,68 +35,76 @@ def find_bounds(
     *,
     features: Iterable[str] | None = None,
     categories: Iterable[str] = (),
+    dates: Iterable[str] = (),
     known: Mapping[str, Any] | None = None,
     person: str | None = None,
+    text: TextFormat | None = None,
 ) -> tuple[str, PrivacyCertificate]:
     """Return a bounds file for a table, a file or a folder of files, and what it spent.
 
-    ``categories`` names columns of a CSV file that hold categories; other files declare them.
-    ``known`` is a bounds file, perhaps in part filled in: its bounds are kept and cost nothing.
-    With ``person``, a column of ids, the bounds protect persons.
+    ``categories`` and ``dates`` name columns of a CSV file, which has no types. ``known`` holds the
+    tables of a bounds file, written out and perhaps in part filled in: its bounds are kept and
+    cost nothing. With ``person``, a column of ids, the bounds protect persons. ``text`` says how a
+    CSV file is written.
     """
+    text = text or TextFormat()
     files = table_files(path) if path.is_dir() else [path]
-    fields = table_fields(files[0])
-    given = _known(known or {}, target)
-    others = [name for name in fields if name not in (target, person)]
-    names = others if features is None else list(features)
+    fields = table_fields(files[0], text)
+    given, missing = _known(known or {}, target)
+    out = {name for name, entry in given.items() if entry is False}
+    terms = [name for name, entry in given.items() if entry is True]
+    others = [name for name in fields if name not in (target, person) and name not in out]
+    names = [name for name in (others if features is None else features) if name not in terms]
     chosen, listed = [target, *(name for name in names if name != target)], set(categories)
-    for name in (*chosen, *listed, *([] if person is None else [person])):
+    days = set(dates)
+    for name in (*chosen, *listed, *days, *([] if person is None else [person])):
         if name not in fields:
-            raise DataError(no_column(path.name, name, fields))
-    if target in listed:
-        raise ValueError("target must hold numbers; it is among the categories.")
-    kinds = {name: "text" if name in listed else fields[name] for name in chosen}
-    useless = [name for name in chosen if kinds[name] not in ("number", "bool", "text", "unknown")]
-    asked = [name for name in chosen if name not in given and name not in useless]
-    entries: dict[str, Any] = {name: given[name] for name in chosen if name in given}
-    entries |= {name: [0, 1] for name in asked if kinds[name] == "bool"}
-    texts = [name for name in asked if kinds[name] == "text"]
-    numbers = [name for name in asked if kinds[name] in ("number", "unknown")]
-    if target in useless or target in texts:
+            raise DataError(no_column(path.name, name, fields, files[0], text))
+    if target in listed or target in days:
+        kind = "categories" if target in listed else "dates"
+        raise ValueError(f"target must hold numbers; it is among the {kind}.")
+    kinds = {name: _kind(name, fields[name], listed, days) for name in chosen}
+    entries = {name: given[name] for name in chosen if name in given and name not in out}
+    asked = {name: kind for name, kind in kinds.items() if name not in entries}
+    entries |= {name: [0, 1] for name, kind in asked.items() if kind == "bool"}
+    texts = [name for name, kind in asked.items() if kind == "text"]
+    numbers = [name for name, kind in asked.items() if kind in ("number", "unknown")]
+    if target not in (*entries, *numbers):
         raise DataError(f"{path.name}: column {target!r} must hold numbers to be the target.")
     columns = [name for name in (person,) if name is not None and name not in (*numbers, *texts)]
-    tables = [read_arrow(file, numbers, [*texts, *columns]) for file in files]
-    n = sum(table.num_rows for table in tables)
+    tables = [read_arrow(file, numbers, [*texts, *columns], text) for file in files]
+    n = sum(part.num_rows for part in tables)
     if not n:
         raise DataError(f"{path.name} must have at least one row.")
     persons = None
     if person is not None:
-        ids = [id_values(part) for table in tables for part in table[person].chunks]
+        ids = [id_values(part) for each in tables for part in each[person].chunks]
         persons = finder.persons(np.concatenate(ids))
     values, levels = _counted(tables, numbers, texts, persons)
     found, lists, certificate = finder.find(values, levels, n, {}, persons)
     lines = {name: _line(name, entry) for name, entry in entries.items()}
     lines |= {name: _number(name, one) for name, one in found.items()}
     lines |= {name: _category(name, several) for name, several in lists.items()}
-    lines |= {
-        name: f"# {_key(name)} is of a type that cannot be used ({visible(kinds[name])})"
-        for name in useless
-    }
+    lines |= {name: _unused(name, asked[name]) for name in asked if name not in lines}
+    bounded = {name for name, line in lines.items() if not line.startswith("#")}
+    lines |= {name: _term(name, bounded) for name in terms if _columns(name) <= {*chosen}}
     target_line = lines.pop(target)
     if target_line.startswith("#"):
-        target_line += f"\n{_key(target)} = []"
+        target_line += f"\n{toml_key(target)} = []"
+    kept = {name: value for name, value in missing.get("values", {}).items() if name in bounded}
     spent = certificate.spent
-    text = "\n".join(
+    made = "\n".join(
         [
             _HEAD.format(epsilon=spent.epsilon, delta=spent.delta),
             "[target]",
             target_line,
             "",
             "[features]",
-            *(lines[name] for name in chosen if name != target),
+            *(lines[name] for name in (*chosen, *terms) if name in lines),
             "",
             "[missing]",
-            'rule = "impute"',
+            f"rule = {toml_value(missing.get('rule', 'impute'))}",
+            *([f"values = {toml_value(kept)}"] if kept else []),
             "",
             "[found]",
             f"epsilon = {spent.epsilon!r}",
@@ -105,16 +115,29 @@ def find_bounds(
             "",
         ]
     )
-    return text, certificate
+    return made, certificate
 
 
-def _known(data: Mapping[str, Any], target: str) -> dict[str, Any]:
-    """Return what a bounds file, perhaps in part filled in, says of columns."""
-    targets, features = data.get("target", {}), data.get("features", {})
+def _known(data: Mapping[str, Any], target: str) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """Return what a bounds file, perhaps in part filled in, says of columns and missing values."""
+    targets, features = table(data, "target"), table(data, "features")
     for name in targets:
         if name != target:
             raise ValueError(f"target must be that of the known bounds, {name!r}; got {target!r}.")
-    return {name: entry for name, entry in {**targets, **features}.items() if entry != []}
+    if "found" in data:
+        raise ValueError(
+            "known bounds must be public; these have a table [found], so they were found "
+            "privately. Find the bounds of all columns together."
+        )
+    entries = {**targets, **features}
+    return {name: entry for name, entry in entries.items() if entry != []}, table(data, "missing")
+
+
+def _kind(name: str, kind: str, listed: set[str], days: set[str]) -> str:
+    """Return what a column is taken to hold: what is said of it, or what the file declares."""
+    if name in listed:
+        return "text"
+    return "date" if name in days or is_date(kind) else kind
 
 
 def _counted(
@@ -124,37 +147,51 @@ def _counted(
     parts: dict[str, list[FloatArray]] = {name: [] for name in numbers}
     levels: dict[str, Counter[str]] = {name: Counter() for name in texts}
     start = 0
-    for table in tables:
-        columns = columns_of(table, numbers, {})
-        stop = start + table.num_rows
+    for part in tables:
+        columns = columns_of(part, numbers, {})
+        stop = start + part.num_rows
         weights = None if persons is None else persons.weights[start:stop]
         start = stop
         for name in numbers:
             parts[name].append(columns.numbers[name])
         for name in texts:
-            levels[name].update(text_counts(table[name], weights))
+            levels[name].update(text_counts(part[name], weights))
     return {name: np.concatenate(each) for name, each in parts.items()}, levels
 
 
 def _number(name: str, found: Range | None) -> str:
     if found is None:
-        return f"# {_key(name)}: nothing was found above the noise; bounds need public knowledge"
+        return (
+            f"# {toml_key(name)}: nothing was found above the noise; bounds need public knowledge"
+        )
     share = f"  # at most about {max(0.1, 100.0 * found.outside):.1f}% of rows outside"
-    return f"{_key(name)} = [{found.lower!r}, {found.upper!r}]{share}"
+    return f"{toml_key(name)} = [{found.lower!r}, {found.upper!r}]{share}"
 
 
 def _category(name: str, levels: tuple[str, ...]) -> str:
     if not set(levels) - {OTHER}:
-        return f"# {_key(name)}: no level was found above the noise; a list needs public knowledge"
-    return f"{_key(name)} = [{', '.join(map(toml_string, levels))}]"
+        return (
+            f"# {toml_key(name)}: no level was found above the noise; a list needs public knowledge"
+        )
+    return f"{toml_key(name)} = [{', '.join(map(toml_string, levels))}]"
 
 
 def _line(name: str, entry: Any) -> str:
     """Return known bounds as they were given."""
-    items = [toml_string(item) if isinstance(item, str) else repr(item) for item in entry]
-    return f"{_key(name)} = [{', '.join(items)}]  # known"
+    return f"{toml_key(name)} = {toml_value(entry)}  # known"
 
 
-def _key(name: str) -> str:
-    """Return a name as a TOML key."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_string(name)
+def _unused(name: str, kind: str) -> str:
+    """Say why nothing is found for a column."""
+    if kind == "date":
+        return f"# {toml_key(name)}: dates need public knowledge, such as [2000-01-01, 2025-12-31]"
+    return f"# {toml_key(name)} is of a type that cannot be used ({visible(kind)})"
+
+
+def _term(name: str, bounded: set[str]) -> str:
+    """Return a known term, unless a column of it has no bounds."""
+    return f"{'' if _columns(name) <= bounded else '# '}{toml_key(name)} = true  # known"
+
+
+def _columns(term: str) -> set[str]:
+    return {name for name, _ in factors_of(term)}

@@ -4,7 +4,7 @@ What a column is comes from the bounds file, never from its values.  Errors name
 column and the kind of trouble; they never quote a value or the number of a row.
 """
 
-import csv
+import datetime
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,18 +21,26 @@ from fastmix._types import FloatArray
 from fastmix._validation import unchained
 from fastmix.data.arrow import column_kind, distinct, pyarrow
 from fastmix.errors import DataError
+from fastmix.tables import delimited
+from fastmix.tables.delimited import TextFormat, is_text, resolve, text_suffix
 
 arrow = partial(pyarrow, "tables", "cli")
 
 #: Codes of values that are not in the public list, and of missing ones.
 UNLISTED, MISSING = -1, -2
 
+#: Dates are read as days since this one.
+EPOCH = datetime.date(1970, 1, 1)
+
 _ARROW = (".arrow", ".feather", ".ipc")
 
 #: Bytes of a CSV file that are read at a time.
 _CSV_BYTES = 16 << 20
 
-_SUFFIXES = (".csv", ".parquet", *_ARROW, ".npz")
+_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", *_ARROW, ".npz")
+
+#: What is not said about a text file follows from its first line.
+_PLAIN = TextFormat()
 
 
 @dataclass(frozen=True)
@@ -44,14 +52,14 @@ class Columns:
     codes: dict[str, npt.NDArray[np.int64]]
 
 
-def table_fields(path: Path) -> dict[str, str]:
+def table_fields(path: Path, text: TextFormat = _PLAIN) -> dict[str, str]:
     """Return the kinds of a table's columns by name, without reading a value.
 
     They are "number", "bool", "text", "unknown" (CSV has no types), or the name of another type.
     """
     suffix = _suffix(path)
-    if suffix == ".csv":
-        return dict.fromkeys(_csv_header(path), "unknown")
+    if is_text(path):
+        return dict.fromkeys(resolve(path, text).names, "unknown")
     if suffix == ".npz":
         return {name: kind for name, (kind, _, _) in _npz_columns(path).items()}
     return {field.name: column_kind(field.type) for field in _arrow_schema(path)}
@@ -59,43 +67,68 @@ def table_fields(path: Path) -> dict[str, str]:
 
 @unchained()
 def read_columns(
-    path: Path, numbers: list[str], categories: Mapping[str, Sequence[str]]
+    path: Path,
+    numbers: list[str],
+    categories: Mapping[str, Sequence[str]],
+    text: TextFormat = _PLAIN,
 ) -> Columns:
     """Read the columns of numbers and of public categories that a bounds file names: raw data."""
-    return columns_of(read_arrow(path, numbers, list(categories)), numbers, categories)
+    return columns_of(read_arrow(path, numbers, list(categories), text), numbers, categories)
 
 
 @unchained()
-def read_arrow(path: Path, numbers: list[str], categories: list[str]) -> Any:
+def read_arrow(
+    path: Path, numbers: list[str], categories: list[str], text: TextFormat = _PLAIN
+) -> Any:
     """Read the columns that a bounds file names as an Arrow table: raw data."""
-    check_columns(path, numbers, categories)
-    return _read(path, numbers, categories)
+    check_columns(path, numbers, categories, text)
+    return _read(path, numbers, categories, text)
 
 
 @unchained()
-def check_columns(path: Path, numbers: list[str], categories: Iterable[str]) -> None:
+def check_columns(
+    path: Path, numbers: list[str], categories: Iterable[str], text: TextFormat = _PLAIN
+) -> None:
     """Check that a table has the columns that a bounds file names, without reading a value."""
-    fields = table_fields(path)
+    fields = table_fields(path, text)
     for name in (*numbers, *categories):
         if name not in fields:
-            raise DataError(no_column(path.name, name, fields))
+            raise DataError(no_column(path.name, name, fields, path, text))
+    dates = dict(text.dates)
     for name in numbers:
-        if fields[name] not in ("number", "bool", "unknown"):
+        if name in dates:
+            if not (is_date(fields[name]) or fields[name] == "unknown"):
+                raise DataError(
+                    f"{path.name}: column {name!r} must hold dates, as its bounds say; it is of "
+                    f"type {fields[name]}."
+                )
+        elif fields[name] not in ("number", "bool", "unknown"):
             raise DataError(
                 f"{path.name}: column {name!r} must hold numbers, as its bounds say; it is "
                 f"of type {fields[name]}."
             )
 
 
-def no_column(table: str, name: str, fields: Mapping[str, str]) -> str:
+def is_date(kind: str) -> bool:
+    """Tell whether a kind of column holds dates or times, by the names of Arrow's types."""
+    return kind.startswith(("date", "timestamp"))
+
+
+def no_column(
+    table: str,
+    name: str,
+    fields: Mapping[str, str],
+    path: Path | None = None,
+    text: TextFormat = _PLAIN,
+) -> str:
     """Say that a column is not there, and which are, unless their names may be a record.
 
     The first line of a text file without a header is data.
     """
     if "unknown" in fields.values():
+        how = "separated by commas." if path is None else resolve(path, text).described()
         return (
-            f"{table} has no column {name!r} in its first line, which must name the columns, "
-            f"separated by commas."
+            f"{table} has no column {name!r} in its first line, which must name the columns, {how}"
         )
     return f"{table} has no column {name!r}; it has {list(fields)}."
 
@@ -111,38 +144,38 @@ def columns_of(
     )
 
 
-def csv_batches(path: Path, numbers: list[str], categories: list[str]) -> Iterator[Any]:
-    """Yield some columns of a CSV file, a few megabytes at a time."""
-    pa = arrow()
-    read = pa.csv.ReadOptions(block_size=_CSV_BYTES)
-    convert = _csv_options(numbers, categories)
+def csv_batches(
+    path: Path, numbers: list[str], categories: list[str], text: TextFormat = _PLAIN
+) -> Iterator[Any]:
+    """Yield some columns of a text file, a few megabytes at a time."""
+    pa, found = arrow(), resolve(path, text)
+    asked = delimited.csv_arguments(found, numbers, categories, _CSV_BYTES)
     with (
-        _without_values(path),
-        pa.csv.open_csv(path, read_options=read, convert_options=convert) as reader,
+        _without_values(path, text),
+        delimited.source(path) as file,
+        pa.csv.open_csv(file, **asked) as reader,
     ):
-        yield from reader
-
-
-def _csv_options(numbers: list[str], categories: list[str]) -> Any:
-    pa = arrow()
-    types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(categories, pa.string())
-    return pa.csv.ConvertOptions(include_columns=list(types), column_types=types)
+        for batch in reader:
+            yield delimited.parsed(path, found, batch, numbers)
 
 
 @unchained()
-def inferred_numbers(path: Path) -> list[str]:
+def inferred_numbers(path: Path, text: TextFormat = _PLAIN) -> list[str]:
     """Return the columns that hold numbers; for CSV this looks at values, so it is NOT private."""
-    fields = table_fields(path)
-    if _suffix(path) == ".csv":
-        with _without_values(path):
-            schema = arrow().csv.read_csv(path).schema
+    fields = table_fields(path, text)
+    if is_text(path):
+        found = resolve(path, text)
+        with _without_values(path, text), delimited.source(path) as file:
+            convert = arrow().csv.ConvertOptions(decimal_point=found.decimal)
+            layout = delimited.csv_layout(found)
+            schema = arrow().csv.read_csv(file, convert_options=convert, **layout).schema
         fields = {field.name: column_kind(field.type) for field in schema}
     return [name for name, kind in fields.items() if kind in ("number", "bool")]
 
 
 def table_suffix(path: Path) -> str:
     """Return the ending of a file's name, which must name a format."""
-    suffix = path.suffix.lower()
+    suffix = text_suffix(path) or path.suffix.lower()
     if suffix not in _SUFFIXES:
         raise DataError(f"The name {path.name!r} must end in one of {', '.join(_SUFFIXES)}.")
     return suffix
@@ -153,17 +186,6 @@ def _suffix(path: Path) -> str:
     if not path.is_file():
         raise DataError(f"There is no file {str(path)!r}.")
     return suffix
-
-
-def _csv_header(path: Path) -> list[str]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            names = distinct(path, next(csv.reader(file), []))
-    except (csv.Error, UnicodeDecodeError):
-        raise DataError(f"{path.name} must be comma-separated text in UTF-8.") from None
-    if not names:
-        raise DataError(f"{path.name} must have a first line that names the columns.")
-    return names
 
 
 def _open_ipc(path: Path) -> Any:
@@ -184,13 +206,17 @@ def _arrow_schema(path: Path) -> Any:
     return schema
 
 
-def _read(path: Path, numbers: list[str], categories: list[str]) -> Any:
+def _read(path: Path, numbers: list[str], categories: list[str], text: TextFormat) -> Any:
     """Return some columns of a file as an Arrow table."""
     pa, suffix = arrow(), _suffix(path)
     names = [*numbers, *categories]
-    with _without_values(path):
-        if suffix == ".csv":
-            return pa.csv.read_csv(path, convert_options=_csv_options(numbers, categories))
+    with _without_values(path, text):
+        if is_text(path):
+            found = resolve(path, text)
+            asked = delimited.csv_arguments(found, numbers, categories)
+            with delimited.source(path) as file:
+                table = pa.csv.read_csv(file, **asked)
+            return delimited.parsed(path, found, table, numbers)
         if suffix == ".parquet":
             return pa.parquet.read_table(path, columns=names)
         if suffix == ".npz":
@@ -199,33 +225,50 @@ def _read(path: Path, numbers: list[str], categories: list[str]) -> Any:
 
 
 @contextmanager
-def _without_values(path: Path) -> Iterator[None]:
+def _without_values(path: Path, text: TextFormat = _PLAIN) -> Iterator[None]:
     """Say what is wrong with a file without the values and rows that Arrow's errors quote."""
+    damaged = DataError(f"{path.name} is damaged, or not what its name says.")
     try:
         yield
+    except UnicodeError:
+        raise _wrong_encoding(path, text) from None
+    except OSError as error:
+        # Arrow has no number for a compressed file that ends early.
+        raise (damaged if error.errno is None else error) from None
     except arrow().ArrowException as error:
-        said = f"{path.name} is damaged, or not what its name says."
         column = r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error"
         if at := re.search(column, str(error)):
-            said = (
-                f"{path.name}: column {_csv_header(path)[int(at.group(1))]!r} has an entry that is "
-                "not a number, but the bounds file gives it numeric bounds. Correct the entry "
-                "(write 1.5, not 1,5), or list the column's categories in the bounds file."
-            )
-        elif str(error).startswith("CSV parse error"):
+            if "invalid UTF8 data" in str(error):
+                raise _wrong_encoding(path, text) from None
+            found = resolve(path, text)
+            raise delimited.no_number(path, found.names[int(at.group(1))], found) from None
+        if str(error).startswith("CSV parse error"):
             said = f"{path.name}: its rows must all have as many fields as its header."
-        raise DataError(said) from None
+            raise DataError(said) from None
+        raise damaged from None
 
 
-def _decoded(column: Any) -> Any:
+def _wrong_encoding(path: Path, text: TextFormat) -> DataError:
+    return DataError(
+        f"{path.name} is not text in {resolve(path, text).encoding}. Give the encoding, as in "
+        "--encoding cp1252."
+    )
+
+
+def decoded(column: Any) -> Any:
+    """Return a column without a dictionary."""
     coded = arrow().types.is_dictionary(column.type)
     return column.cast(column.type.value_type) if coded else column
 
 
 def _arrow_number(column: Any) -> FloatArray:
-    pa, column = arrow(), _decoded(column)
+    pa, column = arrow(), decoded(column)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
+    elif pa.types.is_temporal(column.type):
+        # A second is small enough, and its count has no time zone.
+        seconds = column.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
+        column = pa.compute.divide(seconds.cast(pa.float64()), 86400.0)
     column = column.cast(pa.float64(), safe=False)
     values = pa.compute.fill_null(column, float("nan")).to_numpy(zero_copy_only=False)
     return np.asarray(values, dtype=np.float64)
@@ -233,35 +276,11 @@ def _arrow_number(column: Any) -> FloatArray:
 
 def _arrow_codes(column: Any, levels: list[str]) -> npt.NDArray[np.int64]:
     pa = arrow()
-    text = _decoded(column).cast(pa.string())
+    text = decoded(column).cast(pa.string())
     found = pa.compute.index_in(text, value_set=pa.array(levels, pa.string()))
     codes = pa.compute.fill_null(found, UNLISTED).to_numpy(zero_copy_only=False)
     absent = pa.compute.fill_null(pa.compute.equal(text, ""), True).to_numpy(zero_copy_only=False)
     return np.where(absent.astype(bool) & (codes < 0), MISSING, codes.astype(np.int64))
-
-
-def text_counts(column: Any, weights: FloatArray | None = None) -> dict[str, float]:
-    """Return how often each level of a column occurs; missing and empty ones do not count."""
-    pa = arrow()
-    coded = _decoded(column).cast(pa.string()).combine_chunks().dictionary_encode()
-    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    levels = coded.dictionary.to_pylist()
-    own = None if weights is None else weights[codes >= 0]
-    counts = np.bincount(codes[codes >= 0], own, minlength=len(levels))
-    # What only rows without weight have is not there.
-    pairs = zip(levels, counts.tolist(), strict=True)
-    return {level: float(count) for level, count in pairs if level and count > 0}
-
-
-def same_but_for_spelling(column: Any, levels: Sequence[str]) -> int:
-    """Count values that are not in a list, but would be if capitals and outer spaces were not."""
-    pa = arrow()
-    text = _decoded(column).cast(pa.string())
-    loose = pa.compute.utf8_lower(pa.compute.utf8_trim_whitespace(text))
-    listed = pa.compute.is_in(text, value_set=pa.array(list(levels), pa.string()))
-    alike = pa.array([level.strip().lower() for level in levels], pa.string())
-    near = pa.compute.and_(pa.compute.is_in(loose, value_set=alike), pa.compute.invert(listed))
-    return int(pa.compute.sum(near).as_py() or 0)
 
 
 def _npz_columns(path: Path) -> dict[str, tuple[str, str, int | None]]:
@@ -307,8 +326,10 @@ def write_predictions(path: Path, name: str, values: FloatArray) -> None:
         return
     pa = arrow()
     table = pa.table({name: values})
-    if suffix == ".csv":
-        pa.csv.write_csv(table, path)
+    if is_text(path):
+        options = pa.csv.WriteOptions(delimiter="\t" if ".tsv" in suffix else ",")
+        with pa.output_stream(str(path), "gzip" if suffix.endswith(".gz") else None) as file:
+            pa.csv.write_csv(table, file, options)
     elif suffix == ".parquet":
         pa.parquet.write_table(table, path)
     else:

@@ -13,7 +13,8 @@ from fastmix.show import html, summarise
 from fastmix.show.html import escape, number, table
 from fastmix.show.plot import privacy_curve
 from fastmix.show.svg import curve_chart, interval_chart
-from fastmix.tables.schema import Feature, Number, PublicBounds
+from fastmix.tables.features import Feature, Number, Term
+from fastmix.tables.schema import PublicBounds
 
 #: What the settings of a plan are called for people; others keep their names.
 _SETTINGS = {
@@ -188,7 +189,9 @@ def _clipping(bounds: PublicBounds, intercept: bool, clip: float | None) -> str:
 def _range(feature: Feature) -> tuple[str, float]:
     """Return the public range of a feature in words, and its width."""
     if isinstance(feature, Number):
-        return f"{feature.lower:g} to {feature.upper:g}", feature.upper - feature.lower
+        return feature.words, feature.upper - feature.lower
+    if isinstance(feature, Term):
+        return feature.words, feature.range[1] - feature.range[0]
     return "0 or 1", 1.0
 
 

@@ -2,12 +2,20 @@
 
 ::
 
+    include = "common.toml"         # entries for columns that this file does not name
+
     [target]
     income = [0, 200000]            # a number: [lower, upper]
 
     [features]
-    age = [0, 120]
+    age = { bounds = [0, 120], unit = "years", note = "at the interview" }
     city = ["Ulm", "Bonn", "Kiel"]  # a category; anything else goes to a column "other"
+    region = { categories = [1, 2, 3] }  # codes
+    joined = [2000-01-01, 2025-12-31]    # a date, in days since the first one
+    "hour_*" = [0, 24]              # all other columns with such a name
+    id = false                      # a column that no pattern takes
+    "age^2" = true                  # terms, with bounds that follow from those of their columns
+    "age*city" = true
 
     [missing]
     rule = "impute"                 # or "drop"
@@ -21,85 +29,18 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, value_error
-
-#: Bytes of a bounds file: enough for a million categories.
-_LARGEST_FILE = 1 << 25
+from fastmix.tables.entries import entry_of, feature_of, table, term_of, unfilled
+from fastmix.tables.features import Category, Feature, Number, Term
 
 _DIGEST = re.compile("sha256:[0-9a-f]{64}")
-
-#: Name of the category that takes everything that the public list does not name.
-OTHER = "other"
-
-
-@dataclass(frozen=True)
-class Number:
-    """A column of numbers, clipped to ``[lower, upper]``; ``missing`` replaces absent ones."""
-
-    name: str
-    lower: float
-    upper: float
-    missing: float | None = None
-
-    def __post_init__(self) -> None:
-        for side in ("lower", "upper"):
-            value = check_real(f"{side} bound of {self.name}", getattr(self, side))
-            object.__setattr__(self, side, value)
-        if not self.lower < self.upper:
-            raise value_error(f"bounds of {self.name}", "increase", [self.lower, self.upper])
-        if self.missing is not None:
-            name = f"missing value of {self.name}"
-            value = check_real(name, self.missing, at_least=self.lower, at_most=self.upper)
-            object.__setattr__(self, "missing", value)
-
-    @property
-    def filler(self) -> float:
-        """The public value that is put for a missing one."""
-        return self.lower / 2.0 + self.upper / 2.0 if self.missing is None else self.missing
-
-    def columns(self, intercept: bool) -> tuple[str, ...]:
-        """Return the names of the encoded columns."""
-        return (self.name,)
-
-
-@dataclass(frozen=True)
-class Category:
-    """A column of categories from a public list; everything else is ``other``."""
-
-    name: str
-    categories: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        if len(set(self.categories)) != len(self.categories) or not self.categories:
-            raise value_error(
-                f"categories of {self.name}", "be different strings", list(self.categories)
-            )
-        if self.levels == (OTHER,):
-            raise value_error(f"categories of {self.name}", "name more than other", [OTHER])
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """The categories with ``other``, which is added at the end if it is not among them."""
-        return self.categories if OTHER in self.categories else (*self.categories, OTHER)
-
-    def columns(self, intercept: bool) -> tuple[str, ...]:
-        """Return the names of the encoded columns.
-
-        Beside an intercept the first category has none: it is what the others are compared with.
-        """
-        return tuple(f"{self.name}={level}" for level in self.levels[bool(intercept) :])
-
-
-Feature: TypeAlias = Number | Category
 
 
 @dataclass(frozen=True)
@@ -125,6 +66,14 @@ class Found:
         """Return it as plain JSON types, without what does not apply."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
+    @classmethod
+    def from_dict(cls, entries: Mapping[str, Any]) -> Found:
+        """Build it from the table of a bounds file."""
+        needed = {"epsilon", "delta", "coverage", "certificate"}
+        if set(entries) - {"rows_per_person"} != needed:
+            raise value_error("[found]", "be as fastmix wrote it", sorted(entries))
+        return cls(**entries)
+
 
 @dataclass(frozen=True)
 class PublicBounds:
@@ -146,6 +95,17 @@ class PublicBounds:
             raise value_error("features", "name at least one column", names)
         if len(set(names)) != len(names) or self.target.name in names:
             raise value_error("features", "be different columns, without the target", names)
+        for feature in self.features:
+            for factor, _ in feature.factors if isinstance(feature, Term) else ():
+                if factor not in self.features:
+                    condition = f"have {factor.name} beside {feature.name}"
+                    raise value_error("features", condition, names)
+
+    @property
+    def dates(self) -> tuple[tuple[str, str], ...]:
+        """Names of the columns of dates, with the form in which text files write them."""
+        numbers = [f for f in (self.target, *self.features) if isinstance(f, Number)]
+        return tuple((f.name, f.form) for f in numbers if f.since is not None)
 
     def columns(self, intercept: bool = True) -> tuple[str, ...]:
         """Return the names of all encoded columns."""
@@ -159,14 +119,18 @@ class PublicBounds:
         """
         sides: list[tuple[float, float]] = []
         for feature in self.features:
-            box = (feature.lower, feature.upper) if isinstance(feature, Number) else (-1.0, 1.0)
+            box = (-1.0, 1.0)
+            if isinstance(feature, Number):
+                box = feature.lower, feature.upper
+            elif isinstance(feature, Term):
+                box = feature.box
             sides += [box] * len(feature.columns(intercept))
         lower, upper = np.array(sides).T
         return lower.copy(), upper.copy()
 
     @property
     def data_norm(self) -> float:
-        """Longest row of scaled features: each number and each category is at most 1."""
+        """Longest row of scaled features: each number, category and term is at most 1."""
         return math.sqrt(len(self.features))
 
     def select(self, names: Iterable[str]) -> PublicBounds:
@@ -184,11 +148,8 @@ class PublicBounds:
         values = {f.name: f.missing for f in numbers if f.missing is not None}
         found = {} if self.found is None else {"found": self.found.to_dict()}
         return {
-            "target": {self.target.name: [self.target.lower, self.target.upper]},
-            "features": {
-                f.name: [f.lower, f.upper] if isinstance(f, Number) else list(f.categories)
-                for f in self.features
-            },
+            "target": {self.target.name: entry_of(self.target)},
+            "features": {f.name: entry_of(f) for f in self.features},
             "missing": {"rule": self.missing, "values": values},
             **found,
         }
@@ -199,74 +160,28 @@ class PublicBounds:
         unknown = sorted(set(data) - {"target", "features", "missing", "found"})
         if unknown:
             raise value_error("tables", "be [target], [features], [missing], [found]", unknown)
-        targets, features = _table(data, "target"), _table(data, "features")
+        targets = table(data, "target")
+        entries = table(data, "features").items()
+        features = {name: entry for name, entry in entries if entry is not False}
         if len(targets) != 1:
             raise value_error("[target]", "name one column", targets)
-        rules = _table(data, "missing")
+        rules = table(data, "missing")
         if not set(rules) <= {"rule", "values"}:
             raise value_error("[missing]", "hold rule and values only", rules)
-        values = _table(rules, "values")
+        values = table(rules, "values")
         strangers = sorted(set(values) - {*targets, *features})
         if strangers:
             raise value_error("[missing] values", "be for columns that are named", strangers)
-        made = [
-            _feature(name, entry, values) for name, entry in (*targets.items(), *features.items())
-        ]
-        if not isinstance(made[0], Number):
-            raise value_error("[target]", "be a number with [lower, upper]", made[0].name)
-        found = None
-        if "found" in data:
-            entries = _table(data, "found")
-            needed = {"epsilon", "delta", "coverage", "certificate"}
-            if set(entries) - {"rows_per_person"} != needed:
-                raise value_error("[found]", "be as fastmix wrote it", sorted(entries))
-            found = Found(**entries)
-        return cls(made[0], tuple(made[1:]), rules.get("rule", "impute"), found)
-
-
-def read_bounds(path: Path) -> PublicBounds:
-    """Read a bounds file, a TOML file of the form that this module documents."""
-    data = read_toml(path)
-    try:
-        return PublicBounds.from_dict(data)
-    except (OverflowError, TypeError, ValueError) as error:
-        raise ValueError(f"{path.name}: {error}") from None
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """Read the tables of a bounds file, perhaps not yet filled in."""
-    size = path.stat().st_size
-    if size > _LARGEST_FILE:
-        raise ValueError(
-            f"{path.name} must be at most {_LARGEST_FILE:,} bytes long; it has {size:,}."
-        )
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (RecursionError, MemoryError):
-        raise ValueError(f"{path.name} must not be nested so deeply.") from None
-    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
-        raise ValueError(f"{path.name} must be a TOML file; {error}.") from None
-
-
-def _table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = data.get(name, {})
-    if not isinstance(found, Mapping):
-        raise value_error(f"[{name}]", "be a table", found)
-    return found
-
-
-def _feature(name: str, entry: Any, values: Mapping[str, Any]) -> Feature:
-    if entry == []:
-        raise ValueError(
-            f"{name} has no bounds yet. Fill in [lower, upper], or for a feature a list of "
-            f"categories, from public knowledge."
-        )
-    if isinstance(entry, list) and all(isinstance(item, str) for item in entry):
-        if name in values:
-            raise value_error(
-                f"missing value of {name}", "not be given for a category", values[name]
-            )
-        return Category(name, tuple(entry))
-    if isinstance(entry, list) and len(entry) == 2:
-        return Number(name, entry[0], entry[1], values.get(name))
-    raise value_error(name, "be [lower, upper] or a list of categories in quotes", entry)
+        filled = (*targets.items(), *features.items())
+        if empty := [name for name, entry in filled if entry == []]:
+            raise ValueError(unfilled(empty))
+        made: dict[str, Number | Category] = {
+            name: feature_of(name, entry, values) for name, entry in filled if entry is not True
+        }
+        terms = {name: term_of(name, made) for name, entry in features.items() if entry is True}
+        target = made[next(iter(targets))] if True not in targets.values() else None
+        if not isinstance(target, Number):
+            raise value_error("[target]", "be a number with [lower, upper]", next(iter(targets)))
+        chosen = tuple({**made, **terms}[name] for name in features)
+        found = Found.from_dict(table(data, "found")) if "found" in data else None
+        return cls(target, chosen, rules.get("rule", "impute"), found)

@@ -1,18 +1,18 @@
 """A bounds file to fill in, from names and types of columns only."""
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from string import Template
 
-from fastmix._text import toml_string, visible
+from fastmix._text import toml_key, visible
 from fastmix.errors import DataError
-from fastmix.tables.read import no_column
+from fastmix.tables.read import is_date, no_column
 
 _FILE = Path(__file__).with_name("template.toml")
 
 _HINTS = {
-    "number": "[]  # a number: [lower, upper]",
+    "number": "[]  # a number: [lower, upper]; codes: { categories = [1, 2, 3] }",
+    "date": "[]  # a date: [2000-01-01, 2025-12-31], as days since the first",
     "bool": "[0, 1]  # true or false, as 1 or 0",
     "text": '[]  # a category: ["a", "b", ...]',
     "unknown": '[]  # a number: [lower, upper]; a category: ["a", "b", ...]',
@@ -33,15 +33,14 @@ def bounds_template(
             raise DataError(no_column("the table", name, fields))
     lines = []
     for name in names:
-        if fields[name] in _HINTS:
-            lines.append(f"{_key(name)} = {_HINTS[fields[name]]}")
+        kind = "date" if is_date(fields[name]) else fields[name]
+        if kind in _HINTS:
+            lines.append(f"{toml_key(name)} = {_HINTS[kind]}")
         else:
             kind = visible(fields[name])  # the names of nested fields are part of it
-            lines.append(f"# {_key(name)} is of a type that cannot be used ({kind})")
-    made = {"target": f"{_key(target)} = {_HINTS['number']}", "features": "\n".join(lines)}
+            lines.append(f"# {toml_key(name)} is of a type that cannot be used ({kind})")
+    made = {
+        "target": f"{toml_key(target)} = []  # a number: [lower, upper]",
+        "features": "\n".join(lines),
+    }
     return Template(_FILE.read_text(encoding="utf-8")).substitute(made)
-
-
-def _key(name: str) -> str:
-    """Return a name as a TOML key."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_string(name)

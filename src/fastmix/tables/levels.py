@@ -1,0 +1,33 @@
+"""Levels of columns of categories as they are in a table: raw data."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fastmix._types import FloatArray
+from fastmix.tables.read import arrow, decoded
+
+
+def text_counts(column: Any, weights: FloatArray | None = None) -> dict[str, float]:
+    """Return how often each level of a column occurs; missing and empty ones do not count."""
+    pa = arrow()
+    coded = decoded(column).cast(pa.string()).combine_chunks().dictionary_encode()
+    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    levels = coded.dictionary.to_pylist()
+    own = None if weights is None else weights[codes >= 0]
+    counts = np.bincount(codes[codes >= 0], own, minlength=len(levels))
+    # What only rows without weight have is not there.
+    pairs = zip(levels, counts.tolist(), strict=True)
+    return {level: float(count) for level, count in pairs if level and count > 0}
+
+
+def same_but_for_spelling(column: Any, levels: Sequence[str]) -> int:
+    """Count values that are not in a list, but would be if capitals and outer spaces were not."""
+    pa = arrow()
+    text = decoded(column).cast(pa.string())
+    loose = pa.compute.utf8_lower(pa.compute.utf8_trim_whitespace(text))
+    listed = pa.compute.is_in(text, value_set=pa.array(list(levels), pa.string()))
+    alike = pa.array([level.strip().lower() for level in levels], pa.string())
+    near = pa.compute.and_(pa.compute.is_in(loose, value_set=alike), pa.compute.invert(listed))
+    return int(pa.compute.sum(near).as_py() or 0)

@@ -1,0 +1,56 @@
+"""Patterns, dates and terms on the command line, from the bounds file to a verified model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+BOUNDS = """
+include = "common.toml"
+[target]
+y = { bounds = [0, 10], unit = "EUR" }
+[features]
+"hour_*" = [0, 24]
+day = [2000-01-01, 2000-12-31]
+code = { categories = [1, 2] }
+"hour_1*hour_2" = true
+"code*hour_1" = true
+"""
+
+
+def test_a_bounds_file_with_everything(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    rng, n = np.random.default_rng(0), 400
+    columns = {name: rng.uniform(0, 24, n) for name in ("hour_1", "hour_2", "age")}
+    table = pa.table(
+        {
+            **columns,
+            "y": rng.uniform(0, 10, n),
+            "code": rng.integers(1, 4, n),
+            "day": pa.array(rng.integers(10957, 11300, n).astype(np.int32), pa.date32()),
+        }
+    )
+    pyarrow.csv.write_csv(table, "t.csv")
+    (tmp_path / "folder").mkdir()
+    pyarrow.parquet.write_table(table, "folder/t.parquet")
+    (tmp_path / "common.toml").write_text("[features]\nage = [0, 120]\nheight = [0, 3]\n")
+    (tmp_path / "b.toml").write_text(BOUNDS)
+    for data, out in (("t.csv", "one"), ("folder", "two")):
+        code, told, err = run(f"fit {data} --target y --bounds b.toml --out {out}")
+        assert code == 0, err
+        assert "code=2*hour_1" in told
+        assert "hour_1*hour_2" in told
+        assert run(f"explain {out} --verify")[0] == 0
+        assert (
+            "2000-01-01 to 2000-12-31, in days since"
+            in (tmp_path / out / "report.html").read_text()
+        )
+    assert run("predict one t.csv")[0] == 0
+    code, told, _ = run("bounds t.csv --target y --categories code --dates day")
+    assert code == 0
+    assert 'code = []  # a category: ["a", "b", ...]' in told
+    assert "day = []  # a date" in told
+    assert "age = []  # a number" in told
+    assert run("bounds t.csv --target y --dates nothing")[0] == 3
