@@ -94,7 +94,7 @@ REFUSED = {
     ("Private linear_mixing", "inference"),
 }
 #: Has tests of its own.
-ELSEWHERE = {"accountant"}
+ELSEWHERE = {"accountant", "max_rows_per_group"}
 
 
 def problem():
