@@ -198,3 +198,39 @@ def test_event_and_account():
     # The curve is that of one row.
     orders = np.array([1.5, 2.0, 8.0, 64.0])
     assert (event.rdp(orders) == ObjectiveEvent(0.2, 0.6).rdp(orders)).all()
+
+
+# --- weights of single rows ----------------------------------------------------------------------
+
+
+def test_single_rows_with_weights_need_no_more_than_the_condition_for_one():
+    """Docs/proofs/people.md, Section 6: a weight of at most 1 keeps the certificate of one row."""
+    rng = np.random.default_rng(31)
+    worst = 0.0
+    for _ in range(60):
+        mu, eps_c = 10.0 ** rng.uniform(-1.0, 0.3), 10.0 ** rng.uniform(-0.7, 0.5)
+        lipschitz, ridge = 10.0 ** rng.uniform(-1.0, 1.0), 10.0 ** rng.uniform(-2.0, 2.0)
+        loss = oracle.steepest(lipschitz, ridge, eps_c)
+        spread = lipschitz / (mu * ridge)
+        target = rng.choice([0.0, lipschitz * rng.normal(), spread * rng.normal()])
+        weight = float(rng.choice([1.0, 0.9, 0.5, 0.1]))
+        pair = Pair(
+            loss,
+            lipschitz / mu,
+            ridge,
+            np.zeros((0, 1)),
+            np.zeros(0),
+            np.zeros(0),
+            np.ones((1, 1)),
+            np.array([target]),
+            np.array([weight]),
+        )
+        for e in (eps_c, 0.9 * eps_c, 1.5 * eps_c):
+            certified = objective_delta(e, mu, eps_c)
+            if certified < LEAST:
+                continue
+            for first in (True, False):
+                exact = pair.by_intervals(e, first)[0]
+                assert exact <= certified * (1.0 + 1e-7), (mu, eps_c, weight, first)
+                worst = max(worst, exact / certified)
+    assert worst > 0.9

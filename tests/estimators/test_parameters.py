@@ -96,7 +96,7 @@ REFUSED = {
     ("Private linear_mixing", "inference"),
 }
 #: Has tests of its own.
-ELSEWHERE = {"accountant"}
+ELSEWHERE = {"accountant", "max_rows_per_group"}
 
 
 def problem():

@@ -1,0 +1,57 @@
+"""Persons on a real cluster: workers hash ids, and a mutant that forgets the key is caught."""
+
+import numpy as np
+import pytest
+
+from fastmix import AdaptiveRegression
+from fastmix.data import ChunkRows, RowMap
+from fastmix.data.dask import Cluster, dask_chunks
+from fastmix.data.maps import TargetMap
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    ids = rng.permutation(np.repeat(np.arange(300), rng.integers(1, 9, 300)))
+    X = rng.uniform(-1, 1, (len(ids), 2))
+    return X, np.clip(X @ [0.5, -0.3], -1, 1), ids
+
+
+def test_a_cluster_fits_the_table(client, table):
+    X, y, ids = table
+    given = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "random_state": 0, "max_rows_per_group": 8}
+    memory = AdaptiveRegression(epsilon=3.0, **given).fit(X, y, groups=ids)
+    blocks = da.from_array(X, chunks=(200, 2))
+    read = AdaptiveRegression(epsilon=3.0, **given).fit(blocks, y, groups=ids)
+    np.testing.assert_allclose(read.coef_, memory.coef_, atol=1e-5)
+
+
+def test_mutant_a_block_with_another_key_is_caught(client, table, monkeypatch):
+    X, y, ids = table
+    proper = Cluster.hashed
+
+    def forgetful(self, chunks, key):
+        return [*proper(self, chunks[:-1], key), *proper(self, chunks[-1:], bytes(32))]
+
+    sums = []
+    for method in (proper, forgetful):
+        monkeypatch.setattr(Cluster, "hashed", method)
+        chunks = dask_chunks(da.from_array(X, chunks=(200, 2)), y, client, groups=ids)
+        rows = ChunkRows(chunks, RowMap(2.0), TargetMap(), most_rows=3)
+        sums.append(np.bincount(ids, rows.persons.weights).max())
+    assert sums[0] <= 1.0
+    assert sums[1] > 1.5
