@@ -21,7 +21,7 @@ from scipy.special import expit
 from fastmix.accounting import calibrate_gaussian
 
 #: Steps and step lengths of gradient descent; ridges in units of the least; C of diffprivlib.
-STEPS, LENGTHS = (30, 300), (4.0, 16.0)
+STEPS = ((30, 4.0), (100, 4.0), (100, 16.0), (300, 32.0))
 RIDGES = (1.0, 30.0)
 INVERSE_RIDGES = (1.0, 100.0)
 
@@ -31,18 +31,17 @@ def gradient_descent(
 ) -> Iterator[tuple[str, Any]]:
     """Full-batch noisy gradient descent; the analytic Gaussian mechanism over all steps."""
     sign = 2.0 * y - 1.0
-    for steps in STEPS:
+    for steps, length in STEPS:
         sigma = calibrate_gaussian(epsilon, delta, steps)
-        for length in LENGTHS:
-            rng = np.random.default_rng(seed)
-            theta = total = np.zeros(A.shape[1])
-            for step in range(steps):
-                gradient = A.T @ (-sign * expit(-sign * (A @ theta)))
-                gradient = gradient + sigma * rng.standard_normal(len(theta))
-                theta = theta - length / len(y) * gradient
-                if step >= steps // 2:
-                    total = total + theta
-            yield f"{steps} steps of {length:g}", total / (steps - steps // 2)
+        rng = np.random.default_rng(seed)
+        theta = total = np.zeros(A.shape[1])
+        for step in range(steps):
+            gradient = A.T @ (-sign * expit(-sign * (A @ theta)))
+            gradient = gradient + sigma * rng.standard_normal(len(theta))
+            theta = theta - length / len(y) * gradient
+            if step >= steps // 2:
+                total = total + theta
+        yield f"{steps} steps of {length:g}", total / (steps - steps // 2)
 
 
 def published_objective(

@@ -50,9 +50,10 @@ class Row:
 class Problem:
     """A set split nine to one, in scaled rows with the constant, and the best coefficients."""
 
-    def __init__(self, data: labelled.DataSet) -> None:
+    def __init__(self, data: labelled.DataSet, most_rows: int | None = None) -> None:
         order = np.random.default_rng(0).permutation(len(data.y))
         held_out, rows = np.split(order, [len(order) // 10])
+        rows = rows[:most_rows]
         self.data = data
         self.X, self.y = np.ascontiguousarray(data.X[rows]), data.y[rows]
         self.X_test, self.y_test = data.X[held_out], data.y[held_out]
@@ -151,6 +152,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("classification.csv"))
     parser.add_argument("--sets", nargs="*", default=list(labelled.NAMES))
     parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--most-rows", type=int, help="use so many rows of a set at most")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     done: set[tuple[str, str, float, int]] = set()
@@ -166,7 +168,7 @@ def main() -> None:
         if fresh:
             writer.writeheader()
         for data in labelled.load(options.sets, options.data_dir):
-            problem = Problem(data)
+            problem = Problem(data, options.most_rows)
             for row in trials(problem, options, done):
                 writer.writerow(asdict(row))
                 file.flush()

@@ -252,12 +252,19 @@ class AdaptiveObjective(AdaptiveMethod):
 
 
 def best_clip(
-    counts: FloatArray, sizes: FloatArray, sigma: float, n: int, d: int, mu: float
+    counts: FloatArray,
+    sizes: FloatArray,
+    sigma: float,
+    n: int,
+    d: int,
+    mu: float,
+    aligned: float = 1.0,
 ) -> float | None:
     r"""Return the level that balances noise against clipping; None if noise hides all counts.
 
     Noise of a level L adds :math:`(L/\mu)^2 d/n^2` to the risk, and clipping at most the square of
-    the mean of :math:`(g - L)_+` over the gradients g.
+    the mean of :math:`(g - L)_+` over the gradients g: a share ``aligned`` of that mean, if what is
+    clipped does not all point the same way.
     """
     tails = np.cumsum(counts[::-1])[::-1]
     evident = np.flatnonzero(tails > EVIDENT * sigma * np.sqrt(np.arange(len(counts), 0, -1)))
@@ -266,7 +273,7 @@ def best_clip(
     known = np.maximum(counts, 0.0)
     known[evident[-1] + 1 :] = 0.0
     clipped = np.maximum(sizes[None, :] - sizes[:, None], 0.0) @ known / n
-    risks = (sizes / mu) ** 2 * d / n**2 + clipped**2
+    risks = (sizes / mu) ** 2 * d / n**2 + (aligned * clipped) ** 2
     return float(sizes[np.argmin(risks)])
 
 

@@ -30,6 +30,8 @@ from fastmix.methods.plan import Draws, Sizes, Solution, Target, joint
 RIDGE, LEFT, LEAST_RIDGE = 5.0, 0.2, 0.0005
 #: First guess at the clipping level of a gradient in units of sqrt(d) slopes, and its least.
 CLIP, LEAST_CLIP = 2.0, 0.5
+#: Share of what is clipped that is taken to point the same way.
+ALIGNED = 0.3
 #: Log-odds of first coefficients: a probability is not taken to be nearer to 0 or 1 than this, and
 #: the variance of a label around its prediction not to be smaller.
 LEAST_PROBABILITY, LEAST_VARIANCE = 0.01, 0.05
@@ -123,7 +125,8 @@ class LogisticObjective(AdaptiveObjective):
                 noise=draws.noise,
                 loss=Logistic(1.0, 1.0, 1.0),
             )
-            best = best_clip(counts, edges[1:], plan.count_sigma, rows.n, rows.d, plan.mu)
+            sizes = rows.n, rows.d, plan.mu
+            best = best_clip(counts, edges[1:], plan.count_sigma, *sizes, ALIGNED)
             level = max(LEAST_CLIP * level, level if best is None else best)
         ridge = _ridge(plan, level, guess.spread, rows.n, rows.d)
         draws.progress(steps, steps)
