@@ -14,11 +14,11 @@ from fastmix.cli._console import print_json, print_table, print_text, working
 from fastmix.cli._folder import model_folder
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression, compare
+from fastmix.tables import read_bounds
 from fastmix.tables.encode import encode, needed
 from fastmix.tables.model import bound_pair
 from fastmix.tables.read import read_columns
 from fastmix.tables.report import fit_report
-from fastmix.tables.schema import read_bounds
 
 EXAMPLES = (
     "fastmix compare people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6 "
