@@ -36,8 +36,8 @@ EVIDENT, LEAST_CURVATURE = 1.5, 0.02
 #: What is not identified is taken to be no longer than this: rows of length 1 with coefficients of
 #: this length move the target across its bounds.
 SIZE = 2.0
-#: Below this share of what counts as identified a direction holds noise alone.
-EMPTY = 0.5
+#: In such a direction a coefficient is kept if it is more than this many standard deviations.
+UNSURE = 2.0
 #: Noise on the minimiser in units of what the noise of the objective does to it.
 OUTPUT = 0.1
 
@@ -78,11 +78,11 @@ def inferred(
     inverse = (seen / values[known]) @ seen.T
     phi = np.linalg.solve(T, theta - guess.center)
     pull = inverse @ phi
-    theta = theta + levels.ridge * (T @ pull)
-    empty = values < EMPTY * least
-    if empty.any():  # the shortest of all coefficients that differ in nothing that is seen
-        basis = np.linalg.qr(T @ vectors[:, empty])[0]
-        theta = theta - basis @ (basis.T @ theta)
+    phi = phi + levels.ridge * pull
+    if not known.all():
+        rest = vectors[:, ~known]
+        phi -= rest @ _unsure(rest.T @ phi, values[~known], levels)
+    theta = guess.center + T @ phi
     floor = (vectors * np.maximum(values, LEAST_CURVATURE * n)) @ vectors.T
     square_sigma = levels.square_sigma * levels.lipschitz**2
     squares, _ = shrunk(released.squares, floor, square_sigma)
@@ -100,6 +100,16 @@ def inferred(
     if not known.all():
         hidden = SIZE * np.linalg.qr(T @ vectors[:, ~known])[0]
     return theta, Intervals(noise + sampling, noise, variance, hidden)
+
+
+def _unsure(phi: FloatArray, values: FloatArray, levels: Levels) -> FloatArray:
+    """Return the parts of coefficients in directions that are not identified that noise explains.
+
+    That is all of one of less than `UNSURE` standard deviations; then that of the first stage is
+    left.
+    """
+    expected = UNSURE * levels.noise / (np.maximum(values, 0.0) + levels.ridge)
+    return phi * np.minimum(1.0, np.square(expected / np.maximum(np.abs(phi), 1e-300)))
 
 
 def shrunk(matrix: FloatArray, base: FloatArray, sigma: float) -> tuple[FloatArray, float]:

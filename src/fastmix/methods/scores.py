@@ -154,6 +154,8 @@ def _r2(
     )
     denominator = max(total - apart, sigmas["total"] * whole**2)
     std = sigmas["r2"] * max(level**2, weight * base_level**2) / denominator
+    # The noise of the denominator counts where the weight is not the ratio itself.
+    std = math.hypot(std, found / denominator * sigmas["total"] * whole**2 / denominator)
     return Score(1.0 - (found + weight * total) / denominator, std, level)
 
 
