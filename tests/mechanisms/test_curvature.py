@@ -1,4 +1,4 @@
-"""Curvatures and squares of gradients: their sums, how much one record changes, their events."""
+"""CurvatureRelease and squares of gradients: their sums, how much one record changes, their events."""
 
 from __future__ import annotations
 

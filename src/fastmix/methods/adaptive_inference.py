@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix.mechanisms import Curvatures
+from fastmix.mechanisms import CurvatureRelease
 from fastmix.methods.first_stage import Guess
 from fastmix.methods.inference import Intervals
 
@@ -22,7 +22,7 @@ from fastmix.methods.inference import Intervals
 LEAST_ROUNDS = 4
 #: Shares of the budget (of mu^2) for the curvature and for the squares of gradients.
 CURVATURE_SHARE, SQUARES_SHARE = 0.12, 0.03
-#: Curvatures are limited such that their noise hides at most this share of the eigenvalues, and at
+#: CurvatureRelease are limited such that their noise hides at most this share of the eigenvalues, and at
 #: least to this much in units of d, which is the mean squared length of rows.
 NOISY, LEAST_SQUARE = 0.25, 2.0
 #: The ridge in units of the eigenvalues: its pull is taken off, and rows may be longer with it.
@@ -65,7 +65,7 @@ def least_clip(spread: float, mu: float, sigma: float, n: int, d: int) -> float:
 
 
 def inferred(
-    theta: FloatArray, guess: Guess, released: Curvatures, levels: Levels, n: int
+    theta: FloatArray, guess: Guess, released: CurvatureRelease, levels: Levels, n: int
 ) -> tuple[FloatArray, Intervals]:
     """Return coefficients without the pull of the ridge, and how far off they may be."""
     d, T = len(theta), guess.transform
