@@ -1,4 +1,4 @@
-"""CurvatureRelease and squares of gradients: their sums, how much one record changes, their events."""
+"""Curvatures and squares of gradients: their sums, how much one record changes, their events."""
 
 from __future__ import annotations
 

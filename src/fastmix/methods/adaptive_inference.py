@@ -22,7 +22,7 @@ from fastmix.methods.inference import Intervals
 LEAST_ROUNDS = 4
 #: Shares of the budget (of mu^2) for the curvature and for the squares of gradients.
 CURVATURE_SHARE, SQUARES_SHARE = 0.12, 0.03
-#: CurvatureRelease are limited such that their noise hides at most this share of the eigenvalues, and at
+#: Curvatures are limited such that their noise hides at most this share of the eigenvalues, and at
 #: least to this much in units of d, which is the mean squared length of rows.
 NOISY, LEAST_SQUARE = 0.25, 2.0
 #: The ridge in units of the eigenvalues: its pull is taken off, and rows may be longer with it.
