@@ -1,7 +1,7 @@
 """Mechanisms: the only layer that sees raw data and noise together."""
 
 from fastmix.mechanisms.bounds import Spectrum, fast_bounds, gauss_bounds, spectral_events
-from fastmix.mechanisms.curvature import Curvatures, curvature_events, noisy_curvatures
+from fastmix.mechanisms.curvature import CurvatureRelease, curvature_events, noisy_curvatures
 from fastmix.mechanisms.first_stage import (
     line_event,
     noisy_gradient_counts,
@@ -37,7 +37,7 @@ from fastmix.mechanisms.statistics import (
 )
 
 __all__ = [
-    "Curvatures",
+    "CurvatureRelease",
     "MixRelease",
     "Noise",
     "PrivateGram",

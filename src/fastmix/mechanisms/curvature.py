@@ -14,7 +14,7 @@ from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import curvature_sensitivity, gradient_square_sensitivity
 
 
-class Curvatures(NamedTuple):
+class CurvatureRelease(NamedTuple):
     """Noisy sums of curvatures and of squared gradients; both fields are private."""
 
     curvature: FloatArray
@@ -37,7 +37,7 @@ def noisy_curvatures(
     curvature_sigma: float,
     square_sigma: float,
     noise: Noise,
-) -> Curvatures:
+) -> CurvatureRelease:
     r"""Release :math:`\sum_i \kappa_i z_i z_i^\top` and :math:`\sum_i (f'_i)^2 z_i z_i^\top`.
 
     :math:`z = T^\top x` are rows in the coordinates of a release, :math:`f'` is the slope of the
@@ -59,7 +59,7 @@ def noisy_curvatures(
     measured = rows.measured(Measure(transform, least))
     curvature_hat, squares_hat = measured.curvatures(theta, loss, transform, square)
     limit, longest = curvature_sensitivity(square), gradient_square_sensitivity(loss.lipschitz)
-    return Curvatures(
+    return CurvatureRelease(
         noisy_symmetric(curvature_hat, sensitivity=limit, ratio=curvature_sigma, noise=noise),
         noisy_symmetric(squares_hat, sensitivity=longest, ratio=square_sigma, noise=noise),
     )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix.mechanisms import Curvatures
+from fastmix.mechanisms import CurvatureRelease
 from fastmix.methods.first_stage import Guess
 from fastmix.methods.inference import Intervals
 
@@ -65,7 +65,7 @@ def least_clip(spread: float, mu: float, sigma: float, n: int, d: int) -> float:
 
 
 def inferred(
-    theta: FloatArray, guess: Guess, released: Curvatures, levels: Levels, n: int
+    theta: FloatArray, guess: Guess, released: CurvatureRelease, levels: Levels, n: int
 ) -> tuple[FloatArray, Intervals]:
     """Return coefficients without the pull of the ridge, and how far off they may be."""
     d, T = len(theta), guess.transform
