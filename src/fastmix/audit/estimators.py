@@ -101,7 +101,9 @@ _LINEAR = partial(_case, LinearMixing, _LONE)
 _ADASSP = partial(_case, AdaSSP, _LONE)
 _OBJECTIVE = partial(_case, ObjectivePerturbation, _EQUAL, residual_clip=0.01)
 
-_LOGISTIC = partial(_case, PrivateLogisticRegression, opposed_row(64), classes=_CLASSES)
+_LOGISTIC = partial(
+    _case, PrivateLogisticRegression, opposed_row(64), classes=_CLASSES, quick=1_000
+)
 
 #: Thirds of a larger epsilon add up to less waste.
 _THIRDS = partial(
@@ -138,7 +140,9 @@ _CASES: dict[str, Callable[..., Case]] = {
     "PrivateHuberRegressor": partial(_case, PrivateHuberRegressor, _EQUAL),
     "PrivateLogisticRegression": _LOGISTIC,
     "PrivateLogisticRegression, two rounds": partial(_LOGISTIC, rounds=2),
-    "PrivateQuantileRegressor": partial(_case, PrivateQuantileRegressor, opposed_row(64), rounds=0),
+    "PrivateQuantileRegressor": partial(
+        _case, PrivateQuantileRegressor, opposed_row(4), rounds=0, smoothing=1e-3, quick=1_000
+    ),
     "PrivateLinearRegression": partial(_case, PrivateLinearRegression, _LONE, method=IHM(**_STEPS)),
 }
 
