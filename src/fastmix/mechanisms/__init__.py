@@ -18,7 +18,6 @@ from fastmix.mechanisms.mix import (
 )
 from fastmix.mechanisms.noise import Noise, make_noise
 from fastmix.mechanisms.objective import noisy_minimiser, objective_events
-from fastmix.mechanisms.ranges import level_threshold, noisy_column_counts, range_events
 from fastmix.mechanisms.sampling import PrivateGram, symmetric_solve
 from fastmix.mechanisms.statistics import (
     StatisticsRelease,
@@ -45,11 +44,9 @@ __all__ = [
     "gauss_mix",
     "gauss_mix_event",
     "gradient_events",
-    "level_threshold",
     "make_noise",
     "mean_event",
     "mix",
-    "noisy_column_counts",
     "noisy_gradient",
     "noisy_gradient_counts",
     "noisy_mean",
@@ -59,7 +56,6 @@ __all__ = [
     "noisy_statistics",
     "noisy_target_mean",
     "objective_events",
-    "range_events",
     "residual_event",
     "second_moment_event",
     "spectral_events",
