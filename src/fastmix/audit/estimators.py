@@ -127,6 +127,8 @@ def _bounds_case(*, name: str, epsilon: float = EPSILON, delta: float = DELTA) -
         pair=pair,
         draw=draw,
         score=lambda values: values[:, 0],
+        trials=6_000,
+        quick=640,
         account=plan.spent.joint_epsilon,
     )
 
