@@ -152,7 +152,7 @@ def test_bounds_that_protect_persons(data):
 
 def test_a_person_changes_counts_by_the_weight_of_one_record():
     from fastmix.data.persons import hash_ids, person_weights
-    from fastmix.mechanisms import noisy_column_counts
+    from fastmix.mechanisms.ranges import noisy_column_counts
     from fastmix.methods.ranges import LARGEST, SMALLEST, octave_edges
     from tests.mechanisms.test_ranges import Recorder
 
@@ -173,7 +173,7 @@ def test_a_person_changes_counts_by_the_weight_of_one_record():
 
 
 def test_levels_of_a_person_with_many_rows_stay_hidden():
-    from fastmix.mechanisms import level_threshold
+    from fastmix.mechanisms.ranges import level_threshold
 
     one = level_threshold(sigma=10.0, columns=1, categories=1, tail=1e-8)
     many = level_threshold(sigma=10.0, columns=1, categories=1, tail=1e-8, rows_per_person=100)

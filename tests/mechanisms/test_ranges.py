@@ -7,7 +7,8 @@ import pytest
 from scipy.special import ndtr
 
 from fastmix.accounting import GaussianEvent, LaplaceEvent, TailEvent
-from fastmix.mechanisms import level_threshold, make_noise, noisy_column_counts, range_events
+from fastmix.mechanisms import make_noise
+from fastmix.mechanisms.ranges import level_threshold, noisy_column_counts, range_events
 from fastmix.mechanisms.sensitivity import columns_sensitivity
 from fastmix.methods.ranges import (
     LARGEST,

@@ -5,11 +5,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
+from fastmix._types import FloatArray
 from fastmix._validation import value_error
-from fastmix.audit.case import Case, Claim, Pair, lone_row, one_direction, opposed_row
+from fastmix.audit.case import Case, Claim, Data, Pair, lone_row, one_direction, opposed_row
 from fastmix.audit.fits import Fits
+from fastmix.audit.laws import gaussian_vector
 from fastmix.estimators import (
     IHM,
     AdaptiveRegression,
@@ -24,6 +27,11 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
+from fastmix.mechanisms import Noise, make_noise
+from fastmix.mechanisms.noise import FloatNoise
+from fastmix.mechanisms.ranges import noisy_column_counts
+from fastmix.methods.ranges import BINS, LARGEST, SMALLEST, octave_edges, plan_ranges
+from fastmix.random import public_generator
 
 #: Public bounds that records at the norm bound just reach.
 _BOUNDS = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0)}
@@ -88,6 +96,60 @@ def _case(estimator: type[PrivateModel], pair: Pair, *, name: str, **given: Any)
     return estimator_case(estimator(**{**usual, **given}), name, pair=pair, **sizes)
 
 
+def _bounds_case(*, name: str, epsilon: float = EPSILON, delta: float = DELTA) -> Case:
+    """Return the case of `PrivateBounds`: counts of a feature and a target, in two grids.
+
+    The finer bins are fixed here; in a fit they are those that the first counts choose.
+    """
+    pair = one_direction(64)
+    plan = plan_ranges(epsilon, delta, 2)
+    edges = [octave_edges(None, (SMALLEST, LARGEST)), np.linspace(-1.0, 1.0, BINS + 1)]
+    sigmas = [plan.sigma, plan.fine_sigma or plan.sigma]
+
+    def columns(data: Data) -> list[FloatArray]:
+        return [data.X[data.present, 0], data.y[data.present]]
+
+    def counts(data: Data, noise: Noise) -> FloatArray:
+        found = [
+            np.concatenate(
+                noisy_column_counts(columns(data), [grid] * 2, sigma=sigma, noise=noise)[0]
+            )
+            for grid, sigma in zip(edges, sigmas, strict=True)
+        ]
+        return np.concatenate(found)
+
+    exact = [counts(data, _Silent()) for data in (pair.present, pair.absent)]
+    sizes = [2 * len(grid) for grid in edges]
+    scale = np.repeat(np.sqrt(2.0) * np.array(sigmas), sizes)
+
+    def draw(data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
+        noise = make_noise("float", rng)
+        drawn = np.array([counts(data, noise) for _ in range(trials)])
+        one, other = (gaussian_vector(drawn, mean, scale) for mean in exact)
+        return np.column_stack([one - other, drawn])
+
+    return Case(
+        name=name,
+        claim=Claim(plan.spent.epsilon, plan.spent.delta),
+        pair=pair,
+        draw=draw,
+        score=lambda values: values[:, 0],
+        trials=6_000,
+        quick=640,
+        account=plan.spent.joint_epsilon,
+    )
+
+
+class _Silent(FloatNoise):
+    """No noise: what the counts are without it."""
+
+    def __init__(self) -> None:
+        super().__init__(public_generator(0))
+
+    def _gaussian(self, values: FloatArray, sensitivity: float, ratio: float) -> FloatArray:
+        return values
+
+
 #: A lone record: the sketch shows all that it may. Among equal ones the eigenvalue shows, too.
 _LONE, _EQUAL = lone_row(4), one_direction(64)
 
@@ -137,6 +199,7 @@ _CASES: dict[str, Callable[..., Case]] = {
     ),
     "ObjectivePerturbation": _OBJECTIVE,
     "ObjectivePerturbation, exact noise": partial(_OBJECTIVE, noise="exact", quick=640),
+    "PrivateBounds": _bounds_case,
     "PrivateHuberRegressor": partial(_case, PrivateHuberRegressor, _EQUAL),
     "PrivateLogisticRegression": _LOGISTIC,
     "PrivateLogisticRegression, two rounds": partial(_LOGISTIC, rounds=2),

@@ -21,7 +21,6 @@ from fastmix.mechanisms.mix import (
 )
 from fastmix.mechanisms.noise import Noise, make_noise
 from fastmix.mechanisms.objective import noisy_minimiser, objective_events
-from fastmix.mechanisms.ranges import level_threshold, noisy_column_counts, range_events
 from fastmix.mechanisms.sampling import PrivateGram, symmetric_solve
 from fastmix.mechanisms.scores import noisy_contrasts, noisy_score_sum, score_event
 from fastmix.mechanisms.statistics import (
@@ -51,12 +50,10 @@ __all__ = [
     "gauss_mix",
     "gauss_mix_event",
     "gradient_events",
-    "level_threshold",
     "line_event",
     "make_noise",
     "mean_event",
     "mix",
-    "noisy_column_counts",
     "noisy_contrasts",
     "noisy_curvatures",
     "noisy_gradient",
@@ -70,7 +67,6 @@ __all__ = [
     "noisy_statistics",
     "noisy_target_mean",
     "objective_events",
-    "range_events",
     "residual_event",
     "score_event",
     "second_moment_event",

@@ -16,8 +16,8 @@ from scipy.special import ndtri
 from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.accounting import PrivacySpent, gaussian_sigma
-from fastmix.mechanisms import level_threshold, noisy_column_counts, range_events
 from fastmix.mechanisms.noise import Noise
+from fastmix.mechanisms.ranges import level_threshold, noisy_column_counts, range_events
 from fastmix.methods.plan import joint
 
 #: The grid: powers of two from the smallest size that counts to the largest.
