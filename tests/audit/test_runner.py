@@ -195,7 +195,8 @@ def test_every_mechanism_and_every_private_estimator_is_there():
 
     names = " ".join(registry)
     private = {"FastIHM", "IHM", "LinearMixing", "AdaSSP", "DPGradientDescent"}
-    private |= {"ObjectivePerturbation", "AdaptiveRegression"}
+    private |= {"ObjectivePerturbation", "AdaptiveRegression", "PrivateLogisticRegression"}
+    private |= {"PrivateHuberRegressor", "PrivateQuantileRegressor"}
     mixing = ("GaussMix", "FastMix", "MultipleFastMix", "Kerdock")
     for name in (*private, "PrivateLinearRegression", *mixing, "mean", "residuals", "intercept"):
         assert name in names
