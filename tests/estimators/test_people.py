@@ -141,7 +141,12 @@ def test_refusals_charge_nothing(data):
             (
                 PrivateLinearRegression(max_rows_per_group=3, inference=True, **KNOWN),
                 ids,
-                "protects single rows only",
+                "inference must be False with groups",
+            ),
+            (
+                PrivateLinearRegression(max_rows_per_group=3, score_share=0.1, **KNOWN),
+                ids,
+                "score_share must be 0 with groups",
             ),
             (
                 AdaptiveRegression(max_rows_per_group=3, epsilon=float("inf"), **KNOWN),

@@ -61,7 +61,7 @@ def plan_fit(
     if sizes.rows_per_person is not None and not method.persons:
         raise ValueError(
             f"groups must not be given for method {method.name!r}, which protects single rows "
-            "only. Use 'adaptive' or 'objective'; 'auto' is one of them without inference."
+            "only. Use 'adaptive' or 'objective'; 'auto' is the first."
         )
     if sizes.rows_per_person is not None and math.isinf(target.epsilon):
         raise value_error("epsilon", "be finite with groups", target.epsilon)
