@@ -26,6 +26,7 @@ if _TYPE_CHECKING:
         ObjectivePerturbation,
         PrivacyCertificate,
         PrivateLinearRegression,
+        PublicEncoder,
     )
     from fastmix.methods import calibrate_fast_mix, calibrate_gauss_mix
     from fastmix.planning import plan
@@ -51,6 +52,7 @@ __all__ = [
     "PrivacyCertificate",
     "PrivacyLeakWarning",
     "PrivateLinearRegression",
+    "PublicEncoder",
     "ReproducibleNoiseWarning",
     "SolverError",
     "SubsampledDCT",

@@ -2,6 +2,7 @@
 
 from fastmix.certificate import PrivacyCertificate
 from fastmix.estimators.base import PrivateRegressor, estimator
+from fastmix.estimators.encoder import PublicEncoder
 from fastmix.estimators.regression import (
     IHM,
     IHS,
@@ -26,5 +27,6 @@ __all__ = [
     "PrivacyCertificate",
     "PrivateLinearRegression",
     "PrivateRegressor",
+    "PublicEncoder",
     "estimator",
 ]

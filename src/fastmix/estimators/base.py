@@ -24,6 +24,7 @@ from fastmix.data.arrow import file_chunks
 from fastmix.data.dask import Cluster, dask_chunks, is_dask
 from fastmix.data.scaling import PublicScaling
 from fastmix.estimators._documentation import estimator
+from fastmix.estimators._frames import encoded, fit_files, fit_table
 from fastmix.estimators._input import ArrayInput, ChunkInput, Input, features_to_predict
 from fastmix.estimators.intervals import ConfidenceIntervals
 from fastmix.estimators.parameters import check_parameters, reasons_for_leaks
@@ -43,6 +44,7 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
 
     epsilon: float = 1.0
     delta: float | None = None
+    bounds: Any = None
     bounds_X: Any = None
     bounds_y: Any = None
     data_norm: float | None = None
@@ -56,16 +58,16 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
     #: The algorithm, whose parameters are those that an estimator adds to the common ones.
     _method: ClassVar[type[Method]]
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Any:
         """Fit the model privately.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Records, one per row; a Dask array or dataframe is read by its cluster, block by block,
-            and so is a NumPy memory map, here.
-        y : array-like of shape (n_samples,)
-            Targets.
+            and so is a NumPy memory map, here. With ``bounds``, a pandas, Polars or Arrow table.
+        y : array-like of shape (n_samples,), default=None
+            Targets; with ``bounds``, None takes the column of X that is the target.
 
         Returns
         -------
@@ -73,6 +75,9 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
             The fitted estimator.
         """
         with unchained():
+            if self.bounds is not None:
+                self._check_parameters()
+                return fit_table(self, X, y)
             return self._fit(ChunkInput(dask_chunks(X, y)) if is_dask(X) else ArrayInput(X, y))
 
     def fit_parquet(
@@ -90,9 +95,9 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         path : path, or iterable of paths
             Files, or folders that hold them, all with the same columns of numbers.
         target : str, default="y"
-            Column to predict.
+            Column to predict; with ``bounds``, these name it.
         features : sequence of str, default=None
-            Columns to use; None means all others.
+            Columns to use; None means all others, or those that the ``bounds`` name.
         client : distributed.Client, default=None
             A Dask cluster whose workers read the files; None reads them on this machine.
 
@@ -103,6 +108,9 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         """
         executor = None if client is None else Cluster(client)
         with unchained():
+            if self.bounds is not None:
+                self._check_parameters()
+                return fit_files(self, path, executor)
             table = file_chunks(path, target, features, executor)
         return self.fit_chunks(table)
 
@@ -121,6 +129,11 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         self : object
             The fitted estimator.
         """
+        if self.bounds is not None:
+            raise ValueError(
+                "bounds must be None for a table in chunks, whose columns are encoded already. "
+                "Pass bounds_X and bounds_y."
+            )
         with unchained():
             return self._fit(ChunkInput(table), report)
 
@@ -163,7 +176,8 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         fitted = object.__new__(type(self))
         fitted.__dict__.update(self.__dict__)
         fitted.n_features_in_ = d
-        fitted.__dict__.pop("feature_names_in_", None)
+        for name in ("feature_names_in_", "schema_"):
+            fitted.__dict__.pop(name, None)
         if data.names is not None:
             fitted.feature_names_in_ = data.names
         fitted._store(method, plan, solution, scaling, n, clip, noise.source)
@@ -176,7 +190,8 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Records, one per row.
+            Records, one per row; a table with named columns if the model was fitted to one with
+            ``bounds``.
 
         Returns
         -------
@@ -184,6 +199,10 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
             Predicted targets, in the user's units.
         """
         check_is_fitted(self)
+        if hasattr(self, "schema_"):
+            with unchained():
+                X = encoded(self, X)
+            return np.asarray(X @ self.coef_ + self.intercept_)
         if is_dask(X):
             return X @ self.coef_ + self.intercept_  # type: ignore[no-any-return]
         with unchained():
@@ -296,7 +315,7 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
 
     def _stated(self, method: Method) -> dict[str, Any]:
         """Return the parameters that a certificate states beside those of the method."""
-        skipped = ("accountant", "bounds_X", "bounds_y", "random_state")
+        skipped = ("accountant", "bounds", "bounds_X", "bounds_y", "random_state")
         names = [f.name for f in fields(PrivateRegressor) if f.name not in skipped]
         return {name: getattr(self, name) for name in names}
 

@@ -32,9 +32,6 @@ UNLISTED, MISSING = -1, -2
 #: Dates are read as days since this one.
 EPOCH = datetime.date(1970, 1, 1)
 
-#: How the kinds of columns that hold dates begin.
-_DATES = ("date", "timestamp", "unknown")
-
 _ARROW = (".arrow", ".feather", ".ipc")
 
 #: Bytes of a CSV file that are read at a time.
@@ -92,7 +89,7 @@ def check_columns(
     dates = dict(text.dates)
     for name in numbers:
         if name in dates:
-            if not fields[name].startswith(_DATES):
+            if not (is_date(fields[name]) or fields[name] == "unknown"):
                 raise DataError(
                     f"{path.name}: column {name!r} must hold dates, as its bounds say; it is of "
                     f"type {fields[name]}."
@@ -102,6 +99,11 @@ def check_columns(
                 f"{path.name}: column {name!r} must hold numbers, as its bounds say; it is "
                 f"of type {fields[name]}."
             )
+
+
+def is_date(kind: str) -> bool:
+    """Tell whether a kind of column holds dates or times, by the names of Arrow's types."""
+    return kind.startswith(("date", "timestamp"))
 
 
 def no_column(

@@ -281,7 +281,9 @@ class PublicBounds:
         unknown = sorted(set(data) - {"target", "features", "missing"})
         if unknown:
             raise value_error("tables", "be [target], [features] and [missing]", unknown)
-        targets, features = _table(data, "target"), _table(data, "features")
+        targets = _table(data, "target")
+        entries = _table(data, "features").items()
+        features = {name: entry for name, entry in entries if entry is not False}
         if len(targets) != 1:
             raise value_error("[target]", "name one column", targets)
         rules = _table(data, "missing")
@@ -291,12 +293,12 @@ class PublicBounds:
         strangers = sorted(set(values) - {*targets, *features})
         if strangers:
             raise value_error("[missing] values", "be for columns that are named", strangers)
-        entries = (*targets.items(), *features.items())
-        unfilled = [name for name, entry in entries if entry == []]
+        filled = (*targets.items(), *features.items())
+        unfilled = [name for name, entry in filled if entry == []]
         if unfilled:
             raise ValueError(_unfilled(unfilled))
         made: dict[str, Number | Category] = {
-            name: _feature(name, entry, values) for name, entry in entries if entry is not True
+            name: _feature(name, entry, values) for name, entry in filled if entry is not True
         }
         terms = {name: _term(name, made) for name, entry in features.items() if entry is True}
         target = made[next(iter(targets))] if True not in targets.values() else None
@@ -324,7 +326,7 @@ def read_tables(
     """Return the tables of a bounds file, with included files and patterns written out."""
     data = _toml(path)
     try:
-        return _written_out(data, columns, path.parent, depth)
+        return written_out(data, columns, path.parent, depth)
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"{path.name}: {error}") from None
 
@@ -348,11 +350,11 @@ def _toml(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path.name} must be a TOML file; {error}.{quotes}") from None
 
 
-def _written_out(
+def written_out(
     data: dict[str, Any],
     columns: Callable[[], Iterable[str]] | None,
     folder: Path,
-    depth: int,
+    depth: int = 0,
 ) -> dict[str, Any]:
     """Return tables without ``include``, patterns and columns that are set to false."""
     data = dict(data)
@@ -363,9 +365,6 @@ def _written_out(
     if depth > _DEEPEST:
         raise value_error("include", f"be nested at most {_DEEPEST} times", files)
     if not files and not any(_is_pattern(*item) for item in _table(data, "features").items()):
-        own = _table(data, "features")
-        if False in own.values():
-            data["features"] = {name: entry for name, entry in own.items() if entry is not False}
         return data
     if columns is None:
         raise ValueError(
@@ -379,7 +378,7 @@ def _written_out(
     features = _matched(written, others, strict=depth == 0)
     for file in files:
         try:
-            shared = _written_out(_toml(folder / file), columns, (folder / file).parent, depth + 1)
+            shared = written_out(_toml(folder / file), columns, (folder / file).parent, depth + 1)
         except OSError:
             raise value_error("include", "name a file that can be read", file) from None
         target = target or _table(shared, "target")

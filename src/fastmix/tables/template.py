@@ -7,7 +7,7 @@ from string import Template
 
 from fastmix._text import toml_string, visible
 from fastmix.errors import DataError
-from fastmix.tables.read import no_column
+from fastmix.tables.read import is_date, no_column
 
 _FILE = Path(__file__).with_name("template.toml")
 
@@ -34,8 +34,7 @@ def bounds_template(
             raise DataError(no_column("the table", name, fields))
     lines = []
     for name in names:
-        # Types of Arrow that hold dates begin so.
-        kind = "date" if fields[name].startswith(("date", "timestamp")) else fields[name]
+        kind = "date" if is_date(fields[name]) else fields[name]
         if kind in _HINTS:
             lines.append(f"{_key(name)} = {_HINTS[kind]}")
         else:
