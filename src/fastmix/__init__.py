@@ -31,6 +31,7 @@ if _TYPE_CHECKING:
     from fastmix.methods import calibrate_fast_mix, calibrate_gauss_mix
     from fastmix.planning import plan
     from fastmix.sketches import SRHT, KerdockSketch, SubsampledDCT
+    from fastmix.tables.model import load
 
     __version__: str
 
@@ -60,11 +61,12 @@ __all__ = [
     "__version__",
     "calibrate_fast_mix",
     "calibrate_gauss_mix",
+    "load",
     "plan",
 ]
 
 #: Packages that hold the names above, in the order in which they are searched.
-_HOMES = ("errors", "accounting", "sketches", "methods", "estimators", "planning")
+_HOMES = ("errors", "accounting", "sketches", "methods", "estimators", "planning", "tables.model")
 
 
 def __getattr__(name: str) -> _Any:

@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 from fastmix._validation import check_choice, value_error
-from fastmix.accounting import BudgetAccountant
+from fastmix.accounting import BudgetAccountant, noted
 from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text, working
@@ -75,6 +75,7 @@ class Asked:
     ledger: Annotated[
         Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
     ] = None
+    label: Annotated[str, typer.Option(help="Name of the fit in the ledger.")] = ""
     out: Annotated[Path, typer.Option(help="Folder for model, certificate, report.")] = Path(
         "model"
     )
@@ -149,7 +150,9 @@ def command(asked: Asked) -> None:
                 data_norm=public.data_norm,
             )
         started = time.perf_counter()
-        _fit(model, asked, public)
+        notes = {"file": asked.data.name, "target": asked.target, "model": str(asked.out)}
+        with noted(label=asked.label or None, **notes):
+            _fit(model, asked, public)
         seconds = time.perf_counter() - started
         saved, model.privacy_ = bound_pair(model, public)
         report = fit_report(model, public, seconds)

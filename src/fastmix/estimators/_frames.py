@@ -10,6 +10,7 @@ import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
+from fastmix.accounting import noted
 from fastmix.data.chunks import Executor
 from fastmix.estimators._input import ArrayInput, ChunkInput, Input
 from fastmix.tables import PublicBounds, encode, table_chunks
@@ -73,7 +74,8 @@ def _fit_bounded(model: PrivateRegressor, data: Input, public: PublicBounds) -> 
     bound.bounds_X = public.feature_bounds(bool(model.fit_intercept))
     bound.bounds_y = (public.target.lower, public.target.upper)
     bound.data_norm = public.data_norm
-    bound._fit(data)
+    with noted(target=public.target.name):
+        bound._fit(data)
     facts = {**bound.privacy_.data, "missing": public.missing, "encoding": public.to_dict()}
     bound.privacy_ = replace(bound.privacy_, data=facts)
     bound.schema_ = public

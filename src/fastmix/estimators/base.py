@@ -5,6 +5,7 @@ asked before any value of the data is read, and charged before any noise is draw
 """
 
 import math
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
@@ -16,7 +17,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_integer, unchained
+from fastmix._validation import check_bool, check_integer, unchained
 from fastmix.accounting import BudgetAccountant, PrivacySpent
 from fastmix.certificate import PrivacyCertificate, headline, jsonable
 from fastmix.data import Chunks, Report
@@ -208,6 +209,27 @@ class PrivateRegressor(ConfidenceIntervals, RegressorMixin, BaseEstimator):  # t
         with unchained():
             X = features_to_predict(self, X)
         return np.asarray(X @ self.coef_ + self.intercept_)
+
+    def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
+        """Write the fitted model and its certificate into a folder; `fastmix.load` reads it.
+
+        Parameters
+        ----------
+        path : path
+            The folder, which is made if it is not there.
+        replace : bool, default=False
+            Replace a model in the folder.
+
+        Notes
+        -----
+        The files are those of ``fastmix fit``, without its report: JSON, exact to the last bit, and
+        no pickle. ``fastmix explain`` reads the certificate, ``fastmix predict`` the model.
+        """
+        from fastmix.tables.model import save_model  # it knows estimators
+
+        check_is_fitted(self)
+        check_bool("replace", replace)
+        save_model(self, Path(path), replace=replace)
 
     def account(self, n_samples: int, n_features: int) -> PrivacySpent:
         """Return the account of a fit of this size, as it would be charged; reads no data.

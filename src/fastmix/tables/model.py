@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -11,13 +12,17 @@ from typing import Any
 import numpy as np
 
 from fastmix._types import FloatArray
+from fastmix._validation import value_error
+from fastmix.accounting.ledger import write_atomically
 from fastmix.certificate.certificate import PrivacyCertificate
 from fastmix.certificate.documents import digest, jsonable, read_document, write_document
+from fastmix.data.values import as_reals, check_finite
 from fastmix.errors import DataError
-from fastmix.estimators import PrivateLinearRegression
-from fastmix.tables import Columns, PublicBounds, encode
+from fastmix.estimators import PrivateRegressor
+from fastmix.tables import Columns, Number, PublicBounds, encode
+from fastmix.tables.frames import frame_columns
 
-__all__ = ["SavedModel", "bound_pair", "read_text", "verify_pair"]
+__all__ = ["SavedModel", "bound_pair", "load", "read_text", "save_model", "verify_pair"]
 
 FORMAT = "fastmix-model-2"
 
@@ -48,7 +53,7 @@ class SavedModel:
     certificate: str | None = None
 
     @classmethod
-    def of(cls, model: PrivateLinearRegression, bounds: PublicBounds) -> SavedModel:
+    def of(cls, model: PrivateRegressor, bounds: PublicBounds) -> SavedModel:
         """Return what is to be kept of a fitted model."""
         std = getattr(model, "coef_std_", None)
         return cls(
@@ -58,7 +63,7 @@ class SavedModel:
             intercept=float(model.intercept_),
             coef_std=None if std is None else tuple(std.tolist()),
             intercept_std=getattr(model, "intercept_std_", None),
-            method=model.method_,
+            method=getattr(model, "method_", model.privacy_.parameters["method_"]),
             epsilon=model.privacy_.epsilon,
             delta=model.privacy_.delta,
             private=model.privacy_.private,
@@ -119,10 +124,98 @@ class SavedModel:
         """Read a model from a file, or from the folder that ``fastmix fit`` wrote."""
         return cls.from_json(read_text(path / "model.json" if path.is_dir() else path))
 
-    def predict(self, columns: Columns) -> FloatArray:
-        """Return predictions for the rows of a table; values are clipped as in the fit."""
-        X, _ = encode(columns, self.bounds, intercept=self.fit_intercept, target=False)
-        return np.asarray(X @ np.array(self.coef) + self.intercept)
+    @property
+    def coef_(self) -> FloatArray:
+        """Private coefficients of the encoded columns, in the user's units."""
+        return np.array(self.coef)
+
+    @property
+    def intercept_(self) -> float:
+        """Private intercept, in the user's units."""
+        return self.intercept
+
+    @property
+    def feature_names_in_(self) -> tuple[str, ...]:
+        """Names of the encoded columns, in the order of the coefficients."""
+        return self.bounds.columns(self.fit_intercept)
+
+    def predict(self, columns: Any) -> FloatArray:
+        """Return predictions for the rows of a table; values are clipped as in the fit.
+
+        An array has the encoded columns in their order, and is taken as it is, as the estimator
+        does that was fitted to an array.
+        """
+        if isinstance(columns, np.ndarray):
+            X = features(columns, len(self.coef))
+        else:
+            if not isinstance(columns, Columns):
+                columns = frame_columns(columns, self.bounds, target=False)
+            X, _ = encode(columns, self.bounds, intercept=self.fit_intercept, target=False)
+        return np.asarray(X @ self.coef_ + self.intercept)
+
+
+def features(X: FloatArray, d: int) -> FloatArray:
+    """Return an array of finite numbers with d columns."""
+    X = np.asarray(as_reals("X", X))
+    if X.ndim != 2 or X.shape[1] != d:
+        raise ValueError(f"X must have {d} columns; got an array of shape {X.shape}.")
+    check_finite(X)
+    return X.astype(np.float64, copy=False)
+
+
+def load(path: str | os.PathLike[str]) -> SavedModel:
+    """Read a model that ``model.save`` or ``fastmix fit`` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The folder, or the file ``model.json`` in it.
+
+    Returns
+    -------
+    fastmix.tables.model.SavedModel
+        The model, which predicts for pandas, Polars and Arrow tables, or for arrays.
+    """
+    return SavedModel.load(Path(path))
+
+
+def save_model(model: PrivateRegressor, path: Path, *, replace: bool) -> None:
+    """Write a fitted model and its certificate into a folder."""
+    saved, certificate = bound_pair(model, _schema(model))
+    names = ("model.json", "certificate.json")
+    if path.exists() and not path.is_dir():
+        raise value_error("path", "be a folder", str(path))
+    if path.is_dir() and any(path.iterdir()):
+        if not replace:
+            raise ValueError(
+                f"The folder {str(path)!r} is not empty. Choose another folder, or pass "
+                "replace=True to replace the model in it."
+            )
+        # A report would be that of the model before.
+        (path / "report.html").unlink(missing_ok=True)
+    path.mkdir(parents=True, exist_ok=True)
+    for name, text in zip(names, (saved.to_json(), certificate.to_json()), strict=True):
+        write_atomically((path / name).resolve(), (text + "\n").encode())
+
+
+def _schema(model: PrivateRegressor) -> PublicBounds:
+    """Return the bounds of a table, or those of an array under names for its columns."""
+    known: PublicBounds | None = getattr(model, "schema_", None)
+    if known is not None:
+        return known
+    if model.bounds_X_ is None:
+        raise ValueError(
+            "a model must have bounds of its features to be saved; this one was fitted with "
+            "data_norm alone. Pass bounds or bounds_X."
+        )
+    d = len(model.coef_)
+    names = [str(name) for name in getattr(model, "feature_names_in_", map("x{}".format, range(d)))]
+    target = "y"
+    while target in names:
+        target += "_"
+    sides = zip(names, *model.bounds_X_, strict=True)
+    numbers = tuple(Number(name, float(low), float(high)) for name, low, high in sides)
+    return PublicBounds(Number(target, *model.bounds_y_), numbers)
 
 
 def read_text(file: Path) -> str:
@@ -134,7 +227,7 @@ def read_text(file: Path) -> str:
 
 
 def bound_pair(
-    model: PrivateLinearRegression, bounds: PublicBounds
+    model: PrivateRegressor, bounds: PublicBounds
 ) -> tuple[SavedModel, PrivacyCertificate]:
     """Return a fitted model and its certificate, each with the digest of the other."""
     saved = SavedModel.of(model, bounds)
