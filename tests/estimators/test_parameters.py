@@ -93,8 +93,8 @@ REFUSED = {
     ("LinearMixing fast sized", "fast"),
     ("Private linear_mixing", "inference"),
 }
-#: Has tests of its own.
-ELSEWHERE = {"accountant"}
+#: Have tests of their own: budgets, and tables (test_frames.py).
+ELSEWHERE = {"accountant", "bounds"}
 
 
 def problem():
