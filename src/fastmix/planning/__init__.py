@@ -3,6 +3,7 @@
 from fastmix.methods import Forecast
 from fastmix.methods.forecast import CASES, Case, Outlook, outlook
 from fastmix.planning.cost import METHODS, CostModel, Problem, work
+from fastmix.planning.dry_run import DryRun, Error, dry_run
 from fastmix.planning.fit import FitPlan, plan
 
 __all__ = [
@@ -10,10 +11,13 @@ __all__ = [
     "METHODS",
     "Case",
     "CostModel",
+    "DryRun",
+    "Error",
     "FitPlan",
     "Forecast",
     "Outlook",
     "Problem",
+    "dry_run",
     "outlook",
     "plan",
     "work",

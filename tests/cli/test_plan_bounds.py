@@ -1,0 +1,42 @@
+"""``fastmix plan --bounds``: a dry run that reads no value."""
+
+from __future__ import annotations
+
+import json
+
+BOUNDS = """
+[target]
+income = { bounds = [0, 200000], unit = "EUR" }
+[features]
+"hour_*" = [0, 24]
+"""
+
+
+def test_a_dry_run_of_a_bounds_file(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "b.toml").write_text(BOUNDS)
+    (tmp_path / "t.csv").write_text("income;hour_1;hour_2\nRumpelstilzchen;x;y\n")
+    line = "plan --rows 5000 --bounds b.toml --data t.csv --out plan.html"
+    code, out, err = run(line)
+    assert (code, err) == (0, "")
+    assert "5,000 rows, 2 columns after encoding" in out
+    assert "EUR to predictions of income" in out
+    assert "income within bounds half as wide" in out
+    assert (tmp_path / "plan.html").read_text().count("<svg") == 1
+    assert run(line)[0] == 2  # the page exists
+    told = json.loads(run(f"{line} --force --json")[1])
+    assert (told["d"], told["unit"]) == (2, "EUR")
+    assert len(told["by_epsilon"]) == 5
+
+
+def test_sizes_or_bounds(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "b.toml").write_text(BOUNDS)
+    for line, complaint in (
+        ("plan --rows 10", "--columns or --bounds"),
+        ("plan --rows 10 --columns 3 --bounds b.toml", "--columns or --bounds"),
+        ("plan --rows 10 --columns 3 --out x.html", "must be given with --bounds"),
+        ("plan --rows 10 --bounds b.toml", "needs the names of the table's columns"),
+    ):
+        code, _, err = run(line)
+        assert (code, complaint in err) == (2, True), err
