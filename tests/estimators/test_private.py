@@ -43,6 +43,7 @@ OPTIONS = {
 NOT_DEFAULT = {
     "epsilon": 2.0,
     "delta": 1e-6,
+    "bounds": {"a": (0, 1)},
     "bounds_X": np.array([[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]]),
     "bounds_y": (-1, 1),
     "data_norm": 2.0,
