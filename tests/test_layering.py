@@ -32,7 +32,12 @@ LAYERS = {
     "cli": 9,
     "__main__": 10,
 }
-ALLOWED_SIDEWAYS = {("random", "_validation"), ("random", "errors")}
+#: Estimators read tables by bounds; saved models and reports, in the same package, show estimators.
+ALLOWED_SIDEWAYS = {
+    ("random", "_validation"),
+    ("random", "errors"),
+    ("estimators", "tables"),
+}
 
 
 def imports(path):

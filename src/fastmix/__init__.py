@@ -32,11 +32,13 @@ if _TYPE_CHECKING:
         PrivateLogisticRegression,
         PrivateQuantileRegressor,
         PrivateScores,
+        PublicEncoder,
         compare,
     )
     from fastmix.methods import calibrate_fast_mix, calibrate_gauss_mix
     from fastmix.planning import plan
     from fastmix.sketches import SRHT, KerdockSketch, SubsampledDCT
+    from fastmix.tables.saving import load
 
     __version__: str
 
@@ -64,6 +66,7 @@ __all__ = [
     "PrivateLogisticRegression",
     "PrivateQuantileRegressor",
     "PrivateScores",
+    "PublicEncoder",
     "ReproducibleNoiseWarning",
     "SolverError",
     "SubsampledDCT",
@@ -72,11 +75,12 @@ __all__ = [
     "calibrate_fast_mix",
     "calibrate_gauss_mix",
     "compare",
+    "load",
     "plan",
 ]
 
 #: Packages that hold the names above, in the order in which they are searched.
-_HOMES = ("errors", "accounting", "sketches", "methods", "estimators", "planning")
+_HOMES = ("errors", "accounting", "sketches", "methods", "estimators", "planning", "tables.saving")
 
 
 def __getattr__(name: str) -> _Any:

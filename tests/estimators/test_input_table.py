@@ -183,7 +183,7 @@ PARAMETERS = {
 
 def table(title):
     """Return the rows of one table of the page."""
-    section = PAGE.read_text().split(f"## {title}\n")[1].split("\n## ")[0]
+    section = PAGE.read_text().split(f"## {title}\n")[1].split("\n##")[0]
     rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line[:2] == "| "]
     return rows[1:]
 

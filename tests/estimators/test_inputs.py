@@ -151,7 +151,7 @@ def test_sample_weight_is_refused(cls):
 
 def test_metadata_routing_requests_nothing_for_fit():
     request = IHM().get_metadata_routing()
-    assert request.fit.requests == {}
+    assert request.fit.requests == {"groups": None}  # known, and passed only when asked for
     assert set(request.score.requests) <= {"sample_weight"}
     with sklearn.config_context(enable_metadata_routing=True):
         X, y = problem()

@@ -95,8 +95,8 @@ REFUSED = {
     ("LinearMixing fast sized", "fast"),
     ("Private linear_mixing", "inference"),
 }
-#: Has tests of its own.
-ELSEWHERE = {"accountant", "max_rows_per_group"}
+#: Have tests of their own: budgets, tables (test_frames.py) and persons.
+ELSEWHERE = {"accountant", "bounds", "max_rows_per_group"}
 
 
 def problem():

@@ -43,6 +43,7 @@ OPTIONS = {
 NOT_DEFAULT = {
     "epsilon": 2.0,
     "delta": 1e-6,
+    "bounds": {"a": (0, 1)},
     "bounds_X": np.array([[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]]),
     "bounds_y": (-1, 1),
     "data_norm": 2.0,
@@ -52,6 +53,8 @@ NOT_DEFAULT = {
     "accountant": BudgetAccountant(1.0, 1e-5),
     "random_state": 3,
     "verbose": True,
+    "max_rows_per_group": 3,
+    "score_share": 0.1,
 }
 
 
@@ -157,16 +160,15 @@ def test_what_is_no_method_is_refused(method):
 
 
 @pytest.mark.parametrize(
-    ("d", "fit_intercept", "expected"),
-    [(3, True, "ihm"), (499, False, "ihm"), (498, True, "ihm"), (499, True, "fast_ihm"),
-     (500, False, "fast_ihm")],
-)  # fmt: skip
-def test_auto_depends_on_intervals_and_on_the_width(d, fit_intercept, expected):
+    ("d", "fit_intercept"), [(3, True), (499, False), (498, True), (499, True), (500, False)]
+)
+def test_auto_is_adaptive_at_any_width_with_and_without_intervals(d, fit_intercept):
     X, y = np.zeros((2, d)), np.zeros(2)
     model = PrivateLinearRegression(
         bounds_X=(-1, 1), bounds_y=(-1, 1), fit_intercept=fit_intercept, inference=True
     ).fit(X, y)  # fmt: skip
-    assert model.method_ == expected
+    assert model.method_ == "adaptive"
+    assert hasattr(model, "coef_std_")
     assert model.set_params(inference=False).fit(X, y).method_ == "adaptive"
 
 

@@ -35,7 +35,7 @@ def test_first_coefficients_are_those_of_linear_discriminant_analysis():
     squares = np.linalg.lstsq(X, y, rcond=None)[0]
     spread = float(np.std(y - X @ squares))
     baseline = np.array([0.0, 0.0, y.mean() / 0.5])
-    guess = Guess(squares, np.eye(3), np.ones(3), baseline, spread)
+    guess = Guess(squares, np.eye(3), np.eye(3), np.ones(3), baseline, spread)
     found = log_odds(guess, rows, discriminant=True)
     np.testing.assert_allclose(found.center[:2], slope, rtol=0.05)
     assert found.center[2] * 0.5 == pytest.approx(intercept, abs=0.03)

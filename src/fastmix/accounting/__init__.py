@@ -18,6 +18,7 @@ from fastmix.accounting.events import (
     event_from_dict,
 )
 from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
+from fastmix.accounting.notes import noted
 from fastmix.accounting.objective import (
     objective_delta,
     objective_mu,
@@ -56,6 +57,7 @@ __all__ = [
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_sigma",
+    "noted",
     "objective_delta",
     "objective_mu",
     "objective_split",

@@ -24,6 +24,7 @@ from fastmix.accounting.charge import (
 )
 from fastmix.accounting.filters import DeclaredFilter, Filter, fits, make_filter
 from fastmix.accounting.ledger import Ledger, OpenLedger
+from fastmix.accounting.notes import current_notes
 from fastmix.errors import BudgetError
 
 
@@ -148,12 +149,14 @@ class BudgetAccountant:
 
         ``leaks`` are reasons why the account does not hold: no finite budget covers such a release.
         Raises `BudgetError` if the budget does not cover it, and `OSError` if the ledger cannot be
-        written; then nothing is charged.
+        written; then nothing is charged. Notes of `noted` blocks go with the charge.
         """
         if not isinstance(label, str):
             raise type_error("label", "be a string", label)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        charge = Charge(label, check_spent(spent), now, tuple(leaks))
+        notes = current_notes()
+        label = notes.pop("label", label)
+        charge = Charge(label, check_spent(spent), now, tuple(leaks), tuple(notes.items()))
         record = record_of(charge)
         with self._open(write=True) as ledger:
             self._check(charge, read_charges(ledger))

@@ -22,12 +22,16 @@ class Counted(NamedTuple):
 
 
 class Charge(NamedTuple):
-    """One entry of the ledger; ``leaks`` are the reasons why its guarantee is void, if it is."""
+    """One entry of the ledger; ``leaks`` are the reasons why its guarantee is void, if it is.
+
+    ``notes`` say what the charge was for: pairs of "file", "target" or "model" and a name.
+    """
 
     label: str
     spent: PrivacySpent
     time: str = ""
     leaks: tuple[str, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
 
 
 def check_spent(spent: PrivacySpent) -> PrivacySpent:
@@ -61,6 +65,7 @@ def read_charges(ledger: OpenLedger) -> tuple[Charge, ...]:
                     PrivacySpent.from_dict(record["spent"]),
                     str(record["time"]),
                     tuple(map(str, record["leaks"])),
+                    tuple((str(k), str(v)) for k, v in record.get("notes", {}).items()),
                 )
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -78,6 +83,7 @@ def record_of(charge: Charge) -> dict[str, Any]:
         "label": charge.label,
         "time": charge.time,
         "leaks": list(charge.leaks),
+        **({"notes": dict(charge.notes)} if charge.notes else {}),
         "spent": spent,
     }
 

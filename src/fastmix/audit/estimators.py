@@ -173,8 +173,10 @@ _THIRDS = partial(
 )
 
 _CASES: dict[str, Callable[..., Case]] = {
-    "AdaptiveRegression": partial(_case, AdaptiveRegression, _EQUAL),
-    "AdaptiveRegression, two rounds": partial(_case, AdaptiveRegression, _EQUAL, rounds=2),
+    "AdaptiveRegression": partial(_case, AdaptiveRegression, _EQUAL, quick=1_000),
+    "AdaptiveRegression, two rounds": partial(
+        _case, AdaptiveRegression, _EQUAL, rounds=2, quick=1_000
+    ),
     "FastIHM": partial(_case, FastIHM, _LONE, **_STEPS, sketch_size=4, trials=8_000, quick=800),
     "FastIHM, with intercept": partial(
         _case, FastIHM, lone_row(16), **_STEPS, fit_intercept=True, sketch_size=16, trials=16_000

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from fastmix._validation import check_choice, value_error
-from fastmix.accounting import BudgetAccountant
+from fastmix.accounting import BudgetAccountant, noted
 from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
 from fastmix.cli._cluster import cluster_client
@@ -34,6 +34,7 @@ from fastmix.tables.features import Number
 from fastmix.tables.model import bound_pair
 from fastmix.tables.read import inferred_numbers, read_columns, table_fields
 from fastmix.tables.report import fit_report, minutes, minutes_in_words
+from fastmix.tables.schema import check_persons
 
 #: Tables that take more bytes in memory are read in chunks.
 _LARGE = 1 << 30
@@ -106,6 +107,7 @@ class Asked:
     max_rows: Annotated[
         int | None, typer.Option(help="With --person: rows of a person that count at most.")
     ] = None
+    label: Annotated[str, typer.Option(help="Name of the fit in the ledger.")] = ""
     out: Annotated[Path, typer.Option(help="Folder for model, certificate, report.")] = Path(
         "model"
     )
@@ -157,12 +159,8 @@ def command(asked: Asked) -> None:
     if asked.bounds is None and asked.engine not in ("auto", "memory"):
         raise value_error("engine", "be memory when bounds are taken from the data", asked.engine)
     public = None if asked.bounds is None else _public(asked, asked.bounds)
-    found = None if public is None else public.found
-    if asked.person and found is not None and found.rows_per_person is None:
-        raise ValueError(
-            "bounds that were found privately must protect persons if the fit does: find them "
-            "with --person and --max-rows, or take public ones."
-        )
+    if public is not None:
+        check_persons(public, bool(asked.person))
     room = _room(asked, public)
     inputs = (asked.data, asked.bounds, asked.ledger)
     with (
@@ -180,7 +178,9 @@ def command(asked: Asked) -> None:
                 **{"classes" if asked.family == "logistic" else "bounds_y": ends},
             )
         started = time.perf_counter()
-        _fit(model, asked, public)
+        notes = {"file": asked.data.name, "target": asked.target, "model": str(asked.out)}
+        with noted(label=asked.label or None, **notes):
+            _fit(model, asked, public)
         seconds = time.perf_counter() - started
         saved, model.privacy_ = bound_pair(model, public)
         report = fit_report(model, public, seconds)

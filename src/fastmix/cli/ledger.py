@@ -62,23 +62,26 @@ def _show(budget: BudgetAccountant, json: bool) -> None:
         limits = {"epsilon": budget.epsilon, "delta": budget.delta, "rule": budget.rule}
         told = [
             {"label": c.label, "time": c.time, "epsilon": c.spent.epsilon, "delta": c.spent.delta}
-            | {"leaks": c.leaks}
+            | {"leaks": c.leaks, **dict(c.notes)}
             for c in charges
         ]
         spent = {"spent": total.epsilon, "left": left.epsilon}
         print_json({**limits, **spent, "charges": told})
         return
     if charges:
+        notes = [dict(charge.notes) for charge in charges]
+        kinds = [kind for kind in ("target", "file", "model") if any(kind in n for n in notes)]
         rows = [
             [
                 charge.label,
-                charge.time[:19].replace("T", " "),
-                "NOT PRIVATE" if charge.leaks else f"{charge.spent.epsilon:.6g}",
+                charge.time[:16].replace("T", " "),
+                *(note.get(kind, "") for kind in kinds),
+                "NOT PRIVATE" if charge.leaks else f"{charge.spent.epsilon:.4g}",
                 f"{charge.spent.delta:.3g}",
             ]
-            for charge in charges
+            for charge, note in zip(charges, notes, strict=True)
         ]
-        print_table(["fit", "time (UTC)", "epsilon", "delta"], rows)
+        print_table(["fit", "time (UTC)", *kinds, "epsilon", "delta"], rows)
         leaky = [charge for charge in charges if charge.leaks]
         print_text(*(f"{c.label} is NOT PRIVATE: {'; '.join(c.leaks)}." for c in leaky), "")
     count = len(charges)

@@ -1,23 +1,34 @@
 """``fastmix plan``: which method, and what to expect of it, from public sizes only."""
 
-from typing import Annotated
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
-from fastmix.planning import person_costs, plan
+from fastmix.cli._files import check_output, writing
+from fastmix.planning import DryRun, PersonCost, dry_run, person_costs, plan
+from fastmix.show.html import number
+from fastmix.tables import TextFormat, read_bounds
+from fastmix.tables.encode import table_columns
 
 EXAMPLES = (
     "fastmix plan --rows 100000 --columns 20 --epsilon 1",
     "fastmix plan --rows 65536 --columns 1000 --json",
     "fastmix plan --rows 800000 --columns 20 --persons 1100 --epsilon 3",
+    "fastmix plan --rows 100000 --bounds bounds.toml --out plan.html",
 )
 
 
 def command(
     rows: options.Rows,
-    columns: options.Columns,
+    columns: Annotated[
+        int | None,
+        typer.Option(min=1, max=10**6, help="Columns of features, after encoding; or --bounds."),
+    ] = None,
     epsilon: options.Epsilon = 1.0,
     delta: options.Delta = None,
     method: Annotated[str, typer.Option(help="auto, objective, ihm, fast_ihm or adassp.")] = "auto",
@@ -25,15 +36,50 @@ def command(
     persons: Annotated[
         int | None, typer.Option(min=1, help="Persons whose rows they are: what each cap costs.")
     ] = None,
+    bounds: Annotated[
+        Path | None,
+        typer.Option(help="Bounds file: columns and errors in the units of its target."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Table whose column names the patterns of the bounds file are for."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Page to write, with a picture; with --bounds.")
+    ] = None,
+    force: options.Force = False,
     json: options.Json = False,
 ) -> None:
     """Say which method to take and what error, seconds and memory to expect, without data."""
+    if (columns is None) == (bounds is None):
+        raise ValueError("plan must have --columns or --bounds, one of the two.")
+    if bounds is not None:
+        names = None if data is None else (lambda: table_columns(data, TextFormat()))
+        if out is not None:
+            check_output(out, force=force, inputs=[bounds])
+        costs = [] if persons is None else person_costs(rows, persons, epsilon, delta)
+        public = read_bounds(bounds, names)
+        run = dry_run(
+            rows,
+            len(public.columns(intercept)),
+            (public.target.lower, public.target.upper),
+            epsilon,
+            delta,
+            method=method,
+            fit_intercept=intercept,
+            target=public.target.name,
+            unit=public.target.unit or ("days" if public.target.since else ""),
+        )
+        _show(run, costs, out, force, json)
+        return
+    if out is not None or data is not None:
+        raise ValueError("--out and --data must be given with --bounds.")
+    assert columns is not None
     made = plan(rows, columns, epsilon, delta, method=method, fit_intercept=intercept)
     costs = [] if persons is None else person_costs(rows, persons, epsilon, delta)
     if json:
         said = {name: getattr(made, name) for name in ("method", "reason", "epsilon", "delta")}
-        told = {} if persons is None else {"persons": [each._asdict() for each in costs]}
-        print_json({**said, "methods": made.table(), "warnings": made.warnings, **told})
+        print_json({**said, "methods": made.table(), "warnings": made.warnings, **_told(costs)})
         return
     sizes = f"{made.n:,} rows, {made.d:,} columns"
     print_text(f"{sizes}, epsilon {made.epsilon:g}, delta {made.delta:.2g}", made.reason, "")
@@ -42,8 +88,46 @@ def command(
     meaning, *warnings = made.notes()
     print_text("", meaning)
     print_text(*warnings, style="bold")
-    if persons is not None:
-        said_of = f"{persons:,} persons: noise in units of that of single rows"
-        print_text("", f"{said_of}, for fits with --person and --max-rows.", "")
+    _show_persons(costs)
+
+
+def _told(costs: list[PersonCost]) -> dict[str, Any]:
+    """Return what persons cost, for JSON; nothing if that was not asked for."""
+    return {"persons": [each._asdict() for each in costs]} if costs else {}
+
+
+def _show_persons(costs: list[PersonCost]) -> None:
+    """Print what persons cost, if that was asked for."""
+    if costs:
+        said = "Persons: noise in units of that of single rows, for fits with --person and"
+        print_text("", f"{said} --max-rows.", "")
         cells = [[f"{k:,}", f"{ours:.3g}", f"{naive:.3g}"] for k, ours, naive in costs]
         print_table(["rows of a person", "noise", "naive group privacy"], cells)
+
+
+def _show(run: DryRun, costs: list[PersonCost], out: Path | None, force: bool, json: bool) -> None:
+    """Print a dry run, and write its page."""
+    if out is not None:
+        with writing(out, force=force) as temporary:
+            temporary.write_text(run.page(), encoding="utf-8")
+    if json:
+        print_json({**asdict(run), **_told(costs), "out": None if out is None else str(out)})
+        return
+    sizes = f"{run.n:,} rows, {run.d:,} columns after encoding, delta {run.delta:.2g}"
+    print_text(f"{sizes}, method {run.method}", run.headline(), "")
+    unit = f", {run.unit}" if run.unit else ""
+    header = [f"error that privacy adds{unit}", "typical", "easy data", "hard data"]
+    least = min(e.typical for e in run.by_epsilon)
+    most = max(e.typical for e in run.by_epsilon)
+    scale = 23.0 / max(math.log(most / least), 1e-9)
+    full = [1 + round(scale * math.log(e.typical / least)) for e in run.by_epsilon]
+    bars = ["\u2588" * length + "\u2591" * (24 - length) for length in full]
+    rows = [[*row, bar] for row, bar in zip(run.cells(run.by_epsilon), bars, strict=True)]
+    print_table([*header, "typical, on a log scale"], rows)
+    print_text("")
+    print_table([f"other choices, epsilon {number(run.epsilon, 3)}", *header[1:]],
+                run.cells(run.others))  # fmt: skip
+    print_text("", *run.notes())
+    _show_persons(costs)
+    if out is not None:
+        print_text("", f"Wrote {out}, with a picture of error against epsilon.")

@@ -5,6 +5,7 @@ from fastmix.estimators.base import PrivateModel, PrivateRegressor, estimator
 from fastmix.estimators.bounds import PrivateBounds
 from fastmix.estimators.classification import PrivateLogisticRegression
 from fastmix.estimators.compare import Comparison, compare
+from fastmix.estimators.encoder import PublicEncoder
 from fastmix.estimators.regression import (
     IHM,
     IHS,
@@ -14,10 +15,9 @@ from fastmix.estimators.regression import (
     FastIHM,
     LinearMixing,
     ObjectivePerturbation,
-    PrivateHuberRegressor,
     PrivateLinearRegression,
-    PrivateQuantileRegressor,
 )
+from fastmix.estimators.robust import PrivateHuberRegressor, PrivateQuantileRegressor
 from fastmix.estimators.scores import PrivateScores
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "PrivateQuantileRegressor",
     "PrivateRegressor",
     "PrivateScores",
+    "PublicEncoder",
     "compare",
     "estimator",
 ]

@@ -13,6 +13,10 @@ epsilon : float, default=1.0
     (one record absent: its scaled row and target are zeros; n is public).
 delta : float, default=None
     Probability with which the guarantee may fail; None means ``1 / n**2`` (n at least 2).
+bounds : path, dict or data frame, default=None
+    Public bounds of a table with named columns, in place of ``bounds_X``, ``bounds_y`` and
+    ``data_norm``: a bounds file, the same as a dict, a dict of features by name (with ``bounds_y``
+    for the target), or a data frame. Categories are encoded and missing values imputed by them.
 bounds_X : tuple of (lower, upper) or dict, default=None
     Public bounds of the features, scalars or one entry per feature; or by the names of the
     columns, as pandas Series, dicts or one dict of pairs. Values outside are clipped.
@@ -85,6 +89,9 @@ n_features_in_ : int
     Number of features.
 feature_names_in_ : ndarray of shape (n_features,)
     Names of the features, when X has names that are all strings.
+schema_ : fastmix.tables.PublicBounds
+    The bounds of a fit with ``bounds``, with patterns written out; ``feature_names_in_`` are then
+    the encoded columns, in the order of the coefficients.
 bounds_X_ : tuple of ndarray or None
     Lower and upper bounds of the features that were used.
 bounds_y_ : tuple of float

@@ -4,7 +4,6 @@ The order is fixed, so that nothing is spent in vain and nothing is released unp
 asked before any value of the data is read, and charged before any noise is drawn.
 """
 
-import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
@@ -16,59 +15,35 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_integer, check_probability, unchained, value_error
-from fastmix.accounting import BudgetAccountant, PrivacySpent
-from fastmix.certificate import PrivacyCertificate, headline, jsonable
+from fastmix._validation import check_integer, unchained, value_error
+from fastmix.accounting import BudgetAccountant, PrivacySpent, noted
+from fastmix.accounting.notes import current_notes
 from fastmix.data import Chunks, Report
 from fastmix.data.arrow import file_chunks
 from fastmix.data.dask import Cluster, dask_chunks, is_dask
-from fastmix.data.scaling import PublicScaling
 from fastmix.estimators._documentation import estimator
+from fastmix.estimators._frames import encoded, fit_files, fit_table
 from fastmix.estimators._input import ArrayInput, ChunkInput, Input, features_to_predict
-from fastmix.estimators.intervals import ConfidenceIntervals
+from fastmix.estimators._results import Results
 from fastmix.estimators.parameters import check_parameters, reasons_for_leaks
-from fastmix.estimators.scores import Evaluated, PrivateScores, in_units
+from fastmix.estimators.scores import Evaluated
+from fastmix.estimators.summaries import Shown
 from fastmix.mechanisms import make_noise
-from fastmix.methods import Draws, Method, Plan, Sizes, Solution, Target
+from fastmix.methods import Draws, Method, Plan, Sizes, Target
 from fastmix.methods.fit import default_delta, plan_fit, solve_fit
 from fastmix.methods.forecast import advise
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
-from fastmix.show import RegressionSummary, fit_card, summarise
-from fastmix.show.html import effects, number
 
 __all__ = ["PrivateModel", "PrivateRegressor", "estimator"]
 
 
-def summary_facts(
-    epsilon: float, delta: float, n: int, model: Any = None, method: str = ""
-) -> list[tuple[str, str]]:
-    """Return what stands above a table of coefficients."""
-    facts = [
-        ("Method", method or getattr(model, "method_", type(model).__name__)),
-        ("No. observations", f"{n:,}"),
-        ("Epsilon", f"{epsilon:.4g}"),
-        ("Delta", f"{delta:.3g}"),
-    ]
-    if (spread := getattr(model, "residual_std_", None)) is not None:
-        facts.append(("Residual std", number(spread)))
-    if (scores := getattr(model, "scores_", None)) is not None:
-        low, high = scores.interval("r2")
-        facts.append(("R-squared (private)", f"{scores['r2']:.3f} ({low:.3f} to {high:.3f})"))
-    return facts
-
-
-def summary_notes(private: bool) -> list[str]:
-    """Return what stands below it."""
-    counted = "Standard errors count privacy noise and the sampling of records."
-    return [counted] if private else ["The fit is NOT PRIVATE.", counted]
-
-
 @estimator
-class PrivateModel(ConfidenceIntervals, Evaluated, BaseEstimator):  # type: ignore[misc]
+class PrivateModel(Results, Shown, Evaluated, BaseEstimator):  # type: ignore[misc]
     """Base class of regressors and classifiers, which tell how targets are bounded."""
 
     epsilon: float = 1.0
     delta: float | None = None
+    bounds: Any = None
     bounds_X: Any = None
     data_norm: float | None = None
     fit_intercept: bool = True
@@ -85,17 +60,19 @@ class PrivateModel(ConfidenceIntervals, Evaluated, BaseEstimator):  # type: igno
     #: What targets are made arrays, or chunks, by.
     _arrays: ClassVar[type[ArrayInput]] = ArrayInput
     _chunks: ClassVar[type[ChunkInput]] = ChunkInput
+    #: The parameter that tells the ends of the target, which ``bounds`` may name instead.
+    _ends: ClassVar[str] = "bounds_y"
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
         """Fit the model privately.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Records, one per row; a Dask array or dataframe is read by its cluster, block by block,
-            and so is a NumPy memory map, here.
-        y : array-like of shape (n_samples,)
-            Targets.
+            and so is a NumPy memory map, here. With ``bounds``, a pandas, Polars or Arrow table.
+        y : array-like of shape (n_samples,), default=None
+            Targets; with ``bounds``, None takes the column of X that is the target.
         groups : array-like of shape (n_samples,), default=None
             Who each row belongs to: ids, all integers or all text. With them the fit protects
             persons instead of rows, and ``max_rows_per_group`` says how many rows of a person count
@@ -108,6 +85,8 @@ class PrivateModel(ConfidenceIntervals, Evaluated, BaseEstimator):  # type: igno
         """
         with unchained():
             self._check_groups(groups is not None)
+            if self.bounds is not None:
+                return fit_table(self, X, y, groups)
             if is_dask(X):
                 table = dask_chunks(X, y, groups=groups)
                 return self._fit(self._chunks(table, self.max_rows_per_group))
@@ -129,9 +108,9 @@ class PrivateModel(ConfidenceIntervals, Evaluated, BaseEstimator):  # type: igno
         path : path, or iterable of paths
             Files, or folders that hold them, all with the same columns of numbers.
         target : str, default="y"
-            Column to predict.
+            Column to predict; with ``bounds``, these name it.
         features : sequence of str, default=None
-            Columns to use; None means all others.
+            Columns to use; None means all others, or those that the ``bounds`` name.
         groups : str, default=None
             Column of ids, integers or text, that tells who a row belongs to; see `fit`.
         client : distributed.Client, default=None
@@ -144,6 +123,9 @@ class PrivateModel(ConfidenceIntervals, Evaluated, BaseEstimator):  # type: igno
         """
         executor = None if client is None else Cluster(client)
         with unchained():
+            if self.bounds is not None:
+                self._check_groups(groups is not None)
+                return fit_files(self, path, executor, target, features, groups)
             table = file_chunks(path, target, features, executor, groups)
         return self.fit_chunks(table)
 
@@ -162,6 +144,11 @@ class PrivateModel(ConfidenceIntervals, Evaluated, BaseEstimator):  # type: igno
         self : object
             The fitted estimator.
         """
+        if self.bounds is not None:
+            raise ValueError(
+                "bounds must be None for a table in chunks, whose columns are encoded already. "
+                f"Pass bounds_X and {self._ends}."
+            )
         with unchained():
             self._check_groups(table.grouped)
             return self._fit(self._chunks(table, self.max_rows_per_group), report)
@@ -196,17 +183,19 @@ class PrivateModel(ConfidenceIntervals, Evaluated, BaseEstimator):  # type: igno
         # Public choices leave the secret stream alone, unless the caller seeds everything.
         public = noise.rng if is_seeded(self.random_state) else public_generator()
         if accountant is not None:
-            label = type(self).__name__
+            label = current_notes().get("label", type(self).__name__)
             if plan.rows_per_person is not None:
                 label += f", per person of up to {plan.rows_per_person} rows"
-            accountant.spend(plan.spent, label=label, leaks=reasons_for_leaks(self, plan))
+            with noted(label=label):  # who is protected is told beside a name of the user's, too
+                accountant.spend(plan.spent, label=label, leaks=reasons_for_leaks(self, plan))
         draws = Draws(noise, public, lambda at, total: self._say(f"step {at} of {total}"))
         solution = solve_fit(method, rows, plan, scaling, clip, draws)
         # On a copy that takes the model's place in one step: a model is the old one or the new one.
         fitted = object.__new__(type(self))
         fitted.__dict__.update(self.__dict__)
         fitted.n_features_in_ = d
-        fitted.__dict__.pop("feature_names_in_", None)
+        for name in ("feature_names_in_", "schema_"):
+            fitted.__dict__.pop(name, None)
         if data.names is not None:
             fitted.feature_names_in_ = data.names
         fitted._table_rows = data.table_rows
@@ -233,50 +222,12 @@ class PrivateModel(ConfidenceIntervals, Evaluated, BaseEstimator):  # type: igno
         d = check_integer("n_features", n_features, at_least=1)
         return self._planned(n, d)[1].spent
 
-    def summary(self, level: float = 0.95) -> RegressionSummary:
-        """Return the coefficients in the form that statisticians know.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        fastmix.show.RegressionSummary
-            A table; print it, show it in a notebook, or take its ``to_frame()``. With
-            ``inference=True`` it has standard errors, z, p-values and intervals, from released
-            values only.
-        """
-        check_is_fitted(self)
-        check_probability("level", level)
-        found, private = effects(self), self.privacy_
-        return summarise(
-            found,
-            title=f"Private linear regression ({type(self).__name__})",
-            facts=[*summary_facts(private.epsilon, private.delta, private.data["n_samples"], self)],
-            level=level,
-            notes=summary_notes(private.private) if self.inference else [],
-        )
-
     def __getstate__(self) -> dict[str, Any]:
         # A copy that is sent away from inside a budget's block is charged where it is fitted.
         state: dict[str, Any] = super().__getstate__()
         if state.get("accountant") is None:
             state = {**state, "accountant": BudgetAccountant.current()}
         return state
-
-    def _repr_html_inner(self) -> str:
-        """Return a card with coefficients and guarantee; scikit-learn's diagram before a fit."""
-        if not hasattr(self, "privacy_"):
-            return str(super()._repr_html_inner())
-        return fit_card(self, headline(self.privacy_))
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
-        if "text/html" in bundle:
-            bundle["text/html"] = self._repr_html_inner()
-        return bundle
 
     def _resolve(self, columns: int | None = None) -> Method:
         """Return the algorithm with its parameters, for so many columns with the intercept."""
@@ -289,6 +240,13 @@ class PrivateModel(ConfidenceIntervals, Evaluated, BaseEstimator):  # type: igno
     def _bounds_y(self) -> Any:
         """Return the public bounds of the target, None if there are none."""
         return None
+
+    def _features(self, X: Any) -> Any:
+        """Return records as the columns of the coefficients; Dask collections stay as they are."""
+        with unchained():
+            if hasattr(self, "schema_"):
+                return encoded(self, X)
+            return X if is_dask(X) else features_to_predict(self, X)
 
     def _check_groups(self, given: bool) -> None:
         """Refuse ids without a cap, and a cap without ids."""
@@ -325,65 +283,13 @@ class PrivateModel(ConfidenceIntervals, Evaluated, BaseEstimator):  # type: igno
     def _advise(self, method: Method, plan: Plan, n: int, d: int) -> None:
         advise(method, plan, self._sizes(n, d), self._target(n))
 
-    def _store(
-        self,
-        method: Method,
-        plan: Plan,
-        solution: Solution,
-        scaling: PublicScaling,
-        n: int,
-        clip: float,
-        source: str,
-    ) -> None:
-        d: int = self.n_features_in_
-        self._store_coefficients(solution.theta, scaling)
-        self.n_steps_ = plan.steps
-        self.gamma_, self.eta_ = solution.gamma, solution.eta
-        self.gradient_noise_ = solution.gradient_noise
-        self.bounds_X_, self.bounds_y_ = scaling.bounds_X, scaling.bounds_y
-        self._store_intervals(solution, plan, scaling, clip=clip, n=n)
-        self.__dict__.pop("scores_", None)
-        if solution.scores is not None:
-            self.scores_ = PrivateScores(
-                in_units(solution.scores, scaling.target_map.scale), None, n
-            )
-        facts = {"n_samples": n, "n_features": d, **scaling.describe(), **self._facts()}
-        if plan.rows_per_person is not None:
-            facts["n_samples"] = self._table_rows
-            facts |= {"n_persons": n, "max_rows_per_person": plan.rows_per_person}
-        if solution.chosen is not None:
-            self.chosen_ = facts["chosen"] = solution.chosen
-        if (method.clips or plan.residual_sigma is not None) and not math.isinf(self.epsilon):
-            facts["residuals_clipped_at"] = clip * scaling.target_map.scale
-        self.privacy_ = PrivacyCertificate(
-            spent=plan.spent,
-            mechanism=type(self).__name__,
-            parameters={
-                **self._stated(method),
-                **{f.name: getattr(method, f.name) for f in fields(method)},
-                **jsonable(plan.settings),
-                "method_": method.name,
-            },
-            data=facts,
-            noise="seeded" if is_seeded(self.random_state) else source,
-            leaks=reasons_for_leaks(self, plan),
-        )
-
     def _stated(self, method: Method) -> dict[str, Any]:
         """Return the parameters that a certificate states beside those of the method."""
-        skipped = ("accountant", "bounds_X", "bounds_y", "random_state")
+        skipped = ("accountant", "bounds", "bounds_X", "bounds_y", "random_state")
         names = [f.name for f in fields(PrivateModel) if f.name not in skipped]
         if not self.score_share:
             names.remove("score_share")
         return {name: getattr(self, name) for name in names}
-
-    def _store_coefficients(self, theta: FloatArray, scaling: PublicScaling) -> None:
-        """Store coefficients in the user's units."""
-        self.coef_, self.intercept_ = scaling.coefficients(theta, self.n_features_in_)
-
-    def _facts(self) -> dict[str, Any]:
-        """Return what a certificate says of the data beside their bounds."""
-        return {}
 
     def _say(self, progress: str) -> None:
         if self.verbose:
@@ -402,7 +308,8 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Records, one per row.
+            Records, one per row; a table with named columns if the model was fitted to one with
+            ``bounds``.
 
         Returns
         -------
@@ -410,11 +317,8 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
             Predicted targets, in the user's units.
         """
         check_is_fitted(self)
-        if is_dask(X):
-            return X @ self.coef_ + self.intercept_  # type: ignore[no-any-return]
-        with unchained():
-            X = features_to_predict(self, X)
-        return np.asarray(X @ self.coef_ + self.intercept_)
+        values = self._features(X) @ self.coef_ + self.intercept_
+        return values if is_dask(values) else np.asarray(values)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

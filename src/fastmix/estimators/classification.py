@@ -21,7 +21,6 @@ from fastmix.data.dask import is_dask
 from fastmix.data.scaling import PublicScaling
 from fastmix.data.values import check_finite
 from fastmix.errors import PrivacyLeakWarning
-from fastmix.estimators._input import features_to_predict
 from fastmix.estimators._labels import LabelChunks, LabelInput, public_classes, public_weights
 from fastmix.estimators.base import PrivateModel, estimator
 from fastmix.methods import Method
@@ -90,19 +89,22 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
     _method: ClassVar[type[Method]] = methods.LogisticObjective
     _arrays: ClassVar[type[LabelInput]] = LabelInput
     _chunks: ClassVar[type[LabelChunks]] = LabelChunks
+    _ends: ClassVar[str] = "classes"
 
     #: Whether the classes were taken from the data.
     _found: ClassVar[bool] = False
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
         """Fit the model privately.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Records, one per row; a Dask array or dataframe is read by its cluster, block by block.
-        y : array-like of shape (n_samples,)
-            Labels; for Dask collections two numbers.
+            With ``bounds``, a pandas, Polars or Arrow table.
+        y : array-like of shape (n_samples,), default=None
+            Labels; for Dask collections two numbers. With ``bounds`` the labels are the two bounds
+            of the target, and None takes the column of X that is the target.
         groups : array-like of shape (n_samples,), optional
             Not taken yet: persons of several rows are for linear regression.
 
@@ -111,7 +113,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
         self : object
             The fitted estimator.
         """
-        if self.classes is not None or y is None or is_dask(X) or groups is not None:
+        named = self.classes is not None or self.bounds is not None
+        if named or y is None or is_dask(X) or groups is not None:
             return super().fit(X, y, groups)
         with unchained():
             self._check_parameters()
@@ -151,10 +154,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
             Log-odds.
         """
         check_is_fitted(self)
-        if not is_dask(X):
-            with unchained():
-                X = features_to_predict(self, X)
-        scores = X @ self.coef_.T + self.intercept_
+        scores = self._features(X) @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores  # type: ignore[no-any-return]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:

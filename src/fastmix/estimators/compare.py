@@ -153,6 +153,11 @@ def _compare(candidates: Any, X: Any, y: Any, model: PrivateLinearRegression) ->
     check_choice("method", model.method, ("auto", "adaptive"))
     model._check_parameters()
     check_choice("noise", model.noise, ("float",))
+    if model.bounds is not None:
+        raise ValueError(
+            "bounds must be None in a comparison, whose columns are encoded already. Pass bounds_X "
+            "and bounds_y, as PublicEncoder gives them."
+        )
     if model.score_share:
         raise value_error("score_share", "be 0 in a comparison", model.score_share)
     if model.epsilon == float("inf"):

@@ -14,6 +14,7 @@ from fastmix.accounting import BudgetAccountant, PrivacySpent, gaussian_sigma
 from fastmix.data import Chunks
 from fastmix.data.dask import dask_chunks, is_dask
 from fastmix.data.scaling import PublicScaling
+from fastmix.estimators._frames import table_input
 from fastmix.estimators._input import ArrayInput, ChunkInput, Input
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
 from fastmix.mechanisms import make_noise
@@ -145,9 +146,11 @@ class Evaluated:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or fastmix.data.Chunks
-            Records, clipped to the bounds of the fit; a table in chunks has its target in it.
-        y : array-like of shape (n_samples,)
-            Targets, clipped to the bounds of the fit.
+            Records, clipped to the bounds of the fit; a table in chunks has its target in it. After
+            a fit with ``bounds``, a pandas, Polars or Arrow table.
+        y : array-like of shape (n_samples,), default=None
+            Targets, clipped to the bounds of the fit; after a fit with ``bounds``, None takes the
+            column of X that is the target.
         metrics : str or iterable of str, default=("r2", "mse", "mae")
             Which scores; they share the budget, so fewer are more precise.
         epsilon : float
@@ -170,12 +173,18 @@ class Evaluated:
         chosen from released counts and stated: heavy tails make scores too good.
         """
         check_is_fitted(self)
+        if hasattr(self, "classes_"):
+            raise ValueError("scores must be of a regression; this model predicts classes.")
         names = checked_metrics(metrics)
         check_real("epsilon", epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)
         with unchained():
             data: Input
+            schema = getattr(self, "schema_", None)
             if isinstance(X, Chunks):
                 data = ChunkInput(X)
+            elif schema is not None:
+                model: Any = self
+                data = table_input(model, X, y, schema, None)
             else:
                 validation._check_feature_names(self, X, reset=False)
                 data = ChunkInput(dask_chunks(X, y)) if is_dask(X) else ArrayInput(X, y)
@@ -201,7 +210,7 @@ class Evaluated:
         scaling = data.scaling(
             bounds_X=model.bounds_X_,
             bounds_y=model.bounds_y_,
-            data_norm=model.data_norm,
+            data_norm=model.schema_.data_norm if hasattr(model, "schema_") else model.data_norm,
             fit_intercept=model.fit_intercept,
             warn=False,
         )

@@ -236,8 +236,9 @@ class AdaptiveObjective(AdaptiveMethod):
         if plan.moment_sigma is not None:
             floor = least_eigenvalue(plan.moment_sigma, d + 1)
             hidden = floor * min(1.0, ROOM * (d + 1) * floor / n) ** (plan.n_rounds - 1)
-        curved = math.erf(clip / math.sqrt(2.0))  # the share of residuals that are not clipped
-        seen = curved * n * eigenvalues / (eigenvalues + hidden)
+        seen = n * eigenvalues / (eigenvalues + hidden)
+        if not plan.n_rounds:  # only residuals that are not clipped have curvature
+            seen *= math.erf(clip / math.sqrt(2.0))
         noise = level / plan.mu
         spread = seen / (seen + ridge) ** 2
         left = ridge / (seen + ridge)

@@ -23,7 +23,7 @@ def interval_chart(intervals: Sequence[Interval], *, axis: str, reach: float = 1
     bottom = top + row * len(intervals)
     parts = [
         f'<line x1="{x(t):.1f}" x2="{x(t):.1f}" y1="{top}" y2="{bottom}" stroke="var(--line)" '
-        f'stroke-width="{2 if t == 0 else 1}"/>' + _soft(x(t), bottom + 17, f"{t:,g}")
+        f'stroke-width="{2 if t == 0 else 1}"/>' + soft_text(x(t), bottom + 17, f"{t:,g}")
         for t in ticks
     ]
     for n, i in enumerate(intervals):
@@ -38,8 +38,8 @@ def interval_chart(intervals: Sequence[Interval], *, axis: str, reach: float = 1
                     f'stroke-width="{thick}" stroke-opacity="{0.35 if thick > 2 else 1}"/>'
                 )
         parts.append(f'<circle cx="{x(i.value):.1f}" cy="{y}" r="4.5" fill="var(--blue)"/>')
-    parts.append(_soft((left + width) / 2, height - 6, axis))
-    return _svg(width, height, axis, parts)
+    parts.append(soft_text((left + width) / 2, height - 6, axis))
+    return svg(width, height, axis, parts)
 
 
 def curve_chart(
@@ -61,7 +61,7 @@ def curve_chart(
 
     parts = [
         f'<line x1="{left}" x2="{width - right}" y1="{y(t):.1f}" y2="{y(t):.1f}" '
-        'stroke="var(--line)"/>' + _soft(left - 8, y(t) + 4.5, f"{t:g}", "end")
+        'stroke="var(--line)"/>' + soft_text(left - 8, y(t) + 4.5, f"{t:g}", "end")
         for t in ticks
     ]
     step = max(1, math.ceil((x1 - x0) / 8.0))
@@ -69,23 +69,25 @@ def curve_chart(
     line = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in curve)
     at_x, at_y = x(spot[0]), y(spot[1])
     parts += [
-        *(_soft(x(power), base + 20, f"1e{power}") for power in powers),
+        *(soft_text(x(power), base + 20, f"1e{power}") for power in powers),
         f'<polyline points="{line}" fill="none" stroke="var(--blue)" stroke-width="2.5"/>',
         f'<circle cx="{at_x:.1f}" cy="{at_y:.1f}" r="5.5" fill="var(--amber)"/>',
         f'<text x="{min(at_x + 10, width - 190):.1f}" y="{max(at_y - 9, 14):.1f}">'
         f"({mark[1]:.3g}, {mark[0]:.2g}) is certified</text>",
-        _soft((left + width) / 2, height - 8, x_axis),
-        _soft(left - 8, 14, y_axis, "end"),
+        soft_text((left + width) / 2, height - 8, x_axis),
+        soft_text(left - 8, 14, y_axis, "end"),
     ]
-    return _svg(width, height, f"{y_axis} against {x_axis}", parts)
+    return svg(width, height, f"{y_axis} against {x_axis}", parts)
 
 
-def _soft(x: float, y: float, text: str, anchor: str = "middle") -> str:
+def soft_text(x: float, y: float, text: str, anchor: str = "middle") -> str:
+    """Return a label in the soft colour."""
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
     return f'<text class="soft" {place}>{escape(text)}</text>'
 
 
-def _svg(width: float, height: float, label: str, parts: Sequence[str]) -> str:
+def svg(width: float, height: float, label: str, parts: Sequence[str]) -> str:
+    """Return a drawing that fills the width of its page."""
     return (
         f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(label)}">'
         f"{''.join(parts)}</svg>"

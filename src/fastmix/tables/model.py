@@ -14,12 +14,14 @@ from scipy.special import expit
 from fastmix._types import FloatArray
 from fastmix.certificate.certificate import PrivacyCertificate
 from fastmix.certificate.documents import digest, jsonable, read_document, write_document
+from fastmix.data.values import as_reals, check_finite
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression, PrivateModel
-from fastmix.estimators.base import summary_facts, summary_notes
+from fastmix.estimators.summaries import summary_facts, summary_notes
 from fastmix.methods import METHODS
 from fastmix.show import Interval, RegressionSummary, summarise
 from fastmix.tables import Columns, PublicBounds, encode
+from fastmix.tables.frames import frame_columns
 
 __all__ = ["SavedModel", "bound_pair", "read_text", "verify_pair"]
 
@@ -143,6 +145,8 @@ class SavedModel:
 
     def estimator(self) -> PrivateLinearRegression:
         """Return the model as an estimator that predicts and is evaluated."""
+        if self.family == "logistic":
+            raise DataError("scores must be of a regression; this model predicts classes.")
         target = self.bounds.target
         model = PrivateLinearRegression(
             epsilon=self.epsilon,
@@ -157,21 +161,53 @@ class SavedModel:
         model.from_data_ = () if self.private else ("bounds were taken from the data",)
         return model
 
-    def predict(self, columns: Columns, *, proba: bool = False) -> FloatArray:
+    @property
+    def coef_(self) -> FloatArray:
+        """Private coefficients of the encoded columns, in the user's units."""
+        return np.array(self.coef)
+
+    @property
+    def intercept_(self) -> float:
+        """Private intercept, in the user's units."""
+        return self.intercept
+
+    @property
+    def feature_names_in_(self) -> tuple[str, ...]:
+        """Names of the encoded columns, in the order of the coefficients."""
+        return self.bounds.columns(self.fit_intercept)
+
+    def predict(self, columns: Any, *, proba: bool = False) -> FloatArray:
         """Return predictions for the rows of a table; values are clipped as in the fit.
+
+        An array has the encoded columns in their order, and is taken as it is, as the estimator
+        does that was fitted to an array.
 
         A logistic model predicts the likelier of the two labels, which are the bounds of the
         target, or the probability of the upper one.
         """
         if proba and self.family != "logistic":
             raise DataError("probabilities need a model of the family 'logistic'.")
-        X, _ = encode(columns, self.bounds, intercept=self.fit_intercept, target=False)
-        values = np.asarray(X @ np.array(self.coef) + self.intercept)
+        if isinstance(columns, np.ndarray):
+            X = _features(columns, len(self.coef))
+        else:
+            if not isinstance(columns, Columns):
+                columns = frame_columns(columns, self.bounds, target=False)
+            X, _ = encode(columns, self.bounds, intercept=self.fit_intercept, target=False)
+        values = np.asarray(X @ self.coef_ + self.intercept)
         if proba:
             return np.asarray(expit(values))
         if self.family == "logistic":
             return np.where(values > 0.0, self.bounds.target.upper, self.bounds.target.lower)
         return values
+
+
+def _features(X: FloatArray, d: int) -> FloatArray:
+    """Return an array of finite numbers with d columns."""
+    X = np.asarray(as_reals("X", X))
+    if X.ndim != 2 or X.shape[1] != d:
+        raise ValueError(f"X must have {d} columns; got an array of shape {X.shape}.")
+    check_finite(X)
+    return X.astype(np.float64, copy=False)
 
 
 def read_text(file: Path) -> str:

@@ -185,3 +185,13 @@ class PublicBounds:
         chosen = tuple({**made, **terms}[name] for name in features)
         found = Found.from_dict(table(data, "found")) if "found" in data else None
         return cls(target, chosen, rules.get("rule", "impute"), found)
+
+
+def check_persons(bounds: PublicBounds, persons: bool) -> None:
+    """Refuse bounds that were found at the cost of single rows where a fit protects persons."""
+    found = bounds.found
+    if persons and found is not None and found.rows_per_person is None:
+        raise ValueError(
+            "bounds that were found privately must protect persons if the fit does: find them "
+            "with --person and --max-rows, or take public ones."
+        )

@@ -1,0 +1,144 @@
+"""Fits of tables by public bounds: the part of the estimators that knows columns by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastmix._types import FloatArray
+from fastmix._validation import value_error
+from fastmix.accounting import noted
+from fastmix.data.chunks import Executor
+from fastmix.estimators._input import ArrayInput, Input
+from fastmix.estimators._labels import LabelInput
+from fastmix.tables import PublicBounds, encode, table_chunks
+from fastmix.tables.encode import complete, table_columns
+from fastmix.tables.frames import frame_columns, frame_length, frame_names, public_bounds
+from fastmix.tables.schema import check_persons
+
+if TYPE_CHECKING:
+    from fastmix.estimators.base import PrivateModel
+
+
+class TableInput(ArrayInput):
+    """A table in memory, which is encoded when the budget has been asked."""
+
+    _public: PublicBounds
+    _intercept: bool
+
+    def by(self, public: PublicBounds, intercept: bool) -> Input:
+        """Say what the table is encoded by."""
+        self._public, self._intercept = public, intercept
+        return self
+
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """Rows and encoded columns; None if rows are dropped, so that their number is not known."""
+        if self._groups is not None:  # persons are counted first
+            return None
+        n, d = frame_length(self.X), len(self._public.columns(self._intercept))
+        return (n, d) if n and self._public.missing == "impute" else None
+
+    def check(self, model: PrivateModel) -> int:
+        """Encode the table, and return the number of columns."""
+        columns = frame_columns(self.X, self._public, self.y)
+        self.X, self.y = encode(columns, self._public, intercept=self._intercept)
+        if self._groups is not None and self._public.missing == "drop":
+            self._groups = _kept(self._groups, complete(columns, self._public))
+        d = super().check(model)
+        self.names = np.asarray(self._public.columns(self._intercept), dtype=object)
+        return d
+
+
+class LabelTable(TableInput, LabelInput):
+    """A table in memory with two labels, the bounds of its target."""
+
+
+def _kept(groups: Any, kept: Any) -> Any:
+    """Return the ids of the rows that are not dropped."""
+    if len(groups) != len(kept):
+        raise value_error("groups", f"have {len(kept)} entries, as X has rows", len(groups))
+    if isinstance(groups, (list, tuple)):  # NumPy would make text of numbers beside text
+        return [each for each, stays in zip(groups, kept, strict=True) if stays]
+    return np.asarray(groups)[kept]
+
+
+def table_input(model: PrivateModel, X: Any, y: Any, public: PublicBounds, groups: Any) -> Input:
+    """Return a table in memory as what a fit is given."""
+    kind = LabelTable if issubclass(model._arrays, LabelInput) else TableInput
+    made = kind(X, y, groups, model.max_rows_per_group)
+    return made.by(public, bool(model.fit_intercept))
+
+
+def fit_table(model: PrivateModel, X: Any, y: Any, groups: Any = None) -> Any:
+    """Fit a table in memory by the model's bounds."""
+    ids = getattr(groups, "name", None)
+    names = [name for name in frame_names(X) if name != ids]
+    name = getattr(y, "name", None)
+    target = name if isinstance(name, str) and name else None
+    public = _public(model, names, target, persons=groups is not None)
+    return _fit_bounded(model, table_input(model, X, y, public, groups), public)
+
+
+def fit_files(
+    model: PrivateModel,
+    path: Any,
+    executor: Executor | None,
+    target: str,
+    features: Sequence[str] | None,
+    groups: str | None,
+) -> Any:
+    """Fit files by the model's bounds, in chunks."""
+    if not isinstance(path, (str, Path)):
+        raise value_error("path", "be one file or folder when bounds are given", path)
+    names = [name for name in table_columns(Path(path)) if name != groups]
+    public = _public(model, names, target, persons=groups is not None)
+    if target not in ("y", public.target.name):
+        raise value_error("target", f"be that of the bounds, {public.target.name!r}", target)
+    if features is not None:
+        public = public.select(features)
+    intercept = bool(model.fit_intercept)
+    table = table_chunks(Path(path), public, intercept=intercept, executor=executor, person=groups)
+    return _fit_bounded(model, model._chunks(table, model.max_rows_per_group), public)
+
+
+def _public(
+    model: PrivateModel, names: Sequence[str], target: str | None, *, persons: bool
+) -> PublicBounds:
+    """Return the bounds of a table with these columns, whose ends of the target may be apart."""
+    for name in ("bounds_X", "data_norm"):
+        if getattr(model, name) is not None:
+            raise value_error(name, "be None when bounds are given", getattr(model, name))
+    ends = getattr(model, model._ends)
+    public = public_bounds(model.bounds, names, target=target, ends=ends, called=model._ends)
+    check_persons(public, persons)
+    return public
+
+
+def _fit_bounded(model: PrivateModel, data: Input, public: PublicBounds) -> Any:
+    """Fit encoded columns with the bounds that follow; the model's parameters stay as they are."""
+    bound = object.__new__(type(model))
+    bound.__dict__.update(model.__dict__)
+    parameters = ("bounds", "bounds_X", "data_norm", model._ends)
+    given = {name: getattr(model, name) for name in parameters}
+    bound.bounds = None
+    bound.bounds_X = public.feature_bounds(bool(model.fit_intercept))
+    bound.data_norm = public.data_norm
+    setattr(bound, model._ends, (public.target.lower, public.target.upper))
+    with noted(target=public.target.name):
+        bound._fit(data)
+    facts = {**bound.privacy_.data, "missing": public.missing, "encoding": public.to_dict()}
+    bound.privacy_ = replace(bound.privacy_, data=facts)
+    bound.schema_ = public
+    model.__dict__ = {**bound.__dict__, **given}
+    return model
+
+
+def encoded(model: PrivateModel, X: Any) -> FloatArray:
+    """Return the columns of a table as the model's fit encoded them."""
+    columns = frame_columns(X, model.schema_, target=False)
+    return encode(columns, model.schema_, intercept=bool(model.fit_intercept), target=False)[0]

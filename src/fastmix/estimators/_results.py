@@ -1,0 +1,106 @@
+"""The part of the estimators that keeps what a fit released, with its certificate."""
+
+import math
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from fastmix._types import FloatArray
+from fastmix._validation import check_bool
+from fastmix.certificate import PrivacyCertificate, jsonable
+from fastmix.data.scaling import PublicScaling
+from fastmix.estimators.intervals import ConfidenceIntervals
+from fastmix.estimators.parameters import reasons_for_leaks
+from fastmix.estimators.scores import PrivateScores, in_units
+from fastmix.methods import Method, Plan, Solution
+from fastmix.random import RandomState, is_seeded
+
+
+class Results(ConfidenceIntervals):
+    """Coefficients, intervals, scores and certificate of a fit, and files of them."""
+
+    epsilon: float
+    fit_intercept: bool
+    random_state: RandomState
+    n_features_in_: int
+    _table_rows: int | None
+
+    def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
+        """Write the fitted model and its certificate into a folder; `fastmix.load` reads it.
+
+        Parameters
+        ----------
+        path : path
+            The folder, which is made if it is not there.
+        replace : bool, default=False
+            Replace a model in the folder.
+
+        Notes
+        -----
+        The files are those of ``fastmix fit``, without its report: JSON, exact to the last bit, and
+        no pickle. ``fastmix explain`` reads the certificate, ``fastmix predict`` the model.
+        """
+        from fastmix.tables.saving import save_model  # it knows estimators
+
+        check_is_fitted(self)
+        check_bool("replace", replace)
+        save_model(self, Path(path), replace=replace)
+
+    def _store(
+        self,
+        method: Method,
+        plan: Plan,
+        solution: Solution,
+        scaling: PublicScaling,
+        n: int,
+        clip: float,
+        source: str,
+    ) -> None:
+        d: int = self.n_features_in_
+        self._store_coefficients(solution.theta, scaling)
+        self.n_steps_ = plan.steps
+        self.gamma_, self.eta_ = solution.gamma, solution.eta
+        self.gradient_noise_ = solution.gradient_noise
+        self.bounds_X_, self.bounds_y_ = scaling.bounds_X, scaling.bounds_y
+        self._store_intervals(solution, plan, scaling, clip=clip, n=n)
+        self.__dict__.pop("scores_", None)
+        if solution.scores is not None:
+            self.scores_ = PrivateScores(
+                in_units(solution.scores, scaling.target_map.scale), None, n
+            )
+        facts = {"n_samples": n, "n_features": d, **scaling.describe(), **self._facts()}
+        if plan.rows_per_person is not None:
+            facts["n_samples"] = self._table_rows
+            facts |= {"n_persons": n, "max_rows_per_person": plan.rows_per_person}
+        if solution.chosen is not None:
+            self.chosen_ = facts["chosen"] = solution.chosen
+        if (method.clips or plan.residual_sigma is not None) and not math.isinf(self.epsilon):
+            facts["residuals_clipped_at"] = clip * scaling.target_map.scale
+        self.privacy_ = PrivacyCertificate(
+            spent=plan.spent,
+            mechanism=type(self).__name__,
+            parameters={
+                **self._stated(method),
+                **{f.name: getattr(method, f.name) for f in fields(method)},
+                **jsonable(plan.settings),
+                "method_": method.name,
+            },
+            data=facts,
+            noise="seeded" if is_seeded(self.random_state) else source,
+            leaks=reasons_for_leaks(self, plan),
+        )
+
+    def _stated(self, method: Method) -> dict[str, Any]:
+        """Return the parameters that a certificate states beside those of the method."""
+        raise NotImplementedError
+
+    def _store_coefficients(self, theta: FloatArray, scaling: PublicScaling) -> None:
+        """Store coefficients in the user's units."""
+        self.coef_, self.intercept_ = scaling.coefficients(theta, self.n_features_in_)
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what a certificate says of the data beside their bounds."""
+        return {}

@@ -1,0 +1,80 @@
+"""The part of the estimators that shows a fit: its coefficients, and a card for notebooks."""
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from fastmix._validation import check_probability
+from fastmix.certificate import PrivacyCertificate, headline
+from fastmix.show import RegressionSummary, fit_card, summarise
+from fastmix.show.html import effects, number
+
+
+def summary_facts(
+    epsilon: float, delta: float, n: int, model: Any = None, method: str = ""
+) -> list[tuple[str, str]]:
+    """Return what stands above a table of coefficients."""
+    facts = [
+        ("Method", method or getattr(model, "method_", type(model).__name__)),
+        ("No. observations", f"{n:,}"),
+        ("Epsilon", f"{epsilon:.4g}"),
+        ("Delta", f"{delta:.3g}"),
+    ]
+    if (spread := getattr(model, "residual_std_", None)) is not None:
+        facts.append(("Residual std", number(spread)))
+    if (scores := getattr(model, "scores_", None)) is not None:
+        low, high = scores.interval("r2")
+        facts.append(("R-squared (private)", f"{scores['r2']:.3f} ({low:.3f} to {high:.3f})"))
+    return facts
+
+
+def summary_notes(private: bool) -> list[str]:
+    """Return what stands below it."""
+    counted = "Standard errors count privacy noise and the sampling of records."
+    return [counted] if private else ["The fit is NOT PRIVATE.", counted]
+
+
+class Shown(BaseEstimator):  # type: ignore[misc]
+    """Summary of a fit, and what notebooks show of it."""
+
+    inference: bool
+    privacy_: PrivacyCertificate
+
+    def summary(self, level: float = 0.95) -> RegressionSummary:
+        """Return the coefficients in the form that statisticians know.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the intervals.
+
+        Returns
+        -------
+        fastmix.show.RegressionSummary
+            A table; print it, show it in a notebook, or take its ``to_frame()``. With
+            ``inference=True`` it has standard errors, z, p-values and intervals, from released
+            values only.
+        """
+        check_is_fitted(self)
+        check_probability("level", level)
+        found, private = effects(self), self.privacy_
+        return summarise(
+            found,
+            title=f"Private linear regression ({type(self).__name__})",
+            facts=[*summary_facts(private.epsilon, private.delta, private.data["n_samples"], self)],
+            level=level,
+            notes=summary_notes(private.private) if self.inference else [],
+        )
+
+    def _repr_html_inner(self) -> str:
+        """Return a card with coefficients and guarantee; scikit-learn's diagram before a fit."""
+        if not hasattr(self, "privacy_"):
+            return str(super()._repr_html_inner())
+        return fit_card(self, headline(self.privacy_))
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle

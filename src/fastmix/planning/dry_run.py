@@ -1,0 +1,226 @@
+"""A dry run: what error to expect of a fit in the units of its target, without data."""
+
+import math
+from dataclasses import dataclass, field
+
+from fastmix._validation import check_integer, check_real
+from fastmix.methods import METHODS, Sizes, Target, choose_method, default_delta, plan_fit
+from fastmix.methods.forecast import TARGET_VARIANCE, Outlook, concerns, outlook
+from fastmix.show import html
+from fastmix.show.error_chart import error_chart
+
+#: Epsilons at which errors are shown, beside the one that is asked for.
+EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Error:
+    """The error that privacy adds to predictions, in the units of the target."""
+
+    what: str  #: What the fit differs in from the one that is asked for.
+    epsilon: float
+    low: float  #: For easy data: uncorrelated features that fill their bounds.
+    typical: float
+    high: float  #: For hard data: correlated features, or bounds far wider than the data.
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """What to expect of a fit of a table, from public sizes and bounds only.
+
+    ``by_epsilon`` has the errors at several epsilons, ``others`` what other changes would give, and
+    ``spread`` is the standard deviation of a target that uses a third of its bounds: a fit whose
+    error is as large is of no use.
+    """
+
+    n: int
+    d: int
+    epsilon: float
+    delta: float
+    method: str
+    target: str
+    unit: str
+    lower: float
+    upper: float
+    asked: Error
+    by_epsilon: tuple[Error, ...]
+    others: tuple[Error, ...]
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of a target that uses a third of its bounds."""
+        return math.sqrt(TARGET_VARIANCE) * (self.upper - self.lower) / 2.0
+
+    def headline(self) -> str:
+        """Say what error to expect."""
+        e = self.asked
+        return (
+            f"At epsilon {self.epsilon:g}, privacy is expected to add an error of about "
+            f"{self.amount(e.typical)} to predictions of {self.target}: between "
+            f"{self.amount(e.low)} for easy data and {self.amount(e.high)} for hard data."
+        )
+
+    def notes(self) -> list[str]:
+        """Return what is needed to read the numbers, and the warnings of a fit."""
+        return [
+            "The error is a root mean square, beyond the error that least squares has without "
+            f"privacy. If {self.target} has a standard deviation of {self.amount(self.spread)} (a "
+            "third of half its range), a fit with such an error is of no use.",
+            "Easy data have uncorrelated features that fill their bounds. Hard data have strongly "
+            "correlated features, or bounds far wider than the values. Tighter bounds of features "
+            "move a table towards easy data; by how much depends on the data, so it is not "
+            "forecast.",
+            *(f"Warning: {warning}" for warning in self.warnings),
+        ]
+
+    def amount(self, error: float) -> str:
+        """Return an error with its unit."""
+        return f"{_rounded(error)} {self.unit}".rstrip()
+
+    def cells(self, errors: tuple[Error, ...]) -> list[list[str]]:
+        """Return rows of a table of errors."""
+        return [
+            [e.what, *(_rounded(value) for value in (e.typical, e.low, e.high))] for e in errors
+        ]
+
+    def page(self) -> str:
+        """Return the dry run as an HTML page that stands alone."""
+        header = ["", f"typical{f', {self.unit}' if self.unit else ''}", "easy data", "hard data"]
+        points = [(e.epsilon, e.low, e.typical, e.high) for e in self.by_epsilon]
+        chart = error_chart(
+            points,
+            mark=(self.epsilon, self.asked.typical),
+            limit=self.spread,
+            unit=self.unit,
+        )
+        body = [
+            f"<h1>Plan: private regression of {html.escape(self.target)}</h1>",
+            f"<p>{html.escape(self.headline())}</p>",
+            html.definition_list(
+                [
+                    ("rows", f"{self.n:,}"),
+                    ("columns", f"{self.d:,}"),
+                    ("epsilon", f"{self.epsilon:g}"),
+                    ("delta", f"{self.delta:.2g}"),
+                    ("method", self.method),
+                ]
+            ),
+            "<h2>More privacy costs more error</h2>",
+            f"<figure>{chart}</figure>",
+            html.table(header, self.cells(self.by_epsilon)),
+            "<h2>What other choices would give</h2>",
+            html.table(header, self.cells(self.others)),
+            html.paragraphs(self.notes()),
+            '<p class="soft">Made by fastmix from public sizes and bounds; no data was read.</p>',
+        ]
+        return html.page(f"Plan: private regression of {self.target}", "\n".join(body))
+
+    def _repr_html_(self) -> str:
+        header = ["", f"typical{f', {self.unit}' if self.unit else ''}", "easy data", "hard data"]
+        rows = self.cells((*self.by_epsilon, *self.others))
+        return html.paragraphs([self.headline()]) + html.table(header, rows)
+
+    def __str__(self) -> str:
+        rows = [["", "typical", "easy", "hard"], *self.cells((*self.by_epsilon, *self.others))]
+        lines = ["{:<36} {:>12} {:>12} {:>12}".format(*row) for row in rows]
+        return "\n".join([self.headline(), "", *lines, "", *self.notes()])
+
+
+def dry_run(
+    n: int,
+    d: int,
+    bounds_y: tuple[float, float],
+    epsilon: float = 1.0,
+    delta: float | None = None,
+    *,
+    method: str = "auto",
+    fit_intercept: bool = True,
+    target: str = "the target",
+    unit: str = "",
+) -> DryRun:
+    """Return what error to expect of a fit, in the units of its target; reads no data.
+
+    Parameters
+    ----------
+    n, d : int
+        Rows and features, after encoding.
+    bounds_y : tuple of (lower, upper)
+        Public bounds of the target.
+    epsilon : float, default 1.0
+        Target epsilon.
+    delta : float, optional
+        Target delta; ``1 / n**2`` by default.
+    method : str, default "auto"
+        The method; "auto" chooses as `fastmix.PrivateLinearRegression` does.
+    fit_intercept : bool, default True
+        Whether there is an intercept, which is one more column.
+    target, unit : str
+        Name and unit of the target, for messages.
+
+    Returns
+    -------
+    DryRun
+        Expected errors at several epsilons, and what other choices would give; print it for a
+        table, or write its ``page()`` to a file.
+
+    Examples
+    --------
+    >>> from fastmix.planning import dry_run
+    >>> run = dry_run(100_000, 20, (0, 200_000), epsilon=1.0, target="income", unit="EUR")
+    >>> run.asked.low < run.asked.typical < run.asked.high
+    True
+    """
+    check_integer("n", n, at_least=1)
+    check_integer("d", d, at_least=1)
+    check_real("epsilon", epsilon, above=0.0)
+    low, high = (check_real("bounds_y", side) for side in bounds_y)
+    check_real("width of bounds_y", high - low, above=0.0)
+    columns = d + bool(fit_intercept)
+    chosen = choose_method(columns)[0] if method == "auto" else method
+    given = default_delta(delta, n)
+    half = (high - low) / 2.0
+    found: dict[tuple[int, int, float], Outlook | None] = {}
+
+    def expected(rows: int, width: int, asked: float) -> Outlook:
+        key = (rows, width, asked)
+        if key not in found:
+            found[key] = _outlook(chosen, *key, given, intercept=bool(fit_intercept))
+        at = found[key]
+        if at is None:
+            raise ValueError(f"method must have a forecast; got method={method!r}.")
+        return at
+
+    def error(what: str, rows: int, width: int, asked: float, scale: float = 1.0) -> Error:
+        at = expected(rows, width, asked)
+        sides = (scale * half * math.sqrt(risk) for risk in (at.low, at.typical, at.high))
+        return Error(what, asked, *sides)
+
+    others = [
+        error("twice the rows", 2 * n, columns, epsilon),
+        error(f"{target} within bounds half as wide", n, columns, epsilon, 0.5),
+    ]
+    if d > 1:
+        fewer = d // 2 + bool(fit_intercept)
+        others.append(error(f"{d // 2:,} of {d:,} columns", n, fewer, epsilon))
+    warned = concerns(epsilon, given, n, columns, expected(n, columns, epsilon))
+    curve = [error(f"epsilon {e:g}", n, columns, e) for e in sorted({*EPSILONS, float(epsilon)})]
+    return DryRun(
+        n, d, float(epsilon), given, chosen, target, unit, low, high,
+        error("as asked", n, columns, epsilon), tuple(curve), tuple(others),
+        tuple(message for _, message in warned),
+    )  # fmt: skip
+
+
+def _rounded(error: float) -> str:
+    """Return an error with the two digits that a forecast has at most."""
+    return html.number(float(f"{error:.2g}"), 2)
+
+
+def _outlook(
+    method: str, n: int, columns: int, epsilon: float, delta: float, *, intercept: bool
+) -> Outlook | None:
+    """Return the range of excess risk of one method."""
+    algorithm = METHODS[method]()
+    sizes = Sizes(n, columns, intercept, intercept)
+    return outlook(algorithm, plan_fit(algorithm, sizes, Target(epsilon, delta)), n, columns)

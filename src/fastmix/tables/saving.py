@@ -1,0 +1,82 @@
+"""Models in folders: what ``model.save`` writes, and what ``fastmix.load`` reads."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from fastmix._validation import value_error
+from fastmix.accounting.ledger import write_atomically
+from fastmix.tables import Number, PublicBounds
+from fastmix.tables.model import SavedModel, bound_pair
+
+__all__ = ["load", "save_model"]
+
+
+def load(path: str | os.PathLike[str]) -> SavedModel:
+    """Read a model that ``model.save`` or ``fastmix fit`` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The folder, or the file ``model.json`` in it.
+
+    Returns
+    -------
+    fastmix.tables.model.SavedModel
+        The model, which predicts for pandas, Polars and Arrow tables, or for arrays.
+    """
+    return SavedModel.load(Path(path))
+
+
+def save_model(model: Any, path: Path, *, replace: bool) -> None:
+    """Write a fitted model and its certificate into a folder."""
+    saved, certificate = bound_pair(model, _schema(model))
+    names = ("model.json", "certificate.json")
+    if path.exists() and not path.is_dir():
+        raise value_error("path", "be a folder", str(path))
+    if path.is_dir() and any(path.iterdir()):
+        if not replace:
+            raise ValueError(
+                f"The folder {str(path)!r} is not empty. Choose another folder, or pass "
+                "replace=True to replace the model in it."
+            )
+        # A report would be that of the model before.
+        (path / "report.html").unlink(missing_ok=True)
+    path.mkdir(parents=True, exist_ok=True)
+    for name, text in zip(names, (saved.to_json(), certificate.to_json()), strict=True):
+        write_atomically((path / name).resolve(), (text + "\n").encode())
+
+
+def _schema(model: Any) -> PublicBounds:
+    """Return the bounds of a table, or those of an array under names for its columns."""
+    known: PublicBounds | None = getattr(model, "schema_", None)
+    if known is not None:
+        return known
+    if model.bounds_X_ is None:
+        raise ValueError(
+            "a model must have bounds of its features to be saved; this one was fitted with "
+            "data_norm alone. Pass bounds or bounds_X."
+        )
+    d = model.n_features_in_
+    names = [str(name) for name in getattr(model, "feature_names_in_", map("x{}".format, range(d)))]
+    target = "y"
+    while target in names:
+        target += "_"
+    sides = zip(names, *model.bounds_X_, strict=True)
+    numbers = tuple(Number(name, float(low), float(high)) for name, low, high in sides)
+    return PublicBounds(Number(target, *_ends(model)), numbers)
+
+
+def _ends(model: Any) -> tuple[float, float]:
+    """Return the bounds of the target, which are the labels of a model of two classes."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        low, high = model.bounds_y_
+    elif len(classes) == 2 and classes.dtype.kind in "biuf":
+        low, high = classes
+    else:
+        raise ValueError(
+            "a model of classes must have two that are numbers to be saved; this one has "
+            f"{len(classes)} of {classes.dtype}. Fit one with 0 and 1 for the classes."
+        )
+    return float(low), float(high)

@@ -1,0 +1,243 @@
+"""Bounds by column name together with persons, families, scores, comparisons and saved models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fastmix
+from fastmix import (
+    BudgetAccountant,
+    PrivateHuberRegressor,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PrivateQuantileRegressor,
+    compare,
+)
+from fastmix.accounting import noted
+from fastmix.certificate.documents import read_document
+from fastmix.certificate.verify import verify_certificate
+from fastmix.data import ArrayChunk, Chunks
+from fastmix.tables import PublicBounds
+from fastmix.tables.model import SavedModel, verify_pair
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+N = 2000
+FEATURES = {"age": (0, 120), "city": ["Ulm", "Bonn"]}
+BOUNDS = {"target": {"income": (0, 100)}, "features": FEATURES}
+LABELS = {"target": {"rich": (0, 1)}, "features": FEATURES}
+FOUND = {"epsilon": 0.5, "delta": 1e-6, "coverage": 0.99, "certificate": "sha256:" + "0" * 64}
+COMMON = {"epsilon": 3.0, "delta": 1e-6, "random_state": 0}
+
+
+def frame():
+    rng = np.random.default_rng(0)
+    age, city = rng.uniform(0, 120, N), rng.choice(["Ulm", "Bonn", "Rom"], N)
+    age[::10] = np.nan
+    income = 0.5 * np.nan_to_num(age, nan=60.0) + rng.normal(0, 3, N)
+    person = np.arange(N) // 4
+    rich = (income > 30).astype(int)
+    return pd.DataFrame(
+        {"person": person, "age": age, "city": city, "income": income, "rich": rich}
+    )
+
+
+def persons(**parameters):
+    return PrivateLinearRegression(**{**COMMON, "max_rows_per_group": 4, **parameters})
+
+
+def public(**tables):
+    return PublicBounds.from_dict(
+        {
+            "target": {"income": [0, 100]},
+            "features": {"age": [0, 120], "city": ["Ulm", "Bonn"]},
+            **tables,
+        }
+    )
+
+
+def encoded(table):
+    """Return the columns that the bounds give, by hand."""
+    age = np.clip(table["age"].fillna(60.0), 0, 120)
+    return np.column_stack([age, table["city"] == "Bonn", table["city"] == "Rom"]).astype(float)
+
+
+@pytest.mark.parametrize("kind", [pd.Series.to_numpy, pd.Series.tolist, lambda ids: ids])
+def test_persons_of_a_table_are_those_of_its_arrays(kind):
+    table = frame()
+    made = persons(bounds=BOUNDS).fit(table, groups=kind(table["person"]))
+    expected = persons(
+        bounds_X=public().feature_bounds(), data_norm=public().data_norm, bounds_y=(0, 100)
+    ).fit(encoded(table), table["income"], table["person"].to_numpy())
+    np.testing.assert_allclose(made.coef_, expected.coef_, rtol=1e-9)
+    assert made.privacy_.spent == expected.privacy_.spent
+    assert made.privacy_.data["n_persons"] == N // 4
+
+
+def test_ids_of_dropped_rows_are_dropped(tmp_path):
+    table = frame()
+    table.loc[table["person"] == 7, "age"] = np.nan
+    table.to_parquet(tmp_path / "t.parquet")
+    left = table[table["age"].notna()]
+    dropping = {**BOUNDS, "missing": {"rule": "drop"}}
+    for ids in (table["person"], table["person"].tolist()):
+        facts = persons(bounds=dropping).fit(table, groups=ids).privacy_.data
+        assert facts["n_samples"] == len(left)
+        assert facts["n_persons"] == left["person"].nunique() < N // 4
+    from_file = persons(bounds=dropping).fit_parquet(tmp_path / "t.parquet", groups="person")
+    assert from_file.privacy_.data["n_persons"] == facts["n_persons"]
+    with pytest.raises(ValueError, match="groups must have 2000 entries"):
+        persons(bounds=dropping).fit(table, groups=table["person"][1:])
+
+
+def test_patterns_do_not_take_ids(tmp_path):
+    table = frame()[["person", "age", "income"]]
+    table.to_parquet(tmp_path / "t.parquet")
+    bounds = {"target": {"income": (0, 100)}, "features": {"*": (0, 120)}}
+    made = persons(bounds=bounds).fit(table, groups=table["person"])
+    assert list(made.feature_names_in_) == ["age"]
+    made = persons(bounds=bounds).fit_parquet(tmp_path / "t.parquet", groups="person")
+    assert list(made.feature_names_in_) == ["age"]
+
+
+def test_found_bounds_protect_persons_if_the_fit_does(tmp_path):
+    table = frame()
+    table.to_parquet(tmp_path / "t.parquet")
+    budget = BudgetAccountant(10.0, 1e-3)
+    model = persons(bounds={**BOUNDS, "found": FOUND}, accountant=budget)
+    with pytest.raises(ValueError, match="must protect persons"):
+        model.fit(table, groups=table["person"])
+    with pytest.raises(ValueError, match="must protect persons"):
+        model.fit_parquet(tmp_path / "t.parquet", groups="person")
+    assert len(budget) == 0
+    found = {**FOUND, "rows_per_person": 4}
+    made = persons(bounds={**BOUNDS, "found": found}).fit(table, groups=table["person"])
+    assert made.privacy_.data["encoding"]["found"] == found
+
+
+def test_the_ledger_tells_of_persons_beside_a_label():
+    table, budget = frame(), BudgetAccountant(10.0, 1e-3)
+    with noted(label="first"):
+        persons(bounds=BOUNDS, accountant=budget, random_state=None).fit(
+            table, groups=table["person"]
+        )
+    assert budget.charges[0].label == "first, per person of up to 4 rows"
+    assert budget.charges[0].notes == (("target", "income"),)
+
+
+def test_a_cap_needs_ids_and_ids_a_cap():
+    table = frame()
+    with pytest.raises(ValueError, match="max_rows_per_group must be None without groups"):
+        persons(bounds=BOUNDS).fit(table)
+    with pytest.raises(ValueError, match="max_rows_per_group must be given with groups"):
+        PrivateLinearRegression(bounds=BOUNDS).fit(table, groups=table["person"])
+
+
+@pytest.mark.parametrize("kind", [PrivateQuantileRegressor, PrivateHuberRegressor])
+def test_families_by_bounds_are_saved_and_loaded(tmp_path, kind):
+    table = frame()
+    model = kind(bounds=BOUNDS, **COMMON).fit(table)
+    values = {"bounds_X": public().feature_bounds(), "data_norm": public().data_norm}
+    expected = kind(bounds_y=(0, 100), **values, **COMMON).fit(encoded(table), table["income"])
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
+    check_saved(tmp_path, model, table)
+
+
+def test_labels_by_bounds_are_saved_and_loaded(tmp_path):
+    table = frame()
+    table.to_parquet(tmp_path / "t.parquet")
+    model = PrivateLogisticRegression(bounds=LABELS, **COMMON).fit(table)
+    assert model.classes is None
+    assert model.privacy_.leaks == ("the noise was seeded by the caller",)
+    values = {"bounds_X": public().feature_bounds(), "data_norm": public().data_norm}
+    expected = PrivateLogisticRegression(classes=[0, 1], **values, **COMMON)
+    expected.fit(encoded(table), table["rich"])
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
+    np.testing.assert_array_equal(model.predict(table), expected.predict(encoded(table)))
+    flat = PrivateLogisticRegression(bounds=FEATURES, classes=[0, 1], **COMMON)
+    np.testing.assert_array_equal(flat.fit(table, table["rich"]).coef_, model.coef_)
+    assert flat.classes == [0, 1]
+    files = PrivateLogisticRegression(bounds=LABELS, **COMMON).fit_parquet(tmp_path / "t.parquet")
+    np.testing.assert_array_equal(files.classes_, [0, 1])
+    loaded = check_saved(tmp_path, model, table)
+    np.testing.assert_allclose(loaded.predict(table, proba=True), model.predict_proba(table)[:, 1])
+
+
+def check_saved(folder, model, table):
+    model.save(folder / "m")
+    certificate, text = ((folder / "m" / f"{n}.json").read_text() for n in ("certificate", "model"))
+    assert verify_certificate(certificate).complaints == ()
+    assert verify_pair(read_document(certificate), text) == []
+    loaded = fastmix.load(folder / "m")
+    assert isinstance(loaded, SavedModel)
+    np.testing.assert_array_equal(loaded.predict(table), model.predict(table))
+    return loaded
+
+
+def test_labels_of_arrays_are_saved_if_they_are_two_numbers(tmp_path):
+    table = frame()
+    X, given = encoded(table), {"bounds_X": (0, 120), **COMMON}
+    model = PrivateLogisticRegression(classes=[-1, 1], **given).fit(X, 2 * table["rich"] - 1)
+    check_saved(tmp_path, model, X)
+    for classes, y in ((["no", "yes"], np.where(table["rich"], "yes", "no")), ([0, 1, 2], N * [1])):
+        model = PrivateLogisticRegression(classes=classes, **given).fit(X, y)
+        with pytest.raises(ValueError, match="must have two that are numbers to be saved"):
+            model.save(tmp_path / "other")
+        assert not (tmp_path / "other").exists()
+
+
+def test_classes_that_do_not_go_with_bounds():
+    table = frame()
+    with pytest.raises(ValueError, match="classes must be None where bounds name the target"):
+        PrivateLogisticRegression(bounds=LABELS, classes=[0, 1]).fit(table)
+    with pytest.raises(ValueError, match="classes must be two numbers when bounds are given"):
+        PrivateLogisticRegression(bounds=FEATURES, classes=["a", "b"]).fit(table, table["rich"])
+    with pytest.raises(ValueError, match="Pass classes, or bounds="):
+        PrivateLogisticRegression(bounds=FEATURES).fit(table, table["rich"])
+    with pytest.raises(ValueError, match="groups must not be given"):
+        PrivateLogisticRegression(bounds=LABELS, max_rows_per_group=4).fit(
+            table, groups=table["person"]
+        )
+
+
+def test_scores_of_a_table():
+    table, budget = frame(), BudgetAccountant(10.0, 1e-3)
+    model = PrivateLinearRegression(bounds=BOUNDS, score_share=0.1, **COMMON).fit(table)
+    found = model.evaluate(table, epsilon=2.0, random_state=0)
+    same = model.evaluate(table[["city", "age"]], table["income"], epsilon=2.0, random_state=0)
+    assert found.scores == same.scores
+    assert found.n == N
+    true = np.mean((table["income"].clip(0, 100) - model.predict(table)) ** 2)
+    assert abs(found["mse"] - true) < 6.0 * found.scores["mse"].std + 0.2 * true
+    model.random_state = None
+    model.fit(table).evaluate(table, epsilon=2.0, accountant=budget)
+    assert [charge.label for charge in budget.charges] == ["scores of PrivateLinearRegression"]
+    assert "R-squared" in str(model.summary())
+    classifier = PrivateLogisticRegression(bounds=LABELS, **COMMON).fit(table)
+    with pytest.raises(ValueError, match="predicts classes"):
+        classifier.evaluate(table, epsilon=1.0, accountant=budget)
+    assert len(budget) == 1
+
+
+def test_what_does_not_take_bounds():
+    table = frame()
+    model = PrivateLinearRegression(bounds=BOUNDS)
+    with pytest.raises(ValueError, match="bounds must be None in a comparison"):
+        compare([["age"], ["income"]], table[["age", "income"]], table["income"], model=model)
+    chunks = Chunks([ArrayChunk("X", encoded(table), table["income"].to_numpy())], 3)
+    with pytest.raises(ValueError, match="Pass bounds_X and classes"):
+        PrivateLogisticRegression(bounds=LABELS).fit_chunks(chunks)
+    lazy = pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=2)
+    with pytest.raises(TypeError, match="be a pandas, Polars or Arrow table"):
+        model.fit(lazy)
+
+
+def test_files_with_another_target_or_fewer_features(tmp_path):
+    path = tmp_path / "t.parquet"
+    frame().to_parquet(path)
+    model = PrivateLinearRegression(bounds=BOUNDS, **COMMON)
+    with pytest.raises(ValueError, match="target must be that of the bounds, 'income'"):
+        model.fit_parquet(path, "rich")
+    assert list(model.fit_parquet(path, "income", ["age"]).feature_names_in_) == ["age"]

@@ -1,0 +1,98 @@
+"""Models that are saved and read again predict the same, and their certificates verify."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fastmix
+from fastmix import IHM, BudgetAccountant, PrivateLinearRegression
+from fastmix.accounting import noted
+from fastmix.certificate.documents import read_document
+from fastmix.certificate.verify import verify_certificate
+from fastmix.tables.model import verify_pair
+
+BOUNDS = {
+    "target": {"y": (0, 10)},
+    "features": {"a": (0, 1), "c": ["u", "v"], "a^2": True, "a*c": True},
+}
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def table(n=500):
+    rng = np.random.default_rng(0)
+    made = {"a": rng.uniform(-1, 2, n), "c": rng.choice(list("uvw"), n), "y": rng.uniform(0, 9, n)}
+    return pd.DataFrame(made)
+
+
+def verified(folder):
+    certificate = (folder / "certificate.json").read_text()
+    model = (folder / "model.json").read_text()
+    assert verify_certificate(certificate).complaints == ()
+    assert verify_pair(read_document(certificate), model) == []
+
+
+def test_a_fit_of_a_table(tmp_path):
+    model = PrivateLinearRegression(delta=1e-6, bounds=BOUNDS, inference=True).fit(table())
+    model.save(tmp_path / "deep" / "model")
+    loaded = fastmix.load(tmp_path / "deep" / "model")
+    np.testing.assert_array_equal(loaded.predict(table()), model.predict(table()))
+    np.testing.assert_array_equal(loaded.coef_, model.coef_)
+    assert loaded.intercept_ == model.intercept_
+    assert loaded.bounds == model.schema_
+    assert list(loaded.feature_names_in_) == list(model.feature_names_in_)
+    verified(tmp_path / "deep" / "model")
+
+
+@pytest.mark.parametrize("names", [True, False])
+def test_a_fit_of_an_array(tmp_path, names):
+    X = np.random.default_rng(0).uniform(-1, 2, (500, 2))
+    data = pd.DataFrame(X, columns=["y", "b"]) if names else X
+    model = IHM(epsilon=3.0, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 1))
+    model.fit(data, X[:, 0]).save(tmp_path / "m")
+    loaded = fastmix.load(str(tmp_path / "m" / "model.json"))
+    np.testing.assert_allclose(loaded.predict(X), model.predict(data), rtol=1e-13)
+    assert loaded.feature_names_in_ == (("y", "b") if names else ("x0", "x1"))
+    verified(tmp_path / "m")
+
+
+def test_nothing_is_replaced_unless_asked(tmp_path):
+    first = PrivateLinearRegression(delta=1e-6, bounds=BOUNDS).fit(table())
+    second = PrivateLinearRegression(delta=1e-6, bounds=BOUNDS).fit(table())
+    first.save(tmp_path / "m")
+    (tmp_path / "m" / "report.html").write_text("of the first")
+    with pytest.raises(ValueError, match="is not empty"):
+        second.save(tmp_path / "m")
+    assert fastmix.load(tmp_path / "m").intercept_ == first.intercept_
+    second.save(tmp_path / "m", replace=True)
+    assert fastmix.load(tmp_path / "m").intercept_ == second.intercept_
+    assert not (tmp_path / "m" / "report.html").exists()
+    verified(tmp_path / "m")
+    with pytest.raises(ValueError, match="path must be a folder"):
+        second.save(tmp_path / "m" / "model.json")
+
+
+def test_a_model_without_bounds_of_features_is_not_saved(tmp_path):
+    X = np.full((200, 2), 0.1)
+    model = PrivateLinearRegression(delta=1e-6, data_norm=1.0, bounds_y=(0, 1)).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="must have bounds of its features"):
+        model.save(tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_the_ledger_keeps_notes(tmp_path):
+    budget = BudgetAccountant(10.0, 1e-5, ledger=tmp_path / "b.jsonl")
+    with budget, noted(label="first look", file="t.csv"):
+        PrivateLinearRegression(delta=1e-6, bounds=BOUNDS).fit(table())
+        with noted(model="out"):
+            PrivateLinearRegression(delta=1e-6, bounds=BOUNDS).fit(table())
+    with budget:
+        PrivateLinearRegression(delta=1e-6, bounds=BOUNDS).fit(table())
+    charges = BudgetAccountant.load(tmp_path / "b.jsonl").charges
+    assert [c.label for c in charges] == ["first look", "first look", "PrivateLinearRegression"]
+    assert dict(charges[0].notes) == {"file": "t.csv", "target": "y"}
+    assert dict(charges[1].notes) == {"file": "t.csv", "target": "y", "model": "out"}
+    assert dict(charges[2].notes) == {"target": "y"}
+    with pytest.raises(TypeError, match="file must be a string"), noted(file=3):
+        pass
