@@ -228,7 +228,7 @@ class AdaptiveObjective(AdaptiveMethod):
     ) -> Forecast:
         """Return what a planned fit is expected to give: noise, and the bias of the ridge."""
         d = len(eigenvalues)
-        typical = 0.8 * SPREAD if plan.n_rounds else SPREAD
+        typical = 0.76 * SPREAD if plan.n_rounds else SPREAD
         clip = CLIP if plan.n_rounds else _clip(plan)
         level = clip * math.sqrt(d) * typical
         ridge = _ridge(plan, level, typical, n, d)
