@@ -20,8 +20,8 @@ from scipy.special import expit
 
 from fastmix.accounting import objective_delta, objective_mu, objective_split
 from fastmix.kernels import reference
-from fastmix.kernels.losses import Logistic, SmoothedQuantile
 from fastmix.kernels.mapped import Mapped
+from fastmix.kernels.sigmoids import Logistic, SmoothedQuantile
 from tests.accounting.objective_oracle import Pair
 
 #: Relative error of sums of intervals, which are lower bounds but for rounding, and of densities.

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fastmix.kernels import mapped, reference
-from fastmix.kernels.losses import Logistic, SmoothedQuantile
 from fastmix.kernels.mapped import Mapped, Targets
+from fastmix.kernels.sigmoids import Logistic, SmoothedQuantile
 
 mp = mpmath.mp.clone()
 mp.dps = 40

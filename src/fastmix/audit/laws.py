@@ -19,7 +19,8 @@ from scipy.stats import norm
 from fastmix._types import FloatArray
 from fastmix.audit.case import Data
 from fastmix.audit.transcript import Release
-from fastmix.kernels.losses import CalibratedHuber, Logistic
+from fastmix.kernels.losses import CalibratedHuber
+from fastmix.kernels.sigmoids import Logistic
 from fastmix.sketches import SketchDraw
 
 #: Log-likelihoods of the parts of a release, one per fit.

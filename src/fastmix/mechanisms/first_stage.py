@@ -8,7 +8,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent
 from fastmix.data import Measure, Rows
-from fastmix.kernels.losses import Logistic
+from fastmix.kernels.sigmoids import Logistic
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import (
     count_sensitivity,

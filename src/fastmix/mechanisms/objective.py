@@ -39,8 +39,7 @@ def noisy_minimiser(
     center: FloatArray | None = None,
     transform: FloatArray | None = None,
     least: float = 1.0,
-    sketch: bool = False,
-    public: np.random.Generator | None = None,
+    sketch: np.random.Generator | None = None,
     rows_per_person: int = 1,
 ) -> FloatArray:
     r"""Release the minimiser of a perturbed objective, with noise that hides that it is inexact.
@@ -70,10 +69,9 @@ def noisy_minimiser(
         that for the length of :math:`T^\top x`, which needs no bound.
     least : float
         Length that every transformed row counts with at least.
-    sketch : bool
-        Whether the solver uses a fast sketch as its preconditioner.
-    public : numpy.random.Generator, optional
-        Source of the sketch.
+    sketch : numpy.random.Generator, optional
+        Public source of a fast sketch, which then preconditions the solver; by default the Gram
+        matrix does.
     rows_per_person : int
         Rows that a person has at most, with weights that add up to at most 1; for more than one
         the loss must obey the linear bound on its curvature.
@@ -130,6 +128,6 @@ def noisy_minimiser(
         wanted /= math.sqrt(rows.d)
     distance = max(least, 0.5 * mu_output * wanted)
     tolerance = distance - inexact / ridge
-    found = minimise(seen, objective, tolerance=tolerance, sketch=sketch, public=public)
+    found = minimise(seen, objective, tolerance=tolerance, sketch=sketch is not None, public=sketch)
     noisy = noise.gaussian(found, sensitivity=2.0 * distance, ratio=1.0 / mu_output)
     return seen.theta(noisy) if isinstance(seen, TransformedRows) else noisy

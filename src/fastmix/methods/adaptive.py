@@ -180,8 +180,7 @@ class AdaptiveObjective(AdaptiveMethod):
             center=guess.center,
             transform=transform,
             least=SHORTEST * math.sqrt(rows.d),
-            sketch=plan.preconditioner == "sketch",
-            public=draws.public,
+            sketch=draws.public if plan.preconditioner == "sketch" else None,
             rows_per_person=plan.rows_per_person or 1,
         )
 

@@ -16,7 +16,8 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_integer
 from fastmix.accounting import Part, PrivacySpent
 from fastmix.data import Rows
-from fastmix.kernels.losses import Logistic, Loss
+from fastmix.kernels.losses import Loss
+from fastmix.kernels.sigmoids import Logistic
 from fastmix.mechanisms import noisy_gradient_counts
 from fastmix.mechanisms.minimise import Objective, minimise
 from fastmix.methods.adaptive import EDGES, SHORTEST, AdaptiveObjective, Levels, best_clip

@@ -14,7 +14,8 @@ from scipy.special import ndtri
 from fastmix._types import FloatArray
 from fastmix._validation import check_probability, check_real
 from fastmix.data import Rows
-from fastmix.kernels.losses import CalibratedHuber, Loss, SmoothedQuantile, least_ridge
+from fastmix.kernels.losses import CalibratedHuber, Loss, least_ridge
+from fastmix.kernels.sigmoids import SmoothedQuantile
 from fastmix.mechanisms import symmetric_solve
 from fastmix.mechanisms.minimise import Objective, minimise
 from fastmix.methods.adaptive import (

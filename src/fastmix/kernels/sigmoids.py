@@ -1,0 +1,216 @@
+"""Losses whose slope is a sigmoid: the logistic loss and the smoothed quantile loss."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from fastmix._types import BoolArray, FloatArray
+from fastmix._validation import check_probability, check_real
+
+
+@dataclass(frozen=True)
+class _Calibrated:
+    """What losses with the slope of a sigmoid share: L, the ridge and eps_c they are made for."""
+
+    lipschitz: float
+    ridge: float
+    eps_c: float
+
+    squares: ClassVar[bool] = False
+    size: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("lipschitz", "ridge", "eps_c"):
+            check_real(name, getattr(self, name), above=0.0)
+
+    def leaves(self, u: FloatArray, lengths: FloatArray | None = None) -> BoolArray:
+        """Return True everywhere."""
+        return np.full(np.shape(u), True)
+
+    def is_calibrated(self, ridge: float, eps_c: float) -> bool:
+        """Whether the loss was made for a ridge and an eps_c no larger than these."""
+        return self.ridge <= ridge and self.eps_c <= eps_c
+
+    def _bounds(self, lengths: FloatArray | None) -> tuple[Any, Any]:
+        """Return the largest slope of rows, and the curvature that is allowed at slope 0."""
+        rho = 1.0 if lengths is None else lengths
+        return self.lipschitz / rho, self.ridge * self.eps_c / np.square(rho)
+
+
+@dataclass(frozen=True)
+class Logistic(_Calibrated):
+    r"""The logistic loss of the margin, with the slope limited as privacy asks for.
+
+    A target is :math:`\pm w`: the sign is the label, :math:`0 \le w \le 1` the weight of the row.
+    The loss is :math:`w \log(1 + e^{v})`, :math:`v = \mp x^\top\theta`, up to where its curvature
+    is :math:`\frac{\lambda\epsilon_c}{\rho^2} (1 - |f'| \rho/L)` for a row of length
+    :math:`\rho`; from there on the slope goes to the smaller of w and :math:`L/\rho`. With
+    :math:`\rho \le L` and :math:`\lambda \ge L^2/\epsilon_c` it is the logistic loss everywhere.
+
+    Parameters
+    ----------
+    lipschitz : float
+        The longest gradient L of any row.
+    ridge : float
+        The ridge :math:`\lambda` of the objective.
+    eps_c : float
+        The epsilon that the curvature is calibrated to.
+
+    Notes
+    -----
+    Paper: beyond it; docs/proofs/objective.md, Section 8.
+    """
+
+    one_sided: ClassVar[bool] = True
+    bend: ClassVar[float] = 0.25
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        """Level and width of the sigmoid, L, ridge times eps_c, and that it is of the margin."""
+        return 0.0, 1.0, self.lipschitz, self.ridge * self.eps_c, 1.0
+
+    def slope(
+        self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
+    ) -> FloatArray:
+        """Return f'(u)."""
+        return self._parts(u, lengths, y)[0]
+
+    def curvature(
+        self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
+    ) -> FloatArray:
+        """Return f''(u)."""
+        return self._parts(u, lengths, y)[1]
+
+    def secant(
+        self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the largest curvature."""
+        return np.asarray(0.25 * np.abs(_labels(y)) + np.zeros_like(u))
+
+    @staticmethod
+    def free(u: FloatArray, y: FloatArray) -> FloatArray:
+        """Return the slope without its limit."""
+        sign = np.copysign(1.0, y)
+        return np.asarray(y * expit(sign * (u - y)))
+
+    def _parts(
+        self, u: FloatArray, lengths: FloatArray | None, y: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        bound, room = self._bounds(lengths)
+        labels = _labels(y)
+        sign = np.copysign(1.0, labels)
+        slope, curvature = _rising(sign * (u - labels), 0.0, 1.0, np.abs(labels), bound, room)
+        return sign * slope, curvature
+
+
+@dataclass(frozen=True)
+class SmoothedQuantile(_Calibrated):
+    r"""The quantile loss, smoothed by a logistic law, with the slope limited as privacy asks for.
+
+    The slope is :math:`\sigma(u/h) - (1 - q)` up to where its curvature is
+    :math:`\frac{\lambda\epsilon_c}{\rho^2} (1 - |f'| \rho/L)`, and from there goes to its own end
+    or to :math:`L/\rho`, if that is less. For rows so long that the curvature is more than that at
+    slope 0, the width h is larger.
+
+    Parameters
+    ----------
+    lipschitz, ridge, eps_c : float
+        As for `Logistic`.
+    quantile : float, default=0.5
+        The quantile q.
+    width : float, default=0.1
+        Scale h of the logistic law.
+
+    Notes
+    -----
+    Paper: beyond it; docs/proofs/objective.md, Section 8.
+    """
+
+    quantile: float = 0.5
+    width: float = 0.1
+
+    one_sided: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_probability("quantile", self.quantile)
+        check_real("width", self.width, above=0.0)
+
+    @property
+    def bend(self) -> float:
+        """The largest curvature of any row."""
+        return 0.25 / self.width
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        """Level and width of the sigmoid, L, ridge times eps_c, and that it is of the residual."""
+        return 1.0 - self.quantile, self.width, self.lipschitz, self.ridge * self.eps_c, 0.0
+
+    def slope(
+        self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
+    ) -> FloatArray:
+        """Return f'(u)."""
+        return self._parts(u, lengths)[0]
+
+    def curvature(
+        self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
+    ) -> FloatArray:
+        """Return f''(u)."""
+        return self._parts(u, lengths)[1]
+
+    def secant(
+        self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the largest curvature for rows of these lengths."""
+        return np.asarray(0.25 / self._width(self._bounds(lengths)[1]) + np.zeros_like(u))
+
+    def free(self, u: FloatArray, y: FloatArray) -> FloatArray:
+        """Return the slope without its limit."""
+        return np.asarray(expit(u / self.width) - (1.0 - self.quantile))
+
+    def _width(self, room: Any) -> Any:
+        """Return the width for rows with this curvature allowed at slope 0."""
+        level = 1.0 - self.quantile
+        return np.maximum(self.width, level * (1.0 - level) / room)
+
+    def _parts(self, u: FloatArray, lengths: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        bound, room = self._bounds(lengths)
+        width, level = self._width(room), 1.0 - self.quantile
+        falls = expit(u / width) < level
+        sign, own = np.where(falls, -1.0, 1.0), np.where(falls, 1.0 - level, level)
+        slope, curvature = _rising(sign * u, own, width, 1.0, bound, room)
+        return sign * slope, curvature
+
+
+def _labels(y: FloatArray | None) -> Any:
+    """Return targets; none are labels of 1."""
+    return 1.0 if y is None else y
+
+
+def _rising(
+    v: FloatArray, level: Any, width: Any, weight: Any, bound: Any, room: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Return slope and curvature of a sigmoid less its level where that is not negative.
+
+    The slope is ``weight (sigma(v/width) - level)`` up to where its curvature is ``room`` times one
+    minus its share of ``bound``: with s the sigmoid that is a quadratic equation, whose smaller
+    root counts unless both are below the level. From there on the curvature is ``room`` times one
+    minus the slope's share of what it goes to: ``bound``, or the end of the sigmoid if it is less.
+    """
+    with np.errstate(all="ignore"):
+        rate = room / bound
+        c = width * rate
+        share, top = c / (1.0 + c), bound / weight + level
+        square = 1.0 - 4.0 * share * top / (1.0 + c)
+        s = np.maximum(level, 2.0 * share * top / (1.0 + np.sqrt(square)))
+        meets = (square >= 0.0) & (level < 0.5 * (1.0 + c)) & (s < 1.0)
+        edge = np.where(meets, width * (np.log(s) - np.log1p(-s)), np.inf)
+        most = np.minimum(bound, weight * (1.0 - level))
+        left = (most - weight * (s - level)) * np.exp(-room / most * (v - edge))
+        beyond = v > edge
+        s = expit(v / width)
+        slope = np.where(beyond, most - left, weight * (s - level))
+        curvature = np.where(beyond, room / most * left, weight * s * expit(-v / width) / width)
+    return slope, curvature
