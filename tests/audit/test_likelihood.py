@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import laplace, multivariate_normal, norm
 
-from fastmix.audit.laws import gaussian_vector, one_sided, sketch_gram
+from fastmix.audit.densities import gaussian_vector, one_sided, sketch_gram
 
 
 @pytest.mark.parametrize(("noise", "law"), [("laplace", laplace), ("gaussian", norm)])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fastmix.audit import case as pairs
-from fastmix.audit.laws import seen_by
+from fastmix.audit.densities import seen_by
 from fastmix.audit.mechanisms import bounded_rows
 from fastmix.mechanisms.sensitivity import distortion_sensitivity, sketched_eigenvalue_sensitivity
 from fastmix.sketches import SRHT

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.audit.case import Case, Claim, Data, Pair, lone_row, one_direction, opposed_row
+from fastmix.audit.densities import gaussian_vector
 from fastmix.audit.fits import Fits
-from fastmix.audit.laws import gaussian_vector
 from fastmix.estimators import (
     IHM,
     AdaptiveRegression,

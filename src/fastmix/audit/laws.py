@@ -9,53 +9,36 @@ mechanisms are all here is audited by its whole transcript; a new one needs a la
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
 
 from fastmix._types import FloatArray
 from fastmix.audit.case import Data
+from fastmix.audit.densities import (
+    Known,
+    Parts,
+    gaussian_vector,
+    one_sided,
+    outs,
+    seen_by,
+    sketch_gram,
+    stacked,
+)
 from fastmix.audit.transcript import Release
 from fastmix.kernels.losses import CalibratedHuber
 from fastmix.kernels.sigmoids import Logistic
-from fastmix.sketches import SketchDraw
 
-#: Log-likelihoods of the parts of a release, one per fit.
-Parts = dict[str, FloatArray]
-
-#: Keeps the likelihood of a covariance without noise, part of the rare event, a number.
-_TINY = 1e-9
 #: Edges of the bins of residuals, in units of the clipping level: half octaves up to 1.
 _EDGES = [2.0 ** (j / 2.0) for j in range(-40, 1)]
-
-
-@dataclass
-class _Known:
-    """What the releases before say about a data set: a mean that was taken off, what is sketched.
-
-    ``grams`` holds the Gram matrices that Gaussian sketches are drawn from, in turn.
-    """
-
-    data: Data
-    means: list[FloatArray] | None = None
-    grams: Sequence[FloatArray] = ()
-
-    def rows(self, releases: Sequence[Release]) -> list[FloatArray]:
-        """Return the rows that are sketched: with the target, or centred, or as they are."""
-        if releases[0].with_target:
-            return [np.column_stack((self.data.X, self.data.y))]
-        if self.means is not None:
-            return [self.data.centred(mean) for mean in self.means]
-        return [self.data.X]
 
 
 def log_likelihoods(transcripts: Sequence[Sequence[Release]], data: Data) -> Parts:
     """Return the log-likelihoods of transcripts, one per fit, by kind of release; they add up."""
     total: Parts = {}
-    known = _Known(data)
+    known = Known(data)
     for releases in zip(*transcripts, strict=True):
         for part, values in LAWS[releases[0].mechanism](releases, known).items():
             total[part] = total.get(part, 0.0) + values
@@ -71,48 +54,14 @@ def scored(
     return np.column_stack([sum(ratios), *ratios, np.asarray(shown)])
 
 
-def gaussian_vector(values: FloatArray, mean: Any, sigma: Any) -> FloatArray:
-    """Return the log-likelihood of vectors ``mean + sigma N(0, I)``, one per row."""
-    return np.asarray(-0.5 * (((values - mean) / sigma) ** 2).sum(axis=1))
+def _gradient(releases: Sequence[Release], known: Known) -> Parts:
+    A, clip = known.data.X, stacked(releases, "clip")[:, None]
+    residuals = np.clip(known.data.y - stacked(releases, "theta") @ A.T, -clip, clip)
+    sigma = stacked(releases, "sigma")[:, None] * clip
+    return {"gradients": gaussian_vector(outs(releases), residuals @ A, sigma)}
 
 
-def one_sided(values: FloatArray, location: Any, scale: Any, noise: str) -> FloatArray:
-    """Return the log-likelihood of ``max(0, location + scale z)`` (Algorithm 1, lines 2 and 3)."""
-    z, at_zero = (values - location) / scale, -location / scale
-    if noise == "laplace":
-        # In logarithms throughout: a release of a broken mechanism can be far out.
-        density = -np.abs(z) - np.log(2.0)
-        rest = np.log1p(-0.5 * np.exp(-np.abs(at_zero)))
-        atom = np.where(at_zero < 0.0, at_zero - np.log(2.0), rest)
-    else:
-        density, atom = norm.logpdf(z), norm.logcdf(at_zero)
-    return np.asarray(np.where(values > 0.0, density - np.log(scale), atom))
-
-
-def sketch_gram(grams: FloatArray, rows: int, gram: FloatArray, eta: Any) -> FloatArray:
-    """Return the log-likelihood of Gram matrices of rows N(0, gram + eta^2 I), one per release."""
-    values, vectors = np.linalg.eigh(gram)
-    variances = np.maximum(values, 0.0) + np.asarray(eta)[..., None] ** 2 + _TINY
-    energies = np.einsum("...ji,...jk,...ki->...i", vectors, grams, vectors)
-    return np.asarray(-0.5 * (rows * np.log(variances) + energies / variances).sum(axis=-1))
-
-
-def _stacked(releases: Sequence[Release], name: str) -> FloatArray:
-    return np.array([release.arguments[name] for release in releases])
-
-
-def _outs(releases: Sequence[Release]) -> FloatArray:
-    return np.array([release.out for release in releases])
-
-
-def _gradient(releases: Sequence[Release], known: _Known) -> Parts:
-    A, clip = known.data.X, _stacked(releases, "clip")[:, None]
-    residuals = np.clip(known.data.y - _stacked(releases, "theta") @ A.T, -clip, clip)
-    sigma = _stacked(releases, "sigma")[:, None] * clip
-    return {"gradients": gaussian_vector(_outs(releases), residuals @ A, sigma)}
-
-
-def _minimiser(releases: Sequence[Release], known: _Known) -> Parts:
+def _minimiser(releases: Sequence[Release], known: Known) -> Parts:
     """Return the density of the minimiser: that of b, times a determinant.
 
     The noise on it is too small to matter.
@@ -181,7 +130,7 @@ def _sigmoid_law(
     return sign * slopes, curvatures
 
 
-def _second_moments(releases: Sequence[Release], known: _Known) -> Parts:
+def _second_moments(releases: Sequence[Release], known: Known) -> Parts:
     joined, total = np.column_stack((known.data.X, known.data.y)), []
     for release in releases:
         rows = joined @ release.arguments["transform"]
@@ -191,7 +140,7 @@ def _second_moments(releases: Sequence[Release], known: _Known) -> Parts:
     return {"second moments": np.array(total)}
 
 
-def _curvatures(releases: Sequence[Release], known: _Known) -> Parts:
+def _curvatures(releases: Sequence[Release], known: Known) -> Parts:
     first, second = [], []
     for release in releases:
         given, loss = release.arguments, release.arguments["loss"]
@@ -214,7 +163,7 @@ def _symmetric_law(difference: FloatArray) -> float:
     return float(-0.5 * (difference[on] ** 2).sum() - (difference[above] ** 2).sum())
 
 
-def _score_sum(releases: Sequence[Release], known: _Known) -> Parts:
+def _score_sum(releases: Sequence[Release], known: Known) -> Parts:
     total = []
     for release in releases:
         given: dict[str, Any] = {"base_level": 1.0, "weight": 0.0}
@@ -233,7 +182,7 @@ def _score_sum(releases: Sequence[Release], known: _Known) -> Parts:
     return {"scores": np.array(total)}
 
 
-def _contrasts(releases: Sequence[Release], known: _Known) -> Parts:
+def _contrasts(releases: Sequence[Release], known: Known) -> Parts:
     total = []
     for release in releases:
         given = release.arguments
@@ -245,16 +194,16 @@ def _contrasts(releases: Sequence[Release], known: _Known) -> Parts:
     return {"contrasts": np.array(total)}
 
 
-def _target_mean(releases: Sequence[Release], known: _Known) -> Parts:
-    y, sigma = known.data.y, _stacked(releases, "sigma")
-    values = _outs(releases) * len(y)
+def _target_mean(releases: Sequence[Release], known: Known) -> Parts:
+    y, sigma = known.data.y, stacked(releases, "sigma")
+    values = outs(releases) * len(y)
     inside = norm.logpdf(values, y.sum(), sigma)
     low, high = norm.logcdf(-len(y), y.sum(), sigma), norm.logsf(len(y), y.sum(), sigma)
     ends = np.where(values < 0.0, low, high)
     return {"mean": np.where(np.abs(values) < len(y), inside, ends)}
 
 
-def _line(releases: Sequence[Release], known: _Known) -> Parts:
+def _line(releases: Sequence[Release], known: Known) -> Parts:
     exact = []
     for given in (release.arguments for release in releases):
         adds, misses = known.data.X @ given["move"], known.data.y - known.data.X @ given["center"]
@@ -263,11 +212,11 @@ def _line(releases: Sequence[Release], known: _Known) -> Parts:
             for each in (adds / given["widths"][0], misses / given["widths"][1], misses - adds)
         )
         exact.append((p.sum(), e.sum(), p @ r, p @ p))
-    sigma = 2.0 * _stacked(releases, "sigma")[:, None]
-    return {"line": gaussian_vector(_outs(releases) * len(known.data.y), np.array(exact), sigma)}
+    sigma = 2.0 * stacked(releases, "sigma")[:, None]
+    return {"line": gaussian_vector(outs(releases) * len(known.data.y), np.array(exact), sigma)}
 
 
-def _gradient_counts(releases: Sequence[Release], known: _Known) -> Parts:
+def _gradient_counts(releases: Sequence[Release], known: Known) -> Parts:
     total = []
     for release in releases:
         given, edges = release.arguments, release.arguments["edges"]
@@ -286,18 +235,18 @@ def _gradient_counts(releases: Sequence[Release], known: _Known) -> Parts:
     return {"gradient counts": np.array(total)}
 
 
-def _residual_counts(releases: Sequence[Release], known: _Known) -> Parts:
-    residuals = np.abs(known.data.y - _stacked(releases, "theta") @ known.data.X.T)
-    sizes = np.minimum(residuals / _stacked(releases, "clip")[:, None], 1.0)
+def _residual_counts(releases: Sequence[Release], known: Known) -> Parts:
+    residuals = np.abs(known.data.y - stacked(releases, "theta") @ known.data.X.T)
+    sizes = np.minimum(residuals / stacked(releases, "clip")[:, None], 1.0)
     counts = [
         ((low < sizes) & (sizes <= high)).sum(axis=1) for low, high in itertools.pairwise(_EDGES)
     ]
-    sigma = _stacked(releases, "sigma")[:, None]
-    return {"residuals": gaussian_vector(_outs(releases), np.stack(counts, axis=1), sigma)}
+    sigma = stacked(releases, "sigma")[:, None]
+    return {"residuals": gaussian_vector(outs(releases), np.stack(counts, axis=1), sigma)}
 
 
-def _statistics(releases: Sequence[Release], known: _Known) -> Parts:
-    A, sigma = known.data.X, _stacked(releases, "sigma")[:, None]
+def _statistics(releases: Sequence[Release], known: Known) -> Parts:
+    A, sigma = known.data.X, stacked(releases, "sigma")[:, None]
     gram, moment = A.T @ A, A.T @ known.data.y
     upper = np.triu_indices(len(gram))
     exact = np.concatenate((gram[upper], moment, np.linalg.eigvalsh(gram)[:1]))
@@ -305,28 +254,28 @@ def _statistics(releases: Sequence[Release], known: _Known) -> Parts:
     return {"statistics": gaussian_vector(np.array(values), exact, sigma)}
 
 
-def _mean(releases: Sequence[Release], known: _Known) -> Parts:
+def _mean(releases: Sequence[Release], known: Known) -> Parts:
     known.means = [release.out for release in releases]
     # The constant column is public, and so is the number of rows.
     features = known.data.X[:, : known.data.X.shape[1] - known.data.constant]
-    values = _outs(releases)[:, : features.shape[1]]
-    sigma = _stacked(releases, "sigma")[:, None]
+    values = outs(releases)[:, : features.shape[1]]
+    sigma = stacked(releases, "sigma")[:, None]
     return {"mean": gaussian_vector(len(features) * values, features.sum(axis=0), sigma)}
 
 
-def _gauss_bounds(releases: Sequence[Release], known: _Known) -> Parts:
+def _gauss_bounds(releases: Sequence[Release], known: Known) -> Parts:
     (A,) = known.rows(releases)
     gram, square = A.T @ A, 1.0 + releases[0].with_target
     known.grams = [gram]
-    scale = _stacked(releases, "omega") * square
-    centre = np.linalg.eigvalsh(gram)[0] - scale * _stacked(releases, "tau")
+    scale = stacked(releases, "omega") * square
+    centre = np.linalg.eigvalsh(gram)[0] - scale * stacked(releases, "tau")
     bounds = np.array([release.out.lambda_tilde[0] for release in releases])
     return {"eigenvalue": one_sided(bounds, centre, scale, "gaussian")}
 
 
-def _fast_bounds(releases: Sequence[Release], known: _Known) -> Parts:
+def _fast_bounds(releases: Sequence[Release], known: Known) -> Parts:
     noise, square = releases[0].arguments["law"], 1.0 + releases[0].with_target
-    omega, tau = _stacked(releases, "omega")[:, None], _stacked(releases, "tau")[:, None]
+    omega, tau = stacked(releases, "omega")[:, None], stacked(releases, "tau")[:, None]
     rows = known.rows(releases)
     seen_once = cache(lambda draw, at: seen_by(draw, rows[at]))
     seen = [
@@ -351,34 +300,7 @@ def _fast_bounds(releases: Sequence[Release], known: _Known) -> Parts:
     return parts
 
 
-class Seen(NamedTuple):
-    """What a drawn sketch makes of rows, from its dense matrix; ``length`` is of its columns."""
-
-    length: float
-    coherence: float
-    m_hat: float
-    lambda_hat: float
-    gram: FloatArray
-
-
-def seen_by(draw: SketchDraw, A: FloatArray) -> Seen:
-    """Return what a drawn sketch makes of the rows of A."""
-    S = draw.to_dense()
-    lengths = np.linalg.norm(S, axis=0)
-    U = S / np.where(lengths > 0.0, lengths, 1.0)
-    overlaps = U.T @ U - np.eye(S.shape[1])
-    distorted = overlaps @ (lengths[:, None] * A)
-    gram = (S @ A).T @ (S @ A)
-    return Seen(
-        float(lengths.max()),
-        float(np.abs(overlaps - np.diag(np.diag(overlaps))).max()),
-        float(np.linalg.norm(distorted, axis=1).max()),
-        float(max(0.0, np.linalg.eigvalsh(gram)[0])),
-        gram,
-    )
-
-
-def _mix(releases: Sequence[Release], known: _Known) -> Parts:
+def _mix(releases: Sequence[Release], known: Known) -> Parts:
     eta = np.array([release.out.eta for release in releases])
     rows = int(releases[0].arguments["k"])
     total = np.zeros(len(releases))
@@ -388,12 +310,12 @@ def _mix(releases: Sequence[Release], known: _Known) -> Parts:
     return {"sketches": total}
 
 
-def _gauss_mix(releases: Sequence[Release], known: _Known) -> Parts:
+def _gauss_mix(releases: Sequence[Release], known: Known) -> Parts:
     return {**_gauss_bounds(releases, known), **_mix(releases, known)}
 
 
 #: The law of each mechanism by its name.
-LAWS: dict[str, Callable[[Sequence[Release], _Known], Parts]] = {
+LAWS: dict[str, Callable[[Sequence[Release], Known], Parts]] = {
     "fast_bounds": _fast_bounds,
     "gauss_bounds": _gauss_bounds,
     "gauss_mix": _gauss_mix,

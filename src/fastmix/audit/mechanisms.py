@@ -14,7 +14,8 @@ from fastmix._types import FloatArray
 from fastmix.accounting import PrivacyEvent, RdpAccountant
 from fastmix.audit import case
 from fastmix.audit.case import Case, Claim, Data, Pair, lone_row, one_by_one
-from fastmix.audit.laws import one_sided, scored, seen_by
+from fastmix.audit.densities import one_sided, seen_by
+from fastmix.audit.laws import scored
 from fastmix.audit.transcript import Release, released
 from fastmix.data import ArrayRows, AugmentedRows, RowMap, Rows
 from fastmix.mechanisms import Noise, Spectrum, bounds, make_noise
