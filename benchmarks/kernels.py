@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from fastmix.kernels import NATIVE, fwht, mapped
+from fastmix.kernels import NATIVE, fwht, mapped, measured
 
 # rows, columns, order, dtype, greatest ratio aimed at (None: shown for interest)
 TRANSFORMS = [
@@ -102,8 +102,8 @@ def run_passes(args: argparse.Namespace) -> None:
             "srht": partial(mapped.srht, A, signs, rows, n),
             "gradient": partial(mapped.gradient, A, y, theta, 0.5),
             "norms": partial(mapped.squared_norms, A),
-            "lengths": partial(mapped.row_lengths, A, transform, 0.0, targets=y),
-            "single": partial(mapped.row_lengths, A, transform, 0.0, targets=y, single=True),
+            "lengths": partial(measured.row_lengths, A, transform, 0.0, targets=y),
+            "single": partial(measured.row_lengths, A, transform, 0.0, targets=y, single=True),
             "gram": partial(mapped.gram, A),
         }.items():
             timed = partial(kernel, n_threads=args.threads)

@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from fastmix.kernels import mapped, reference
+from fastmix.kernels import mapped, measured, reference
 from fastmix.kernels.losses import CalibratedHuber, least_ridge
 from fastmix.kernels.mapped import Mapped, Targets
 
@@ -255,8 +255,8 @@ def exact_lengths(X, T):
 
 MEASURED = {
     "reference": reference.row_lengths,
-    "double": mapped.row_lengths,
-    "single": partial(mapped.row_lengths, single=True),
+    "double": measured.row_lengths,
+    "single": partial(measured.row_lengths, single=True),
 }
 
 
@@ -332,11 +332,11 @@ def test_lengths_with_targets_and_maps(n, d, triangular, single):
         exact = np.linalg.norm(rows @ T, axis=1)
         norm = np.linalg.norm(rows, axis=1).max()
         for bound in (None, norm):
-            rho = mapped.row_lengths(A, T, 0.1, targets=targets, norm=bound, single=single)
-            error = 2.0 * mapped.length_error(T, single=single) * norm + 1e-15
+            rho = measured.row_lengths(A, T, 0.1, targets=targets, norm=bound, single=single)
+            error = 2.0 * measured.length_error(T, single=single) * norm + 1e-15
             assert (rho >= exact * (1.0 - 1e-13)).all()
             assert (rho <= np.maximum(exact, 0.1) + error).all()
-        plain = mapped.row_lengths(A, T[:-1, :-1], 0.1)
+        plain = measured.row_lengths(A, T[:-1, :-1], 0.1)
         expected = reference.row_lengths(A, T[:-1, :-1], 0.1)
         np.testing.assert_allclose(plain, expected, rtol=1e-11)
 
@@ -346,9 +346,9 @@ def test_the_length_of_a_record_does_not_depend_on_where_it_lies(single):
     """Files, clusters and arrays cut their rows in different ways."""
     rng = np.random.default_rng(4)
     X, T = rng.normal(size=(1001, 23)), rng.normal(size=(23, 23))
-    whole = mapped.row_lengths(Mapped(X), T, 0.1, single=single)
+    whole = measured.row_lengths(Mapped(X), T, 0.1, single=single)
     for cut in (1, 5, 8, 16, 500):
-        part = mapped.row_lengths(Mapped(X[cut:]), T, 0.1, single=single)
+        part = measured.row_lengths(Mapped(X[cut:]), T, 0.1, single=single)
         np.testing.assert_allclose(part, whole[cut:], rtol=1e-13)
 
 
@@ -359,17 +359,17 @@ def test_second_moments_and_counts_are_those_of_numpy(n, d):
     T, lengths = rng.normal(size=(d + 1, d + 1)), rng.uniform(0.1, 3.0, n)
     edges = np.geomspace(1e-2, 2.0, 17)
     for A in (Mapped(X), Mapped(np.asfortranarray(X)), Mapped(X, factors=rng.random(n))):
-        moments = mapped.second_moments(A, Targets(y), T, 0.9)
+        moments = measured.second_moments(A, Targets(y), T, 0.9)
         expected = reference.second_moments(A, Targets(y), T, 0.9)
         np.testing.assert_allclose(moments, expected, atol=1e-12 * n)
         arguments = A, Targets(y), theta, lengths, 1.5, edges
-        counts = mapped.slope_counts(*arguments)
+        counts = measured.slope_counts(*arguments)
         np.testing.assert_array_equal(counts, reference.slope_counts(*arguments))
-        np.testing.assert_array_equal(counts, mapped.slope_counts(*arguments, n_threads=1))
+        np.testing.assert_array_equal(counts, measured.slope_counts(*arguments, n_threads=1))
     lost = X.copy()
     lost[n // 2, 0] = np.nan
-    assert np.isnan(mapped.slope_counts(Mapped(lost), *arguments[1:])).all()
-    assert np.isnan(mapped.second_moments(Mapped(lost), Targets(y), T, 0.9)).any()
+    assert np.isnan(measured.slope_counts(Mapped(lost), *arguments[1:])).all()
+    assert np.isnan(measured.second_moments(Mapped(lost), Targets(y), T, 0.9)).any()
 
 
 def test_the_length_of_a_record_depends_on_it_alone():

@@ -14,7 +14,7 @@ from fastmix.accounting import GaussianEvent
 from fastmix.data import ArrayRows, ChunkRows, Chunks, RowMap, TargetMap
 from fastmix.data import rows as data_rows
 from fastmix.data.chunks import ArrayChunk
-from fastmix.kernels import mapped
+from fastmix.kernels import measured
 from fastmix.mechanisms import (
     line_event,
     noisy_gradient_counts,
@@ -156,8 +156,8 @@ def test_no_record_that_is_too_long_is_left_alone(monkeypatch):
         seen.append(single)
         return measure(*args, single=single, **kwargs)
 
-    measure = mapped.row_lengths
-    monkeypatch.setattr(mapped, "row_lengths", looked)
+    measure = measured.row_lengths
+    monkeypatch.setattr(measured, "row_lengths", looked)
     found = arrays(X, y).second_moments(T)
     assert True in seen
     assert np.trace(found) <= np.trace(short(X, y, T))

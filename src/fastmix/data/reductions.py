@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix._types import FloatArray
-from fastmix.kernels import mapped, reference
+from fastmix.kernels import mapped, measured, reference
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.mapped import Mapped, Targets
 from fastmix.sketches.kerdock import KerdockDraw
@@ -73,7 +73,7 @@ class Block:
         """Return the block with the lengths of its rows."""
         if measure is None:
             return self
-        lengths = mapped.row_lengths(self.A, measure.transform, measure.least)
+        lengths = measured.row_lengths(self.A, measure.transform, measure.least)
         return replace(self, lengths=lengths)
 
     def rows(self, chosen: "slice | npt.NDArray[np.intp]") -> "Block":
@@ -152,7 +152,7 @@ def second_moments(block: Block, *, transform: FloatArray, longest: float) -> Fl
         return reference.weighted_second_moments(
             block.A, block.targets, transform, longest, block.weights
         )
-    return mapped.second_moments(block.A, block.targets, transform, longest)
+    return measured.second_moments(block.A, block.targets, transform, longest)
 
 
 def excess_moments(
@@ -168,7 +168,7 @@ def excess_moments(
     step = max(1, _MEASURED_BYTES // (8 * d))
     for start in range(0, n, step):
         part = block.rows(slice(start, start + step))
-        bounds = mapped.row_lengths(
+        bounds = measured.row_lengths(
             part.A, transform, 0.0, targets=part.targets, norm=norm, single=single
         )
         long = np.flatnonzero(~(bounds <= longest))
@@ -176,7 +176,7 @@ def excess_moments(
         for first in range(0, len(long), few):
             chosen = part.rows(long[first : first + few])
             rows = np.column_stack((np.asarray(chosen.A), np.asarray(chosen.targets)))
-            lengths = mapped.row_lengths(Mapped(rows), transform, longest)
+            lengths = measured.row_lengths(Mapped(rows), transform, longest)
             rows *= np.sqrt(1.0 - (longest / lengths) ** 2)[:, None]
             total += mapped.gram(Mapped(rows))
     return total
@@ -219,7 +219,7 @@ def slope_counts(
         raise ValueError("lengths must be known to count gradients.")
     at = block.lengths
     if free is None and block.weights is None:
-        return mapped.slope_counts(block.A, block.targets, theta, at, longest, edges)
+        return measured.slope_counts(block.A, block.targets, theta, at, longest, edges)
     counts, start = np.zeros(len(edges) - 1), 0
     for A, y in block.formed():
         lengths = at[start : start + len(y)]

@@ -15,7 +15,7 @@ from fastmix._validation import value_error
 from fastmix.data import reductions
 from fastmix.data.persons import Persons
 from fastmix.data.reductions import Measure, Pass, Slope
-from fastmix.kernels import mapped
+from fastmix.kernels import mapped, measured
 from fastmix.kernels.losses import Loss
 from fastmix.sketches import SketchDraw
 
@@ -123,7 +123,7 @@ class Rows(ABC):
         total = self.joint_moments()
         sides = float(np.linalg.norm(transform, 1)) * float(np.linalg.norm(transform, np.inf))
         if not min(stretch, math.sqrt(sides)) * reach * (1.0 + _HAIR) <= longest:
-            single = mapped.length_error(transform, single=True) * reach <= _SINGLE
+            single = measured.length_error(transform, single=True) * reach <= _SINGLE
             value = partial(
                 reductions.excess_moments,
                 transform=transform,

@@ -11,7 +11,7 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix.kernels import reference
 from fastmix.kernels._backend import native, threads
-from fastmix.kernels.mapped import Mapped, _arguments
+from fastmix.kernels.mapped import Mapped, mapped_arguments
 from fastmix.kernels.reference import Forms, Signs
 
 #: The compiled passes need vector types that some compilers lack.
@@ -75,4 +75,4 @@ def _is_small(A: Mapped, forms: Forms) -> bool:
 def _all(A: Mapped, Z: FloatArray, signs: Signs, forms: Forms, offset: int) -> tuple[Any, ...]:
     """Return the arguments of the compiled passes but the number of threads."""
     packed = np.ascontiguousarray(signs), np.ascontiguousarray(forms).reshape(-1)
-    return (*_arguments(A), *packed, forms.shape[1], offset, Z.reshape(-1, order="F"))
+    return (*mapped_arguments(A), *packed, forms.shape[1], offset, Z.reshape(-1, order="F"))

@@ -18,7 +18,7 @@ from fastmix.kernels._backend import is_regular, native, threads
 from fastmix.kernels.losses import Loss
 
 #: The compiled passes need vector types that some compilers lack.
-_native = native if hasattr(native, "srht") else None
+compiled = native if hasattr(native, "srht") else None
 #: Bytes of mapped rows that are handed to BLAS at a time.
 _BLOCK_BYTES = 64 << 20
 #: Up to this many columns the compiled Gram matrix is as fast as BLAS, or faster.
@@ -26,7 +26,7 @@ FEW_COLUMNS = 128
 #: Rows that BLAS gets at a time, at most.
 _BLAS_ROWS = 1 << 16
 #: Error of `slopes`, relative to the sum of the absolute terms: that of each product, and of sums.
-SUMMATION_ERROR = 2.0**-52 if _native is not None else reference.SUMMATION_ERROR
+SUMMATION_ERROR = 2.0**-52 if compiled is not None else reference.SUMMATION_ERROR
 #: The same with weights, whose products are rounded too.
 WEIGHTED_ERROR = reference.SUMMATION_ERROR + 2.0**-52
 
@@ -74,12 +74,12 @@ class Targets:
 
 def map_rows(A: Mapped, start: int, stop: int) -> FloatArray:
     """Return rows ``start`` to ``stop`` of A as a new array."""
-    if _native is None:
+    if compiled is None:
         return reference.map_rows(A, start, stop)
     start, stop, _ = slice(start, stop).indices(A.shape[0])
     block = np.empty((max(0, stop - start), A.shape[1]), order="F")
     if block.size:
-        _native.map_rows(*_arguments(A), start, block, threads(None))
+        compiled.map_rows(*mapped_arguments(A), start, block, threads(None))
     return block
 
 
@@ -90,124 +90,22 @@ def map_targets(targets: Targets, start: int, stop: int) -> FloatArray:
 
 def squared_norms(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
     """Return the squared norms of rows without factors and constant; NaN where X is not finite."""
-    if _native is None or A.X.size == 0:
+    if compiled is None or A.X.size == 0:
         return reference.squared_norms(A)
     norms = np.empty(A.shape[0])
-    _native.squared_norms(*_arguments(A), norms, threads(n_threads))
+    compiled.squared_norms(*mapped_arguments(A), norms, threads(n_threads))
     return norms
-
-
-def row_lengths(
-    A: Mapped,
-    transform: FloatArray,
-    least: float,
-    *,
-    targets: Targets | None = None,
-    norm: float | None = None,
-    single: bool = False,
-    n_threads: int | None = None,
-) -> FloatArray:
-    r"""Return bounds on the lengths of ``T' a`` for the rows a of A, at least ``least``.
-
-    With ``targets`` they are those of ``T' (a, y)``. A triangular T, with zeros below its diagonal,
-    takes half the time, and ``single`` precision half of that.
-
-    The bound is the computed length, and :math:`4 (p + 16) u \|T\|_F` times the norm of the row, or
-    a ``norm`` that no row exceeds; u is the unit of rounding. Entries of T and a are rounded once,
-    each of p products and sums once, and so are p squares, their sums and the root: that is less
-    than half of it. In single precision, numbers that are too small for it, and their squares,
-    add less than :math:`2^{-60} (1 + \|T\|_F)`.
-    """
-    if _native is None or A.X.size == 0 or not np.linalg.norm(transform) < np.inf:
-        return reference.row_lengths(A, transform, least, targets)
-    size = float(np.linalg.norm(transform))
-    single = single and size < 2.0**60
-    hair = length_error(transform, single=single)
-    speck = 2.0**-60 * (1.0 + size) if single else 0.0
-    if norm is not None:
-        hair, speck = 0.0, speck + hair * norm
-    seen = Targets(np.empty(0)) if targets is None else targets
-    lengths = np.empty(A.shape[0])
-    _native.lengths(
-        *_arguments(A),
-        *_seen(seen),
-        _packed(transform).reshape(-1),
-        single,
-        hair,
-        speck,
-        least,
-        lengths,
-        threads(n_threads),
-    )
-    return lengths
-
-
-def length_error(transform: FloatArray, *, single: bool) -> float:
-    """Return what `row_lengths` adds to lengths, in units of the norm of a row."""
-    unit = 2.0**-24 if single else 2.0**-53
-    return 4.0 * (len(transform) + 16) * unit * float(np.linalg.norm(transform))
-
-
-def second_moments(
-    A: Mapped,
-    targets: Targets,
-    transform: FloatArray,
-    longest: float,
-    *,
-    n_threads: int | None = None,
-) -> FloatArray:
-    """Return ``Z'Z`` for rows ``T'(a, y)`` that are shortened to ``longest``."""
-    size = A.shape[1] + 1
-    if _native is None or A.X.size == 0 or size > FEW_COLUMNS:
-        return reference.second_moments(A, targets, transform, longest)
-    total = np.empty((size, size))
-    at = _packed(transform).reshape(-1)
-    _native.second_moments(
-        *_arguments(A), *_seen(targets), at, longest, total.reshape(-1), threads(n_threads)
-    )
-    return total
-
-
-def slope_counts(
-    A: Mapped,
-    targets: Targets,
-    theta: FloatArray,
-    lengths: FloatArray,
-    longest: float,
-    edges: FloatArray,
-    *,
-    n_threads: int | None = None,
-) -> FloatArray:
-    """Return how many ``|y - a' theta|``, times the lengths of the rows, lie in each bin.
-
-    A row that is longer than ``longest`` counts as if it, and its target, were shortened. Bin j
-    holds sizes in (edge j, edge j+1], the last one all beyond; all are NaN if any is.
-    """
-    if _native is None or A.X.size == 0:
-        return reference.slope_counts(A, targets, theta, lengths, longest, edges)
-    counts = np.empty(len(edges) - 1)
-    real = _native.slope_counts(
-        *_arguments(A),
-        *_seen(targets),
-        _packed(theta),
-        _packed(lengths),
-        longest,
-        _packed(edges),
-        counts,
-        threads(n_threads),
-    )
-    return counts if real else np.full_like(counts, np.nan)
 
 
 def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
     """Return ``A'A``, summed in float64; exactly symmetric."""
-    if _native is None or A.X.size == 0:
+    if compiled is None or A.X.size == 0:
         return reference.gram(A)
     n, p = A.shape
-    arguments = _arguments(A)
+    arguments = mapped_arguments(A)
     if p <= FEW_COLUMNS:
         total = np.empty((p, p))
-        _native.gram(*arguments, total.reshape(-1), threads(n_threads))
+        compiled.gram(*arguments, total.reshape(-1), threads(n_threads))
         return total
     step = min(_BLAS_ROWS, max(64, _BLOCK_BYTES // (8 * p)))
     if _is_plain(A):
@@ -220,7 +118,7 @@ def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
     total = np.zeros((p, p), order="F")
     for start in range(0, n, step):
         block = memory[: n - start]
-        _native.map_rows(*arguments, start, block, threads(n_threads))
+        compiled.map_rows(*arguments, start, block, threads(n_threads))
         # One triangle, added in place: half the work, and no temporary per block.
         total = dsyrk(1.0, block, beta=1.0, c=total, trans=1, overwrite_c=1)
     return np.asarray(np.triu(total) + np.triu(total, 1).T)
@@ -230,13 +128,15 @@ def joint_moments(A: Mapped, targets: Targets, *, n_threads: int | None = None) 
     """Return ``(A, y)'(A, y)``, in one reading if there are few columns."""
     n, p = A.shape
     total = np.empty((p + 1, p + 1))
-    if _native is None or A.X.size == 0 or p >= FEW_COLUMNS:
+    if compiled is None or A.X.size == 0 or p >= FEW_COLUMNS:
         total[:p, :p] = gram(A, n_threads=n_threads)
         total[p, :p] = gradient(A, targets, np.zeros(p), np.inf, n_threads=n_threads)
         total[:p, p] = total[p, :p]
         total[p, p] = np.sum(map_targets(targets, 0, n) ** 2)
     else:
-        _native.moments(*_arguments(A), *_seen(targets), total.reshape(-1), threads(n_threads))
+        compiled.moments(
+            *mapped_arguments(A), *target_arguments(targets), total.reshape(-1), threads(n_threads)
+        )
     return total
 
 
@@ -254,7 +154,7 @@ def summands(n: int, p: int) -> int:
 
     Compiled sums have lanes, blocks and units; BLAS may add all rows of a block in order.
     """
-    if _native is not None and p < FEW_COLUMNS:
+    if compiled is not None and p < FEW_COLUMNS:
         return min(n, 1024 + n // 1024)
     return min(n, _BLAS_ROWS + n // 64)
 
@@ -263,11 +163,13 @@ def gradient(
     A: Mapped, targets: Targets, theta: FloatArray, clip: float, *, n_threads: int | None = None
 ) -> FloatArray:
     """Return ``A' clip(y - A theta)``, residuals clipped to [-clip, clip]."""
-    if _native is None or A.X.size == 0:
+    if compiled is None or A.X.size == 0:
         return reference.gradient(A, targets, theta, clip)
     total = np.empty(A.shape[1])
-    at = _packed(theta)
-    _native.gradient(*_arguments(A), *_seen(targets), at, clip, total, threads(n_threads))
+    at = packed(theta)
+    compiled.gradient(
+        *mapped_arguments(A), *target_arguments(targets), at, clip, total, threads(n_threads)
+    )
     return total
 
 
@@ -288,14 +190,14 @@ def slopes(
     unless ``excess``. With ``lengths`` of the rows, each has the loss for its own length; with
     ``weights`` each loss counts so often, and the error is that of the NumPy version.
     """
-    if _native is None or A.X.size == 0 or weights is not None:
+    if compiled is None or A.X.size == 0 or weights is not None:
         return reference.slopes(A, targets, theta, loss, excess, lengths, weights)
     p = A.shape[1]
     total, square = np.empty((2, p)), np.empty((p, p) if excess else (0, 0))
-    outside = _native.slopes(
-        *_arguments(A),
-        *_seen(targets),
-        _packed(theta),
+    outside = compiled.slopes(
+        *mapped_arguments(A),
+        *target_arguments(targets),
+        packed(theta),
         np.array(loss.constants),
         _lengths(lengths),
         *total,
@@ -321,16 +223,16 @@ def curved(
 
     ``lengths`` and ``weights`` are as in `slopes`.
     """
-    if _native is None or A.X.size == 0 or weights is not None:
+    if compiled is None or A.X.size == 0 or weights is not None:
         return reference.curved(A, targets, theta, loss, v, secant, lengths, weights)
     total = np.empty(A.shape[1])
-    _native.curved(
-        *_arguments(A),
-        *_seen(targets),
-        _packed(theta),
+    compiled.curved(
+        *mapped_arguments(A),
+        *target_arguments(targets),
+        packed(theta),
         np.array(loss.constants),
         _lengths(lengths),
-        _packed(v),
+        packed(v),
         secant,
         total,
         threads(n_threads),
@@ -356,11 +258,11 @@ def srht(
     scale by (n/k - 1) there and -1 elsewhere, transform again, add squares to n sums.
     Deviation: one pass for both; no copy of the data.
     """
-    if _native is None or A.X.size == 0 or n_pad == 1:
+    if compiled is None or A.X.size == 0 or n_pad == 1:
         return reference.srht(A, signs, rows, n_pad, distortion)
     Z = np.empty((len(rows), A.shape[1]), order="F")
-    m_hat = _native.srht(
-        *_arguments(A),
+    m_hat = compiled.srht(
+        *mapped_arguments(A),
         np.ascontiguousarray(signs),
         np.ascontiguousarray(rows),
         n_pad,
@@ -371,7 +273,7 @@ def srht(
     return Z, m_hat
 
 
-def _arguments(A: Mapped) -> tuple[npt.NDArray[Any], FloatArray, FloatArray, float]:
+def mapped_arguments(A: Mapped) -> tuple[npt.NDArray[Any], FloatArray, FloatArray, float]:
     """Return A as the compiled passes take it; empty arrays stand for None."""
     n, d = A.X.shape
     X = A.X if A.X.dtype in (np.float64, np.float32) else A.X.astype(np.float64)
@@ -381,21 +283,22 @@ def _arguments(A: Mapped) -> tuple[npt.NDArray[Any], FloatArray, FloatArray, flo
         bounds = np.empty((4, d))
         for k, default in enumerate((-np.inf, np.inf, 0.0, 1.0)):
             bounds[k] = default if columns[k] is None else columns[k]
-    factors = np.empty(0) if A.factors is None else _packed(np.broadcast_to(A.factors, (n,)))
+    factors = np.empty(0) if A.factors is None else packed(np.broadcast_to(A.factors, (n,)))
     return _regular(X), bounds.reshape(-1), factors, A.constant
 
 
-def _seen(targets: Targets) -> tuple[Any, ...]:
+def target_arguments(targets: Targets) -> tuple[Any, ...]:
     """Return targets as the compiled passes take them."""
     y = _regular(np.asarray(targets.y, dtype=np.float64))
     return y, targets.lower, targets.upper, targets.center, targets.inverse_scale
 
 
 def _lengths(lengths: FloatArray | None) -> FloatArray:
-    return np.empty(0) if lengths is None else _packed(lengths)
+    return np.empty(0) if lengths is None else packed(lengths)
 
 
-def _packed(a: FloatArray) -> FloatArray:
+def packed(a: FloatArray) -> FloatArray:
+    """Return an array of doubles, row by row."""
     return np.require(a, np.float64, ["C", "A"])
 
 
