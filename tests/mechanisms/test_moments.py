@@ -308,6 +308,19 @@ def test_counts_are_those_of_gradients(kind):
     assert (rho == 0.3).any()
 
 
+@pytest.mark.parametrize("kind", [arrays, chunks])
+def test_rows_that_are_all_short_count_with_the_least_length(kind):
+    """No row is measured if none can be longer, and the counts are the same."""
+    X, y = problem(9, n=500)
+    theta = np.array([0.3, -0.2, 0.1])
+    short, long = counted(kind(X, y), theta, np.eye(3), least=1.0), []
+    for transform in (np.eye(3), np.diag([1.0, 1.0, 1.0 + 1e-9])):  # the second is measured
+        long.append(counted(kind(X, y), theta, transform, least=1.0))
+    np.testing.assert_array_equal(short, long[1])
+    expected = np.histogram(np.minimum(np.abs(y - X @ theta), EDGES[-1]), EDGES)[0]
+    np.testing.assert_array_equal(short, expected)
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.lists(record, min_size=1, max_size=6), hostile_transforms(90), st.tuples(unit, unit))
 def test_an_absent_record_counts_nowhere(records, T, theta):

@@ -114,7 +114,7 @@ def test_law_of_exact_noise():
 
 def test_sketch_gives_the_same(rows):
     gram, _ = release(rows, seed=3)
-    sketch, _ = release(rows, seed=3, sketch=np.random.default_rng(1))
+    sketch, _ = release(rows, seed=3, public=np.random.default_rng(1))
     assert sketch == pytest.approx(gram, abs=1e-4)
 
 

@@ -66,7 +66,8 @@ class ArrayRows(Rows):
     def measured(self, measure: Measure) -> ArrayRows:
         known = self._measured
         if known is None or not known[0].same(measure):
-            kept = measure._replace(transform=measure.transform.copy())
+            transform = measure.transform
+            kept = measure._replace(transform=None if transform is None else transform.copy())
             known = self._measured = kept, self._block.measured(measure)
         rows = copy(self)
         rows._block = known[1]

@@ -32,13 +32,18 @@ _MEASURED_BYTES = 64 << 20
 
 
 class Measure(NamedTuple):
-    """How rows are measured: the length of ``T' a``, and at least ``least``."""
+    """How rows are measured: the length of ``T' a``, and at least ``least``.
 
-    transform: FloatArray
+    Without a transform all rows count with that length.
+    """
+
+    transform: FloatArray | None
     least: float
 
     def same(self, other: "Measure") -> bool:
         """Whether both measure alike."""
+        if self.transform is None or other.transform is None:
+            return self.transform is other.transform and self.least == other.least
         return self.least == other.least and np.array_equal(self.transform, other.transform)
 
 
@@ -73,6 +78,8 @@ class Block:
         """Return the block with the lengths of its rows."""
         if measure is None:
             return self
+        if measure.transform is None:
+            return replace(self, lengths=np.full(self.A.shape[0], measure.least))
         lengths = measured.row_lengths(self.A, measure.transform, measure.least)
         return replace(self, lengths=lengths)
 

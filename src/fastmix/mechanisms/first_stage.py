@@ -112,7 +112,9 @@ def noisy_gradient_counts(
         raise value_error("transform", "have a norm of at most 1e100", transform)
     if not edges[0] > 0.0:  # an absent record, whose residual is 0, counts nowhere
         raise value_error("edges", "be above 0", edges)
-    measured = rows.measured(Measure(transform, least))
+    sides = np.linalg.norm(transform, 1) * np.linalg.norm(transform, np.inf)
+    short = math.sqrt(sides) * rows.bound <= least  # no row is longer than the least length
+    measured = rows.measured(Measure(None if short else transform, least))
     counts_hat = measured.slope_counts(theta, longest, edges, None if loss is None else loss.free)
     return noise.gaussian(counts_hat, sensitivity=count_sensitivity(), ratio=sigma)
 

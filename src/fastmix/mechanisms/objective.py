@@ -39,7 +39,7 @@ def noisy_minimiser(
     center: FloatArray | None = None,
     transform: FloatArray | None = None,
     least: float = 1.0,
-    sketch: np.random.Generator | None = None,
+    public: np.random.Generator | None = None,
     rows_per_person: int = 1,
 ) -> FloatArray:
     r"""Release the minimiser of a perturbed objective, with noise that hides that it is inexact.
@@ -69,7 +69,7 @@ def noisy_minimiser(
         that for the length of :math:`T^\top x`, which needs no bound.
     least : float
         Length that every transformed row counts with at least.
-    sketch : numpy.random.Generator, optional
+    public : numpy.random.Generator, optional
         Public source of a fast sketch, which then preconditions the solver; by default the Gram
         matrix does.
     rows_per_person : int
@@ -128,6 +128,6 @@ def noisy_minimiser(
         wanted /= math.sqrt(rows.d)
     distance = max(least, 0.5 * mu_output * wanted)
     tolerance = distance - inexact / ridge
-    found = minimise(seen, objective, tolerance=tolerance, sketch=sketch is not None, public=sketch)
+    found = minimise(seen, objective, tolerance=tolerance, sketch=public is not None, public=public)
     noisy = noise.gaussian(found, sensitivity=2.0 * distance, ratio=1.0 / mu_output)
     return seen.theta(noisy) if isinstance(seen, TransformedRows) else noisy

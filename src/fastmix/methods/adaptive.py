@@ -145,7 +145,7 @@ class AdaptiveObjective(AdaptiveMethod):
         """Release counts of targets if they say enough, and choose spread and levels from them."""
         root = math.sqrt(rows.d)
         if plan.count_sigma is not None:
-            unit = float(guess.transform[0, 0])  # the length that all rows count with
+            unit = float(guess.transform[0, 0]) * (1.0 + 1e-12)  # that all rows count with
             counts = noisy_gradient_counts(
                 rows,
                 guess.center,
@@ -180,7 +180,7 @@ class AdaptiveObjective(AdaptiveMethod):
             center=guess.center,
             transform=transform,
             least=SHORTEST * math.sqrt(rows.d),
-            sketch=draws.public if plan.preconditioner == "sketch" else None,
+            public=draws.public if plan.preconditioner == "sketch" else None,
             rows_per_person=plan.rows_per_person or 1,
         )
 

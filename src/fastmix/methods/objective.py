@@ -89,7 +89,7 @@ class PerturbedObjective(Method):
             eps_c=plan.eps_c,
             mu_output=plan.mu_output,
             noise=draws.noise,
-            sketch=draws.public if plan.preconditioner == "sketch" else None,
+            public=draws.public if plan.preconditioner == "sketch" else None,
             rows_per_person=plan.rows_per_person or 1,
         )
         return Solution(theta, gradient_noise=clip / plan.mu)
