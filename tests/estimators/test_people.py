@@ -196,3 +196,13 @@ def test_ids_appear_in_nothing(data):
     names = np.array([f"Rumpelstilzchen-{i}" for i in ids])
     model = AdaptiveRegression(max_rows_per_group=3, **KNOWN).fit(X, y, groups=names)
     assert "Rumpel" not in model.privacy_.to_json() + repr(vars(model))
+
+
+def test_scores_of_a_model_for_persons_are_refused(data):
+    """They would protect single rows, beside a model that protects persons."""
+    X, y, ids = data
+    budget = BudgetAccountant(100.0, 1e-3)
+    model = AdaptiveRegression(max_rows_per_group=3, **KNOWN).fit(X, y, groups=ids)
+    with pytest.raises(ValueError, match="protects persons"):
+        model.evaluate(X, y, epsilon=1.0, accountant=budget)
+    assert len(budget) == 0

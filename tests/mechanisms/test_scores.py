@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastmix.accounting import GaussianEvent
-from fastmix.data import ArrayRows, RowMap, reductions
+from fastmix.data import ArrayRows, RowMap, scores
 from fastmix.mechanisms import noisy_score_sum, sensitivity
 from fastmix.mechanisms.noise import FloatNoise
 from fastmix.methods.scores import (
@@ -124,12 +124,12 @@ def test_the_sensitivities_are_attained(kind, theta, base):
 
 
 def test_a_mutant_that_forgets_to_clip_exceeds_the_sensitivity(monkeypatch):
-    real = reductions.score_sums
+    real = scores.score_sums
 
     def unclipped(block, *, level, base_level, **given):
         return real(block, level=1e9, base_level=1e9, **given)
 
-    monkeypatch.setattr(reductions, "score_sums", unclipped)
+    monkeypatch.setattr(scores, "score_sums", unclipped)
     X, y = np.array([[1.0, 0.0]]), np.array([1.0])
     for kind in KINDS:
         given = (np.array([9.0, 0.0]), np.zeros(2), kind, 0.5, 0.5, 0.1)

@@ -59,4 +59,8 @@ def command(
         )
         return
     print_table(["score", "value", "std err", "95% interval"], found.rows())
-    print_text("", f"{found.n:,} rows, epsilon {spent.epsilon:.4g}, delta {spent.delta:.3g}.")
+    print_text(
+        "",
+        f"{found.n:,} rows, epsilon {spent.epsilon:.4g}, delta {spent.delta:.3g}, "
+        "for one row present or absent.",
+    )

@@ -12,7 +12,7 @@ import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
-from fastmix.data import reductions
+from fastmix.data import reductions, scores
 from fastmix.data.persons import Persons
 from fastmix.data.reductions import Measure, Pass, Slope
 from fastmix.kernels import mapped, measured
@@ -172,7 +172,7 @@ class Rows(ABC):
 
         p and r are divided by their widths; all are clipped to [-1, 1].
         """
-        value = partial(reductions.line, center=center, move=move, widths=widths)
+        value = partial(scores.line, center=center, move=move, widths=widths)
         return self.run(Pass("line", value))
 
     def curvatures(
@@ -199,7 +199,7 @@ class Rows(ABC):
     ) -> FloatArray:
         """Return clipped sums of residuals: squares less those of a baseline, squares, sizes."""
         value = partial(
-            reductions.score_sums,
+            scores.score_sums,
             theta=theta,
             base=base,
             level=level,
@@ -210,7 +210,7 @@ class Rows(ABC):
 
     def contrasts(self, thetas: FloatArray, level: float) -> FloatArray:
         """Return clipped sums of squares of several models, less their mean."""
-        return self.run(Pass("scores", partial(reductions.contrasts, thetas=thetas, level=level)))
+        return self.run(Pass("scores", partial(scores.contrasts, thetas=thetas, level=level)))
 
     @abstractmethod
     def measured(self, measure: Measure) -> Rows:

@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ class Results(ConfidenceIntervals):
     random_state: RandomState
     n_features_in_: int
     _table_rows: int | None
+    _stated: Callable[[Method], dict[str, Any]]
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Write the fitted model and its certificate into a folder; `fastmix.load` reads it.
@@ -92,10 +94,6 @@ class Results(ConfidenceIntervals):
             noise="seeded" if is_seeded(self.random_state) else source,
             leaks=reasons_for_leaks(self, plan),
         )
-
-    def _stated(self, method: Method) -> dict[str, Any]:
-        """Return the parameters that a certificate states beside those of the method."""
-        raise NotImplementedError
 
     def _store_coefficients(self, theta: FloatArray, scaling: PublicScaling) -> None:
         """Store coefficients in the user's units."""

@@ -175,6 +175,11 @@ class Evaluated:
         check_is_fitted(self)
         if hasattr(self, "classes_"):
             raise ValueError("scores must be of a regression; this model predicts classes.")
+        if getattr(self, "max_rows_per_group", None) is not None:
+            raise ValueError(
+                "scores must be of a model that protects single rows: they do, and this model "
+                "protects persons with several rows."
+            )
         names = checked_metrics(metrics)
         check_real("epsilon", epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)
         with unchained():

@@ -171,9 +171,8 @@ def solve_fit(
 
 def _not_private(method: Method, rows: Rows, scaling: PublicScaling, clip: float) -> FloatArray:
     """Return the coefficients without privacy: by the method's own family, or least squares."""
-    if method.family == "linear":
-        return _least_squares(rows, scaling)
-    return method.exact(rows, clip)
+    theta = method.exact(rows, clip)
+    return _least_squares(rows, scaling) if theta is None else theta
 
 
 def _least_squares(rows: Rows, scaling: PublicScaling) -> FloatArray:

@@ -252,9 +252,9 @@ class Method(ABC):
     def solve(self, rows: Rows, plan: Any, clip: float, draws: Draws) -> Solution:
         """Draw the planned releases from rows of norm 1 and targets in [-1, 1]."""
 
-    def exact(self, rows: Any, clip: float) -> FloatArray:
-        """Return the coefficients without privacy, for families other than linear."""
-        raise NotImplementedError
+    def exact(self, rows: Any, clip: float) -> FloatArray | None:
+        """Return the coefficients without privacy; None means those of least squares."""
+        return None
 
     def forecast(
         self, plan: Any, n: int, eigenvalues: FloatArray, theta_squared: FloatArray

@@ -39,7 +39,7 @@ _CSV_BYTES = 16 << 20
 
 _SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", *_ARROW, ".npz")
 
-#: What is not said about a text file follows from its first line.
+#: The format of a text file for which no option is given: its first line decides.
 _PLAIN = TextFormat()
 
 
