@@ -31,6 +31,9 @@ _MOST_STEPS, _MOST_PRODUCTS = 200, 300
 _FORCING, _POWER = 1e-2, 2
 #: A Newton step counts if it leaves this much of the gradient at most.
 _GAIN = 0.5
+#: Steps of a quasi-Newton method without much gain, after which Newton steps take over, and the
+#: share of the gradient that is much.
+_PATIENCE, _MUCH = 8, 0.5
 #: Shares of a Newton step that are tried one after the other.
 _SHARES = tuple(2.0**-k for k in range(1, 12))
 #: Share of residuals outside the zone up to which steps ignore that their curvature is less.
@@ -156,7 +159,7 @@ def minimise(
     """
     try:
         solver = _Newton(rows, objective, sketch, public, _GOAL * tolerance)
-        point = solver.start()
+        point = solver.start(tolerance)
         for _ in range(_MOST_STEPS):
             if point.computed + point.rounding <= tolerance:
                 return point.theta
@@ -217,9 +220,41 @@ class _Newton:
                 self._first = np.asarray(cho_solve(self._factor, known))
         self._excess = not sketch and rows.d <= FEW_COLUMNS
 
-    def start(self) -> _Point:
-        """Return the minimiser of squares if there are any and a Gram matrix, else the centre."""
-        return self._at(self._first)
+    def start(self, tolerance: float) -> _Point:
+        """Return the minimiser of squares if there are any and a Gram matrix, else the centre.
+
+        With many columns quasi-Newton steps follow, as long as they gain.
+        """
+        point = self._at(self._first)
+        return point if self._excess else self._quasi_newton(point, tolerance)
+
+    def _quasi_newton(self, point: _Point, tolerance: float) -> _Point:
+        """Return the best point of BFGS steps from the preconditioner; one pass per step.
+
+        All pairs of steps and changes of the gradient are kept. They are those of a strongly convex
+        function, so every direction leads down, but a step may be too long.
+        """
+        best, pairs, waited = point, list[tuple[FloatArray, FloatArray, float]](), 0
+        while waited < _PATIENCE and best.computed + best.rounding > tolerance:
+            direction, shares = -point.gradient, []
+            for s, y, product in reversed(pairs):
+                shares.append(float(s @ direction) / product)
+                direction = direction - shares[-1] * y
+            direction = np.asarray(cho_solve(self._factor, direction))
+            for s, y, product in pairs:
+                direction = direction + (shares.pop() - float(y @ direction) / product) * s
+            after = self._at(point.theta + direction)
+            change = after.gradient - point.gradient
+            product = float(direction @ change)
+            if not product > 0.0:
+                break
+            pairs.append((direction, change, product))
+            point, waited = after, waited + 1
+            if point.computed <= _MUCH * best.computed:
+                waited = 0
+            if point.computed < best.computed:
+                best = point
+        return best
 
     def step(self, point: _Point) -> _Point:
         """Return the next point: after a Newton step, or one to the minimum of a parabola.
