@@ -293,6 +293,25 @@ bool slope_counts(const Matrix<const T>& x, const Packed<const double>& map,
 }
 
 template <class T>
+void residuals(const Matrix<const T>& x, const Packed<const double>& map,
+               const Packed<const double>& factors, double constant, const Vector<const double>& y,
+               double lower, double upper, double center, double scale,
+               const Packed<const double>& theta, const Packed<double>& out, size_t n_threads) {
+  const auto a = mapped(x, map, factors, constant);
+  require_aligned(y);
+  require_aligned(theta);
+  require_aligned(out);
+  require(y.shape(0) == a.n && out.size() == a.n, "y and out must have n entries");
+  require(theta.size() == a.columns(), "theta must have p entries");
+  const fastmix::passes::Targets targets{
+      {y.data(), std::ptrdiff_t(y.stride(0)), 0}, lower, upper, center, scale};
+  const double* const at = theta.data();
+  double* const to = out.data();
+  nb::gil_scoped_release release;
+  fastmix::passes::residuals(a, targets, at, to, capped(n_threads));
+}
+
+template <class T>
 void curved(const Matrix<const T>& x, const Packed<const double>& map,
             const Packed<const double>& factors, double constant, const Vector<const double>& y,
             double lower, double upper, double center, double scale,
@@ -438,6 +457,8 @@ template <class T> void define(nb::module_& m) {
   m.def("slope_counts", &slope_counts<T>, x, map, factors, constant, "y"_a.noconvert(), "lower"_a,
         "upper"_a, "center"_a, "inverse_scale"_a, "theta"_a.noconvert(), "lengths"_a.noconvert(),
         "longest"_a, "edges"_a.noconvert(), out, n_threads);
+  m.def("residuals", &residuals<T>, x, map, factors, constant, "y"_a.noconvert(), "lower"_a,
+        "upper"_a, "center"_a, "inverse_scale"_a, "theta"_a.noconvert(), out, n_threads);
   m.def("srht", &srht<T>, x, map, factors, constant, "signs"_a.noconvert(), "rows"_a.noconvert(),
         "n_pad"_a, "z"_a.noconvert(), "distortion"_a, n_threads);
   const auto signs = "signs"_a.noconvert(), forms = "forms"_a.noconvert(), z = "z"_a.noconvert();

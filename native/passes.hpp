@@ -737,6 +737,26 @@ bool slope_counts(const Mapped<T>& a, const Targets& targets, const double* thet
   return std::all_of(odd.begin(), odd.end(), [](char c) { return c == 0; });
 }
 
+// y - A theta.
+template <class T>
+void residuals(const Mapped<T>& a, const Targets& targets, const double* theta, double* out,
+               std::size_t threads) {
+  const std::size_t p = a.columns();
+  const Blocks blocks(a.n, p, room(a), 512);
+  const std::size_t ld = blocks.ld(), size = ld * (p + 1);
+  threads = useful(threads, a.n * p);
+  const Scratch memory(size * threads);
+  const auto& k = kernels<T>();
+  blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t, std::size_t worker) {
+    double *r = memory.get() + worker * size, *x = r + ld;
+    const Block block = fetch_any(a, i, m, x, ld);
+    k.load_targets(targets, i, m, r);
+    std::fill(r + m, r + block.padded, 0.0);
+    block.subtract(theta, r);
+    std::copy_n(r, m, out + i);
+  });
+}
+
 // S A, and the largest row norm of (S'S - I) A, for an SRHT.
 //
 // A few columns at a time go through two phases, each of which reads and writes them once:

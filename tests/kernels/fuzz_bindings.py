@@ -81,6 +81,8 @@ def valid_call(name, n, d, dtype, constant, mapped):
         own = [array(n), -1.0, 1.0, 0.0, 1.0, array((p + 1) ** 2), 0.5, array((p + 1) ** 2), 2]
     elif name == "slope_counts":
         own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), array(n), 0.5, array(6), array(5), 2]
+    elif name == "residuals":
+        own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), array(n), 2]
     elif name.startswith("kerdock"):
         offset = 0 if name == "kerdock" else 70
         forms = array((offset + n + 63) // 64 * 6, dtype=np.uint32)
@@ -166,6 +168,7 @@ SCALARS = [
 KERNELS = (
     "fwht", "map_rows", "squared_norms", "gram", "moments", "gradient", "slopes", "curved", "srht",
     "kerdock", "kerdock_sketch", "kerdock_distortion", "lengths", "second_moments", "slope_counts",
+    "residuals",
 )  # fmt: skip
 CALLS = st.tuples(
     st.sampled_from(KERNELS),

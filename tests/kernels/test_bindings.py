@@ -85,6 +85,10 @@ def call(name, **changes):
             "theta": np.ones(p), "lengths": np.ones(n), "longest": 1.0, "edges": np.arange(4.0),
             "out": np.ones(3),
         },
+        "residuals": {
+            "y": np.ones(n), "lower": -1.0, "upper": 1.0, "center": 0.0, "inverse_scale": 1.0,
+            "theta": np.ones(p), "out": np.ones(n),
+        },
         "srht": {
             "signs": np.ones(n, dtype=np.int8), "rows": np.array([0, 7, 3]), "n_pad": 8,
             "z": np.ones(3 * p), "distortion": True,
@@ -106,6 +110,7 @@ def call(name, **changes):
 KERNELS = [
     "fwht", "map_rows", "squared_norms", "gram", "moments", "gradient", "slopes", "curved", "srht",
     "kerdock", "kerdock_sketch", "kerdock_distortion", "lengths", "second_moments", "slope_counts",
+    "residuals",
 ]  # fmt: skip
 
 
@@ -157,6 +162,9 @@ REFUSED = [
     ("second_moments", {"y": np.ones(0)}, "y must have n entries"),
     ("second_moments", {"transform": np.ones(9)}, "p\\^2 entries"),
     ("second_moments", {"out": np.ones(9)}, "\\(p \\+ 1\\)\\^2 entries"),
+    ("residuals", {"y": np.ones(7)}, "n entries"),
+    ("residuals", {"out": np.ones(7)}, "n entries"),
+    ("residuals", {"theta": np.ones(2)}, "p entries"),
     ("slope_counts", {"y": np.ones(7)}, "n entries"),
     ("slope_counts", {"lengths": np.ones(0)}, "n entries"),
     ("slope_counts", {"theta": np.ones(2)}, "p entries"),

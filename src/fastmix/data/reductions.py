@@ -90,6 +90,14 @@ class Block:
         targets = replace(self.targets, y=self.targets.y[chosen])
         return Block(A, targets, self.offset, self.chunk)
 
+    def residuals(self, *thetas: FloatArray) -> Iterator[list[FloatArray]]:
+        """Yield ``y - X theta`` for each of some coefficients, for as many rows as fit."""
+        n, d = self.A.shape
+        step = max(1, _MEASURED_BYTES // (8 * d))
+        for start in range(0, n, step):
+            part = self.rows(slice(start, start + step))
+            yield [mapped.residuals(part.A, part.targets, theta) for theta in thetas]
+
     def formed(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield the mapped rows and targets themselves, a few at a time."""
         n, d = self.A.shape
@@ -208,8 +216,8 @@ def residual_counts(
 ) -> FloatArray:
     """Return how many ``|clip(y - X theta)|`` lie in each bin of ``clip`` times ``edges``."""
     counts = np.zeros(len(edges) - 1)
-    for A, y in block.unweighted().formed():
-        counts += reference.binned(np.minimum(np.abs(y - A @ theta) / clip, 1.0), edges)
+    for (residuals,) in block.unweighted().residuals(theta):
+        counts += reference.binned(np.minimum(np.abs(residuals) / clip, 1.0), edges)
     return counts
 
 

@@ -11,12 +11,12 @@ def line(
 ) -> FloatArray:
     """Return the sums of p, e, p r and p^2 for ``a' move`` and ``y - a' center``, clipped."""
     total, start = np.zeros(4), 0
-    for A, y in block.formed():
-        adds, misses = A @ move, y - A @ center
-        p, r = np.clip(adds / widths[0], -1.0, 1.0), np.clip(misses / widths[1], -1.0, 1.0)
-        own = block.weights_of(start, len(y))
-        total += own @ np.column_stack((p, np.clip(misses - adds, -1.0, 1.0), p * r, p * p))
-        start += len(y)
+    for before, after in block.residuals(center, center + move):
+        p = np.clip((before - after) / widths[0], -1.0, 1.0)
+        r = np.clip(before / widths[1], -1.0, 1.0)
+        own = block.weights_of(start, len(p))
+        total += own @ np.column_stack((p, np.clip(after, -1.0, 1.0), p * r, p * p))
+        start += len(p)
     return total
 
 
@@ -34,11 +34,10 @@ def score_sums(
     A record adds ``min(r^2, C^2) - w min(u^2, D^2)``, ``min(r^2, C^2)`` and ``min(|r|, C)``.
     """
     totals = np.zeros(3)
-    for A, y in block.unweighted().formed():
-        sizes = np.minimum(np.abs(y - A @ theta), level)
-        others = np.minimum(np.abs(y - A @ base), base_level)
-        squares = sizes**2
-        totals += (squares - weight * others**2).sum(), squares.sum(), sizes.sum()
+    for own, others in block.unweighted().residuals(theta, base):
+        sizes = np.minimum(np.abs(own), level)
+        squares, baseline = sizes**2, np.minimum(np.abs(others), base_level) ** 2
+        totals += (squares - weight * baseline).sum(), squares.sum(), sizes.sum()
     return totals
 
 

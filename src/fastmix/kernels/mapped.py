@@ -173,6 +173,19 @@ def gradient(
     return total
 
 
+def residuals(
+    A: Mapped, targets: Targets, theta: FloatArray, *, n_threads: int | None = None
+) -> FloatArray:
+    """Return ``y - A theta``."""
+    if compiled is None or A.X.size == 0:
+        return reference.residuals(A, targets, theta)
+    out = np.empty(A.shape[0])
+    compiled.residuals(
+        *mapped_arguments(A), *target_arguments(targets), packed(theta), out, threads(n_threads)
+    )
+    return out
+
+
 def slopes(
     A: Mapped,
     targets: Targets,

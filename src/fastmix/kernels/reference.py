@@ -123,6 +123,12 @@ def gradient(A: Mapped, targets: Targets, theta: FloatArray, clip: float) -> Flo
     return total
 
 
+def residuals(A: Mapped, targets: Targets, theta: FloatArray) -> FloatArray:
+    """Return ``y - A theta``."""
+    parts = [residual for _, residual, _, _ in _residuals(A, targets, theta)]
+    return np.concatenate([np.empty(0), *parts])
+
+
 def row_lengths(
     A: Mapped, transform: FloatArray, least: float, targets: Targets | None = None
 ) -> FloatArray:
