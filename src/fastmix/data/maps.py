@@ -7,6 +7,7 @@ zero target, whatever the map would make of a record of zeros.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -99,9 +100,10 @@ class RowMap:
         factors = None
         if self.shortens or not checked:
             squares = squared_norms(plain)
-            if np.isnan(squares.max()):
+            largest = float(squares.max())
+            if math.isnan(largest):
                 raise InvalidValueError
-            factors = self._shrink(plain, squares)
+            factors = self._shrink(plain, squares, largest)
         if self.divisor != 1.0 and inverse is not None:
             inverse = inverse / self.divisor
         elif self.divisor != 1.0:
@@ -112,20 +114,21 @@ class RowMap:
             plain, inverse_scale=inverse, factors=factors, constant=self.constant / self.divisor
         )
 
-    def _shrink(self, plain: Mapped, squares: FloatArray) -> FloatArray | None:
+    def _shrink(self, plain: Mapped, squares: FloatArray, largest: float) -> FloatArray | None:
         """Return the factors that bring rows to ``row_norm``; None if all rows are short enough."""
         longest = self._longest(plain.shape[1])
-        if not squares.max() > longest**2:
+        if not largest > longest**2:
             return None
-        endless = np.flatnonzero(np.isinf(squares))
+        endless = np.flatnonzero(np.isinf(squares)) if math.isinf(largest) else ()
         factors = np.sqrt(squares, out=squares)  # in place: min(1, longest / norm)
         with np.errstate(divide="ignore"):
             np.minimum(np.divide(longest, factors, out=factors), 1.0, out=factors)
         for i in map(int, endless):
             row = map_rows(plain, i, i + 1)[0]
-            largest = np.abs(row).max()
-            factors[i] = longest / largest / np.linalg.norm(row / largest)
-        factors[factors < _VANISHING] = 0.0
+            size = np.abs(row).max()
+            factors[i] = longest / size / np.linalg.norm(row / size)
+        if not longest / math.sqrt(largest) >= _VANISHING:
+            factors[factors < _VANISHING] = 0.0
         return factors
 
     def _longest(self, d: int) -> float:
