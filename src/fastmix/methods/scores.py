@@ -33,14 +33,15 @@ METRICS = ("r2", "mse", "mae")
 SCORED = ("r2",)
 #: Shares of what a score costs: counts of residuals of the model; and for R^2 the mean, counts of
 #: residuals of the mean, and their squares.
-MODEL_SHARE, MEAN_SHARE, BASE_SHARE, TOTAL_SHARE = 0.12, 0.03, 0.05, 0.15
+MODEL_SHARE, MEAN_SHARE, BASE_SHARE, TOTAL_SHARE = 0.10, 0.02, 0.07, 0.12
 #: Residuals are counted up to this: targets lie in [-1, 1], and so do useful predictions.
 WIDEST = 2.0
 #: Residuals are clipped where noise has this standard deviation in R^2, or this share of an error;
 #: but between these multiples of the size that most of them are below.
-PRECISION, RELATIVE, REACH, MOST = 0.0038, 0.015, (1.8, 8.0), 0.9
-#: Targets are clipped at this many times the distance from the mean that most of them are below.
-WHOLE = 2.2
+PRECISION, RELATIVE, REACH, MOST = 0.0044, 0.015, (1.8, 8.0), 0.9
+#: Targets are clipped at this many times the distance from the mean that most of them are below, or
+#: where counts beyond it, in standard deviations of their noise, are no longer evident.
+WHOLE, EVIDENT = 2.2, 3.0
 
 
 class Score(NamedTuple):
@@ -132,7 +133,7 @@ def _r2(
         base[-1], apart = mean / rows.constant, 0.0
     around = noisy_residual_counts(rows, base, clip=WIDEST, sigma=sigmas["base"], noise=noise)
     wide = most_below(around, rows.n)
-    whole = min(WHOLE * wide, WIDEST)
+    whole = min(max(WHOLE * wide, _evident(around, sigmas["base"])), WIDEST)
     total = noisy_score_sum(
         rows, base, kind="squares", level=whole, sigma=sigmas["total"], noise=noise
     )
@@ -174,6 +175,13 @@ def most_below(counts: FloatArray, n: int) -> float:
     at = int(reached[-1])
     step = (above[at] - (1.0 - MOST) * n) / max(above[at] - above[at + 1], 1e-300)
     return float(edges[at] + min(step, 1.0) * (edges[min(at + 1, len(edges) - 1)] - edges[at]))
+
+
+def _evident(counts: FloatArray, sigma: float) -> float:
+    """Return the size beyond which noise may have made all counts."""
+    above = np.cumsum(counts[::-1])[::-1]
+    seen = np.flatnonzero(above > EVIDENT * sigma * np.sqrt(np.arange(len(counts), 0, -1)))
+    return float(WIDEST * RESIDUAL_EDGES[1:][seen[-1]]) if len(seen) else 0.0
 
 
 def _squares(counts: FloatArray, level: float) -> float:
