@@ -117,9 +117,7 @@ def check(A: Mapped, k2: int = 11, clip: float = 0.4) -> None:
     assert_close(
         kernels.gradient(A, targets(n), theta, clip), reference.gradient(A, targets(n), theta, clip)
     )
-    assert_close(
-        kernels.residuals(A, targets(n), theta), reference.residuals(A, targets(n), theta)
-    )
+    assert_close(kernels.residuals(A, targets(n), theta), reference.residuals(A, targets(n), theta))
     gram, moment = kernels.moments(A, targets(n))
     assert_close(gram, reference.gram(A))
     assert_close(moment, reference.gradient(A, targets(n), np.zeros(p), np.inf))
