@@ -104,3 +104,33 @@ def test_json_names_the_family(table, run):
     told = json.loads(out)
     assert told["family"] == "logistic"
     assert len(told["coef"]) == 2
+
+
+def test_evaluate_and_the_calibration_of_a_report(table, run):
+    model = fitted(run, "labels.csv", "--family logistic --score-share 0.1")
+    assert model.quantile is None
+    assert "Calibration</h2>" in Path("model/report.html").read_text()
+    line = "evaluate model labels.parquet --epsilon 3 --delta 1e-6"
+    code, out, err = run(f"{line} --json")
+    assert code == 0, err
+    told = json.loads(out)
+    assert set(told["scores"]) == {"accuracy", "log_loss", "auc"}
+    assert 0.7 < told["scores"]["auc"]["value"] < 0.95
+    assert told["calibration"]
+    code, out, err = run(f"{line} --metrics auc")
+    assert code == 0, err
+    assert "observed" in out
+    assert run(f"{line} --metrics r2")[0] == 2
+
+
+def test_evaluate_a_quantile_and_a_robust_fit(table, run):
+    model = fitted(run, "numbers.csv", "--family quantile --quantile 0.9")
+    assert model.quantile == 0.9
+    line = "evaluate model numbers.csv --epsilon 3 --delta 1e-6 --json"
+    code, out, err = run(line)
+    assert code == 0, err
+    assert json.loads(out)["scores"]["below"]["value"] == pytest.approx(0.9, abs=0.04)
+    fitted(run, "numbers.csv", "--family huber --force")
+    code, out, err = run(line)
+    assert code == 0, err
+    assert set(json.loads(out)["scores"]) == {"r2", "mse", "mae"}

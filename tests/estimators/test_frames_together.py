@@ -216,9 +216,10 @@ def test_scores_of_a_table():
     assert [charge.label for charge in budget.charges] == ["scores of PrivateLinearRegression"]
     assert "R-squared" in str(model.summary())
     classifier = PrivateLogisticRegression(bounds=LABELS, **COMMON).fit(table)
-    with pytest.raises(ValueError, match="predicts classes"):
-        classifier.evaluate(table, epsilon=1.0, accountant=budget)
+    with pytest.raises(ValueError, match="metrics must be"):
+        classifier.evaluate(table, metrics="r2", epsilon=1.0, accountant=budget)
     assert len(budget) == 1
+    assert 0.0 <= classifier.evaluate(table, metrics="auc", epsilon=1.0)["auc"] <= 1.0
 
 
 def test_what_does_not_take_bounds():

@@ -8,7 +8,6 @@ import typer
 from fastmix.accounting import BudgetAccountant
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text, working
-from fastmix.methods.scores import METRICS, checked_metrics
 from fastmix.tables import TextFormat, table_chunks
 from fastmix.tables.model import SavedModel
 
@@ -21,8 +20,12 @@ def command(
     epsilon: options.Epsilon,
     delta: options.Delta = None,
     metrics: Annotated[
-        str, typer.Option(help="Scores, with commas: r2, mse, mae. Fewer are more precise.")
-    ] = ",".join(METRICS),
+        str,
+        typer.Option(
+            help="Scores, with commas; fewer are more precise. All: r2, mse, mae; of a logistic "
+            "model accuracy, log_loss, auc; of a quantile below, pinball."
+        ),
+    ] = "",
     ledger: Annotated[
         Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
     ] = None,
@@ -38,11 +41,13 @@ def command(
     """
     text = TextFormat(sep, decimal, thousands, encoding)
     saved = SavedModel.load(model)
-    names = checked_metrics([name.strip() for name in metrics.split(",")])
+    estimator = saved.estimator()
+    asked = [name.strip() for name in metrics.split(",")] if metrics else None
+    names = estimator._resolve().scoring().checked(asked)
     budget = None if ledger is None else BudgetAccountant.load(ledger)
     with working("reading"):
         rows = table_chunks(data, saved.bounds, intercept=saved.fit_intercept, text=text)
-        found = saved.estimator().evaluate(
+        found = estimator.evaluate(
             rows, metrics=names, epsilon=epsilon, delta=delta, accountant=budget
         )
     spent = found.spent
@@ -55,10 +60,20 @@ def command(
                 "delta": spent.delta,
                 "n": found.n,
                 "scores": found.to_dict(),
+                "calibration": [each._asdict() for each in found.calibration],
             }
         )
         return
     print_table(["score", "value", "std err", "95% interval"], found.rows())
+    if found.calibration:
+        print_text("")
+        print_table(
+            ["predicted", "observed", "std err", "rows"],
+            [
+                [f"{p:.3f}", f"{observed:.3f}", f"{std:.3f}", f"{weight:.0%}"]
+                for p, observed, std, weight in found.calibration
+            ],
+        )
     print_text(
         "",
         f"{found.n:,} rows, epsilon {spent.epsilon:.4g}, delta {spent.delta:.3g}, "

@@ -89,7 +89,7 @@ class Asked:
         ),
     ] = None
     score_share: Annotated[
-        float, typer.Option(help="Share of the budget for a private R² of these rows, as 0.05.")
+        float, typer.Option(help="Share of the budget for private scores of these rows, as 0.05.")
     ] = 0.0
     engine: Annotated[
         str,
@@ -219,15 +219,14 @@ def _model(asked: Asked) -> PrivateModel:
         "fit_intercept": asked.intercept,
         "accountant": None if asked.ledger is None else BudgetAccountant.load(asked.ledger),
         "max_rows_per_group": asked.max_rows,
+        "score_share": asked.score_share,
     }
     if asked.quantile != 0.5 and asked.family != "quantile":
         raise value_error("quantile", "be given with --family quantile", asked.quantile)
     if asked.family == "linear":
         guessed = asked.method in _INFERRING and not asked.person
         inference = guessed if asked.intervals is None else asked.intervals
-        return PrivateLinearRegression(
-            method=asked.method, inference=inference, score_share=asked.score_share, **common
-        )
+        return PrivateLinearRegression(method=asked.method, inference=inference, **common)
     if asked.method != "auto":
         raise value_error("method", "be auto for a family other than linear", asked.method)
     if asked.intervals:

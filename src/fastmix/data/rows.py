@@ -212,6 +212,24 @@ class Rows(ABC):
         """Return clipped sums of squares of several models, less their mean."""
         return self.run(Pass("scores", partial(scores.contrasts, thetas=thetas, level=level)))
 
+    def quantile_sums(self, theta: FloatArray, quantile: float, level: float) -> FloatArray:
+        """Return how many targets are at most their predictions, and clipped pinball losses."""
+        value = partial(scores.quantile_sums, theta=theta, quantile=quantile, level=level)
+        return self.run(Pass("scores", value))
+
+    def label_counts(self, theta: FloatArray, edges: FloatArray) -> FloatArray:
+        """Return how many log-odds lie between the edges, for each of two labels."""
+        return self.run(Pass("scores", partial(scores.label_counts, theta=theta, edges=edges)))
+
+    def class_hits(self, thetas: FloatArray, own: int) -> FloatArray:
+        """Return how many rows of a class are predicted to be of another one, and of it."""
+        return self.run(Pass("scores", partial(scores.class_hits, thetas=thetas, own=own)))
+
+    def log_losses(self, thetas: FloatArray, own: int, level: float) -> float:
+        """Return the sum of clipped log-losses of rows with two labels, or of one class."""
+        value = partial(scores.log_losses, thetas=thetas, own=own, level=level)
+        return float(self.run(Pass("scores", value))[0])
+
     @abstractmethod
     def measured(self, measure: Measure) -> Rows:
         """Return the same rows with their lengths in other coordinates."""

@@ -1,6 +1,7 @@
 """Sums over predictions and residuals, clipped: what scores and lines are made of."""
 
 import numpy as np
+from scipy.special import log_expit, logsumexp
 
 from fastmix._types import FloatArray
 from fastmix.data.reductions import Block
@@ -48,3 +49,57 @@ def contrasts(block: Block, *, thetas: FloatArray, level: float) -> FloatArray:
         squares = np.minimum(np.abs(y[:, None] - A @ thetas), level) ** 2
         total += (squares - squares.mean(axis=1)[:, None]).sum(axis=0)
     return total
+
+
+def quantile_sums(block: Block, *, theta: FloatArray, quantile: float, level: float) -> FloatArray:
+    """Return how many targets are at most their predictions, and the sum of pinball losses.
+
+    The loss is that of residuals clipped to ``[-level, level]``.
+    """
+    totals = np.zeros(2)
+    for A, y in block.unweighted().formed():
+        r = np.clip(y - A @ theta, -level, level)
+        totals += np.sum(r <= 0.0), np.maximum(quantile * r, (quantile - 1.0) * r).sum()
+    return totals
+
+
+def label_counts(block: Block, *, theta: FloatArray, edges: FloatArray) -> FloatArray:
+    """Return how many log-odds lie between the edges, for each of two labels.
+
+    A target is a label by its sign, and 0 is that of an absent record, which counts nowhere.
+    """
+    counts = np.zeros((2, len(edges) + 1))
+    for A, y in block.unweighted().formed():
+        at = np.searchsorted(edges, A @ theta, side="right")
+        for label, own in enumerate((y < 0.0, y > 0.0)):
+            counts[label] += np.bincount(at[own], minlength=len(edges) + 1)
+    return counts
+
+
+def class_hits(block: Block, *, thetas: FloatArray, own: int) -> FloatArray:
+    """Return how many rows of a class are predicted to be of another one, and of it.
+
+    The rows are those with positive targets; the columns of ``thetas`` are log-odds of the classes.
+    """
+    counts = np.zeros(2)
+    for A, y in block.unweighted().formed():
+        right = (A[y > 0.0] @ thetas).argmax(axis=1) == own
+        counts += np.sum(~right), np.sum(right)
+    return counts
+
+
+def log_losses(block: Block, *, thetas: FloatArray, own: int, level: float) -> FloatArray:
+    """Return the sum of ``min(-log p, level)``, p being the probability of the label.
+
+    With one column of ``thetas`` the labels are two, by the sign of the target; otherwise rows of
+    the class ``own`` are those with positive targets. Absent records have a target of 0.
+    """
+    total = 0.0
+    for A, y in block.unweighted().formed():
+        if thetas.shape[1] == 1:
+            losses = -log_expit(np.sign(y) * (A @ thetas[:, 0]))[y != 0.0]
+        else:
+            likely = log_expit(A[y > 0.0] @ thetas)
+            losses = logsumexp(likely, axis=1) - likely[:, own]
+        total += np.minimum(losses, level).sum()
+    return np.array([total])

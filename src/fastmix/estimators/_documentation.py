@@ -107,7 +107,8 @@ coef_std_, intercept_std_ : ndarray, float
     ``coef_bias_bound_``, what directions that are not identified may add; and
     ``residual_std_``, the spread of the errors.
 scores_ : PrivateScores
-    Private R^2 of the training rows, for a ``score_share`` above 0.
+    Private R^2 of the training rows, for a ``score_share`` above 0; accuracy and area under the
+    curve of a classifier, the share of targets below a quantile.
 privacy_ : PrivacyCertificate
     What the fit spent, with everything needed to check it."""
 

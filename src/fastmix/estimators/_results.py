@@ -15,7 +15,7 @@ from fastmix.certificate import PrivacyCertificate, jsonable
 from fastmix.data.scaling import PublicScaling
 from fastmix.estimators.intervals import ConfidenceIntervals
 from fastmix.estimators.parameters import reasons_for_leaks
-from fastmix.estimators.scores import PrivateScores, in_units
+from fastmix.estimators.scores import PrivateScores
 from fastmix.methods import Method, Plan, Solution
 from fastmix.random import RandomState, is_seeded
 
@@ -70,9 +70,8 @@ class Results(ConfidenceIntervals):
         self._store_intervals(solution, plan, scaling, clip=clip, n=n)
         self.__dict__.pop("scores_", None)
         if solution.scores is not None:
-            self.scores_ = PrivateScores(
-                in_units(solution.scores, scaling.target_map.scale), None, n
-            )
+            scores = method.scoring().in_units(solution.scores, scaling.target_map.scale)
+            self.scores_ = PrivateScores(scores, None, n)
         facts = {"n_samples": n, "n_features": d, **scaling.describe(), **self._facts()}
         if plan.rows_per_person is not None:
             facts["n_samples"] = self._table_rows

@@ -23,6 +23,7 @@ from fastmix.data.values import check_finite
 from fastmix.errors import PrivacyLeakWarning
 from fastmix.estimators._labels import LabelChunks, LabelInput, public_classes, public_weights
 from fastmix.estimators.base import PrivateModel, estimator
+from fastmix.estimators.scores import scaled_coefficients
 from fastmix.methods import Method
 
 
@@ -231,6 +232,16 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
         if self.classes is not None:
             self._labels()
         super()._check_parameters()
+
+    def _as_fitted(self) -> Any:
+        model = copy(self)
+        model.classes = self.classes_
+        return model
+
+    def _scaled(self, scaling: PublicScaling) -> FloatArray:
+        scaling = replace(scaling, target_map=TargetMap())
+        found = zip(self.coef_, self.intercept_, strict=True)
+        return np.concatenate([scaled_coefficients(scaling, *each) for each in found])
 
     def _bounds_y(self) -> Any:
         return None if self._found else (0.0, 1.0)

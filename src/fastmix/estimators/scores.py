@@ -15,20 +15,29 @@ from fastmix.data import Chunks
 from fastmix.data.dask import dask_chunks, is_dask
 from fastmix.data.scaling import PublicScaling
 from fastmix.estimators._frames import table_input
-from fastmix.estimators._input import ArrayInput, ChunkInput, Input
+from fastmix.estimators._input import Input
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
 from fastmix.mechanisms import make_noise
 from fastmix.methods.fit import default_delta
 from fastmix.methods.plan import joint
-from fastmix.methods.scores import (
-    METRICS,
-    Score,
-    checked_metrics,
-    private_scores,
-    score_events,
-)
+from fastmix.methods.scores import Bin, Score
 from fastmix.random import RandomState, is_seeded, warn_seeded
-from fastmix.show.html import number, table
+from fastmix.show.html import STYLE, number, table
+from fastmix.show.svg import calibration_chart
+
+#: What scores are called in summaries and reports.
+NAMES = {
+    "r2": "R-squared",
+    "mse": "Mean squared error",
+    "mae": "Mean absolute error",
+    "below": "Share below",
+    "pinball": "Pinball loss",
+    "accuracy": "Accuracy",
+    "log_loss": "Log-loss",
+    "auc": "AUC",
+}
+#: Coefficients beyond this are not evaluated: predictions could overflow.
+LARGEST_COEFFICIENT = 1e100
 
 
 @dataclass(frozen=True)
@@ -38,8 +47,8 @@ class PrivateScores:
     Parameters
     ----------
     scores : dict of str to Score
-        The scores by name: value, standard error by noise, and the size, in the units of the
-        target, at which residuals were clipped.
+        The scores by name: value, standard error by noise, and the size at which residuals, in
+        the units of the target, or losses were clipped.
     spent : fastmix.accounting.PrivacySpent or None
         What was charged; None if it is part of the account of a fit.
     n : int
@@ -84,10 +93,19 @@ class PrivateScores:
                 "std": each.std,
                 "low": each.interval()[0],
                 "high": each.interval()[1],
-                "residuals_clipped_at": each.clip,
+                "clipped_at": each.clip,
             }
             for name, each in self.scores.items()
         }
+
+    @property
+    def calibration(self) -> tuple[Bin, ...]:
+        """How often the second label is right, beside its predicted probability.
+
+        It comes with the area under the curve: bins of rows, each with the mean predicted
+        probability, the observed share, its standard error by noise, and its share of the rows.
+        """
+        return next((each.bins for each in self.scores.values() if each.bins), ())
 
     def rows(self) -> list[list[str]]:
         """Return one line of words per metric: name, value, standard error and interval.
@@ -103,18 +121,33 @@ class PrivateScores:
             for ends in [each.interval()]
         ]
 
+    def in_words(self) -> list[tuple[str, str]]:
+        """Return names of the scores, and values with 95% intervals.
+
+        Returns
+        -------
+        list of tuple of str
+            What summaries and reports show.
+        """
+        return [
+            (NAMES[name], f"{each.value:.3f} ({low:.3f} to {high:.3f})")
+            for name, each in self.scores.items()
+            for low, high in [each.interval()]
+        ]
+
     def __str__(self) -> str:
         lines = [["", "value", "std err", "95% interval"], *self.rows()]
-        return "\n".join(f"{a:<6}{b:>12}{c:>12}   {d}" for a, b, c, d in lines)
+        return "\n".join(f"{a:<9}{b:>12}{c:>12}   {d}" for a, b, c, d in lines)
 
     def _repr_html_(self) -> str:
-        return table(["", "value", "std err", "95% interval"], self.rows())
+        made = table(["", "value", "std err", "95% interval"], self.rows())
+        if self.calibration:
+            made += f"<style>{STYLE}</style><div class='fastmix'>{self._chart()}</div>"
+        return made
 
-
-def in_units(scores: dict[str, Score], scale: float) -> dict[str, Score]:
-    """Return scores in the units of the target."""
-    factors = {"r2": 1.0, "mse": scale**2, "mae": scale}
-    return {name: each.times(factors[name], scale) for name, each in scores.items()}
+    def _chart(self) -> str:
+        """Return a drawing of the calibration."""
+        return calibration_chart([each[:3] for each in self.calibration])
 
 
 def scaled_coefficients(scaling: PublicScaling, coef: FloatArray, intercept: float) -> FloatArray:
@@ -134,7 +167,7 @@ class Evaluated:
         self,
         X: Any,
         y: Any = None,
-        metrics: str | Iterable[str] = METRICS,
+        metrics: str | Iterable[str] | None = None,
         *,
         epsilon: float,
         delta: float | None = None,
@@ -151,8 +184,11 @@ class Evaluated:
         y : array-like of shape (n_samples,), default=None
             Targets, clipped to the bounds of the fit; after a fit with ``bounds``, None takes the
             column of X that is the target.
-        metrics : str or iterable of str, default=("r2", "mse", "mae")
-            Which scores; they share the budget, so fewer are more precise.
+        metrics : str or iterable of str, default=None
+            Which scores; they share the budget, so fewer are more precise. None means all: "r2",
+            "mse" and "mae"; of a classifier "accuracy", "log_loss" and, for two classes, "auc",
+            which brings the calibration; of a quantile, the share of targets "below" it and its
+            "pinball" loss.
         epsilon : float
             Privacy budget of the scores, beyond that of the fit.
         delta : float, default=None
@@ -170,68 +206,81 @@ class Evaluated:
         Notes
         -----
         Paper: beyond it; docs/proofs/scores.md. Large residuals are clipped, at a level that is
-        chosen from released counts and stated: heavy tails make scores too good.
+        chosen from released counts and stated: heavy tails make scores too good. Log-losses are
+        clipped at 5 to 15, by public sizes. A label outside the public list counts nowhere, and
+        adds 0 to the log-loss.
         """
         check_is_fitted(self)
-        if hasattr(self, "classes_"):
-            raise ValueError("scores must be of a regression; this model predicts classes.")
         if getattr(self, "max_rows_per_group", None) is not None:
             raise ValueError(
                 "scores must be of a model that protects single rows: they do, and this model "
                 "protects persons with several rows."
             )
-        names = checked_metrics(metrics)
+        model = self._as_fitted()
+        names = model._resolve().scoring().checked(metrics)
         check_real("epsilon", epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)
         with unchained():
             data: Input
             schema = getattr(self, "schema_", None)
             if isinstance(X, Chunks):
-                data = ChunkInput(X)
+                data = model._chunks(X)
             elif schema is not None:
-                model: Any = self
                 data = table_input(model, X, y, schema, None)
             else:
                 validation._check_feature_names(self, X, reset=False)
-                data = ChunkInput(dask_chunks(X, y)) if is_dask(X) else ArrayInput(X, y)
-            return self._evaluate(data, names, float(epsilon), delta, accountant, random_state)
+                data = model._chunks(dask_chunks(X, y)) if is_dask(X) else model._arrays(X, y)
+            return _evaluate(model, data, names, float(epsilon), delta, accountant, random_state)
 
-    def _evaluate(
-        self,
-        data: Input,
-        names: tuple[str, ...],
-        epsilon: float,
-        delta: float | None,
-        accountant: BudgetAccountant | None,
-        random_state: RandomState,
-    ) -> PrivateScores:
+    def _as_fitted(self) -> Any:
+        """Return the model with all that was found in the fit as parameters."""
+        return self
+
+    def _scaled(self, scaling: PublicScaling) -> FloatArray:
+        """Return the coefficients in scaled units."""
         model: Any = self
-        if accountant is None:
-            accountant = model.accountant
-        if accountant is None:
-            accountant = BudgetAccountant.current()
-        d = data.check(model)
-        if d != model.n_features_in_:
-            raise ValueError(f"X must have {model.n_features_in_} features; got {d}.")
-        scaling = data.scaling(
-            bounds_X=model.bounds_X_,
-            bounds_y=model.bounds_y_,
-            data_norm=model.schema_.data_norm if hasattr(model, "schema_") else model.data_norm,
-            fit_intercept=model.fit_intercept,
-            warn=False,
-        )
-        rows = data.rows(scaling, lambda name, part: None, in_blocks=True)
-        theta = scaled_coefficients(scaling, model.coef_, model.intercept_)
-        given = default_delta(delta, rows.n)
-        check_probability("delta", given)
-        sigma = gaussian_sigma(epsilon, given) * (1.0 + 1e-9)
-        spent = joint(list(score_events(names, sigma)), given)
-        said = model.privacy_.leaks if hasattr(model, "privacy_") else model.from_data_
-        leaks = [each for each in said if "taken from the data" in each]
-        if is_seeded(random_state):
-            warn_seeded(stacklevel=4)
-            leaks.append("the noise was seeded by the caller")
-        noise = make_noise("float", random_state, warn=False)
-        if accountant is not None:
-            accountant.spend(spent, label=f"scores of {type(self).__name__}", leaks=leaks)
-        found = private_scores(rows, theta, names, sigma, noise)
-        return PrivateScores(in_units(found, scaling.target_map.scale), spent, rows.n)
+        return scaled_coefficients(scaling, model.coef_, model.intercept_)
+
+
+def _evaluate(
+    model: Any,
+    data: Input,
+    names: tuple[str, ...],
+    epsilon: float,
+    delta: float | None,
+    accountant: BudgetAccountant | None,
+    random_state: RandomState,
+) -> PrivateScores:
+    """Check and plan, charge, and release the scores."""
+    if accountant is None:
+        accountant = model.accountant
+    if accountant is None:
+        accountant = BudgetAccountant.current()
+    d = data.check(model)
+    if d != model.n_features_in_:
+        raise ValueError(f"X must have {model.n_features_in_} features; got {d}.")
+    scaling = data.scaling(
+        bounds_X=model.bounds_X_,
+        bounds_y=model.bounds_y_,
+        data_norm=model.schema_.data_norm if hasattr(model, "schema_") else model.data_norm,
+        fit_intercept=model.fit_intercept,
+        warn=False,
+    )
+    rows = data.rows(scaling, lambda name, part: None, in_blocks=True)
+    theta = model._scaled(scaling)
+    if not np.abs(theta).max() <= LARGEST_COEFFICIENT:
+        raise ValueError("the coefficients must be at most 1e100 in scaled units to be evaluated.")
+    given = default_delta(delta, rows.n)
+    check_probability("delta", given)
+    sigma = gaussian_sigma(epsilon, given) * (1.0 + 1e-9)
+    scoring = model._resolve().scoring()
+    spent = joint(list(scoring.events(names, sigma)), given)
+    said = model.privacy_.leaks if hasattr(model, "privacy_") else model.from_data_
+    leaks = [each for each in said if "taken from the data" in each]
+    if is_seeded(random_state):
+        warn_seeded(stacklevel=4)
+        leaks.append("the noise was seeded by the caller")
+    noise = make_noise("float", random_state, warn=False)
+    if accountant is not None:
+        accountant.spend(spent, label=f"scores of {type(model).__name__}", leaks=leaks)
+    found = scoring.release(rows, theta, names, sigma, noise)
+    return PrivateScores(scoring.in_units(found, scaling.target_map.scale), spent, rows.n)

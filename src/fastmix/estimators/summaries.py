@@ -24,8 +24,7 @@ def summary_facts(
     if (spread := getattr(model, "residual_std_", None)) is not None:
         facts.append(("Residual std", number(spread)))
     if (scores := getattr(model, "scores_", None)) is not None:
-        low, high = scores.interval("r2")
-        facts.append(("R-squared (private)", f"{scores['r2']:.3f} ({low:.3f} to {high:.3f})"))
+        facts += [(f"{name} (private)", words) for name, words in scores.in_words()]
     return facts
 
 

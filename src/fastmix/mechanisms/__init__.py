@@ -22,7 +22,15 @@ from fastmix.mechanisms.mix import (
 from fastmix.mechanisms.noise import Noise, make_noise
 from fastmix.mechanisms.objective import noisy_minimiser, objective_events
 from fastmix.mechanisms.sampling import PrivateGram, symmetric_solve
-from fastmix.mechanisms.scores import noisy_contrasts, noisy_score_sum, score_event
+from fastmix.mechanisms.scores import (
+    noisy_class_hits,
+    noisy_contrasts,
+    noisy_label_counts,
+    noisy_log_loss,
+    noisy_quantile_sum,
+    noisy_score_sum,
+    score_event,
+)
 from fastmix.mechanisms.statistics import (
     StatisticsRelease,
     gradient_events,
@@ -54,13 +62,17 @@ __all__ = [
     "make_noise",
     "mean_event",
     "mix",
+    "noisy_class_hits",
     "noisy_contrasts",
     "noisy_curvatures",
     "noisy_gradient",
     "noisy_gradient_counts",
+    "noisy_label_counts",
     "noisy_line",
+    "noisy_log_loss",
     "noisy_mean",
     "noisy_minimiser",
+    "noisy_quantile_sum",
     "noisy_residual_counts",
     "noisy_score_sum",
     "noisy_second_moments",

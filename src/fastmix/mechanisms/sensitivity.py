@@ -149,3 +149,20 @@ def absolute_sensitivity(level: float) -> float:
     Paper: beyond it; an absent record adds 0 (docs/proofs/scores.md).
     """
     return level
+
+
+def pinball_sensitivity(level: float, quantile: float) -> float:
+    r"""Sensitivity of :math:`\sum_i \rho_q(r_i)` for residuals clipped to [-C, C].
+
+    Paper: beyond it; :math:`0 \le \rho_q(r) \le \max(q, 1 - q) |r|`, and an absent record adds 0
+    (docs/proofs/scores.md).
+    """
+    return max(quantile, 1.0 - quantile) * level
+
+
+def log_loss_sensitivity(level: float) -> float:
+    r"""Sensitivity of :math:`\sum_i \min(-\log p_i, C)`.
+
+    Paper: beyond it; an absent record has no label and adds 0 (docs/proofs/scores.md).
+    """
+    return level

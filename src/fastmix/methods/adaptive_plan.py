@@ -19,7 +19,6 @@ from fastmix.methods.first_stage import OCTAVES, ROOM, least_eigenvalue, spread_
 from fastmix.methods.last_stage import LINE_ERROR, LINE_SHARE
 from fastmix.methods.objective import OUTPUT_SHARE, chosen_solver
 from fastmix.methods.plan import Method, Plan, Sizes, Target, joint
-from fastmix.methods.scores import SCORED, score_events
 
 #: Shares of the budget (of mu^2) for all rounds of second moments and for counts of gradients.
 MOMENTS_SHARE, COUNTS_SHARE = 0.12, 0.03
@@ -113,7 +112,8 @@ class AdaptiveMethod(Method):
         if curvature is not None and square is not None:
             events += curvature_events(curvature, square)
         if score is not None:
-            events += score_events(SCORED, score)
+            scoring = self.scoring()
+            events += scoring.events(scoring.scored, score)
         solver = chosen_solver(self.solver, sizes)
         if self.solver == "auto" and rounds:
             solver = "gram"  # which is known before the solver starts

@@ -26,7 +26,6 @@ from fastmix.errors import CalibrationError
 from fastmix.mechanisms import noisy_residual_counts, residual_event, symmetric_solve
 from fastmix.mechanisms.noise import ExactNoise, FloatNoise, Noise
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
-from fastmix.methods.scores import SCORED, private_scores
 
 #: What rounding may add to the epsilon of a plan.
 _ROUNDING = 1e-9
@@ -56,7 +55,7 @@ def plan_fit(
 
     The account of the plan is within the target; an infinite epsilon asks for least squares. For
     ``inference`` counts of residuals are released, which intervals need, and for a
-    ``score_share`` R^2 of the same rows.
+    ``score_share`` a score of the same rows, such as R^2.
     """
     if sizes.rows_per_person is not None and not method.persons:
         raise ValueError(
@@ -156,7 +155,9 @@ def solve_fit(
         counts = noisy_residual_counts(rows, theta, clip=clip, sigma=sigma, noise=noise)
         solution = replace(solution, residuals=counts)
     if (sigma := plan.score_sigma) is not None:
-        scores = private_scores(rows, solution.theta, SCORED, sigma, draws.noise)
+        scoring = method.scoring()
+        given = solution.theta, scoring.scored, sigma, draws.noise
+        scores = scoring.release(rows, *given)
         solution = replace(solution, scores=scores)
     if plan.is_private and not plan.matches(draws.noise.drawn):
         raise RuntimeError(

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_integer
+from fastmix._validation import check_integer, value_error
 from fastmix.accounting import Part, PrivacySpent
 from fastmix.data import Rows
 from fastmix.kernels.losses import Loss
@@ -22,6 +22,7 @@ from fastmix.mechanisms import noisy_gradient_counts
 from fastmix.mechanisms.minimise import Objective, minimise
 from fastmix.methods.adaptive import EDGES, SHORTEST, AdaptiveObjective, Levels, best_clip
 from fastmix.methods.adaptive_plan import AdaptivePlan
+from fastmix.methods.class_scores import ClassScores
 from fastmix.methods.first_stage import Guess, first_stage
 from fastmix.methods.last_stage import shrunk
 from fastmix.methods.plan import Draws, Sizes, Solution, Target, joint
@@ -53,7 +54,6 @@ class LogisticObjective(AdaptiveObjective):
     persons: ClassVar[bool] = False
     lines: ClassVar[bool] = False
     infers: ClassVar[bool] = False
-    reserves: ClassVar[bool] = False
 
     def check(self) -> None:
         """Check the parameters."""
@@ -64,6 +64,8 @@ class LogisticObjective(AdaptiveObjective):
         """Plan a fit: for more than two classes the releases of one, for each of them."""
         if self.n_classes == 2:
             return super().plan(sizes, target)
+        if target.reserved:
+            raise value_error("score_share", "be 0 for more than two classes", target.reserved)
         epsilon, delta = target.epsilon, target.delta
         share = delta / self.n_classes * (1.0 - 1e-9)
 
@@ -144,6 +146,10 @@ class LogisticObjective(AdaptiveObjective):
 
     def _loss(self, plan: AdaptivePlan, level: float, ridge: float, longest: float) -> Loss:
         return Logistic(level, ridge, plan.eps_c)
+
+    def scoring(self) -> ClassScores:
+        """Return which scores its models have, and how they are released."""
+        return ClassScores(self.n_classes)
 
     def forecast(self, *sizes: Any) -> Any:
         """Return None: forecasts are of squared errors."""

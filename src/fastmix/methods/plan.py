@@ -41,7 +41,7 @@ from fastmix.accounting import (
 from fastmix.data import Rows
 from fastmix.mechanisms import Noise
 from fastmix.methods.inference import Intervals, Trace
-from fastmix.methods.scores import Score
+from fastmix.methods.scores import ResidualScores, Score, Scoring
 
 #: The methods by their names: a method is known as soon as its class is made.
 METHODS: dict[str, type[Method]] = {}
@@ -265,6 +265,10 @@ class Method(ABC):
         ``theta_squared`` are the squares of the scaled coefficients in the eigenvectors.
         """
         return None
+
+    def scoring(self) -> Scoring:
+        """Return which scores its models have, and how they are released."""
+        return ResidualScores()
 
     def ignored(self) -> tuple[str, ...]:
         """Return the parameters without effect beside the values of the others."""

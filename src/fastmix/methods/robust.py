@@ -31,6 +31,7 @@ from fastmix.methods.adaptive_plan import AdaptivePlan
 from fastmix.methods.first_stage import first_stage
 from fastmix.methods.last_stage import shrunk
 from fastmix.methods.plan import Draws, Solution
+from fastmix.methods.scores import QuantileScores
 
 #: Where residuals are clipped by default, in units of their spread (Huber's constant).
 CLIP = 1.345
@@ -56,7 +57,6 @@ class HuberObjective(AdaptiveObjective):
     lines: ClassVar[bool] = False
     persons: ClassVar[bool] = False
     infers: ClassVar[bool] = False
-    reserves: ClassVar[bool] = False
 
     def solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release what the first stage needs, then the minimiser."""
@@ -111,7 +111,6 @@ class QuantileObjective(AdaptiveObjective):
     lines: ClassVar[bool] = False
     persons: ClassVar[bool] = False
     infers: ClassVar[bool] = False
-    reserves: ClassVar[bool] = False
 
     @property
     def residual_clip(self) -> float | None:
@@ -156,6 +155,10 @@ class QuantileObjective(AdaptiveObjective):
         """Return the coefficients without privacy, with little smoothing."""
         width, ridge = NO_WIDTH if self.smoothing is None else clip, NO_RIDGE * rows.n
         return _minimum(rows, SmoothedQuantile(1.0, ridge, 1e12 / ridge, self.quantile, width))
+
+    def scoring(self) -> QuantileScores:
+        """Return which scores its models have, and how they are released."""
+        return QuantileScores(float(self.quantile))
 
     def forecast(self, *sizes: Any) -> Any:
         """Return None: forecasts are of least squares."""

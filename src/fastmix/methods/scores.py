@@ -1,4 +1,4 @@
-r"""Private scores of released coefficients: R^2, mean squared and mean absolute error.
+r"""Private scores of released coefficients: R^2, mean squared and mean absolute error; quantiles.
 
 A small share pays for counts of residuals, of the model and of the mean alone, which say where
 to clip. The rest pays for the scores. R^2 is that of one sum,
@@ -7,8 +7,10 @@ ratio that R^2 needs; so noise in the denominator hardly matters (docs/proofs/sc
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -19,6 +21,7 @@ from fastmix.accounting import GaussianEvent
 from fastmix.data import Rows
 from fastmix.mechanisms import (
     Noise,
+    noisy_quantile_sum,
     noisy_residual_counts,
     noisy_score_sum,
     noisy_target_mean,
@@ -44,33 +47,149 @@ PRECISION, RELATIVE, REACH, MOST = 0.0044, 0.015, (1.8, 8.0), 0.9
 WHOLE, EVIDENT = 2.2, 3.0
 
 
+class Bin(NamedTuple):
+    """Rows of similar predicted probability: that, the share that has the label, and its error."""
+
+    predicted: float
+    observed: float
+    std: float
+    #: Share of all rows.
+    weight: float
+
+
 class Score(NamedTuple):
-    """A private score, its standard error by noise, and where residuals were clipped."""
+    """A private score, its standard error by noise, and where its terms were clipped, if so."""
 
     value: float
     std: float
-    clip: float
+    clip: float | None = None
+    #: Predicted and observed probabilities, which come with the area under the curve.
+    bins: tuple[Bin, ...] = ()
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return an interval for the score of the same rows, residuals clipped, without privacy."""
+        """Return an interval for the score of the same rows, terms clipped, without privacy."""
         reach = float(ndtri(0.5 + level / 2.0)) * self.std
         return self.value - reach, self.value + reach
 
-    def times(self, factor: float, unit: float) -> "Score":
-        """Return the same in other units: of the score, and of the target."""
-        return Score(factor * self.value, factor * self.std, unit * self.clip)
+
+class Scoring(ABC):
+    """Which scores the models of a family have, and how they are released."""
+
+    #: All scores, in their usual order, and those that a share of the budget of a fit pays for.
+    metrics: ClassVar[tuple[str, ...]]
+    scored: ClassVar[tuple[str, ...]]
+    #: Scores in units of the target, to this power, and those whose clipping level is.
+    powers: ClassVar[dict[str, int]] = {}
+    clipped: ClassVar[tuple[str, ...]] = ()
+
+    def checked(self, metrics: object) -> tuple[str, ...]:
+        """Return the names of metrics, in their usual order; None means all."""
+        if metrics is None:
+            return self.metrics
+        if isinstance(metrics, str):
+            metrics = (metrics,)
+        if not isinstance(metrics, Iterable):
+            raise type_error("metrics", "be names of metrics", metrics)
+        names = [check_choice("metrics", name, self.metrics) for name in metrics]
+        if not names:
+            raise value_error("metrics", "name at least one metric", names)
+        return tuple(name for name in self.metrics if name in names)
+
+    @abstractmethod
+    def sigmas(self, metrics: Sequence[str], sigma: float) -> dict[str, float]:
+        """Return the noise of every release, for scores that cost one release of ``sigma``."""
+
+    def events(self, metrics: Sequence[str], sigma: float) -> list[GaussianEvent]:
+        """Return the events of `release`."""
+        return [score_event(each) for each in self.sigmas(metrics, sigma).values()]
+
+    @abstractmethod
+    def release(
+        self, rows: Any, theta: FloatArray, metrics: Sequence[str], sigma: float, noise: Noise
+    ) -> dict[str, Score]:
+        """Release scores of coefficients, in scaled units."""
+
+    def in_units(self, scores: dict[str, Score], scale: float) -> dict[str, Score]:
+        """Return scores in the units of the target."""
+        made = {}
+        for name, (value, std, clip, bins) in scores.items():
+            factor = scale ** self.powers.get(name, 0)
+            known = clip if clip is None or name not in self.clipped else scale * clip
+            made[name] = Score(factor * value, factor * std, known, bins)
+        return made
+
+
+class ResidualScores(Scoring):
+    """R^2, mean squared and mean absolute error."""
+
+    metrics = METRICS
+    scored = SCORED
+    powers: ClassVar[dict[str, int]] = {"mse": 2, "mae": 1}
+    clipped = METRICS
+
+    def sigmas(self, metrics: Sequence[str], sigma: float) -> dict[str, float]:
+        """Return the noise of every release."""
+        return score_sigmas(metrics, sigma)
+
+    def events(self, metrics: Sequence[str], sigma: float) -> list[GaussianEvent]:
+        """Return the events of `release`."""
+        return score_events(metrics, sigma)
+
+    def release(
+        self, rows: Any, theta: FloatArray, metrics: Sequence[str], sigma: float, noise: Noise
+    ) -> dict[str, Score]:
+        """Release scores of coefficients, in scaled units."""
+        return private_scores(rows, theta, metrics, sigma, noise)
+
+
+@dataclass(frozen=True)
+class QuantileScores(Scoring):
+    """The share of targets at or below predictions, and the mean pinball loss."""
+
+    quantile: float
+
+    metrics = ("below", "pinball")
+    scored = ("below",)
+    powers: ClassVar[dict[str, int]] = {"pinball": 1}
+    clipped = ("pinball",)
+
+    def sigmas(self, metrics: Sequence[str], sigma: float) -> dict[str, float]:
+        """Return the noise of every release."""
+        first = {"model": MODEL_SHARE} if "pinball" in metrics else {}
+        return shared(first, metrics, sigma)
+
+    def release(
+        self, rows: Any, theta: FloatArray, metrics: Sequence[str], sigma: float, noise: Noise
+    ) -> dict[str, Score]:
+        """Release scores of coefficients, in scaled units."""
+        sigmas, n, found, q = self.sigmas(metrics, sigma), rows.n, {}, self.quantile
+        level = WIDEST
+        if "pinball" in metrics:
+            counts = noisy_residual_counts(
+                rows, theta, clip=WIDEST, sigma=sigmas["model"], noise=noise
+            )
+            usual = most_below(counts, n)
+            level = _level(RELATIVE * n / sigmas["pinball"] * usual / 1.645, usual)
+        for name in metrics:
+            each: dict[str, Any] = {"quantile": q, "level": level, "sigma": sigmas[name]}
+            total = noisy_quantile_sum(rows, theta, kind=name, noise=noise, **each)
+            size, clip = 1.0, None
+            if name == "pinball":
+                size, clip = max(q, 1.0 - q) * level, level
+            found[name] = Score(max(total / n, 0.0), sigmas[name] * size / n, clip)
+        return found
 
 
 def checked_metrics(metrics: object) -> tuple[str, ...]:
-    """Return the names of metrics, in their usual order."""
-    if isinstance(metrics, str):
-        metrics = (metrics,)
-    if not isinstance(metrics, Iterable):
-        raise type_error("metrics", "be names of metrics", metrics)
-    names = [check_choice("metrics", name, METRICS) for name in metrics]
-    if not names:
-        raise value_error("metrics", "name at least one metric", names)
-    return tuple(name for name in METRICS if name in names)
+    """Return the names of metrics of residuals, in their usual order."""
+    return ResidualScores().checked(metrics)
+
+
+def shared(first: dict[str, float], names: Sequence[str], sigma: float) -> dict[str, float]:
+    """Return the noise of releases of some shares, and of others that share the rest equally."""
+    rest = (1.0 - sum(first.values())) / len(names)
+    shares = {**first, **dict.fromkeys(names, rest)}
+    return {name: sigma / math.sqrt(share) for name, share in shares.items()}
 
 
 def score_sigmas(metrics: Sequence[str], sigma: float) -> dict[str, float]:
@@ -78,11 +197,7 @@ def score_sigmas(metrics: Sequence[str], sigma: float) -> dict[str, float]:
     first = {"model": MODEL_SHARE}
     if "r2" in metrics:
         first |= {"mean": MEAN_SHARE, "base": BASE_SHARE, "total": TOTAL_SHARE}
-    rest = (1.0 - sum(first.values())) / len(metrics)
-    return {
-        name: sigma / math.sqrt(share)
-        for name, share in {**first, **dict.fromkeys(metrics, rest)}.items()
-    }
+    return shared(first, metrics, sigma)
 
 
 def score_events(metrics: Sequence[str], sigma: float) -> list[GaussianEvent]:

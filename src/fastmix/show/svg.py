@@ -1,4 +1,4 @@
-"""Two charts as inline SVG: intervals on a line, and a curve."""
+"""Charts as inline SVG: intervals on a line, a curve, and calibration."""
 
 import math
 from collections.abc import Sequence
@@ -78,6 +78,38 @@ def curve_chart(
         soft_text(left - 8, 14, y_axis, "end"),
     ]
     return svg(width, height, f"{y_axis} against {x_axis}", parts)
+
+
+def calibration_chart(points: Sequence[tuple[float, float, float]], *, reach: float = 1.96) -> str:
+    """Return observed shares with error bars over predicted probabilities, and the diagonal."""
+    width, height, left, top, side = 420.0, 380.0, 62.0, 16.0, 310.0
+
+    def x(value: float) -> float:
+        return left + side * min(max(value, 0.0), 1.0)
+
+    def y(value: float) -> float:
+        return top + side * (1.0 - min(max(value, 0.0), 1.0))
+
+    parts = []
+    for t in (0.0, 0.25, 0.5, 0.75, 1.0):
+        parts += [
+            f'<line x1="{left}" x2="{left + side}" y1="{y(t):.1f}" y2="{y(t):.1f}" '
+            'stroke="var(--line)"/>' + soft_text(left - 8, y(t) + 4.5, f"{t:g}", "end"),
+            soft_text(x(t), top + side + 18, f"{t:g}"),
+        ]
+    parts.append(
+        f'<line x1="{x(0):.1f}" y1="{y(0):.1f}" x2="{x(1):.1f}" y2="{y(1):.1f}" '
+        'stroke="var(--amber)" stroke-dasharray="5 4"/>'
+    )
+    for predicted, observed, std in points:
+        a, b = y(observed - reach * std), y(observed + reach * std)
+        parts += [
+            f'<line x1="{x(predicted):.1f}" x2="{x(predicted):.1f}" y1="{a:.1f}" y2="{b:.1f}" '
+            'stroke="var(--blue)" stroke-width="2"/>',
+            f'<circle cx="{x(predicted):.1f}" cy="{y(observed):.1f}" r="4.5" fill="var(--blue)"/>',
+        ]
+    parts.append(soft_text(left + side / 2, height - 8, "predicted probability"))
+    return svg(width, height, "observed share against predicted probability", parts)
 
 
 def soft_text(x: float, y: float, text: str, anchor: str = "middle") -> str:

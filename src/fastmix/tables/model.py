@@ -16,7 +16,12 @@ from fastmix.certificate.certificate import PrivacyCertificate
 from fastmix.certificate.documents import digest, jsonable, read_document, write_document
 from fastmix.data.values import as_reals, check_finite
 from fastmix.errors import DataError
-from fastmix.estimators import PrivateLinearRegression, PrivateModel
+from fastmix.estimators import (
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PrivateModel,
+    PrivateQuantileRegressor,
+)
 from fastmix.estimators.summaries import summary_facts, summary_notes
 from fastmix.methods import METHODS
 from fastmix.show import Interval, RegressionSummary, summarise
@@ -53,6 +58,7 @@ class SavedModel:
     bounds: PublicBounds
     certificate: str | None = None
     family: str = "linear"
+    quantile: float | None = None
 
     @classmethod
     def of(cls, model: PrivateModel, bounds: PublicBounds) -> SavedModel:
@@ -63,6 +69,7 @@ class SavedModel:
             bounds=bounds,
             fit_intercept=bool(model.fit_intercept),
             family=METHODS[method].family,
+            quantile=model.privacy_.parameters.get("quantile"),
             coef=tuple(np.ravel(model.coef_).tolist()),
             intercept=float(np.ravel(model.intercept_)[0]),
             coef_std=None if std is None else tuple(std.tolist()),
@@ -143,23 +150,31 @@ class SavedModel:
             notes=[] if self.coef_std is None else summary_notes(self.private),
         )
 
-    def estimator(self) -> PrivateLinearRegression:
+    def estimator(self) -> PrivateModel:
         """Return the model as an estimator that predicts and is evaluated."""
-        if self.family == "logistic":
-            raise DataError("scores must be of a regression; this model predicts classes.")
         target = self.bounds.target
-        model = PrivateLinearRegression(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            fit_intercept=self.fit_intercept,
-            data_norm=self.bounds.data_norm,
-        )
-        model.coef_, model.intercept_ = np.array(self.coef), self.intercept
+        common: dict[str, Any] = {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "fit_intercept": self.fit_intercept,
+            "data_norm": self.bounds.data_norm,
+        }
+        model: Any
+        if self.family == "logistic":
+            model = PrivateLogisticRegression(classes=(target.lower, target.upper), **common)
+            model.coef_, model.intercept_ = np.array([self.coef]), np.array([self.intercept])
+            model.classes_ = np.array([target.lower, target.upper])
+        else:
+            if self.quantile is not None:
+                model = PrivateQuantileRegressor(quantile=self.quantile, **common)
+            else:
+                model = PrivateLinearRegression(**common)
+            model.coef_, model.intercept_ = np.array(self.coef), self.intercept
         model.n_features_in_ = len(self.coef)
         model.bounds_X_ = self.bounds.feature_bounds(self.fit_intercept)
         model.bounds_y_ = target.lower, target.upper
         model.from_data_ = () if self.private else ("bounds were taken from the data",)
-        return model
+        return model  # type: ignore[no-any-return]
 
     @property
     def coef_(self) -> FloatArray:
@@ -245,6 +260,7 @@ def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
         "delta": (model.delta, account["delta"]),
         "private": (model.private, certificate["private"]),
         "method": (model.method, asked.get("method_", "least_squares")),
+        "quantile": (model.quantile, asked.get("quantile")),
         "family": (model.family, METHODS[asked["method_"]].family),
         "fit_intercept": (model.fit_intercept, asked["fit_intercept"]),
         "n": (model.n, facts["n_samples"]),

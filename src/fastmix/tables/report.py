@@ -12,7 +12,7 @@ from fastmix.methods import METHODS
 from fastmix.show import html, summarise
 from fastmix.show.html import escape, number, table
 from fastmix.show.plot import privacy_curve
-from fastmix.show.svg import curve_chart, interval_chart
+from fastmix.show.svg import calibration_chart, curve_chart, interval_chart
 from fastmix.tables.features import Feature, Number, Term
 from fastmix.tables.schema import PublicBounds
 
@@ -72,6 +72,7 @@ def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str
         summarise(found, title="", facts=[]).html_table(),
         "<h2>Noise against signal</h2>",
         *_noise(target, found[: len(ranges)], getattr(model, "residual_std_", None)),
+        *_calibration(model),
         "<h2>Privacy spent</h2>",
         *_privacy(spent),
         "<h2>What was clipped</h2>",
@@ -102,12 +103,27 @@ def _persons(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _score(model: PrivateModel) -> list[tuple[str, str]]:
-    """Return the private R^2 of the training rows, if the fit released it."""
+    """Return the private scores of the training rows, if the fit released some."""
     scores = getattr(model, "scores_", None)
     if scores is None:
         return []
-    low, high = scores.interval("r2")
-    return [("private R² (training rows)", f"{scores['r2']:.3f} ({low:.3f} to {high:.3f})")]
+    words = [(name.replace("R-squared", "R²"), value) for name, value in scores.in_words()]
+    return [(f"private {name} (training rows)", value) for name, value in words]
+
+
+def _calibration(model: PrivateModel) -> list[str]:
+    """Return predicted beside observed probabilities, if the fit released counts of them."""
+    scores = getattr(model, "scores_", None)
+    if scores is None or not scores.calibration:
+        return []
+    chart = calibration_chart([each[:3] for each in scores.calibration])
+    return [
+        "<h2>Calibration</h2>",
+        f'<figure style="max-width: 26rem">{chart}</figure>',
+        '<p class="soft">Points show how often the second label is right among rows of about the '
+        "same predicted probability, from private counts; a calibrated model has them on the "
+        "dashed line. Bars are 95% intervals for the noise.</p>",
+    ]
 
 
 def _coefficients(
