@@ -37,13 +37,11 @@ def built(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("viewport", browser.VIEWPORTS)
-def test_pages_open(built, viewport):
-    pages = sorted(built.glob("*.html")) + sorted((built / "proofs").glob("*.html"))
+def test_pages_open(built):
+    pages = sorted(built.rglob("*.html"))
     assert len(pages) > 20
-    for path in pages:
-        with browser.open_page(path, viewport) as (page, errors):
-            wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-            assert wide <= 0, path.name
-            # Formulas are set by a script from the network, which a test does not have.
-            assert [e for e in errors if "mathjax" not in e and "ERR_" not in e] == [], path.name
+    with browser.browser() as open_file:
+        for path in pages:
+            for screen in browser.SCREENS:
+                page, messages = open_file(path, *screen)
+                assert browser.faults(page, messages) == [], (path.name, screen)

@@ -22,7 +22,7 @@ def test_a_dry_run_of_a_bounds_file(tmp_path, monkeypatch, run):
     assert "5,000 rows, 2 columns after encoding" in out
     assert "EUR to predictions of income" in out
     assert "income within bounds half as wide" in out
-    assert (tmp_path / "plan.html").read_text().count("<svg") == 1
+    assert (tmp_path / "plan.html").read_text().count("<figure>") == 1
     assert run(line)[0] == 2  # the page exists
     told = json.loads(run(f"{line} --force --json")[1])
     assert (told["d"], told["unit"]) == (2, "EUR")

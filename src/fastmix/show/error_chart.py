@@ -1,10 +1,13 @@
 """A chart of expected error against epsilon, as inline SVG."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fastmix.show.html import escape, number
-from fastmix.show.svg import soft_text, svg
+from fastmix.show.svg import dot, frame, level_line, lines, soft_text
+
+#: Least distance of two labels, in percent of the height.
+_APART = 8.0
 
 
 def error_chart(
@@ -18,7 +21,6 @@ def error_chart(
 
     ``limit`` is the error of a fit that is of no use, drawn as a line across.
     """
-    width, height, left, right, top, base = 720.0, 340.0, 74.0, 96.0, 18.0, 286.0
     lows = [math.log10(low) for _, low, _, _ in points]
     highs = [math.log10(high) for *_, high in points]
     xs = [math.log10(epsilon) for epsilon, *_ in points]
@@ -26,37 +28,45 @@ def error_chart(
     x0, x1 = xs[0], max(xs[-1], xs[0] + 1e-9)
 
     def x(epsilon: float) -> float:
-        return left + (width - left - right) * (math.log10(epsilon) - x0) / (x1 - x0)
+        return 100.0 * (math.log10(epsilon) - x0) / (x1 - x0)
 
     def y(error: float) -> float:
-        return base - (base - top) * (math.log10(error) - y0) / (y1 - y0)
+        return 100.0 - 100.0 * (math.log10(error) - y0) / (y1 - y0)
 
     step = max(1, math.ceil((y1 - y0) / 7.0))
     powers = [10.0**power for power in range(math.ceil(y0), math.floor(y1) + 1, step)]
-    up = " ".join(f"{x(e):.1f},{y(high):.1f}" for e, _, _, high in points)
-    down = " ".join(f"{x(e):.1f},{y(low):.1f}" for e, low, _, _ in reversed(points))
-    line = " ".join(f"{x(e):.1f},{y(typical):.1f}" for e, _, typical, _ in points)
-    end = points[-1]
+    upper = [(x(e), y(high)) for e, _, _, high in points]
+    lower = [(x(e), y(low)) for e, low, _, _ in reversed(points)]
     at_x, at_y = x(mark[0]), y(mark[1])
     shown = number(float(f"{mark[1]:.2g}"), 2)
+    places, last = [], 100.0 + _APART
+    for error in points[-1][1:]:
+        last = min(y(error), last - _APART)
+        places.append(f"{last:.2f}%")
+    at_limit = y(limit)
     parts = [
-        *(
-            f'<line x1="{left}" x2="{width - right}" y1="{y(p):.1f}" y2="{y(p):.1f}" '
-            'stroke="var(--line)"/>' + soft_text(left - 8, y(p) + 4.5, number(p, 1), "end")
-            for p in powers
-        ),
-        *(soft_text(x(e), base + 20, f"{e:g}") for e, *_ in points),
-        f'<polygon points="{up} {down}" fill="var(--blue)" opacity="0.15"/>',
-        f'<polyline points="{line}" fill="none" stroke="var(--blue)" stroke-width="2.5"/>',
-        f'<line x1="{left}" x2="{width - right}" y1="{y(limit):.1f}" y2="{y(limit):.1f}" '
+        *(level_line(y(p), number(p, 1)) for p in powers),
+        *(soft_text(f"{x(e):.2f}%", "100%", f"{e:g}", dy=20) for e in _spaced(points, x)),
+        lines([*upper, *lower], "polygon"),
+        lines([(x(e), y(typical)) for e, _, typical, _ in points]),
+        f'<line x1="0" x2="100%" y1="{at_limit:.2f}%" y2="{at_limit:.2f}%" '
         'stroke="var(--red)" stroke-dasharray="5 4"/>',
-        soft_text(left + 6, y(limit) - 6, "above this line: no use", "start"),
-        soft_text(width - right + 6, y(end[3]) + 4.5, "hard data", "start"),
-        soft_text(width - right + 6, y(end[2]) + 4.5, "typical data", "start"),
-        soft_text(width - right + 6, y(end[1]) + 4.5, "easy data", "start"),
-        f'<circle cx="{at_x:.1f}" cy="{at_y:.1f}" r="5.5" fill="var(--amber)"/>',
-        f'<text x="{at_x + 8:.1f}" y="{at_y - 9:.1f}">{escape(shown)}</text>',
-        soft_text((left + width - right) / 2, height - 10, "epsilon"),
-        soft_text(6, 12, f"error that privacy adds{f', {unit}' if unit else ''}", "start"),
+        soft_text("0", f"{at_limit:.2f}%", "above this line: no use", "start", dx=6, dy=-6),
+        *(
+            soft_text("100%", place, name, "start", dx=6, dy=4)
+            for place, name in zip(places, ("easy data", "typical", "hard data"), strict=True)
+        ),
+        dot(at_x, at_y),
+        f'<text x="{at_x:.2f}%" y="{at_y:.2f}%" dx="8" dy="-9">{escape(shown)}</text>',
     ]
-    return svg(width, height, "error that privacy adds, against epsilon", parts)
+    named = f"error that privacy adds{f', {unit}' if unit else ''}"
+    return frame(parts, x_axis="epsilon", y_axis=named, wide=True)
+
+
+def _spaced(points: Sequence[tuple[float, ...]], x: Callable[[float], float]) -> list[float]:
+    """Return the epsilons whose labels have room beside each other."""
+    kept: list[float] = []
+    for epsilon, *_ in points:
+        if not kept or x(epsilon) - x(kept[-1]) >= _APART:
+            kept.append(epsilon)
+    return kept

@@ -11,6 +11,9 @@ import numpy as np
 
 from fastmix._text import visible
 
+#: Rows of a table or chart that are shown at once; the others are folded away.
+LONGEST = 30
+
 STYLE = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 
 
@@ -38,14 +41,28 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:,.{places}f}"
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table that scrolls sideways where it is too wide."""
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], longest: int | None = LONGEST
+) -> str:
+    """Return a table that scrolls sideways where it is too wide, and folds most rows away."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
     lines = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows]
-    return (
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
-    )
+
+    def part(some: Sequence[str]) -> str:
+        return (
+            f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+            f"<tbody>{''.join(some)}</tbody></table></div>"
+        )
+
+    if longest is None or len(lines) <= longest:
+        return part(lines)
+    rest = lines[longest:]
+    return part(lines[:longest]) + folded(f"{len(rest):,} more rows", part(rest))
+
+
+def folded(name: str, body: str) -> str:
+    """Return a part of a page that its reader unfolds."""
+    return f"<details><summary>{escape(name)}</summary>{body}</details>"
 
 
 def definition_list(facts: Iterable[tuple[str, str]]) -> str:
@@ -121,7 +138,7 @@ def fit_card(model: Any, guarantee: str, longest: int = 12) -> str:
     header = ["", "coefficient", *(["95%"] if errors else [])]
     more = len(found) - longest
     rest = f'<p class="soft">and {more} more</p>' if more > 0 else ""
-    return _card(
+    return card(
         f"<b>{escape(' '.join(repr(model).split()))}</b> {badge(model.privacy_.private)}"
         f"<p>{escape(guarantee)}</p>{table(header, cells)}{rest}"
     )
@@ -129,10 +146,11 @@ def fit_card(model: Any, guarantee: str, longest: int = 12) -> str:
 
 def certificate_card(explanation: Sequence[str], private: bool) -> str:
     """Return a certificate in plain words as HTML."""
-    return _card(f"<b>{escape(explanation[0])}</b> {badge(private)}{paragraphs(explanation[1:])}")
+    return card(f"<b>{escape(explanation[0])}</b> {badge(private)}{paragraphs(explanation[1:])}")
 
 
-def _card(body: str) -> str:
+def card(body: str) -> str:
+    """Return a part of a notebook with its own style."""
     return (
         f"<style>{STYLE}</style>"
         '<div class="fastmix" style="padding: .8rem 1rem; max-width: 46rem; border: 1px solid '

@@ -9,7 +9,16 @@ from typing import Any
 from scipy.special import ndtr, ndtri
 
 from fastmix._text import visible
-from fastmix.show.html import Interval, definition_list, escape, number, paragraphs, table
+from fastmix.show.html import (
+    LONGEST,
+    Interval,
+    card,
+    definition_list,
+    escape,
+    number,
+    paragraphs,
+    table,
+)
 
 _NOT_IDENTIFIED = "not identified"
 #: Width of a column of numbers, and of the widest name.
@@ -132,10 +141,15 @@ class RegressionSummary:
 
     def _repr_html_(self) -> str:
         title = f"<p><b>{escape(self.title)}</b></p>"
-        return f"{title}{definition_list(self.facts)}{self.html_table()}"
+        return card(f"{title}{definition_list(self.facts)}{self.html_table()}")
 
-    def html_table(self) -> str:
+    def html_table(self, longest: int | None = LONGEST) -> str:
         """Return the table alone, with its notes, as HTML.
+
+        Parameters
+        ----------
+        longest : int or None, default=30
+            Rows that are shown at once; the others are folded away.
 
         Returns
         -------
@@ -143,7 +157,7 @@ class RegressionSummary:
             A table and paragraphs.
         """
         rows = [[line.name, *cells] for line, cells in zip(self.lines, self._cells(), strict=True)]
-        return table(["", *self.header], rows) + paragraphs(self.notes)
+        return table(["", *self.header], rows, longest) + paragraphs(self.notes)
 
     def _cells(self) -> Iterable[list[str]]:
         for line in self.lines:

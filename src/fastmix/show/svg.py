@@ -1,129 +1,205 @@
-"""Charts as inline SVG: intervals on a line, a curve, and calibration."""
+"""Charts as inline SVG and HTML: places are percentages, so that text keeps its size."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from fastmix.show.html import Interval, escape
+import numpy as np
+from scipy.special import ndtri
+
+from fastmix.show.html import Interval, escape, number
+
+#: Height of the drawing of one interval, in pixels.
+_ROW = 26
 
 
-def interval_chart(intervals: Sequence[Interval], *, axis: str, reach: float = 1.96) -> str:
-    """Return dots with error bars, one line each; the thick part of a bar is privacy noise."""
-    width, left, row, top = 720.0, 190.0, 26.0, 8.0
-    height = top + row * len(intervals) + 44.0
+def clear(interval: Interval, reach: float = 1.96) -> bool:
+    """Whether an interval tells its value from zero."""
+    return interval.std is not None and bool(abs(interval.value) > reach * interval.std)
+
+
+def chart_span(intervals: Sequence[Interval], reach: float = 1.96) -> tuple[float, float]:
+    """Return the ends of an axis, which values that stand out set, and noise does not.
+
+    Values stand out if they would among as many that are zero. Without such values the axis shows
+    intervals of middle length; what is longer ends in an arrow.
+    """
     ends = [0.0]
+    known = [i for i in intervals if i.std is not None and math.isfinite(i.std)]
+    level = max(reach, float(-ndtri(0.025 / max(len(known), 1))))
     for i in intervals:
-        far = reach * i.std if i.std is not None and math.isfinite(i.std) else 0.0
-        ends += [i.value - far, i.value + far]
-    ticks = _ticks(min(ends), max(ends))
-    low, high = min(ends[0], ticks[0], *ends), max(ticks[-1], *ends)
+        if i.std is None:
+            ends.append(i.value)
+        elif clear(i, level):
+            ends += [i.value - reach * i.std, i.value + reach * i.std]
+    if len(ends) == 1 and known:
+        middle = 2.0 * reach * float(np.median([i.std for i in known if i.std is not None]))
+        ends += [-middle, middle]
+    return min(ends), max(ends)
+
+
+def interval_chart(
+    intervals: Sequence[Interval],
+    *,
+    axis: str,
+    span: tuple[float, float] | None = None,
+    reach: float = 1.96,
+) -> str:
+    """Return dots with error bars, one line each, below and above it its two parts.
+
+    Above the line is privacy noise, below it sampling error. What is longer than the axis, which
+    has the ends ``span``, ends in an arrow.
+    """
+    low, high = chart_span(intervals, reach) if span is None else span
+    ticks = _ticks(low, high, 4)
+    low, high = min(low, ticks[0]), max(high, ticks[-1])
 
     def x(value: float) -> float:
-        return left + (width - left - 34.0) * (min(max(value, low), high) - low) / (high - low)
+        return 100.0 * (min(max(value, low), high) - low) / (high - low)
 
-    bottom = top + row * len(intervals)
-    parts = [
-        f'<line x1="{x(t):.1f}" x2="{x(t):.1f}" y1="{top}" y2="{bottom}" stroke="var(--line)" '
-        f'stroke-width="{2 if t == 0 else 1}"/>' + soft_text(x(t), bottom + 17, f"{t:,g}")
+    grid = "".join(
+        f'<line x1="{x(t):.2f}%" x2="{x(t):.2f}%" y1="0" y2="{_ROW}" stroke="var(--line)" '
+        f'stroke-width="{2 if t == 0 else 1}"/>'
         for t in ticks
-    ]
-    for n, i in enumerate(intervals):
-        y = top + row * (n + 0.5)
-        name = escape(i.name if len(i.name) <= 24 else i.name[:23] + "…")
-        parts.append(f'<text x="{left - 12}" y="{y + 4.5:.1f}" text-anchor="end">{name}</text>')
-        for std, thick in ((i.std, 2.0), (i.noise, 6.0)):
-            if std is not None and math.isfinite(std):
-                a, b = x(i.value - reach * std), x(i.value + reach * std)
-                parts.append(
-                    f'<line x1="{a:.1f}" x2="{b:.1f}" y1="{y}" y2="{y}" stroke="var(--blue)" '
-                    f'stroke-width="{thick}" stroke-opacity="{0.35 if thick > 2 else 1}"/>'
-                )
-        parts.append(f'<circle cx="{x(i.value):.1f}" cy="{y}" r="4.5" fill="var(--blue)"/>')
-    parts.append(soft_text((left + width) / 2, height - 6, axis))
-    return svg(width, height, axis, parts)
+    )
+    rows = []
+    for i in intervals:
+        shown = number(i.value, 3)
+        if i.std is not None and math.isfinite(i.std):
+            shown += f" ± {number(reach * i.std, 2)}"
+        drawn = grid + "".join(_marks(i, x, (low, high), reach))
+        rows.append(
+            f'<div class="effect"><span class="name">{escape(i.name)}</span>'
+            f'<svg height="{_ROW}" aria-hidden="true">{drawn}</svg>'
+            f'<span class="value">{shown}</span></div>'
+        )
+    labels = "".join(soft_text(f"{x(t):.2f}%", 14, f"{t:,g}") for t in ticks)
+    return (
+        f'<div class="effects" role="img" aria-label="{escape(axis)}">{"".join(rows)}'
+        f'<div class="effect axis"><span class="name"></span><svg height="18" aria-hidden="true">'
+        f'{labels}</svg><span class="value"></span></div><p class="soft">{escape(axis)}</p></div>'
+    )
+
+
+def _marks(
+    i: Interval, x: Callable[[float], float], ends: tuple[float, float], reach: float
+) -> Iterable[str]:
+    """Return the drawing of one interval: its two parts, the whole, and the value."""
+    middle = _ROW / 2
+    if i.std is not None and math.isfinite(i.std):
+        noise = min(i.noise or 0.0, i.std)
+        parts = (noise, "noise", middle - 7), (math.sqrt(i.std**2 - noise**2), "sampling", middle)
+        for std, name, y in parts if i.noise is not None else ():
+            a, b = x(i.value - reach * std), x(i.value + reach * std)
+            yield f'<rect class="{name}" x="{a:.2f}%" width="{b - a:.2f}%" y="{y}" height="7"/>'
+        a, b = x(i.value - reach * i.std), x(i.value + reach * i.std)
+        yield (
+            f'<line x1="{a:.2f}%" x2="{b:.2f}%" y1="{middle}" y2="{middle}" '
+            'stroke="var(--ink)" stroke-width="1.5"/>'
+        )
+        if i.value - reach * i.std < ends[0]:
+            yield f'<path d="M0 {middle} l7 -5 v10 z" fill="var(--ink)"/>'
+        if i.value + reach * i.std > ends[1]:
+            yield (
+                f'<svg x="100%" overflow="visible"><path d="M0 {middle} l-7 -5 v10 z" '
+                'fill="var(--ink)"/></svg>'
+            )
+    if ends[0] <= i.value <= ends[1]:
+        yield f'<circle cx="{x(i.value):.2f}%" cy="{middle}" r="4" fill="var(--ink)"/>'
 
 
 def curve_chart(
     points: Sequence[tuple[float, float]], *, mark: tuple[float, float], x_axis: str, y_axis: str
 ) -> str:
     """Return a curve over a logarithmic axis with one marked point."""
-    width, height, left, right, top, base = 720.0, 300.0, 62.0, 18.0, 26.0, 252.0
     curve = [(math.log10(delta), epsilon) for delta, epsilon in points]
     spot = (math.log10(mark[0]), mark[1])
     xs = [a for a, _ in (*curve, spot)]
-    ticks = _ticks(0.0, max(b for _, b in (*curve, spot)))
+    ticks = _ticks(0.0, max(b for _, b in (*curve, spot)), 4)
     x0, x1, y1 = min(xs), max(max(xs), min(xs) + 1.0), ticks[-1]
 
     def x(value: float) -> float:
-        return left + (width - left - right) * (value - x0) / (x1 - x0)
+        return 100.0 * (value - x0) / (x1 - x0)
 
     def y(value: float) -> float:
-        return base - (base - top) * value / y1
+        return 100.0 - 100.0 * value / y1
 
-    parts = [
-        f'<line x1="{left}" x2="{width - right}" y1="{y(t):.1f}" y2="{y(t):.1f}" '
-        'stroke="var(--line)"/>' + soft_text(left - 8, y(t) + 4.5, f"{t:g}", "end")
-        for t in ticks
-    ]
-    step = max(1, math.ceil((x1 - x0) / 8.0))
+    step = max(1, math.ceil((x1 - x0) / 5.0))
     powers = range(math.ceil(x0), math.floor(x1) + 1, step)
-    line = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in curve)
     at_x, at_y = x(spot[0]), y(spot[1])
-    parts += [
-        *(soft_text(x(power), base + 20, f"1e{power}") for power in powers),
-        f'<polyline points="{line}" fill="none" stroke="var(--blue)" stroke-width="2.5"/>',
-        f'<circle cx="{at_x:.1f}" cy="{at_y:.1f}" r="5.5" fill="var(--amber)"/>',
-        f'<text x="{min(at_x + 10, width - 190):.1f}" y="{max(at_y - 9, 14):.1f}">'
-        f"({mark[1]:.3g}, {mark[0]:.2g}) is certified</text>",
-        soft_text((left + width) / 2, height - 8, x_axis),
-        soft_text(left - 8, 14, y_axis, "end"),
+    # The curve falls, so that there is room above it at the right and below it at the left.
+    anchor, above = ("start", -10) if at_x < 60.0 else ("end", 20)
+    parts = [
+        *(level_line(y(t), f"{t:g}") for t in ticks),
+        *(soft_text(f"{x(power):.2f}%", "100%", f"1e{power}", dy=20) for power in powers),
+        lines([(x(a), y(b)) for a, b in curve]),
+        dot(at_x, at_y),
+        f'<text x="{at_x:.2f}%" y="{at_y:.2f}%" dy="{above}" '
+        f'text-anchor="{anchor}">({mark[1]:.3g}, {mark[0]:.2g}) is certified</text>',
     ]
-    return svg(width, height, f"{y_axis} against {x_axis}", parts)
+    return frame(parts, x_axis=x_axis, y_axis=y_axis)
 
 
 def calibration_chart(points: Sequence[tuple[float, float, float]], *, reach: float = 1.96) -> str:
     """Return observed shares with error bars over predicted probabilities, and the diagonal."""
-    width, height, left, top, side = 420.0, 380.0, 62.0, 16.0, 310.0
 
-    def x(value: float) -> float:
-        return left + side * min(max(value, 0.0), 1.0)
+    def place(value: float) -> float:
+        return 100.0 * min(max(value, 0.0), 1.0)
 
-    def y(value: float) -> float:
-        return top + side * (1.0 - min(max(value, 0.0), 1.0))
-
-    parts = []
-    for t in (0.0, 0.25, 0.5, 0.75, 1.0):
-        parts += [
-            f'<line x1="{left}" x2="{left + side}" y1="{y(t):.1f}" y2="{y(t):.1f}" '
-            'stroke="var(--line)"/>' + soft_text(left - 8, y(t) + 4.5, f"{t:g}", "end"),
-            soft_text(x(t), top + side + 18, f"{t:g}"),
-        ]
-    parts.append(
-        f'<line x1="{x(0):.1f}" y1="{y(0):.1f}" x2="{x(1):.1f}" y2="{y(1):.1f}" '
-        'stroke="var(--amber)" stroke-dasharray="5 4"/>'
-    )
+    shares = (0.0, 0.25, 0.5, 0.75, 1.0)
+    parts = [
+        *(level_line(100.0 - place(t), f"{t:g}") for t in shares),
+        *(soft_text(f"{place(t):.2f}%", "100%", f"{t:g}", dy=20) for t in shares),
+        '<line x1="0" y1="100%" x2="100%" y2="0" stroke="var(--amber)" stroke-dasharray="5 4"/>',
+    ]
     for predicted, observed, std in points:
-        a, b = y(observed - reach * std), y(observed + reach * std)
+        x, low, high = map(place, (predicted, observed - reach * std, observed + reach * std))
         parts += [
-            f'<line x1="{x(predicted):.1f}" x2="{x(predicted):.1f}" y1="{a:.1f}" y2="{b:.1f}" '
+            f'<line x1="{x:.2f}%" x2="{x:.2f}%" y1="{100 - low:.2f}%" y2="{100 - high:.2f}%" '
             'stroke="var(--blue)" stroke-width="2"/>',
-            f'<circle cx="{x(predicted):.1f}" cy="{y(observed):.1f}" r="4.5" fill="var(--blue)"/>',
+            f'<circle cx="{x:.2f}%" cy="{100 - place(observed):.2f}%" r="4.5" fill="var(--blue)"/>',
         ]
-    parts.append(soft_text(left + side / 2, height - 8, "predicted probability"))
-    return svg(width, height, "observed share against predicted probability", parts)
+    return frame(parts, x_axis="predicted probability", y_axis="observed share")
 
 
-def soft_text(x: float, y: float, text: str, anchor: str = "middle") -> str:
-    """Return a label in the soft colour."""
-    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f'<text class="soft" {place}>{escape(text)}</text>'
-
-
-def svg(width: float, height: float, label: str, parts: Sequence[str]) -> str:
-    """Return a drawing that fills the width of its page."""
+def frame(parts: Sequence[str], *, x_axis: str, y_axis: str, wide: bool = False) -> str:
+    """Return a drawing with the names of its axes, ``wide`` with room for labels at its right."""
+    label = escape(f"{y_axis} against {x_axis}")
+    kind = "plot labelled" if wide else "plot"
     return (
-        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{escape(label)}">'
-        f"{''.join(parts)}</svg>"
+        f'<div class="{kind}"><p class="soft">{escape(y_axis)}</p><svg height="230" role="img" '
+        f'aria-label="{label}">{"".join(parts)}</svg><p class="soft">{escape(x_axis)}</p></div>'
     )
+
+
+def level_line(y: float, label: str) -> str:
+    """Return a line across at a height, with its label."""
+    line = f'<line x1="0" x2="100%" y1="{y:.2f}%" y2="{y:.2f}%" stroke="var(--line)"/>'
+    return line + soft_text("0", f"{y:.2f}%", label, "end", dx=-8, dy=4)
+
+
+def lines(points: Sequence[tuple[float, float]], shape: str = "polyline") -> str:
+    """Return a curve through points, or the area inside them (``shape="polygon"``)."""
+    joined = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
+    look = 'fill="none" stroke="var(--blue)" stroke-width="2.5"'
+    if shape == "polygon":
+        look = 'fill="var(--blue)" opacity="0.15"'
+    return (
+        '<svg viewBox="0 0 100 100" preserveAspectRatio="none">'
+        f'<{shape} points="{joined}" {look} vector-effect="non-scaling-stroke"/></svg>'
+    )
+
+
+def dot(x: float, y: float) -> str:
+    """Return a marked point."""
+    return f'<circle cx="{x:.2f}%" cy="{y:.2f}%" r="5.5" fill="var(--amber)"/>'
+
+
+def soft_text(
+    x: str, y: float | str, text: str, anchor: str = "middle", *, dx: float = 0, dy: float = 0
+) -> str:
+    """Return a label in the soft colour."""
+    place = f'x="{x}" y="{y}" dx="{dx}" dy="{dy}" text-anchor="{anchor}"'
+    return f'<text class="soft" {place}>{escape(text)}</text>'
 
 
 def _ticks(low: float, high: float, about: int = 6) -> list[float]:

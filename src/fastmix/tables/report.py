@@ -1,7 +1,6 @@
 """The report of a fit: one page that stands alone, from public and released values only."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -9,10 +8,12 @@ from fastmix.accounting import PrivacySpent
 from fastmix.certificate.explain import explain
 from fastmix.estimators import PrivateModel
 from fastmix.methods import METHODS
+from fastmix.methods.forecast import concerns
 from fastmix.show import html, summarise
+from fastmix.show.effects import effects_part
 from fastmix.show.html import escape, number, table
 from fastmix.show.plot import privacy_curve
-from fastmix.show.svg import calibration_chart, curve_chart, interval_chart
+from fastmix.show.svg import calibration_chart, curve_chart
 from fastmix.tables.features import Feature, Number, Term
 from fastmix.tables.schema import PublicBounds
 
@@ -50,10 +51,11 @@ def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str
     method = METHODS[certificate.parameters["method_"]]
     given = {"method", "method_", *(f.name for f in (*fields(PrivateModel), *fields(method)))}
     plan = {k: v for k, v in certificate.parameters.items() if k not in given}
+    title = f"Private {'classification' if _binary(model) else 'regression'} of {target}"
     body = [
         html.badge(certificate.private),
-        f"<h1>Private regression of {escape(target)}</h1>",
-        f"<p>{escape(guarantee)}</p>",
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="lead">{escape(lead(model, bounds))}</p>',
         html.definition_list(
             [
                 *_score(model),
@@ -66,32 +68,78 @@ def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str
                 ("duration", minutes_in_words(seconds)),
             ]
         ),
-        "<h2>Coefficients</h2>",
-        *_coefficients(target, found, ranges),
+        f"<p>{escape(guarantee)}</p>",
+        "<h2>What was learned</h2>",
+        effects_part(
+            found[: len(ranges)],
+            [width for _, width in ranges],
+            axis=_axis(model, bounds.target.name),
+        ),
         "<h2>Regression table</h2>",
-        summarise(found, title="", facts=[]).html_table(),
-        "<h2>Noise against signal</h2>",
-        *_noise(target, found[: len(ranges)], getattr(model, "residual_std_", None)),
+        _folded_if_long(
+            "coefficients", len(found), summarise(found, title="", facts=[]).html_table(None)
+        ),
         *_calibration(model),
         "<h2>Privacy spent</h2>",
         *_privacy(spent),
+        "<h2>What the guarantee says</h2>",
+        html.paragraphs(said),
         "<h2>What was clipped</h2>",
         "<p>Values outside these public bounds were moved to the nearer one. The number of clipped "
         "values is not reported, because it is not private.</p>",
         _clipping(bounds, intercept, facts.get("residuals_clipped_at")),
-        "<h2>What the guarantee says</h2>",
-        html.paragraphs(said),
         "<h2>Plan</h2>",
-        table(["setting", "value"], plan_settings(plan)),
+        html.folded("Show the settings", table(["setting", "value"], plan_settings(plan))),
         "<h2>Certificate</h2>",
         "<p>Check it with <code>fastmix explain certificate.json --verify</code>.</p>",
-        "<details><summary>Show</summary><pre>",
+        "<details><summary>Show the certificate</summary><pre>",
         *map(escape, certificate.to_json().split("\n")),
         "</pre></details>",
         '<p class="soft">Made by fastmix from public and released values. The report rounds the '
         "fitting time up to minutes, because exact times can leak information.</p>",
     ]
-    return html.page(f"Private regression of {target}", "\n".join(body))
+    return html.page(title, "\n".join(body))
+
+
+def lead(model: PrivateModel, bounds: PublicBounds) -> str:
+    """Return in one sentence what was learned, how well, and what is guaranteed."""
+    certificate, target = model.privacy_, bounds.target.name
+    facts, columns = certificate.data, len(bounds.features)
+    what = f"the {100 * model.quantile:g}% quantile of {target}" if _quantile(model) else target
+    learned = (
+        f"From {facts['n_samples']:,} rows this model learned to predict {what} from "
+        f"{columns:,} {'column' if columns == 1 else 'columns'}"
+    )
+    scores, spread = getattr(model, "scores_", None), getattr(model, "residual_std_", None)
+    if scores is not None:
+        share = max(0.0, scores["r2"])
+        quality = f"it explains about {share:.0%} of the variance"
+    elif spread is not None:
+        unit = f" {bounds.target.unit}" if bounds.target.unit else ""
+        quality = f"its predictions are typically off by about {number(spread, 2)}{unit}"
+    else:
+        quality = "how well it predicts was not released"
+    who = "person" if "n_persons" in facts else "row"
+    n = facts.get("n_persons", facts["n_samples"])
+    weak = concerns(certificate.epsilon, certificate.delta, n, facts["n_features"], None)
+    promise = (
+        "it is NOT PRIVATE, so do not publish it"
+        if not certificate.private
+        else f"what it reveals about any one {who} is limited only weakly"
+        if weak
+        else f"it reveals almost nothing about any one {who}"
+    )
+    return f"{learned}: {quality}, and {promise}."
+
+
+def _binary(model: PrivateModel) -> bool:
+    """Whether a model predicts classes."""
+    return hasattr(model, "classes_")
+
+
+def _quantile(model: PrivateModel) -> bool:
+    """Whether a model predicts a quantile."""
+    return hasattr(model, "quantile")
 
 
 def _persons(facts: dict[str, Any]) -> list[tuple[str, str]]:
@@ -126,52 +174,14 @@ def _calibration(model: PrivateModel) -> list[str]:
     ]
 
 
-def _coefficients(
-    target: str, found: Sequence[html.Interval], ranges: Sequence[tuple[str, float]]
-) -> list[str]:
-    errors = found[0].std is not None
-    rows = []
-    for e, (words, _) in zip(found, (*ranges, ("", 1.0)), strict=False):
-        row = [e.name, number(e.value)]
-        if e.std is not None:
-            low, high = number(e.value - 1.96 * e.std), number(e.value + 1.96 * e.std)
-            row += [number(e.std, 3), f"{low} to {high}"]
-        rows.append([*row, words])
-    header = ["column", "coefficient", *(["std. error", "95% interval"] if errors else [])]
-    chart = interval_chart(
-        [e.times(width) for e, (_, width) in zip(found, ranges[:40], strict=False)],
-        axis=f"change in {target} across the public range of the feature",
-    )
-    note = (
-        "Bars are 95% intervals computed from released values: privacy noise (the thick part) and "
-        "the sampling of records. Bias from clipping is not in them."
-        if errors
-        else "This fit released nothing that standard errors could be computed from."
-    )
-    return [
-        f"<figure>{chart}</figure>",
-        f'<p class="soft">{note}</p>',
-        table([*header, "public range"], rows),
-    ]
-
-
-def _noise(target: str, found: Sequence[html.Interval], residual_std: float | None) -> list[str]:
-    if residual_std is None:
-        return ["<p>Not known for this fit: it was made without intervals.</p>"]
-    rows = []
-    for e in found:
-        noise, std = e.noise or 0.0, e.std or 0.0
-        share = f"{100.0 * (noise / std) ** 2:.0f}%" if std > 0.0 and math.isfinite(std) else ""
-        ratio = f"{abs(e.value) / std:.1f}" if std > 0.0 else ""
-        rows.append([e.name, ratio, share, number(noise, 3)])
-    header = ["column", "signal / error", "of the error, privacy noise", "noise std. error"]
-    return [
-        f"<p>The errors of {escape(target)} around the fit have a standard deviation of "
-        f"about {number(residual_std, 3)}, by a private estimate.</p>",
-        table(header, rows),
-        '<p class="soft">A coefficient whose signal is below about 2 errors cannot be told from '
-        "zero. More rows help in proportion to n while privacy noise dominates.</p>",
-    ]
+def _axis(model: PrivateModel, target: str) -> str:
+    """Return what a chart of effects shows."""
+    what = f"change in {target}"
+    if _binary(model):
+        what = f"change in the log-odds of {target} = {model.classes_[-1]}"
+    elif _quantile(model):
+        what = f"change in the {100 * model.quantile:g}% quantile of {target}"
+    return f"{what} across the public range of the column"
 
 
 def _privacy(spent: PrivacySpent) -> list[str]:
@@ -199,7 +209,13 @@ def _clipping(bounds: PublicBounds, intercept: bool, clip: float | None) -> str:
         rows += [[name, _range(feature)[0], "feature"] for name in feature.columns(intercept)]
     if clip is not None:
         rows.append(["residuals", f"{-clip:g} to {clip:g}", "every step"])
-    return table(["column", "public bound", "what"], rows)
+    whole = table(["column", "public bound", "what"], rows, None)
+    return _folded_if_long("bounds", len(rows), whole)
+
+
+def _folded_if_long(name: str, rows: int, body: str) -> str:
+    """Return a table, which is folded away if it is a long one."""
+    return body if rows <= html.LONGEST else html.folded(f"Show all {rows:,} {name}", body)
 
 
 def _range(feature: Feature) -> tuple[str, float]:

@@ -1,0 +1,84 @@
+"""What a fit learned: its effects as a chart, those that the data do not identify apart."""
+
+import math
+from collections.abc import Sequence
+
+from fastmix.show.html import LONGEST, Interval, escape, folded, number, table
+from fastmix.show.svg import chart_span, clear, interval_chart
+
+#: What the parts of an interval look like.
+_KEY = (
+    '<p class="key soft"><span><svg height="8"><rect class="noise" width="100%" height="7"/></svg> '
+    'privacy noise</span> <span><svg height="8"><rect class="sampling" width="100%" height="7"/>'
+    '</svg> sampling error</span> <span><svg height="8"><line x1="0" x2="100%" y1="4" y2="4" '
+    'stroke="var(--ink)" stroke-width="1.5"/></svg> both: 95% interval</span></p>'
+)
+
+
+def effects_part(found: Sequence[Interval], widths: Sequence[float], *, axis: str) -> str:
+    """Return the effects of columns across their public ranges, whose widths are given.
+
+    Those that an interval tells from zero come first, then the others, by size; what is beyond 30
+    rows is folded away, and so is what the data do not identify.
+    """
+    sized = [e.times(width) for e, width in zip(found, widths, strict=True)]
+    known = [e for e in sized if _identified(e)]
+    known.sort(key=lambda e: (not clear(e), -abs(e.value)))
+    span = chart_span(known)
+    parts = [_words(sized), _chart(known[:LONGEST], axis, span)]
+    if rest := known[LONGEST:]:
+        more = f"Show the other {len(rest):,} columns"
+        parts.append(folded(more, _chart(rest, axis, span)))
+    if hidden := [[e.name, number(e.value)] for e in found if not _identified(e)]:
+        parts += [
+            f"<h3>Not identified: {len(hidden):,} of {len(sized):,} columns</h3>",
+            "<p>Noise hides how the data vary in a direction that these columns take part in. The "
+            "model uses them together; nothing can be said about one of them alone.</p>",
+            folded("Show them", table(["column", "coefficient"], hidden, None)),
+        ]
+    note = "An effect is a coefficient times the width of the public range of its column. "
+    if any(e.std is None for e in known):
+        note += "This fit released nothing that standard errors could be computed from."
+    elif known:
+        note += (
+            "The two parts of an error add up as squares. Bias from clipping is not in the "
+            "intervals. An arrow marks an interval that goes beyond the axis."
+        )
+    return "\n".join([*parts, f'<p class="soft">{note}</p>' if known else ""])
+
+
+def _identified(effect: Interval) -> bool:
+    """Whether the data identify an effect; without standard errors all count as identified."""
+    return effect.std is None or math.isfinite(effect.std)
+
+
+def _words(sized: Sequence[Interval]) -> str:
+    """Return how many effects are clear, and what the parts of their intervals look like."""
+    known = [e for e in sized if e.std is not None and math.isfinite(e.std)]
+    if not known:
+        return ""
+    sure = [e for e in known if clear(e)]
+    said = f"{len(sure):,} of {len(sized):,} columns have a clear effect"
+    if not sure:
+        return f"<p>{said}: every 95% interval includes zero.</p>{_KEY}"
+    largest = escape(max(sure, key=lambda e: abs(e.value)).name)
+    said += f": a 95% interval that does not include zero. The largest is that of {largest}."
+    if len(known) > 20:
+        said += (
+            f" If no column had any effect, about {0.05 * len(known):.0f} would seem clear by "
+            "chance."
+        )
+    return f"<p>{said}</p>{_KEY}"
+
+
+def _chart(effects: Sequence[Interval], axis: str, span: tuple[float, float]) -> str:
+    """Return a chart for each kind of effects that is there."""
+    groups: dict[str, list[Interval]] = {}
+    for e in effects:
+        kind = "" if e.std is None else "Clear effects" if clear(e) else "Effects that may be zero"
+        groups.setdefault(kind, []).append(e)
+    charts = [
+        (f"<h3>{kind}</h3>" if kind else "") + interval_chart(group, axis=axis, span=span)
+        for kind, group in groups.items()
+    ]
+    return f"<figure>{''.join(charts)}</figure>" if charts else ""

@@ -1,0 +1,98 @@
+"""What a report says was learned: the sentence on top, and the chart of effects."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import fastmix
+from fastmix.show import Interval
+from fastmix.show.effects import effects_part
+from fastmix.show.svg import chart_span, clear, interval_chart
+from fastmix.tables import PublicBounds
+from fastmix.tables.report import fit_report, lead
+
+BOUNDS = PublicBounds.from_dict(
+    {"target": {"y": {"bounds": [0, 1], "unit": "km"}}, "features": {"a": [0, 1], "b": [0, 1]}}
+)
+
+
+def names(html):
+    return re.findall(r'class="name">([^<]+)<', html)
+
+
+def test_clear_effects_come_first_by_size():
+    found = [
+        Interval("small", 1.0, 0.1, 0.05),
+        Interval("noise", 50.0, 40.0, 39.0),
+        Interval("hidden", 9.0, np.inf, 1.0),
+        Interval("large", -2.0, 0.1, 0.05),
+        Interval("half", 1.5, 0.1, 0.05),
+    ]
+    html = effects_part(found, [1.0, 1.0, 1.0, 1.0, 2.0], axis="x")
+    assert names(html) == ["half", "large", "small", "noise"]
+    assert "3 of 5 columns have a clear effect" in html
+    assert "The largest is that of half" in html
+    assert "Not identified: 1 of 5 columns" in html
+    assert html.index("may be zero") < html.index("noise</span><svg height")
+    assert "<td>hidden</td>" in html
+
+
+def test_noise_does_not_set_the_axis():
+    good = [Interval(f"g{j}", 1.0, 0.1) for j in range(5)]
+    noisy = [Interval(f"n{j}", 60.0, 50.0) for j in range(200)]
+    low, high = chart_span([*good, *noisy])
+    assert (low, high) == pytest.approx((0.0, 1.196))
+    # One in twenty intervals excludes zero by chance; among 200 that sets no axis either.
+    assert chart_span([*good, *noisy, Interval("chance", 120.0, 50.0)]) == (low, high)
+    chart = interval_chart([*good, *noisy[:1]], axis="x", span=(low, high))
+    assert chart.count("<path") == 2  # both ends of one interval go beyond the axis
+    assert chart.count("<circle") == 5
+    assert chart_span(noisy)[1] == pytest.approx(2 * 1.96 * 50.0)
+    assert chart_span([Interval("a", 3.0), Interval("b", -2.0)]) == (-2.0, 3.0)
+
+
+def test_two_parts_of_an_error_are_drawn():
+    chart = interval_chart([Interval("a", 10.0, 5.0, 3.0)], axis="x", span=(-10.0, 30.0))
+    widths = dict(re.findall(r'class="(noise|sampling)" x="[^"]+" width="([0-9.]+)%"', chart))
+    assert float(widths["noise"]) / float(widths["sampling"]) == pytest.approx(3.0 / 4.0, abs=0.01)
+    assert not clear(Interval("a", 1.0, 1.0))
+    assert clear(Interval("a", np.float64(3.0), np.float64(1.0))) is True
+
+
+def fitted(kind=fastmix.PrivateLinearRegression, **given):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (4000, 2))
+    y = X[:, 0]
+    if "classes" in given:
+        y = (y > 0.5).astype(float)
+    else:
+        given["bounds_y"] = (0, 1)
+    return kind(**{"bounds_X": (0, 1), "delta": 1e-6, **given}).fit(X, y)
+
+
+def test_the_sentence_on_top():
+    model = fitted(score_share=0.2)
+    share = max(0.0, model.scores_["r2"])
+    assert lead(model, BOUNDS) == (
+        f"From 4,000 rows this model learned to predict y from 2 columns: it explains about "
+        f"{share:.0%} of the variance, and it reveals almost nothing about any one row."
+    )
+    assert " km, and it reveals" in lead(fitted(inference=True), BOUNDS)
+    assert "how well it predicts was not released" in lead(fitted(), BOUNDS)
+    assert lead(fitted(random_state=0), BOUNDS).endswith("NOT PRIVATE, so do not publish it.")
+    with pytest.warns(fastmix.errors.WeakPrivacyWarning):
+        weak = fitted(epsilon=50.0)
+    assert "limited only weakly" in lead(weak, BOUNDS)
+
+
+def test_families():
+    model = fitted(fastmix.PrivateQuantileRegressor, quantile=0.9)
+    assert "to predict the 90% quantile of y from" in lead(model, BOUNDS)
+    assert "change in the 90% quantile of y across" in fit_report(model, BOUNDS, 1.0)
+    model = fitted(fastmix.PrivateLogisticRegression, classes=(0.0, 1.0))
+    page = fit_report(model, BOUNDS, 1.0)
+    assert "<h1>Private classification of y</h1>" in page
+    assert "log-odds of y = 1" in page
