@@ -153,7 +153,7 @@ def _noise(target: str, found: Sequence[html.Interval], residual_std: float | No
         f"<p>The errors of {escape(target)} around the fit have a standard deviation of "
         f"about {number(residual_std, 3)}, by a private estimate.</p>",
         table(header, rows),
-        '<p class="soft">A coefficient whose signal is below about 2 errors cannot be told from '
+        '<p class="soft">A coefficient whose signal is below about 2 errors may well be '
         "zero. More rows help in proportion to n while privacy noise dominates.</p>",
     ]
 
