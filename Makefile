@@ -47,6 +47,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell
+	$(BIN)/python tests/words.py
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/kernels.py

@@ -191,11 +191,12 @@ def write_page(rows: list[Row], path: Path) -> None:
     lines = [
         "# Performance",
         "",
-        "Written by `python -m reproduction bench`: all methods in one process, in turn, the best "
-        "of several fits, T = 4 (16 in the tuned variants), epsilon = 1, rows of the fast sketch "
-        "(k2) as in the heading of each table. Noise levels are remembered between fits of one "
-        "size: the first fit of a size takes a quarter of a second more. The default is "
-        "AdaptiveRegression, which reads the rows several times more than ObjectivePerturbation.",
+        "How long a fit takes, by method and size. `python -m reproduction bench` writes this "
+        "page. It runs all methods in one process, in turn, and reports the best of several fits "
+        "at epsilon = 1, with T = 4 steps (16 in the tuned variants); the heading of each table "
+        "has the rows of the fast sketch (k2). Fits of one size share their noise levels: the "
+        "first fit of a size takes a quarter of a second more. The default is AdaptiveRegression, "
+        "which reads the rows several times more often than ObjectivePerturbation.",
         "",
         f"Machine: {facts['processor']}, {facts['cores']} cores, {facts['kernels']} kernels, "
         f"Python {facts['python']}.",
@@ -231,16 +232,17 @@ def write_page(rows: list[Row], path: Path) -> None:
         "",
         "![Seconds against rows, columns and rows of the fast sketch](performance.png)",
         "",
-        "A cost model with six coefficients is fitted to these times "
+        "We fitted a cost model with six coefficients to these times "
         f"(`fastmix.planning.CostModel`): {model}.",
         "",
         f"Predicted over measured seconds: median {np.median(ratios):.2f}, "
         f"from {ratios.min():.2f} to {ratios.max():.2f} over {len(ratios)} fits.",
         "",
         (
-            f"By the model, FastIHM with k2 = 8 d beats IHM on 65,536 rows from d = {least} on."
+            f"By the model, on 65,536 rows and from d = {least} on, FastIHM with a shared sketch "
+            "(k2 = 8 d) is faster than IHM with one Gram matrix."
             if least
-            else "By the model, IHM is faster on 65,536 rows whatever d is."
+            else "By the model, IHM with one Gram matrix is faster on 65,536 rows for every d."
         ),
         "",
     ]

@@ -170,7 +170,7 @@ PARAMETERS = {
     "infinite bounds of X": {"bounds_X": (-np.inf, np.inf)},
     "too few bounds of X": {"bounds_X": ([-1, -1], [1, 1])},
     "too many bounds of X": {"bounds_X": ([-1] * 4, [1] * 4)},
-    "two bounds of y a side": {"bounds_y": ([-1, -1], [1, 1])},
+    "two lower and two upper bounds of y": {"bounds_y": ([-1, -1], [1, 1])},
     "bounds that are text": {"bounds_X": ("low", "high")},
     "equal bounds of a column": {"bounds_X": ([-1, 0.5, -1], [1, 0.5, 1])},
     "no bounds": {"bounds_X": None, "bounds_y": None},

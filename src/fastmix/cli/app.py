@@ -47,10 +47,10 @@ COMMANDS: dict[str, Any] = {
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
 _EXIT_CODES = (
-    "Exit codes: 0 done; 1 a check that was asked for failed; 2 wrong argument or bounds file; "
-    "3 a file cannot be read or written, or data do not match; 4 the budget refuses; 5 a package "
-    "is missing; 6 an error of fastmix itself; 130 interrupted. No command prints a value of the "
-    "data; what 'check' prints is not private."
+    "Exit codes: 0 success; 1 a check failed; 2 wrong argument or bounds file; 3 a file cannot be "
+    "read or written, or the data do not match the bounds; 4 the budget does not cover the fit; "
+    "5 a package is missing; 6 a bug in fastmix; 130 interrupted. No command prints a value of "
+    "the data; the shares that 'check' prints are not private."
 )
 
 app = typer.Typer(

@@ -123,7 +123,7 @@ def command(asked: Asked) -> None:
 
 
 def _fields(asked: Asked) -> dict[str, str]:
-    """Return the kinds of the columns for a template: what is said, or what the file declares."""
+    """Return the kinds of the columns for a template: as given, or as the file declares."""
     given = {"known": asked.known, "ledger": asked.ledger, "delta": asked.delta}
     for name, value in {**given, "person": asked.person or None}.items():
         if value is not None:

@@ -47,7 +47,7 @@ def _say(message: str) -> None:
 
 
 def _told(error: BaseException) -> tuple[str, ExitCode]:
-    """Return what is said of an error, without a value of the data, and its exit code."""
+    """Return the message for an error, without a value of the data, and its exit code."""
     frames = traceback.walk_tb(error.__traceback__)
     places = [(str(frame.f_globals.get("__name__")), line) for frame, line in frames]
     # The sentences of fastmix itself quote no value of the data.

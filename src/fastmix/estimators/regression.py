@@ -124,7 +124,7 @@ class FastIHM(PrivateRegressor):
     Parameters
     ----------
     variant : {"tuned", "shared", "paper"}, default="tuned"
-        "paper" is Algorithm 2 to the letter: a fresh fast sketch each step, and thirds of the
+        "paper" is Algorithm 2 as published: a fresh fast sketch each step, and thirds of the
         budget for spectral bounds, sketches and gradients. "shared" uses one fast sketch, with
         one pair of spectral bounds, for all steps. "tuned" also draws only one Gaussian sketch,
         takes a step of the right length, spends most of the gradient budget on the last steps,

@@ -260,9 +260,9 @@ class _Newton:
         """Return the next point: after a Newton step, or one to the minimum of a parabola.
 
         Far out the loss has hardly any curvature, and a Newton step is much too long in some
-        directions. If it does not gain enough, parabolas take the place of the losses. They touch
-        them, and are nowhere below: no step to their minimum, or towards it, leads up. Steps of
-        this kind come near the minimum from anywhere, and Newton steps then end quickly.
+        directions. If it does not gain enough, parabolas replace the losses. They touch the losses
+        and are nowhere below them, so no step to their minimum, or towards it, leads up. Such
+        steps come near the minimum from anywhere, and Newton steps then end quickly.
         """
         if not self._careful:
             direction = self._direction(point)

@@ -74,8 +74,8 @@ class CovarianceRoot(NamedTuple):
 def square_root(covariance: FloatArray) -> CovarianceRoot:
     """Return R with ``R'R`` a given matrix: a Cholesky factor where there is one.
 
-    A matrix that is singular in floating point gets a symmetric root, whose tiny negative
-    eigenvalues are taken as zero.
+    A matrix that is singular in floating point gets a symmetric root, with zeros in place of
+    its tiny negative eigenvalues.
     """
     try:
         return CovarianceRoot(np.asarray(cholesky(covariance, check_finite=False)), True)

@@ -74,7 +74,7 @@ def spread_known(n: int, bins: int, sigma: float) -> bool:
 def typical_size(counts: FloatArray, edges: FloatArray, n: int) -> float:
     """Return the size that a share `BEYOND` of n records exceeds, from noisy counts of sizes.
 
-    In a bin sizes are taken to be spread evenly by their logarithms.
+    It assumes that the logarithms of the sizes are spread evenly in a bin.
     """
     tails = np.append(np.cumsum(counts[::-1])[::-1], 0.0)
     at = int(np.argmax(tails[1:] <= BEYOND * n))

@@ -181,7 +181,7 @@ class RegressionSummary:
 
 
 def _joined(cells: Sequence[str]) -> str:
-    """Return cells aligned to the right; the words of one take the place of the next, empty one."""
+    """Return cells aligned to the right; long words use the empty cell beside them."""
     line = f"{cells[0]:>{_WIDTH}}"
     if cells[1:] and cells[1] == _NOT_IDENTIFIED:
         return line + f"{_NOT_IDENTIFIED:>{2 * _WIDTH}}"
@@ -212,8 +212,8 @@ def summarise(
     if hidden:
         shown = ", ".join(hidden[:8]) + (f" and {len(hidden) - 8} more" if len(hidden) > 8 else "")
         said.append(
-            f"Not identified: {shown}. Noise hides how the data vary in a direction that these "
-            "coefficients take part in; nothing can be said of them one by one."
+            f"Not identified: {shown}. Privacy noise hides how the data vary in a direction that "
+            "these coefficients share, so this fit has no estimate of each one alone."
         )
     if lines and lines[0].std_err is None:
         said.append("This fit released nothing that standard errors could be computed from.")

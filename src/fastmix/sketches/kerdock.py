@@ -68,8 +68,8 @@ class KerdockDraw(SketchDraw):
 
     Column i belongs to block ``i // k2``. Blocks are independent: the sketch of all rows is the sum
     of `partial_sketch` over any cut of the rows into ranges, and the distortion is the maximum of
-    `partial_distortion` over them, so that the rows need never be in one place. Nor do the random
-    signs: any range of them follows from the ``key``, below ``2**128``, which may be published.
+    `partial_distortion` over them, so the rows need never be in one place. The random signs need
+    not be either: any range of them follows from the public ``key``, an integer below ``2**128``.
     """
 
     key: int

@@ -134,7 +134,7 @@ def _known(data: Mapping[str, Any], target: str) -> tuple[dict[str, Any], Mappin
 
 
 def _kind(name: str, kind: str, listed: set[str], days: set[str]) -> str:
-    """Return what a column is taken to hold: what is said of it, or what the file declares."""
+    """Return the kind of a column: as the user says, or as the file declares."""
     if name in listed:
         return "text"
     return "date" if name in days or is_date(kind) else kind

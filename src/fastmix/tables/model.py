@@ -194,8 +194,8 @@ class SavedModel:
     def predict(self, columns: Any, *, proba: bool = False) -> FloatArray:
         """Return predictions for the rows of a table; values are clipped as in the fit.
 
-        An array has the encoded columns in their order, and is taken as it is, as the estimator
-        does that was fitted to an array.
+        An array must have the encoded columns in their order; its values are used unchanged, as
+        by an estimator that was fitted to an array.
 
         A logistic model predicts the likelier of the two labels, which are the bounds of the
         target, or the probability of the upper one.

@@ -111,9 +111,11 @@ def lead(model: PrivateModel, bounds: PublicBounds) -> str:
         f"{columns:,} {'column' if columns == 1 else 'columns'}"
     )
     scores, spread = getattr(model, "scores_", None), getattr(model, "residual_std_", None)
-    if scores is not None:
-        share = max(0.0, scores["r2"])
-        quality = f"it explains about {share:.0%} of the variance"
+    known = {} if scores is None else scores.scores
+    if "r2" in known:
+        quality = f"it explains about {max(0.0, known['r2'].value):.0%} of the variance"
+    elif "accuracy" in known:
+        quality = f"it is right for about {min(known['accuracy'].value, 1.0):.0%} of the rows"
     elif spread is not None:
         unit = f" {bounds.target.unit}" if bounds.target.unit else ""
         quality = f"its predictions are typically off by about {number(spread, 2)}{unit}"
