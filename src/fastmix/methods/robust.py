@@ -55,6 +55,7 @@ class HuberObjective(AdaptiveObjective):
     counts: ClassVar[bool] = False
     lines: ClassVar[bool] = False
     persons: ClassVar[bool] = False
+    weights: ClassVar[bool] = False
     infers: ClassVar[bool] = False
     reserves: ClassVar[bool] = False
 
@@ -110,6 +111,7 @@ class QuantileObjective(AdaptiveObjective):
     counts: ClassVar[bool] = False
     lines: ClassVar[bool] = False
     persons: ClassVar[bool] = False
+    weights: ClassVar[bool] = False
     infers: ClassVar[bool] = False
     reserves: ClassVar[bool] = False
 
