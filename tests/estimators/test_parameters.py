@@ -95,8 +95,8 @@ REFUSED = {
     ("LinearMixing fast sized", "fast"),
     ("Private linear_mixing", "inference"),
 }
-#: Have tests of their own: budgets, tables (test_frames.py) and persons.
-ELSEWHERE = {"accountant", "bounds", "max_rows_per_group"}
+#: Have tests of their own: budgets, tables (test_frames.py), persons and weights.
+ELSEWHERE = {"accountant", "bounds", "max_rows_per_group", "max_weight"}
 
 
 def problem():

@@ -55,6 +55,7 @@ NOT_DEFAULT = {
     "verbose": True,
     "max_rows_per_group": 3,
     "score_share": 0.1,
+    "max_weight": 2.0,
 }
 
 

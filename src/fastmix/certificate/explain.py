@@ -73,6 +73,8 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
             "public."
         )
     said.append(_clipping(data))
+    if "max_weight" in data:
+        said.append(_weights(data))
     if found := data.get("encoding", {}).get("found"):
         said.append(
             f"The bounds were found privately before, for epsilon {found['epsilon']:.6g} and delta "
@@ -82,7 +84,7 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
     named = f", method {method}" if method else ""
     said.append(f"The fit is by {certificate.mechanism}{named}. It released:")
     said += [f"- {phrase}" for phrase in explain_events(certificate.events, unit)]
-    if chosen := data.get("chosen"):
+    if "rounds" in (chosen := data.get("chosen", {})):
         said.append(_choices(chosen))
     said.append(
         f"Noise: {certificate.noise}. Scores, residuals and plots made from the raw data are not "
@@ -154,6 +156,17 @@ def _clipping(data: dict[str, Any]) -> str:
         f"Values outside the bounds were moved to the nearer bound{source}: the target to "
         f"[{low:g}, {high:g}]{residuals}. "
         f"The number of clipped values is not reported, because it is not private."
+    )
+
+
+def _weights(data: dict[str, Any]) -> str:
+    """Return how rows were weighted."""
+    most, mean = data["max_weight"], data["chosen"]["mean_weight"]
+    return (
+        f"Rows count by sample weights, such as survey weights; weights above {most:g}, a public "
+        f"bound, count as {most:g}. The weight of a record is protected as its other values are. "
+        f"The mean weight was released with noise: {mean * most:.3g}. The model describes the "
+        "population that the weights stand for, as far as they were not clipped."
     )
 
 

@@ -121,6 +121,8 @@ def _entries(said: _Said) -> list[str]:
         expected = expected | {"classes", "class_weight"}
     if asked["max_rows_per_group"] is not None:
         expected = expected | _PERSON_FACTS
+    if asked.get("max_weight") is not None:
+        expected = expected | {"max_weight", "chosen"}
     complete = (
         set(data) == _ENTRIES
         and set(said.facts) in (expected, expected | _TABLE_FACTS)
@@ -250,7 +252,7 @@ def _plan(said: _Said) -> list[str]:
         n = check_integer("n_persons", said.facts["n_persons"], at_least=1, at_most=rows)
         most = check_integer("max_rows_per_group", most, at_least=1)
     given = {"bounds_X": said.facts["bounds_X"], "data_norm": stated["data_norm"]}
-    given["rows_per_person"] = most
+    given |= {"rows_per_person": most, "weighted": stated.get("max_weight") is not None}
     sizes = Sizes.of(n, d, intercept=stated["fit_intercept"], **given)
     target = Target(float(stated["epsilon"]), default_delta(stated["delta"], n))
     share = stated.get("score_share", 0.0)
@@ -261,8 +263,10 @@ def _plan(said: _Said) -> list[str]:
         planned = plan_fit(method, sizes, target, **given)
     derived = jsonable(planned.settings)
     names = {*_COMMON, *(f.name for f in fields(method)), *derived, "method_"}
-    names |= {name for name in ("score_share", "compared") if stated.get(name)}
+    names |= {name for name in ("score_share", "compared", "max_weight") if stated.get(name)}
     wrong = []
+    if not _same(stated.get("max_weight"), said.facts.get("max_weight")):
+        wrong.append("its largest weight is not the one that was asked for")
     if most is not None and said.facts["max_rows_per_person"] != most:
         wrong.append("its rows per person are not those that were asked for")
     if not _same(data["account"], jsonable(planned.spent.to_dict())):

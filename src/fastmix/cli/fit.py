@@ -4,17 +4,16 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 
 from fastmix._validation import check_choice, value_error
 from fastmix.accounting import BudgetAccountant, noted
 from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
+from fastmix.cli._asked import Asked
 from fastmix.cli._cluster import cluster_client
 from fastmix.cli._console import print_json, print_table, print_text, working
 from fastmix.cli._folder import model_folder
@@ -28,7 +27,7 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
-from fastmix.tables import PublicBounds, TextFormat, read_bounds
+from fastmix.tables import PublicBounds, read_bounds
 from fastmix.tables.encode import encode, needed, table_bytes, table_chunks, table_columns
 from fastmix.tables.features import Number
 from fastmix.tables.model import bound_pair
@@ -60,97 +59,10 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What ``fastmix fit`` is asked for."""
-
-    data: Annotated[
-        Path,
-        typer.Argument(help="CSV, TSV, Parquet, Arrow, Feather or NPZ file; a folder of files."),
-    ]
-    target: options.Target
-    epsilon: options.Epsilon = 1.0
-    delta: options.Delta = None
-    bounds: Annotated[Path | None, typer.Option(help="Bounds file; see 'fastmix bounds'.")] = None
-    features: Annotated[str, typer.Option(help="Features to use, with commas; all.")] = ""
-    family: Annotated[
-        str,
-        typer.Option(
-            help="linear, logistic (labels are the bounds of the target), quantile or huber."
-        ),
-    ] = "linear"
-    quantile: Annotated[float, typer.Option(help="Quantile, for --family quantile.")] = 0.5
-    method: options.MethodName = "auto"
-    intercept: Annotated[bool, typer.Option(help="Fit an intercept.")] = True
-    intervals: Annotated[
-        bool | None,
-        typer.Option(
-            help="Standard errors, for 5 to 15% of the budget; where the method has them."
-        ),
-    ] = None
-    score_share: Annotated[
-        float, typer.Option(help="Share of the budget for private scores of these rows, as 0.05.")
-    ] = 0.0
-    engine: Annotated[
-        str,
-        typer.Option(help="memory, stream (block by block), dask (a cluster), or auto: by size."),
-    ] = "auto"
-    scheduler: Annotated[
-        str, typer.Option(help="Address of a Dask scheduler; a cluster of this machine by default.")
-    ] = ""
-    ledger: Annotated[
-        Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
-    ] = None
-    person: Annotated[
-        str, typer.Option(help="Column of ids: protect persons, whose rows share one weight.")
-    ] = ""
-    max_rows: Annotated[
-        int | None, typer.Option(help="With --person: rows of a person that count at most.")
-    ] = None
-    label: Annotated[str, typer.Option(help="Name of the fit in the ledger.")] = ""
-    out: Annotated[Path, typer.Option(help="Folder for model, certificate, report.")] = Path(
-        "model"
-    )
-    force: Annotated[bool, typer.Option("--force", help="Replace a model in the folder.")] = False
-    unsafe_bounds_from_data: Annotated[
-        bool,
-        typer.Option(
-            "--unsafe-bounds-from-data",
-            help="Take bounds from the data: the result is NOT PRIVATE and says so.",
-        ),
-    ] = False
-    sep: options.Sep = None
-    decimal: options.Decimal = None
-    thousands: options.Thousands = None
-    encoding: options.Encoding = None
-    json: options.Json = False
-
-    def __post_init__(self) -> None:
-        _ = self.text  # refused before anything is read
-
-    @property
-    def text(self) -> TextFormat:
-        """How a CSV file is written."""
-        return TextFormat(self.sep, self.decimal, self.thousands, self.encoding)
-
-    @property
-    def names(self) -> list[str]:
-        """The features that are asked for by name."""
-        return [name.strip() for name in self.features.split(",") if name.strip()]
-
-
 @options.grouped(Asked)
 def command(asked: Asked) -> None:
     """Fit a private regression to a table; write model, certificate and report."""
-    if (asked.bounds is None) != asked.unsafe_bounds_from_data:
-        raise ValueError(
-            "bounds must be given from public knowledge: write a file with 'fastmix bounds' and "
-            "pass --bounds (or, for a result that is NOT PRIVATE, --unsafe-bounds-from-data alone)."
-        )
-    if bool(asked.person) != (asked.max_rows is not None):
-        raise ValueError("--person and --max-rows must be given together.")
-    if asked.person and (asked.bounds is None or asked.engine == "memory"):
-        raise ValueError("--person must be given with --bounds, and with --engine stream or dask.")
+    asked.check()
     model = _model(asked)
     model._check_parameters()  # before a large table is read
     check_choice("engine", asked.engine, ("auto", "memory", "stream", "dask"))
@@ -219,12 +131,13 @@ def _model(asked: Asked) -> PrivateModel:
         "fit_intercept": asked.intercept,
         "accountant": None if asked.ledger is None else BudgetAccountant.load(asked.ledger),
         "max_rows_per_group": asked.max_rows,
+        "max_weight": asked.max_weight,
         "score_share": asked.score_share,
     }
     if asked.quantile != 0.5 and asked.family != "quantile":
         raise value_error("quantile", "be given with --family quantile", asked.quantile)
     if asked.family == "linear":
-        guessed = asked.method in _INFERRING and not asked.person
+        guessed = asked.method in _INFERRING and not (asked.person or asked.weight)
         inference = guessed if asked.intervals is None else asked.intervals
         return PrivateLinearRegression(method=asked.method, inference=inference, **common)
     if asked.method != "auto":
@@ -259,9 +172,9 @@ def _public(asked: Asked, bounds: Path) -> PublicBounds:
     """Read the bounds file, and keep the features that are asked for."""
 
     def columns() -> list[str]:
-        """Return the columns that patterns and included files are for; ids are no feature."""
+        """Return the columns that patterns are for; ids and weights are no features."""
         there = table_columns(asked.data, asked.text)
-        return [name for name in there if name != asked.person]
+        return [name for name in there if name not in (asked.person, asked.weight)]
 
     public, target = read_bounds(bounds, columns), asked.target
     if public.target.name != target:
@@ -304,7 +217,7 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
     data, intercept, engine = asked.data, asked.intercept, asked.engine
     if engine == "auto" and asked.bounds is not None:
         large = (
-            bool(asked.person)
+            bool(asked.person or asked.weight)
             or data.is_dir()
             or table_bytes(data, public, intercept=intercept) > _LARGE
         )
@@ -329,6 +242,7 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
             intercept=intercept,
             executor=Streaming() if client is None else Cluster(client),
             person=asked.person or None,
+            weight=asked.weight or None,
             text=asked.text,
         )
         model.fit_chunks(table, report=lambda name, part: say(f"{name} {part:.0%}"))

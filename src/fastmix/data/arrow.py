@@ -12,6 +12,7 @@ import numpy as np
 from fastmix._validation import value_error
 from fastmix.data.chunks import BLOCK_BYTES, Chunk, Chunks, Executor, Records, Streaming
 from fastmix.data.persons import InvalidGroupError
+from fastmix.data.weights import InvalidWeightError
 from fastmix.errors import DataError, InvalidValueError
 
 _PARQUET = ".parquet"
@@ -24,33 +25,34 @@ def file_chunks(
     features: Sequence[str] | None = None,
     executor: Executor | None = None,
     person: str | None = None,
+    weight: str | None = None,
 ) -> Chunks:
     """Return the columns of numbers of Parquet or Arrow files, one chunk per group of records.
 
     A path is a file or a folder of files, all with the same columns; ``features`` are by default
-    all columns of the first file but the target and the ``person``, the column of ids. Only
-    schemas and lengths are read here; the executor says where the records are, by default on this
-    machine.
+    all columns of the first file but the target, the ``person``, a column of ids, and the
+    ``weight``. Only schemas and lengths are read here; the executor says where the records are, by
+    default on this machine.
     """
     files = table_files(path)
     fields = _fields(files[0])
-    others = [name for name in fields if name not in (target, person)]
+    others = [name for name in fields if name not in (target, person, weight)]
     names = others if features is None else list(features)
     if not names or len({target, *names}) != len(names) + 1:
         raise value_error("features", "be different columns, without the target", names)
     chunks = []
     for file in files:
         fields = _fields(file)
-        for name in (target, *names, *([] if person is None else [person])):
+        for name in filter(None, (target, *names, person, weight)):
             if name not in fields:
                 raise DataError(f"{file.name} has no column {name!r}; it has {list(fields)}.")
             if name != person and column_kind(kind := fields[name]) not in ("bool", "number"):
                 wrong = f"column {name!r} must hold numbers; it is of type {kind}."
                 raise DataError(f"{file.name}: {wrong}")
         columns = (*names, target)
-        chunks += [FileChunk(file, *group, columns, person) for group in file_groups(file)]
-    grouped = person is not None
-    return Chunks(chunks, len(names), names, executor or Streaming(), grouped=grouped)
+        chunks += [FileChunk(file, *group, columns, person, weight) for group in file_groups(file)]
+    beside: Any = {"grouped": person is not None, "weighted": weight is not None}
+    return Chunks(chunks, len(names), names, executor or Streaming(), **beside)
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class FileChunk(Chunk):
     length: int
     columns: tuple[str, ...]
     person: str | None = None
+    weight: str | None = None
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -82,6 +85,23 @@ class FileChunk(Chunk):
         else:
             for batch in record_batches(self.path, self.group, [self.person]):
                 yield id_values(batch.column(self.person))
+
+    def read_weights(self) -> Iterator[Any]:
+        if self.weight is None:
+            yield from super().read_weights()
+        else:
+            for batch in record_batches(self.path, self.group, [self.weight]):
+                yield weight_values(batch.column(self.weight))
+
+
+def weight_values(column: Any) -> Any:
+    """Return a column of sample weights as an array."""
+    if column_kind(column.type) not in ("bool", "number"):
+        raise InvalidWeightError
+    try:
+        return _numbers(column)
+    except InvalidValueError:  # a missing one
+        raise InvalidWeightError from None
 
 
 def id_values(column: Any) -> Any:

@@ -25,10 +25,11 @@ from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data import reductions
 from fastmix.data.maps import RowMap, TargetMap
-from fastmix.data.persons import Hashed, hash_ids, joined, new_key, person_weights
+from fastmix.data.persons import Hashed, counted_weights, hash_ids, joined, new_key
 from fastmix.data.reductions import Block, Measure, Pass
 from fastmix.data.rows import Rows
 from fastmix.data.values import as_reals, check_finite
+from fastmix.data.weights import checked_weights, row_weights
 from fastmix.errors import DataError
 from fastmix.sketches import SketchDraw
 from fastmix.sketches.kerdock import KerdockDraw
@@ -56,6 +57,10 @@ class Chunk(ABC):
     def read_ids(self) -> Iterator[Any]:
         """Yield who the records belong to, in the same order; refuse where that is not known."""
         raise value_error("groups", "be known for these chunks", type(self).__name__)
+
+    def read_weights(self) -> Iterator[Any]:
+        """Yield the sample weights of the records; refuse where they are not known."""
+        raise value_error("sample_weight", "be known for these chunks", type(self).__name__)
 
 
 @dataclass(frozen=True)
@@ -135,8 +140,7 @@ class Work:
             check_finite(y)
             if weights is not None:
                 kept = weights > 0.0  # of rows that were all checked before they were weighed
-                if not kept.any():
-                    continue
+                kept[0] |= not kept.any()  # so that there is a value if no row counts at all
                 X, y, weights = X[kept], y[kept], weights[kept]
             rows = self.row_map(X, checked=self.checked)
             block = Block(rows, self.target_map(y), start, index, weights=weights)
@@ -161,6 +165,15 @@ class Executor(ABC):
     @abstractmethod
     def hashed(self, chunks: Sequence[Chunk], key: bytes) -> list[Hashed]:
         """Return the hashed ids of each chunk; ids themselves stay where they are read."""
+
+    @abstractmethod
+    def weights(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
+        """Return the sample weights of each chunk."""
+
+
+def chunk_weights(chunk: Chunk) -> FloatArray:
+    """Return the sample weights of a chunk."""
+    return np.concatenate([np.empty(0), *map(checked_weights, chunk.read_weights())])
 
 
 def hashed_ids(chunk: Chunk, key: bytes) -> Hashed:
@@ -188,6 +201,9 @@ class Streaming(Executor):
     def hashed(self, chunks: Sequence[Chunk], key: bytes) -> list[Hashed]:
         return [hashed_ids(chunk, key) for chunk in chunks]
 
+    def weights(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
+        return [chunk_weights(chunk) for chunk in chunks]
+
 
 def read_ahead(items: Iterator[T]) -> Iterator[T]:
     """Yield items, each of which is made while the one before it is used."""
@@ -209,6 +225,7 @@ class Chunks:
     executor: Executor = field(default_factory=Streaming)  #: Where it is read.
     labels: Sequence[Any] | None = None  #: Of the features, where not all are strings: no names.
     grouped: bool = False  #: Whether its chunks know whom their records belong to.
+    weighted: bool = False  #: Whether they know how much each record counts.
 
     @property
     def n(self) -> int | None:
@@ -231,6 +248,7 @@ class ChunkRows(Rows):
         target_map: TargetMap,
         report: Report = _silent,
         most_rows: int | None = None,
+        most_weight: float | None = None,
     ) -> None:
         self._table, self._row_map, self._target_map = table, row_map, target_map
         self._report = report
@@ -248,20 +266,27 @@ class ChunkRows(Rows):
         self.n = self.table_rows = sum(lengths.values())
         if not self.n:
             raise DataError("the data must have at least one row to fit.")
-        if most_rows is not None:
-            self._weigh(most_rows)
+        if most_rows is not None or most_weight is not None:
+            self._weigh(most_rows, most_weight)
         self._checked = True
 
-    def _weigh(self, most_rows: int) -> None:
-        """Let n count persons, and give the rows of each the weight of one record."""
-        key = new_key()
-        parts = self._table.executor.hashed(self._table.chunks, key)
+    def _weigh(self, most_rows: int | None, most_weight: float | None) -> None:
+        """Let n count persons, and give the rows of each the weight of one record at most."""
+        table, own = self._table, None
         sizes = [(place.stop or 0) - place.start for _, place in self._chunks]
-        if [len(part.hashes) for part in parts] != sizes:
-            raise DataError("groups must have an id for each row, and no more.")
-        self.persons = person_weights(parts, most_rows, key)
-        self.n = self.persons.count
-        weights = self.persons.weights
+        if most_weight is not None:
+            read = table.executor.weights(table.chunks)
+            if list(map(len, read)) != sizes:
+                raise DataError("sample_weight must have a weight for each row, and no more.")
+            own = row_weights(np.concatenate(read), most_weight)
+        hashed: list[Hashed] | None = None
+        key = new_key()
+        if most_rows is not None:
+            hashed = table.executor.hashed(table.chunks, key)
+            if [len(part.hashes) for part in hashed] != sizes:
+                raise DataError("groups must have an id for each row, and no more.")
+        self.persons = counted_weights(self.n, hashed, most_rows, own, key)
+        self.n, weights = self.persons.count, self.persons.weights
         self._chunks = [
             (chunk, replace(place, weights=weights[place.start : place.stop]))
             for chunk, place in self._chunks

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data.chunks import (
     ArrayChunk,
@@ -25,11 +26,13 @@ from fastmix.data.chunks import (
     Place,
     Report,
     Work,
+    chunk_weights,
     hashed_ids,
     readings,
 )
 from fastmix.data.persons import Hashed, InvalidGroupError, hash_ids
 from fastmix.data.values import as_reals
+from fastmix.data.weights import InvalidWeightError, checked_weights
 from fastmix.errors import DataError, InvalidValueError
 from fastmix.kernels import one_thread
 
@@ -48,8 +51,8 @@ class Failure:
 
     def error(self) -> DataError:
         """Return it as an error."""
-        if self.kind is InvalidGroupError:
-            return InvalidGroupError()
+        if self.kind in (InvalidGroupError, InvalidWeightError):
+            return self.kind()
         return self.kind(self.message)
 
 
@@ -62,6 +65,7 @@ class DaskChunk(Chunk):
     X: Any
     y: Any
     groups: Any = None
+    weights: Any = None
 
     def read(self) -> Any:
         """Refuse: only workers read such a chunk."""
@@ -111,11 +115,26 @@ class Cluster(Executor):
         return value
 
     def hashed(self, chunks: Sequence[Chunk], key: bytes) -> list[Hashed]:
+        of_block, of_chunk = partial(hash_ids, key=key), partial(hashed_ids, key=key)
+        return self._beside(chunks, "groups", of_block, of_chunk, InvalidGroupError)
+
+    def weights(self, chunks: Sequence[Chunk]) -> list[FloatArray]:
+        return self._beside(chunks, "weights", checked_weights, chunk_weights, InvalidWeightError)
+
+    def _beside(
+        self,
+        chunks: Sequence[Chunk],
+        name: str,
+        of_block: Callable[[Any], Any],
+        of_chunk: Callable[[Chunk], Any],
+        wrong: type[DataError],
+    ) -> list[Any]:
+        """Return what workers make of ids or weights, for each chunk."""
         delayed = partial(_dask().delayed, pure=False)
         parts = [
-            delayed(partial(_hash_array, key))(chunk.groups)
+            delayed(partial(_of_block, of_block, wrong))(getattr(chunk, name))
             if isinstance(chunk, DaskChunk)
-            else delayed(partial(_hash_chunk, key, chunk))()
+            else delayed(partial(_of_chunk, of_chunk, wrong, chunk))()
             for chunk in chunks
         ]
         values = self._values(parts)
@@ -150,11 +169,13 @@ def is_dask(X: Any) -> bool:
     return hasattr(X, "__dask_graph__")
 
 
-def dask_chunks(X: Any, y: Any, client: Any = None, groups: Any = None) -> Chunks:
+def dask_chunks(
+    X: Any, y: Any, client: Any = None, groups: Any = None, weights: Any = None
+) -> Chunks:
     """Return a Dask array or dataframe as a table in chunks, one per block of rows.
 
-    The targets and groups, a Dask collection or an array, are cut into blocks as long as those of
-    X. The client of a cluster is by default the one that Dask takes. Nothing is computed.
+    The targets, groups and weights, Dask collections or arrays, are cut into blocks as long as
+    those of X. The client of a cluster is by default the one that Dask takes. Nothing is computed.
     """
     if len(X.shape) != 2:
         raise value_error("X", "be two-dimensional", type(X).__name__)
@@ -181,54 +202,54 @@ def dask_chunks(X: Any, y: Any, client: Any = None, groups: Any = None) -> Chunk
         # One collection, so that Dask cannot cut the two in different ways.
         unused = max(map(str, X.columns), key=len) + "_"
         whole = X.assign(**{unused: y})
-        if groups is None:
-            pairs = [(block, None, None) for block in whole.to_delayed()]
-        elif hasattr(groups, "divisions") and len(groups.shape) == 1:
-            take = partial(_dask().delayed, pure=False)
-            blocks = whole.assign(**{f"{unused}_": groups}).to_delayed()
-            pairs = [(take(_all_but_last)(b), None, take(_last)(b)) for b in blocks]
-        else:
-            raise value_error("groups", "be a Dask series, as y is", type(groups).__name__)
+        places: list[int | None] = [None, None]
+        for at, (name, each) in enumerate((("groups", groups), ("sample_weight", weights))):
+            if each is not None:
+                if not hasattr(each, "divisions") or len(each.shape) != 1:
+                    raise value_error(name, "be a Dask series, as y is", type(each).__name__)
+                whole, places[at] = whole.assign(**{f"{unused}_{at}": each}), whole.shape[1]
+        take = partial(_dask().delayed, pure=False)(_columns)
+        pairs = [
+            (take(block, slice(d + 1)), None, *(take(block, at) for at in places))
+            for block in whole.to_delayed()
+        ]
     else:
         features, targets = (list(np.ravel(each.to_delayed())) for each in (X, y))
         if len(features) != len(targets):
             raise value_error("y", f"have as many blocks as X, {len(features)}", len(targets))
-        ids: list[Any] = [None] * len(features)
-        if groups is not None:
-            ids = _group_blocks(groups, lengths, len(features))
-        pairs = list(zip(features, targets, ids, strict=True))
+        count = len(features)
+        ids = _blocks("groups", groups, lengths, count)
+        own = _blocks("sample_weight", weights, lengths, count)
+        pairs = list(zip(features, targets, ids, own, strict=True))
     chunks = [
         DaskChunk(f"block {i}", lengths[i] if lengths else None, *pair)
         for i, pair in enumerate(pairs)
     ]
     labels = list(X.columns) if hasattr(X, "divisions") else None
     named = labels is not None and all(isinstance(label, str) for label in labels)
-    return Chunks(
-        chunks, d, labels if named else None, Cluster(client), labels, grouped=groups is not None
-    )
+    known = {"grouped": groups is not None, "weighted": weights is not None}
+    return Chunks(chunks, d, labels if named else None, Cluster(client), labels, **known)
 
 
-def _all_but_last(frame: Any) -> Any:
-    return frame.iloc[:, :-1]
+def _columns(frame: Any, at: Any) -> Any:
+    return None if at is None else frame.iloc[:, at]
 
 
-def _last(frame: Any) -> Any:
-    return frame.iloc[:, -1]
-
-
-def _group_blocks(groups: Any, lengths: list[int] | None, blocks: int) -> list[Any]:
-    """Return ids in as many delayed blocks as X has."""
-    if not is_dask(groups):
-        groups = np.asarray(groups, dtype=object if isinstance(groups, (list, tuple)) else None)
-    if len(groups.shape) != 1:
-        raise value_error("groups", "be one-dimensional", type(groups).__name__)
-    if lengths is not None and (not is_dask(groups) or _lengths(groups) not in (None, lengths)):
-        groups = _aligned(groups, lengths, "groups")
-    if not is_dask(groups):
-        raise value_error("groups", "be a Dask collection, as X has blocks of unknown length", "")
-    found = list(np.ravel(groups.to_delayed()))
+def _blocks(name: str, values: Any, lengths: list[int] | None, blocks: int) -> list[Any]:
+    """Return ids or weights in as many delayed blocks as X has; Nones if there are none."""
+    if values is None:
+        return [None] * blocks
+    if not is_dask(values):
+        values = np.asarray(values, dtype=object if isinstance(values, (list, tuple)) else None)
+    if len(values.shape) != 1:
+        raise value_error(name, "be one-dimensional", type(values).__name__)
+    if lengths is not None and (not is_dask(values) or _lengths(values) not in (None, lengths)):
+        values = _aligned(values, lengths, name)
+    if not is_dask(values):
+        raise value_error(name, "be a Dask collection, as X has blocks of unknown length", "")
+    found = list(np.ravel(values.to_delayed()))
     if len(found) != blocks:
-        raise value_error("groups", f"have as many blocks as X, {blocks}", len(found))
+        raise value_error(name, f"have as many blocks as X, {blocks}", len(found))
     return found
 
 
@@ -292,20 +313,20 @@ def _run_arrays(work: Work, name: str, place: Place, X: Any, y: Any) -> Any:
     return _run(work, [(ArrayChunk(name, X, y), place)])
 
 
-def _hash_array(key: bytes, ids: Any) -> Any:
-    """Return the hashed ids of a block of a collection, or what went wrong."""
+def _of_block(value: Callable[[Any], Any], wrong: type[DataError], block: Any) -> Any:
+    """Return a value of the ids or weights of a block, or what went wrong."""
     try:
-        return hash_ids(ids, key)
+        return value(block)
     except Exception:
-        return Failure(InvalidGroupError, "")
+        return Failure(wrong, "")
 
 
-def _hash_chunk(key: bytes, chunk: Chunk) -> Any:
-    """Return the hashed ids of a chunk, or what went wrong."""
+def _of_chunk(value: Callable[[Chunk], Any], wrong: type[DataError], chunk: Chunk) -> Any:
+    """Return a value of the ids or weights of a chunk, or what went wrong."""
     try:
-        return hashed_ids(chunk, key)
-    except InvalidGroupError:
-        return Failure(InvalidGroupError, "")
+        return value(chunk)
+    except wrong:
+        return Failure(wrong, "")
     except DataError as error:
         return Failure(DataError, str(error))
     except Exception as error:

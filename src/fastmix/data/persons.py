@@ -10,7 +10,7 @@ numbers that all persons share would let one person change the rows of another
 import hashlib
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix._types import FloatArray
+from fastmix.data.weights import on_grid
 from fastmix.errors import DataError
 
 #: Bytes of a hash of an id: two persons share one with probability 1e-26 among a million.
@@ -133,10 +134,15 @@ def _hashes(names: Sequence[str], kind: str, key: bytes) -> npt.NDArray[Any]:
 
 @dataclass(frozen=True)
 class Persons:
-    """How many persons there are, and the weight of each row: those of a person add up to 1."""
+    """How many persons there are, and the weight of each row: those of a person add up to 1.
+
+    ``rows`` is the public number of rows, also of those that do not count and have no weight here.
+    Rows with sample weights are persons of one row.
+    """
 
     count: int
     weights: FloatArray
+    rows: int | None = None
 
 
 def person_weights(parts: Iterable[Hashed], most_rows: int, key: bytes) -> Persons:
@@ -155,13 +161,30 @@ def person_weights(parts: Iterable[Hashed], most_rows: int, key: bytes) -> Perso
     sizes = np.diff(np.concatenate((starts, [len(order)])))
     kept = np.minimum(sizes, most_rows)
     # A hair less than their share, so that the weights of a person add up to at most 1.
+    shares = (1.0 - (kept + 2.0) * 2.0**-52) / kept
     weights = np.zeros(len(order))
-    weights[order] = np.repeat((1.0 - (kept + 2.0) * 2.0**-52) / kept, sizes)
+    weights[order] = np.repeat(on_grid(shares, most_rows), sizes)
     for start, size in zip(starts[sizes > most_rows], sizes[sizes > most_rows], strict=True):
         rows = order[start : start + size]
         out = _left_out(hashes[rows[0]].tobytes(), int(size), most_rows, key)
         weights[rows[out]] = 0.0
-    return Persons(len(starts), weights)
+    return Persons(len(starts), weights, len(weights))
+
+
+def counted_weights(
+    rows: int,
+    hashed: Sequence[Hashed] | None,
+    most_rows: int | None,
+    weights: FloatArray | None,
+    key: bytes,
+) -> Persons:
+    """Return how much rows count: by persons, by sample weights in [0, 1], or by their product."""
+    persons = Persons(rows, np.ones(rows), rows)
+    if hashed is not None:
+        persons = person_weights(hashed, most_rows or 1, key)
+    if weights is None:
+        return persons
+    return replace(persons, weights=on_grid(persons.weights * weights, most_rows or 1))
 
 
 def _left_out(person: bytes, size: int, most_rows: int, key: bytes) -> npt.NDArray[np.int64]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from copy import copy
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -48,6 +49,8 @@ class Rows(ABC):
     persons: Persons | None = None
     #: Values that a pass adds up at most, beside those within each.
     parts: int = 1
+    #: What bounds sums of weights for rounding, where ``n`` is an estimate of them.
+    _most: int | None = None
     _joint: FloatArray | None = None
 
     @abstractmethod
@@ -65,6 +68,21 @@ class Rows(ABC):
     @abstractmethod
     def sketch(self, draw: SketchDraw) -> tuple[FloatArray, float]:
         """Return ``S X`` and the row distortion m-hat of a drawn sketch S."""
+
+    @property
+    def most(self) -> int:
+        """A public bound on the number of records, and so on sums of their weights."""
+        return self.n if self._most is None else self._most
+
+    def counted(self, n: int) -> Self:
+        """Return the same rows as if they were n, a released number, for all but rounding."""
+        rows = copy(self)
+        rows._most, rows.n = self.most, n
+        return rows
+
+    def total_weight(self) -> float:
+        """Return the sum of the weights, which is exact."""
+        return float(self.n if self.persons is None else self.persons.weights.sum())
 
     def gram(self) -> FloatArray:
         """Return ``X'X``."""
@@ -107,12 +125,14 @@ class Rows(ABC):
         """
         size = self.d + 1
         # The same wherever the rows lie, unless that is in very many parts.
-        count = self.n if self.persons is None else len(self.persons.weights)
+        count = self.most
+        if self.persons is not None:
+            count = max(count, self.persons.rows or len(self.persons.weights))
         terms = mapped.summands(count, size) + max(_PARTS + count // 512, 2 * self.parts)
         terms += 4 * size + 64
         stretch = float(np.linalg.norm(transform))
         reach = float(np.hypot(1.0, self.bound))
-        error = (terms + size) * 2.0**-53 * self.n
+        error = (terms + size) * 2.0**-53 * self.most
         joint = 2.0 * error * (reach * stretch) ** 2
         if self.n < _FEW_ROWS or not joint <= _MOST_ERROR or self.persons is not None:
             value: Any = partial(
@@ -249,7 +269,7 @@ class TransformedRows:
     """
 
     def __init__(self, rows: Rows, transform: FloatArray, center: FloatArray, least: float) -> None:
-        self.n, self.d = rows.n, transform.shape[1]
+        self.n, self.most, self.d = rows.n, rows.most, transform.shape[1]
         self._rows = rows.measured(Measure(transform, least))
         self._transform, self._center = transform, center
 

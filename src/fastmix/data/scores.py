@@ -45,7 +45,7 @@ def score_sums(
 def contrasts(block: Block, *, thetas: FloatArray, level: float) -> FloatArray:
     """Return sums of ``min(r_k^2, C^2)`` less their mean over the models k, one column each."""
     total = np.zeros(thetas.shape[1])
-    for A, y in block.formed():
+    for A, y in block.unweighted().formed():
         squares = np.minimum(np.abs(y[:, None] - A @ thetas), level) ** 2
         total += (squares - squares.mean(axis=1)[:, None]).sum(axis=0)
     return total

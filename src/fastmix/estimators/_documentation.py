@@ -49,7 +49,11 @@ max_rows_per_group : int, default=None
     `AdaptiveRegression` and `ObjectivePerturbation` only.
 score_share : float, default=0.0
     Share of the budget, up to 0.5, that pays for a private R^2 of the training rows:
-    `AdaptiveRegression` only. A twentieth is enough for some ten thousand rows."""
+    `AdaptiveRegression` only. A twentieth is enough for some ten thousand rows.
+max_weight : float, default=None
+    With ``sample_weight`` in `fit`, the public bound on the weight of a row; weights above it count
+    as if they were equal to it. Choose it from public knowledge of the weights:
+    `AdaptiveRegression` and `ObjectivePerturbation` only."""
 
 _METHOD_PARAMETERS = {
     "n_steps": """\

@@ -47,8 +47,10 @@ class TableInput(ArrayInput):
         """Encode the table, and return the number of columns."""
         columns = frame_columns(self.X, self._public, self.y)
         self.X, self.y = encode(columns, self._public, intercept=self._intercept)
-        if self._groups is not None and self._public.missing == "drop":
-            self._groups = _kept(self._groups, complete(columns, self._public))
+        if self._public.missing == "drop":
+            kept = complete(columns, self._public)
+            self._groups = _kept("groups", self._groups, kept)
+            self._weights_given = _kept("sample_weight", self._weights_given, kept)
         d = super().check(model)
         self.names = np.asarray(self._public.columns(self._intercept), dtype=object)
         return d
@@ -58,30 +60,35 @@ class LabelTable(TableInput, LabelInput):
     """A table in memory with two labels, the bounds of its target."""
 
 
-def _kept(groups: Any, kept: Any) -> Any:
-    """Return the ids of the rows that are not dropped."""
-    if len(groups) != len(kept):
-        raise value_error("groups", f"have {len(kept)} entries, as X has rows", len(groups))
-    if isinstance(groups, (list, tuple)):  # NumPy would make text of numbers beside text
-        return [each for each, stays in zip(groups, kept, strict=True) if stays]
-    return np.asarray(groups)[kept]
+def _kept(name: str, values: Any, kept: Any) -> Any:
+    """Return the ids or weights, if there are any, of the rows that are not dropped."""
+    if values is None:
+        return None
+    if len(values) != len(kept):
+        raise value_error(name, f"have {len(kept)} entries, as X has rows", len(values))
+    if isinstance(values, (list, tuple)):  # NumPy would make text of numbers beside text
+        return [each for each, stays in zip(values, kept, strict=True) if stays]
+    return np.asarray(values)[kept]
 
 
-def table_input(model: PrivateModel, X: Any, y: Any, public: PublicBounds, groups: Any) -> Input:
+def table_input(
+    model: PrivateModel, X: Any, y: Any, public: PublicBounds, groups: Any, weights: Any = None
+) -> Input:
     """Return a table in memory as what a fit is given."""
     kind = LabelTable if issubclass(model._arrays, LabelInput) else TableInput
-    made = kind(X, y, groups, model.max_rows_per_group)
-    return made.by(public, bool(model.fit_intercept))
+    made: Any = model._in_memory(kind, X, y, groups, weights)
+    given: Input = made.by(public, bool(model.fit_intercept))
+    return given
 
 
-def fit_table(model: PrivateModel, X: Any, y: Any, groups: Any = None) -> Any:
+def fit_table(model: PrivateModel, X: Any, y: Any, groups: Any = None, weights: Any = None) -> Any:
     """Fit a table in memory by the model's bounds."""
-    ids = getattr(groups, "name", None)
-    names = [name for name in frame_names(X) if name != ids]
+    others = {getattr(groups, "name", None), getattr(weights, "name", None)}
+    names = [name for name in frame_names(X) if name not in others]
     name = getattr(y, "name", None)
     target = name if isinstance(name, str) and name else None
     public = _public(model, names, target, persons=groups is not None)
-    return _fit_bounded(model, table_input(model, X, y, public, groups), public)
+    return _fit_bounded(model, table_input(model, X, y, public, groups, weights), public)
 
 
 def fit_files(
@@ -91,19 +98,26 @@ def fit_files(
     target: str,
     features: Sequence[str] | None,
     groups: str | None,
+    weight: str | None = None,
 ) -> Any:
     """Fit files by the model's bounds, in chunks."""
     if not isinstance(path, (str, Path)):
         raise value_error("path", "be one file or folder when bounds are given", path)
-    names = [name for name in table_columns(Path(path)) if name != groups]
+    names = [name for name in table_columns(Path(path)) if name not in (groups, weight)]
     public = _public(model, names, target, persons=groups is not None)
     if target not in ("y", public.target.name):
         raise value_error("target", f"be that of the bounds, {public.target.name!r}", target)
     if features is not None:
         public = public.select(features)
-    intercept = bool(model.fit_intercept)
-    table = table_chunks(Path(path), public, intercept=intercept, executor=executor, person=groups)
-    return _fit_bounded(model, model._chunks(table, model.max_rows_per_group), public)
+    table = table_chunks(
+        Path(path),
+        public,
+        intercept=bool(model.fit_intercept),
+        executor=executor,
+        person=groups,
+        weight=weight,
+    )
+    return _fit_bounded(model, model._in_chunks(table), public)
 
 
 def _public(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -15,9 +16,10 @@ from sklearn.utils import check_array, check_X_y, validation
 
 from fastmix._validation import value_error
 from fastmix.data import ArrayChunk, ArrayRows, ChunkRows, Chunks, Report, Rows
-from fastmix.data.persons import Persons, hash_ids, new_key, person_weights
+from fastmix.data.persons import Persons, counted_weights, hash_ids, new_key
 from fastmix.data.scaling import PublicScaling, public_scaling
 from fastmix.data.values import as_reals, check_finite, column_labels, object_columns
+from fastmix.data.weights import checked_weights, row_weights
 from fastmix.errors import InvalidValueError
 
 if TYPE_CHECKING:
@@ -31,9 +33,18 @@ class ArrayInput:
     in blocks where the method can do with that.
     """
 
-    def __init__(self, X: Any, y: Any, groups: Any = None, most_rows: int | None = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        groups: Any = None,
+        most_rows: int | None = None,
+        weights: Any = None,
+        most_weight: float | None = None,
+    ) -> None:
         self.X, self.y = X, y
         self._groups, self._most_rows = groups, most_rows
+        self._weights_given, self._most_weight = weights, most_weight
         self._persons: Persons | None = None
         self.table_rows: int | None = None
         self._mapped = isinstance(X, np.memmap)
@@ -66,27 +77,34 @@ class ArrayInput:
         self.X, self.y = check_X_y(
             _two_axes(X), y, dtype=[np.float64, np.float32], ensure_all_finite=False, estimator=name
         )
-        if self._groups is not None:
-            self._count_persons()
+        if self._groups is not None or self._weights_given is not None:
+            self._weigh()
         return int(self.X.shape[1])
 
-    def _count_persons(self) -> None:
+    def _weigh(self) -> None:
         """Find the weights of the rows, and leave out those that do not count."""
-        key = new_key()
-        hashed = hash_ids(self._groups, key)
-        self.table_rows = len(self.X)
-        if len(hashed.hashes) != self.table_rows:
-            raise value_error(
-                "groups", f"have {self.table_rows} entries, as X has rows", len(hashed.hashes)
-            )
-        persons = person_weights([hashed], self._most_rows or 1, key)
+        key, n = new_key(), len(self.X)
+        hashed, weights = None, None
+        self.table_rows = n
+        if self._weights_given is not None:
+            weights = checked_weights(self._weights_given)
+            if len(weights) != n:
+                raise value_error("sample_weight", f"have {n} entries, as X has rows", len(weights))
+            weights = row_weights(weights, self._most_weight or 1.0)
+        if self._groups is not None:
+            hashed = [hash_ids(self._groups, key)]
+            found = len(hashed[0].hashes)
+            if found != n:
+                raise value_error("groups", f"have {n} entries, as X has rows", found)
+        persons = counted_weights(n, hashed, self._most_rows, weights, key)
         kept = persons.weights > 0.0
+        kept[0] |= not kept.any()
         if not kept.all():
             with self._one_message():
                 check_finite(self.X)  # all of them, so that no choice of rows decides on an error
             self.X, self.y = self.X[kept], self.y[kept]
             self._mapped = False
-        self._persons = Persons(persons.count, persons.weights[kept])
+        self._persons = replace(persons, weights=persons.weights[kept])
 
     def scaling(self, **parameters: Any) -> PublicScaling:
         """Return the public scaling; bounds that are missing are taken from the data."""
@@ -117,8 +135,10 @@ class ArrayInput:
 class ChunkInput:
     """A table in chunks."""
 
-    def __init__(self, chunks: Chunks, most_rows: int | None = None) -> None:
-        self._chunks, self._most_rows = chunks, most_rows
+    def __init__(
+        self, chunks: Chunks, most_rows: int | None = None, most_weight: float | None = None
+    ) -> None:
+        self._chunks, self._most_rows, self._most_weight = chunks, most_rows, most_weight
         self.table_rows: int | None = None
         self.names = None if chunks.names is None else np.asarray(chunks.names, dtype=object)
 
@@ -151,7 +171,9 @@ class ChunkInput:
                 "sketches 'kerdock'."
             )
         most = self._most_rows if self._chunks.grouped else None
-        rows = ChunkRows(self._chunks, scaling.row_map, scaling.target_map, report, most)
+        heaviest = self._most_weight if self._chunks.weighted else None
+        maps = scaling.row_map, scaling.target_map
+        rows = ChunkRows(self._chunks, *maps, report, most, heaviest)
         self.table_rows = rows.table_rows
         return rows
 

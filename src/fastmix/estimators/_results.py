@@ -25,6 +25,7 @@ class Results(ConfidenceIntervals):
 
     epsilon: float
     fit_intercept: bool
+    max_weight: float | None
     random_state: RandomState
     n_features_in_: int
     _table_rows: int | None
@@ -76,6 +77,8 @@ class Results(ConfidenceIntervals):
         if plan.rows_per_person is not None:
             facts["n_samples"] = self._table_rows
             facts |= {"n_persons": n, "max_rows_per_person": plan.rows_per_person}
+        if plan.weight_sigma is not None:
+            facts["max_weight"] = self.max_weight
         if solution.chosen is not None:
             self.chosen_ = facts["chosen"] = solution.chosen
         if (method.clips or plan.residual_sigma is not None) and not math.isinf(self.epsilon):

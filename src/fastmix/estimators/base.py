@@ -15,30 +15,30 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_integer, unchained, value_error
-from fastmix.accounting import BudgetAccountant, PrivacySpent, noted
+from fastmix._validation import unchained
+from fastmix.accounting import BudgetAccountant, noted
 from fastmix.accounting.notes import current_notes
 from fastmix.data import Chunks, Report
 from fastmix.data.arrow import file_chunks
 from fastmix.data.dask import Cluster, dask_chunks, is_dask
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators._frames import encoded, fit_files, fit_table
-from fastmix.estimators._input import ArrayInput, ChunkInput, Input, features_to_predict
+from fastmix.estimators._input import Input, features_to_predict
+from fastmix.estimators._plans import Planned
 from fastmix.estimators._results import Results
-from fastmix.estimators.parameters import check_parameters, reasons_for_leaks
+from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.scores import Evaluated
 from fastmix.estimators.summaries import Shown
 from fastmix.mechanisms import make_noise
-from fastmix.methods import Draws, Method, Plan, Sizes, Target
-from fastmix.methods.fit import default_delta, plan_fit, solve_fit
-from fastmix.methods.forecast import advise
+from fastmix.methods import Draws, Method
+from fastmix.methods.fit import solve_fit
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
 
 __all__ = ["PrivateModel", "PrivateRegressor", "estimator"]
 
 
 @estimator
-class PrivateModel(Results, Shown, Evaluated, BaseEstimator):  # type: ignore[misc]
+class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: ignore[misc]
     """Base class of regressors and classifiers, which tell how targets are bounded."""
 
     epsilon: float = 1.0
@@ -54,16 +54,12 @@ class PrivateModel(Results, Shown, Evaluated, BaseEstimator):  # type: ignore[mi
     verbose: bool = False
     max_rows_per_group: int | None = None
     score_share: float = 0.0
+    max_weight: float | None = None
 
-    #: The algorithm, whose parameters are those that an estimator adds to the common ones.
-    _method: ClassVar[type[Method]]
-    #: What targets are made arrays, or chunks, by.
-    _arrays: ClassVar[type[ArrayInput]] = ArrayInput
-    _chunks: ClassVar[type[ChunkInput]] = ChunkInput
     #: The parameter that tells the ends of the target, which ``bounds`` may name instead.
     _ends: ClassVar[str] = "bounds_y"
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> Any:
         """Fit the model privately.
 
         Parameters
@@ -77,6 +73,9 @@ class PrivateModel(Results, Shown, Evaluated, BaseEstimator):  # type: ignore[mi
             Who each row belongs to: ids, all integers or all text. With them the fit protects
             persons instead of rows, and ``max_rows_per_group`` says how many rows of a person count
             at most.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row counts, such as survey weights; clipped to ``max_weight``, which is
+            public. The weight of a record is protected as its other values are.
 
         Returns
         -------
@@ -84,13 +83,12 @@ class PrivateModel(Results, Shown, Evaluated, BaseEstimator):  # type: ignore[mi
             The fitted estimator.
         """
         with unchained():
-            self._check_groups(groups is not None)
+            self._check_counting(groups is not None, sample_weight is not None)
             if self.bounds is not None:
-                return fit_table(self, X, y, groups)
+                return fit_table(self, X, y, groups, sample_weight)
             if is_dask(X):
-                table = dask_chunks(X, y, groups=groups)
-                return self._fit(self._chunks(table, self.max_rows_per_group))
-            return self._fit(self._arrays(X, y, groups, self.max_rows_per_group))
+                return self._fit(self._in_chunks(dask_chunks(X, y, None, groups, sample_weight)))
+            return self._fit(self._in_memory(self._arrays, X, y, groups, sample_weight))
 
     def fit_parquet(
         self,
@@ -99,6 +97,7 @@ class PrivateModel(Results, Shown, Evaluated, BaseEstimator):  # type: ignore[mi
         features: Sequence[str] | None = None,
         *,
         groups: str | None = None,
+        sample_weight: str | None = None,
         client: Any = None,
     ) -> Any:
         """Fit the model privately to Parquet or Arrow files of any size, read block by block.
@@ -113,6 +112,8 @@ class PrivateModel(Results, Shown, Evaluated, BaseEstimator):  # type: ignore[mi
             Columns to use; None means all others, or those that the ``bounds`` name.
         groups : str, default=None
             Column of ids, integers or text, that tells who a row belongs to; see `fit`.
+        sample_weight : str, default=None
+            Column of weights, which tell how much a row counts; see `fit`.
         client : distributed.Client, default=None
             A Dask cluster whose workers read the files; None reads them on this machine.
 
@@ -124,9 +125,9 @@ class PrivateModel(Results, Shown, Evaluated, BaseEstimator):  # type: ignore[mi
         executor = None if client is None else Cluster(client)
         with unchained():
             if self.bounds is not None:
-                self._check_groups(groups is not None)
-                return fit_files(self, path, executor, target, features, groups)
-            table = file_chunks(path, target, features, executor, groups)
+                self._check_counting(groups is not None, sample_weight is not None)
+                return fit_files(self, path, executor, target, features, groups, sample_weight)
+            table = file_chunks(path, target, features, executor, groups, sample_weight)
         return self.fit_chunks(table)
 
     def fit_chunks(self, table: Chunks, *, report: Report | None = None) -> Any:
@@ -150,8 +151,8 @@ class PrivateModel(Results, Shown, Evaluated, BaseEstimator):  # type: ignore[mi
                 f"Pass bounds_X and {self._ends}."
             )
         with unchained():
-            self._check_groups(table.grouped)
-            return self._fit(self._chunks(table, self.max_rows_per_group), report)
+            self._check_counting(table.grouped, table.weighted)
+            return self._fit(self._in_chunks(table), report)
 
     def _fit(self, data: Input, report: Report | None = None) -> Any:
         self._check_parameters()
@@ -204,38 +205,12 @@ class PrivateModel(Results, Shown, Evaluated, BaseEstimator):  # type: ignore[mi
         self.__dict__ = fitted.__dict__
         return self
 
-    def account(self, n_samples: int, n_features: int) -> PrivacySpent:
-        """Return the account of a fit of this size, as it would be charged; reads no data.
-
-        Parameters
-        ----------
-        n_samples, n_features : int
-            Shape of the data; with ``max_rows_per_group`` the first is the number of persons.
-
-        Returns
-        -------
-        fastmix.accounting.PrivacySpent
-            The events of the fit with their epsilon and delta.
-        """
-        self._check_parameters()
-        n = check_integer("n_samples", n_samples, at_least=1)
-        d = check_integer("n_features", n_features, at_least=1)
-        return self._planned(n, d)[1].spent
-
     def __getstate__(self) -> dict[str, Any]:
         # A copy that is sent away from inside a budget's block is charged where it is fitted.
         state: dict[str, Any] = super().__getstate__()
         if state.get("accountant") is None:
             state = {**state, "accountant": BudgetAccountant.current()}
         return state
-
-    def _resolve(self, columns: int | None = None) -> Method:
-        """Return the algorithm with its parameters, for so many columns with the intercept."""
-        return self._method(**{f.name: getattr(self, f.name) for f in fields(self._method)})
-
-    def _check_parameters(self) -> None:
-        check_parameters(self)
-        self._resolve().check()
 
     def _bounds_y(self) -> Any:
         """Return the public bounds of the target, None if there are none."""
@@ -248,48 +223,12 @@ class PrivateModel(Results, Shown, Evaluated, BaseEstimator):  # type: ignore[mi
                 return encoded(self, X)
             return X if is_dask(X) else features_to_predict(self, X)
 
-    def _check_groups(self, given: bool) -> None:
-        """Refuse ids without a cap, and a cap without ids."""
-        self._check_parameters()
-        if given and self.max_rows_per_group is None:
-            raise value_error("max_rows_per_group", "be given with groups", None)
-        if not given and self.max_rows_per_group is not None:
-            most = self.max_rows_per_group
-            raise value_error("max_rows_per_group", "be None without groups", most)
-
-    def _sizes(self, n: int, d: int) -> Sizes:
-        """Return the public sizes; n counts persons if there are groups."""
-        given: dict[str, Any] = {"bounds_X": self.bounds_X, "data_norm": self.data_norm}
-        given["rows_per_person"] = self.max_rows_per_group
-        return Sizes.of(n, d, intercept=self.fit_intercept, **given)
-
-    def _target(self, n: int) -> Target:
-        return Target(float(self.epsilon), default_delta(self.delta, n))
-
-    def _planned(self, n: int, d: int) -> tuple[Method, Plan]:
-        """Return the algorithm and its plan for n rows and d features."""
-        sizes = self._sizes(n, d)
-        method = self._resolve(sizes.d)
-        plan = plan_fit(
-            method,
-            sizes,
-            self._target(n),
-            inference=self.inference,
-            noise=self.noise,
-            score_share=float(self.score_share),
-        )
-        return method, plan
-
-    def _advise(self, method: Method, plan: Plan, n: int, d: int) -> None:
-        advise(method, plan, self._sizes(n, d), self._target(n))
-
     def _stated(self, method: Method) -> dict[str, Any]:
         """Return the parameters that a certificate states beside those of the method."""
         skipped = ("accountant", "bounds", "bounds_X", "bounds_y", "random_state")
         names = [f.name for f in fields(PrivateModel) if f.name not in skipped]
-        if not self.score_share:
-            names.remove("score_share")
-        return {name: getattr(self, name) for name in names}
+        unused = {"score_share": not self.score_share, "max_weight": self.max_weight is None}
+        return {name: getattr(self, name) for name in names if not unused.get(name)}
 
     def _say(self, progress: str) -> None:
         if self.verbose:

@@ -95,7 +95,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
     #: Whether the classes were taken from the data.
     _found: ClassVar[bool] = False
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> Any:
         """Fit the model privately.
 
         Parameters
@@ -108,6 +108,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
             of the target, and None takes the column of X that is the target.
         groups : array-like of shape (n_samples,), optional
             Not taken yet: persons of several rows are for linear regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Not taken yet: weights of rows are for linear regression; ``class_weight`` is public.
 
         Returns
         -------
@@ -115,8 +117,9 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
             The fitted estimator.
         """
         named = self.classes is not None or self.bounds is not None
-        if named or y is None or is_dask(X) or groups is not None:
-            return super().fit(X, y, groups)
+        counted = groups is not None or sample_weight is not None
+        if named or y is None or is_dask(X) or counted:
+            return super().fit(X, y, groups, sample_weight)
         with unchained():
             self._check_parameters()
             found = np.unique(_finite(np.asarray(y)))

@@ -151,7 +151,7 @@ def compare(
 
 def _compare(candidates: Any, X: Any, y: Any, model: PrivateLinearRegression) -> Comparison:
     check_choice("method", model.method, ("auto", "adaptive"))
-    model._check_parameters()
+    model._check_counting(grouped=False, weighted=False)
     check_choice("noise", model.noise, ("float",))
     if model.bounds is not None:
         raise ValueError(

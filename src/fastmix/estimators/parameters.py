@@ -33,6 +33,8 @@ def check_parameters(model: Any) -> None:
         check_bool(name, getattr(model, name))
     if model.max_rows_per_group is not None:
         check_integer("max_rows_per_group", model.max_rows_per_group, at_least=1, at_most=10**9)
+    if model.max_weight is not None:
+        check_real("max_weight", model.max_weight, at_least=1e-100, at_most=1e100)
     check_noise(model.noise, model.random_state)
     if model.noise == "exact":
         if model.inference:

@@ -8,8 +8,10 @@ from fastmix.mechanisms.first_stage import (
     noisy_line,
     noisy_second_moments,
     noisy_target_mean,
+    noisy_total_weight,
     second_moment_event,
     target_mean_event,
+    total_weight_event,
 )
 from fastmix.mechanisms.mix import (
     MixRelease,
@@ -78,6 +80,7 @@ __all__ = [
     "noisy_second_moments",
     "noisy_statistics",
     "noisy_target_mean",
+    "noisy_total_weight",
     "objective_events",
     "residual_event",
     "score_event",
@@ -86,4 +89,5 @@ __all__ = [
     "statistics_event",
     "symmetric_solve",
     "target_mean_event",
+    "total_weight_event",
 ]

@@ -15,6 +15,7 @@ from fastmix.mechanisms.sensitivity import (
     line_sensitivity,
     second_moment_sensitivity,
     target_sensitivity,
+    weight_sensitivity,
 )
 
 
@@ -77,6 +78,23 @@ def noisy_target_mean(rows: Rows, *, sigma: float, noise: Noise) -> float:
     total_hat = np.array([rows.target_total()])
     total = noise.gaussian(total_hat, sensitivity=target_sensitivity(), ratio=sigma)
     return float(np.clip(total[0] / rows.n, -1.0, 1.0))
+
+
+def total_weight_event(*, sigma: float) -> GaussianEvent:
+    """Return the event of `noisy_total_weight`."""
+    return GaussianEvent(sigma, weight_sensitivity())
+
+
+def noisy_total_weight(rows: Rows, *, sigma: float, noise: Noise) -> float:
+    r"""Release :math:`\sum_i w_i + \sigma z`, moved into [1, n]; n is public.
+
+    Paper: beyond it; docs/proofs/people.md, Section 6.
+    Sensitive inputs: rows.
+    """
+    sigma = check_real("sigma", sigma, above=0.0)
+    total_hat = np.array([rows.total_weight()])
+    total = noise.gaussian(total_hat, sensitivity=weight_sensitivity(), ratio=sigma)
+    return float(np.clip(total[0], 1.0, rows.n))
 
 
 def noisy_gradient_counts(

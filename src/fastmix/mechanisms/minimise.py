@@ -290,7 +290,7 @@ class _Newton:
         gradient = (own - total[0]) - total[1]
         computed = float(np.linalg.norm(gradient)) / objective.ridge
         length = float(np.linalg.norm(theta))
-        rounding = rounding_distance(objective, self._rows.n, length)
+        rounding = rounding_distance(objective, self._rows.most, length)
         return _Point(theta, gradient, computed, rounding, excess, outside)
 
     def _direction(self, point: _Point) -> FloatArray:

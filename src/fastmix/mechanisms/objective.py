@@ -122,7 +122,7 @@ def noisy_minimiser(
     # From here to the noise on the minimiser only public quantities decide on the tolerance.
     spread = loss.lipschitz / mu * math.sqrt(rows.d)  # of b, about its length
     length = _LENGTH + 2.0 * spread / ridge
-    least = 2.0 * (rounding_distance(objective, rows.n, length) + inexact / ridge)
+    least = 2.0 * (rounding_distance(objective, rows.most, length) + inexact / ridge)
     wanted = _OUTPUT_NOISE * spread / (rows.n + ridge)
     if frame:  # where every eigenvalue is about n
         wanted /= math.sqrt(rows.d)

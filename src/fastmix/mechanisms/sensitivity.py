@@ -100,6 +100,14 @@ def target_sensitivity() -> float:
     return 1.0
 
 
+def weight_sensitivity() -> float:
+    r"""Sensitivity of :math:`\sum_i w_i` for weights of a record that add up to at most 1.
+
+    Paper: beyond it; an absent record has the weight 0 (docs/proofs/people.md, Section 6).
+    """
+    return 1.0
+
+
 def columns_sensitivity(columns: int) -> float:
     r"""Sensitivity (l2) of counts of single columns, where a record counts once in each column.
 

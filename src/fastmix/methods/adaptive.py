@@ -74,6 +74,7 @@ class AdaptiveObjective(AdaptiveMethod):
     counts: ClassVar[bool] = True
     lines: ClassVar[bool] = True
     persons: ClassVar[bool] = True
+    weights: ClassVar[bool] = True
     infers: ClassVar[bool] = True
     reserves: ClassVar[bool] = True
 

@@ -13,11 +13,12 @@ from fastmix.mechanisms import (
     residual_event,
     second_moment_event,
     target_mean_event,
+    total_weight_event,
 )
 from fastmix.methods import adaptive_inference as inference
 from fastmix.methods.first_stage import OCTAVES, ROOM, least_eigenvalue, spread_known
 from fastmix.methods.last_stage import LINE_ERROR, LINE_SHARE
-from fastmix.methods.objective import OUTPUT_SHARE, chosen_solver
+from fastmix.methods.objective import OUTPUT_SHARE, WEIGHT_SHARE, chosen_solver
 from fastmix.methods.plan import Method, Plan, Sizes, Target, joint
 
 #: Shares of the budget (of mu^2) for all rounds of second moments and for counts of gradients.
@@ -92,14 +93,17 @@ class AdaptiveMethod(Method):
         last = (target.reserved, 0.0, 0.0)
         if inferring:
             last = (target.reserved, inference.CURVATURE_SHARE, inference.SQUARES_SHARE)
-        share = rounds * first[0] + sum(first[1:]) + sum(last) + OUTPUT_SHARE
+        counted = WEIGHT_SHARE if sizes.weighted else 0.0
+        share = rounds * first[0] + sum(first[1:]) + sum(last) + counted + OUTPUT_SHARE
         mu, eps_c, mu_gaussian = objective_split(target.epsilon, target.delta, share, **form)
         total = math.hypot(mu, mu_gaussian)
-        moment, count, mean, line, score, curvature, square = (
-            1.0 / (math.sqrt(each) * total) if each else None for each in (*first, *last)
+        moment, count, mean, line, score, curvature, square, weight = (
+            1.0 / (math.sqrt(each) * total) if each else None for each in (*first, *last, counted)
         )
         mu_output = math.sqrt(OUTPUT_SHARE) * total
         events: list[PrivacyEvent] = []
+        if weight is not None:
+            events.append(total_weight_event(sigma=weight))
         if mean is not None:
             events.append(target_mean_event(sigma=mean))
         if moment is not None:
@@ -120,6 +124,7 @@ class AdaptiveMethod(Method):
         return AdaptivePlan(
             spent=joint(events, target.delta),
             rows_per_person=sizes.rows_per_person,
+            weight_sigma=weight,
             mu=mu,
             eps_c=eps_c,
             mu_output=mu_output,

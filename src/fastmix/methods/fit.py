@@ -23,7 +23,12 @@ from fastmix.accounting import (
 from fastmix.data import ChunkRows, Rows
 from fastmix.data.scaling import PublicScaling
 from fastmix.errors import CalibrationError
-from fastmix.mechanisms import noisy_residual_counts, residual_event, symmetric_solve
+from fastmix.mechanisms import (
+    noisy_residual_counts,
+    noisy_total_weight,
+    residual_event,
+    symmetric_solve,
+)
 from fastmix.mechanisms.noise import ExactNoise, FloatNoise, Noise
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
 
@@ -62,14 +67,19 @@ def plan_fit(
             f"groups must not be given for method {method.name!r}, which protects single rows "
             "only. Use 'adaptive' or 'objective'; 'auto' is the first."
         )
-    if sizes.rows_per_person is not None and math.isinf(target.epsilon):
-        raise value_error("epsilon", "be finite with groups", target.epsilon)
-    if sizes.rows_per_person is not None and inference:
-        raise value_error(
-            "inference", "be False with groups: rows of a person belong together", True
+    if sizes.weighted and not method.weights:
+        raise ValueError(
+            f"sample_weight must not be given for method {method.name!r}, which counts all rows "
+            "alike. Use 'adaptive' or 'objective'; 'auto' is the first."
         )
-    if sizes.rows_per_person is not None and score_share:
-        raise value_error("score_share", "be 0 with groups", score_share)
+    given = {"groups": sizes.rows_per_person is not None, "sample_weight": sizes.weighted}
+    for name in (name for name, holds in given.items() if holds):
+        if math.isinf(target.epsilon):
+            raise value_error("epsilon", f"be finite with {name}", target.epsilon)
+        if inference:
+            raise value_error("inference", f"be False with {name}", True)
+        if score_share:
+            raise value_error("score_share", f"be 0 with {name}", score_share)
     if score_share and not method.reserves:
         raise value_error("score_share", f"be 0 for method {method.name!r}", score_share)
     if inference and not method.infers:
@@ -149,7 +159,13 @@ def solve_fit(
     if isinstance(plan, LeastSquaresPlan):
         solution = Solution(_not_private(method, rows, scaling, clip))
     else:
-        solution = method.solve(rows, plan, clip, draws)
+        counted, released = rows, {}
+        if (sigma := plan.weight_sigma) is not None:
+            total = noisy_total_weight(rows, sigma=sigma, noise=draws.noise)
+            counted, released = rows.counted(round(total)), {"mean_weight": total / rows.n}
+        solution = method.solve(counted, plan, clip, draws)
+        if released:
+            solution = replace(solution, chosen={**(solution.chosen or {}), **released})
     if (sigma := plan.residual_sigma) is not None:
         theta, noise = solution.theta, draws.noise
         counts = noisy_residual_counts(rows, theta, clip=clip, sigma=sigma, noise=noise)

@@ -52,6 +52,7 @@ class LogisticObjective(AdaptiveObjective):
     family: ClassVar[str] = "logistic"
     one_sided: ClassVar[bool] = True
     persons: ClassVar[bool] = False
+    weights: ClassVar[bool] = False
     lines: ClassVar[bool] = False
     infers: ClassVar[bool] = False
 

@@ -10,11 +10,13 @@ from fastmix.accounting import objective_split
 from fastmix.data import Rows
 from fastmix.kernels.losses import CalibratedHuber, least_ridge
 from fastmix.kernels.person_losses import LinearHuber, least_person_ridge
-from fastmix.mechanisms import noisy_minimiser, objective_events
+from fastmix.mechanisms import noisy_minimiser, objective_events, total_weight_event
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
 
 #: Share of the budget for the noise on the minimiser, which hides that it is inexact.
 OUTPUT_SHARE = 0.0025
+#: Share of the budget for the sum of sample weights, which takes the place of n.
+WEIGHT_SHARE = 0.02
 #: The ridge in units of the noise of the objective, and at least in units of the least allowed.
 _RIDGE, _LEAST = 0.3, 1.05
 #: A ridge beyond this could overflow.
@@ -49,6 +51,7 @@ class PerturbedObjective(Method):
     estimator: ClassVar[str] = "ObjectivePerturbation"
     clips: ClassVar[bool] = True
     persons: ClassVar[bool] = True
+    weights: ClassVar[bool] = True
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"solver": ("auto", "gram", "sketch")}
 
     def check(self) -> None:
@@ -60,17 +63,23 @@ class PerturbedObjective(Method):
     def plan(self, sizes: Sizes, target: Target) -> ObjectivePlan:
         """Plan a fit: one objective release, and noise on its minimiser."""
         rows = sizes.rows_per_person or 1
-        mu, eps_c, mu_output = objective_split(
-            target.epsilon, target.delta, OUTPUT_SHARE, rows_per_person=rows
+        share = OUTPUT_SHARE + (WEIGHT_SHARE if sizes.weighted else 0.0)
+        mu, eps_c, mu_gaussian = objective_split(
+            target.epsilon, target.delta, share, rows_per_person=rows
         )
+        mu_output = mu_gaussian * math.sqrt(OUTPUT_SHARE / share)
+        sigma = 1.0 / (mu_gaussian * math.sqrt(WEIGHT_SHARE / share)) if sizes.weighted else None
         if self.ridge is not None:
             # Made here as in the fit: a ridge that is too small is refused before a charge.
             squares(1.0, float(self.ridge), eps_c, rows_per_person=rows)
         solver = chosen_solver(self.solver, sizes)
         events = objective_events(mu, eps_c, mu_output, rows_per_person=rows)
+        if sigma is not None:
+            events = [total_weight_event(sigma=sigma), *events]
         return ObjectivePlan(
             spent=joint(events, target.delta),
             rows_per_person=sizes.rows_per_person,
+            weight_sigma=sigma,
             mu=mu,
             eps_c=eps_c,
             mu_output=mu_output,
@@ -136,9 +145,9 @@ def least_ridge_for(eps_c: float, rows_per_person: int) -> float:
 
 def chosen_solver(asked: str, sizes: Sizes) -> str:
     """Return the solver: the one that is asked for, or the faster one; sketches have no weights."""
-    if sizes.rows_per_person is not None:
+    if sizes.rows_per_person is not None or sizes.weighted:
         if asked == "sketch":
-            raise value_error("solver", "be 'auto' or 'gram' for persons", asked)
+            raise value_error("solver", "be 'auto' or 'gram' for persons and weights", asked)
         return "gram"
     return faster_solver(sizes.n, sizes.d) if asked == "auto" else asked
 

@@ -74,6 +74,8 @@ class Sizes(NamedTuple):
     intercept: bool = False
     #: Rows that a person has at most, where n counts persons; None where it counts rows.
     rows_per_person: int | None = None
+    #: Whether rows have sample weights.
+    weighted: bool = False
 
     @classmethod
     def of(
@@ -85,11 +87,12 @@ class Sizes(NamedTuple):
         bounds_X: Any,
         data_norm: Any,
         rows_per_person: int | None = None,
+        weighted: bool = False,
     ) -> Sizes:
         """Return the sizes of a fit of n rows and d features with these parameters."""
         bounded = bounds_X is not None or data_norm is None
         with_mean = bool(intercept) and bounded
-        return cls(n, d + bool(intercept), with_mean, bool(intercept), rows_per_person)
+        return cls(n, d + bool(intercept), with_mean, bool(intercept), rows_per_person, weighted)
 
 
 class Target(NamedTuple):
@@ -122,6 +125,7 @@ class Plan:
     score_sigma: float | None = None  #: Noise of one release that costs what the score does.
     extra: tuple[PrivacyEvent, ...] = ()  #: Charged, and of no single release.
     rows_per_person: int | None = None  #: For whom the account is: persons of so many rows.
+    weight_sigma: float | None = None  #: Noise of the sum of sample weights.
 
     @property
     def is_private(self) -> bool:
@@ -133,7 +137,7 @@ class Plan:
         """Sizes and noise levels by name, as a certificate states them."""
         settings = {f.name: getattr(self, f.name) for f in fields(self)}
         del settings["spent"], settings["extra"]
-        for name in ("residual_sigma", "score_sigma", "rows_per_person"):
+        for name in ("residual_sigma", "score_sigma", "rows_per_person", "weight_sigma"):
             if settings[name] is None:
                 del settings[name]
         return settings
@@ -218,6 +222,8 @@ class Method(ABC):
     chooses: ClassVar[bool] = False
     #: Whether it takes persons of several rows, whose weights add up to 1.
     persons: ClassVar[bool] = False
+    #: Whether it takes sample weights: its plans then pay for their sum.
+    weights: ClassVar[bool] = False
     #: What parameters may be, by name, where that is one of a few words.
     choices: ClassVar[dict[str, tuple[str, ...]]] = {}
 

@@ -56,6 +56,7 @@ class HuberObjective(AdaptiveObjective):
     counts: ClassVar[bool] = False
     lines: ClassVar[bool] = False
     persons: ClassVar[bool] = False
+    weights: ClassVar[bool] = False
     infers: ClassVar[bool] = False
 
     def solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
@@ -110,6 +111,7 @@ class QuantileObjective(AdaptiveObjective):
     counts: ClassVar[bool] = False
     lines: ClassVar[bool] = False
     persons: ClassVar[bool] = False
+    weights: ClassVar[bool] = False
     infers: ClassVar[bool] = False
 
     @property

@@ -1,6 +1,6 @@
 """A table as the matrix of a regression, by public bounds only: in memory, or in chunks."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,13 @@ import numpy.typing as npt
 
 from fastmix._types import FloatArray
 from fastmix.data import Chunk, Chunks, Streaming
-from fastmix.data.arrow import file_groups, id_values, record_batches, table_files
+from fastmix.data.arrow import (
+    file_groups,
+    id_values,
+    record_batches,
+    table_files,
+    weight_values,
+)
 from fastmix.data.chunks import Executor, Records
 from fastmix.errors import DataError
 from fastmix.tables.delimited import TextFormat, is_text
@@ -92,24 +98,28 @@ def table_chunks(
     intercept: bool = True,
     executor: Executor | None = None,
     person: str | None = None,
+    weight: str | None = None,
     text: TextFormat | None = None,
 ) -> Chunks:
     """Return a table as chunks of what `encode` gives; only schemas are read.
 
     The path is a CSV, Parquet, Arrow or Feather file, or a folder of Parquet and Arrow files;
-    ``person`` is a column of ids, ``text`` says how a CSV file is written.
+    ``person`` is a column of ids, ``weight`` one of sample weights, ``text`` says how a CSV file is
+    written.
     """
     numbers, categories = needed(bounds)
     chunks: list[Chunk] = []
     text = (text or TextFormat()).with_dates(bounds.dates)
     for file in [path] if is_text(path) else table_files(path):
-        check_columns(file, numbers, [*categories, *([] if person is None else [person])], text)
+        own = [[] if name is None else [name] for name in (weight, person)]
+        check_columns(file, [*numbers, *own[0]], [*categories, *own[1]], text)
         groups = [(0, None)] if is_text(file) else file_groups(file)
         for group, length in groups:
             known = length if bounds.missing == "impute" else None
-            chunks.append(TableChunk(file, group, known, bounds, intercept, text, person))
-    columns, grouped = bounds.columns(intercept), person is not None
-    return Chunks(chunks, len(columns), columns, executor or Streaming(), grouped=grouped)
+            chunks.append(TableChunk(file, group, known, bounds, intercept, text, person, weight))
+    columns = bounds.columns(intercept)
+    beside: Any = {"grouped": person is not None, "weighted": weight is not None}
+    return Chunks(chunks, len(columns), columns, executor or Streaming(), **beside)
 
 
 @dataclass(frozen=True)
@@ -123,6 +133,7 @@ class TableChunk(Chunk):
     intercept: bool
     text: TextFormat
     person: str | None = None
+    weight: str | None = None
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -137,17 +148,31 @@ class TableChunk(Chunk):
 
     def read_ids(self) -> Iterator[Any]:
         if self.person is None:
-            yield from super().read_ids()
-            return
+            return super().read_ids()
+        return self._read_beside(self.person, id_values, number=False)
+
+    def read_weights(self) -> Iterator[Any]:
+        if self.weight is None:
+            return super().read_weights()
+        return self._read_beside(self.weight, weight_values, number=True)
+
+    def _read_beside(
+        self, name: str, values: Callable[[Any], Any], *, number: bool
+    ) -> Iterator[Any]:
+        """Yield the values of a column that is no feature, for the rows that `read` gives."""
         numbers, categories = needed(self.bounds)
         dropped = self.bounds.missing == "drop"
-        wanted = dict.fromkeys([*(categories if dropped else ()), self.person])
-        clash = self.person in numbers
-        for batch in self._batches(numbers if dropped or clash else [], [*wanted]):
-            ids = id_values(batch[self.person])
+        clash = name in numbers
+        read = numbers if dropped or clash else []
+        texts = [*(categories if dropped else ())]
+        for batch in self._batches(
+            [*dict.fromkeys([*read, *([name] if number else [])])],
+            [*dict.fromkeys([*texts, *([] if number else [name])])],
+        ):
+            found = values(batch[name])
             if dropped:
-                ids = ids[complete(columns_of(batch, numbers, categories), self.bounds)]
-            yield ids
+                found = found[complete(columns_of(batch, numbers, categories), self.bounds)]
+            yield found
 
     def _batches(self, numbers: list[str], texts: list[str]) -> Iterator[Any]:
         """Yield columns of the table; those of a CSV file are read as numbers or as text."""

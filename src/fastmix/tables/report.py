@@ -145,11 +145,14 @@ def _quantile(model: PrivateModel) -> bool:
 
 
 def _persons(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return whom the fit protects, if not single rows."""
-    if "n_persons" not in facts:
-        return []
-    most = f"{facts['max_rows_per_person']:,}"
-    return [("persons", f"{facts['n_persons']:,}"), ("rows of a person that count, at most", most)]
+    """Return whom the fit protects, if not single rows, and how rows count."""
+    said = []
+    if "n_persons" in facts:
+        said.append(("persons", f"{facts['n_persons']:,}"))
+        said.append(("rows of a person that count, at most", f"{facts['max_rows_per_person']:,}"))
+    if "max_weight" in facts:
+        said.append(("survey or sample weights, clipped at", f"{facts['max_weight']:g}"))
+    return said
 
 
 def _score(model: PrivateModel) -> list[tuple[str, str]]:

@@ -1,0 +1,113 @@
+"""What ``fastmix fit`` is asked for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fastmix.cli import _options as options
+from fastmix.tables import TextFormat
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What ``fastmix fit`` is asked for."""
+
+    data: Annotated[
+        Path,
+        typer.Argument(help="CSV, TSV, Parquet, Arrow, Feather or NPZ file; a folder of files."),
+    ]
+    target: options.Target
+    epsilon: options.Epsilon = 1.0
+    delta: options.Delta = None
+    bounds: Annotated[Path | None, typer.Option(help="Bounds file; see 'fastmix bounds'.")] = None
+    features: Annotated[str, typer.Option(help="Features to use, with commas; all.")] = ""
+    family: Annotated[
+        str,
+        typer.Option(
+            help="linear, logistic (labels are the bounds of the target), quantile or huber."
+        ),
+    ] = "linear"
+    quantile: Annotated[float, typer.Option(help="Quantile, for --family quantile.")] = 0.5
+    method: options.MethodName = "auto"
+    intercept: Annotated[bool, typer.Option(help="Fit an intercept.")] = True
+    intervals: Annotated[
+        bool | None,
+        typer.Option(
+            help="Standard errors, for 5 to 15% of the budget; where the method has them."
+        ),
+    ] = None
+    score_share: Annotated[
+        float, typer.Option(help="Share of the budget for private scores of these rows, as 0.05.")
+    ] = 0.0
+    engine: Annotated[
+        str,
+        typer.Option(help="memory, stream (block by block), dask (a cluster), or auto: by size."),
+    ] = "auto"
+    scheduler: Annotated[
+        str, typer.Option(help="Address of a Dask scheduler; a cluster of this machine by default.")
+    ] = ""
+    ledger: Annotated[
+        Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
+    ] = None
+    person: Annotated[
+        str, typer.Option(help="Column of ids: protect persons, whose rows share one weight.")
+    ] = ""
+    max_rows: Annotated[
+        int | None, typer.Option(help="With --person: rows of a person that count at most.")
+    ] = None
+    weight: Annotated[
+        str, typer.Option(help="Column of sample weights: how much each row counts.")
+    ] = ""
+    max_weight: Annotated[
+        float | None, typer.Option(help="With --weight: public bound; weights above it count so.")
+    ] = None
+    label: Annotated[str, typer.Option(help="Name of the fit in the ledger.")] = ""
+    out: Annotated[Path, typer.Option(help="Folder for model, certificate, report.")] = Path(
+        "model"
+    )
+    force: Annotated[bool, typer.Option("--force", help="Replace a model in the folder.")] = False
+    unsafe_bounds_from_data: Annotated[
+        bool,
+        typer.Option(
+            "--unsafe-bounds-from-data",
+            help="Take bounds from the data: the result is NOT PRIVATE and says so.",
+        ),
+    ] = False
+    sep: options.Sep = None
+    decimal: options.Decimal = None
+    thousands: options.Thousands = None
+    encoding: options.Encoding = None
+    json: options.Json = False
+
+    def __post_init__(self) -> None:
+        _ = self.text  # refused before anything is read
+
+    @property
+    def text(self) -> TextFormat:
+        """How a CSV file is written."""
+        return TextFormat(self.sep, self.decimal, self.thousands, self.encoding)
+
+    @property
+    def names(self) -> list[str]:
+        """The features that are asked for by name."""
+        return [name.strip() for name in self.features.split(",") if name.strip()]
+
+    def check(self) -> None:
+        """Refuse options that do not go together."""
+        if (self.bounds is None) != self.unsafe_bounds_from_data:
+            raise ValueError(
+                "bounds must be given from public knowledge: write a file with 'fastmix bounds' "
+                "and pass --bounds (or, for a result that is NOT PRIVATE, "
+                "--unsafe-bounds-from-data alone)."
+            )
+        if bool(self.person) != (self.max_rows is not None):
+            raise ValueError("--person and --max-rows must be given together.")
+        if bool(self.weight) != (self.max_weight is not None):
+            raise ValueError("--weight and --max-weight must be given together.")
+        for name in ("person", "weight"):
+            if getattr(self, name) and (self.bounds is None or self.engine == "memory"):
+                raise ValueError(
+                    f"--{name} must be given with --bounds, and with --engine stream or dask."
+                )

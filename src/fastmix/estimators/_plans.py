@@ -1,0 +1,109 @@
+"""The part of the estimators that plans a fit: from parameters and public sizes, without data."""
+
+from dataclasses import fields
+from typing import Any, ClassVar
+
+from fastmix._validation import check_integer, value_error
+from fastmix.accounting import PrivacySpent
+from fastmix.data import Chunks
+from fastmix.estimators._input import ArrayInput, ChunkInput
+from fastmix.estimators.parameters import check_parameters
+from fastmix.methods import Method, Plan, Sizes, Target
+from fastmix.methods.fit import default_delta, plan_fit
+from fastmix.methods.forecast import advise
+
+
+class Planned:
+    """Parameters as they are checked, and the plan that follows from them."""
+
+    epsilon: float
+    delta: float | None
+    bounds_X: Any
+    data_norm: float | None
+    fit_intercept: bool
+    inference: bool
+    noise: str
+    max_rows_per_group: int | None
+    score_share: float
+    max_weight: float | None
+
+    #: The algorithm, whose parameters are those that an estimator adds to the common ones.
+    _method: ClassVar[type[Method]]
+    #: What targets are made arrays, or chunks, by.
+    _arrays: ClassVar[type[ArrayInput]] = ArrayInput
+    _chunks: ClassVar[type[ChunkInput]] = ChunkInput
+
+    def account(self, n_samples: int, n_features: int) -> PrivacySpent:
+        """Return the account of a fit of this size, as it would be charged; reads no data.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            Shape of the data; with ``max_rows_per_group`` the first is the number of persons.
+
+        Returns
+        -------
+        fastmix.accounting.PrivacySpent
+            The events of the fit with their epsilon and delta.
+        """
+        self._check_parameters()
+        n = check_integer("n_samples", n_samples, at_least=1)
+        d = check_integer("n_features", n_features, at_least=1)
+        return self._planned(n, d)[1].spent
+
+    def _resolve(self, columns: int | None = None) -> Method:
+        """Return the algorithm with its parameters, for so many columns with the intercept."""
+        return self._method(**{f.name: getattr(self, f.name) for f in fields(self._method)})
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
+        self._resolve().check()
+
+    def _check_counting(self, grouped: bool, weighted: bool) -> None:
+        """Refuse ids or weights without their public bound, and a bound without them."""
+        self._check_parameters()
+        for name, bound, given in (
+            ("groups", "max_rows_per_group", grouped),
+            ("sample_weight", "max_weight", weighted),
+        ):
+            if given and getattr(self, bound) is None:
+                raise value_error(bound, f"be given with {name}", None)
+            if not given and getattr(self, bound) is not None:
+                raise value_error(bound, f"be None without {name}", getattr(self, bound))
+
+    def _in_memory(
+        self, kind: type[ArrayInput], X: Any, y: Any, groups: Any, weights: Any
+    ) -> ArrayInput:
+        """Return arrays as what a fit is given."""
+        return kind(X, y, groups, self.max_rows_per_group, weights, self.max_weight)
+
+    def _in_chunks(self, table: Chunks) -> ChunkInput:
+        """Return a table in chunks as what a fit is given."""
+        return self._chunks(table, self.max_rows_per_group, self.max_weight)
+
+    def _sizes(self, n: int, d: int) -> Sizes:
+        """Return the public sizes; n counts persons if there are groups."""
+        given: dict[str, Any] = {"bounds_X": self.bounds_X, "data_norm": self.data_norm}
+        given["rows_per_person"] = self.max_rows_per_group
+        given["weighted"] = self.max_weight is not None
+        return Sizes.of(n, d, intercept=self.fit_intercept, **given)
+
+    def _target(self, n: int) -> Target:
+        return Target(float(self.epsilon), default_delta(self.delta, n))
+
+    def _planned(self, n: int, d: int) -> tuple[Method, Plan]:
+        """Return the algorithm and its plan for n rows and d features."""
+        sizes = self._sizes(n, d)
+        method = self._resolve(sizes.d)
+        plan = plan_fit(
+            method,
+            sizes,
+            self._target(n),
+            inference=self.inference,
+            noise=self.noise,
+            score_share=float(self.score_share),
+        )
+        return method, plan
+
+    def _advise(self, method: Method, plan: Plan, n: int, d: int) -> None:
+        advise(method, plan, self._sizes(n, d), self._target(n))
