@@ -65,6 +65,28 @@ def test_weights_and_persons(run):
     assert run("explain model --verify")[0] == 0
 
 
+@pytest.mark.parametrize("who", ["", "--person who --max-rows 2"])
+def test_a_number_of_rows_that_is_not_public(who, run):
+    assert run("ledger new mine.jsonl --epsilon 4 --delta 1e-5")[0] == 0
+    code, out, err = run(f"{FIT.format('parquet')} --private-rows --ledger mine.jsonl {who}")
+    assert code == 0, err
+    assert "(released with noise)" in out
+    assert len(BudgetAccountant.load("mine.jsonl")) == 2
+    assert run("explain model --verify")[0] == 0
+    rows, report = (1800 if who else 3900), Path("model/report.html").read_text()
+    facts = json.loads(Path("model/certificate.json").read_text())["data"]
+    assert rows < facts["n_samples"] < rows + 300
+    assert f"{facts['n_samples']:,} (released with noise)" in report
+    told = "".join(file.read_text() for file in Path("model").iterdir()) + out
+    assert "4,000" not in told
+    assert "4000" not in told
+    code, _, err = run(
+        f"{FIT.format('parquet').replace('--delta 1e-6', '')} --private-rows --force"
+    )
+    assert code in (2, 3)
+    assert "delta must be given" in err
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -95,8 +95,8 @@ REFUSED = {
     ("LinearMixing fast sized", "fast"),
     ("Private linear_mixing", "inference"),
 }
-#: Have tests of their own: budgets, tables (test_frames.py), persons and weights.
-ELSEWHERE = {"accountant", "bounds", "max_rows_per_group", "max_weight"}
+#: Have tests of their own: budgets, tables (test_frames.py), persons, weights and sizes.
+ELSEWHERE = {"accountant", "bounds", "max_rows_per_group", "max_weight", "public_rows"}
 
 
 def problem():

@@ -56,6 +56,7 @@ NOT_DEFAULT = {
     "max_rows_per_group": 3,
     "score_share": 0.1,
     "max_weight": 2.0,
+    "public_rows": False,
 }
 
 

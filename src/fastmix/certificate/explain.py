@@ -63,10 +63,13 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
             f"rows of a person share its weight, and rows beyond {data['max_rows_per_person']:,} "
             f"were left out at random. An absent person counts as rows of zeros after scaling."
         )
-    said.append(
+    size = (
         f"The table has {data['n_samples']:,} rows and {data['n_features']} columns of features; "
-        f"we treat these numbers, the bounds and all settings as public. {absent}"
     )
+    size += f"we treat these numbers, the bounds and all settings as public. {absent}"
+    if not certificate.parameters.get("public_rows", True):
+        size = _hidden(data, unit)
+    said.append(size)
     if data.get("missing") == "drop":
         said.append(
             "Rows with a missing value were left out; we treat the number of complete rows as "
@@ -156,6 +159,24 @@ def _clipping(data: dict[str, Any]) -> str:
         f"Values outside the bounds were moved to the nearer bound{source}: the target to "
         f"[{low:g}, {high:g}]{residuals}. "
         f"The number of clipped values is not reported, because it is not private."
+    )
+
+
+def _hidden(data: dict[str, Any], unit: str) -> str:
+    """Return what is known of a table whose number of rows is not public."""
+    size = f"The number of {unit}s is not public. It was released with noise: {data['n_samples']:,}"
+    persons = (
+        f"The rows of a person share the weight of one record, and rows beyond "
+        f"{data['max_rows_per_person']:,} were left out at random; the number of rows was not "
+        "released. "
+        if unit == "person"
+        else ""
+    )
+    return (
+        f"{size}. Everything that depends on it was chosen by the released number. {persons}The "
+        f"guarantee is for one {unit} added or removed. The {data['n_features']} columns of "
+        "features, the bounds and all settings are public. How long the fit took and how much "
+        "memory it used are not hidden."
     )
 
 

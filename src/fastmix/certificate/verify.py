@@ -253,6 +253,7 @@ def _plan(said: _Said) -> list[str]:
         most = check_integer("max_rows_per_group", most, at_least=1)
     given = {"bounds_X": said.facts["bounds_X"], "data_norm": stated["data_norm"]}
     given |= {"rows_per_person": most, "weighted": stated.get("max_weight") is not None}
+    given["hidden"] = not stated.get("public_rows", True)
     sizes = Sizes.of(n, d, intercept=stated["fit_intercept"], **given)
     target = Target(float(stated["epsilon"]), default_delta(stated["delta"], n))
     share = stated.get("score_share", 0.0)
@@ -265,6 +266,10 @@ def _plan(said: _Said) -> list[str]:
     names = {*_COMMON, *(f.name for f in fields(method)), *derived, "method_"}
     names |= {name for name in ("score_share", "compared", "max_weight") if stated.get(name)}
     wrong = []
+    if "public_rows" in stated:
+        names.add("public_rows")
+        if stated["public_rows"] is not False or stated["delta"] is None:
+            wrong.append("its delta must be given where the number of rows is not public")
     if not _same(stated.get("max_weight"), said.facts.get("max_weight")):
         wrong.append("its largest weight is not the one that was asked for")
     if most is not None and said.facts["max_rows_per_person"] != most:

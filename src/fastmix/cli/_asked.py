@@ -63,6 +63,13 @@ class Asked:
     max_weight: Annotated[
         float | None, typer.Option(help="With --weight: public bound; weights above it count so.")
     ] = None
+    private_rows: Annotated[
+        bool,
+        typer.Option(
+            "--private-rows",
+            help="The number of rows is not public: release it with noise. Needs --delta.",
+        ),
+    ] = False
     label: Annotated[str, typer.Option(help="Name of the fit in the ledger.")] = ""
     out: Annotated[Path, typer.Option(help="Folder for model, certificate, report.")] = Path(
         "model"

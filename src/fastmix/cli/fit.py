@@ -72,7 +72,7 @@ def command(asked: Asked) -> None:
         raise value_error("engine", "be memory when bounds are taken from the data", asked.engine)
     public = None if asked.bounds is None else _public(asked, asked.bounds)
     if public is not None:
-        check_persons(public, bool(asked.person))
+        check_persons(public, bool(asked.person), not asked.private_rows)
     room = _room(asked, public)
     inputs = (asked.data, asked.bounds, asked.ledger)
     with (
@@ -112,14 +112,21 @@ def command(asked: Asked) -> None:
         print_json({**leaks, **told, "minutes": minutes(seconds), "out": str(asked.out)})
         return
     _print_coefficients(model, public)
-    persons = model.privacy_.data.get("n_persons")
-    of_persons = "" if persons is None else f" of {persons:,} persons"
     print_text(
         "",
         headline(model.privacy_),
-        f"Method {saved.method}, {saved.n:,} rows{of_persons}, {minutes_in_words(seconds)}.",
+        f"Method {saved.method}, {_size(model)}, {minutes_in_words(seconds)}.",
         f"Wrote model.json, certificate.json and report.html to {asked.out}.",
     )
+
+
+def _size(model: PrivateModel) -> str:
+    """Return how many rows and persons there are, as far as that is public or was released."""
+    rows, persons = (model.privacy_.data.get(name) for name in ("n_samples", "n_persons"))
+    if not model.public_rows:
+        unit = "rows" if persons is None else "persons"
+        return f"about {rows:,} {unit} (released with noise)"
+    return f"{rows:,} rows" + ("" if persons is None else f" of {persons:,} persons")
 
 
 def _model(asked: Asked) -> PrivateModel:
@@ -133,6 +140,7 @@ def _model(asked: Asked) -> PrivateModel:
         "max_rows_per_group": asked.max_rows,
         "max_weight": asked.max_weight,
         "score_share": asked.score_share,
+        "public_rows": not asked.private_rows,
     }
     if asked.quantile != 0.5 and asked.family != "quantile":
         raise value_error("quantile", "be given with --family quantile", asked.quantile)

@@ -136,13 +136,15 @@ def _hashes(names: Sequence[str], kind: str, key: bytes) -> npt.NDArray[Any]:
 class Persons:
     """How many persons there are, and the weight of each row: those of a person add up to 1.
 
-    ``rows`` is the public number of rows, also of those that do not count and have no weight here.
-    Rows with sample weights are persons of one row.
+    ``rows`` is the public number of rows, also of those that do not count and have no weight here,
+    ``most_rows`` how many of a person count at most. Rows with sample weights are persons of one
+    row.
     """
 
     count: int
     weights: FloatArray
     rows: int | None = None
+    most_rows: int = 1
 
 
 def person_weights(parts: Iterable[Hashed], most_rows: int, key: bytes) -> Persons:
@@ -168,7 +170,7 @@ def person_weights(parts: Iterable[Hashed], most_rows: int, key: bytes) -> Perso
         rows = order[start : start + size]
         out = _left_out(hashes[rows[0]].tobytes(), int(size), most_rows, key)
         weights[rows[out]] = 0.0
-    return Persons(len(starts), weights, len(weights))
+    return Persons(len(starts), weights, len(weights), most_rows)
 
 
 def counted_weights(

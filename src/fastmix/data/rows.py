@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self, TypeVar
 
@@ -28,6 +29,8 @@ _HAIR = 2.0**-40
 _PARTS = 1024
 #: With fewer rows, or if it can err by more than this, a sum is not taken as a difference.
 _FEW_ROWS, _MOST_ERROR = 1 << 13, 2.0**-7
+#: Rows that a table has at most, where their number is not public.
+_MOST_ROWS = 1 << 33
 #: Lengths are measured in single precision if that adds at most this to them.
 _SINGLE = 2.0**-4
 
@@ -74,10 +77,18 @@ class Rows(ABC):
         """A public bound on the number of records, and so on sums of their weights."""
         return self.n if self._most is None else self._most
 
-    def counted(self, n: int) -> Self:
-        """Return the same rows as if they were n, a released number, for all but rounding."""
+    def counted(self, n: int, most: int | None = None) -> Self:
+        """Return the same rows as if they were n, a released number.
+
+        What bounds rounding errors is the public number of rows, or ``most`` where that is not
+        public.
+        """
         rows = copy(self)
-        rows._most, rows.n = self.most, n
+        rows._most, rows.n = self.most if most is None else most, n
+        if most is not None and self.persons is not None:
+            rows.persons = replace(
+                self.persons, rows=min(most * self.persons.most_rows, _MOST_ROWS)
+            )
         return rows
 
     def total_weight(self) -> float:

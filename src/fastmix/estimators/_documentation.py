@@ -53,7 +53,11 @@ score_share : float, default=0.0
 max_weight : float, default=None
     With ``sample_weight`` in `fit`, the public bound on the weight of a row; weights above it count
     as if they were equal to it. Choose it from public knowledge of the weights:
-    `AdaptiveRegression` and `ObjectivePerturbation` only."""
+    `AdaptiveRegression` and `ObjectivePerturbation` only.
+public_rows : bool, default=True
+    Whether the number of rows (of persons, with ``groups``) is public. If not, it is released with
+    noise for 2% of epsilon, and the guarantee is for adding or removing a record; ``delta`` must be
+    given. `AdaptiveRegression` and `ObjectivePerturbation` only."""
 
 _METHOD_PARAMETERS = {
     "n_steps": """\

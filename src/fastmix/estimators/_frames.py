@@ -129,7 +129,7 @@ def _public(
             raise value_error(name, "be None when bounds are given", getattr(model, name))
     ends = getattr(model, model._ends)
     public = public_bounds(model.bounds, names, target=target, ends=ends, called=model._ends)
-    check_persons(public, persons)
+    check_persons(public, persons, bool(model.public_rows))
     return public
 
 

@@ -1,16 +1,22 @@
 """The part of the estimators that plans a fit: from parameters and public sizes, without data."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, ClassVar
 
 from fastmix._validation import check_integer, value_error
-from fastmix.accounting import PrivacySpent
+from fastmix.accounting import BudgetAccountant, Part, PrivacySpent, noted
+from fastmix.accounting.notes import current_notes
 from fastmix.data import Chunks
+from fastmix.errors import BudgetError
 from fastmix.estimators._input import ArrayInput, ChunkInput
-from fastmix.estimators.parameters import check_parameters
+from fastmix.estimators.parameters import check_parameters, reasons_for_leaks
 from fastmix.methods import Method, Plan, Sizes, Target
-from fastmix.methods.fit import default_delta, plan_fit
+from fastmix.methods.fit import COUNTED, default_delta, plan_fit
 from fastmix.methods.forecast import advise
+
+#: What a refusal says after the number of rows was paid for.
+_BEFORE = "The number of rows had been charged and released before."
 
 
 class Planned:
@@ -26,6 +32,7 @@ class Planned:
     max_rows_per_group: int | None
     score_share: float
     max_weight: float | None
+    public_rows: bool
 
     #: The algorithm, whose parameters are those that an estimator adds to the common ones.
     _method: ClassVar[type[Method]]
@@ -85,7 +92,7 @@ class Planned:
         """Return the public sizes; n counts persons if there are groups."""
         given: dict[str, Any] = {"bounds_X": self.bounds_X, "data_norm": self.data_norm}
         given["rows_per_person"] = self.max_rows_per_group
-        given["weighted"] = self.max_weight is not None
+        given |= {"weighted": self.max_weight is not None, "hidden": not self.public_rows}
         return Sizes.of(n, d, intercept=self.fit_intercept, **given)
 
     def _target(self, n: int) -> Target:
@@ -104,6 +111,26 @@ class Planned:
             score_share=float(self.score_share),
         )
         return method, plan
+
+    def _charge(
+        self, accountant: BudgetAccountant | None, plan: Plan, parts: Sequence[Part]
+    ) -> None:
+        """Charge parts of a plan, if there is a budget."""
+        if accountant is None:
+            return
+        label = current_notes().get("label", type(self).__name__)
+        if plan.rows_per_person is not None:
+            label += f", per person of up to {plan.rows_per_person} rows"
+        if [part.name for part in parts] == [COUNTED]:
+            label += ", number of rows"
+        with noted(label=label):  # who is protected is told beside a name of the user's, too
+            try:
+                leaks = reasons_for_leaks(self, plan)
+                accountant.spend(PrivacySpent(parts), label=label, leaks=leaks)
+            except BudgetError as error:
+                if plan.size_scale is None or parts[0].name == COUNTED:
+                    raise
+                raise BudgetError(f"{error} {_BEFORE}") from None
 
     def _advise(self, method: Method, plan: Plan, n: int, d: int) -> None:
         advise(method, plan, self._sizes(n, d), self._target(n))

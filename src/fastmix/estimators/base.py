@@ -4,6 +4,7 @@ The order is fixed, so that nothing is spent in vain and nothing is released unp
 asked before any value of the data is read, and charged before any noise is drawn.
 """
 
+import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
@@ -16,9 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
 from fastmix._validation import unchained
-from fastmix.accounting import BudgetAccountant, noted
-from fastmix.accounting.notes import current_notes
-from fastmix.data import Chunks, Report
+from fastmix.accounting import BudgetAccountant
+from fastmix.data import Chunks, Report, Rows
 from fastmix.data.arrow import file_chunks
 from fastmix.data.dask import Cluster, dask_chunks, is_dask
 from fastmix.estimators._documentation import estimator
@@ -29,10 +29,13 @@ from fastmix.estimators._results import Results
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.scores import Evaluated
 from fastmix.estimators.summaries import Shown
-from fastmix.mechanisms import make_noise
+from fastmix.mechanisms import Noise, make_noise, noisy_size
 from fastmix.methods import Draws, Method
 from fastmix.methods.fit import solve_fit
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
+
+#: A number of rows that stands for the one that is not known before it is paid for.
+_SOME_ROWS = 10_000
 
 __all__ = ["PrivateModel", "PrivateRegressor", "estimator"]
 
@@ -55,6 +58,7 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
     max_rows_per_group: int | None = None
     score_share: float = 0.0
     max_weight: float | None = None
+    public_rows: bool = True
 
     #: The parameter that tells the ends of the target, which ``bounds`` may name instead.
     _ends: ClassVar[str] = "bounds_y"
@@ -157,7 +161,7 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
     def _fit(self, data: Input, report: Report | None = None) -> Any:
         self._check_parameters()
         accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
-        shape = data.shape
+        shape = data.shape if self.public_rows else None
         planned = None if shape is None else self._planned(*shape)
         if accountant is not None and planned is not None:
             accountant.check(planned[1].spent, leaks=reasons_for_leaks(self, planned[1]))
@@ -172,6 +176,9 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
         method = self._resolve(d + bool(self.fit_intercept))
         report = report or (lambda name, part: self._say(f"{name}: {part:.0%}"))
         rows = data.rows(scaling, report, in_blocks=method.in_blocks())
+        noise = make_noise(self.noise, self.random_state, warn=False)
+        if not self.public_rows:
+            rows = self._sized(rows, d, noise, accountant)
         n = rows.n
         if planned is None or shape != (n, d):
             planned = self._planned(n, d)
@@ -180,15 +187,9 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
         if plan.is_private and is_seeded(self.random_state):
             warn_seeded(stacklevel=4)
         clip = scaling.clipping(getattr(method, "residual_clip", None))
-        noise = make_noise(self.noise, self.random_state, warn=False)
         # Public choices leave the secret stream alone, unless the caller seeds everything.
         public = noise.rng if is_seeded(self.random_state) else public_generator()
-        if accountant is not None:
-            label = current_notes().get("label", type(self).__name__)
-            if plan.rows_per_person is not None:
-                label += f", per person of up to {plan.rows_per_person} rows"
-            with noted(label=label):  # who is protected is told beside a name of the user's, too
-                accountant.spend(plan.spent, label=label, leaks=reasons_for_leaks(self, plan))
+        self._charge(accountant, plan, plan.spent.parts[0 if self.public_rows else 1 :])
         draws = Draws(noise, public, lambda at, total: self._say(f"step {at} of {total}"))
         solution = solve_fit(method, rows, plan, scaling, clip, draws)
         # On a copy that takes the model's place in one step: a model is the old one or the new one.
@@ -199,7 +200,7 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
             fitted.__dict__.pop(name, None)
         if data.names is not None:
             fitted.feature_names_in_ = data.names
-        fitted._table_rows = data.table_rows
+        fitted._table_rows = data.table_rows if self.public_rows else n
         fitted._store(method, plan, solution, scaling, n, clip, noise.source)
         del fitted._table_rows
         self.__dict__ = fitted.__dict__
@@ -223,11 +224,20 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
                 return encoded(self, X)
             return X if is_dask(X) else features_to_predict(self, X)
 
+    def _sized(self, rows: Rows, d: int, noise: Noise, accountant: BudgetAccountant | None) -> Rows:
+        """Charge and release the number of rows; whatever can be refused is refused before."""
+        _, plan = self._planned(_SOME_ROWS, d)
+        if accountant is not None:
+            accountant.check(plan.spent, leaks=reasons_for_leaks(self, plan))
+        self._charge(accountant, plan, plan.spent.parts[:1])
+        return noisy_size(rows, scale=plan.size_scale or math.nan, noise=noise)
+
     def _stated(self, method: Method) -> dict[str, Any]:
         """Return the parameters that a certificate states beside those of the method."""
         skipped = ("accountant", "bounds", "bounds_X", "bounds_y", "random_state")
         names = [f.name for f in fields(PrivateModel) if f.name not in skipped]
         unused = {"score_share": not self.score_share, "max_weight": self.max_weight is None}
+        unused["public_rows"] = bool(self.public_rows)
         return {name: getattr(self, name) for name in names if not unused.get(name)}
 
     def _say(self, progress: str) -> None:

@@ -158,6 +158,8 @@ def _compare(candidates: Any, X: Any, y: Any, model: PrivateLinearRegression) ->
             "bounds must be None in a comparison, whose columns are encoded already. Pass bounds_X "
             "and bounds_y, as PublicEncoder gives them."
         )
+    if not model.public_rows:
+        raise value_error("public_rows", "be True in a comparison", model.public_rows)
     if model.score_share:
         raise value_error("score_share", "be 0 in a comparison", model.score_share)
     if model.epsilon == float("inf"):

@@ -216,6 +216,10 @@ class Evaluated:
                 "scores must be of a model that protects single rows: they do, and this model "
                 "protects persons with several rows."
             )
+        if not getattr(self, "public_rows", True):
+            raise ValueError(
+                "scores must be of a model with public_rows=True: they show the number of rows."
+            )
         model = self._as_fitted()
         names = model._resolve().scoring().checked(metrics)
         check_real("epsilon", epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)

@@ -33,6 +33,7 @@ from fastmix.mechanisms.scores import (
     noisy_score_sum,
     score_event,
 )
+from fastmix.mechanisms.size import noisy_size, size_event
 from fastmix.mechanisms.statistics import (
     StatisticsRelease,
     gradient_events,
@@ -78,6 +79,7 @@ __all__ = [
     "noisy_residual_counts",
     "noisy_score_sum",
     "noisy_second_moments",
+    "noisy_size",
     "noisy_statistics",
     "noisy_target_mean",
     "noisy_total_weight",
@@ -85,6 +87,7 @@ __all__ = [
     "residual_event",
     "score_event",
     "second_moment_event",
+    "size_event",
     "spectral_events",
     "statistics_event",
     "symmetric_solve",

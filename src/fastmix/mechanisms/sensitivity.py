@@ -100,6 +100,14 @@ def target_sensitivity() -> float:
     return 1.0
 
 
+def size_sensitivity() -> float:
+    r"""Sensitivity of the number of records, where one is added or taken away.
+
+    Paper: beyond it; docs/proofs/rows.md.
+    """
+    return 1.0
+
+
 def weight_sensitivity() -> float:
     r"""Sensitivity of :math:`\sum_i w_i` for weights of a record that add up to at most 1.
 

@@ -27,6 +27,7 @@ from fastmix.mechanisms import (
     noisy_residual_counts,
     noisy_total_weight,
     residual_event,
+    size_event,
     symmetric_solve,
 )
 from fastmix.mechanisms.noise import ExactNoise, FloatNoise, Noise
@@ -34,6 +35,10 @@ from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
 
 #: What rounding may add to the epsilon of a plan.
 _ROUNDING = 1e-9
+#: The part of an account that is for the number of rows.
+COUNTED = "number of rows"
+#: Share of epsilon that pays for the number of rows where it is not public.
+SIZE_SHARE = 0.02
 #: Share of the squared signal-to-noise ratio that pays for the counts of residuals.
 _RESIDUAL_SHARE = 0.05
 
@@ -67,6 +72,13 @@ def plan_fit(
             f"groups must not be given for method {method.name!r}, which protects single rows "
             "only. Use 'adaptive' or 'objective'; 'auto' is the first."
         )
+    if sizes.hidden and not method.weights:
+        raise ValueError(
+            f"public_rows must be True for method {method.name!r}, which shows the number of rows. "
+            "Use 'adaptive' or 'objective'; 'auto' is the first."
+        )
+    if sizes.hidden and math.isinf(target.epsilon):
+        raise value_error("epsilon", "be finite with public_rows=False", target.epsilon)
     if sizes.weighted and not method.weights:
         raise ValueError(
             f"sample_weight must not be given for method {method.name!r}, which counts all rows "
@@ -88,10 +100,12 @@ def plan_fit(
         return LeastSquaresPlan(
             spent=PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)]), steps=0
         )
+    size_scale = (1.0 + _ROUNDING) / (SIZE_SHARE * target.epsilon) if sizes.hidden else None
+    counting = () if size_scale is None else (size_event(scale=size_scale),)
     kind: type[Noise] = ExactNoise if noise == "exact" else FloatNoise
     extra = kind.cost(method.coordinates(sizes))
     within = Target(
-        target.epsilon - math.fsum(event.pure_epsilon for event in extra),
+        target.epsilon - math.fsum(event.pure_epsilon for event in (*extra, *counting)),
         target.delta,
         target.delta / 10.0,
         score_share,
@@ -102,6 +116,9 @@ def plan_fit(
     if extra:
         parts = [*plan.spent.parts, Part("discrete noise", extra, 0.0)]
         plan = replace(plan, spent=PrivacySpent(parts), extra=extra)
+    if counting:
+        parts = [Part(COUNTED, counting, 0.0), *plan.spent.parts]
+        plan = replace(plan, spent=PrivacySpent(parts), size_scale=size_scale)
     spent, most = plan.spent, 1.0 + _ROUNDING
     met = spent.epsilon <= target.epsilon * most and spent.delta <= target.delta * most
     if plan.is_private and not met:

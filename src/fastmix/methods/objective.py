@@ -145,9 +145,10 @@ def least_ridge_for(eps_c: float, rows_per_person: int) -> float:
 
 def chosen_solver(asked: str, sizes: Sizes) -> str:
     """Return the solver: the one that is asked for, or the faster one; sketches have no weights."""
-    if sizes.rows_per_person is not None or sizes.weighted:
+    if sizes.rows_per_person is not None or sizes.weighted or sizes.hidden:
         if asked == "sketch":
-            raise value_error("solver", "be 'auto' or 'gram' for persons and weights", asked)
+            condition = "be 'auto' or 'gram' for persons, weights and public_rows=False"
+            raise value_error("solver", condition, asked)
         return "gram"
     return faster_solver(sizes.n, sizes.d) if asked == "auto" else asked
 

@@ -76,6 +76,8 @@ class Sizes(NamedTuple):
     rows_per_person: int | None = None
     #: Whether rows have sample weights.
     weighted: bool = False
+    #: Whether n is a released number, not a public one.
+    hidden: bool = False
 
     @classmethod
     def of(
@@ -88,11 +90,13 @@ class Sizes(NamedTuple):
         data_norm: Any,
         rows_per_person: int | None = None,
         weighted: bool = False,
+        hidden: bool = False,
     ) -> Sizes:
         """Return the sizes of a fit of n rows and d features with these parameters."""
         bounded = bounds_X is not None or data_norm is None
         with_mean = bool(intercept) and bounded
-        return cls(n, d + bool(intercept), with_mean, bool(intercept), rows_per_person, weighted)
+        beside = rows_per_person, weighted, hidden
+        return cls(n, d + bool(intercept), with_mean, bool(intercept), *beside)
 
 
 class Target(NamedTuple):
@@ -126,6 +130,7 @@ class Plan:
     extra: tuple[PrivacyEvent, ...] = ()  #: Charged, and of no single release.
     rows_per_person: int | None = None  #: For whom the account is: persons of so many rows.
     weight_sigma: float | None = None  #: Noise of the sum of sample weights.
+    size_scale: float | None = None  #: Noise of the number of rows, which is released first.
 
     @property
     def is_private(self) -> bool:
@@ -137,7 +142,14 @@ class Plan:
         """Sizes and noise levels by name, as a certificate states them."""
         settings = {f.name: getattr(self, f.name) for f in fields(self)}
         del settings["spent"], settings["extra"]
-        for name in ("residual_sigma", "score_sigma", "rows_per_person", "weight_sigma"):
+        optional = (
+            "residual_sigma",
+            "score_sigma",
+            "rows_per_person",
+            "weight_sigma",
+            "size_scale",
+        )
+        for name in optional:
             if settings[name] is None:
                 del settings[name]
         return settings
@@ -222,7 +234,7 @@ class Method(ABC):
     chooses: ClassVar[bool] = False
     #: Whether it takes persons of several rows, whose weights add up to 1.
     persons: ClassVar[bool] = False
-    #: Whether it takes sample weights: its plans then pay for their sum.
+    #: Whether it takes sample weights, and a released number in place of that of the rows.
     weights: ClassVar[bool] = False
     #: What parameters may be, by name, where that is one of a few words.
     choices: ClassVar[dict[str, tuple[str, ...]]] = {}

@@ -61,8 +61,7 @@ def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str
                 *_score(model),
                 ("epsilon", f"{spent.epsilon:.6g}"),
                 ("delta", f"{spent.delta:.3g}"),
-                ("rows", f"{facts['n_samples']:,}"),
-                *_persons(facts),
+                *_size(facts, hidden=not certificate.parameters.get("public_rows", True)),
                 ("columns", f"{len(ranges):,}"),
                 ("method", getattr(model, "method_", method.name)),
                 ("duration", minutes_in_words(seconds)),
@@ -144,11 +143,13 @@ def _quantile(model: PrivateModel) -> bool:
     return hasattr(model, "quantile")
 
 
-def _persons(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return whom the fit protects, if not single rows, and how rows count."""
-    said = []
+def _size(facts: dict[str, Any], *, hidden: bool) -> list[tuple[str, str]]:
+    """Return how many rows there are, whom the fit protects, and how rows count."""
+    said, noisy = [], " (released with noise)" if hidden else ""
+    if "n_persons" not in facts or not hidden:
+        said.append(("rows", f"{facts['n_samples']:,}{noisy}"))
     if "n_persons" in facts:
-        said.append(("persons", f"{facts['n_persons']:,}"))
+        said.append(("persons", f"{facts['n_persons']:,}{noisy}"))
         said.append(("rows of a person that count, at most", f"{facts['max_rows_per_person']:,}"))
     if "max_weight" in facts:
         said.append(("survey or sample weights, clipped at", f"{facts['max_weight']:g}"))

@@ -187,8 +187,16 @@ class PublicBounds:
         return cls(target, chosen, rules.get("rule", "impute"), found)
 
 
-def check_persons(bounds: PublicBounds, persons: bool) -> None:
-    """Refuse bounds that were found at the cost of single rows where a fit protects persons."""
+def check_persons(bounds: PublicBounds, persons: bool, public_rows: bool = True) -> None:
+    """Refuse bounds that were found at the cost of single rows where a fit protects persons.
+
+    Those that were found privately show the number of rows.
+    """
+    if bounds.found is not None and not public_rows:
+        raise ValueError(
+            "public_rows must be True with bounds that were found privately, because the number of "
+            "rows is public then. Take bounds from public knowledge."
+        )
     found = bounds.found
     if persons and found is not None and found.rows_per_person is None:
         raise ValueError(

@@ -1,0 +1,189 @@
+"""A number of rows that is not public: what depends on it, what is said, what is refused."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from fastmix import (
+    IHM,
+    AdaptiveRegression,
+    AdaSSP,
+    BudgetAccountant,
+    ObjectivePerturbation,
+    PrivateLinearRegression,
+    compare,
+)
+from fastmix.accounting import LaplaceEvent
+from fastmix.certificate import explain, verify_certificate
+from fastmix.errors import BudgetError
+from fastmix.mechanisms.noise import FloatNoise
+
+KNOWN = {"bounds_X": (-1.0, 1.0), "bounds_y": (-1.0, 1.0), "delta": 1e-8, "public_rows": False}
+
+
+def problem(n=6000, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, d))
+    return X, np.clip(X @ [0.4, -0.2][:d] + 0.1 * rng.normal(size=n), -1, 1)
+
+
+@pytest.mark.parametrize(
+    "kind", [AdaptiveRegression, ObjectivePerturbation, PrivateLinearRegression]
+)
+@pytest.mark.parametrize("given", [{}, {"groups": 3}, {"sample_weight": 2.0}])
+def test_a_fit_without_a_public_number_of_rows(kind, given):
+    X, y = problem()
+    fit, model = {}, kind(epsilon=2.0, **KNOWN)
+    truth = len(y)
+    if "groups" in given:
+        fit["groups"], truth = np.arange(len(y)) // 2, len(y) // 2
+        model.set_params(max_rows_per_group=3)
+    if "sample_weight" in given:
+        fit["sample_weight"] = np.linspace(0, 2, len(y))
+        model.set_params(max_weight=2.0)
+    budget = BudgetAccountant(5.0, 1e-6)
+    model.set_params(accountant=budget).fit(X, y, **fit)
+    np.testing.assert_allclose(model.coef_, [0.4, -0.2], atol=0.1)
+    certificate = model.privacy_
+    assert certificate.private
+    assert certificate.epsilon <= 2.0
+    assert certificate.delta <= 1e-8
+    (counted,) = [e for e in certificate.events if isinstance(e, LaplaceEvent)]
+    assert counted.pure_epsilon == pytest.approx(0.04)
+    released = certificate.data["n_samples"]
+    assert abs(released - truth) < 40 * 25
+    assert verify_certificate(certificate.to_json()).complaints == ()
+    first, second = budget.charges
+    assert first.label.endswith("number of rows")
+    assert first.spent.epsilon == pytest.approx(0.04)
+    assert first.spent.epsilon + second.spent.epsilon <= 2.0 + 1e-9
+    words = " ".join(explain(certificate))
+    assert "is not public. It was released with noise" in words
+    assert "added or removed" in words
+    assert f"{truth:,}" not in words or truth == released
+
+
+def test_the_number_is_in_no_attribute_or_document():
+    """Every number that a model holds is the same for n and n + 1 rows but for the noise."""
+    seen = set()
+    for _ in range(3):
+        X, y = problem(4001)
+        model = AdaptiveRegression(epsilon=0.5, max_rows_per_group=7, **KNOWN)
+        model.fit(X, y, groups=np.arange(4001) // 3)
+        text = model.privacy_.to_json() + repr(vars(model))
+        for number in (4001, 1334, len(np.unique(np.arange(4001) // 3))):
+            assert f" {number}," not in text
+            assert f"={number}," not in text
+        seen.add(model.privacy_.data["n_samples"])
+    assert len(seen) > 1
+
+
+class SameSize(FloatNoise):
+    """Noise that happens to release the same number of rows for neighbours."""
+
+    def _bound(self, *arguments):
+        return 3000.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "extra"),
+    [
+        (ObjectivePerturbation, {}),
+        (AdaptiveRegression, {}),
+        (AdaptiveRegression, {"inference": True}),
+        (AdaptiveRegression, {"score_share": 0.1}),
+        (AdaptiveRegression, {"rounds": 0}),
+    ],
+)
+@pytest.mark.parametrize("n", [2999, 1023, 511])
+def test_given_the_released_number_an_empty_record_changes_nothing(kind, extra, n, monkeypatch):
+    """Adding a record is filling an empty one: what depends on n otherwise would show here."""
+    from fastmix.estimators import base
+
+    X, y = problem(n)
+    found = []
+    for more in (0, 1, 2):
+        monkeypatch.setattr(base, "make_noise", lambda *a, **k: SameSize(np.random.default_rng(3)))
+        model = kind(epsilon=2.0, fit_intercept=False, **{**KNOWN, **extra})
+        rows = np.vstack((X, np.zeros((more, 2))))
+        model.fit(rows, np.append(y, np.zeros(more)))
+        found.append(model)
+    for other in found[1:]:
+        np.testing.assert_allclose(other.coef_, found[0].coef_, atol=1e-5)
+        facts = [json.loads(each.privacy_.to_json()) for each in (other, found[0])]
+        for each in facts:
+            assert each["data"]["n_samples"] == 3000
+            del each["digest"]
+            each["data"].pop("chosen", None)
+        assert facts[0] == facts[1]
+
+
+def test_exact_noise():
+    pytest.importorskip("opendp")
+    X, y = problem(2000)
+    model = AdaptiveRegression(epsilon=1.0, noise="exact", **KNOWN).fit(X, y)
+    assert model.privacy_.epsilon <= 1.0
+    assert verify_certificate(model.privacy_.to_json()).complaints == ()
+
+
+def test_refusals_charge_nothing():
+    X, y = problem(300)
+    budget = BudgetAccountant(100.0, 1e-3)
+    with budget:
+        for model, message in [
+            (AdaptiveRegression(**{**KNOWN, "delta": None}), "delta must be given"),
+            (AdaptiveRegression(**{**KNOWN, "public_rows": "no"}), "public_rows must be"),
+            (IHM(**KNOWN), "public_rows must be True for method 'ihm'"),
+            (AdaSSP(**KNOWN), "public_rows must be True for method 'adassp'"),
+            (AdaptiveRegression(epsilon=math.inf, **KNOWN), "epsilon must be finite"),
+            (AdaptiveRegression(solver="sketch", **KNOWN), "solver must be 'auto' or 'gram'"),
+            (ObjectivePerturbation(ridge=1e-9, **KNOWN), "ridge must be at least"),
+        ]:
+            with pytest.raises((TypeError, ValueError), match=message):
+                model.fit(X, y)
+        with pytest.raises(ValueError, match="public_rows must be True in a comparison"):
+            compare([[0], [1]], X, y, model=PrivateLinearRegression(**KNOWN))
+        with pytest.raises(ValueError, match="finite"):
+            AdaptiveRegression(**KNOWN).fit(X, np.where(y > 0, np.nan, y))
+    assert len(budget) == 0
+    with BudgetAccountant(1.0, 1e-6) as small:
+        with pytest.raises(BudgetError):
+            AdaptiveRegression(epsilon=2.0, **KNOWN).fit(X, y)
+        assert len(small) == 0
+    fitted = AdaptiveRegression(**KNOWN).fit(X, y)
+    with pytest.raises(ValueError, match="they show the number of rows"):
+        fitted.evaluate(X, y, epsilon=1.0)
+
+
+def test_a_refusal_after_the_number_says_so(monkeypatch):
+    """The plan of the released number may cost more than the plan that was asked about."""
+    X, y = problem(300)
+    budget = BudgetAccountant(2.0, 1e-6)
+    spend = BudgetAccountant.spend
+
+    def full(self, spent, **given):
+        if len(self):
+            raise BudgetError("It is full.")
+        spend(self, spent, **given)
+
+    monkeypatch.setattr(BudgetAccountant, "spend", full)
+    with pytest.raises(BudgetError, match="had been charged and released before"):
+        AdaptiveRegression(accountant=budget, **KNOWN).fit(X, y)
+    assert len(budget) == 1
+
+
+def test_bounds_found_privately_show_the_number(tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y = problem(3000)
+    frame = pd.DataFrame({"a": X[:, 0], "y": y})
+    text = (
+        "[target]\ny = [-1, 1]\n[features]\na = [-1, 1]\n"
+        "[found]\nepsilon = 0.1\ndelta = 1e-7\ncoverage = 0.999\n"
+        f'certificate = "sha256:{"0" * 64}"\n'
+    )
+    (tmp_path / "b.toml").write_text(text)
+    model = AdaptiveRegression(bounds=tmp_path / "b.toml", delta=1e-8, public_rows=False)
+    with pytest.raises(ValueError, match="public_rows must be True with bounds"):
+        model.fit(frame)
