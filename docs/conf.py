@@ -1,6 +1,10 @@
 """Sphinx configuration; `make docs` builds with warnings as errors."""
 
+import sys
 from importlib.metadata import version as _version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "fastmix"
 author = "The fastmix developers"
@@ -10,12 +14,15 @@ release = version = _version("fastmix")
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
+    "sphinx.ext.autosummary",
     "numpydoc",
+    "mathml",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-autosummary_generate = False
-exclude_patterns = ["_build"]
+# One page per class: written to the folder reference, which git does not keep.
+autosummary_generate = True
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "_templates"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 numpydoc_show_class_members = False
@@ -25,5 +32,6 @@ autodoc_typehints = "none"
 
 html_theme = "furo"
 html_title = "fastmix"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_copy_source = False

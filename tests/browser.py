@@ -13,11 +13,12 @@ VIEWPORTS = {"desktop": (1280, 900), "phone": (390, 844)}
 SCREENS = [(viewport, scheme) for viewport in VIEWPORTS for scheme in ("light", "dark")]
 
 #: Text that leaves the window or a box that hides it, and labels of one drawing that overlap.
-#: A box that scrolls shows all of its text.
+#: Code, tables and formulas may scroll in a box of their own, nothing else.
 _CUT = """() => {
   const found = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  const scrolls = e => ['auto', 'scroll'].includes(getComputedStyle(e).overflowX);
+  const scrolls = e => e.matches('pre, .highlight, .scroll, .formula, .table-wrapper, .wide') &&
+    ['auto', 'scroll'].includes(getComputedStyle(e).overflowX);
   const hides = e => ['hidden', 'clip'].includes(getComputedStyle(e).overflowX);
   const unseen = e => e.closest('script, style, [aria-hidden=true]:not(svg), .sr-only, ' +
     '.visually-hidden, .sidebar-drawer, .toc-drawer, .skip-to-content, .headerlink, .announcement');

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,10 +37,40 @@ def built(tmp_path_factory):
     return out
 
 
+@pytest.fixture(scope="module")
+def mathml():
+    pytest.importorskip("latex2mathml", reason="no latex2mathml: run `make docs`")
+    spec = importlib.util.spec_from_file_location("mathml", ROOT / "docs" / "_ext" / "mathml.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_formulas_are_set_without_a_script(mathml):
+    made = mathml.to_mathml(r"\arg\min_\theta \bigl\{ F(\theta) \bigr\}", "block")
+    assert made.startswith("<math ")
+    assert "<script" not in made
+    with pytest.raises(ValueError, match="not known"):
+        mathml.to_mathml(r"\nosuchcommand{x}", "inline")
+
+
+def test_long_formulas_break_at_signs_outside_brackets(mathml):
+    long = r"\delta(\varepsilon) = \Phi(\mu/2 - \varepsilon/\mu) - e^\varepsilon \Phi(-\mu/2) \le 1"
+    pieces = mathml.breakable(mathml.to_mathml(long, "inline")).split("<wbr>")
+    assert len(pieces) == 4
+    assert all(piece.startswith("<math ") for piece in pieces)
+    assert all('<mo form="infix">' in piece for piece in pieces[1:])
+    assert "<wbr>" not in mathml.breakable(mathml.to_mathml(r"x_i^\top\theta", "inline"))
+
+
 @pytest.mark.slow
 def test_pages_open(built):
-    pages = sorted(built.rglob("*.html"))
-    assert len(pages) > 20
+    reference = sorted((built / "reference").glob("*.html"))
+    assert len(reference) > 30
+    pages = [*sorted(built.glob("*.html")), *sorted((built / "proofs").glob("*.html"))]
+    pages += [built / "reference" / "fastmix.PrivateLinearRegression.html", *reference[:3]]
+    for path in (*pages, *reference):  # nothing comes from elsewhere
+        assert not re.findall(r"<(?:script|img|link)[^>]*(?:src|href)=.https?:", path.read_text())
     with browser.browser() as open_file:
         for path in pages:
             for screen in browser.SCREENS:
