@@ -22,7 +22,7 @@ from fastmix.methods.fit import default_delta
 from fastmix.methods.plan import joint
 from fastmix.methods.scores import Bin, Score
 from fastmix.random import RandomState, is_seeded, warn_seeded
-from fastmix.show.html import STYLE, number, table
+from fastmix.show.html import card, number, table
 from fastmix.show.svg import calibration_chart
 
 #: What scores are called in summaries and reports.
@@ -141,9 +141,7 @@ class PrivateScores:
 
     def _repr_html_(self) -> str:
         made = table(["", "value", "std err", "95% interval"], self.rows())
-        if self.calibration:
-            made += f"<style>{STYLE}</style><div class='fastmix'>{self._chart()}</div>"
-        return made
+        return card(made + (self._chart() if self.calibration else ""))
 
     def _chart(self) -> str:
         """Return a drawing of the calibration."""
