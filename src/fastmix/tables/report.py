@@ -115,6 +115,9 @@ def lead(model: PrivateModel, bounds: PublicBounds) -> str:
         quality = f"it explains about {max(0.0, known['r2'].value):.0%} of the variance"
     elif "accuracy" in known:
         quality = f"it is right for about {min(known['accuracy'].value, 1.0):.0%} of the rows"
+    elif "below" in known:
+        share = min(max(0.0, known["below"].value), 1.0)
+        quality = f"about {share:.0%} of them lie below its predictions"
     elif spread is not None:
         unit = f" {bounds.target.unit}" if bounds.target.unit else ""
         quality = f"its predictions are typically off by about {number(spread, 2)}{unit}"
