@@ -91,6 +91,11 @@ def statistics_noise_halved(patch):
     wrap(patch, module("mechanisms"), "noisy_statistics", _half_sigma)
 
 
+@mutant("Gaussian moments", 12_000, slow=True)
+def moments_noise_halved(patch):
+    wrap(patch, module("mechanisms"), "noisy_moments", _half_sigma)
+
+
 @mutant("Gaussian mean", 12_000)
 def mean_noise_halved(patch):
     wrap(patch, module("mechanisms"), "noisy_mean", _half_sigma)

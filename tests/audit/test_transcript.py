@@ -41,7 +41,8 @@ def fit(model, X=X, y=Y, seed=1):
 
 
 MODELS = [
-    (AdaSSP(**PLAIN, inference=True), ["noisy_statistics", "noisy_residual_counts"]),
+    (AdaSSP(**PLAIN, inference=True), ["noisy_moments", "noisy_residual_counts"]),
+    (AdaSSP(**PLAIN, variant="paper"), ["noisy_statistics"]),
     (DPGradientDescent(**PLAIN, n_steps=3), ["noisy_gradient"] * 3),
     (IHM(**PLAIN, n_steps=2), ["gauss_bounds", "mix", "noisy_gradient", "noisy_gradient"]),
     (LinearMixing(**PLAIN), ["gauss_bounds", "mix"]),
@@ -236,6 +237,14 @@ def test_laws_of_statistics_mean_and_residuals():
     ]
     found = ratios([[Release("noisy_statistics", {"sigma": 0.5}, Statistics)]], *both)
     assert found["statistics"] == pytest.approx(exact[0] - exact[1])
+
+    # Off the diagonal the noise has half the variance.
+    values, covariance = np.array([1.0, 0.0, 1.0, 0.2, 0.1]), 0.25 * np.diag([1, 0.5, 1, 1, 1])
+    exact = [
+        normal(values, [*(d.X.T @ d.X)[np.triu_indices(2)], *d.X.T @ d.y], covariance) for d in both
+    ]
+    found = ratios([[Release("noisy_moments", {"sigma": 0.5}, Statistics)]], *both)
+    assert found["moments"] == pytest.approx(exact[0] - exact[1])
 
     mean = np.array([0.2, -0.1])
     exact = [normal(5 * mean, d.X.sum(axis=0), 0.25 * np.eye(2)) for d in both]

@@ -25,7 +25,7 @@ from fastmix.accounting import PrivacySpent
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-2, 1)}
 MODELS = {
     "AdaSSP": fastmix.AdaSSP(),
-    "AdaSSP published": fastmix.AdaSSP(calibration="published"),
+    "AdaSSP published": fastmix.AdaSSP(variant="paper", calibration="published"),
     "DPGradientDescent": fastmix.DPGradientDescent(n_steps=7),
     "FastIHM": fastmix.FastIHM(),
     "FastIHM closed form": fastmix.FastIHM(variant="paper", calibration="closed_form"),

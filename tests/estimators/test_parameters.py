@@ -79,7 +79,7 @@ OTHERS = {
     "sketch": ["dct", "gaussian", "srht"],
     "fast": [True, False],
     "learning_rate": [0.1],
-    "method": ["dp_gd", "adassp", fastmix.AdaSSP(calibration="published")],
+    "method": ["dp_gd", "adassp", fastmix.AdaSSP(variant="paper", calibration="published")],
 }
 WITHOUT_INTERVALS = ("DP", "IHS", "Lin", "Objective")
 #: What these refuse, because of the kind of method: intervals, and noise where there is none.

@@ -26,7 +26,7 @@ from fastmix.methods import IterativeHessianMixing
 
 MODELS = {
     "AdaSSP": fastmix.AdaSSP(),
-    "AdaSSP published": fastmix.AdaSSP(calibration="published"),
+    "AdaSSP published": fastmix.AdaSSP(variant="paper", calibration="published"),
     "DPGradientDescent": fastmix.DPGradientDescent(n_steps=4),
     "FastIHM": fastmix.FastIHM(),
     "FastIHM shared": fastmix.FastIHM(variant="shared"),

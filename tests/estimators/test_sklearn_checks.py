@@ -7,7 +7,7 @@ import fastmix
 
 ESTIMATORS = [
     fastmix.AdaSSP(),
-    fastmix.AdaSSP(calibration="published"),
+    fastmix.AdaSSP(variant="paper", calibration="published"),
     fastmix.DPGradientDescent(),
     fastmix.FastIHM(),
     fastmix.FastIHM(variant="shared", sketch="dct", calibration="closed_form"),

@@ -14,7 +14,13 @@ from scipy import stats
 
 from fastmix.accounting import GaussianEvent
 from fastmix.data import ArrayRows, RowMap
-from fastmix.mechanisms import make_noise, noisy_statistics, statistics_event
+from fastmix.mechanisms import (
+    make_noise,
+    moments_event,
+    noisy_moments,
+    noisy_statistics,
+    statistics_event,
+)
 from fastmix.mechanisms.noise import FloatNoise
 
 ERRORS = 6.0
@@ -98,3 +104,18 @@ def test_errors_draw_nothing(rows, sigma):
     with pytest.raises(ValueError, match="sigma must"):
         noisy_statistics(rows, sigma=sigma, noise=FloatNoise(rng))
     assert rng.bit_generator.state == before
+
+
+def test_moments_have_half_the_variance_off_the_diagonal(rows):
+    """In units of the event: the diagonal, the entries above it times sqrt(2), the moments."""
+    X, y = (np.concatenate(parts) for parts in zip(*rows.blocks(), strict=True))
+    above, noise, seen = np.triu_indices(3, 1), FloatNoise(np.random.default_rng(4)), []
+    for _ in range(N):
+        gram, moment = noisy_moments(rows, sigma=SIGMA, noise=noise)
+        assert (gram == gram.T).all()
+        change = (gram - X.T @ X) / (SIGMA * BOUND**2)
+        rest = (moment - X.T @ y) / (SIGMA * BOUND)
+        seen.append([*np.diag(change), *(math.sqrt(2.0) * change[above]), *rest])
+    assert_standard_normal(np.array(seen))
+    assert moments_event(sigma=SIGMA) == GaussianEvent(SIGMA, 1.0, 2)
+    assert noise.drawn == [GaussianEvent(SIGMA)] * (2 * N)

@@ -22,7 +22,8 @@ PATH = Path(__file__).with_name("golden.json")
 #: Every method with every variant, by a name of its own.
 CONFIGURATIONS = {
     "AdaSSP": (fastmix.AdaSSP, {}),
-    "AdaSSP published": (fastmix.AdaSSP, {"calibration": "published"}),
+    "AdaSSP paper": (fastmix.AdaSSP, {"variant": "paper"}),
+    "AdaSSP published": (fastmix.AdaSSP, {"variant": "paper", "calibration": "published"}),
     "AdaSSP intervals": (fastmix.AdaSSP, {"inference": True}),
     "DPGradientDescent": (fastmix.DPGradientDescent, {}),
     "IHM": (fastmix.IHM, {}),

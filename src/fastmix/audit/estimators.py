@@ -194,6 +194,7 @@ _CASES: dict[str, Callable[..., Case]] = {
         _LINEAR, gaussian_size=_ROWS, fast=True, sketch_size=4, trials=10_000, quick=1_000
     ),
     "AdaSSP": _ADASSP,
+    "AdaSSP, paper": partial(_ADASSP, variant="paper"),
     "AdaSSP, standard errors": partial(_ADASSP, inference=True),
     "AdaSSP, exact noise": partial(_ADASSP, noise="exact", quick=640),
     "DPGradientDescent": partial(

@@ -254,6 +254,14 @@ def _statistics(releases: Sequence[Release], known: Known) -> Parts:
     return {"statistics": gaussian_vector(np.array(values), exact, sigma)}
 
 
+def _moments(releases: Sequence[Release], known: Known) -> Parts:
+    A, sigma = known.data.X, stacked(releases, "sigma")
+    grams = [(each.out.gram - A.T @ A) / s for each, s in zip(releases, sigma, strict=True)]
+    moments = np.array([release.out.moment for release in releases])
+    parts = gaussian_vector(moments, A.T @ known.data.y, sigma[:, None])
+    return {"moments": parts + np.array([_symmetric_law(gram) for gram in grams])}
+
+
 def _mean(releases: Sequence[Release], known: Known) -> Parts:
     known.means = [release.out for release in releases]
     # The constant column is public, and so is the number of rows.
@@ -327,6 +335,7 @@ LAWS: dict[str, Callable[[Sequence[Release], Known], Parts]] = {
     "noisy_line": _line,
     "noisy_mean": _mean,
     "noisy_minimiser": _minimiser,
+    "noisy_moments": _moments,
     "noisy_residual_counts": _residual_counts,
     "noisy_score_sum": _score_sum,
     "noisy_second_moments": _second_moments,

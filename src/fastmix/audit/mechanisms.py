@@ -211,6 +211,8 @@ _CASES: dict[str, Callable[..., Case]] = {
     "Gaussian steps, two": partial(_gradients, -4.0, 4.0, sigma=_TWO),
     # One record moves all three statistics by 1.
     "Gaussian statistics": partial(_gaussian, "noisy_statistics", "statistics_event", _THREE),
+    # One record moves both moments by 1.
+    "Gaussian moments": partial(_gaussian, "noisy_moments", "moments_event", _TWO),
     # One record moves the sum by 1; a mean so small is never shortened.
     "Gaussian mean": partial(_gaussian, "noisy_mean", "mean_event", 2.0, pair=lone_row(64)),
     "Gaussian counts of residuals": partial(

@@ -44,9 +44,10 @@ def gradient_sensitivity(clip: float, c_x: float = 1.0) -> float:
 
 
 def gram_sensitivity(c_x: float = 1.0) -> float:
-    r"""Sensitivity (l2, over the upper triangle) of :math:`X^\top X`.
+    r"""Sensitivity (Frobenius, and so l2 over the upper triangle) of :math:`X^\top X`.
 
-    Paper: AdaSSP (Wang, 2018). The upper triangle is no longer than the matrix in Frobenius norm.
+    Paper: AdaSSP (Wang, 2018). :math:`\|x x^\top\|_F = \|x\|^2`, and the upper triangle is no
+    longer than the matrix.
     """
     return c_x**2
 

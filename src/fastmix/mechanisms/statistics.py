@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent, PrivacyEvent
 from fastmix.data import Rows
+from fastmix.mechanisms.first_stage import noisy_symmetric
 from fastmix.mechanisms.noise import Noise
 from fastmix.mechanisms.sensitivity import (
     count_sensitivity,
@@ -99,6 +101,36 @@ def noisy_mean(rows: Rows, *, sigma: float, noise: Noise) -> FloatArray:
     if rows.constant:
         mean[-1] = rows.constant
     return mean
+
+
+class MomentsRelease(NamedTuple):
+    """Noisy Gram matrix and moment vector."""
+
+    gram: FloatArray
+    moment: FloatArray
+
+
+def moments_event(*, sigma: float) -> GaussianEvent:
+    """Return the event of `noisy_moments`, before any data is seen."""
+    return GaussianEvent(sigma, 1.0, 2)
+
+
+def noisy_moments(rows: Rows, *, sigma: float, noise: Noise) -> MomentsRelease:
+    r"""Release :math:`X^\top X + \sigma N` and :math:`X^\top y + \sigma N'`.
+
+    N is symmetric, with variance 1 on the diagonal and 1/2 off it. Targets are in [-1, 1], and
+    ``sigma`` is the noise of each release in units of its sensitivity.
+
+    Paper: beyond it (docs/proofs/symmetric_noise.md).
+    Sensitive inputs: rows.
+    """
+    sigma = check_real("sigma", sigma, above=0.0)
+    gram_hat, moment_hat = rows.moments()
+    sensitivity = gram_sensitivity(rows.bound)
+    gram = noisy_symmetric(gram_hat, sensitivity=sensitivity, ratio=sigma, noise=noise)
+    sensitivity = moment_sensitivity(rows.bound)
+    moment = noise.gaussian(moment_hat, sensitivity=sensitivity, ratio=sigma)
+    return MomentsRelease(gram, moment)
 
 
 @dataclass(frozen=True)

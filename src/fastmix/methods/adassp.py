@@ -9,9 +9,18 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix.accounting import Part, PrivacySpent, calibrate_gaussian
 from fastmix.data import Rows
-from fastmix.mechanisms import noisy_statistics, statistics_event, symmetric_solve
+from fastmix.mechanisms import (
+    moments_event,
+    noisy_moments,
+    noisy_statistics,
+    statistics_event,
+    symmetric_solve,
+)
 from fastmix.methods.inference import StatisticsTrace
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
+
+#: The least eigenvalue of the ridged matrix, in units of the norm of its noise.
+_LEAST = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +28,7 @@ class AdaSSPPlan(Plan):
     """Noise of the statistics, how far the eigenvalue is shifted, and the ridge if it is 0."""
 
     sigma: float
-    eigenvalue_shift: float
+    eigenvalue_shift: float | None = None  #: None where no eigenvalue is released.
     ridge_level: float
 
 
@@ -27,23 +36,34 @@ class AdaSSPPlan(Plan):
 class AdaptiveStatistics(Method):
     """AdaSSP: noisy X'X and X'y with a private ridge (Wang, 2018)."""
 
+    variant: str = "tuned"
     calibration: str = "joint"
     failure_probability: float | None = None
 
     name: ClassVar[str] = "adassp"
     estimator: ClassVar[str] = "AdaSSP"
     infers: ClassVar[bool] = True
-    choices: ClassVar = {"calibration": ("joint", "published")}
+    choices: ClassVar = {"variant": ("tuned", "paper"), "calibration": ("joint", "published")}
+
+    def ignored(self) -> tuple[str, ...]:
+        return ("calibration", "failure_probability") if self.variant == "tuned" else ()
 
     def plan(self, sizes: Sizes, target: Target) -> AdaSSPPlan:
-        """Plan a fit: three Gaussian releases at once, or a third of the budget each."""
-        epsilon, delta = target.epsilon, target.delta
+        """Plan a fit: two Gaussian releases at once, or three as published."""
+        epsilon, delta, d = target.epsilon, target.delta, sizes.d
+        if self.variant == "tuned":
+            sigma = calibrate_gaussian(epsilon, delta, 2, slack=1e-9)
+            return AdaSSPPlan(
+                spent=PrivacySpent([Part("statistics", [moments_event(sigma=sigma)], delta)]),
+                sigma=sigma,
+                ridge_level=_LEAST * noise_norm(sigma, d),
+            )
         if self.calibration == "joint":
             # A hair below the target, so that rounding in the account cannot exceed it.
             sigma = calibrate_gaussian(epsilon, delta, 3, slack=1e-9)
         else:
             sigma = math.sqrt(math.log(6.0 / delta)) / (epsilon / 3.0)
-        d, varrho = sizes.d, self.varrho(target)
+        varrho = self.varrho(target)
         return AdaSSPPlan(
             spent=PrivacySpent([Part("statistics", [statistics_event(sigma=sigma)], delta)]),
             sigma=sigma,
@@ -53,17 +73,27 @@ class AdaptiveStatistics(Method):
 
     def solve(self, rows: Rows, plan: AdaSSPPlan, clip: float, draws: Draws) -> Solution:
         draws.progress(1, 1)
-        release = noisy_statistics(rows, sigma=plan.sigma, noise=draws.noise)
-        lambda_tilde = max(0.0, release.eigenvalue - plan.eigenvalue_shift)
-        ridge = max(0.0, plan.ridge_level - lambda_tilde)
-        theta = symmetric_solve(release.gram + ridge * np.eye(rows.d), release.moment)
-        trace = StatisticsTrace(gram=release.gram, sigma=plan.sigma, ridge=ridge)
-        return Solution(theta, trace=trace)
+        if plan.eigenvalue_shift is None:
+            gram, moment = noisy_moments(rows, sigma=plan.sigma, noise=draws.noise)
+            least = float(np.linalg.eigvalsh(gram)[0])
+        else:
+            release = noisy_statistics(rows, sigma=plan.sigma, noise=draws.noise)
+            gram, moment = release.gram, release.moment
+            least = max(0.0, release.eigenvalue - plan.eigenvalue_shift)
+        ridge = max(0.0, plan.ridge_level - least)
+        theta = symmetric_solve(gram + ridge * np.eye(rows.d), moment)
+        symmetric = plan.eigenvalue_shift is None
+        return Solution(theta, trace=StatisticsTrace(gram, plan.sigma, ridge, symmetric))
 
     def forecast(
         self, plan: AdaSSPPlan, n: int, eigenvalues: FloatArray, theta_squared: FloatArray
     ) -> Forecast:
-        bound = max(0.0, float(eigenvalues[0]) - plan.eigenvalue_shift)
+        if plan.eigenvalue_shift is None:
+            # Noise lowers the smallest eigenvalue by its norm, but not below minus that.
+            norm = plan.ridge_level / _LEAST
+            bound, halved = max(-norm, float(eigenvalues[0]) - norm), 0.5
+        else:
+            bound, halved = max(0.0, float(eigenvalues[0]) - plan.eigenvalue_shift), 1.0
         ridge = max(0.0, plan.ridge_level - bound)
         spread = eigenvalues / (eigenvalues + ridge) ** 2
         # The noise of the Gram matrix meets the coefficients as the ridge has shrunk them.
@@ -71,6 +101,11 @@ class AdaptiveStatistics(Method):
         return Forecast(
             eta=math.sqrt(ridge),
             gradient_noise=plan.sigma,
-            noise_risk=float(spread.sum()) * plan.sigma**2 * (1.0 + shrunk) / n,
+            noise_risk=float(spread.sum()) * plan.sigma**2 * (1.0 + halved * shrunk) / n,
             bias_risk=float(spread @ theta_squared) * ridge**2 / n,
         )
+
+
+def noise_norm(sigma: float, d: int) -> float:
+    """Return the norm that symmetric noise of size sigma has in the limit of many columns."""
+    return sigma * math.sqrt(2.0 * d)

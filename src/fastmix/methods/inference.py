@@ -97,11 +97,15 @@ class NewtonTrace:
 
 @dataclass(frozen=True)
 class StatisticsTrace:
-    r"""A solution :math:`\theta = (\tilde G + \rho I)^{-1} \tilde b` of noisy statistics."""
+    r"""A solution :math:`\theta = (\tilde G + \rho I)^{-1} \tilde b` of noisy statistics.
+
+    With ``symmetric`` noise the Gram matrix has half the variance off its diagonal.
+    """
 
     gram: FloatArray
     sigma: float
     ridge: float
+    symmetric: bool = False
 
     def spread(self, theta: FloatArray, size: float = 1.0) -> Spread:
         """Return covariances to first order in the noise of the Gram matrix."""
@@ -118,8 +122,9 @@ class StatisticsTrace:
 
     def _noise(self, theta: FloatArray, Q: FloatArray, missing: float = 0.0) -> FloatArray:
         """Return the covariance of Q(xi - E theta*), E with independent entries up the diagonal."""
-        square = np.outer(theta, theta) - np.diag(theta**2)
-        square += (1.0 + theta @ theta + missing) * np.eye(len(theta))
+        square = np.outer(theta, theta) + (theta @ theta + missing) * np.eye(len(theta))
+        square = square / 2.0 if self.symmetric else square - np.diag(theta**2)
+        square += np.eye(len(theta))
         return np.asarray(self.sigma**2 * Q @ square @ Q.T)
 
 
