@@ -395,3 +395,56 @@ def test_errors(call, error, message):
     with pytest.raises(error) as caught:
         call()
     assert str(caught.value) == message
+
+
+@given(
+    alpha=st.fractions(min_value=1, max_value=50),
+    h=st.fractions(min_value=0, max_value=1),
+    c=st.fractions(min_value=-1, max_value=1),
+    r=st.fractions(min_value=0, max_value=1),
+)
+def test_the_identities_of_appendix_c2(alpha, h, c, r):
+    """The algebra of docs/proofs/unbounded.md, in exact arithmetic."""
+    q, p = h, h * h * r * r - c * c
+
+    def w(t):
+        return t * (2 * c - q * q) + t * t * p
+
+    assert alpha * (1 - w(1)) - (1 - w(alpha)) == (alpha - 1) * (1 + alpha * p)
+    p = q * q - c * c  # r = 1
+    assert 1 - w(1) == (1 - c) ** 2
+    assert 1 - w(alpha) == (1 - alpha * c) ** 2 - alpha * (alpha - 1) * q * q
+    slope = (1 - alpha * c) * (1 - c) - (1 - alpha * c) ** 2 + alpha * (alpha - 1) * h * h
+    assert slope == (alpha - 1) * (c + alpha * (h * h - c * c))
+    ends = (1 - alpha * h * h) * (1 - h * h) - (1 + alpha * h * h) ** 2 + 4 * (alpha * h) ** 2
+    assert ends == h * h * (alpha - 1) * (4 * alpha + 1 - alpha * h * h)
+
+
+@given(
+    st.integers(1, 3),
+    st.integers(1, 4),
+    st.integers(0, 2**32 - 1),
+    st.floats(0.0, 0.999),
+    st.booleans(),
+)
+def test_rank_two_pairs_are_below_appendix_c2(d, k, seed, share, added):
+    """The divergence of a pair as the proof has it, by determinants, for both directions."""
+    rng = np.random.default_rng(seed)
+    S = rng.standard_normal((k, 5))
+    S /= np.linalg.norm(S, axis=0)
+    X = rng.standard_normal((5, d)) * 10.0 ** rng.uniform(-1, 1)
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]
+    other = X.copy()
+    other[0] = 0.0
+    if added:
+        X, other = other, X
+    Z, other_Z = S @ X, S @ other
+    gamma = 1.001 + 10.0 ** rng.uniform(-2, 2)
+    shift = gamma - np.linalg.eigvalsh(Z.T @ Z)[0]  # sigma^2: gamma is exact
+    assume(shift >= 0.0)
+    A, B = (M.T @ M + shift * np.eye(d) for M in (Z, other_Z))
+    alpha = 1.0 + share * (gamma / (2.0 * math.sqrt(gamma) - 1.0) - 1.0)
+    assume(alpha > 1.0 + 1e-6)
+    logs = [np.linalg.slogdet(M)[1] for M in (A, B, alpha * B + (1.0 - alpha) * A)]
+    exact = ((1.0 - alpha) * logs[0] + alpha * logs[1] - logs[2]) / (2.0 * (alpha - 1.0))
+    assert exact <= rdp_fast_mix_unbounded(alpha, gamma) * (1.0 + 1e-6) + 1e-7
