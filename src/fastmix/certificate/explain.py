@@ -53,15 +53,16 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
         said += [message for _, message in weak]
     else:
         said.append(
-            "What follows is the account of the noise that was added; because of the above it "
-            "guarantees nothing. Do not publish this fit as private."
+            "The rest describes the noise that the fit added. For the reason above it guarantees "
+            "nothing. Do not publish this fit as private."
         )
     absent = "An absent record counts as a row of zeros after scaling."
     if unit == "person":
         absent = (
-            f"Of the {n:,} persons, whose number is public too, each counts as one record: the "
-            f"rows of a person share its weight, and rows beyond {data['max_rows_per_person']:,} "
-            f"were left out at random. An absent person counts as rows of zeros after scaling."
+            f"Each of the {n:,} persons, whose number is public too, counts as one record. The "
+            f"rows of a person share its weight, and the fit dropped rows beyond "
+            f"{data['max_rows_per_person']:,} at random. An absent person counts as rows of zeros "
+            f"after scaling."
         )
     size = (
         f"The table has {data['n_samples']:,} rows and {data['n_features']} columns of features; "
@@ -72,7 +73,7 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
     said.append(size)
     if data.get("missing") == "drop":
         said.append(
-            "Rows with a missing value were left out; we treat the number of complete rows as "
+            "The fit dropped rows with a missing value; we treat the number of complete rows as "
             "public."
         )
     said.append(_clipping(data))
@@ -80,18 +81,19 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
         said.append(_weights(data))
     if found := data.get("encoding", {}).get("found"):
         said.append(
-            f"The bounds were found privately before, for epsilon {found['epsilon']:.6g} and delta "
-            f"{found['delta']:.3g} that are not part of this certificate: a ledger adds them up."
+            f"The bounds were found privately, for epsilon {found['epsilon']:.6g} and delta "
+            f"{found['delta']:.3g}. This certificate does not include that cost; a ledger adds "
+            f"them up."
         )
     method = certificate.parameters.get("method_")
     named = f", method {method}" if method else ""
-    said.append(f"The fit is by {certificate.mechanism}{named}. It released:")
+    said.append(f"The fit used {certificate.mechanism}{named}. It released:")
     said += [f"- {phrase}" for phrase in explain_events(certificate.events, unit)]
     if "rounds" in (chosen := data.get("chosen", {})):
         said.append(_choices(chosen))
     said.append(
-        f"Noise: {certificate.noise}. Scores, residuals and plots made from the raw data are not "
-        f"covered: they are as private as the data themselves."
+        f"Noise: {certificate.noise}. The guarantee does not cover scores, residuals and plots "
+        f"that are made from the raw data: keep them as secret as the data."
     )
     return said
 
@@ -151,12 +153,12 @@ def _clipping(data: dict[str, Any]) -> str:
     if "classes" in data:
         labels = ", ".join(map(str, data["classes"]))
         return (
-            f"Values outside the bounds were moved to the nearer bound{source}. The classes are "
-            f"{labels}; a record with another label counts as absent. "
+            f"The fit moved values outside the bounds to the nearest bound{source}. The classes "
+            f"are {labels}; a record with another label counts as absent. "
             "The number of such values is not reported, because it is not private."
         )
     return (
-        f"Values outside the bounds were moved to the nearer bound{source}: the target to "
+        f"The fit moved values outside the bounds to the nearest bound{source}: the target to "
         f"[{low:g}, {high:g}]{residuals}. "
         f"The number of clipped values is not reported, because it is not private."
     )
@@ -213,18 +215,18 @@ def _choices(chosen: dict[str, Any]) -> str:
         )
     else:
         source = (
-            "There are too few rows for second moments, so it took all directions alike, a spread "
-            f"of {chosen['residual_spread']:.2g}, where 1 is half the width of the target's "
-            "bounds, and from that"
+            "There are too few rows for second moments, so it treated all directions alike. It "
+            f"assumed a spread of {chosen['residual_spread']:.2g}, where 1 is half the width of "
+            "the target's bounds, and chose"
         )
     kept = chosen["kept"]
     learned = (
-        "Noise explains all of what was found: the model predicts the mean of the target."
+        "Noise alone explains the result, so the model predicts the mean of the target."
         if kept <= LEAST_KEPT
-        else f"It kept {kept:.0%} of the coefficients; the rest is what noise alone would give."
+        else f"It shrank the coefficients to {kept:.0%}, because noise alone explains the rest."
         if kept <= 1.0
         else f"A line through predictions and targets made the coefficients {kept:.2f} times as "
-        "large, to make up for clipping."
+        "large, to correct for clipping."
     )
     level = (
         f"{chosen['residual_clip']:.3g} for residuals"

@@ -22,11 +22,11 @@ class Asked:
     epsilon: options.Epsilon = 1.0
     delta: options.Delta = None
     bounds: Annotated[Path | None, typer.Option(help="Bounds file; see 'fastmix bounds'.")] = None
-    features: Annotated[str, typer.Option(help="Features to use, with commas; all.")] = ""
+    features: Annotated[str, typer.Option(help="Features, with commas between.")] = ""
     family: Annotated[
         str,
         typer.Option(
-            help="linear, logistic (labels are the bounds of the target), quantile or huber."
+            help="linear, logistic (the target's bounds are the labels), quantile or huber."
         ),
     ] = "linear"
     quantile: Annotated[float, typer.Option(help="Quantile, for --family quantile.")] = 0.5
@@ -35,27 +35,27 @@ class Asked:
     intervals: Annotated[
         bool | None,
         typer.Option(
-            help="Standard errors, for 5 to 15% of the budget; where the method has them."
+            help="Compute standard errors, for 5 to 15% of the budget, if the method has them."
         ),
     ] = None
     score_share: Annotated[
-        float, typer.Option(help="Share of the budget for private scores of these rows, as 0.05.")
+        float, typer.Option(help="Share of the budget for private scores of these rows, e.g. 0.05.")
     ] = 0.0
     engine: Annotated[
         str,
-        typer.Option(help="memory, stream (block by block), dask (a cluster), or auto: by size."),
+        typer.Option(help="memory, stream (block by block), dask (a cluster), or auto (by size)."),
     ] = "auto"
     scheduler: Annotated[
-        str, typer.Option(help="Address of a Dask scheduler; a cluster of this machine by default.")
+        str, typer.Option(help="Address of a Dask scheduler; by default a cluster on this machine.")
     ] = ""
     ledger: Annotated[
         Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
     ] = None
-    person: Annotated[
-        str, typer.Option(help="Column of ids: protect persons, whose rows share one weight.")
-    ] = ""
+    person: Annotated[str, typer.Option(help="Column of ids; protect persons instead of rows.")] = (
+        ""
+    )
     max_rows: Annotated[
-        int | None, typer.Option(help="With --person: rows of a person that count at most.")
+        int | None, typer.Option(help="With --person: the most rows per person that count.")
     ] = None
     weight: Annotated[
         str, typer.Option(help="Column of sample weights: how much each row counts.")
@@ -79,7 +79,7 @@ class Asked:
         bool,
         typer.Option(
             "--unsafe-bounds-from-data",
-            help="Take bounds from the data: the result is NOT PRIVATE and says so.",
+            help="Take bounds from the data. The result is NOT PRIVATE.",
         ),
     ] = False
     sep: options.Sep = None

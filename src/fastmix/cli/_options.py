@@ -19,31 +19,30 @@ def with_meaning(epsilon: float) -> float:
     return check_real("epsilon", epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)
 
 
-Columns = Annotated[
-    int, typer.Option(min=1, max=10**6, help="Columns of features, after encoding.")
-]
+Columns = Annotated[int, typer.Option(min=1, max=10**6, help="Number of features, after encoding.")]
 Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, Arrow, Feather or NPZ file.")]
 Decimal = Annotated[
-    str | None, typer.Option(help="Decimal mark of a CSV file, '.' or ','; ',' beside semicolons.")
+    str | None,
+    typer.Option(help="Decimal mark of a CSV file; by default ',' with ';'."),
 ]
-Delta = Annotated[float | None, typer.Option(help="Failure probability; 1/n^2 by default.")]
+Delta = Annotated[float | None, typer.Option(help="Failure probability; by default 1/n^2.")]
 Encoding = Annotated[
-    str | None, typer.Option(help="Encoding of a CSV file, such as cp1252; by its first line.")
+    str | None, typer.Option(help="Encoding of a CSV file, such as cp1252; detected by default.")
 ]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget.", callback=with_meaning)]
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
-Intercept = Annotated[bool, typer.Option(help="With an intercept.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+Intercept = Annotated[bool, typer.Option(help="Fit an intercept.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 MethodName = Annotated[
     str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm, linear_mixing or objective.")
 ]
-Rows = Annotated[int, typer.Option(min=1, max=10**12, help="Rows of the table.")]
+Rows = Annotated[int, typer.Option(min=1, max=10**12, help="Number of rows.")]
 Sep = Annotated[
-    str | None, typer.Option(help="Separator of a CSV file, or 'tab'; by its first line.")
+    str | None, typer.Option(help="Separator of a CSV file, or 'tab'; detected by default.")
 ]
 Target = Annotated[str, typer.Option(help="Column to predict.")]
 Thousands = Annotated[
-    str | None, typer.Option(help="Mark between groups of three digits of a CSV file; none.")
+    str | None, typer.Option(help="Thousands separator of a CSV file; by default none.")
 ]
 
 

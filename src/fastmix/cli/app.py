@@ -55,7 +55,7 @@ _EXIT_CODES = (
 
 app = typer.Typer(
     name="fastmix",
-    help="Differentially private linear regression by fast sketching.",
+    help="Differentially private regression for tables about people.",
     epilog=_EXIT_CODES,
     no_args_is_help=True,
     # Tracebacks of Typer show local variables: values of the data among them.

@@ -21,13 +21,13 @@ EXAMPLES = ("fastmix audit --quick",)
 
 def command(
     all_: Annotated[
-        bool, typer.Option("--all", help="Many releases, strong bounds: minutes.")
+        bool, typer.Option("--all", help="Many releases and strong bounds; takes minutes.")
     ] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few releases: half a minute. The default.")
+        bool, typer.Option("--quick", help="Few releases; takes half a minute. The default.")
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the histograms of all scores.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a plot that exists.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing plot.")] = False,
     json: options.Json = False,
     seed: Annotated[
         int,
@@ -37,7 +37,7 @@ def command(
         ),
     ] = 0,
 ) -> None:
-    """Put every claim to the test: lower bounds on epsilon by experiment."""
+    """Test every privacy claim by experiment, with lower bounds on epsilon."""
     if plot is not None:
         check_output(plot, force=force)
     if all_ and quick:

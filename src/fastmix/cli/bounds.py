@@ -36,37 +36,37 @@ class Asked:
 
     data: options.Data
     target: options.Target
-    features: Annotated[str, typer.Option(help="Columns to use, with commas; all by default.")] = ""
+    features: Annotated[
+        str, typer.Option(help="Columns to use, with commas between; all by default.")
+    ] = ""
     categories: Annotated[
         str,
-        typer.Option(help="Columns that hold categories, with commas; CSV files do not tell."),
+        typer.Option(help="Columns of categories in a CSV file, separated by commas."),
     ] = ""
     dates: Annotated[
-        str, typer.Option(help="Columns that hold dates, with commas; CSV files do not tell.")
+        str, typer.Option(help="Columns of dates in a CSV file, separated by commas.")
     ] = ""
     epsilon: Annotated[
         float | None,
-        typer.Option(help="Find the bounds privately, for this much; a template without it."),
+        typer.Option(help="Find the bounds privately, at this cost; by default write a template."),
     ] = None
     delta: options.Delta = None
     coverage: Annotated[
-        float, typer.Option(help="Share of rows that should lie inside the bounds found.")
+        float, typer.Option(help="Share of rows that the bounds should contain.")
     ] = 0.999
     known: Annotated[
-        Path | None, typer.Option(help="Bounds file with what is known; it is kept, for free.")
+        Path | None, typer.Option(help="Bounds file with known bounds, which cost nothing.")
     ] = None
     person: Annotated[
-        str, typer.Option(help="Column of ids: protect persons; see 'fastmix fit --person'.")
+        str, typer.Option(help="Column of ids; protect persons, see 'fastmix fit --person'.")
     ] = ""
     max_rows: Annotated[
-        int | None, typer.Option(help="With --person: rows of a person that count at most.")
+        int | None, typer.Option(help="With --person: the most rows per person that count.")
     ] = None
     ledger: Annotated[
         Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
     ] = None
-    out: Annotated[Path | None, typer.Option(help="File to write; on the screen by default.")] = (
-        None
-    )
+    out: Annotated[Path | None, typer.Option(help="File to write; by default the screen.")] = None
     force: options.Force = False
     sep: options.Sep = None
     decimal: options.Decimal = None
@@ -87,7 +87,7 @@ class Asked:
 
 @options.grouped(Asked)
 def command(asked: Asked) -> None:
-    """Write a bounds file to fill in, from names and types; with --epsilon, found privately."""
+    """Write a bounds file to fill in; with --epsilon, find the bounds privately."""
     text_format, out = asked.text, asked.out
     if out is not None:
         inputs = [path for path in (asked.data, asked.known, asked.ledger) if path is not None]

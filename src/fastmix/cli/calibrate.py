@@ -19,7 +19,7 @@ def command(
     intercept: options.Intercept = True,
     json: options.Json = False,
 ) -> None:
-    """Show the noise levels that meet a privacy budget, before any data is touched."""
+    """Show the noise levels that meet a privacy budget, without data."""
     model = PrivateLinearRegression(
         epsilon=epsilon, delta=delta, method=method, fit_intercept=intercept
     )

@@ -34,7 +34,8 @@ def command(
     target: options.Target,
     bounds: Annotated[Path, typer.Option(help="Bounds file; see 'fastmix bounds'.")],
     sets: Annotated[
-        list[str], typer.Option("--set", help="Features of one set, with commas; two sets or more.")
+        list[str],
+        typer.Option("--set", help="Features of one set, with commas between; repeat it."),
     ],
     epsilon: options.Epsilon = 1.0,
     delta: options.Delta = None,
@@ -47,7 +48,7 @@ def command(
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
-    """Rank feature sets privately, and fit the best with what is left of the budget.
+    """Rank feature sets privately, and fit the best with the rest of the budget.
 
     The sets are declared together and charged as one; 30% of the budget pays for the ranking.
     """

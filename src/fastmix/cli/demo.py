@@ -56,7 +56,7 @@ def command(
     method: options.MethodName = "auto",
     json: options.Json = False,
 ) -> None:
-    """Fit a private regression to 327,346 real flights, beside the non-private one."""
+    """Fit a private regression to 327,346 real flights, and compare it with least squares."""
     with working("fitting"):
         found = run_demo(epsilon, method)
     if json:

@@ -35,7 +35,7 @@ def command(
     encoding: options.Encoding = None,
     json: options.Json = False,
 ) -> None:
-    """Print private scores of a model, for a budget of their own.
+    """Print private scores of a model, with a budget of their own.
 
     Rows of the fit are allowed: their privacy is charged once more.
     """

@@ -44,7 +44,7 @@ def command(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Say in plain words what a certificate guarantees, and check that it adds up.
+    """Explain in plain words what a certificate guarantees, and verify it.
 
     A certificate is a statement of the person who made the fit, not a signature: it shows that
     the account is right for the releases it lists, not that these were all.

@@ -35,7 +35,7 @@ def new(
     ] = "renyi",
     json: options.Json = False,
 ) -> None:
-    """Make a new budget; pass it to fits with --ledger."""
+    """Create a budget; pass it to fits with --ledger."""
     if file.exists():
         raise ValueError(
             f"The file {str(file)!r} already exists, and a ledger is never replaced. Choose "
@@ -46,7 +46,7 @@ def new(
 
 @command.command()
 def show(file: _File, json: options.Json = False) -> None:
-    """Show what was spent and what is left."""
+    """Show the charges, the total and the rest."""
     if not file.is_file():
         raise DataError(
             f"There is no ledger {str(file)!r}. Make one with 'fastmix ledger new', or check the "

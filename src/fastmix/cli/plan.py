@@ -27,30 +27,31 @@ def command(
     rows: options.Rows,
     columns: Annotated[
         int | None,
-        typer.Option(min=1, max=10**6, help="Columns of features, after encoding; or --bounds."),
+        typer.Option(min=1, max=10**6, help="Number of features, after encoding; or --bounds."),
     ] = None,
     epsilon: options.Epsilon = 1.0,
     delta: options.Delta = None,
     method: Annotated[str, typer.Option(help="auto, objective, ihm, fast_ihm or adassp.")] = "auto",
     intercept: options.Intercept = True,
     persons: Annotated[
-        int | None, typer.Option(min=1, help="Persons whose rows they are: what each cap costs.")
+        int | None,
+        typer.Option(min=1, help="Number of persons; print the cost per cap on rows."),
     ] = None,
     bounds: Annotated[
         Path | None,
-        typer.Option(help="Bounds file: columns and errors in the units of its target."),
+        typer.Option(help="Bounds file; gives columns, and errors in the target's units."),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(help="Table whose column names the patterns of the bounds file are for."),
+        typer.Option(help="Table with the column names that patterns of the bounds file need."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Page to write, with a picture; with --bounds.")
+        Path | None, typer.Option(help="With --bounds: HTML page to write, with a plot.")
     ] = None,
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
-    """Say which method to take and what error, seconds and memory to expect, without data."""
+    """Recommend a method and predict error, time and memory, without data."""
     if (columns is None) == (bounds is None):
         raise ValueError("plan must have --columns or --bounds, one of the two.")
     if bounds is not None:

@@ -21,11 +21,11 @@ def command(
     model: Annotated[Path, typer.Argument(help="Folder or file that 'fastmix fit' wrote.")],
     data: options.Data,
     out: Annotated[
-        Path, typer.Option(help="File for the predictions; its name gives the format.")
+        Path, typer.Option(help="File for the predictions; its extension sets the format.")
     ] = Path("predictions.csv"),
     proba: Annotated[
         bool,
-        typer.Option("--proba", help="Probabilities of the upper label, of a logistic model."),
+        typer.Option("--proba", help="Of a logistic model: probabilities of the upper label."),
     ] = False,
     force: options.Force = False,
     sep: options.Sep = None,
@@ -34,7 +34,7 @@ def command(
     encoding: options.Encoding = None,
     json: options.Json = False,
 ) -> None:
-    """Predict the target for the rows of a table, into a file.
+    """Write predictions for the rows of a table to a file.
 
     Predictions say as much about the rows of this table as its features do.
     """

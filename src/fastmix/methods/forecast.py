@@ -87,9 +87,9 @@ def concerns(
     found: list[tuple[type[Warning], str]] = []
     if epsilon > LARGEST_EPSILON:
         message = (
-            f"epsilon={epsilon:g} protects hardly anyone: what is believed about a person may "
-            f"change by a factor of e^{epsilon:g}. Use a smaller epsilon: values up to 1 are "
-            f"strong, values above {LARGEST_EPSILON:g} are weak."
+            f"epsilon={epsilon:g} protects hardly anyone: the odds that someone assigns to a fact "
+            f"about a person may change by a factor of e^{epsilon:g}. Use a smaller "
+            f"epsilon: values up to 1 are strong, values above {LARGEST_EPSILON:g} are weak."
         )
         found.append((WeakPrivacyWarning, message))
     if n > 1 and delta >= 1.0 / n:

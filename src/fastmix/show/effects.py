@@ -33,7 +33,7 @@ def effects_part(found: Sequence[Interval], widths: Sequence[float], *, axis: st
         parts += [
             f"<h3>Not identified: {len(hidden):,} of {len(sized):,} columns</h3>",
             "<p>Noise hides how the data vary in a direction that these columns take part in. The "
-            "model uses them together; nothing can be said about one of them alone.</p>",
+            "model uses them together; this fit has no estimate of one of them alone.</p>",
             folded("Show them", table(["column", "coefficient"], hidden, None)),
         ]
     note = "An effect is a coefficient times the width of the public range of its column. "
