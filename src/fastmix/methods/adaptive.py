@@ -77,6 +77,10 @@ class AdaptiveObjective(AdaptiveMethod):
     weights: ClassVar[bool] = True
     infers: ClassVar[bool] = True
     reserves: ClassVar[bool] = True
+    #: The length, in scaled units, that coefficients which are not identified may have.
+    size: ClassVar[float] = inference.SIZE
+    #: The share of curvatures that their noise may hide.
+    noisy: ClassVar[float] = inference.NOISY
 
     def inferring_plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
         """Plan a fit with what intervals need: more rounds, and curvatures at the minimiser."""
@@ -198,13 +202,18 @@ class AdaptiveObjective(AdaptiveMethod):
         guess: Guess,
         theta: FloatArray,
         levels: Levels,
+        curvature: float = 1.0,
     ) -> tuple[FloatArray, Intervals]:
-        """Release what intervals need, and take the pull of the ridge off."""
+        """Release what intervals need, and take the pull of the ridge off.
+
+        ``curvature`` is that of a row, on average, by what is known of the loss.
+        """
         clip, ridge, longest = levels
         curvature_sigma, square_sigma = plan.curvature_sigma, plan.square_sigma
         assert curvature_sigma is not None
         assert square_sigma is not None
-        square = min(longest**2, inference.most_square(curvature_sigma, rows.n, rows.d))
+        most = curvature * inference.most_square(curvature_sigma, rows.n, rows.d, self.noisy)
+        square = min(longest**2, most)
         released = noisy_curvatures(
             rows,
             theta,
@@ -216,8 +225,17 @@ class AdaptiveObjective(AdaptiveMethod):
             square_sigma=square_sigma,
             noise=draws.noise,
         )
-        known = inference.Levels(clip / plan.mu, ridge, clip, square, curvature_sigma, square_sigma)
-        return inference.inferred(theta, guess, released, known, rows.n)
+        known = inference.Levels(
+            noise=clip / plan.mu,
+            ridge=ridge,
+            lipschitz=clip,
+            square=square,
+            curvature_sigma=curvature_sigma,
+            square_sigma=square_sigma,
+            whole=rows.n * curvature,
+            size=self.size,
+        )
+        return inference.inferred(theta, guess, released, known)
 
     def forecast(
         self,
