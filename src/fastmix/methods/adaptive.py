@@ -77,8 +77,6 @@ class AdaptiveObjective(AdaptiveMethod):
     weights: ClassVar[bool] = True
     infers: ClassVar[bool] = True
     reserves: ClassVar[bool] = True
-    #: The length, in scaled units, that coefficients which are not identified may have.
-    size: ClassVar[float] = inference.SIZE
     #: The share of curvatures that their noise may hide.
     noisy: ClassVar[float] = inference.NOISY
 
@@ -194,6 +192,10 @@ class AdaptiveObjective(AdaptiveMethod):
         persons = plan.rows_per_person or 1
         return squares(level, ridge, plan.eps_c, longest, rows_per_person=persons)
 
+    def _size(self, d: int) -> float:
+        """Return the length, in scaled units, that what is not identified may have."""
+        return inference.SIZE
+
     def _inferred(
         self,
         rows: Rows,
@@ -233,7 +235,7 @@ class AdaptiveObjective(AdaptiveMethod):
             curvature_sigma=curvature_sigma,
             square_sigma=square_sigma,
             whole=rows.n * curvature,
-            size=self.size,
+            size=self._size(rows.d),
         )
         return inference.inferred(theta, guess, released, known)
 

@@ -90,7 +90,8 @@ def inferred(
         hidden = np.linalg.qr(T @ vectors[:, ~known])[0]
         # Noise may be stretched to any size there; a coefficient is not taken to be so large.
         along = hidden.T @ theta
-        excess = max(0.0, 1.0 - levels.size / max(float(np.linalg.norm(along)), 1e-300))
+        most = levels.size * math.sqrt(d)
+        excess = max(0.0, 1.0 - most / max(float(np.linalg.norm(along)), 1e-300))
         theta = theta - excess * (hidden @ along)
     floor = (vectors * np.maximum(values, LEAST_CURVATURE * n)) @ vectors.T
     square_sigma = levels.square_sigma * levels.lipschitz**2
@@ -104,9 +105,7 @@ def inferred(
     inner += wrong * np.outer(pull, pull)
     noise = inverse @ inner @ inverse
     noise += (OUTPUT * levels.noise / (n + levels.ridge)) ** 2 * (seen @ seen.T)
-    # Along what is hidden a bound stands for the covariance, which noise stretches to any size.
-    back = T - hidden @ (hidden.T @ T)
-    noise, sampling = (back @ each @ back.T for each in (noise, inverse @ squares @ inverse))
+    noise, sampling = (T @ each @ T.T for each in (noise, inverse @ squares @ inverse))
     return theta, Intervals(noise + sampling, noise, variance, levels.size * hidden)
 
 

@@ -39,6 +39,8 @@ CLIP, LEAST_CLIP = 2.0, 0.5
 INFERRING, BENDS = 0.005, 3.0
 #: The least clipping level of gradients for intervals, in units of sqrt(d): slopes are at most 1.
 LONG = 1.2
+#: How far a feature is taken to move log-odds where the data do not tell, across half its bounds.
+FARTHEST = 10.0
 #: Share of what is clipped that is taken to point the same way.
 ALIGNED = 0.3
 #: Log-odds of first coefficients: a probability is not taken to be nearer to 0 or 1 than this, and
@@ -61,8 +63,6 @@ class LogisticObjective(AdaptiveObjective):
     persons: ClassVar[bool] = False
     weights: ClassVar[bool] = False
     lines: ClassVar[bool] = False
-    #: Rows of length 1 with such coefficients move probabilities from 0.01 to 0.99.
-    size: ClassVar[float] = 10.0
     #: Less than for squares: rows far out have little curvature, and eigenvalues differ more.
     noisy: ClassVar[float] = 0.08
 
@@ -171,6 +171,9 @@ class LogisticObjective(AdaptiveObjective):
 
     def _loss(self, plan: AdaptivePlan, level: float, ridge: float, longest: float) -> Loss:
         return Logistic(level, ridge, plan.eps_c)
+
+    def _size(self, d: int) -> float:
+        return FARTHEST * math.sqrt(d)
 
     def scoring(self) -> ClassScores:
         """Return which scores its models have, and how they are released."""
