@@ -5,6 +5,11 @@
 Rows are those of the accuracy benchmark, with one category of each column left out. Targets are
 those of the least-squares fit with fresh errors, drawn from its residuals, and bounds that contain
 them all; so the truth is known. A fit is the default one with ``inference=True``.
+
+    python benchmarks/inference.py --family logistic --most-rows 40000 --data-dir DATA
+
+is the same for logistic regression: rows of the classification benchmark without collinear columns,
+and labels drawn anew from a logistic fit with hardly any ridge.
 """
 
 from __future__ import annotations
@@ -20,13 +25,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 
 import fastmix
 
 sys.path.insert(0, str(Path(__file__).parent / "accuracy"))
+sys.path.append(str(Path(__file__).parent / "classification"))
+import labelled
 import sets
 
 NAMES = ("sphere", "correlated", "california", "bike", "diamonds", "nycflights13")
+CLASSIFIED = ("uniform", "synthetic", "nycflights13", "beijing_air", "adult")
 TARGETS = {"california": "median_house_value", "diamonds": "price"}
 
 
@@ -68,21 +78,68 @@ class Truth:
     def draw(self, rng: np.random.Generator) -> Any:
         return self.fitted + rng.choice(self.errors, len(self.fitted))
 
+    def model(self, **given: Any) -> Any:
+        return fastmix.PrivateLinearRegression(**given)
 
-def cell(data: sets.DataSet, truth: Truth, epsilon: float, fits: int) -> dict[str, Any]:
+
+def load_labelled(name: str, folder: Path | None, most_rows: int) -> sets.DataSet:
+    """Return a set with labels and at most so many rows, without collinear columns."""
+    if name == "uniform":
+        X = np.random.default_rng(0).uniform(-1, 1, (min(most_rows, 20_000), 5))
+        y = np.random.default_rng(1).logistic(size=len(X)) < X @ [2.0, -1.0, 0.5, 0.0, 0.0] - 0.5
+        return sets.DataSet(name, X, y.astype(float), {"bounds_X": (-np.ones(5), np.ones(5))})
+    found = list(labelled.load([name], folder))
+    if not found:
+        raise FileNotFoundError(name)
+    (data,) = found
+    triangle = np.linalg.qr(np.column_stack([np.ones(len(data.y)), data.X]), mode="r")
+    sizes = np.abs(np.diag(triangle))
+    kept = (sizes > 1e-6 * sizes.max())[1:]
+    chosen = np.random.default_rng(0).permutation(len(data.y))[:most_rows]
+    ends = tuple(np.broadcast_to(np.asarray(e, float), kept.shape)[kept] for e in data.bounds)
+    return sets.DataSet(name, data.X[chosen][:, kept], data.y[chosen], {"bounds_X": ends})
+
+
+class LabelTruth:
+    """Coefficients of log-odds, intercept last, and labels drawn from them."""
+
+    def __init__(self, data: sets.DataSet) -> None:
+        low, high = data.bounds["bounds_X"]
+        middle, half = (low + high) / 2.0, (high - low) / 2.0
+        fit = LogisticRegression(C=100.0, max_iter=2000).fit((data.X - middle) / half, data.y)
+        coef = fit.coef_[0] / half
+        self.theta = np.append(coef, fit.intercept_[0] - coef @ middle)
+        D = np.column_stack([data.X, np.ones(len(data.y))])
+        self.likely = expit(D @ self.theta)
+        self.bounds = data.bounds
+        weights = self.likely * (1.0 - self.likely)
+        unit = 1.0 / np.sqrt((D**2 * weights[:, None]).sum(axis=0))
+        spread = np.linalg.inv(unit[:, None] * (D * weights[:, None]).T @ D * unit)
+        self.told = np.abs(self.theta) > 1.96 * unit * np.sqrt(np.diag(spread))
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        return (rng.random(len(self.likely)) < self.likely).astype(float)
+
+    def model(self, **given: Any) -> Any:
+        return fastmix.PrivateLogisticRegression(classes=[0, 1], **given)
+
+
+def cell(
+    data: sets.DataSet, truth: Truth | LabelTruth, epsilon: float, fits: int
+) -> dict[str, Any]:
     """Fit again and again, and compare with the truth."""
     rng = np.random.default_rng(1)
     errors, stds = [], []
     started = time.perf_counter()
     for _ in range(fits):
-        model = fastmix.PrivateLinearRegression(
+        model = truth.model(
             epsilon=epsilon,
             inference=True,
             fit_intercept=data.fit_intercept,
             random_state=rng,
             **truth.bounds,
         ).fit(data.X, truth.draw(rng))
-        error, std = model.coef_, model.coef_std_
+        error, std = np.ravel(model.coef_), np.ravel(model.coef_std_)
         if data.fit_intercept:
             error, std = np.append(error, model.intercept_), np.append(std, model.intercept_std_)
         errors.append(error - truth.theta)
@@ -115,13 +172,16 @@ def cell(data: sets.DataSet, truth: Truth, epsilon: float, fits: int) -> dict[st
 
 
 def cells(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    for name in asked.sets.split(","):
+    linear = asked.family == "linear"
+    names = asked.sets.split(",") if asked.sets else NAMES if linear else CLASSIFIED
+    for name in names:
         try:
-            data = load(name, asked.data_dir, asked.most_rows)
+            make = load if linear else load_labelled
+            data = make(name, asked.data_dir, asked.most_rows)
         except FileNotFoundError as error:
             print(f"{name}: skipped, {error}", file=sys.stderr)
             continue
-        truth = Truth(data)
+        truth = Truth(data) if linear else LabelTruth(data)
         for epsilon in map(float, asked.epsilons.split(",")):
             yield cell(data, truth, epsilon, asked.fits)
 
@@ -129,7 +189,8 @@ def cells(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fits", type=int, default=400)
-    parser.add_argument("--sets", default=",".join(NAMES))
+    parser.add_argument("--family", choices=("linear", "logistic"), default="linear")
+    parser.add_argument("--sets", default="")
     parser.add_argument("--epsilons", default="0.3,1,3,10")
     parser.add_argument("--most-rows", type=int, default=1 << 17)
     parser.add_argument("--data-dir", type=Path)

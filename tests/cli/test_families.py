@@ -134,3 +134,16 @@ def test_evaluate_a_quantile_and_a_robust_fit(table, run):
     code, out, err = run(line)
     assert code == 0, err
     assert set(json.loads(out)["scores"]) == {"r2", "mse", "mae"}
+
+
+def test_intervals_of_log_odds(table, run):
+    model = fitted(run, "labels.csv", "--family logistic")
+    assert len(model.coef_std) == 2
+    code, out, err = run("summary model")
+    assert code == 0, err
+    assert "odds ratio" in out
+    report = Path("model/report.html").read_text()
+    assert "odds ratio" in report
+    assert "change in the log-odds of y" in report
+    model = fitted(run, "labels.csv", "--family logistic --no-intervals --force")
+    assert model.coef_std is None

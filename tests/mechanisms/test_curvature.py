@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit
 
 from fastmix.data import ArrayRows, ChunkRows, Chunks, RowMap, TargetMap, reductions
 from fastmix.data.chunks import ArrayChunk
 from fastmix.kernels.losses import CalibratedHuber
+from fastmix.kernels.sigmoids import Logistic
 from fastmix.mechanisms import curvature_events, noisy_curvatures, sensitivity
 from fastmix.mechanisms.noise import FloatNoise
 
@@ -108,6 +110,33 @@ def test_an_absent_record_changes_each_by_at_most_its_sensitivity(records, T, th
     loss = CalibratedHuber(clip, 20.0, 1.0, 3.0)
     for change in changes(records, T, theta, square, loss):
         assert change <= 1.0 + 1e-12
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(record, min_size=1, max_size=6),
+    st.lists(st.floats(-100, 100), min_size=4, max_size=4).map(lambda v: np.reshape(v, (2, 2))),
+    st.tuples(st.floats(-50, 50), st.floats(-50, 50)),
+    st.floats(0.1, 50.0),
+    st.floats(0.01, 10.0),
+)
+def test_so_does_one_with_a_label(records, T, theta, square, clip):
+    for change in changes(records, T, theta, square, Logistic(clip, 20.0, 1.0)):
+        assert change <= 1.0 + 1e-12
+
+
+def test_curvatures_of_labels_are_those_of_the_logistic_loss():
+    X, _ = problem(3)
+    y = np.where(np.arange(len(X)) % 3 == 0, -1.0, 0.5)
+    y[5] = 0.0  # no label
+    theta, T = np.array([1.0, -2.0, 0.5]), np.eye(3)
+    loss = Logistic(50.0, 1e6, 1.0)  # so wide that nothing is limited
+    found = released(arrays(X, y), theta, T, square=1e6, loss=loss)
+    p = expit(X @ theta)
+    weights = np.abs(y)
+    gradients = weights * np.where(y > 0, 1.0 - p, -p)
+    np.testing.assert_allclose(found.curvature, (X * (weights * p * (1 - p))[:, None]).T @ X)
+    np.testing.assert_allclose(found.squares, (X * (gradients**2)[:, None]).T @ X)
 
 
 def test_the_sensitivities_are_attained():

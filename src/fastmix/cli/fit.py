@@ -144,14 +144,16 @@ def _model(asked: Asked) -> PrivateModel:
     }
     if asked.quantile != 0.5 and asked.family != "quantile":
         raise value_error("quantile", "be given with --family quantile", asked.quantile)
+    guessed = asked.method in _INFERRING and not (asked.person or asked.weight)
+    inference = guessed if asked.intervals is None else asked.intervals
     if asked.family == "linear":
-        guessed = asked.method in _INFERRING and not (asked.person or asked.weight)
-        inference = guessed if asked.intervals is None else asked.intervals
         return PrivateLinearRegression(method=asked.method, inference=inference, **common)
     if asked.method != "auto":
         raise value_error("method", "be auto for a family other than linear", asked.method)
-    if asked.intervals:
-        raise value_error("intervals", "be False for a family other than linear", True)
+    if asked.family == "logistic":
+        common["inference"] = inference
+    elif asked.intervals:
+        raise value_error("intervals", "be False for a quantile or robust regression", True)
     if asked.family == "quantile":
         common["quantile"] = asked.quantile
     if asked.family == "logistic" and asked.bounds is None:

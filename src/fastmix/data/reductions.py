@@ -261,10 +261,10 @@ def curvatures(
     for A, y in block.unweighted().formed():
         lengths = block.lengths[start : start + len(y)]
         residuals, Z = y - A @ theta, A @ transform
-        weights = np.minimum(loss.curvature(residuals, lengths), square / lengths**2)
+        weights = np.minimum(loss.curvature(residuals, lengths, y), square / lengths**2)
         Z *= 1.0 - 2.0**-40  # so that rounding cannot exceed the limits
         totals[0] += (Z * weights[:, None]).T @ Z
-        Z *= np.clip(loss.slope(residuals, lengths), *_reach(loss, lengths))[:, None]
+        Z *= np.clip(loss.slope(residuals, lengths, y), *_reach(loss, lengths))[:, None]
         totals[1] += Z.T @ Z
         start += len(y)
     return totals

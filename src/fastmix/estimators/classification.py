@@ -91,6 +91,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
     _arrays: ClassVar[type[LabelInput]] = LabelInput
     _chunks: ClassVar[type[LabelChunks]] = LabelChunks
     _ends: ClassVar[str] = "classes"
+    _title: ClassVar[str] = "Private logistic regression"
+    _odds: ClassVar[bool] = True
 
     #: Whether the classes were taken from the data.
     _found: ClassVar[bool] = False
@@ -230,8 +232,6 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
         return classes, public_weights(self.class_weight, classes)
 
     def _check_parameters(self) -> None:
-        if self.inference is not False:
-            raise value_error("inference", "be False for logistic regression", self.inference)
         if self.classes is not None:
             self._labels()
         super()._check_parameters()
@@ -260,6 +260,13 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
         self.coef_ = np.stack([coef for coef, _ in found])
         self.intercept_: Any = np.array([intercept for _, intercept in found])
         self.classes_ = self._labels()[0]
+
+    def _store_intervals(
+        self, solution: Any, plan: Any, scaling: PublicScaling, **sizes: Any
+    ) -> None:
+        scaling = replace(scaling, target_map=TargetMap())
+        super()._store_intervals(solution, plan, scaling, **sizes)
+        self.__dict__.pop("residual_std_", None)  # labels have no errors of one variance
 
     def _facts(self) -> dict[str, Any]:
         classes, weights = self._labels()

@@ -57,7 +57,7 @@ class ConfidenceIntervals:
         check_probability("level", level)
         if not hasattr(self, "coef_std_"):
             raise value_error("inference", "be True when the model is fitted", self.inference)
-        center, std = self.coef_, self.coef_std_
+        center, std = np.ravel(self.coef_), np.ravel(self.coef_std_)
         if intercept:
             center = np.append(center, self.intercept_)
             std = np.append(std, self.intercept_std_)
@@ -79,19 +79,26 @@ class ConfidenceIntervals:
             )
         if found is None:
             return
-        d = len(self.coef_)
+        shape, d = np.shape(self.coef_), np.size(self.coef_)
         J = scaling.jacobian(d)
         std, noise = (
             np.sqrt(np.einsum("ij,jk,ik->i", J, C, J)) for C in (found.covariance, found.noise)
         )
-        bias = np.zeros(len(J)) if found.hidden is None else _lengths(J @ found.hidden)
+        bias, across = np.zeros(len(J)), std
+        if found.hidden is not None and found.hidden.size:
+            bias = _lengths(J @ found.hidden)
+            # Along what is hidden noise may be stretched to any size: that is no standard error.
+            Q = np.linalg.qr(found.hidden)[0]
+            rest = J - (J @ Q) @ Q.T
+            across = np.sqrt(np.einsum("ij,jk,ik->i", rest, found.covariance, rest))
         # What may be off by more than its standard error is not identified.
-        identified = bias <= std
+        identified = bias <= across
         std = np.where(identified, np.hypot(std, bias), np.inf)
-        self.coef_std_, self.intercept_std_ = std[:d], float(std[d])
-        self.coef_noise_std_ = noise[:d]
-        self.coef_bias_bound_ = bias[:d]
-        self.coef_identified_, self.intercept_identified_ = identified[:d], bool(identified[d])
+        self.coef_std_, self.intercept_std_ = std[:d].reshape(shape), float(std[d])
+        self.coef_noise_std_ = noise[:d].reshape(shape)
+        self.coef_bias_bound_ = bias[:d].reshape(shape)
+        self.coef_identified_ = identified[:d].reshape(shape)
+        self.intercept_identified_ = bool(identified[d])
         self.residual_std_ = math.sqrt(found.variance) * scaling.target_map.scale
 
 

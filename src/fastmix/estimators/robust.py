@@ -49,6 +49,7 @@ class PrivateQuantileRegressor(PrivateRegressor):
     solver: str = "auto"
 
     _method: ClassVar[type[Method]] = methods.QuantileObjective
+    _title: ClassVar[str] = "Private quantile regression"
 
     def _store(self, method: Method, plan: Any, solution: Any, scaling: Any, *facts: Any) -> None:
         super()._store(method, plan, solution, scaling, *facts)
@@ -92,3 +93,4 @@ class PrivateHuberRegressor(PrivateRegressor):
     solver: str = "auto"
 
     _method: ClassVar[type[Method]] = methods.HuberObjective
+    _title: ClassVar[str] = "Private robust regression"

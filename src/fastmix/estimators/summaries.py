@@ -1,6 +1,6 @@
 """The part of the estimators that shows a fit: its coefficients, and a card for notebooks."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -39,6 +39,9 @@ class Shown(BaseEstimator):  # type: ignore[misc]
 
     inference: bool
     privacy_: PrivacyCertificate
+    #: What stands above the table, and whether it has odds ratios.
+    _title: ClassVar[str] = "Private linear regression"
+    _odds: ClassVar[bool] = False
 
     def summary(self, level: float = 0.95) -> RegressionSummary:
         """Return the coefficients in the form that statisticians know.
@@ -53,17 +56,18 @@ class Shown(BaseEstimator):  # type: ignore[misc]
         fastmix.show.RegressionSummary
             A table; print it, show it in a notebook, or take its ``to_frame()``. With
             ``inference=True`` it has standard errors, z, p-values and intervals, from released
-            values only.
+            values only; odds ratios where coefficients are of log-odds.
         """
         check_is_fitted(self)
         check_probability("level", level)
         found, private = effects(self), self.privacy_
         return summarise(
             found,
-            title=f"Private linear regression ({type(self).__name__})",
+            title=f"{self._title} ({type(self).__name__})",
             facts=[*summary_facts(private.epsilon, private.delta, private.data["n_samples"], self)],
             level=level,
             notes=summary_notes(private.private) if self.inference else [],
+            odds=self._odds,
         )
 
     def _repr_html_inner(self) -> str:

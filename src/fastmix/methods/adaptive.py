@@ -77,6 +77,8 @@ class AdaptiveObjective(AdaptiveMethod):
     weights: ClassVar[bool] = True
     infers: ClassVar[bool] = True
     reserves: ClassVar[bool] = True
+    #: The share of curvatures that their noise may hide.
+    noisy: ClassVar[float] = inference.NOISY
 
     def inferring_plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
         """Plan a fit with what intervals need: more rounds, and curvatures at the minimiser."""
@@ -190,6 +192,10 @@ class AdaptiveObjective(AdaptiveMethod):
         persons = plan.rows_per_person or 1
         return squares(level, ridge, plan.eps_c, longest, rows_per_person=persons)
 
+    def _size(self, d: int) -> float:
+        """Return the length, in scaled units, that what is not identified may have."""
+        return inference.SIZE
+
     def _inferred(
         self,
         rows: Rows,
@@ -198,13 +204,18 @@ class AdaptiveObjective(AdaptiveMethod):
         guess: Guess,
         theta: FloatArray,
         levels: Levels,
+        curvature: float = 1.0,
     ) -> tuple[FloatArray, Intervals]:
-        """Release what intervals need, and take the pull of the ridge off."""
+        """Release what intervals need, and take the pull of the ridge off.
+
+        ``curvature`` is that of a row, on average, by what is known of the loss.
+        """
         clip, ridge, longest = levels
         curvature_sigma, square_sigma = plan.curvature_sigma, plan.square_sigma
         assert curvature_sigma is not None
         assert square_sigma is not None
-        square = min(longest**2, inference.most_square(curvature_sigma, rows.n, rows.d))
+        most = curvature * inference.most_square(curvature_sigma, rows.n, rows.d, self.noisy)
+        square = min(longest**2, most)
         released = noisy_curvatures(
             rows,
             theta,
@@ -216,8 +227,17 @@ class AdaptiveObjective(AdaptiveMethod):
             square_sigma=square_sigma,
             noise=draws.noise,
         )
-        known = inference.Levels(clip / plan.mu, ridge, clip, square, curvature_sigma, square_sigma)
-        return inference.inferred(theta, guess, released, known, rows.n)
+        known = inference.Levels(
+            noise=clip / plan.mu,
+            ridge=ridge,
+            lipschitz=clip,
+            square=square,
+            curvature_sigma=curvature_sigma,
+            square_sigma=square_sigma,
+            whole=rows.n * curvature,
+            size=self._size(rows.d),
+        )
+        return inference.inferred(theta, guess, released, known)
 
     def forecast(
         self,

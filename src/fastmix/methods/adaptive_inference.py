@@ -51,11 +51,14 @@ class Levels(NamedTuple):
     square: float
     curvature_sigma: float
     square_sigma: float
+    #: Eigenvalues that all rows would give, and the length that what is not identified may have.
+    whole: float
+    size: float = SIZE
 
 
-def most_square(sigma: float, n: int, d: int) -> float:
+def most_square(sigma: float, n: int, d: int, noisy: float = NOISY) -> float:
     """Return the limit of curvatures, from public sizes: noise is to hide a share of them only."""
-    return max(LEAST_SQUARE * d, NOISY * n / (sigma * math.sqrt(2.0 * d)))
+    return max(LEAST_SQUARE * d, noisy * n / (sigma * math.sqrt(2.0 * d)))
 
 
 def least_clip(spread: float, mu: float, sigma: float, n: int, d: int) -> float:
@@ -65,10 +68,10 @@ def least_clip(spread: float, mu: float, sigma: float, n: int, d: int) -> float:
 
 
 def inferred(
-    theta: FloatArray, guess: Guess, released: CurvatureRelease, levels: Levels, n: int
+    theta: FloatArray, guess: Guess, released: CurvatureRelease, levels: Levels
 ) -> tuple[FloatArray, Intervals]:
     """Return coefficients without the pull of the ridge, and how far off they may be."""
-    d, T = len(theta), guess.transform
+    d, T, n = len(theta), guess.transform, levels.whole
     sigma = levels.curvature_sigma * levels.square
     J, share = shrunk(released.curvature, np.eye(d), sigma)
     values, vectors = np.linalg.eigh(J)
@@ -82,7 +85,14 @@ def inferred(
     if not known.all():
         rest = vectors[:, ~known]
         phi -= rest @ _unsure(rest.T @ phi, values[~known], levels)
-    theta = guess.center + T @ phi
+    theta, hidden = guess.center + T @ phi, np.zeros((d, 0))
+    if not known.all():
+        hidden = np.linalg.qr(T @ vectors[:, ~known])[0]
+        # Noise may be stretched to any size there; a coefficient is not taken to be so large.
+        along = hidden.T @ theta
+        most = levels.size * math.sqrt(d)
+        excess = max(0.0, 1.0 - most / max(float(np.linalg.norm(along)), 1e-300))
+        theta = theta - excess * (hidden @ along)
     floor = (vectors * np.maximum(values, LEAST_CURVATURE * n)) @ vectors.T
     square_sigma = levels.square_sigma * levels.lipschitz**2
     squares, _ = shrunk(released.squares, floor, square_sigma)
@@ -94,12 +104,9 @@ def inferred(
     inner = (levels.noise**2 + wrong * float(pull @ pull)) * np.eye(d)
     inner += wrong * np.outer(pull, pull)
     noise = inverse @ inner @ inverse
-    noise += (OUTPUT * levels.noise / (n + levels.ridge)) ** 2 * np.eye(d)
+    noise += (OUTPUT * levels.noise / (n + levels.ridge)) ** 2 * (seen @ seen.T)
     noise, sampling = (T @ each @ T.T for each in (noise, inverse @ squares @ inverse))
-    hidden = np.zeros((d, 0))
-    if not known.all():
-        hidden = SIZE * np.linalg.qr(T @ vectors[:, ~known])[0]
-    return theta, Intervals(noise + sampling, noise, variance, hidden)
+    return theta, Intervals(noise + sampling, noise, variance, levels.size * hidden)
 
 
 def _unsure(phi: FloatArray, values: FloatArray, levels: Levels) -> FloatArray:

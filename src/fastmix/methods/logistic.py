@@ -20,10 +20,12 @@ from fastmix.kernels.losses import Loss
 from fastmix.kernels.sigmoids import Logistic
 from fastmix.mechanisms import noisy_gradient_counts
 from fastmix.mechanisms.minimise import Objective, minimise
+from fastmix.methods import adaptive_inference as inference
 from fastmix.methods.adaptive import EDGES, SHORTEST, AdaptiveObjective, Levels, best_clip
 from fastmix.methods.adaptive_plan import AdaptivePlan
 from fastmix.methods.class_scores import ClassScores
 from fastmix.methods.first_stage import Guess, first_stage
+from fastmix.methods.inference import Intervals
 from fastmix.methods.last_stage import shrunk
 from fastmix.methods.plan import Draws, Sizes, Solution, Target, joint
 
@@ -32,6 +34,13 @@ from fastmix.methods.plan import Draws, Sizes, Solution, Target, joint
 RIDGE, LEFT, LEAST_RIDGE = 5.0, 0.2, 0.0005
 #: First guess at the clipping level of a gradient in units of sqrt(d) slopes, and its least.
 CLIP, LEAST_CLIP = 2.0, 0.5
+#: Ridge of a fit with intervals: in units of the eigenvalues, and of what lets rows of length
+#: sqrt(d) have the curvature of the logistic loss.
+INFERRING, BENDS = 0.005, 3.0
+#: The least clipping level of gradients for intervals, in units of sqrt(d): slopes are at most 1.
+LONG = 1.2
+#: How far a feature is taken to move log-odds where the data do not tell, across half its bounds.
+FARTHEST = 10.0
 #: Share of what is clipped that is taken to point the same way.
 ALIGNED = 0.3
 #: Log-odds of first coefficients: a probability is not taken to be nearer to 0 or 1 than this, and
@@ -54,7 +63,8 @@ class LogisticObjective(AdaptiveObjective):
     persons: ClassVar[bool] = False
     weights: ClassVar[bool] = False
     lines: ClassVar[bool] = False
-    infers: ClassVar[bool] = False
+    #: Less than for squares: rows far out have little curvature, and eigenvalues differ more.
+    noisy: ClassVar[float] = 0.08
 
     def check(self) -> None:
         """Check the parameters."""
@@ -88,6 +98,12 @@ class LogisticObjective(AdaptiveObjective):
                 high = middle
         return best
 
+    def inferring_plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
+        """Plan a fit with what intervals need."""
+        if self.n_classes > 2:
+            raise value_error("inference", "be False for more than two classes", True)
+        return super().inferring_plan(sizes, target)
+
     def coordinates(self, sizes: Sizes) -> int:
         """Return how many coordinates of noise a fit draws at most."""
         return self.n_classes * super().coordinates(sizes)
@@ -95,11 +111,12 @@ class LogisticObjective(AdaptiveObjective):
     def solve(self, rows: Any, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release the coefficients, for more than two classes those of each against the rest."""
         if self.n_classes == 2:
-            theta, choice = self._one(rows, plan, draws)
-            return Solution(theta, gradient_noise=choice["gradient_clip"] / plan.mu, chosen=choice)
+            theta, choice, intervals = self._one(rows, plan, draws)
+            noise = choice["gradient_clip"] / plan.mu
+            return Solution(theta, gradient_noise=noise, chosen=choice, intervals=intervals)
         found = [self._one(each, plan, draws) for each in rows.targets]
         chosen: dict[str, Any] = {name: [each[1][name] for each in found] for name in found[0][1]}
-        return Solution(np.concatenate([theta for theta, _ in found]), chosen=chosen)
+        return Solution(np.concatenate([each[0] for each in found]), chosen=chosen)
 
     def exact(self, rows: Any, clip: float) -> FloatArray:
         """Return the coefficients without privacy, with hardly any ridge."""
@@ -109,7 +126,7 @@ class LogisticObjective(AdaptiveObjective):
 
     def _one(
         self, rows: Rows, plan: AdaptivePlan, draws: Draws
-    ) -> tuple[FloatArray, dict[str, float]]:
+    ) -> tuple[FloatArray, dict[str, float], Intervals | None]:
         """Release what the first stage needs, decide, and release the minimiser."""
         steps, root = plan.n_rounds + 2, math.sqrt(rows.d)
         guess = first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
@@ -132,21 +149,31 @@ class LogisticObjective(AdaptiveObjective):
             sizes = rows.n, rows.d, plan.mu
             best = best_clip(counts, edges[1:], plan.count_sigma, *sizes, ALIGNED)
             level = max(LEAST_CLIP * level, level if best is None else best)
-        ridge = _ridge(plan, level, guess.spread, rows.n, rows.d)
+        if plan.square_sigma is not None:
+            given = guess.spread, plan.mu, plan.square_sigma, rows.n, rows.d
+            level = max(level, inference.least_clip(*given), LONG * root)
+        levels = Levels(level, _ridge(plan, level, guess.spread, rows.n, rows.d), math.inf)
         draws.progress(steps, steps)
-        theta = self._minimiser(rows, plan, draws, guess, Levels(level, ridge, math.inf))
-        noise, curvature = level / plan.mu, guess.spread**2
-        theta, kept = shrunk(theta, guess, noise, ridge, rows.n, curvature)
-        return theta, {
+        theta = self._minimiser(rows, plan, draws, guess, levels)
+        noise, curvature, kept, intervals = level / plan.mu, guess.spread**2, 1.0, None
+        if plan.curvature_sigma is not None:
+            theta, intervals = self._inferred(rows, plan, draws, guess, theta, levels, curvature)
+        else:
+            theta, kept = shrunk(theta, guess, noise, levels.ridge, rows.n, curvature)
+        choice = {
             "rounds": plan.n_rounds,
             "slope_spread": guess.spread,
             "gradient_clip": level,
-            "ridge": ridge,
+            "ridge": levels.ridge,
             "kept": kept,
         }
+        return theta, choice, intervals
 
     def _loss(self, plan: AdaptivePlan, level: float, ridge: float, longest: float) -> Loss:
         return Logistic(level, ridge, plan.eps_c)
+
+    def _size(self, d: int) -> float:
+        return FARTHEST * math.sqrt(d)
 
     def scoring(self) -> ClassScores:
         """Return which scores its models have, and how they are released."""
@@ -190,6 +217,8 @@ def _ridge(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -> f
     """
     noise = level / plan.mu
     needed = LEAST_RIDGE * n * spread**2 if plan.n_rounds else 0.0
+    if plan.curvature_sigma is not None:
+        needed = max(INFERRING * n * spread**2, BENDS * 0.25 * d / plan.eps_c)
     return max(RIDGE * noise * spread, noise**2 * d / (n * LEFT), needed)
 
 

@@ -111,15 +111,16 @@ def effects(model: Any, names: Iterable[str] | None = None) -> list[Interval]:
     coef = np.atleast_2d(model.coef_)
     if names is None:
         names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(coef.shape[1])])
-    errors = (getattr(model, name, repeat(None)) for name in ("coef_std_", "coef_noise_std_"))
+    known = (getattr(model, name, None) for name in ("coef_std_", "coef_noise_std_"))
+    errors = (repeat(None) if each is None else np.ravel(each) for each in known)
     if len(coef) == 1:
         found = [Interval(*each) for each in zip(names, coef[0], *errors, strict=False)]
     else:  # one class after the other
-        known = [*names]
+        called = [*names]
         found = [
             Interval(f"{label}: {name}", value)
             for label, row in zip(model.classes_, coef, strict=True)
-            for name, value in zip(known, row, strict=True)
+            for name, value in zip(called, row, strict=True)
         ]
     if model.fit_intercept:
         std = getattr(model, "intercept_std_", None)

@@ -64,6 +64,8 @@ class RegressionSummary:
         Level of the intervals.
     notes : tuple of str
         What stands below.
+    odds : bool, default=False
+        Whether coefficients are of log-odds: the table has odds ratios, too.
     """
 
     title: str
@@ -71,14 +73,17 @@ class RegressionSummary:
     lines: tuple[Line, ...]
     level: float
     notes: tuple[str, ...]
+    odds: bool = False
 
     @property
     def header(self) -> list[str]:
         """Names of the columns, that of the coefficients first."""
-        if not self.has_errors:
-            return ["coef"]
         tail = (1.0 - self.level) / 2.0
-        return ["coef", "std err", "z", "P>|z|", f"[{tail:.4g}", f"{1.0 - tail:.4g}]"]
+        ends = [f"[{tail:.4g}", f"{1.0 - tail:.4g}]"]
+        if not self.has_errors:
+            return ["coef", *(["odds ratio"] if self.odds else [])]
+        ratio = ["odds ratio", *(f"OR {end}" for end in ends)] if self.odds else []
+        return ["coef", "std err", "z", "P>|z|", *ends, *ratio]
 
     @property
     def has_errors(self) -> bool:
@@ -94,10 +99,7 @@ class RegressionSummary:
             Columns as in the table; ``identified`` says whether the data identify a coefficient.
         """
         pandas = import_module("pandas")
-        values = [
-            [line.coef, line.std_err, line.z, line.p_value, line.low, line.high][: len(self.header)]
-            for line in self.lines
-        ]
+        values = [self._values(line) for line in self.lines]
         frame = pandas.DataFrame(
             values, index=[line.name for line in self.lines], columns=self.header
         )
@@ -117,7 +119,10 @@ class RegressionSummary:
             "title": self.title,
             "facts": dict(self.facts),
             "level": self.level,
-            "coefficients": [{**vars(line), "identified": line.identified} for line in self.lines],
+            "coefficients": [
+                {**vars(line), "identified": line.identified, **self._ratios(line)}
+                for line in self.lines
+            ],
             "notes": list(self.notes),
         }
 
@@ -126,7 +131,7 @@ class RegressionSummary:
         width = max(12, *map(len, names))
         total = width + _WIDTH * max(5, len(self.header))
         facts = [f"{name}: {value}" for name, value in self.facts]
-        half = total // 2
+        half = max(total // 2, 2 + max(map(len, facts[::2]), default=0))
         pairs = [
             f"{left:<{half}}{right}".rstrip()
             for left, right in zip(facts[::2], [*facts[1::2], ""], strict=False)
@@ -161,10 +166,11 @@ class RegressionSummary:
 
     def _cells(self) -> Iterable[list[str]]:
         for line in self.lines:
+            ratios = [number(each) for each in self._ratios(line).values() if each is not None]
             if not self.has_errors:
-                yield [number(line.coef)]
+                yield [number(line.coef), *ratios]
             elif not line.identified or line.std_err is None:
-                yield [number(line.coef), _NOT_IDENTIFIED, *[""] * 4]
+                yield [number(line.coef), _NOT_IDENTIFIED, *[""] * (len(self.header) - 2)]
             else:
                 assert line.z is not None
                 assert line.p_value is not None
@@ -177,7 +183,29 @@ class RegressionSummary:
                     f"{line.p_value:.3f}",
                     number(line.low),
                     number(line.high),
+                    *ratios,
                 ]
+
+    def _values(self, line: Line) -> list[float | None]:
+        """Return the numbers of a line, as many as the header has names."""
+        own = [line.coef, line.std_err, line.z, line.p_value, line.low, line.high]
+        return [*own[: 6 if self.has_errors else 1], *self._ratios(line).values()]
+
+    def _ratios(self, line: Line) -> dict[str, float | None]:
+        """Return the odds ratio of a line and its ends, by name; nothing if there are none."""
+        if not self.odds:
+            return {}
+        found = {"odds_ratio": _exponential(line.coef)}
+        if self.has_errors:
+            found |= {"odds_low": _exponential(line.low), "odds_high": _exponential(line.high)}
+        return found
+
+
+def _exponential(value: float | None) -> float | None:
+    """Return e to a power; infinite where that is beyond numbers."""
+    if value is None:
+        return None
+    return math.exp(value) if value < 700.0 else math.inf
 
 
 def _joined(cells: Sequence[str]) -> str:
@@ -195,6 +223,7 @@ def summarise(
     facts: Sequence[tuple[str, str]],
     level: float = 0.95,
     notes: Sequence[str] = (),
+    odds: bool = False,
 ) -> RegressionSummary:
     """Make the table of coefficients, the intercept last."""
     reach = float(ndtri(0.5 + level / 2.0))
@@ -217,4 +246,4 @@ def summarise(
         )
     if lines and lines[0].std_err is None:
         said.append("This fit released nothing that standard errors could be computed from.")
-    return RegressionSummary(title, tuple(facts), tuple(lines), level, tuple(said))
+    return RegressionSummary(title, tuple(facts), tuple(lines), level, tuple(said), odds)

@@ -72,7 +72,7 @@ class SavedModel:
             quantile=model.privacy_.parameters.get("quantile"),
             coef=tuple(np.ravel(model.coef_).tolist()),
             intercept=float(np.ravel(model.intercept_)[0]),
-            coef_std=None if std is None else tuple(std.tolist()),
+            coef_std=None if std is None else tuple(np.ravel(std).tolist()),
             intercept_std=getattr(model, "intercept_std_", None),
             method=getattr(model, "method_", method),
             epsilon=model.privacy_.epsilon,
@@ -148,6 +148,7 @@ class SavedModel:
             facts=summary_facts(self.epsilon, self.delta, self.n, method=self.method),
             level=level,
             notes=[] if self.coef_std is None else summary_notes(self.private),
+            odds=self.family == "logistic",
         )
 
     def estimator(self) -> PrivateModel:

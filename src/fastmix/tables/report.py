@@ -76,7 +76,9 @@ def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str
         ),
         "<h2>Regression table</h2>",
         _folded_if_long(
-            "coefficients", len(found), summarise(found, title="", facts=[]).html_table(None)
+            "coefficients",
+            len(found),
+            summarise(found, title="", facts=[], odds=_binary(model)).html_table(None),
         ),
         *_calibration(model),
         "<h2>Privacy spent</h2>",
