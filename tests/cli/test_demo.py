@@ -9,7 +9,8 @@ import pytest
 from fastmix.cli import main
 
 
-def test_demo_prints_private_beside_non_private(capsys):
+def test_demo_prints_private_beside_non_private(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert main(["demo"]) == 0
     out = capsys.readouterr().out
     spent = float(re.search(r"epsilon = ([0-9.]+)", out).group(1))
@@ -18,9 +19,18 @@ def test_demo_prints_private_beside_non_private(capsys):
     assert "non-private" in out
     # Dominant coefficient: a minute of departure delay is about a minute of arrival delay.
     row = next(line for line in out.splitlines() if line.startswith("dep_delay"))
-    private, ordinary = map(float, row.split()[-2:])
+    private, low, _, high, ordinary = row.split()[-5:]
+    assert float(low) < float(private) < float(high)
+    private, ordinary = float(private), float(ordinary)
     assert private == pytest.approx(ordinary, abs=0.2)
     assert ordinary == pytest.approx(1.0, abs=0.1)
+    r2 = float(re.search(r"Private R²: ([0-9.]+),", out).group(1))
+    exact = float(next(line for line in out.splitlines() if line.startswith("R²")).split()[-1])
+    assert r2 == pytest.approx(exact, abs=0.03)
+    report = tmp_path / re.search(r"open (\S+) in a browser", out).group(1)
+    assert "Private regression of arr_delay" in report.read_text()
+    assert main(["explain", str(report.parent), "--verify"]) == 0
+    assert main(["demo", "--method", "dp_gd"]) == 0  # again, and without intervals
 
 
 def test_wrong_value_is_one_line_and_exit_code_2(capsys):

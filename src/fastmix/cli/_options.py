@@ -12,6 +12,9 @@ from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
 
 T = TypeVar("T")
 
+#: Methods that have standard errors.
+INFERRING = ("auto", "adaptive", "adassp", "fast_ihm", "ihm")
+
 
 def with_meaning(epsilon: float) -> float:
     """Refuse an epsilon without meaning; no command makes a fit without privacy by accident."""

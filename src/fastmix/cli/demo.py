@@ -1,40 +1,67 @@
 """The demonstration: a private fit of real flights beside the non-private one."""
 
 import time
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text, working
-from fastmix.datasets import load_nycflights13
+from fastmix.cli._folder import model_folder
+from fastmix.datasets import Table, load_nycflights13
 from fastmix.estimators import PrivateLinearRegression
+from fastmix.methods import METHODS
+from fastmix.tables import Number, PublicBounds
+from fastmix.tables.model import bound_pair
+from fastmix.tables.report import fit_report
 
 EXAMPLES = ("fastmix demo", "fastmix demo --epsilon 0.1 --method adassp")
 
+#: Share of the budget that pays for a private R^2.
+_SCORE_SHARE = 0.1
+#: Bytes that a file of the fit takes at most.
+_ROOM = 1 << 18
 
-def run_demo(epsilon: float = 1.0, method: str = "auto") -> dict[str, Any]:
-    """Fit the flights privately and not, and return both."""
-    model = PrivateLinearRegression(epsilon=epsilon, method=method)
+
+def run_demo(
+    epsilon: float = 1.0, method: str = "auto", out: Path = Path("fastmix-demo")
+) -> dict[str, Any]:
+    """Fit the flights privately and not, write model, certificate and report, and return both."""
+    scored = method == "auto" or (method in METHODS and METHODS[method].reserves)
+    model = PrivateLinearRegression(
+        epsilon=epsilon,
+        method=method,
+        inference=method in options.INFERRING,
+        score_share=_SCORE_SHARE if scored else 0.0,
+    )
     model._check_parameters()  # before half a second of loading
     table = load_nycflights13()
     X, y = table.X, table.y
-    started = time.perf_counter()
-    private = model.set_params(bounds_X=table.bounds_X, bounds_y=table.bounds_y).fit(X, y)
-    seconds = time.perf_counter() - started
+    with model_folder(out, force=True, room=_ROOM) as publish:
+        started = time.perf_counter()
+        private = model.set_params(bounds_X=table.bounds_X, bounds_y=table.bounds_y).fit(X, y)
+        seconds = time.perf_counter() - started
+        public = _public(table)
+        saved, private.privacy_ = bound_pair(private, public)
+        report = fit_report(private, public, seconds)
+        publish(saved.to_json(), private.privacy_.to_json(), report)
     # The fair comparison: least squares on the same data, moved into the same public bounds.
     X, y = np.clip(X, *table.bounds_X), np.clip(y, *table.bounds_y)
     ordinary = LinearRegression().fit(X, y)
     columns = [each.tolist() for each in (*table.bounds_X, private.coef_, ordinary.coef_)]
+    ends = private.conf_int().tolist() if private.inference else [None] * len(private.coef_)
     return {
         "n": len(y),
         "features": [
-            {"name": name, "bounds": [low, high], "private": p, "non_private": o}
-            for name, low, high, p, o in zip(table.feature_names, *columns, strict=True)
+            {"name": name, "bounds": [low, high], "private": p, "non_private": o, "interval": i}
+            for name, low, high, p, o, i in zip(table.feature_names, *columns, ends, strict=True)
         ],
         "intercept": {"private": private.intercept_, "non_private": float(ordinary.intercept_)},
+        "r2_private": private.scores_.to_dict()["r2"] if scored else None,
         "r2_not_private": {
             "private": r2_score(y, private.predict(X)),
             "non_private": r2_score(y, ordinary.predict(X)),
@@ -48,17 +75,29 @@ def run_demo(epsilon: float = 1.0, method: str = "auto") -> dict[str, Any]:
             {name: getattr(part, name) for name in ("name", "epsilon", "delta")}
             for part in private.privacy_.parts
         ],
+        "report": str(out / "report.html"),
     }
+
+
+def _public(table: Table) -> PublicBounds:
+    """Return the public bounds of the flights as those of a table."""
+    target = Number(table.target_name, *table.bounds_y, unit="minutes")
+    ends = (side.tolist() for side in table.bounds_X)
+    features = zip(table.feature_names, *ends, strict=True)
+    return PublicBounds(target, tuple(Number(*each) for each in features))
 
 
 def command(
     epsilon: options.Epsilon = 1.0,
     method: options.MethodName = "auto",
+    out: Annotated[Path, typer.Option(help="Folder of model, certificate, report.")] = Path(
+        "fastmix-demo"
+    ),
     json: options.Json = False,
 ) -> None:
     """Fit a private regression to 327,346 real flights, and compare it with least squares."""
     with working("fitting"):
-        found = run_demo(epsilon, method)
+        found = run_demo(epsilon, method, out)
     if json:
         print_json(found)
         return
@@ -68,12 +107,18 @@ def command(
     ]
     rows += [("intercept", "", found["intercept"]), ("R² *", "", found["r2_not_private"])]
     print_table(
-        ["feature", "public bounds", "private", "non-private"],
-        [[*words, f"{pair['private']:.4f}", f"{pair['non_private']:.4f}"] for *words, pair in rows],
+        ["feature", "public bounds", "private", "95% interval", "non-private"],
+        [
+            [*words, f"{one['private']:.4f}", _interval(one), f"{one['non_private']:.4f}"]
+            for *words, one in rows
+        ],
     )
     parts = found["parts"] if len(found["parts"]) > 1 else []
+    r2 = found["r2_private"]
+    score = "Private R²: {value:.3f}, 95% interval {low:.3f} to {high:.3f}"
     print_text(
         "",
+        *([] if r2 is None else [f"{score.format(**r2)} ({_SCORE_SHARE:.0%} of the budget)."]),
         f"Method: {found['method']}, {found['steps']} steps, {found['seconds']:.2f} s.",
         f"Privacy spent: epsilon = {found['epsilon']:.6g}, delta = {found['delta']:.3g} "
         "(one flight removed; n is public).",
@@ -81,6 +126,13 @@ def command(
             f"  {part['name']:<28} epsilon {part['epsilon']:<10.4g} delta {part['delta']:.3g}"
             for part in parts
         ),
+        f"Report: open {found['report']} in a browser.",
         "",
         "* on the same flights within the public bounds, for this demonstration only: not private.",
     )
+
+
+def _interval(found: dict[str, Any]) -> str:
+    """Return the interval of a coefficient, if it has one."""
+    ends = found.get("interval")
+    return "" if ends is None else "{:.4f} to {:.4f}".format(*ends)

@@ -41,9 +41,6 @@ _LARGE = 1 << 30
 #: Bytes of a file of a fit that do not depend on the number of columns, with a wide margin.
 _ROOM = 1 << 18
 
-#: Methods that have standard errors.
-_INFERRING = ("auto", "adaptive", "adassp", "fast_ihm", "ihm")
-
 #: The estimators of the families beside linear regression.
 _FAMILIES: dict[str, type[PrivateModel]] = {
     "logistic": PrivateLogisticRegression,
@@ -144,7 +141,7 @@ def _model(asked: Asked) -> PrivateModel:
     }
     if asked.quantile != 0.5 and asked.family != "quantile":
         raise value_error("quantile", "be given with --family quantile", asked.quantile)
-    guessed = asked.method in _INFERRING and not (asked.person or asked.weight)
+    guessed = asked.method in options.INFERRING and not (asked.person or asked.weight)
     inference = guessed if asked.intervals is None else asked.intervals
     if asked.family == "linear":
         return PrivateLinearRegression(method=asked.method, inference=inference, **common)
