@@ -49,9 +49,11 @@ def methods(library, lower, upper):
         return
     import fastmix
 
-    for cls in (fastmix.IHM, fastmix.FastIHM, fastmix.AdaSSP):
+    named = {"default": fastmix.PrivateLinearRegression}
+    named |= {cls.__name__: cls for cls in (fastmix.IHM, fastmix.FastIHM, fastmix.AdaSSP)}
+    for name, cls in named.items():
         yield (
-            f"fastmix {cls.__name__}",
+            f"fastmix {name}",
             lambda e, cls=cls: cls(
                 epsilon=e, delta=DELTA, bounds_X=(lower, upper), bounds_y=TARGET
             ),
@@ -80,13 +82,15 @@ def plot(path):
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
+    from fastmix.show.plot import COLOURS, label_lines
+
     rows = list(csv.DictReader(path.open()))
-    figure, axis = plt.subplots(figsize=(7.2, 3.6), constrained_layout=True)
+    figure, axis = plt.subplots(figsize=(6.2, 4.2), constrained_layout=True)
     for name in dict.fromkeys(row["method"] for row in rows):
         found = [
             np.quantile(
                 [
-                    float(r["excess_risk"])
+                    100.0 * float(r["excess_risk"])
                     for r in rows
                     if r["method"] == name and float(r["epsilon"]) == e
                 ],
@@ -95,19 +99,31 @@ def plot(path):
             for e in EPSILONS
         ]
         low, middle, high = np.array(found).T
-        (line,) = axis.plot(EPSILONS, middle, marker="o", markersize=4, label=name)
-        axis.fill_between(EPSILONS, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
-        print(name, dict(zip(EPSILONS, (f"{100 * m:.2g}%" for m in middle), strict=True)))
+        known = name.removeprefix("fastmix ").removesuffix(" LinearRegression")
+        axis.plot(
+            EPSILONS,
+            middle,
+            marker="o",
+            markersize=4,
+            color=COLOURS[known],
+            label=known,
+            lw=2.5 if known == "default" else 1.5,
+        )
+        axis.fill_between(EPSILONS, low, high, color=COLOURS[known], alpha=0.15, linewidth=0)
+        print(name, dict(zip(EPSILONS, (f"{m:.2g}%" for m in middle), strict=True)))
     axis.set(
         xscale="log",
         yscale="log",
         xlabel="epsilon",
-        ylabel="excess risk / variance",
-        title="327,346 flights, 5 features: error that privacy adds",
+        ylabel="error added, % of the variance",
+        title="On 327,346 flights the default\nadds the least error",
+        ylim=(None, 1e3),
     )
-    axis.legend(fontsize=8)
+    axis.set_xticks(EPSILONS, [f"{e:g}" for e in EPSILONS])
+    axis.minorticks_off()
     axis.grid(alpha=0.3)
-    figure.savefig(path.with_suffix(".png"), dpi=120)
+    label_lines(axis)
+    figure.savefig(path.with_suffix(".png"), dpi=130)
 
 
 if __name__ == "__main__":

@@ -120,6 +120,8 @@ def _reproduce(chosen: argparse.Namespace) -> None:
         command=_recorded(chosen),
     )
     print(f"wrote {write_report(out)} and {out / 'figures'}")
+    if chosen.quick:
+        print(f"This was a quick run with {config.trials} trials: its conclusions are rough.")
 
 
 def _recorded(chosen: argparse.Namespace) -> str:

@@ -6,7 +6,6 @@ python benchmarks/accuracy/report.py accuracy.csv --out docs
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +17,12 @@ import numpy as np
 import pandas as pd
 from sets import CHOSEN_ON, NAMES
 
-#: Methods in the order of the tables, with one colour each.
-COLOURS = {
-    "default": "#c2185b",
-    "ObjectivePerturbation": "#1b7f3b",
-    "IHM": "#0b5fa5",
-    "IHM, paper": "#86b9e0",
-    "FastIHM": "#b3450b",
-    "FastIHM, paper": "#eaa778",
-    "AdaSSP": "#5f6368",
-    "boosted AdaSSP": "#7b52ab",
-    "DPGradientDescent": "#b8a200",
-    "diffprivlib": "#00838f",
-    "private mean": "#111111",
-}
+from fastmix.show.plot import COLOURS, label_lines
+
 #: Methods in the plots of every set.
 PLOTTED = ("default", "ObjectivePerturbation", "IHM", "AdaSSP", "boosted AdaSSP", "private mean")
+#: Methods whose scores are drawn.
+SCORED = ("default", "IHM", "AdaSSP")
 #: The default must not lose against the best of these.
 OTHERS = ("AdaSSP", "boosted AdaSSP", "IHM, paper", "private mean")
 #: Risks below this share of the target's variance are taken to be equal.
@@ -381,74 +370,83 @@ def page(cells: Cells) -> str:
         table = r2.xs(epsilon, level="epsilon")
         lines += [f"At epsilon {epsilon:g}:", "", *by_method(table, ".3f"), ""]
     lines += [
-        "![Test R² against epsilon on every set](accuracy_r2.png)",
+        "![Test R² at epsilon 1 on every set: the default, IHM and AdaSSP beside least squares]"
+        "(accuracy_r2.png)",
         "",
         "## Excess risk",
         "",
-        "![Excess risk against epsilon on every set](accuracy_risk.png)",
+        "![Excess risk against epsilon, geometric means over the sets, one line per method]"
+        "(accuracy_risk.png)",
         "",
         *by_method(cells.risk, ".2g"),
     ]
     return "\n".join(lines) + "\n"
 
 
-def plot_sets(
-    cells: pd.DataFrame,
-    value: Callable[[pd.DataFrame, str], Any],
-    log: bool,
-    title: str,
-    path: Path,
-) -> None:
-    """Draw one small panel per set; ``value`` takes a line of cells and an end of its interval."""
-    names = [name for name in NAMES if name in set(cells["data"])]
-    columns = 4
-    rows = -(-len(names) // columns)
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(12, 2.5 * rows + 0.9), squeeze=False, layout="constrained"
-    )
-    for axis, name in zip(axes.flat, names, strict=False):
-        tops = []
-        for method in PLOTTED:
-            line = cells[(cells["data"] == name) & (cells["method"] == method)]
-            if line.empty:
-                continue
-            middle = value(line, "")
-            tops.append(middle.max())
-            style = {"color": COLOURS[method], "lw": 2.4 if method == "default" else 1.4}
-            if method == "private mean":
-                style["ls"] = ":"
-            axis.plot(line["epsilon"], middle, marker="o", ms=3, **style)
-            low = value(line, "_low")
-            axis.fill_between(
-                line["epsilon"],
-                np.maximum(low, middle / 10) if log else low,
-                value(line, "_high"),
-                color=COLOURS[method],
-                alpha=0.15,
-                lw=0,
-            )
-        axis.set_xscale("log")
-        axis.set_xticks([0.1, 0.3, 1, 3, 10], ["0.1", "0.3", "1", "3", "10"])
-        axis.minorticks_off()
-        if log:
-            axis.set_yscale("log")
-        else:
-            axis.set_ylim(min(-0.15, max(tops) - 0.6), max(tops) + 0.05)
-        axis.set_title(f"{name}{'' if name in CHOSEN_ON else ' (held out)'}", fontsize=11)
-        axis.grid(alpha=0.3)
-    for axis in axes.flat[len(names) :]:
-        axis.axis("off")
-    for axis in axes[-1]:
-        axis.set_xlabel("epsilon")
-    handles = [
-        plt.Line2D(
-            [], [], color=COLOURS[m], lw=2.5, ls=":" if m == "private mean" else "-", label=m
+def plot_scores(cells: Cells, path: Path, epsilon: float = 1.0) -> None:
+    """Draw test R² at one epsilon, one row per set, least squares as a bar."""
+    r2 = cells.all.pivot_table(index=["data", "epsilon"], columns="method", values="test_r2")
+    exact = r2.xs(np.inf, level="epsilon")["least squares"]
+    found = r2.xs(epsilon, level="epsilon")[[*SCORED]]
+    order = exact.loc[found.index].sort_values(ascending=False).index
+    lost = (exact.loc[order] - found["default"].loc[order]).clip(lower=0.0)
+    figure, axis = plt.subplots(figsize=(6.2, 0.34 * len(order) + 1.7), layout="constrained")
+    places = range(len(order))
+    axis.barh(places, exact.loc[order].clip(lower=0.0), color="#e3e6ea", height=0.75)
+    for method in SCORED[::-1]:
+        axis.scatter(
+            found[method].loc[order].clip(lower=-0.05),
+            places,
+            color=COLOURS[method],
+            s=60 if method == "default" else 30,
+            zorder=3,
         )
-        for m in PLOTTED
-    ]
-    figure.suptitle(title, fontsize=15)
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=13)
-    figure.savefig(path, dpi=100)
+    words = [("least squares", "#5f6368"), *((name, COLOURS[name]) for name in SCORED)]
+    for number, (name, colour) in enumerate(words):
+        mark = "■" if name == "least squares" else "●"
+        at = (0.0 + 0.27 * number, 1.01)
+        axis.annotate(f"{mark} {name}", at, xycoords="axes fraction", color=colour, fontsize=10)
+    axis.set_yticks(places, order, fontsize=10)
+    axis.invert_yaxis()
+    axis.set_xlim(-0.06, 1.0)
+    axis.set_xlabel(f"test R² at epsilon {epsilon:g} (dots at the left edge: 0 or less)")
+    close = int((lost <= 0.01).sum())
+    figure.suptitle(
+        f"At epsilon {epsilon:g} the default loses at most 0.01 of R²\n"
+        f"on {close} of {len(order)} sets",
+        fontsize=12,
+    )
+    axis.grid(alpha=0.3, axis="x")
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def plot_risk(cells: Cells, path: Path) -> None:
+    """Draw excess risk in percent of the variance against epsilon, as means over all sets."""
+    known = cells.risk[[*PLOTTED]].dropna()
+    share = 100.0 * known.div(cells.variance.loc[known.index], axis=0).clip(lower=1e-8)
+    means = np.exp(np.log(share).groupby(level="epsilon").mean())
+    figure, axis = plt.subplots(figsize=(6.2, 4.2), layout="constrained")
+    for method in PLOTTED:
+        width = 2.6 if method == "default" else 1.6
+        axis.plot(
+            means.index, means[method], color=COLOURS[method], lw=width, marker="o", label=method
+        )
+    axis.set(xscale="log", yscale="log", xlabel="epsilon")
+    axis.set_ylabel("excess risk, % of the variance")
+    axis.set_xticks(means.index, [f"{epsilon:g}" for epsilon in means.index])
+    axis.minorticks_off()
+    axis.grid(alpha=0.3)
+    other = means.drop(columns=["default", "private mean"]).loc[1.0].min()
+    sets = known.index.get_level_values("data").unique()
+    out = sum(name not in CHOSEN_ON for name in sets)
+    axis.set_title(
+        f"At epsilon 1 the default adds {means['default'][1.0] / other:.2f} times\n"
+        f"the error of the next method\n(geometric means over {len(sets)} sets, {out} held out)",
+        fontsize=12,
+    )
+    label_lines(axis)
+    figure.savefig(path, dpi=120)
     plt.close(figure)
 
 
@@ -481,11 +479,11 @@ def plot_ratios(cells: Cells, path: Path) -> None:
     axis.invert_yaxis()
     for text, place, side in (("held out", -0.15, "bottom"), ("constants chosen on", 0.15, "top")):
         axis.text(
-            0.99,
+            0.01,
             edge + place,
             text,
             transform=axis.get_yaxis_transform(),
-            ha="right",
+            ha="left",
             va=side,
             bbox={"color": "white", "pad": 1},
         )
@@ -505,27 +503,8 @@ def main() -> None:
     table = with_known(summary(pd.read_csv(options.trials)), options.out / "accuracy.csv")
     table.to_csv(options.out / "accuracy.csv", index=False, float_format="%.6g")
     cells = Cells(table)
-    risks = cells.risk[[method for method in PLOTTED if method in cells.risk]].dropna()
-    least = int((risks["default"] <= risks.min(axis=1)).sum())
-    plot_sets(
-        table,
-        lambda line, end: 100.0 * line[f"excess_risk{end}"] / line["variance"],
-        True,
-        f"The default has the least excess risk in {least} of {len(risks)} cells\n"
-        "(excess risk in percent of the target's variance)",
-        options.out / "accuracy_risk.png",
-    )
-    scores = table.pivot_table(index=["data", "epsilon"], columns="method", values="test_r2")
-    scores = scores.loc[risks.index, risks.columns]
-    near = int((scores["default"] >= scores.max(axis=1) - 0.01).sum())
-    plot_sets(
-        table,
-        lambda line, end: line[f"test_r2{end}"],
-        False,
-        f"How much each method explains: the default's test R² is within 0.01 of the best in "
-        f"{near} of {len(scores)} cells",
-        options.out / "accuracy_r2.png",
-    )
+    plot_scores(cells, options.out / "accuracy_r2.png")
+    plot_risk(cells, options.out / "accuracy_risk.png")
     plot_ratios(cells, options.out / "accuracy_ratios.png")
     (options.out / "accuracy.md").write_text(page(cells))
 

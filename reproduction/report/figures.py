@@ -11,6 +11,7 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from fastmix.show.plot import COLOURS
 from reproduction.experiments.figure1 import CURVES
 from reproduction.experiments.methods import label, order
 from reproduction.experiments.problems import TITLES
@@ -22,13 +23,20 @@ __all__ = ["draw_figures", "inline_svg", "save_figures"]
 _INK = "#010203"
 #: How far below all private methods the line of FastIHS is still drawn.
 _FAR = 30.0
-_BLUES = ("#86c5ea", "#57a5e0", "#3c8bd9", "#4a76d6", "#5a63cf")
+#: Of FastIHM of the paper, from few to many rows of the sketch.
+_SHADES = ("#f3cdb0", "#eab38b", COLOURS["FastIHM, paper"], "#cb7a42", "#b0622d")
 _STYLES: dict[str, dict[str, Any]] = {
-    "ihm_paper": {"color": "#2f9e5b", "marker": "s"},
+    "ihm_paper": {"color": COLOURS["IHM, paper"], "marker": "s"},
     "fast_ihs": {"color": _INK, "linestyle": "--"},
-    "ihm": {"color": "#e07b1f", "marker": "o"},
-    "fast_ihm": {"color": "#c2509a", "marker": "D"},
-    "auto": {"color": "#a08a00", "marker": "o", "linestyle": ":", "fillstyle": "none", "ms": 9},
+    "ihm": {"color": COLOURS["IHM"], "marker": "o"},
+    "fast_ihm": {"color": COLOURS["FastIHM"], "marker": "D"},
+    "auto": {
+        "color": COLOURS["default"],
+        "marker": "o",
+        "linestyle": ":",
+        "fillstyle": "none",
+        "ms": 9,
+    },
     "upadhyay": {"color": _INK},
     "fast_mix_unbounded": {"color": "#9a5fc0", "marker": "p"},
     "fast_mix": {"color": "#3c8bd9", "marker": "o"},
@@ -169,7 +177,7 @@ def _style(method: str, ratio: int | None, ratios: list[int]) -> dict[str, Any]:
     if ratio is None:
         return _STYLES[method]
     at = ratios.index(ratio)
-    spread = _BLUES[:: 2 if len(ratios) <= 3 else 1]
+    spread = _SHADES[:: 2 if len(ratios) <= 3 else 1]
     return {"color": spread[at % len(spread)], "marker": "+x^v2"[at % 5], "ms": 7}
 
 

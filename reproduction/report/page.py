@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
+from reproduction.data import SETS
 from reproduction.experiments.methods import LABELS, OURS, order
 from reproduction.experiments.problems import TITLES
 from reproduction.report.conclusions import conclusions
@@ -18,6 +19,8 @@ from reproduction.report.summary import Summary, read_summary, write_means
 
 __all__ = ["write_docs", "write_report"]
 
+#: Means over fewer trials than this conclude nothing firmly.
+_FEW = 10
 #: Sections: experiment, title, how it was set up.
 _SECTIONS = (
     ("figure1", "Figure 1: the price of privacy in noise",
@@ -27,7 +30,7 @@ _SECTIONS = (
     ("figure2", "Figure 2: accuracy against privacy",
      "Excess empirical risk, mean and 95% band over {trials} trials, T = {steps}, δ = 1/n², "
      "ϱ = δ/10, rows and targets scaled to norm 1 as in the paper. FastIHM of the paper has "
-     "k₂ = r max(d, log(4T/ϱ)). Orange, pink and ochre curves are fastmix with "
+     "k₂ = r max(d, log(4T/ϱ)). Dark blue, brown and pink curves are fastmix with "
      "default settings."),
     ("table-speed", "The table of Figure 2: runtimes",
      "Times are medians of fits on one thread, one after the other, ε = 1, so that what only the "
@@ -137,22 +140,37 @@ def _content(summary: Summary, drawn: dict[str, str]) -> dict[str, Any]:
                 }
             )
     used = {*summary.risk["figure2"], *summary.risk["airline"], *summary.datasets}
-    wanted = {s["set"] for s in (*summary.config["figure2"], *summary.config["airline"])}
+    ran = [topic for topic in ("figure2", "airline") if summary.risk[topic]]
+    wanted = {chosen["set"] for topic in ran for chosen in summary.config[topic]}
     return {
         "sections": sections,
         "claims": claims,
         "agreeing": sum(claim.agrees for claim in claims),
-        "absent": sorted(TITLES[name] for name in wanted - used),
-        "runs": summary.runs,
+        "absent": sorted(TITLES[name] for name in wanted - used if name in SETS),
+        "rough": _rough(summary),
+        "runs": list({run["command"]: run for run in reversed(summary.runs)}.values())[::-1],
         "machine": summary.runs[-1],
         "seed": summary.config["seed"],
     }
 
 
-def _trials(summary: Summary, topic: str) -> str:
+def _rough(summary: Summary) -> str:
+    """Return what stands beside the conclusions of a run with few trials, such as --quick."""
+    least = min(
+        (min(_counts(summary, topic), default=_FEW) for topic in summary.risk), default=_FEW
+    )
+    return f" in this quick run with {least} trials" if least < _FEW else ""
+
+
+def _counts(summary: Summary, topic: str) -> set[int]:
     """Return how many trials the means of an experiment are over."""
     curves = (c for methods in summary.risk.get(topic, {}).values() for c in methods.values())
-    counts = {mean.trials for curve in curves for mean in curve.values()}
+    return {mean.trials for curve in curves for mean in curve.values()}
+
+
+def _trials(summary: Summary, topic: str) -> str:
+    """Return the least and the most of them in words."""
+    counts = _counts(summary, topic)
     return " to ".join(str(count) for count in sorted({min(counts), max(counts)})) if counts else ""
 
 

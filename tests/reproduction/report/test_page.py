@@ -18,7 +18,11 @@ def test_the_page_holds_claims_tables_commands_and_machine(world, page):
     assert "python -m reproduction all" in text
     assert "95% band over 3 trials" in text
     assert "40022.54" not in text  # Black Friday's statistics were not computed
-    assert "Not run, because the files are not there" in text
+    (absent,) = re.findall(r"Not run, because the files are not there: ([^<]*)\.</p>", text)
+    assert "Beijing" in absent
+    assert not re.search("Synthetic|NYC", absent)  # these need no file
+    assert "quick run with 3 trials and" in text  # where it counts what holds
+    assert text.count("python -m reproduction all") == 1
     assert "1.95" in text  # the paper's ratio for Black Friday, r = 100
     assert not re.search(r'(src|href)="(?!#|data:)', text)
     assert len(list((world / "figures").glob("*.svg"))) == 4
@@ -38,7 +42,8 @@ def test_markdown_has_figures_tables_and_claims(world, drawn_once, tmp_path):
     images = re.findall(r"!\[[^]]+\]\((.*)\)", text)
     assert len(images) == 4
     assert all((tmp_path / name).stat().st_size > 5000 for name in images)
-    assert text.count("**Does not hold.**") == 1
+    assert text.count("**Does not hold in this quick run with 3 trials.**") == 1
+    assert "**Holds.**" not in text
     assert "| data | statistic |" in text
     for name in ("figure1", "speed", "datasets", "runs", "risk"):
         assert (tmp_path / "reproduction" / f"{name}.csv").exists()
