@@ -36,7 +36,7 @@ class Checker(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
-        if tag not in {"meta", "link"}:
+        if tag not in {"meta", "link", "wbr"}:
             self.open.append(tag)
         self.loads += [v for k, v in attrs if k in ("src", "href") and not v.startswith("data:")]
 

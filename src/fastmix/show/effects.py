@@ -41,8 +41,9 @@ def effects_part(found: Sequence[Interval], widths: Sequence[float], *, axis: st
         note += "This fit released nothing that standard errors could be computed from."
     elif known:
         note += (
-            "The two parts of an error add up as squares. Bias from clipping is not in the "
-            "intervals. An arrow marks an interval that goes beyond the axis."
+            "The two parts of an error add up as squares; the bars at the right show their shares. "
+            "Bias from clipping is not in the intervals. An arrow marks an interval that goes "
+            "beyond the axis."
         )
     return "\n".join([*parts, f'<p class="soft">{note}</p>' if known else ""])
 

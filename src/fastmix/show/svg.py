@@ -68,15 +68,27 @@ def interval_chart(
             shown += f" ± {number(reach * i.std, 2)}"
         drawn = grid + "".join(_marks(i, x, (low, high), reach))
         rows.append(
-            f'<div class="effect"><span class="name">{escape(i.name)}</span>'
+            f'<div class="effect"><span class="name">{escape(i.name).replace("=", "=<wbr>")}</span>'
             f'<svg height="{_ROW}" aria-hidden="true">{drawn}</svg>'
-            f'<span class="value">{shown}</span></div>'
+            f'<span class="value">{shown}{_shares(i)}</span></div>'
         )
     labels = "".join(soft_text(f"{x(t):.2f}%", 14, f"{t:,g}") for t in ticks)
     return (
         f'<div class="effects" role="img" aria-label="{escape(axis)}">{"".join(rows)}'
         f'<div class="effect axis"><span class="name"></span><svg height="18" aria-hidden="true">'
         f'{labels}</svg><span class="value"></span></div><p class="soft">{escape(axis)}</p></div>'
+    )
+
+
+def _shares(i: Interval) -> str:
+    """Return a bar with the shares of the two parts in the square of a standard error."""
+    if i.noise is None or i.std is None or not 0.0 < i.std < math.inf:
+        return ""
+    share = 100.0 * min(i.noise / i.std, 1.0) ** 2
+    return (
+        f'<svg height="8"><title>privacy noise makes {share:.0f}% of the error</title>'
+        f'<rect class="noise" width="{share:.1f}%" height="8"/>'
+        f'<rect class="sampling" x="{share:.1f}%" width="{100.0 - share:.1f}%" height="8"/></svg>'
     )
 
 
