@@ -36,7 +36,7 @@ import labelled
 import sets
 
 NAMES = ("sphere", "correlated", "california", "bike", "diamonds", "nycflights13")
-CLASSIFIED = ("uniform", "synthetic", "nycflights13", "beijing_air", "adult")
+CLASSIFIED = ("uniform", "synthetic", "nycflights13", "beijing_air", "adult", "black_friday")
 TARGETS = {"california": "median_house_value", "diamonds": "price"}
 
 

@@ -36,6 +36,8 @@ EVIDENT, LEAST_CURVATURE = 1.5, 0.02
 #: What is not identified is taken to be no longer than this: rows of length 1 with coefficients of
 #: this length move the target across its bounds.
 SIZE = 2.0
+#: Coefficients are shortened to this many times that length along such directions.
+FAR = 10.0
 #: In such a direction a coefficient is kept if it is more than this many standard deviations.
 UNSURE = 2.0
 #: Noise on the minimiser in units of what the noise of the objective does to it.
@@ -90,7 +92,7 @@ def inferred(
         hidden = np.linalg.qr(T @ vectors[:, ~known])[0]
         # Noise may be stretched to any size there; a coefficient is not taken to be so large.
         along = hidden.T @ theta
-        most = levels.size * math.sqrt(d)
+        most = FAR * levels.size
         excess = max(0.0, 1.0 - most / max(float(np.linalg.norm(along)), 1e-300))
         theta = theta - excess * (hidden @ along)
     floor = (vectors * np.maximum(values, LEAST_CURVATURE * n)) @ vectors.T
