@@ -421,3 +421,46 @@ def slope_without_bound(patch):
         return real(self, theta, replace(loss, lipschitz=1e3), **options)
 
     wrap(patch, ArrayRows, "slopes", steep)
+
+
+# --- persons and weights -------------------------------------------------------------------------
+
+
+@mutant("ObjectivePerturbation, persons", trials=480)
+def weights_of_persons_off(patch):
+    """Every row that counts counts fully."""
+
+    def around(real, *args):
+        persons = real(*args)
+        return replace(persons, weights=(persons.weights > 0.0).astype(float))
+
+    wrap(patch, module("data.persons"), "person_weights", around)
+
+
+@mutant("ObjectivePerturbation, persons", trials=480)
+def cap_of_persons_off(patch):
+    """All rows of a person count, with the weights of as many as should."""
+
+    def around(real, *args):
+        persons = real(*args)
+        return replace(
+            persons, weights=np.where(args[0][0].hashes == args[0][0].hashes[0], 1 / 4, 1.0)
+        )
+
+    wrap(patch, module("data.persons"), "person_weights", around)
+
+
+@mutant("ObjectivePerturbation, persons", trials=480, slow=True)
+def ids_ignored_in_one_block(patch):
+    """Rows whose ids are not known are persons of their own."""
+
+    def around(real, ids, key):
+        return real(np.where(np.arange(len(ids)) < 6, 1000 + np.arange(len(ids)), ids), key)
+
+    wrap(patch, module("estimators._input"), "hash_ids", around)
+
+
+@mutant("ObjectivePerturbation, weights", trials=480, slow=True)
+def bound_of_weights_off(patch):
+    """Weights above their bound count as they are."""
+    patch.setattr(module("estimators._input"), "row_weights", lambda values, most: values / most)

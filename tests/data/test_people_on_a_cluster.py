@@ -1,5 +1,8 @@
 """Persons on a real cluster: workers hash ids, and a mutant that forgets the key is caught."""
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -55,3 +58,57 @@ def test_mutant_a_block_with_another_key_is_caught(client, table, monkeypatch):
         sums.append(np.bincount(ids, rows.persons.weights).max())
     assert sums[0] <= 1.0
     assert sums[1] > 1.5
+
+
+def test_mutants_on_a_cluster_are_caught(client, table, monkeypatch):
+    """Cap off, weights off: what the workers are sent no longer adds up to one record."""
+    from fastmix.data import persons
+
+    X, y, ids = table
+    real = persons.person_weights
+
+    def weights_off(*args):
+        found = real(*args)
+        return replace(found, weights=(found.weights > 0.0).astype(float))
+
+    def cap_off(parts, most_rows, key):
+        found = real(parts, 10**6, key)
+        sizes = np.rint(1.0 / found.weights)
+        return replace(found, weights=1.0 / np.minimum(sizes, most_rows))
+
+    sums = []
+    for version in (real, weights_off, cap_off):
+        monkeypatch.setattr(persons, "person_weights", version)
+        chunks = dask_chunks(da.from_array(X, chunks=(200, 2)), y, client, groups=ids)
+        rows = ChunkRows(chunks, RowMap(2.0), TargetMap(), most_rows=3)
+        # By what workers add up, not by the weights themselves: one person, all others absent.
+        worst = 0.0
+        for person in range(20):
+            own = np.flatnonzero(ids == person)
+            kept = np.zeros(len(ids))
+            kept[own] = rows.persons.weights[own]
+            alone = copy(rows)
+            alone._chunks = [
+                (chunk, replace(place, weights=kept[place.start : place.stop]))
+                for chunk, place in rows._chunks
+            ]
+            total = alone.second_moments(np.diag([0.0, 0.0, 1e9]))
+            worst = max(worst, float(total[2, 2]))
+        sums.append(worst)
+    assert sums[0] <= 1.0
+    assert sums[1] > 2.0
+    assert sums[2] > 2.0
+
+
+def test_weights_of_rows_on_a_cluster(client, table):
+    X, y, ids = table
+    weights = np.random.default_rng(1).uniform(0, 4, len(ids))
+    blocks = da.from_array(X, chunks=(200, 2))
+    given = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "random_state": 0, "max_weight": 2.0}
+    memory = AdaptiveRegression(epsilon=3.0, **given).fit(X, y, sample_weight=weights)
+    read = AdaptiveRegression(epsilon=3.0, **given).fit(blocks, y, sample_weight=weights)
+    np.testing.assert_allclose(read.coef_, memory.coef_, atol=1e-5)
+    chunks = dask_chunks(blocks, y, client, None, weights)
+    rows = ChunkRows(chunks, RowMap(2.0), TargetMap(), most_weight=2.0)
+    assert rows.n == len(ids)
+    np.testing.assert_allclose(rows.persons.weights, np.minimum(weights / 2.0, 1.0), atol=1e-8)

@@ -16,6 +16,7 @@ from fastmix import (
     compare,
 )
 from fastmix.accounting import LaplaceEvent
+from fastmix.audit.transcript import recording, replaying
 from fastmix.certificate import explain, verify_certificate
 from fastmix.errors import BudgetError
 from fastmix.mechanisms.noise import FloatNoise
@@ -187,3 +188,19 @@ def test_bounds_found_privately_show_the_number(tmp_path):
     model = AdaptiveRegression(bounds=tmp_path / "b.toml", delta=1e-8, public_rows=False)
     with pytest.raises(ValueError, match="public_rows must be True with bounds"):
         model.fit(frame)
+
+
+@pytest.mark.parametrize("extra", [{}, {"rounds": 2}, {"max_rows_per_group": 2}])
+def test_fits_of_neighbours_differ_by_their_transcripts_alone(extra):
+    """What was released for n rows gives the same model when the table has one row less."""
+    X, y = problem(400, 1)
+    given = {**KNOWN, **extra, "fit_intercept": False, "random_state": 0}
+    ids = {"groups": np.arange(400) // 2} if extra.get("max_rows_per_group") else {}
+    with recording() as transcript:
+        first = AdaptiveRegression(epsilon=2.0, **given).fit(X, y, **ids)
+    assert transcript[0].mechanism == "noisy_size"
+    with replaying(transcript):
+        fewer = {"groups": ids["groups"][2:]} if ids else {}
+        second = AdaptiveRegression(epsilon=2.0, **given).fit(X[2:], y[2:], **fewer)
+    assert first.coef_ == second.coef_
+    assert first.privacy_.data == second.privacy_.data

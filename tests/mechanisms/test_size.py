@@ -1,11 +1,15 @@
 """The number of rows with noise, and rows that take it for their own."""
 
+import math
+
 import numpy as np
 import pytest
 
+from fastmix import AdaptiveRegression
 from fastmix.data import ArrayRows, RowMap
 from fastmix.data.persons import Persons
 from fastmix.mechanisms import make_noise, noisy_size, size_event
+from fastmix.methods.fit import sized
 
 
 def test_the_released_number_and_its_bound():
@@ -13,13 +17,12 @@ def test_the_released_number_and_its_bound():
     noise = make_noise("float", 0, warn=False)
     found = [noisy_size(rows, scale=10.0, noise=noise) for _ in range(4000)]
     assert set(noise.drawn) == {size_event(scale=10.0)}
-    sizes = np.array([each.n for each in found])
+    sizes = np.array(found)
     assert abs(np.median(sizes) - 500) < 1.5
     assert np.abs(sizes - 500).mean() == pytest.approx(10.0, rel=0.1)
-    assert all(each.most == each.n + 640 for each in found)
     # Never below 1, and the rows themselves keep theirs.
     few = ArrayRows(np.zeros((1, 2)), RowMap(1.0), np.zeros(1))
-    assert min(noisy_size(few, scale=99.0, noise=noise).n for _ in range(50)) == 1
+    assert min(noisy_size(few, scale=99.0, noise=noise) for _ in range(50)) == 1
     assert rows.n == rows.most == 500
 
 
@@ -30,3 +33,7 @@ def test_what_bounds_rounding_errors_is_the_released_number():
     assert counted.persons.rows == 300
     assert rows.counted(10, 10**12).persons.rows == 1 << 33
     assert rows.counted(1).most == 2
+    plan = AdaptiveRegression(public_rows=False, delta=1e-6)._planned(100, 2)[1]
+    counted = sized(rows, plan, make_noise("float", 0, warn=False))
+    assert counted.most == counted.n + math.ceil(64.0 * plan.size_scale)
+    assert (rows.n, rows.most, rows.persons.rows) == (2, 2, 4)

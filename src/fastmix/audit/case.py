@@ -21,11 +21,28 @@ class Data(NamedTuple):
     """A data set inside its public bounds: rows of norm at most 1, targets in [-1, 1].
 
     An absent record is zeros. ``constant`` says that the last column is that of an intercept.
+    Rows belong to persons, ``groups``, all of whose rows count, or have sample ``weights`` in
+    [0, 1]; or neither.
     """
 
     X: FloatArray
     y: FloatArray
     constant: bool = False
+    groups: FloatArray | None = None
+    weights: FloatArray | None = None
+
+    @property
+    def n(self) -> int:
+        """The number of records, or of persons."""
+        return len(self.y) if self.groups is None else len(np.unique(self.groups))
+
+    @property
+    def counts(self) -> FloatArray:
+        """How much each row counts: the rows of a person share the weight of one record."""
+        if self.groups is not None:
+            _, at, sizes = np.unique(self.groups, return_inverse=True, return_counts=True)
+            return np.asarray(1.0 / sizes[at])
+        return np.ones(len(self.y)) if self.weights is None else self.weights
 
     @property
     def present(self) -> BoolArray:
@@ -41,6 +58,14 @@ class Data(NamedTuple):
     def stretched(self) -> tuple[FloatArray, FloatArray]:
         """Return the records thrice as long as allowed; a mechanism that clips undoes this."""
         return 3.0 * self.X, 3.0 * self.y
+
+    def counting(self) -> dict[str, FloatArray]:
+        """Return the ids or weights for a fit; the heaviest rows are four times too heavy."""
+        if self.groups is not None:
+            return {"groups": self.groups}
+        if self.weights is None:
+            return {}
+        return {"sample_weight": np.where(self.weights == 1.0, 4.0, self.weights)}
 
 
 class Pair(NamedTuple):
@@ -108,6 +133,32 @@ def weakest_direction(n: int, weak: int) -> Pair:
 def one_direction(n: int) -> Pair:
     """Return n equal rows of one column, one of which is removed."""
     return _without(f"one of {n} equal rows at the norm bound", np.ones((n, 1)), 0)
+
+
+def person_of(rows: int, n: int) -> Pair:
+    """Return n persons of equal rows, of whom one, with several rows, is removed."""
+    groups = np.concatenate((np.zeros(rows), np.arange(1.0, n)))
+    X, y = np.ones((len(groups), 1)), (groups == 0.0).astype(float)
+    there = groups > 0.0
+    description = f"one of {n} persons, with {rows} equal rows at the norm bound"
+    absent = Data(X * there[:, None], y * there, groups=groups)
+    return Pair(description, Data(X, y, groups=groups), absent)
+
+
+def heaviest_row(n: int) -> Pair:
+    """Return n equal rows of which one, with the largest weight, is removed."""
+    description, present, absent = one_direction(n)
+    weights = np.append(1.0, np.full(n - 1, 0.25))
+    without = np.append(0.0, weights[1:])
+    pair = present._replace(weights=weights), absent._replace(weights=without)
+    return Pair(f"{description}, four times as heavy as the others", *pair)
+
+
+def added_row(n: int) -> Pair:
+    """Return n equal rows and the same without one: the number of rows is not public."""
+    description, present, _ = one_direction(n)
+    fewer = Data(present.X[1:], present.y[1:])
+    return Pair(f"{description}, and n - 1 are left", present, fewer)
 
 
 def opposed_row(n: int) -> Pair:

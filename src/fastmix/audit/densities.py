@@ -24,11 +24,18 @@ class Known:
     """What the releases before say about a data set: a mean that was taken off, what is sketched.
 
     ``grams`` holds the Gram matrices that Gaussian sketches are drawn from, in turn.
+    ``released`` are numbers that take the place of that of the records.
     """
 
     data: Data
     means: list[FloatArray] | None = None
     grams: Sequence[FloatArray] = ()
+    released: FloatArray | None = None
+
+    @property
+    def n(self) -> Any:
+        """The number of records: public, or what was released in its place, one per fit."""
+        return self.data.n if self.released is None else self.released
 
     def rows(self, releases: Sequence[Release]) -> list[FloatArray]:
         """Return the rows that are sketched: with the target, or centred, or as they are."""

@@ -10,7 +10,18 @@ from sklearn.base import clone
 
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
-from fastmix.audit.case import Case, Claim, Data, Pair, lone_row, one_direction, opposed_row
+from fastmix.audit.case import (
+    Case,
+    Claim,
+    Data,
+    Pair,
+    added_row,
+    heaviest_row,
+    lone_row,
+    one_direction,
+    opposed_row,
+    person_of,
+)
 from fastmix.audit.densities import gaussian_vector
 from fastmix.audit.fits import Fits
 from fastmix.estimators import (
@@ -177,6 +188,12 @@ _CASES: dict[str, Callable[..., Case]] = {
     "AdaptiveRegression, two rounds": partial(
         _case, AdaptiveRegression, _EQUAL, rounds=2, quick=1_000
     ),
+    "AdaptiveRegression, persons": partial(
+        _case, AdaptiveRegression, person_of(16, 64), max_rows_per_group=4, quick=1_000
+    ),
+    "AdaptiveRegression, weights": partial(
+        _case, AdaptiveRegression, heaviest_row(64), max_weight=1.0, quick=1_000
+    ),
     "FastIHM": partial(_case, FastIHM, _LONE, **_STEPS, sketch_size=4, trials=8_000, quick=800),
     "FastIHM, with intercept": partial(
         _case, FastIHM, lone_row(16), **_STEPS, fit_intercept=True, sketch_size=16, trials=16_000
@@ -201,6 +218,16 @@ _CASES: dict[str, Callable[..., Case]] = {
         _case, DPGradientDescent, _LONE, residual_clip=0.01, n_steps=5, learning_rate=1e-3
     ),
     "ObjectivePerturbation": _OBJECTIVE,
+    "ObjectivePerturbation, persons": partial(
+        _case, ObjectivePerturbation, person_of(16, 64), residual_clip=0.01, max_rows_per_group=4
+    ),
+    "ObjectivePerturbation, weights": partial(
+        _case, ObjectivePerturbation, heaviest_row(64), residual_clip=0.01, max_weight=1.0
+    ),
+    # Of an adaptive fit the releases themselves depend on the number that was released.
+    "ObjectivePerturbation, rows not public": partial(
+        _case, ObjectivePerturbation, added_row(64), residual_clip=0.01, public_rows=False
+    ),
     "ObjectivePerturbation, exact noise": partial(_OBJECTIVE, noise="exact", quick=640),
     "PrivateBounds": _bounds_case,
     "PrivateHuberRegressor": partial(_case, PrivateHuberRegressor, _EQUAL),
@@ -218,6 +245,7 @@ LONG = frozenset(
     {
         *("FastIHM, with intercept", "FastIHM, shared", "FastIHM, paper"),
         *("IHM, paper", "IHM, standard errors", "LinearMixing, four rows"),
+        *("AdaptiveRegression, persons", "AdaptiveRegression, weights"),
     }
 )
 

@@ -94,7 +94,7 @@ class Fits:
         model = self._models[data is self._pair.present]
         # The samplers of exact noise take their randomness from the operating system only.
         model.random_state = rng if model.noise == "float" else None
-        fitted: PrivateModel = model.fit(*data.stretched())
+        fitted: PrivateModel = model.fit(*data.stretched(), **data.counting())
         return fitted
 
     def _audited(self, model: PrivateModel, data: Data) -> PrivateModel:

@@ -27,8 +27,10 @@ from fastmix.audit.densities import (
     sketch_gram,
     stacked,
 )
+from fastmix.audit.size_laws import person_law, size, total_weight
 from fastmix.audit.transcript import Release
 from fastmix.kernels.losses import CalibratedHuber
+from fastmix.kernels.person_losses import LinearHuber
 from fastmix.kernels.sigmoids import Logistic
 
 #: Edges of the bins of residuals, in units of the clipping level: half octaves up to 1.
@@ -79,10 +81,11 @@ def _minimiser_density(release: Release, data: Data) -> float:
     if transform is not None:
         rows, phi = rows @ transform, np.linalg.solve(transform, phi)
         lengths = np.maximum(np.linalg.norm(rows, axis=1), given["least"])
-    law = _square_law if isinstance(loss, CalibratedHuber) else _sigmoid_law
+    laws = {CalibratedHuber: _square_law, LinearHuber: person_law}
+    law = laws.get(type(loss), _sigmoid_law)
     slopes, curvatures = law(loss, ridge, given["eps_c"], data.X @ release.out, data.y, lengths)
-    b = slopes @ rows - ridge * phi
-    hessian = (curvatures[:, None] * rows).T @ rows + ridge * np.eye(len(b))
+    b = (data.counts * slopes) @ rows - ridge * phi
+    hessian = ((data.counts * curvatures)[:, None] * rows).T @ rows + ridge * np.eye(len(b))
     density = -0.5 * (b @ b) * (given["mu"] / loss.lipschitz) ** 2
     return float(density + np.linalg.slogdet(hessian)[1])
 
@@ -135,7 +138,8 @@ def _second_moments(releases: Sequence[Release], known: Known) -> Parts:
     for release in releases:
         rows = joined @ release.arguments["transform"]
         rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None]
-        difference = (release.out - rows.T @ rows) / release.arguments["sigma"]
+        exact = (known.data.counts[:, None] * rows).T @ rows
+        difference = (release.out - exact) / release.arguments["sigma"]
         total.append(_symmetric_law(difference))
     return {"second moments": np.array(total)}
 
@@ -195,12 +199,12 @@ def _contrasts(releases: Sequence[Release], known: Known) -> Parts:
 
 
 def _target_mean(releases: Sequence[Release], known: Known) -> Parts:
-    y, sigma = known.data.y, stacked(releases, "sigma")
-    values = outs(releases) * len(y)
-    inside = norm.logpdf(values, y.sum(), sigma)
-    low, high = norm.logcdf(-len(y), y.sum(), sigma), norm.logsf(len(y), y.sum(), sigma)
+    total, sigma, n = known.data.counts @ known.data.y, stacked(releases, "sigma"), known.n
+    values = outs(releases) * n
+    inside = norm.logpdf(values, total, sigma)
+    low, high = norm.logcdf(-n, total, sigma), norm.logsf(n, total, sigma)
     ends = np.where(values < 0.0, low, high)
-    return {"mean": np.where(np.abs(values) < len(y), inside, ends)}
+    return {"mean": np.where(np.abs(values) < n, inside, ends)}
 
 
 def _line(releases: Sequence[Release], known: Known) -> Parts:
@@ -211,9 +215,10 @@ def _line(releases: Sequence[Release], known: Known) -> Parts:
             np.clip(each, -1.0, 1.0)
             for each in (adds / given["widths"][0], misses / given["widths"][1], misses - adds)
         )
-        exact.append((p.sum(), e.sum(), p @ r, p @ p))
+        exact.append(known.data.counts @ np.column_stack((p, e, p * r, p * p)))
     sigma = 2.0 * stacked(releases, "sigma")[:, None]
-    return {"line": gaussian_vector(outs(releases) * len(known.data.y), np.array(exact), sigma)}
+    sums = outs(releases) * np.reshape(known.n, (-1, 1))
+    return {"line": gaussian_vector(sums, np.array(exact), sigma)}
 
 
 def _gradient_counts(releases: Sequence[Release], known: Known) -> Parts:
@@ -229,7 +234,8 @@ def _gradient_counts(releases: Sequence[Release], known: Known) -> Parts:
         sizes = sizes * np.minimum(lengths, given["longest"] ** 2 / lengths)
         sizes = np.minimum(sizes, edges[-1])
         counts = [
-            ((low < sizes) & (sizes <= high)).sum() for low, high in itertools.pairwise(edges)
+            known.data.counts @ ((low < sizes) & (sizes <= high))
+            for low, high in itertools.pairwise(edges)
         ]
         total.append(-0.5 * (((release.out - counts) / given["sigma"]) ** 2).sum())
     return {"gradient counts": np.array(total)}
@@ -339,6 +345,8 @@ LAWS: dict[str, Callable[[Sequence[Release], Known], Parts]] = {
     "noisy_residual_counts": _residual_counts,
     "noisy_score_sum": _score_sum,
     "noisy_second_moments": _second_moments,
+    "noisy_size": size,
     "noisy_statistics": _statistics,
     "noisy_target_mean": _target_mean,
+    "noisy_total_weight": total_weight,
 }

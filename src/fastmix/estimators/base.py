@@ -4,7 +4,6 @@ The order is fixed, so that nothing is spent in vain and nothing is released unp
 asked before any value of the data is read, and charged before any noise is drawn.
 """
 
-import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
@@ -29,9 +28,9 @@ from fastmix.estimators._results import Results
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.scores import Evaluated
 from fastmix.estimators.summaries import Shown
-from fastmix.mechanisms import Noise, make_noise, noisy_size
+from fastmix.mechanisms import Noise, make_noise
 from fastmix.methods import Draws, Method
-from fastmix.methods.fit import solve_fit
+from fastmix.methods.fit import sized, solve_fit
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
 
 #: A number of rows that stands for the one that is not known before it is paid for.
@@ -230,7 +229,7 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
         if accountant is not None:
             accountant.check(plan.spent, leaks=reasons_for_leaks(self, plan))
         self._charge(accountant, plan, plan.spent.parts[:1])
-        return noisy_size(rows, scale=plan.size_scale or math.nan, noise=noise)
+        return sized(rows, plan, noise)
 
     def _stated(self, method: Method) -> dict[str, Any]:
         """Return the parameters that a certificate states beside those of the method."""

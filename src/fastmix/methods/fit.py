@@ -25,6 +25,7 @@ from fastmix.data.scaling import PublicScaling
 from fastmix.errors import CalibrationError
 from fastmix.mechanisms import (
     noisy_residual_counts,
+    noisy_size,
     noisy_total_weight,
     residual_event,
     size_event,
@@ -37,6 +38,8 @@ from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
 _ROUNDING = 1e-9
 #: The part of an account that is for the number of rows.
 COUNTED = "number of rows"
+#: Scales of noise that bound the number of rows, for rounding.
+_SAFE = 64.0
 #: Share of epsilon that pays for the number of rows where it is not public.
 SIZE_SHARE = 0.02
 #: Share of the squared signal-to-noise ratio that pays for the counts of residuals.
@@ -129,6 +132,17 @@ def plan_fit(
             + (" Use calibration='joint'." if published else "")
         )
     return plan
+
+
+def sized(rows: Rows, plan: Plan, noise: Noise) -> Rows:
+    r"""Release the number of records, and return the rows as if it were theirs.
+
+    What bounds rounding errors is the released number and 64 scales of noise, which the number of
+    records exceeds with probability :math:`e^{-64}/2`.
+    """
+    scale = plan.size_scale or math.nan
+    n = noisy_size(rows, scale=scale, noise=noise)
+    return rows.counted(n, n + math.ceil(_SAFE * scale))
 
 
 def _inferring(method: Method, sizes: Sizes, target: Target) -> Plan:
