@@ -12,13 +12,20 @@ copyright = author
 release = version = _version("fastmix")
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
     "mathml",
 ]
-source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
+# Notebooks are shown with the outputs that they hold, from a copy that git does not keep.
+nb_execution_mode = "off"
+_books = Path(__file__).parent / "books"
+_books.mkdir(exist_ok=True)
+for _book in sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb")):
+    # Their links are relative to the folder notebooks.
+    (_books / _book.name).write_text(_book.read_text().replace("(../docs/", "(../"))
 # One page per class: written to the folder reference, which git does not keep.
 autosummary_generate = True
 templates_path = ["_templates"]

@@ -19,7 +19,7 @@ _spec.loader.exec_module(browser)
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     pytest.importorskip("furo", reason="no furo: run `make docs`")
-    pytest.importorskip("myst_parser", reason="no myst-parser: run `make docs`")
+    pytest.importorskip("myst_nb", reason="no myst-nb: run `make docs`")
     out = tmp_path_factory.mktemp("docs")
     command = [
         sys.executable,
@@ -67,7 +67,11 @@ def test_long_formulas_break_at_signs_outside_brackets(mathml):
 def test_pages_open(built):
     reference = sorted((built / "reference").glob("*.html"))
     assert len(reference) > 30
-    pages = [*sorted(built.glob("*.html")), *sorted((built / "proofs").glob("*.html"))]
+    pages = [
+        *sorted(built.glob("*.html")),
+        *sorted((built / "proofs").glob("*.html")),
+        *sorted((built / "books").glob("*.html")),
+    ]
     pages += [built / "reference" / "fastmix.PrivateLinearRegression.html", *reference[:3]]
     for path in (*pages, *reference):  # nothing comes from elsewhere
         assert not re.findall(r"<(?:script|img|link)[^>]*(?:src|href)=.https?:", path.read_text())

@@ -56,8 +56,9 @@ def test_noise_does_not_set_the_axis():
 
 def test_two_parts_of_an_error_are_drawn():
     chart = interval_chart([Interval("a", 10.0, 5.0, 3.0)], axis="x", span=(-10.0, 30.0))
-    widths = dict(re.findall(r'class="(noise|sampling)" x="[^"]+" width="([0-9.]+)%"', chart))
+    widths = dict(re.findall(r'class="(noise|sampling)" x="[^"]+" width="([0-9.]+)%" y', chart))
     assert float(widths["noise"]) / float(widths["sampling"]) == pytest.approx(3.0 / 4.0, abs=0.01)
+    assert "privacy noise makes 36% of the error" in chart
     assert not clear(Interval("a", 1.0, 1.0))
     assert clear(Interval("a", np.float64(3.0), np.float64(1.0))) is True
 
