@@ -9,6 +9,7 @@ __all__ = [
     "DataError",
     "InvalidValueError",
     "LowAccuracyWarning",
+    "MixedUnitsWarning",
     "PrivacyLeakWarning",
     "ReproducibleNoiseWarning",
     "SolverError",
@@ -55,6 +56,10 @@ class SolverError(ArithmeticError):
 
 class LowAccuracyWarning(RuntimeWarning):
     """Public sizes say that privacy will cost most of what there is to learn; nothing is spent."""
+
+
+class MixedUnitsWarning(RuntimeWarning):
+    """A ledger charges fits of single rows and fits of persons for the same table."""
 
 
 class PrivacyLeakWarning(RuntimeWarning):

@@ -1,5 +1,7 @@
 """Weighted sums change by no more than a record's weight, and mutants that forget it are caught."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -115,3 +117,18 @@ def test_the_total_weight_is_released_by_its_event():
     assert noise.drawn[0] == total_weight_event(sigma=1e-6)
     # Never outside what is public.
     assert noisy_total_weight(rows, sigma=1e9, noise=make_noise("float", 1, warn=False)) in (1, 2)
+
+
+def test_weights_of_any_size_are_bounded_without_a_word():
+    """Nobody learns from a warning of NumPy that a weight is huge."""
+    rng = np.random.default_rng(2)
+    ids, key = rng.integers(0, 9, 300), bytes(32)
+    values = 10.0 ** rng.uniform(-320, 300, 300)
+    with np.errstate(all="raise", under="ignore"):
+        for most in (1e-100, 1.0, 1e100):
+            own = row_weights(values, most)
+            assert ((own >= 0.0) & (own <= 1.0)).all()
+            for k in (1, 7, 10**9):
+                found = counted_weights(300, [hash_ids(ids, key)], k, own, key).weights
+                for person in range(9):
+                    assert sum(map(Fraction, found[ids == person].tolist())) <= 1

@@ -4,6 +4,7 @@ import math
 import os
 import shutil
 import tempfile
+import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from fastmix.accounting.charge import (
     Counted,
     check_spent,
     merged,
+    mixed,
     read_charges,
     read_rule,
     record_of,
@@ -25,7 +27,14 @@ from fastmix.accounting.charge import (
 from fastmix.accounting.filters import DeclaredFilter, Filter, fits, make_filter
 from fastmix.accounting.ledger import Ledger, OpenLedger
 from fastmix.accounting.notes import current_notes
-from fastmix.errors import BudgetError
+from fastmix.errors import BudgetError, MixedUnitsWarning
+
+#: What a ledger says that holds charges for rows and for persons of one table.
+MIXED = (
+    "This ledger charges fits that protect single rows and fits that protect persons with several "
+    "rows, for what may be the same table. Its total protects single rows only. To protect "
+    "persons, charge only fits with groups (--person) to it."
+)
 
 
 class BudgetAccountant:
@@ -159,8 +168,11 @@ class BudgetAccountant:
         charge = Charge(label, check_spent(spent), now, tuple(leaks), tuple(notes.items()))
         record = record_of(charge)
         with self._open(write=True) as ledger:
-            self._check(charge, read_charges(ledger))
+            before = read_charges(ledger)
+            self._check(charge, before)
             ledger.append(record)
+        if mixed([*before, charge]) and not mixed(before):
+            warnings.warn(MIXED, MixedUnitsWarning, stacklevel=2)
 
     def declare(
         self, declared: Iterable[PrivacySpent], *, delta: float | None = None, label: str = ""

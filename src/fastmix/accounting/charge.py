@@ -13,6 +13,9 @@ from fastmix.accounting.events import GaussianEvent, LaplaceEvent, PrivacyEvent,
 from fastmix.accounting.filters import Filter, filter_from_dict
 from fastmix.accounting.ledger import OpenLedger, plain
 
+#: What the label of a charge says that protects persons with several rows.
+PERSONS = ", per person of up to "
+
 
 class Counted(NamedTuple):
     """An epsilon, spent or left, and the delta at which the budget's rule counts it."""
@@ -32,6 +35,19 @@ class Charge(NamedTuple):
     time: str = ""
     leaks: tuple[str, ...] = ()
     notes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def persons(self) -> bool:
+        """Whether it protects persons with several rows, as its label says."""
+        return PERSONS in self.label
+
+
+def mixed(charges: Iterable[Charge]) -> bool:
+    """Whether some charges protect rows and some persons of the same table, by its file name."""
+    kinds: dict[str | None, set[bool]] = {}
+    for charge in charges:
+        kinds.setdefault(dict(charge.notes).get("file"), set()).add(charge.persons)
+    return any(len(each) > 1 for each in kinds.values())
 
 
 def check_spent(spent: PrivacySpent) -> PrivacySpent:

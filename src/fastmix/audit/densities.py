@@ -24,7 +24,7 @@ class Known:
     """What the releases before say about a data set: a mean that was taken off, what is sketched.
 
     ``grams`` holds the Gram matrices that Gaussian sketches are drawn from, in turn.
-    ``released`` are numbers that replace that of the records.
+    ``released`` are numbers that a fit used as the number of records.
     """
 
     data: Data

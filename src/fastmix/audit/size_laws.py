@@ -1,4 +1,4 @@
-"""Laws of what replaces the number of records, and the loss for persons.
+"""Laws of what a fit uses as the number of records, and the loss for persons.
 
 As in `fastmix.audit.laws` the formulas are written from the proof pages.
 """

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from fastmix.accounting import BudgetAccountant
+from fastmix.accounting.budget import MIXED
+from fastmix.accounting.charge import mixed
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.errors import DataError
@@ -65,7 +67,7 @@ def _show(budget: BudgetAccountant, json: bool) -> None:
             | {"leaks": c.leaks, **dict(c.notes)}
             for c in charges
         ]
-        spent = {"spent": total.epsilon, "left": left.epsilon}
+        spent = {"spent": total.epsilon, "left": left.epsilon, "mixed_units": mixed(charges)}
         print_json({**limits, **spent, "charges": told})
         return
     if charges:
@@ -84,6 +86,8 @@ def _show(budget: BudgetAccountant, json: bool) -> None:
         print_table(["fit", "time (UTC)", *kinds, "epsilon", "delta"], rows)
         leaky = [charge for charge in charges if charge.leaks]
         print_text(*(f"{c.label} is NOT PRIVATE: {'; '.join(c.leaks)}." for c in leaky), "")
+    if mixed(charges):
+        print_text(f"Note: {MIXED}")
     count = len(charges)
     print_text(
         f"Budget: epsilon {budget.epsilon:g} at delta {budget.delta:g}, rule {budget.rule}.",

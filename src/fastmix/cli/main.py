@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Warnings of other libraries may quote what they were given.
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", errors.LowAccuracyWarning)
+            warnings.simplefilter("always", errors.MixedUnitsWarning)
             warnings.simplefilter("always", errors.PrivacyLeakWarning)
             warnings.simplefilter("always", errors.WeakPrivacyWarning)
             warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from fastmix._validation import check_integer, value_error
 from fastmix.accounting import BudgetAccountant, Part, PrivacySpent, noted
+from fastmix.accounting.charge import PERSONS
 from fastmix.accounting.notes import current_notes
 from fastmix.data import Chunks
 from fastmix.errors import BudgetError
@@ -120,7 +121,7 @@ class Planned:
             return
         label = current_notes().get("label", type(self).__name__)
         if plan.rows_per_person is not None:
-            label += f", per person of up to {plan.rows_per_person} rows"
+            label += f"{PERSONS}{plan.rows_per_person} rows"
         if [part.name for part in parts] == [COUNTED]:
             label += ", number of rows"
         with noted(label=label):  # who is protected is told beside a name of the user's, too

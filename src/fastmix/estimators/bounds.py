@@ -18,7 +18,9 @@ from fastmix._validation import (
     unchained,
     value_error,
 )
-from fastmix.accounting import BudgetAccountant
+from fastmix.accounting import BudgetAccountant, noted
+from fastmix.accounting.charge import PERSONS
+from fastmix.accounting.notes import current_notes
 from fastmix.certificate import PrivacyCertificate
 from fastmix.data.persons import Persons, hash_ids, new_key, person_weights
 from fastmix.data.values import as_reals, column_labels
@@ -256,10 +258,11 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
         noise = make_noise("float", self.random_state)
         if accountant is not None:
-            label = type(self).__name__
+            label = current_notes().get("label", type(self).__name__)
             if persons is not None:
-                label += f", per person of up to {self.max_rows_per_group} rows"
-            accountant.spend(plan.spent, label=label, leaks=leaks)
+                label += f"{PERSONS}{self.max_rows_per_group} rows"
+            with noted(label=label):  # beside a name of the user's, too
+                accountant.spend(plan.spent, label=label, leaks=leaks)
         found, chosen = find_ranges(
             numbers,
             levels,
