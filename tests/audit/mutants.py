@@ -400,9 +400,29 @@ def tail_shift_off_in_the_estimator(patch):
     wrap(patch, FloatNoise, "bound", _no_shift)
 
 
-@mutant("FastIHM", 4_000, slow=True)
+@mutant("FastIHM, joint", 4_000, slow=True)
 def gradient_noise_of_fast_ihm_halved(patch):
     wrap(patch, module("methods.newton"), "noisy_gradient", _half_sigma)
+
+
+@mutant("IHM", 4_000, slow=True)
+def gradient_noise_of_ihm_halved(patch):
+    wrap(patch, module("methods.averaging"), "noisy_gradient", _half_sigma)
+
+
+@mutant("Gram matrix", 12_000)
+def noise_of_the_gram_matrix_halved(patch):
+    wrap(patch, module("mechanisms"), "noisy_gram", _half_sigma)
+
+
+@mutant("Gram matrix of a fast sketch", 2_000)
+def distortion_left_out_of_the_noise_of_a_gram_matrix(patch):
+    wrap(
+        patch,
+        module("mechanisms.gram"),
+        "sketched_gram_sensitivity",
+        lambda real, m, c: real(0.0, c),
+    )
 
 
 @mutant("ObjectivePerturbation", 1_500)

@@ -44,10 +44,22 @@ MODELS = [
     (AdaSSP(**PLAIN, inference=True), ["noisy_moments", "noisy_residual_counts"]),
     (AdaSSP(**PLAIN, variant="paper"), ["noisy_statistics"]),
     (DPGradientDescent(**PLAIN, n_steps=3), ["noisy_gradient"] * 3),
-    (IHM(**PLAIN, n_steps=2), ["gauss_bounds", "mix", "noisy_gradient", "noisy_gradient"]),
+    (IHM(**PLAIN, n_steps=2), ["noisy_gram", "noisy_gradient", "noisy_gradient"]),
+    (
+        IHM(**PLAIN, n_steps=4),
+        ["noisy_gram", "noisy_gradient", "noisy_residual_counts", *["noisy_gradient"] * 3],
+    ),
+    (
+        IHM(**PLAIN, n_steps=2, variant="joint"),
+        ["gauss_bounds", "mix", "noisy_gradient", "noisy_gradient"],
+    ),
     (LinearMixing(**PLAIN), ["gauss_bounds", "mix"]),
     (
-        FastIHM(**BOUNDS, bounds_X=(-1, 1), n_steps=1, sketch_size=16),
+        FastIHM(**BOUNDS, bounds_X=(-1, 1), n_steps=1, sketch_size=8),
+        ["noisy_mean", "noisy_sketched_gram", "noisy_gradient"],
+    ),
+    (
+        FastIHM(**BOUNDS, bounds_X=(-1, 1), n_steps=1, sketch_size=16, variant="joint"),
         ["noisy_mean", "fast_bounds", "mix", "noisy_gradient"],
     ),
 ]

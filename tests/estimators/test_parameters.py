@@ -27,12 +27,14 @@ MODELS = {
     "AdaSSP inference": fastmix.AdaSSP(inference=True),
     "DPGradientDescent": fastmix.DPGradientDescent(),
     "FastIHM": fastmix.FastIHM(),
-    "FastIHM sized": fastmix.FastIHM(**SIZED),
+    "FastIHM joint": fastmix.FastIHM(variant="joint"),
+    "FastIHM sized": fastmix.FastIHM(variant="joint", **SIZED),
     "FastIHM shared": fastmix.FastIHM(variant="shared"),
     "FastIHM paper": fastmix.FastIHM(variant="paper"),
     "FastIHM paper sized": fastmix.FastIHM(variant="paper", **SIZED),
     "IHM": fastmix.IHM(),
-    "IHM sized": fastmix.IHM(gaussian_size=50),
+    "IHM joint": fastmix.IHM(variant="joint"),
+    "IHM sized": fastmix.IHM(variant="joint", gaussian_size=50),
     "IHM paper": fastmix.IHM(variant="paper"),
     "IHM paper sized": fastmix.IHM(variant="paper", gaussian_size=50),
     "IHS": fastmix.IHS(),
@@ -208,8 +210,14 @@ IGNORED = [
     (fastmix.LinearMixing(sketch_size=32), "sketch_size"),
     (fastmix.LinearMixing(failure_probability=0.1, gaussian_size=50), "failure_probability"),
     (fastmix.FastIHM(calibration="closed_form"), "calibration"),
-    (fastmix.FastIHM(failure_probability=0.1, **SIZED), "failure_probability"),
-    (fastmix.IHM(failure_probability=0.1, gaussian_size=50), "failure_probability"),
+    (fastmix.FastIHM(literal=True), "literal"),
+    (fastmix.IHM(gaussian_size=50), "gaussian_size"),
+    (fastmix.IHM(shrinkage=True), "shrinkage"),
+    (fastmix.FastIHM(variant="joint", failure_probability=0.1, **SIZED), "failure_probability"),
+    (
+        fastmix.IHM(variant="joint", failure_probability=0.1, gaussian_size=50),
+        "failure_probability",
+    ),
 ]
 IGNORED += [(PrivateLinearRegression(method=model), f"method__{name}") for model, name in IGNORED]
 # Not private, and so no method of the front door.

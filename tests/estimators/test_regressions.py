@@ -30,7 +30,8 @@ def problem(n=60, d=3, seed=0):
 
 # 1. A tail that equals its share of delta is above it by one rounding: epsilon becomes inf.
 @pytest.mark.parametrize(
-    "model", [LinearMixing(), LinearMixing(fast=True), FastIHM(failure_probability=0.5)]
+    "model",
+    [LinearMixing(), LinearMixing(fast=True), FastIHM(variant="joint", failure_probability=0.5)],
 )
 def test_account_is_finite_and_never_above(model):
     for n in (*range(2, 40), 100, 1000, 12345, 2**17):

@@ -125,7 +125,7 @@ def test_bounds_must_be_given(parquet, missing):
         fastmix.FastIHM(variant="paper"),
         fastmix.FastIHM(sketch="srht"),
         fastmix.FastIHM(sketch="dct"),
-        fastmix.IHM(literal=True),
+        fastmix.IHM(variant="joint", literal=True),
         fastmix.LinearMixing(fast=True),
     ],
     ids=repr,

@@ -25,9 +25,10 @@ def worst(make, cls, seeds=2, **options):
 # Without shorter steps the ratio was 3e5 at 64 steps and 1e20 at 128.
 @pytest.mark.parametrize("make", MAKE)
 @pytest.mark.parametrize("cls", [IHM, FastIHM])
+@pytest.mark.parametrize("variant", ["tuned", "joint"])
 @pytest.mark.parametrize("n_steps", [16, 48, 128])
-def test_no_number_of_steps_diverges(make, cls, n_steps):
-    assert worst(make, cls, n_steps=n_steps) < 3.0
+def test_no_number_of_steps_diverges(make, cls, variant, n_steps):
+    assert worst(make, cls, n_steps=n_steps, variant=variant) < 3.0
 
 
 @pytest.mark.slow
@@ -43,10 +44,12 @@ def test_no_number_of_steps_diverges_at_any_epsilon(make, cls, epsilon, n_steps)
 @pytest.mark.parametrize(
     "options",
     [
-        {"cls": IHM, "gaussian_size": least_rows(6)},
-        {"cls": IHM, "gaussian_size": 2 * least_rows(6)},
-        {"cls": FastIHM, "gaussian_size": least_rows(6)},
+        {"cls": IHM, "variant": "joint", "gaussian_size": least_rows(6)},
+        {"cls": IHM, "variant": "joint", "gaussian_size": 2 * least_rows(6)},
+        {"cls": FastIHM, "variant": "joint", "gaussian_size": least_rows(6)},
         {"cls": FastIHM, "sketch": "srht", "sketch_size": least_rows(6)},
+        {"cls": FastIHM, "variant": "joint", "sketch": "srht", "sketch_size": least_rows(6)},
+        {"cls": FastIHM, "variant": "joint", "sketch": "srht", "sketch_size": 6},
         {"cls": FastIHM, "sketch": "srht", "sketch_size": 6},
         {"cls": FastIHM, "sketch": "dct", "sketch_size": 2},
         {"cls": FastIHM, "variant": "shared", "gaussian_size": least_rows(6, fresh=True)},
@@ -60,8 +63,11 @@ def test_no_accepted_sketch_diverges(make, options):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (IHM(gaussian_size=52), "gaussian_size must be at least 53 for 6 columns"),
-        (FastIHM(gaussian_size=52), "gaussian_size must be at least 53 for 6 columns"),
+        (IHM(variant="joint", gaussian_size=52), "gaussian_size must be at least 53 for 6 columns"),
+        (
+            FastIHM(variant="joint", gaussian_size=52),
+            "gaussian_size must be at least 53 for 6 columns",
+        ),
         (FastIHM(variant="shared", gaussian_size=52), "gaussian_size must be at least 53"),
     ],
     ids=str,

@@ -32,7 +32,7 @@ from fastmix.methods.plan import joint
     [
         IHM(variant="paper", n_steps=np.int8(5), gaussian_size=np.int8(100)),
         FastIHM(variant="shared", n_steps=np.int8(3), gaussian_size=np.int8(120)),
-        FastIHM(gaussian_size=np.int8(120), sketch_size=np.uint8(128)),
+        FastIHM(variant="joint", gaussian_size=np.int8(120), sketch_size=np.uint8(128)),
     ],
 )
 def test_small_integers_do_not_overflow(model):

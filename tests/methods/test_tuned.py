@@ -86,6 +86,7 @@ def test_shrinkage_shrinks(method):
     free, shrunk = (
         method(
             epsilon=1.0,
+            variant="joint",
             shrinkage=keep,
             data_norm=1.0,
             bounds_y=(-1, 1),

@@ -167,9 +167,11 @@ _LONE, _EQUAL = lone_row(4), one_direction(64)
 #: Residuals are clipped so low that the record's is clipped at every step, whatever the noise; of
 #: so many rows a sketch is nearly Gaussian, and shows nearly what its Rényi curve allows.
 _ROWS = 100_000
-_STEPS: dict[str, Any] = {"residual_clip": 0.01, "n_steps": 2, "gaussian_size": _ROWS}
+_FEW: dict[str, Any] = {"residual_clip": 0.01, "n_steps": 2}
+_STEPS: dict[str, Any] = {**_FEW, "gaussian_size": _ROWS}
 
-_IHM = partial(_case, IHM, _EQUAL, **_STEPS)
+_IHM = partial(_case, IHM, _EQUAL, **_FEW)
+_SKETCHED = partial(_case, IHM, _EQUAL, **_STEPS)
 _LINEAR = partial(_case, LinearMixing, _LONE)
 _ADASSP = partial(_case, AdaSSP, _LONE)
 _OBJECTIVE = partial(_case, ObjectivePerturbation, _EQUAL, residual_clip=0.01)
@@ -194,14 +196,26 @@ _CASES: dict[str, Callable[..., Case]] = {
     "AdaptiveRegression, weights": partial(
         _case, AdaptiveRegression, heaviest_row(64), max_weight=1.0, quick=1_000
     ),
-    "FastIHM": partial(_case, FastIHM, _LONE, **_STEPS, sketch_size=4, trials=8_000, quick=800),
+    "FastIHM": partial(_case, FastIHM, _EQUAL, **_FEW, sketch_size=16),
+    "FastIHM, joint": partial(
+        _case, FastIHM, _LONE, **_STEPS, variant="joint", sketch_size=4, trials=8_000, quick=800
+    ),
     "FastIHM, with intercept": partial(
-        _case, FastIHM, lone_row(16), **_STEPS, fit_intercept=True, sketch_size=16, trials=16_000
+        _case,
+        FastIHM,
+        lone_row(16),
+        **_STEPS,
+        variant="joint",
+        fit_intercept=True,
+        sketch_size=16,
+        trials=16_000,
     ),
     "FastIHM, shared": partial(_THIRDS, variant="shared"),
     "FastIHM, paper": partial(_THIRDS, variant="paper"),
     "IHM": _IHM,
-    "IHM, paper": partial(_IHM, variant="paper"),
+    "IHM, chosen clipping": partial(_IHM, residual_clip=None, n_steps=4),
+    "IHM, joint": partial(_SKETCHED, variant="joint"),
+    "IHM, paper": partial(_SKETCHED, variant="paper"),
     "IHM, standard errors": partial(_IHM, n_steps=1, inference=True, trials=4_000),
     "IHM, exact noise": partial(_IHM, noise="exact", quick=640),
     "LinearMixing": partial(_LINEAR, gaussian_size=_ROWS),
@@ -236,7 +250,7 @@ _CASES: dict[str, Callable[..., Case]] = {
     "PrivateQuantileRegressor": partial(
         _case, PrivateQuantileRegressor, opposed_row(4), rounds=0, smoothing=1e-3, quick=1_000
     ),
-    "PrivateLinearRegression": partial(_case, PrivateLinearRegression, _LONE, method=IHM(**_STEPS)),
+    "PrivateLinearRegression": partial(_case, PrivateLinearRegression, _LONE, method=IHM(**_FEW)),
 }
 
 #: Cases that few fits cannot test: claims that add up parts use less than they say, and standard

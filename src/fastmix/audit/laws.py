@@ -27,6 +27,12 @@ from fastmix.audit.densities import (
     sketch_gram,
     stacked,
 )
+from fastmix.audit.gram_laws import (
+    gram_law,
+    moments_law,
+    sketched_gram_law,
+    symmetric_law,
+)
 from fastmix.audit.size_laws import person_law, size, total_weight
 from fastmix.audit.transcript import Release
 from fastmix.kernels.losses import CalibratedHuber
@@ -140,7 +146,7 @@ def _second_moments(releases: Sequence[Release], known: Known) -> Parts:
         rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None]
         exact = (known.data.counts[:, None] * rows).T @ rows
         difference = (release.out - exact) / release.arguments["sigma"]
-        total.append(_symmetric_law(difference))
+        total.append(symmetric_law(difference))
     return {"second moments": np.array(total)}
 
 
@@ -155,16 +161,10 @@ def _curvatures(releases: Sequence[Release], known: Known) -> Parts:
         slopes = loss.slope(residuals, lengths)[:, None] * Z
         curvature, squares = release.out
         scale = given["square"] * given["curvature_sigma"]
-        first.append(_symmetric_law((curvature - (Z * weights[:, None]).T @ Z) / scale))
+        first.append(symmetric_law((curvature - (Z * weights[:, None]).T @ Z) / scale))
         scale = loss.lipschitz**2 * given["square_sigma"]
-        second.append(_symmetric_law((squares - slopes.T @ slopes) / scale))
+        second.append(symmetric_law((squares - slopes.T @ slopes) / scale))
     return {"curvature": np.array(first), "squares of gradients": np.array(second)}
-
-
-def _symmetric_law(difference: FloatArray) -> float:
-    """Return the log density of symmetric noise: off the diagonal the variance is half as large."""
-    on, above = np.diag_indices(len(difference)), np.triu_indices(len(difference), 1)
-    return float(-0.5 * (difference[on] ** 2).sum() - (difference[above] ** 2).sum())
 
 
 def _score_sum(releases: Sequence[Release], known: Known) -> Parts:
@@ -260,14 +260,6 @@ def _statistics(releases: Sequence[Release], known: Known) -> Parts:
     return {"statistics": gaussian_vector(np.array(values), exact, sigma)}
 
 
-def _moments(releases: Sequence[Release], known: Known) -> Parts:
-    A, sigma = known.data.X, stacked(releases, "sigma")
-    grams = [(each.out.gram - A.T @ A) / s for each, s in zip(releases, sigma, strict=True)]
-    moments = np.array([release.out.moment for release in releases])
-    parts = gaussian_vector(moments, A.T @ known.data.y, sigma[:, None])
-    return {"moments": parts + np.array([_symmetric_law(gram) for gram in grams])}
-
-
 def _mean(releases: Sequence[Release], known: Known) -> Parts:
     known.means = [release.out for release in releases]
     # The constant column is public, and so is the number of rows.
@@ -338,14 +330,16 @@ LAWS: dict[str, Callable[[Sequence[Release], Known], Parts]] = {
     "noisy_curvatures": _curvatures,
     "noisy_gradient": _gradient,
     "noisy_gradient_counts": _gradient_counts,
+    "noisy_gram": gram_law,
     "noisy_line": _line,
     "noisy_mean": _mean,
     "noisy_minimiser": _minimiser,
-    "noisy_moments": _moments,
+    "noisy_moments": moments_law,
     "noisy_residual_counts": _residual_counts,
     "noisy_score_sum": _score_sum,
     "noisy_second_moments": _second_moments,
     "noisy_size": size,
+    "noisy_sketched_gram": sketched_gram_law,
     "noisy_statistics": _statistics,
     "noisy_target_mean": _target_mean,
     "noisy_total_weight": total_weight,

@@ -164,6 +164,15 @@ def _gauss_mix(levels: dict[str, Any], *, delta: float = DELTA, **rest: Any) -> 
     return _case(calls, mechanisms.gauss_mix_event(**levels), delta=delta, **rest)
 
 
+def _sketched_gram(*, delta: float = DELTA, **rest: Any) -> Case:
+    """Return the Gram matrix of a fast sketch, of a fixed draw and its worst pair."""
+    draw = SRHT(64, 128).sample(0)
+    levels = {"tau": -float(ndtri(_TAIL * delta)), "omega": 1.5, "sigma": 3.0}
+    calls = [("noisy_sketched_gram", {"sketch": draw, "public": public_generator(0), **levels})]
+    events = mechanisms.sketched_gram_events(**levels)
+    return _case(calls, events, pair=case.aligned_rows(draw), delta=delta, **rest)
+
+
 def _fast_mix(
     spectral: dict[str, Any],
     mixed: dict[str, Any],
@@ -211,6 +220,8 @@ _CASES: dict[str, Callable[..., Case]] = {
     "Gaussian steps, two": partial(_gradients, -4.0, 4.0, sigma=_TWO),
     # One record moves all three statistics by 1.
     "Gaussian statistics": partial(_gaussian, "noisy_statistics", "statistics_event", _THREE),
+    "Gram matrix": partial(_gaussian, "noisy_gram", "gram_event", 2.0),
+    "Gram matrix of a fast sketch": partial(_sketched_gram, trials=20_000),
     # One record moves both moments by 1.
     "Gaussian moments": partial(_gaussian, "noisy_moments", "moments_event", _TWO),
     # One record moves the sum by 1; a mean so small is never shortened.

@@ -63,22 +63,23 @@ _METHOD_PARAMETERS = {
     "n_steps": """\
 n_steps : int, default=None
     Number of steps. It costs budget, so it is exact and never a maximum. None means what the
-    method is set up for: 4 in the paper's variants, 16 in the tuned ones, 100 for gradient
-    descent.""",
+    method is set up for: 4 in the paper's variants, 16 in the tuned and joint ones, 100 for
+    gradient descent.""",
     "gaussian_size": """\
 gaussian_size : int, default=None
     Rows of the Gaussian sketch; None means ``6 max(d, log(4 T / varrho))``, and 24 for 6 in the
-    tuned variants, which draw only one.""",
+    joint variants, which draw only one.""",
     "sketch_size": """\
 sketch_size : int, default=None
-    Rows of the fast sketch; None means ``200 max(d, log(4 T / varrho))``, at most the padded n.""",
+    Rows of the fast sketch. None means ``200 max(d, log(4 T / varrho))``, at most the padded n; in
+    the tuned variant the most rows whose Gram matrix takes no longer than the sketch.""",
     "failure_probability": """\
 failure_probability : float, default=None
     Utility failure probability varrho; None means ``delta / 10``.""",
     "residual_clip": """\
 residual_clip : float, default=None
     Residuals are clipped to this, in the units of the target; None means half the width of
-    ``bounds_y``.""",
+    ``bounds_y``, and in tuned variants a level from released counts of residuals.""",
     "shrinkage": """\
 shrinkage : bool, default=False
     Keep the term ``-eta**2 theta`` of Algorithm 2, which the paper's experiments omit.""",

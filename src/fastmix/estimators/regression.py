@@ -80,24 +80,26 @@ class ObjectivePerturbation(PrivateRegressor):
 
 @estimator
 class IHM(PrivateRegressor):
-    """Iterative Hessian mixing: private least squares by Gaussian sketches of the Hessian.
+    """Iterative Hessian mixing: private least squares by noisy gradients and a private Hessian.
 
-    Each step preconditions a noisy gradient with the Gram matrix of a Gaussian sketch, whose noise
-    is set by a private bound on the smallest eigenvalue.
+    Each step preconditions a noisy gradient with a private Gram matrix of the features.
 
     Parameters
     ----------
-    variant : {"tuned", "paper"}, default="tuned"
-        "paper" is the method the paper compares with: a fresh sketch each step, half of the
-        budget for sketches and eigenvalue, half for gradients. "tuned" draws one sketch for all
-        steps, takes a step of the right length, spends most of the gradient budget on the last
-        steps, and accounts for everything at once: far less error for the same guarantee.
+    variant : {"tuned", "joint", "paper"}, default="tuned"
+        "paper" is the method the paper compares with: a fresh Gaussian sketch of the Hessian each
+        step, half of the budget for sketches and eigenvalue, half for gradients. "joint" draws one
+        sketch for all steps, takes a step of the right length, spends most of the gradient budget
+        on the last steps, and accounts for everything at once. "tuned" adds symmetric Gaussian
+        noise to the Gram matrix instead of sketching it, chooses the clipping level from counts of
+        residuals, averages its iterates and takes off what noise explains: the least error of the
+        three for the same guarantee.
 
     Notes
     -----
     Paper: the baseline of Appendix H (Lev et al., 2026).
-    Deviation: in "paper" the eigenvalue is charged by the analytic Gaussian mechanism; "tuned" is
-    beyond the paper (docs/proofs/joint_account.md).
+    Deviation: in "paper" the eigenvalue is charged by the analytic Gaussian mechanism; the others
+    are beyond the paper (docs/proofs/joint_account.md, docs/proofs/symmetric_noise.md).
 
     Examples
     --------
@@ -119,19 +121,21 @@ class IHM(PrivateRegressor):
 class FastIHM(PrivateRegressor):
     """Fast iterative Hessian mixing: private least squares by a fast sketch.
 
-    Each step preconditions a noisy gradient with the Gram matrix of a FastMix sketch.
+    Each step preconditions a noisy gradient with the private Gram matrix of a fast sketch.
 
     Parameters
     ----------
-    variant : {"tuned", "shared", "paper"}, default="tuned"
+    variant : {"tuned", "joint", "shared", "paper"}, default="tuned"
         "paper" is Algorithm 2 as published: a fresh fast sketch each step, and thirds of the
         budget for spectral bounds, sketches and gradients. "shared" uses one fast sketch, with
-        one pair of spectral bounds, for all steps. "tuned" also draws only one Gaussian sketch,
+        one pair of spectral bounds, for all steps. "joint" also draws only one Gaussian sketch,
         takes a step of the right length, spends most of the gradient budget on the last steps,
-        and accounts for everything at once.
+        and accounts for everything at once. "tuned" adds symmetric Gaussian noise to the Gram
+        matrix of the fast sketch in place of the Gaussian sketch, and is `IHM` otherwise: also in
+        its Gram matrix where a sketch would save no time, below some 140 columns.
     calibration : {"numerical", "closed_form"}, default="numerical"
-        Noise levels by optimised conversion, or by the formulas of Appendix E; the tuned variant
-        takes only the first.
+        Noise levels by optimised conversion, or by the formulas of Appendix E; tuned and joint
+        variants take only the first.
     sketch : {"auto", "kerdock", "srht", "dct"}, default="auto"
         The fast sketch. "auto" is the Kerdock sketch, which has the least coherence and needs no
         padding, except in the paper's variant or when ``sketch_size`` is no power of two: then it
@@ -140,8 +144,8 @@ class FastIHM(PrivateRegressor):
     Notes
     -----
     Paper: Algorithms 2 and 3, Appendix E, set up as in Appendix H.
-    Deviation: in "paper" gamma_2 is as corrected (docs/corrections.md); "shared" and "tuned" are
-    beyond the paper (docs/proofs).
+    Deviation: in "paper" gamma_2 is as corrected (docs/corrections.md); the others are beyond
+    the paper (docs/proofs).
 
     Examples
     --------

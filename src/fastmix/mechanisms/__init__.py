@@ -13,6 +13,13 @@ from fastmix.mechanisms.first_stage import (
     target_mean_event,
     total_weight_event,
 )
+from fastmix.mechanisms.gram import (
+    GramRelease,
+    gram_event,
+    noisy_gram,
+    noisy_sketched_gram,
+    sketched_gram_events,
+)
 from fastmix.mechanisms.mix import (
     MixRelease,
     fast_mix,
@@ -50,6 +57,7 @@ from fastmix.mechanisms.statistics import (
 
 __all__ = [
     "CurvatureRelease",
+    "GramRelease",
     "MixRelease",
     "Noise",
     "PrivateGram",
@@ -63,6 +71,7 @@ __all__ = [
     "gauss_mix",
     "gauss_mix_event",
     "gradient_events",
+    "gram_event",
     "line_event",
     "make_noise",
     "mean_event",
@@ -73,6 +82,7 @@ __all__ = [
     "noisy_curvatures",
     "noisy_gradient",
     "noisy_gradient_counts",
+    "noisy_gram",
     "noisy_label_counts",
     "noisy_line",
     "noisy_log_loss",
@@ -84,6 +94,7 @@ __all__ = [
     "noisy_score_sum",
     "noisy_second_moments",
     "noisy_size",
+    "noisy_sketched_gram",
     "noisy_statistics",
     "noisy_target_mean",
     "noisy_total_weight",
@@ -92,6 +103,7 @@ __all__ = [
     "score_event",
     "second_moment_event",
     "size_event",
+    "sketched_gram_events",
     "spectral_events",
     "statistics_event",
     "symmetric_solve",

@@ -123,6 +123,12 @@ def gaussian_rows(root: CovarianceRoot, k: int, rng: np.random.Generator) -> Flo
     return np.asarray(rng.standard_normal((k, len(root.matrix))) @ root.matrix)
 
 
+def symmetric_noise(d: int, rng: np.random.Generator) -> FloatArray:
+    """Draw a symmetric matrix of variance 1 on the diagonal and 1/2 off it."""
+    half = rng.standard_normal((d, d))
+    return (half + half.T) / 2.0
+
+
 def gaussian_gram(root: CovarianceRoot, k: int, rng: np.random.Generator) -> PrivateGram:
     """Draw the Gram matrix of k independent rows of covariance ``R'R``: a Wishart matrix.
 

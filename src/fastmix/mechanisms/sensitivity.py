@@ -52,6 +52,16 @@ def gram_sensitivity(c_x: float = 1.0) -> float:
     return c_x**2
 
 
+def sketched_gram_sensitivity(m: float, c_x: float = 1.0) -> float:
+    r"""Sensitivity (Frobenius) of :math:`X^\top S^\top S X` around data with distortion m.
+
+    Paper: beyond it; the eigenvalue's of Lemma 5 holds for the whole matrix
+    (docs/proofs/symmetric_noise.md, Section 2). It is a local sensitivity for unit columns: ``m``,
+    a released upper bound, must be at least the distortion of the data at hand.
+    """
+    return c_x * (c_x + 2.0 * m)
+
+
 def moment_sensitivity(c_x: float = 1.0, c_y: float = 1.0) -> float:
     r"""Sensitivity (l2) of :math:`X^\top y`.
 

@@ -3,8 +3,11 @@
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from scipy.special import ndtri
+
+from fastmix._types import FloatArray
 from fastmix._validation import check_integer, value_error
 from fastmix.accounting import (
     Part,
@@ -16,15 +19,37 @@ from fastmix.accounting import (
     closed_form_gradient_sigma,
 )
 from fastmix.data import Rows
-from fastmix.mechanisms import gradient_events, noisy_mean, spectral_events
-from fastmix.methods.levels import Level, tuned_levels, with_steps
+from fastmix.mechanisms import (
+    gradient_events,
+    gram_event,
+    mean_event,
+    noisy_gram,
+    noisy_mean,
+    noisy_sketched_gram,
+    sketched_gram_events,
+    spectral_events,
+)
+from fastmix.methods.averaging import (
+    AveragedPlan,
+    averaged_forecast,
+    averaged_levels,
+    averaged_solution,
+    bordered,
+)
+from fastmix.methods.ihm import UNUSED
+from fastmix.methods.levels import TAIL, Level, tuned_levels, with_steps
 from fastmix.methods.newton import HessianMixing, MixingPlan, released_bounds
-from fastmix.methods.plan import Draws, Sizes, Solution, Target
+from fastmix.methods.plan import Draws, Forecast, Sizes, Solution, Target, joint
 from fastmix.sketches import SRHT, KerdockSketch, Sketch, SubsampledDCT
 
 _FAMILIES: dict[str, type[Sketch]] = {"dct": SubsampledDCT, "kerdock": KerdockSketch, "srht": SRHT}
 
-#: Shares of rho for the two spectral releases and for the mean of the tuned variant.
+#: Steps of the tuned variant, and its shares of the budget (of mu^2) for the bound on the
+#: distortion and for the mean.
+_STEPS, _BOUND_SHARE, _CENTRE_SHARE = 16, 0.05, 0.02
+#: Time of a product in a Gram matrix over that of an entry in a level of the Hadamard transform.
+_PRODUCT = 0.12
+#: Shares of rho for the two spectral releases and for the mean of the joint variant.
 _SPECTRAL_SHARE, _MEAN_SHARE = 0.1, 0.02
 
 
@@ -41,6 +66,20 @@ class FastIHMPlan(MixingPlan):
     family: str = ""
     fast_sketches: int
     law: str
+    mean_sigma: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FastAveragedPlan(AveragedPlan):
+    """Noise of all releases, and the rows of the fast sketch; as many as the data mean none.
+
+    ``tau`` and ``omega`` are shift and noise of the bound on the distortion.
+    """
+
+    k2: int
+    family: str
+    tau: float | None = None
+    omega: float | None = None
     mean_sigma: float | None = None
 
 
@@ -62,13 +101,15 @@ class FastIterativeHessianMixing(HessianMixing):
     name: ClassVar[str] = "fast_ihm"
     estimator: ClassVar[str] = "FastIHM"
     choices: ClassVar = {
-        "variant": ("tuned", "shared", "paper"),
+        "variant": ("tuned", "joint", "shared", "paper"),
         "calibration": ("numerical", "closed_form"),
         "sketch": ("auto", *_FAMILIES),
     }
 
     def ignored(self) -> tuple[str, ...]:
-        if self.variant != "tuned":
+        if self.variant == "tuned":
+            return ("calibration", *UNUSED)
+        if self.variant != "joint":
             return ()
         sized = self.gaussian_size is not None and self.sketch_size is not None
         return ("calibration", "failure_probability") if sized else ("calibration",)
@@ -76,10 +117,12 @@ class FastIterativeHessianMixing(HessianMixing):
     def in_blocks(self) -> bool:
         return not self.literal and self._family() == "kerdock"
 
-    def plan(self, sizes: Sizes, target: Target) -> FastIHMPlan:
+    def plan(self, sizes: Sizes, target: Target) -> FastIHMPlan | FastAveragedPlan:
+        if self.variant == "tuned":
+            return self._averaged_plan(sizes, target)
         steps, k1, base = self._sizes(sizes, target)
         family, k2 = self._fast_sketch(sizes.n, 200.0 * base)
-        if self.variant != "tuned":
+        if self.variant != "joint":
             pairs = 1 if self.variant == "shared" else steps
             plan = _thirds(k1, steps, pairs, target, self.varrho(target), self.calibration)
             return replace(plan, k2=k2, family=family)
@@ -112,6 +155,32 @@ class FastIterativeHessianMixing(HessianMixing):
             mean_sigma=tuned.mean_sigma,
         )
 
+    def _averaged_plan(self, sizes: Sizes, target: Target) -> FastAveragedPlan:
+        """Plan a noisy Gram matrix of a fast sketch, or of the rows, and averaged steps."""
+        family, k2 = self._fast_sketch(sizes.n, affordable_rows(sizes.n, sizes.d))
+        steps, sketched = self.n_steps or _STEPS, k2 < sizes.n
+        centred = sketched and sizes.centred
+        others = (_BOUND_SHARE if sketched else 0.0) + (_CENTRE_SHARE if centred else 0.0)
+        tail = TAIL * target.delta if sketched else 0.0
+        mu = 1.0 / calibrate_gaussian(target.epsilon, target.delta - tail, 1, slack=1e-9)
+        levels = averaged_levels(mu, steps, others, adaptive=self.residual_clip is None)
+        noise: dict[str, Any] = {}
+        events = [gram_event(sigma=levels.gram_sigma), *levels.events(steps)]
+        if sketched:
+            noise = {"tau": -float(ndtri(tail)), "omega": 1.0 / (mu * math.sqrt(_BOUND_SHARE))}
+            events[:1] = sketched_gram_events(sigma=levels.gram_sigma, **noise)
+        if centred:
+            noise["mean_sigma"] = 1.0 / (mu * math.sqrt(_CENTRE_SHARE))
+            events.append(mean_event(sigma=noise["mean_sigma"]))
+        return FastAveragedPlan(
+            spent=joint(events, target.delta),
+            steps=steps,
+            k2=k2,
+            family=family,
+            **noise,
+            **levels._asdict(),
+        )
+
     def _family(self) -> str:
         if self.sketch != "auto":
             return self.sketch
@@ -124,7 +193,8 @@ class FastIterativeHessianMixing(HessianMixing):
         family, k2, bits = self._family(), self.sketch_size, (n - 1).bit_length()
         largest = n if family == "dct" else 1 << bits
         if k2 is None and family == "kerdock":
-            k2 = max(1 << min(round(math.log2(size)), bits), KerdockSketch.least_size(n))
+            exponent = math.floor if self.variant == "tuned" else round
+            k2 = max(1 << min(exponent(math.log2(size)), bits), KerdockSketch.least_size(n))
         elif k2 is None:
             k2 = min(largest, math.ceil(size))
         check_integer("sketch_size", k2, at_most=largest)
@@ -134,7 +204,11 @@ class FastIterativeHessianMixing(HessianMixing):
         _FAMILIES[family](k2, n)
         return family, k2
 
-    def solve(self, rows: Rows, plan: FastIHMPlan, clip: float, draws: Draws) -> Solution:
+    def solve(
+        self, rows: Rows, plan: FastIHMPlan | FastAveragedPlan, clip: float, draws: Draws
+    ) -> Solution:
+        if isinstance(plan, FastAveragedPlan):
+            return self._averaged(rows, plan, clip, draws)
         mean, sketched = None, rows
         if plan.mean_sigma is not None:
             mean = noisy_mean(rows, sigma=plan.mean_sigma, noise=draws.noise)
@@ -142,6 +216,46 @@ class FastIterativeHessianMixing(HessianMixing):
         sketch = _FAMILIES[plan.family](plan.k2, rows.n)
         spectrum = released_bounds(sketched, plan, draws, sketch, literal=self.literal)
         return self._mixed(rows, spectrum, plan, plan.k1, clip, draws, mean)
+
+    def _averaged(self, rows: Rows, plan: FastAveragedPlan, clip: float, draws: Draws) -> Solution:
+        """Release the Gram matrix of a sketch, where it is smaller than the data, and the steps."""
+        if plan.tau is None or plan.omega is None:
+            release = noisy_gram(rows, sigma=plan.gram_sigma, noise=draws.noise)
+            return averaged_solution(rows, release, plan, clip, draws)
+        mean, sketched = None, rows
+        if plan.mean_sigma is not None:
+            mean = noisy_mean(rows, sigma=plan.mean_sigma, noise=draws.noise)
+            sketched = rows.centred(mean)
+        release = noisy_sketched_gram(
+            sketched,
+            sketch=_FAMILIES[plan.family](plan.k2, rows.n),
+            sigma=plan.gram_sigma,
+            tau=plan.tau,
+            omega=plan.omega,
+            noise=draws.noise,
+            public=draws.public,
+        )
+        if mean is not None:
+            release = bordered(release, mean, rows.n)
+        return averaged_solution(rows, release, plan, clip, draws)
+
+    def forecast(
+        self, plan: Any, n: int, eigenvalues: FloatArray, theta_squared: FloatArray
+    ) -> Forecast:
+        if not isinstance(plan, FastAveragedPlan):
+            return super().forecast(plan, n, eigenvalues, theta_squared)
+        scale = plan.gram_sigma
+        if plan.tau is not None and plan.omega is not None:
+            k2, total = plan.k2, float(eigenvalues.sum())
+            m = math.sqrt(total / k2) + math.sqrt(2.0 * math.log(n) * eigenvalues[-1] / k2)
+            scale *= 1.0 + 2.0 * (m + plan.tau * plan.omega / math.sqrt(k2))
+        return averaged_forecast(plan, n, eigenvalues, theta_squared, scale)
+
+
+def affordable_rows(n: int, d: int) -> float:
+    """Return the rows of a fast sketch whose Gram matrix takes as long as the sketch of n rows."""
+    n_pad = 1 << (n - 1).bit_length()
+    return n_pad * math.log2(2 * n_pad) / (_PRODUCT * d)
 
 
 @lru_cache(maxsize=64)

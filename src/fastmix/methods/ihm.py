@@ -1,19 +1,32 @@
-"""Iterative Hessian mixing with a dense Gaussian sketch."""
+"""Iterative Hessian mixing with a noisy Gram matrix, or with dense Gaussian sketches of it."""
 
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from fastmix._types import FloatArray
 from fastmix.accounting import Part, PrivacySpent, SketchEvent, calibrate, calibrate_gaussian
 from fastmix.data import Rows
-from fastmix.mechanisms import gradient_events, spectral_events
+from fastmix.mechanisms import gradient_events, gram_event, noisy_gram, spectral_events
+from fastmix.methods.averaging import (
+    AveragedPlan,
+    averaged_forecast,
+    averaged_levels,
+    averaged_solution,
+)
 from fastmix.methods.levels import Level, tuned_levels, with_steps
 from fastmix.methods.newton import HessianMixing, MixingPlan, released_bounds
-from fastmix.methods.plan import Draws, Sizes, Solution, Target
+from fastmix.methods.plan import Draws, Forecast, Sizes, Solution, Target, joint
 
-#: Share of rho for the private eigenvalue of the tuned variant.
+#: Steps of the tuned variant.
+_STEPS = 16
+#: Share of rho for the private eigenvalue of the joint variant.
 _SPECTRAL_SHARE = 0.02
+
+
+#: Parameters of sketches, without effect in the tuned variant.
+UNUSED = ("gaussian_size", "failure_probability", "shrinkage", "literal")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +38,7 @@ class IHMPlan(MixingPlan):
 
 @dataclass(frozen=True, kw_only=True)
 class IterativeHessianMixing(HessianMixing):
-    """IHM: noisy gradients, preconditioned with Gaussian sketches of the Hessian."""
+    """IHM: noisy gradients, preconditioned with a private Hessian."""
 
     variant: str = "tuned"
     n_steps: int | None = None
@@ -37,16 +50,21 @@ class IterativeHessianMixing(HessianMixing):
 
     name: ClassVar[str] = "ihm"
     estimator: ClassVar[str] = "IHM"
-    choices: ClassVar = {"variant": ("tuned", "paper")}
+    choices: ClassVar = {"variant": ("tuned", "joint", "paper")}
 
     def ignored(self) -> tuple[str, ...]:
-        sized = self.variant == "tuned" and self.gaussian_size is not None
+        if self.variant == "tuned":
+            return UNUSED
+        sized = self.variant == "joint" and self.gaussian_size is not None
         return ("failure_probability",) if sized else ()
 
     def in_blocks(self) -> bool:
         return not self.literal  # a sketch that is formed as written is formed from the whole
 
-    def plan(self, sizes: Sizes, target: Target) -> IHMPlan:
+    def plan(self, sizes: Sizes, target: Target) -> IHMPlan | AveragedPlan:
+        if self.variant == "tuned":
+            adaptive = self.residual_clip is None
+            return averaged_plan(target, self.n_steps or _STEPS, adaptive=adaptive)
         steps, k, _ = self._sizes(sizes, target)
         if self.variant == "paper":
             return _paper(k, steps, target, self.varrho(target))
@@ -62,9 +80,30 @@ class IterativeHessianMixing(HessianMixing):
             omega=tuned.omega,
         )
 
-    def solve(self, rows: Rows, plan: IHMPlan, clip: float, draws: Draws) -> Solution:
+    def solve(
+        self, rows: Rows, plan: IHMPlan | AveragedPlan, clip: float, draws: Draws
+    ) -> Solution:
+        if isinstance(plan, AveragedPlan):
+            release = noisy_gram(rows, sigma=plan.gram_sigma, noise=draws.noise)
+            return averaged_solution(rows, release, plan, clip, draws)
         spectrum = released_bounds(rows, plan, draws, literal=self.literal)
         return self._mixed(rows, spectrum, plan, plan.k, clip, draws)
+
+    def forecast(
+        self, plan: Any, n: int, eigenvalues: FloatArray, theta_squared: FloatArray
+    ) -> Forecast:
+        if isinstance(plan, AveragedPlan):
+            return averaged_forecast(plan, n, eigenvalues, theta_squared, plan.gram_sigma)
+        return super().forecast(plan, n, eigenvalues, theta_squared)
+
+
+@lru_cache(maxsize=64)
+def averaged_plan(target: Target, steps: int, *, adaptive: bool) -> AveragedPlan:
+    """Plan a noisy Gram matrix and averaged steps: Gaussian releases under one exact account."""
+    mu = 1.0 / calibrate_gaussian(target.epsilon, target.delta, 1, slack=1e-9)
+    levels = averaged_levels(mu, steps, 0.0, adaptive=adaptive)
+    events = [gram_event(sigma=levels.gram_sigma), *levels.events(steps)]
+    return AveragedPlan(spent=joint(events, target.delta), steps=steps, **levels._asdict())
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from fastmix._types import FloatArray
 from fastmix.mechanisms import PrivateGram
-from fastmix.mechanisms.sampling import CovarianceRoot, gaussian_gram
+from fastmix.mechanisms.sampling import CovarianceRoot, gaussian_gram, symmetric_noise
 from fastmix.mechanisms.statistics import RESIDUAL_EDGES
 from fastmix.random import public_generator
 
@@ -96,6 +96,51 @@ class NewtonTrace:
 
 
 @dataclass(frozen=True)
+class AveragedTrace:
+    r"""Averaged steps :math:`\theta \gets \theta + V s V^\top (g(\theta) + \sigma\zeta)`.
+
+    The released Gram matrix is the true one with symmetric noise of a known ``scale``; lengths s
+    of a step and ``weights`` of the iterates are along its eigenvectors V. The steps began at
+    ``start``, which is released.
+    """
+
+    gram: FloatArray
+    scale: float
+    vectors: FloatArray
+    lengths: FloatArray
+    weights: FloatArray
+    sigma: float
+    start: FloatArray
+
+    def spread(self, theta: FloatArray, size: float = 1.0) -> Spread:
+        """Return covariances, averaged over draws of the Gram matrix given the released one."""
+        d, basis = len(theta), self.vectors
+        noise, sampling, excess = np.zeros((d, d)), np.zeros((d, d)), 0.0
+        rng = public_generator(0)  # public: a seed makes the same release give the same answer
+        draws = max(2, min(DRAWS, DRAWS * DRAWS_UP_TO // d))
+        start, theta = basis.T @ self.start, basis.T @ theta
+        for _ in range(draws):
+            G = basis.T @ self._gram_draw(d, rng) @ basis
+            P = np.eye(d) - self.lengths[:, None] * G
+            V, S, influence = np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d))
+            for weight in self.weights[::-1]:
+                influence = np.diag(weight) + influence @ P
+                M = influence * self.lengths
+                V += self.sigma**2 * (M @ M.T)
+                S += M
+            rest = np.eye(d) - S @ G
+            noise += (V + _unreached(rest, V, theta - rest @ start, size, start)) / draws
+            sampling += S @ G @ S.T / draws
+            excess += float(np.sum(G * V)) / draws
+        return Spread(basis @ noise @ basis.T, basis @ sampling @ basis.T, excess)
+
+    def _gram_draw(self, d: int, rng: np.random.Generator) -> FloatArray:
+        """Draw X'X given the released matrix: without noise of its size, and not negative."""
+        values, vectors = np.linalg.eigh(self.gram - self.scale * symmetric_noise(d, rng))
+        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+
+@dataclass(frozen=True)
 class StatisticsTrace:
     r"""A solution :math:`\theta = (\tilde G + \rho I)^{-1} \tilde b` of noisy statistics.
 
@@ -128,15 +173,21 @@ class StatisticsTrace:
         return np.asarray(self.sigma**2 * Q @ square @ Q.T)
 
 
-def _unreached(rest: FloatArray, V: FloatArray, theta: FloatArray, size: float) -> FloatArray:
-    r"""Return the second moment of :math:`R\theta^*`, what a method has left to reach.
+def _unreached(
+    rest: FloatArray,
+    V: FloatArray,
+    theta: FloatArray,
+    size: float,
+    start: FloatArray | float = 0.0,
+) -> FloatArray:
+    r"""Return the second moment of :math:`R(\theta^* - \theta_0)`, what is left to reach.
 
-    The coefficients are :math:`(I - R)\theta^*` and noise of covariance V; before any data are seen
-    the true ones are normal with a public size.
+    The coefficients, but for :math:`R\theta_0`, are :math:`(I - R)\theta^*` and noise of covariance
+    V; before any data are seen the true ones are normal with a public size.
     """
     reached = np.eye(len(theta)) - rest
     gain = size**2 * np.linalg.solve(size**2 * reached @ reached.T + V, reached).T
-    mean = gain @ theta
+    mean = gain @ theta - start
     covariance = size**2 * (np.eye(len(theta)) - gain @ reached)
     return np.asarray(rest @ (covariance + np.outer(mean, mean)) @ rest.T)
 

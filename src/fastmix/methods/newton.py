@@ -50,7 +50,7 @@ class HessianMixing(Method):
 
     def _sizes(self, sizes: Sizes, target: Target) -> tuple[int, int, float]:
         """Return steps, rows of a Gaussian sketch, and the size that sketches are multiples of."""
-        tuned = self.variant == "tuned"
+        tuned = self.variant == "joint"
         steps = self.n_steps or (16 if tuned else 4)
         base = max(sizes.d, math.log(4.0 * steps / self.varrho(target)))
         least = 1 if self.variant == "paper" else least_rows(sizes.d, fresh=not tuned)
