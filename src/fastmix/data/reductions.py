@@ -236,13 +236,15 @@ def slope_counts(
     if free is None and block.weights is None:
         return measured.slope_counts(block.A, block.targets, theta, at, longest, edges)
     counts, start = np.zeros(len(edges) - 1), 0
-    for A, y in block.formed():
-        lengths = at[start : start + len(y)]
-        slopes = y - A @ theta if free is None else free(y - A @ theta, y)
+    for (slopes,) in block.residuals(theta):
+        stop = start + len(slopes)
+        if free is not None:
+            slopes = free(slopes, mapped.map_targets(block.targets, start, stop))
+        lengths = at[start:stop]
         size = np.abs(slopes) * np.minimum(lengths, longest**2 / lengths)
-        own = None if block.weights is None else block.weights_of(start, len(y))
+        own = None if block.weights is None else block.weights[start:stop]
         counts += reference.binned(np.minimum(size, edges[-1]), edges, own)
-        start += len(y)
+        start = stop
     return counts
 
 

@@ -218,12 +218,13 @@ class _Newton:
             if objective.loss.squares:
                 known = moment + objective.ridge * objective.center - objective.b
                 self._first = np.asarray(cho_solve(self._factor, known))
-        self._excess = not sketch and rows.d <= FEW_COLUMNS
+        # A sigmoid bends everywhere, so that all rows would enter the matrix of each step.
+        self._excess = not sketch and rows.d <= FEW_COLUMNS and objective.loss.squares
 
     def start(self, tolerance: float) -> _Point:
         """Return the minimiser of squares if there are any and a Gram matrix, else the centre.
 
-        With many columns quasi-Newton steps follow, as long as they gain.
+        With many columns, or a sigmoid, quasi-Newton steps follow, as long as they gain.
         """
         point = self._at(self._first)
         return point if self._excess else self._quasi_newton(point, tolerance)

@@ -8,7 +8,6 @@ and, after the minimiser, on a line that relates its predictions to the targets.
 """
 
 import math
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -16,9 +15,7 @@ import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix.data import Rows
-from fastmix.kernels import NATIVE, one_blas_thread
 from fastmix.kernels.losses import Loss
-from fastmix.kernels.mapped import FEW_COLUMNS
 from fastmix.mechanisms import noisy_curvatures, noisy_gradient_counts, noisy_minimiser
 from fastmix.methods import adaptive_inference as inference
 from fastmix.methods.adaptive_plan import AdaptiveMethod, AdaptivePlan
@@ -84,14 +81,8 @@ class AdaptiveObjective(AdaptiveMethod):
         """Plan a fit with what intervals need: more rounds, and curvatures at the minimiser."""
         return self._planned(sizes, target, inferring=True)
 
-    def solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
+    def _solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release what the first stage needs, decide, and release the minimiser."""
-        small = NATIVE and rows.d < FEW_COLUMNS  # then BLAS gets no rows, only their moments
-        with one_blas_thread() if small else nullcontext():
-            return self._solve(rows, plan, draws)
-
-    def _solve(self, rows: Rows, plan: AdaptivePlan, draws: Draws) -> Solution:
-        """Fit with as many threads of BLAS as it has."""
         steps = plan.n_rounds + 2
         guess = first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
         draws.progress(steps - 1, steps)

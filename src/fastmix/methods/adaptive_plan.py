@@ -1,11 +1,15 @@
 """What an adaptive fit will release, and with how much noise, from public sizes."""
 
 import math
+from abc import abstractmethod
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fastmix._validation import check_integer
 from fastmix.accounting import PrivacyEvent, objective_mu, objective_split
+from fastmix.kernels import NATIVE, one_blas_thread
+from fastmix.kernels.mapped import FEW_COLUMNS
 from fastmix.mechanisms import (
     curvature_events,
     line_event,
@@ -19,7 +23,7 @@ from fastmix.methods import adaptive_inference as inference
 from fastmix.methods.first_stage import OCTAVES, ROOM, least_eigenvalue, spread_known
 from fastmix.methods.last_stage import LINE_ERROR, LINE_SHARE
 from fastmix.methods.objective import OUTPUT_SHARE, WEIGHT_SHARE, chosen_solver
-from fastmix.methods.plan import Method, Plan, Sizes, Target, joint
+from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target, joint
 
 #: Shares of the budget (of mu^2) for all rounds of second moments and for counts of gradients.
 MOMENTS_SHARE, COUNTS_SHARE = 0.12, 0.03
@@ -154,6 +158,16 @@ class AdaptiveMethod(Method):
             counts = COUNTS_SHARE if spread_known(sizes.n, len(OCTAVES) - 1, sigma) else 0.0
             line = LINE_SHARE if error <= LINE_ERROR * sizes.n and not inferring else 0.0
         return 0.0, counts, mean, line
+
+    def solve(self, rows: Any, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
+        """Fit; if BLAS gets no rows, only their moments, on one thread of it."""
+        small = NATIVE and rows.d < FEW_COLUMNS
+        with one_blas_thread() if small else nullcontext():
+            return self._solve(rows, plan, clip, draws)
+
+    @abstractmethod
+    def _solve(self, rows: Any, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
+        """Release what the first stage needs, decide, and release the minimiser."""
 
     def coordinates(self, sizes: Sizes) -> int:
         """Return how many coordinates of noise a fit draws at most: second moments, and more."""

@@ -108,7 +108,7 @@ class LogisticObjective(AdaptiveObjective):
         """Return how many coordinates of noise a fit draws at most."""
         return self.n_classes * super().coordinates(sizes)
 
-    def solve(self, rows: Any, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
+    def _solve(self, rows: Any, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release the coefficients, for more than two classes those of each against the rest."""
         if self.n_classes == 2:
             theta, choice, intervals = self._one(rows, plan, draws)

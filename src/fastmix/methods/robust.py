@@ -59,7 +59,7 @@ class HuberObjective(AdaptiveObjective):
     weights: ClassVar[bool] = False
     infers: ClassVar[bool] = False
 
-    def solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
+    def _solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release what the first stage needs, then the minimiser."""
         guess = first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
         scale = CLIP * guess.spread if self.residual_clip is None else clip
@@ -126,7 +126,7 @@ class QuantileObjective(AdaptiveObjective):
             check_real("smoothing", self.smoothing, above=0.0)
         super().check()
 
-    def solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
+    def _solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release what the first stage needs, then the minimiser."""
         guess = first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
         spread, q = guess.spread, float(self.quantile)
