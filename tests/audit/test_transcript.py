@@ -14,6 +14,7 @@ from fastmix import IHM, AdaSSP, DPGradientDescent, FastIHM, LinearMixing, mecha
 from fastmix.audit import audit, estimator_case
 from fastmix.audit import case as pairs
 from fastmix.audit.case import Data
+from fastmix.audit.densities import Known
 from fastmix.audit.laws import LAWS, log_likelihoods
 from fastmix.audit.transcript import (
     RELEASES,
@@ -273,6 +274,47 @@ def test_laws_of_statistics_mean_and_residuals():
     c = (bins[0] == bins[1]).sum()
     found = ratios([[release]], *both)["residuals"]
     assert found == pytest.approx(-0.5 * ((c + 1) ** 2 - c**2) / 4.0)
+
+
+def test_laws_of_scores_are_those_of_the_mechanisms():
+    """The density is largest at what is released without noise, and falls by the noise's scale."""
+    rng = np.random.default_rng(4)
+    A = rng.uniform(-0.5, 0.5, (30, 2))
+    y = np.concatenate(([0.0], rng.choice([-1.0, 1.0], 29)))
+    A[0] = 0.0  # an absent record
+    theta, thetas = rng.standard_normal(2), rng.standard_normal((2, 3))
+    rows = ArrayRows(A, RowMap(row_norm=1.0), y)
+    classes = np.where(y == 0.0, 0.0, rng.integers(1, 4, 30))
+    several = [
+        ArrayRows(A, RowMap(row_norm=1.0), np.where(y == 0.0, 0.0, np.sign((classes == k) - 0.5)))
+        for k in (1, 2, 3)
+    ]
+    edges = np.array([-0.5, 0.0, 0.5])
+    quantile = {"theta": theta, "quantile": 0.3, "level": 0.2, "sigma": 2.0}
+    cases = [
+        ("noisy_quantile_sum", rows, y, {**quantile, "kind": "below"}, 1.0),
+        ("noisy_quantile_sum", rows, y, {**quantile, "kind": "pinball"}, 0.7 * 0.2),
+        ("noisy_label_counts", rows, y, {"theta": theta, "edges": edges, "sigma": 2.0}, 1.0),
+        ("noisy_class_hits", several, classes, {"thetas": thetas, "sigma": 2.0}, 1.0),
+        *(
+            ("noisy_log_loss", on, own, {"thetas": at, "level": 0.8, "sigma": 2.0}, 0.8)
+            for on, own, at in (([rows], y, thetas[:, :1]), (several, classes, thetas))
+        ),
+    ]
+    for name, on, own, given, sensitivity in cases:
+        exact = getattr(mechanisms, name)(on, **given, noise=_Zero(np.random.default_rng(0)))
+        step = np.zeros(np.shape(exact))
+        step.flat[0] = 2.0 * sensitivity
+        releases = [Release(name, given, out) for out in (exact, exact + step)]
+        (found,) = LAWS[name](releases, Known(Data(A, own))).values()
+        assert found == pytest.approx([0.0, -0.5], abs=1e-9), name
+
+
+class _Zero(mechanisms.noise.FloatNoise):
+    """No noise."""
+
+    def _gaussian(self, values, sensitivity, ratio):
+        return np.asarray(values, dtype=np.float64)
 
 
 def test_centred_rows_of_present_records_only():

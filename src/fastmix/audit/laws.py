@@ -33,6 +33,14 @@ from fastmix.audit.gram_laws import (
     sketched_gram_law,
     symmetric_law,
 )
+from fastmix.audit.score_laws import (
+    class_hits_law,
+    contrasts_law,
+    label_counts_law,
+    log_loss_law,
+    quantile_sum_law,
+    score_sum_law,
+)
 from fastmix.audit.size_laws import person_law, size, total_weight
 from fastmix.audit.transcript import Release
 from fastmix.kernels.losses import CalibratedHuber
@@ -167,37 +175,6 @@ def _curvatures(releases: Sequence[Release], known: Known) -> Parts:
     return {"curvature": np.array(first), "squares of gradients": np.array(second)}
 
 
-def _score_sum(releases: Sequence[Release], known: Known) -> Parts:
-    total = []
-    for release in releases:
-        given: dict[str, Any] = {"base_level": 1.0, "weight": 0.0}
-        given["base"] = np.zeros(known.data.X.shape[1])
-        given |= {name: each for name, each in release.arguments.items() if each is not None}
-        level, weight, base_level = given["level"], given["weight"], given["base_level"]
-        sizes = np.minimum(np.abs(known.data.y - known.data.X @ given["theta"]), level)
-        others = np.minimum(np.abs(known.data.y - known.data.X @ given["base"]), base_level)
-        if given["kind"] == "sizes":
-            exact, scale = sizes.sum(), level
-        else:
-            weight = weight if given["kind"] == "difference" else 0.0
-            exact = (sizes**2 - weight * others**2).sum()
-            scale = max(level**2, weight * base_level**2)
-        total.append(-0.5 * ((release.out - exact) / (scale * given["sigma"])) ** 2)
-    return {"scores": np.array(total)}
-
-
-def _contrasts(releases: Sequence[Release], known: Known) -> Parts:
-    total = []
-    for release in releases:
-        given = release.arguments
-        sizes = np.abs(known.data.y[:, None] - known.data.X @ given["thetas"])
-        squares = np.minimum(sizes, given["level"]) ** 2
-        exact = (squares - squares.mean(axis=1)[:, None]).sum(axis=0)
-        scale = given["level"] ** 2 * np.sqrt(len(exact)) / 2.0 * given["sigma"]
-        total.append(-0.5 * (((release.out - exact) / scale) ** 2).sum())
-    return {"contrasts": np.array(total)}
-
-
 def _target_mean(releases: Sequence[Release], known: Known) -> Parts:
     total, sigma, n = known.data.counts @ known.data.y, stacked(releases, "sigma"), known.n
     values = outs(releases) * n
@@ -326,17 +303,21 @@ LAWS: dict[str, Callable[[Sequence[Release], Known], Parts]] = {
     "gauss_bounds": _gauss_bounds,
     "gauss_mix": _gauss_mix,
     "mix": _mix,
-    "noisy_contrasts": _contrasts,
+    "noisy_class_hits": class_hits_law,
+    "noisy_contrasts": contrasts_law,
     "noisy_curvatures": _curvatures,
     "noisy_gradient": _gradient,
     "noisy_gradient_counts": _gradient_counts,
     "noisy_gram": gram_law,
+    "noisy_label_counts": label_counts_law,
     "noisy_line": _line,
+    "noisy_log_loss": log_loss_law,
     "noisy_mean": _mean,
     "noisy_minimiser": _minimiser,
     "noisy_moments": moments_law,
+    "noisy_quantile_sum": quantile_sum_law,
     "noisy_residual_counts": _residual_counts,
-    "noisy_score_sum": _score_sum,
+    "noisy_score_sum": score_sum_law,
     "noisy_second_moments": _second_moments,
     "noisy_size": size,
     "noisy_sketched_gram": sketched_gram_law,
