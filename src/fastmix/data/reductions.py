@@ -236,9 +236,12 @@ def slope_counts(
     if free is None and block.weights is None:
         return measured.slope_counts(block.A, block.targets, theta, at, longest, edges)
     counts, start = np.zeros(len(edges) - 1), 0
-    for A, y in block.formed():
+    targets = mapped.map_targets(block.targets, 0, len(at))
+    # Of each record alone: products of BLAS depend on where a row stands, and so would a bin.
+    for (residuals,) in block.residuals(theta):
+        y = targets[start : start + len(residuals)]
         lengths = at[start : start + len(y)]
-        slopes = y - A @ theta if free is None else free(y - A @ theta, y)
+        slopes = residuals if free is None else free(residuals, y)
         size = np.abs(slopes) * np.minimum(lengths, longest**2 / lengths)
         own = None if block.weights is None else block.weights_of(start, len(y))
         counts += reference.binned(np.minimum(size, edges[-1]), edges, own)
