@@ -116,6 +116,22 @@ def test_the_sensitivities_are_attained_and_a_mutant_exceeds_them(monkeypatch):
     assert sensitivity.pinball_sensitivity(2.0, 0.9) == sensitivity.pinball_sensitivity(2.0, 0.1)
 
 
+def test_a_hit_does_not_depend_on_where_a_row_stands():
+    # Two classes with log-odds that tie but for rounding: no row less moves the others.
+    rng = np.random.default_rng(0)
+    for trial in range(60):
+        d = 5 + trial % 20
+        x, first, last = rng.normal(size=(3, d))
+        x /= 2.0 * np.linalg.norm(x)
+        second = first[::-1] * x[::-1] / x  # the same terms in another order
+        thetas = np.column_stack((first, second, last - 1e3 * x))
+        hits = [
+            rows_of(np.tile(x, (9, 1)), np.where(np.arange(9) < n, 1.0, 0.0)).class_hits(thetas, 0)
+            for n in range(1, 10)
+        ]
+        assert np.linalg.norm(np.diff(hits, axis=0), axis=1).max() <= 1.0
+
+
 def test_an_absent_label_counts_nowhere():
     X, y = np.array([[0.5, 0.0], [0.2, 0.1]]), np.array([0.0, 1.0])
     found = everything(X, y, np.array([1.0, 0.0]))

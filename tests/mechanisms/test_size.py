@@ -37,3 +37,12 @@ def test_what_bounds_rounding_errors_is_the_released_number():
     counted = sized(rows, plan, make_noise("float", 0, warn=False))
     assert counted.most == counted.n + math.ceil(64.0 * plan.size_scale)
     assert (rows.n, rows.most, rows.persons.rows) == (2, 2, 4)
+
+
+@pytest.mark.parametrize("persons", [None, Persons(4, np.ones(4), 4, 10)], ids=["rows", "persons"])
+@pytest.mark.parametrize("most", [10, 10**6, 10**9, 2 * 10**9, 4 * 10**9])
+def test_rows_stay_short_where_the_bound_on_rounding_is_large(persons, most):
+    # A tiny epsilon has so much noise on the number of rows that 1 - h was below -1, or no number.
+    rows = ArrayRows(np.ones((4, 1)), RowMap(1.0), np.ones(4), persons=persons).counted(4, most)
+    total = np.linalg.norm(rows.second_moments(5.0 * np.eye(2)))
+    assert 0.0 < total <= 4.0

@@ -132,3 +132,22 @@ def test_weights_of_any_size_are_bounded_without_a_word():
                 found = counted_weights(300, [hash_ids(ids, key)], k, own, key).weights
                 for person in range(9):
                     assert sum(map(Fraction, found[ids == person].tolist())) <= 1
+
+
+def test_a_count_of_a_record_does_not_depend_on_where_it_stands():
+    # Rows without a weight are left out, so that one record less moves all that follow it.
+    rng = np.random.default_rng(0)
+    for trial in range(100):
+        d = 8 + trial % 30
+        x, theta = rng.normal(size=(2, d))
+        x /= 2.0 * np.linalg.norm(x)
+
+        def counts(n, edges, x=x, theta=theta):
+            given = {"persons": Persons(9, np.ones(n), 9)}
+            rows = ArrayRows(np.tile(x, (n, 1)), RowMap(1.0), np.ones(n), **given)
+            return rows.measured(Measure(None, 1.0)).slope_counts(theta, 1.0, edges)
+
+        for size in np.unique(np.abs(1.0 - np.tile(x, (7, 1)) @ theta)):
+            edges = np.array([1e-9, size, 100.0])
+            for n in range(2, 9):
+                assert np.linalg.norm(counts(n, edges) - counts(n - 1, edges)) <= 1.0

@@ -9,9 +9,11 @@ from fastmix import IHM, FastIHM
 from fastmix.accounting.gaussian import gaussian_delta
 from fastmix.datasets import make_sphere
 from fastmix.mechanisms import GramRelease
+from fastmix.mechanisms.noise import FloatNoise
 from fastmix.mechanisms.statistics import RESIDUAL_EDGES
 from fastmix.methods import fast_ihm
 from fastmix.methods.averaging import Curvature, best_clip, noise_in_average
+from fastmix.methods.plan import Sizes
 from fastmix.planning.cost import CostModel
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
@@ -100,3 +102,20 @@ def test_without_a_sketch_it_is_ihm():
     X, y = make_sphere(500, 3, random_state=0)
     fits = [cls(random_state=0, **PAPER).fit(X, y) for cls in (IHM, FastIHM)]
     assert np.array_equal(fits[0].coef_, fits[1].coef_)
+
+
+@pytest.mark.parametrize("steps", [1, 4, 5, 16])
+@pytest.mark.parametrize("cls", [IHM, FastIHM])
+@pytest.mark.filterwarnings("ignore")
+def test_exact_noise_is_charged_for_all_coordinates(cls, steps, monkeypatch):
+    """The counts of residuals have more coordinates than a few gradients of one column."""
+    drawn = []
+
+    def counted(self, values, sensitivity, ratio):
+        drawn.append(values.size)
+        return values
+
+    monkeypatch.setattr(FloatNoise, "_gaussian", counted)
+    x = np.linspace(-1, 1, 500)
+    model = cls(n_steps=steps, delta=1e-6, **PAPER).fit(x[:, None], x / 2)
+    assert sum(drawn) <= model._resolve(1).coordinates(Sizes(500, 1))

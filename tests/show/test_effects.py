@@ -87,6 +87,8 @@ def test_the_sentence_on_top():
     with pytest.warns(fastmix.errors.WeakPrivacyWarning):
         weak = fitted(epsilon=50.0)
     assert "limited only weakly" in lead(weak, BOUNDS)
+    noisy = fitted(public_rows=False)
+    assert lead(noisy, BOUNDS).startswith(f"From about {noisy.privacy_.data['n_samples']:,} rows")
 
 
 def test_families():

@@ -236,6 +236,7 @@ def slope_counts(
     if free is None and block.weights is None:
         return measured.slope_counts(block.A, block.targets, theta, at, longest, edges)
     counts, start = np.zeros(len(edges) - 1), 0
+    # Of each record alone: products of BLAS depend on where a row stands, and so would a bin.
     for (slopes,) in block.residuals(theta):
         stop = start + len(slopes)
         if free is not None:

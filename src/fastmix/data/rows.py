@@ -146,9 +146,10 @@ class Rows(ABC):
         error = (terms + size) * 2.0**-53 * self.most
         joint = 2.0 * error * (reach * stretch) ** 2
         if self.n < _FEW_ROWS or not joint <= _MOST_ERROR or self.persons is not None:
-            value: Any = partial(
-                reductions.second_moments, transform=transform, longest=1.0 - _HAIR - error
-            )
+            longest = 1.0 - _HAIR - error
+            if not error <= _MOST_ERROR:  # so large a bound goes down with the squared lengths
+                longest = (1.0 - _HAIR) / math.sqrt(1.0 + 2.0 * error)
+            value: Any = partial(reductions.second_moments, transform=transform, longest=longest)
             return self.run(Pass("second moments", value))
         longest = 1.0 - _HAIR - joint
         total = self.joint_moments()

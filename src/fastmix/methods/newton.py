@@ -21,6 +21,7 @@ from fastmix.mechanisms import (
     noisy_gradient,
 )
 from fastmix.mechanisms.bounds import needed_eigenvalue
+from fastmix.mechanisms.statistics import RESIDUAL_EDGES
 from fastmix.methods.inference import NewtonTrace
 from fastmix.methods.levels import Level, choose, least_rows, step_lengths
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
@@ -47,6 +48,10 @@ class HessianMixing(Method):
 
     infers: ClassVar[bool] = True
     clips: ClassVar[bool] = True
+
+    def coordinates(self, sizes: Sizes) -> int:
+        """Return how many coordinates of noise a fit draws at most: counts beside the others."""
+        return super().coordinates(sizes) + len(RESIDUAL_EDGES)
 
     def _sizes(self, sizes: Sizes, target: Target) -> tuple[int, int, float]:
         """Return steps, rows of a Gaussian sketch, and the size that sketches are multiples of."""

@@ -107,9 +107,11 @@ def lead(model: PrivateModel, bounds: PublicBounds) -> str:
     certificate, target = model.privacy_, bounds.target.name
     facts, columns = certificate.data, len(bounds.features)
     what = f"the {100 * model.quantile:g}% quantile of {target}" if _quantile(model) else target
+    public = certificate.parameters.get("public_rows", True)
+    unit = "rows" if public or "n_persons" not in facts else "persons"
     learned = (
-        f"From {facts['n_samples']:,} rows this model learned to predict {what} from "
-        f"{columns:,} {'column' if columns == 1 else 'columns'}"
+        f"From {'' if public else 'about '}{facts['n_samples']:,} {unit} this model learned to "
+        f"predict {what} from {columns:,} {'column' if columns == 1 else 'columns'}"
     )
     scores, spread = getattr(model, "scores_", None), getattr(model, "residual_std_", None)
     known = {} if scores is None else scores.scores
