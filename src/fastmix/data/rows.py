@@ -85,10 +85,12 @@ class Rows(ABC):
         """
         rows = copy(self)
         rows._most, rows.n = self.most if most is None else most, n
-        if most is not None and self.persons is not None:
-            rows.persons = replace(
-                self.persons, rows=min(most * self.persons.most_rows, _MOST_ROWS)
-            )
+        if most is None:
+            return rows
+        rows.parts = most  # how many blocks there are depends on the rows; an empty one adds zeros
+        if self.persons is not None:
+            rows.parts = min(most * self.persons.most_rows, _MOST_ROWS)
+            rows.persons = replace(self.persons, rows=rows.parts)
         return rows
 
     def total_weight(self) -> float:
