@@ -109,7 +109,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
             Labels; for Dask collections two numbers. With ``bounds`` the labels are the two bounds
             of the target, and None takes the column of X that is the target.
         groups : array-like of shape (n_samples,), optional
-            Not taken yet: persons of several rows are for linear regression.
+            Ids of persons, for two classes: the guarantee is then for persons, who have several
+            rows, and ``max_rows_per_group`` says how many of them count.
         sample_weight : array-like of shape (n_samples,), optional
             Not taken yet: weights of rows are for linear regression; ``class_weight`` is public.
 
@@ -120,6 +121,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
         """
         named = self.classes is not None or self.bounds is not None
         counted = groups is not None or sample_weight is not None
+        if groups is not None and named and len(self._labels()[0]) > 2:
+            raise ValueError("groups must not be given with more than two classes.")
         if named or y is None or is_dask(X) or counted:
             return super().fit(X, y, groups, sample_weight)
         with unchained():

@@ -20,6 +20,8 @@ class _Calibrated:
 
     squares: ClassVar[bool] = False
     size: ClassVar[float] = 1.0
+    #: The curvature obeys the linear bound, which persons of several rows need.
+    linear: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("lipschitz", "ridge", "eps_c"):

@@ -60,7 +60,7 @@ class LogisticObjective(AdaptiveObjective):
     estimator: ClassVar[str] = "PrivateLogisticRegression"
     family: ClassVar[str] = "logistic"
     one_sided: ClassVar[bool] = True
-    persons: ClassVar[bool] = False
+    persons: ClassVar[bool] = True
     weights: ClassVar[bool] = False
     lines: ClassVar[bool] = False
     #: Less than for squares: rows far out have little curvature, and eigenvalues differ more.

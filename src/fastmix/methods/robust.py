@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from fastmix._types import FloatArray
 from fastmix._validation import check_probability, check_real
 from fastmix.data import Rows
-from fastmix.kernels.losses import CalibratedHuber, Loss, least_ridge
+from fastmix.kernels.losses import CalibratedHuber, Loss
 from fastmix.kernels.sigmoids import SmoothedQuantile
 from fastmix.mechanisms import symmetric_solve
 from fastmix.mechanisms.minimise import Objective, minimise
@@ -30,6 +30,7 @@ from fastmix.methods.adaptive import (
 from fastmix.methods.adaptive_plan import AdaptivePlan
 from fastmix.methods.first_stage import first_stage
 from fastmix.methods.last_stage import shrunk
+from fastmix.methods.objective import least_ridge_for
 from fastmix.methods.plan import Draws, Solution
 from fastmix.methods.scores import QuantileScores
 
@@ -55,7 +56,7 @@ class HuberObjective(AdaptiveObjective):
     family: ClassVar[str] = "huber"
     counts: ClassVar[bool] = False
     lines: ClassVar[bool] = False
-    persons: ClassVar[bool] = False
+    persons: ClassVar[bool] = True
     weights: ClassVar[bool] = False
     infers: ClassVar[bool] = False
 
@@ -65,7 +66,7 @@ class HuberObjective(AdaptiveObjective):
         scale = CLIP * guess.spread if self.residual_clip is None else clip
         level, root = scale * math.sqrt(rows.d), math.sqrt(rows.d)
         ridge = _ridge(plan, level / plan.mu, guess.spread, 1.0, rows.n, rows.d)
-        least = LEAST * least_ridge(plan.eps_c)
+        least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1)
         ridge = max(ridge, LENGTHS * least * rows.d)
         longest = max(math.sqrt(ridge / least), math.sqrt(LENGTHS) * root)
         theta = self._minimiser(rows, plan, draws, guess, Levels(level, ridge, longest))
@@ -110,7 +111,7 @@ class QuantileObjective(AdaptiveObjective):
     family: ClassVar[str] = "quantile"
     counts: ClassVar[bool] = False
     lines: ClassVar[bool] = False
-    persons: ClassVar[bool] = False
+    persons: ClassVar[bool] = True
     weights: ClassVar[bool] = False
     infers: ClassVar[bool] = False
 
