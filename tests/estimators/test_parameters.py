@@ -76,7 +76,7 @@ OTHERS = {
     "random_state": [1],
     "score_share": [0.1],
     "verbose": [True],
-    "variant": ["paper", "tuned"],
+    "variant": ["paper", "joint", "tuned"],
     "calibration": ["closed_form", "published", "joint", "numerical"],
     "sketch": ["dct", "gaussian", "srht"],
     "fast": [True, False],
