@@ -9,6 +9,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+import fastmix
 from fastmix.accounting import BudgetAccountant
 
 FIT = "fit visits.{} --target cost --bounds visits.toml --epsilon 2 --delta 1e-6 --out model"
@@ -105,3 +106,25 @@ def test_bounds_found_for_persons(form, run):
     assert code == 2
     assert "must protect persons" in err
     assert run(f"{find} --person who --out x.toml")[0] == 2
+
+
+def test_scores_of_single_rows_are_refused_for_persons(run):
+    assert run("ledger new mine.jsonl --epsilon 3 --delta 1e-5")[0] == 0
+    assert run(f"{FIT.format('csv')} --person who --max-rows 3")[0] == 0
+    code, _, err = run("evaluate model visits.csv --epsilon 0.5 --delta 1e-6 --ledger mine.jsonl")
+    assert (code, "this model protects persons with several rows" in err) == (2, True)
+    assert len(BudgetAccountant.load("mine.jsonl")) == 0
+    loaded = fastmix.load("model")
+    assert (loaded.max_rows_per_person, loaded.public_rows) == (3, True)
+    X = np.zeros((9, len(loaded.coef)))
+    with pytest.raises(ValueError, match="protects persons"):
+        loaded.estimator().evaluate(X, X[:, 0], epsilon=0.5, delta=1e-6)
+    # A model that does not say whom it protects is not read as one that protects rows.
+    path = Path("model/model.json")
+    entries = json.loads(path.read_text())
+    for changed in ({"max_rows_per_person": None}, {"public_rows": False}):
+        path.write_text(json.dumps(entries | changed))
+        assert run("explain model --verify")[0] == 1
+    del entries["max_rows_per_person"]
+    path.write_text(json.dumps(entries))
+    assert run("evaluate model visits.csv --epsilon 0.5 --delta 1e-6")[0] == 3

@@ -54,3 +54,27 @@ def test_a_bounds_file_with_everything(tmp_path, monkeypatch, run):
     assert "day = []  # a date" in told
     assert "age = []  # a number" in told
     assert run("bounds t.csv --target y --dates nothing")[0] == 3
+
+
+def test_categories_of_a_column_of_dates_are_refused(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    days = pa.array(np.arange(10957, 10997, dtype=np.int32), pa.date32())
+    table = pa.table({"y": np.arange(40.0), "admitted": days})
+    (tmp_path / "folder").mkdir()
+    pyarrow.parquet.write_table(table, "t.parquet")
+    pyarrow.parquet.write_table(table, "folder/t.parquet")
+    (tmp_path / "b.toml").write_text(
+        '[target]\ny = [0, 40]\n[features]\nadmitted = ["2000-01-01", "2000-12-31"]\n'
+    )
+    assert run("ledger new mine.jsonl --epsilon 3 --delta 1e-2")[0] == 0
+    before = (tmp_path / "mine.jsonl").read_text()
+    for line in (
+        "fit t.parquet --target y --bounds b.toml --ledger mine.jsonl",
+        "fit folder --target y --bounds b.toml --ledger mine.jsonl",
+        "check t.parquet --bounds b.toml",
+        "bounds t.parquet --target y --categories admitted",
+    ):
+        code, _, err = run(line)
+        assert (code, "without quotes, such as [2018-01-01, 2023-12-31]" in err) == (3, True), err
+    assert (tmp_path / "mine.jsonl").read_text() == before
+    assert not (tmp_path / "model").exists()

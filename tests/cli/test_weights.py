@@ -73,6 +73,12 @@ def test_a_number_of_rows_that_is_not_public(who, run):
     assert "(released with noise)" in out
     assert len(BudgetAccountant.load("mine.jsonl")) == 2
     assert run("explain model --verify")[0] == 0
+    code, _, err = run(
+        "evaluate model survey.parquet --epsilon 0.5 --delta 1e-6 --ledger mine.jsonl"
+    )
+    assert code == 2
+    assert ("protects persons" if who else "this model hides it") in err
+    assert len(BudgetAccountant.load("mine.jsonl")) == 2
     rows, report = (1800 if who else 3900), Path("model/report.html").read_text()
     facts = json.loads(Path("model/certificate.json").read_text())["data"]
     assert rows < facts["n_samples"] < rows + 300

@@ -131,7 +131,7 @@ def _fields(asked: Asked) -> dict[str, str]:
     listed, days, text = _names(asked.categories), _names(asked.dates), asked.text
     fields = table_fields(asked.data, text)
     written = text.with_dates(tuple((name, ISO) for name in days))
-    check_columns(asked.data, days, (*listed, asked.target, *(asked.names or ())), written)
+    check_columns(asked.data, days, listed, written, (asked.target, *(asked.names or ())))
     kinds = {**dict.fromkeys(days, "date"), **dict.fromkeys(listed, "text")}
     if kinds:  # what is not named holds numbers
         fields = {name: "number" if kind == "unknown" else kind for name, kind in fields.items()}

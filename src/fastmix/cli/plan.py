@@ -35,7 +35,10 @@ def command(
     intercept: options.Intercept = True,
     persons: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of persons; print the cost per cap on rows."),
+        typer.Option(
+            min=1,
+            help="Number of persons, for a fit that protects them; print the cost per cap on rows.",
+        ),
     ] = None,
     bounds: Annotated[
         Path | None,
@@ -70,19 +73,22 @@ def command(
             fit_intercept=intercept,
             target=public.target.name,
             unit=public.target.unit or ("days" if public.target.since else ""),
+            persons=persons,
         )
         _show(run, costs, out, force, json)
         return
     if out is not None or data is not None:
         raise ValueError("--out and --data must be given with --bounds.")
     assert columns is not None
-    made = plan(rows, columns, epsilon, delta, method=method, fit_intercept=intercept)
+    made = plan(
+        rows, columns, epsilon, delta, method=method, fit_intercept=intercept, persons=persons
+    )
     costs = [] if persons is None else person_costs(rows, persons, epsilon, delta)
     if json:
         said = {name: getattr(made, name) for name in ("method", "reason", "epsilon", "delta")}
         print_json({**said, "methods": made.table(), "warnings": made.warnings, **_told(costs)})
         return
-    sizes = f"{made.n:,} rows, {made.d:,} columns"
+    sizes = f"{made.size}, {made.d:,} columns"
     print_text(f"{sizes}, epsilon {made.epsilon:g}, delta {made.delta:.2g}", made.reason, "")
     header, *cells = made.cells()
     print_table(header, cells)
@@ -114,7 +120,7 @@ def _show(run: DryRun, costs: list[PersonCost], out: Path | None, force: bool, j
     if json:
         print_json({**asdict(run), **_told(costs), "out": None if out is None else str(out)})
         return
-    sizes = f"{run.n:,} rows, {run.d:,} columns after encoding, delta {run.delta:.2g}"
+    sizes = f"{run.size}, {run.d:,} columns after encoding, delta {run.delta:.2g}"
     print_text(f"{sizes}, method {run.method}", run.headline(), "")
     unit = f", {run.unit}" if run.unit else ""
     header = [f"error that privacy adds{unit}", "typical", "easy data", "hard data"]

@@ -216,7 +216,8 @@ class Evaluated:
             )
         if not getattr(self, "public_rows", True):
             raise ValueError(
-                "scores must be of a model with public_rows=True: they show the number of rows."
+                "scores must be of a model with a public number of rows: they show the number of "
+                "rows, and this model hides it."
             )
         model = self._as_fitted()
         names = model._resolve().scoring().checked(metrics)

@@ -81,7 +81,12 @@ def outlook(method: Method, plan: Plan, n: int, columns: int) -> Outlook | None:
 
 
 def concerns(
-    epsilon: float, delta: float, n: int, columns: int, expected: Outlook | None
+    epsilon: float,
+    delta: float,
+    n: int,
+    columns: int,
+    expected: Outlook | None,
+    unit: str = "rows",
 ) -> list[tuple[type[Warning], str]]:
     """Return what is worth a warning in public quantities, each with its class."""
     found: list[tuple[type[Warning], str]] = []
@@ -94,7 +99,7 @@ def concerns(
         found.append((WeakPrivacyWarning, message))
     if n > 1 and delta >= 1.0 / n:
         message = (
-            f"delta={delta:g} is not below 1/n for n={n:,} rows: a method that publishes whole "
+            f"delta={delta:g} is not below 1/n for n={n:,} {unit}: a method that publishes whole "
             "records of some people would meet this guarantee. Use a delta far below 1/n; the "
             "default is 1/n^2."
         )
@@ -104,10 +109,10 @@ def concerns(
         noun = "column" if columns == 1 else "columns"
         part = "all" if lost >= 1.0 else f"about {lost:.0%}"
         message = (
-            f"n={n:,} rows are too few for {columns} {noun} (counting the intercept) at "
+            f"n={n:,} {unit} are too few for {columns} {noun} (counting the intercept) at "
             f"epsilon={epsilon:g}: on typical data, privacy costs {part} of the variance that a "
-            "model could explain. Use more rows, fewer columns or a larger epsilon; see 'fastmix "
-            "plan'."
+            f"model could explain. Use more {unit}, fewer columns or a larger epsilon; see "
+            "'fastmix plan'."
         )
         found.append((LowAccuracyWarning, message))
     return found

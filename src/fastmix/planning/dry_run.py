@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fastmix._validation import check_integer, check_real
 from fastmix.methods import METHODS, Sizes, Target, choose_method, default_delta, plan_fit
 from fastmix.methods.forecast import TARGET_VARIANCE, Outlook, concerns, outlook
+from fastmix.planning.people import records_of, rows_of_each, size_in_words
 from fastmix.show import html
 from fastmix.show.error_chart import error_chart
 
@@ -46,6 +47,12 @@ class DryRun:
     by_epsilon: tuple[Error, ...]
     others: tuple[Error, ...]
     warnings: tuple[str, ...] = field(default=())
+    n_persons: int | None = None
+
+    @property
+    def size(self) -> str:
+        """The number of rows in words, and of the persons whose rows they are."""
+        return size_in_words(self.n, self.n_persons)
 
     @property
     def spread(self) -> float:
@@ -99,7 +106,7 @@ class DryRun:
             f"<p>{html.escape(self.headline())}</p>",
             html.definition_list(
                 [
-                    ("rows", f"{self.n:,}"),
+                    ("table", self.size),
                     ("columns", f"{self.d:,}"),
                     ("epsilon", f"{self.epsilon:g}"),
                     ("delta", f"{self.delta:.2g}"),
@@ -138,6 +145,7 @@ def dry_run(
     fit_intercept: bool = True,
     target: str = "the target",
     unit: str = "",
+    persons: int | None = None,
 ) -> DryRun:
     """Return what error to expect of a fit, in the units of its target; reads no data.
 
@@ -150,13 +158,15 @@ def dry_run(
     epsilon : float, default 1.0
         Target epsilon.
     delta : float, optional
-        Target delta; ``1 / n**2`` by default.
+        Target delta; ``1 / n**2`` by default, ``1 / persons**2`` with persons.
     method : str, default "auto"
         The method; "auto" chooses as `fastmix.PrivateLinearRegression` does.
     fit_intercept : bool, default True
         Whether there is an intercept, which is one more column.
     target, unit : str
         Name and unit of the target, for messages.
+    persons : int, optional
+        Persons whose rows they are, for a fit that protects persons: each counts as one record.
 
     Returns
     -------
@@ -178,14 +188,17 @@ def dry_run(
     check_real("width of bounds_y", high - low, above=0.0)
     columns = d + bool(fit_intercept)
     chosen = choose_method(columns)[0] if method == "auto" else method
-    given = default_delta(delta, n)
+    records = records_of(n, persons)
+    given = default_delta(delta, records)
     half = (high - low) / 2.0
     found: dict[tuple[int, int, float], Outlook | None] = {}
 
     def expected(rows: int, width: int, asked: float) -> Outlook:
         key = (rows, width, asked)
         if key not in found:
-            found[key] = _outlook(chosen, *key, given, intercept=bool(fit_intercept))
+            found[key] = _outlook(
+                chosen, *key, given, bool(fit_intercept), rows_of_each(n, persons)
+            )
         at = found[key]
         if at is None:
             raise ValueError(f"method must have a forecast; got method={method!r}.")
@@ -196,19 +209,21 @@ def dry_run(
         sides = (scale * half * math.sqrt(risk) for risk in (at.low, at.typical, at.high))
         return Error(what, asked, *sides)
 
+    noun = "rows" if persons is None else "persons"
     others = [
-        error("twice the rows", 2 * n, columns, epsilon),
-        error(f"{target} within bounds half as wide", n, columns, epsilon, 0.5),
+        error(f"twice the {noun}", 2 * records, columns, epsilon),
+        error(f"{target} within bounds half as wide", records, columns, epsilon, 0.5),
     ]
     if d > 1:
         fewer = d // 2 + bool(fit_intercept)
-        others.append(error(f"{d // 2:,} of {d:,} columns", n, fewer, epsilon))
-    warned = concerns(epsilon, given, n, columns, expected(n, columns, epsilon))
-    curve = [error(f"epsilon {e:g}", n, columns, e) for e in sorted({*EPSILONS, float(epsilon)})]
+        others.append(error(f"{d // 2:,} of {d:,} columns", records, fewer, epsilon))
+    warned = concerns(epsilon, given, records, columns, expected(records, columns, epsilon), noun)
+    epsilons = sorted({*EPSILONS, float(epsilon)})
+    curve = [error(f"epsilon {e:g}", records, columns, e) for e in epsilons]
     return DryRun(
         n, d, float(epsilon), given, chosen, target, unit, low, high,
-        error("as asked", n, columns, epsilon), tuple(curve), tuple(others),
-        tuple(message for _, message in warned),
+        error("as asked", records, columns, epsilon), tuple(curve), tuple(others),
+        tuple(message for _, message in warned), persons,
     )  # fmt: skip
 
 
@@ -218,9 +233,15 @@ def _rounded(error: float) -> str:
 
 
 def _outlook(
-    method: str, n: int, columns: int, epsilon: float, delta: float, *, intercept: bool
+    method: str,
+    n: int,
+    columns: int,
+    epsilon: float,
+    delta: float,
+    intercept: bool,
+    rows_per_person: int | None,
 ) -> Outlook | None:
     """Return the range of excess risk of one method."""
     algorithm = METHODS[method]()
-    sizes = Sizes(n, columns, intercept, intercept)
+    sizes = Sizes(n, columns, intercept, intercept, rows_per_person)
     return outlook(algorithm, plan_fit(algorithm, sizes, Target(epsilon, delta)), n, columns)

@@ -13,6 +13,7 @@ from fastmix.estimators import PrivateLinearRegression
 from fastmix.methods import METHODS, Sizes, Target, choose_method, default_delta, plan_fit
 from fastmix.methods.forecast import TARGET_VARIANCE, Outlook, concerns, outlook
 from fastmix.planning.cost import CostModel, Problem
+from fastmix.planning.people import records_of, rows_of_each, size_in_words
 from fastmix.show.html import paragraphs, table
 
 _COMPARED = ("objective", "ihm", "fast_ihm", "adassp")
@@ -51,6 +52,12 @@ class FitPlan:
     reason: str
     methods: tuple[MethodPlan, ...]
     warnings: tuple[str, ...] = ()
+    n_persons: int | None = None
+
+    @property
+    def size(self) -> str:
+        """The number of rows in words, and of the persons whose rows they are."""
+        return size_in_words(self.n, self.n_persons)
 
     @property
     def chosen(self) -> MethodPlan:
@@ -102,7 +109,7 @@ class FitPlan:
         return [self.meaning(), *(f"Warning: {each}" for each in self.warnings)]
 
     def __str__(self) -> str:
-        sizes = f"{self.n:,} rows, {self.d} features"
+        sizes = f"{self.size}, {self.d} features"
         lines = ["{:<10} {:>11} {:>8} {:>8} {:>9} {:>7}  {}".format(*row) for row in self.cells()]
         head = [f"{sizes}, epsilon {self.epsilon:g}, delta {self.delta:.2g}", self.reason]
         return "\n".join([*head, "", *lines, "", *self.notes()])
@@ -124,6 +131,7 @@ def plan(
     eigenvalues: npt.ArrayLike | None = None,
     theta_norm: float = 1.0,
     cost: CostModel | None = None,
+    persons: int | None = None,
 ) -> FitPlan:
     """Plan a fit: method, sizes, noise, expected error, seconds and memory.
 
@@ -134,7 +142,7 @@ def plan(
     epsilon : float, default 1.0
         Target epsilon.
     delta : float, optional
-        Target delta; ``1 / n**2`` by default.
+        Target delta; ``1 / n**2`` by default, ``1 / persons**2`` with persons.
     method : {"auto", "objective", "ihm", "fast_ihm", "adassp"}, default "auto"
         The method; "auto" chooses as `PrivateLinearRegression` does.
     fit_intercept : bool, default True
@@ -148,6 +156,9 @@ def plan(
         targets.
     cost : CostModel, optional
         Seconds for each unit of work; by default those that were measured for the documentation.
+    persons : int, optional
+        Persons whose rows they are, for a fit that protects persons: each counts as one record.
+        The plan has the methods that protect persons.
 
     Returns
     -------
@@ -160,23 +171,25 @@ def plan(
     >>> plan(n=100_000, d=20, epsilon=1.0).method
     'adaptive'
     """
-    check_integer("n", n, at_least=1)
+    records = records_of(n, persons)
     check_integer("d", d, at_least=1)
-    check_choice("method", method, ("auto", *_COMPARED))
+    compared = [name for name in _COMPARED if persons is None or METHODS[name].persons]
+    check_choice("method", method, ("auto", *compared))
     theta_norm = check_real("theta_norm", theta_norm, at_least=0.0)
     columns = d + bool(fit_intercept)
     values = None if eigenvalues is None else _spectrum(eigenvalues, columns)
     if math.isinf(check_real("epsilon", epsilon, above=0.0, allow_inf=True)):
         raise value_error("epsilon", "be finite", epsilon)
     PrivateLinearRegression(epsilon=epsilon, delta=delta)._check_parameters()
-    given = default_delta(delta, n)
+    given = default_delta(delta, records)
     intercept = bool(fit_intercept)
-    sizes, target = Sizes(n, columns, intercept, intercept), Target(float(epsilon), given)
+    sizes = Sizes(records, columns, intercept, intercept, rows_of_each(n, persons))
+    target = Target(float(epsilon), given)
     chosen, reason = (
         choose_method(columns) if method == "auto" else (method, f"{method}: asked for.")
     )
     methods = []
-    for name in [chosen, *(name for name in _COMPARED if name != chosen)]:
+    for name in [chosen, *(name for name in compared if name != chosen)]:
         algorithm = METHODS[name]()
         planned = plan_fit(algorithm, sizes, target)
         settings = planned.settings
@@ -185,19 +198,20 @@ def plan(
         kind = settings.get("preconditioner", name)
         seconds = (cost or CostModel()).predict(_COST_NAMES.get(kind, kind), problem)
         memory = _memory(name, n, columns, rows.get("k2", 0))
-        expected = outlook(algorithm, planned, n, columns)
+        expected = outlook(algorithm, planned, records, columns)
         assert expected is not None
         if values is not None:
             squares = np.full(columns, theta_norm**2 / columns)
-            known = algorithm.forecast(planned, n, values, squares)
+            known = algorithm.forecast(planned, records, values, squares)
             assert known is not None
             risk = known.excess_risk
             expected = Outlook(risk / 3.0, risk, 3.0 * risk, known)
         taken = {"steps": planned.steps, **rows}
         methods.append(MethodPlan(name, taken, expected, seconds, memory))
-    warned = concerns(epsilon, given, n, columns, methods[0].outlook)
+    noun = "rows" if persons is None else "persons"
+    warned = concerns(epsilon, given, records, columns, methods[0].outlook, noun)
     warnings = tuple(message for _, message in warned)
-    return FitPlan(n, d, float(epsilon), given, chosen, reason, tuple(methods), warnings)
+    return FitPlan(n, d, float(epsilon), given, chosen, reason, tuple(methods), warnings, persons)
 
 
 def _spectrum(eigenvalues: npt.ArrayLike, columns: int) -> FloatArray:

@@ -29,6 +29,22 @@ def group_delta(epsilon: float, delta: float, k: int) -> float:
     return delta * math.exp(-epsilon * (k - 1) / k) / k
 
 
+def records_of(n: int, persons: int | None) -> int:
+    """Return how many records a fit protects: each person counts as one."""
+    check_integer("n", n, at_least=1)
+    return n if persons is None else check_integer("persons", persons, at_least=1, at_most=n)
+
+
+def rows_of_each(n: int, persons: int | None) -> int | None:
+    """Return the rows that persons have on average, rounded up: a cap that a fit might have."""
+    return None if persons is None else -(-n // persons)
+
+
+def size_in_words(n: int, persons: int | None) -> str:
+    """Return how many rows there are, and of how many persons."""
+    return f"{n:,} rows" + ("" if persons is None else f" of {persons:,} persons")
+
+
 def person_costs(
     n: int, persons: int, epsilon: float = 1.0, delta: float | None = None
 ) -> list[PersonCost]:
@@ -55,8 +71,7 @@ def person_costs(
     Paper: beyond it; docs/proofs/people.md. Noise on the mean of n gradients is that of the
     objective over n; of persons there are fewer.
     """
-    n = check_integer("n", n, at_least=1)
-    persons = check_integer("persons", persons, at_least=1, at_most=n)
+    persons = records_of(n, persons)
     delta = default_delta(delta, persons)
     single = n * objective_mu(epsilon, delta)
     costs, k = [], 1

@@ -112,7 +112,7 @@ def table_chunks(
     text = (text or TextFormat()).with_dates(bounds.dates)
     for file in [path] if is_text(path) else table_files(path):
         own = [[] if name is None else [name] for name in (weight, person)]
-        check_columns(file, [*numbers, *own[0]], [*categories, *own[1]], text)
+        check_columns(file, [*numbers, *own[0]], categories, text, own[1])
         groups = [(0, None)] if is_text(file) else file_groups(file)
         for group, length in groups:
             known = length if bounds.missing == "impute" else None

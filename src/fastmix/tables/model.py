@@ -30,10 +30,17 @@ from fastmix.tables.frames import frame_columns
 
 __all__ = ["SavedModel", "bound_pair", "read_text", "verify_pair"]
 
-FORMAT = "fastmix-model-2"
+FORMAT = "fastmix-model-3"
 
 #: Entries that must be of a kind, to the letter.
-_KINDS = {"fastmix": str, "fit_intercept": bool, "method": str, "n": int, "private": bool}
+_KINDS = {
+    "fastmix": str,
+    "fit_intercept": bool,
+    "method": str,
+    "n": int,
+    "private": bool,
+    "public_rows": bool,
+}
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,8 @@ class SavedModel:
 
     Coefficients are those of the encoded columns, in the user's units, with standard errors where
     the fit released what they need; ``certificate`` is the digest of the certificate of the fit.
+    ``max_rows_per_person`` and ``public_rows`` say whom the fit protects; scores are refused where
+    it is not single rows of a public number.
     """
 
     fastmix: str
@@ -56,6 +65,8 @@ class SavedModel:
     coef_std: tuple[float, ...] | None
     intercept_std: float | None
     bounds: PublicBounds
+    max_rows_per_person: int | None
+    public_rows: bool
     certificate: str | None = None
     family: str = "linear"
     quantile: float | None = None
@@ -79,6 +90,8 @@ class SavedModel:
             delta=model.privacy_.delta,
             private=model.privacy_.private,
             n=model.privacy_.data["n_samples"],
+            max_rows_per_person=model.privacy_.data.get("max_rows_per_person"),
+            public_rows=model.privacy_.parameters.get("public_rows", True),
             fastmix=version("fastmix"),
         )
 
@@ -121,6 +134,7 @@ class SavedModel:
             if (
                 form != FORMAT
                 or "certificate" not in data
+                or type(data["max_rows_per_person"]) not in (int, type(None))
                 or any(type(data[name]) is not kind for name, kind in _KINDS.items())
                 or list(model.bounds.columns(model.fit_intercept)) != columns
                 or {len(model.coef), len(model.coef_std or model.coef)} != {len(columns)}
@@ -159,6 +173,8 @@ class SavedModel:
             "delta": self.delta,
             "fit_intercept": self.fit_intercept,
             "data_norm": self.bounds.data_norm,
+            "max_rows_per_group": self.max_rows_per_person,
+            "public_rows": self.public_rows,
         }
         model: Any
         if self.family == "logistic":
@@ -265,6 +281,8 @@ def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
         "family": (model.family, METHODS[asked["method_"]].family),
         "fit_intercept": (model.fit_intercept, asked["fit_intercept"]),
         "n": (model.n, facts["n_samples"]),
+        "max_rows_per_person": (model.max_rows_per_person, facts.get("max_rows_per_person")),
+        "public_rows": (model.public_rows, asked.get("public_rows", True)),
         "fastmix": (model.fastmix, certificate["versions"]["fastmix"]),
         "bounds": (write_document(model.bounds.to_dict()), write_document(facts["encoding"])),
         "coef_std": (model.coef_std is not None, asked["inference"]),

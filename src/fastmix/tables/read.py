@@ -87,11 +87,15 @@ def read_arrow(
 
 @unchained()
 def check_columns(
-    path: Path, numbers: list[str], categories: Iterable[str], text: TextFormat = _PLAIN
+    path: Path,
+    numbers: list[str],
+    categories: Iterable[str],
+    text: TextFormat = _PLAIN,
+    others: Iterable[str] = (),
 ) -> None:
-    """Check that a table has the columns that a bounds file names, without reading a value."""
-    fields = table_fields(path, text)
-    for name in (*numbers, *categories):
+    """Check that a table has the columns that a bounds file names, and others, of any kind."""
+    fields, categories = table_fields(path, text), list(categories)
+    for name in (*numbers, *categories, *others):
         if name not in fields:
             raise DataError(no_column(path.name, name, fields, path, text))
     dates = dict(text.dates)
@@ -106,6 +110,13 @@ def check_columns(
             raise DataError(
                 f"{path.name}: column {name!r} must hold numbers, as its bounds say; it is "
                 f"of type {fields[name]}."
+            )
+    for name in categories:
+        if is_date(fields[name]):
+            raise DataError(
+                f"{path.name}: column {name!r} holds dates, of type {fields[name]}, and its bounds "
+                "are a list of categories. In a bounds file write the first and the last date "
+                "without quotes, such as [2018-01-01, 2023-12-31]."
             )
 
 
