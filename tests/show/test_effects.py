@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import fastmix
 from fastmix.show import Interval
 from fastmix.show.effects import effects_part
+from fastmix.show.html import number
 from fastmix.show.svg import chart_span, clear, interval_chart
 from fastmix.tables import PublicBounds
 from fastmix.tables.report import fit_report, lead
@@ -63,10 +65,10 @@ def test_two_parts_of_an_error_are_drawn():
     assert clear(Interval("a", np.float64(3.0), np.float64(1.0))) is True
 
 
-def fitted(kind=fastmix.PrivateLinearRegression, **given):
+def fitted(kind=fastmix.PrivateLinearRegression, spread=0.0, **given):
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 1, (4000, 2))
-    y = X[:, 0]
+    y = X[:, 0] + spread * rng.standard_normal(len(X))
     if "classes" in given:
         y = (y > 0.5).astype(float)
     else:
@@ -81,12 +83,29 @@ def test_the_sentence_on_top():
         f"From 4,000 rows this model learned to predict y from 2 columns: it explains about "
         f"{share:.0%} of the variance, and it reveals almost nothing about any one row."
     )
-    assert " km, and it reveals" in lead(fitted(inference=True), BOUNDS)
+    sure = fitted(spread=0.1, inference=True, epsilon=2.0)
+    said = f"are typically off by about {number(sure.residual_std_, 2)} km, and it reveals"
+    assert said in lead(sure, BOUNDS)
     assert "how well it predicts was not released" in lead(fitted(), BOUNDS)
     assert lead(fitted(random_state=0), BOUNDS).endswith("NOT PRIVATE, so do not publish it.")
     with pytest.warns(fastmix.errors.WeakPrivacyWarning):
         weak = fitted(epsilon=50.0)
     assert "limited only weakly" in lead(weak, BOUNDS)
+
+
+def test_a_spread_that_noise_may_hide_is_not_said():
+    sure = fitted(spread=0.1, inference=True, epsilon=2.0)
+    assert sure.residual_std_identified_
+    assert sure.residual_std_ == pytest.approx(0.09, rel=0.2)  # targets are clipped
+    assert "Residual std" in str(sure.summary())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        hidden = fitted(spread=0.1, inference=True, epsilon=0.02)
+    for model in (hidden, fitted(spread=0.1, inference=True, method="adassp")):
+        assert model.residual_std_ > 0.0
+        assert not model.residual_std_identified_
+        assert "how well it predicts was not released" in lead(model, BOUNDS)
+        assert "Residual std" not in str(model.summary())
 
 
 def test_families():

@@ -7,6 +7,7 @@ from typing import Any
 from fastmix.accounting import PrivacySpent
 from fastmix.certificate.explain import explain
 from fastmix.estimators import PrivateModel
+from fastmix.estimators.summaries import residual_spread
 from fastmix.methods import METHODS
 from fastmix.methods.forecast import concerns
 from fastmix.show import html, summarise
@@ -111,7 +112,7 @@ def lead(model: PrivateModel, bounds: PublicBounds) -> str:
         f"From {facts['n_samples']:,} rows this model learned to predict {what} from "
         f"{columns:,} {'column' if columns == 1 else 'columns'}"
     )
-    scores, spread = getattr(model, "scores_", None), getattr(model, "residual_std_", None)
+    scores, spread = getattr(model, "scores_", None), residual_spread(model)
     known = {} if scores is None else scores.scores
     if "r2" in known:
         quality = f"it explains about {max(0.0, known['r2'].value):.0%} of the variance"
