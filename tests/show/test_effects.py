@@ -56,6 +56,25 @@ def test_noise_does_not_set_the_axis():
     assert chart_span([Interval("a", 3.0), Interval("b", -2.0)]) == (-2.0, 3.0)
 
 
+def test_every_clear_effect_is_on_its_axis():
+    """Negative ones and those that stand out by chance too; the others have their own axis."""
+    found = [
+        *(Interval(f"g{j}", 1.0, 0.1, 0.1) for j in range(5)),
+        Interval("weak", -20.0, 10.0, 9.0),
+        *(Interval(f"n{j}", 60.0, 50.0, 40.0) for j in range(20)),
+    ]
+    html = effects_part(found, [1.0] * len(found), axis="x")
+    sure, _, rest = html.partition("<h3>Effects that may be zero</h3>")
+    assert sure.count("<circle") == 6
+    assert rest.count("<circle") == 20
+    assert "<path" not in rest
+    labels = [re.findall(r">(-?[0-9,]+)</text>", part) for part in (sure, rest)]
+    assert "0" in labels[0]
+    assert "-20" in labels[0]
+    assert labels[1][0] == "-200"
+    assert labels[1][-1] == "200"
+
+
 def test_two_parts_of_an_error_are_drawn():
     chart = interval_chart([Interval("a", 10.0, 5.0, 3.0)], axis="x", span=(-10.0, 30.0))
     widths = dict(re.findall(r'class="(noise|sampling)" x="[^"]+" width="([0-9.]+)%" y', chart))

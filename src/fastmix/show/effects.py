@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fastmix.show.html import LONGEST, Interval, escape, folded, number, table
 from fastmix.show.svg import chart_span, clear, interval_chart
 
+_CLEAR = "Clear effects"
 #: What the parts of an interval look like.
 _KEY = (
     '<p class="key soft"><span><svg height="8"><rect class="noise" width="100%" height="7"/></svg> '
@@ -19,16 +20,16 @@ def effects_part(found: Sequence[Interval], widths: Sequence[float], *, axis: st
     """Return the effects of columns across their public ranges, whose widths are given.
 
     Those that an interval tells from zero come first, then the others, by size; what is beyond 30
-    rows is folded away, and so is what the data do not identify.
+    rows is folded away, and so is what the data do not identify. Each kind has an axis of its own.
     """
     sized = [e.times(width) for e, width in zip(found, widths, strict=True)]
     known = [e for e in sized if _identified(e)]
     known.sort(key=lambda e: (not clear(e), -abs(e.value)))
-    span = chart_span(known)
-    parts = [_words(sized), _chart(known[:LONGEST], axis, span)]
+    spans = {kind: _span(kind, group) for kind, group in _kinds(known).items()}
+    parts = [_words(sized), _chart(known[:LONGEST], axis, spans)]
     if rest := known[LONGEST:]:
         more = f"Show the other {len(rest):,} columns"
-        parts.append(folded(more, _chart(rest, axis, span)))
+        parts.append(folded(more, _chart(rest, axis, spans)))
     if hidden := [[e.name, number(e.value)] for e in found if not _identified(e)]:
         parts += [
             f"<h3>Not identified: {len(hidden):,} of {len(sized):,} columns</h3>",
@@ -72,14 +73,26 @@ def _words(sized: Sequence[Interval]) -> str:
     return f"<p>{said}</p>{_KEY}"
 
 
-def _chart(effects: Sequence[Interval], axis: str, span: tuple[float, float]) -> str:
-    """Return a chart for each kind of effects that is there."""
+def _kinds(effects: Sequence[Interval]) -> dict[str, list[Interval]]:
+    """Return effects by their kind, whose name is empty without intervals."""
     groups: dict[str, list[Interval]] = {}
     for e in effects:
-        kind = "" if e.std is None else "Clear effects" if clear(e) else "Effects that may be zero"
+        kind = "" if e.std is None else _CLEAR if clear(e) else "Effects that may be zero"
         groups.setdefault(kind, []).append(e)
+    return groups
+
+
+def _span(kind: str, group: Sequence[Interval]) -> tuple[float, float]:
+    """Return the ends of the axis of a kind: 0 is on it, and so is every clear effect."""
+    values = [e.value for e in group if kind == _CLEAR]
+    low, high = chart_span(group)
+    return min([low, *values]), max([high, *values])
+
+
+def _chart(effects: Sequence[Interval], axis: str, spans: dict[str, tuple[float, float]]) -> str:
+    """Return a chart for each kind of effects that is there."""
     charts = [
-        (f"<h3>{kind}</h3>" if kind else "") + interval_chart(group, axis=axis, span=span)
-        for kind, group in groups.items()
+        (f"<h3>{kind}</h3>" if kind else "") + interval_chart(group, axis=axis, span=spans[kind])
+        for kind, group in _kinds(effects).items()
     ]
     return f"<figure>{''.join(charts)}</figure>" if charts else ""
