@@ -75,6 +75,18 @@ def test_every_clear_effect_is_on_its_axis():
     assert labels[1][-1] == "200"
 
 
+def test_effects_are_drawn_where_none_is_identified():
+    found = [Interval(f"c{j}", float(j - 20), np.inf, 1.0) for j in range(40)]
+    html = effects_part(found, [1.0] * len(found), axis="x")
+    assert "No column's effect is told apart" in html
+    assert "--no-intervals" in html
+    assert names(html)[:3] == ["c0", "c1", "c39"]
+    assert html.count("<circle") == 40
+    assert "Show the other 10 columns" in html
+    for word in ("Not identified", "±", "inf", "95%", "clear effect", "released nothing"):
+        assert word not in html
+
+
 def test_two_parts_of_an_error_are_drawn():
     chart = interval_chart([Interval("a", 10.0, 5.0, 3.0)], axis="x", span=(-10.0, 30.0))
     widths = dict(re.findall(r'class="(noise|sampling)" x="[^"]+" width="([0-9.]+)%" y', chart))

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from fastmix.show.html import LONGEST, Interval, escape, folded, number, table
+from fastmix.show.summary import NOTHING_IDENTIFIED
 from fastmix.show.svg import chart_span, clear, interval_chart
 
 _CLEAR = "Clear effects"
@@ -23,14 +24,19 @@ def effects_part(found: Sequence[Interval], widths: Sequence[float], *, axis: st
     rows is folded away, and so is what the data do not identify. Each kind has an axis of its own.
     """
     sized = [e.times(width) for e, width in zip(found, widths, strict=True)]
+    unsaid = bool(sized) and not any(map(_identified, sized))
+    if unsaid:  # drawn as without intervals
+        sized = [Interval(e.name, e.value) for e in sized]
     known = [e for e in sized if _identified(e)]
     known.sort(key=lambda e: (not clear(e), -abs(e.value)))
     spans = {kind: _span(kind, group) for kind, group in _kinds(known).items()}
-    parts = [_words(sized), _chart(known[:LONGEST], axis, spans)]
+    parts = [f"<p>{NOTHING_IDENTIFIED}</p>" if unsaid else _words(sized)]
+    parts.append(_chart(known[:LONGEST], axis, spans))
     if rest := known[LONGEST:]:
         more = f"Show the other {len(rest):,} columns"
         parts.append(folded(more, _chart(rest, axis, spans)))
-    if hidden := [[e.name, number(e.value)] for e in found if not _identified(e)]:
+    hidden = [[e.name, number(e.value)] for e in found if not _identified(e)]
+    if hidden and not unsaid:
         parts += [
             f"<h3>Not identified: {len(hidden):,} of {len(sized):,} columns</h3>",
             "<p>Noise hides how the data vary in a direction that these columns take part in. The "
@@ -38,7 +44,9 @@ def effects_part(found: Sequence[Interval], widths: Sequence[float], *, axis: st
             folded("Show them", table(["column", "coefficient"], hidden, None)),
         ]
     note = "An effect is a coefficient times the width of the public range of its column. "
-    if any(e.std is None for e in known):
+    if unsaid:
+        note += "These are the values that the model predicts with; none has an interval."
+    elif any(e.std is None for e in known):
         note += "This fit released nothing that standard errors could be computed from."
     elif known:
         note += (

@@ -21,6 +21,13 @@ from fastmix.show.html import (
 )
 
 _NOT_IDENTIFIED = "not identified"
+#: What is said where no coefficient is identified, and what to do then.
+NOTHING_IDENTIFIED = (
+    "No column's effect is told apart from the others: privacy noise hides how the columns vary. "
+    "The model uses them together, and may still predict well. "
+    "More rows or a larger epsilon can tell them apart; without intervals (--no-intervals) the "
+    "whole budget goes to the predictions."
+)
 #: Width of a column of numbers, and of the widest name.
 _WIDTH, _LONGEST = 11, 32
 
