@@ -65,6 +65,7 @@ def test_wider_than_least_squares_by_the_noise_alone():
     np.testing.assert_allclose(model.coef_std_, exact, rtol=0.25)
     assert (model.coef_noise_std_ < model.coef_std_).all()
     assert model.residual_std_ == pytest.approx(0.1, rel=0.15)
+    assert model.residual_std_identified_
 
 
 def test_what_is_not_identified_is_said_by_coefficient():
@@ -118,6 +119,7 @@ def test_intervals_are_a_function_of_releases():
             for name in ("coef_", "coef_std_", "coef_noise_std_", "coef_bias_bound_"):
                 np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
             assert first.residual_std_ == second.residual_std_
+            assert first.residual_std_identified_ == second.residual_std_identified_
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])

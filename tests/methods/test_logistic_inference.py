@@ -53,6 +53,7 @@ def test_at_a_large_epsilon_errors_are_those_of_the_likelihood():
     assert (model.coef_noise_std_ < model.coef_std_).all()
     assert model.coef_std_.shape == model.coef_.shape
     assert not hasattr(model, "residual_std_")
+    assert not hasattr(model, "residual_std_identified_")
 
 
 def test_the_share_of_the_budget():

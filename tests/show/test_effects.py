@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import fastmix
 from fastmix.show import Interval
 from fastmix.show.effects import effects_part
+from fastmix.show.html import number
 from fastmix.show.svg import chart_span, clear, interval_chart
 from fastmix.tables import PublicBounds
 from fastmix.tables.report import fit_report, lead
@@ -54,6 +56,37 @@ def test_noise_does_not_set_the_axis():
     assert chart_span([Interval("a", 3.0), Interval("b", -2.0)]) == (-2.0, 3.0)
 
 
+def test_every_clear_effect_is_on_its_axis():
+    """Negative ones and those that stand out by chance too; the others have their own axis."""
+    found = [
+        *(Interval(f"g{j}", 1.0, 0.1, 0.1) for j in range(5)),
+        Interval("weak", -20.0, 10.0, 9.0),
+        *(Interval(f"n{j}", 60.0, 50.0, 40.0) for j in range(20)),
+    ]
+    html = effects_part(found, [1.0] * len(found), axis="x")
+    sure, _, rest = html.partition("<h3>Effects that may be zero</h3>")
+    assert sure.count("<circle") == 6
+    assert rest.count("<circle") == 20
+    assert "<path" not in rest
+    labels = [re.findall(r">(-?[0-9,]+)</text>", part) for part in (sure, rest)]
+    assert "0" in labels[0]
+    assert "-20" in labels[0]
+    assert labels[1][0] == "-200"
+    assert labels[1][-1] == "200"
+
+
+def test_effects_are_drawn_where_none_is_identified():
+    found = [Interval(f"c{j}", float(j - 20), np.inf, 1.0) for j in range(40)]
+    html = effects_part(found, [1.0] * len(found), axis="x")
+    assert "No column's effect is told apart" in html
+    assert "--no-intervals" in html
+    assert names(html)[:3] == ["c0", "c1", "c39"]
+    assert html.count("<circle") == 40
+    assert "Show the other 10 columns" in html
+    for word in ("Not identified", "±", "inf", "95%", "clear effect", "released nothing"):
+        assert word not in html
+
+
 def test_two_parts_of_an_error_are_drawn():
     chart = interval_chart([Interval("a", 10.0, 5.0, 3.0)], axis="x", span=(-10.0, 30.0))
     widths = dict(re.findall(r'class="(noise|sampling)" x="[^"]+" width="([0-9.]+)%" y', chart))
@@ -63,10 +96,10 @@ def test_two_parts_of_an_error_are_drawn():
     assert clear(Interval("a", np.float64(3.0), np.float64(1.0))) is True
 
 
-def fitted(kind=fastmix.PrivateLinearRegression, **given):
+def fitted(kind=fastmix.PrivateLinearRegression, spread=0.0, **given):
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 1, (4000, 2))
-    y = X[:, 0]
+    y = X[:, 0] + spread * rng.standard_normal(len(X))
     if "classes" in given:
         y = (y > 0.5).astype(float)
     else:
@@ -81,7 +114,9 @@ def test_the_sentence_on_top():
         f"From 4,000 rows this model learned to predict y from 2 columns: it explains about "
         f"{share:.0%} of the variance, and it reveals almost nothing about any one row."
     )
-    assert " km, and it reveals" in lead(fitted(inference=True), BOUNDS)
+    sure = fitted(spread=0.1, inference=True, epsilon=2.0)
+    said = f"are typically off by about {number(sure.residual_std_, 2)} km, and it reveals"
+    assert said in lead(sure, BOUNDS)
     assert "how well it predicts was not released" in lead(fitted(), BOUNDS)
     assert lead(fitted(random_state=0), BOUNDS).endswith("NOT PRIVATE, so do not publish it.")
     with pytest.warns(fastmix.errors.WeakPrivacyWarning):
@@ -89,6 +124,21 @@ def test_the_sentence_on_top():
     assert "limited only weakly" in lead(weak, BOUNDS)
     noisy = fitted(public_rows=False)
     assert lead(noisy, BOUNDS).startswith(f"From about {noisy.privacy_.data['n_samples']:,} rows")
+
+
+def test_a_spread_that_noise_may_hide_is_not_said():
+    sure = fitted(spread=0.1, inference=True, epsilon=2.0)
+    assert sure.residual_std_identified_
+    assert sure.residual_std_ == pytest.approx(0.09, rel=0.2)  # targets are clipped
+    assert "Residual std" in str(sure.summary())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        hidden = fitted(spread=0.1, inference=True, epsilon=0.02)
+    for model in (hidden, fitted(spread=0.1, inference=True, method="adassp")):
+        assert model.residual_std_ > 0.0
+        assert not model.residual_std_identified_
+        assert "how well it predicts was not released" in lead(model, BOUNDS)
+        assert "Residual std" not in str(model.summary())
 
 
 def test_families():

@@ -114,7 +114,8 @@ coef_std_, intercept_std_ : ndarray, float
     identify a coefficient. Also ``coef_identified_`` and ``intercept_identified_``, which say
     so; ``coef_noise_std_``, the part that privacy noise alone accounts for;
     ``coef_bias_bound_``, what directions that are not identified may add; and
-    ``residual_std_``, the spread of the errors.
+    ``residual_std_``, the spread of the errors, with ``residual_std_identified_``: False where
+    privacy noise may hide it, so that reports and summaries leave it out.
 scores_ : PrivateScores
     Private R^2 of the training rows, for a ``score_share`` above 0; accuracy and area under the
     curve of a classifier, the share of targets below a quantile.

@@ -269,7 +269,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
     ) -> None:
         scaling = replace(scaling, target_map=TargetMap())
         super()._store_intervals(solution, plan, scaling, **sizes)
-        self.__dict__.pop("residual_std_", None)  # labels have no errors of one variance
+        for name in ("residual_std_", "residual_std_identified_"):
+            self.__dict__.pop(name, None)  # labels have no errors of one variance
 
     def _facts(self) -> dict[str, Any]:
         classes, weights = self._labels()

@@ -21,6 +21,7 @@ _STORED = (
     "intercept_std_",
     "intercept_identified_",
     "residual_std_",
+    "residual_std_identified_",
 )
 
 
@@ -100,6 +101,7 @@ class ConfidenceIntervals:
         self.coef_identified_ = identified[:d].reshape(shape)
         self.intercept_identified_ = bool(identified[d])
         self.residual_std_ = math.sqrt(found.variance) * scaling.target_map.scale
+        self.residual_std_identified_ = found.sure
 
 
 def _lengths(rows: FloatArray) -> FloatArray:

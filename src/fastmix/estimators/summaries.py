@@ -21,11 +21,16 @@ def summary_facts(
         ("Epsilon", f"{epsilon:.4g}"),
         ("Delta", f"{delta:.3g}"),
     ]
-    if (spread := getattr(model, "residual_std_", None)) is not None:
+    if (spread := residual_spread(model)) is not None:
         facts.append(("Residual std", number(spread)))
     if (scores := getattr(model, "scores_", None)) is not None:
         facts += [(f"{name} (private)", words) for name, words in scores.in_words()]
     return facts
+
+
+def residual_spread(model: Any) -> float | None:
+    """Return the spread of the errors of a fit, unless privacy noise may hide it."""
+    return model.residual_std_ if getattr(model, "residual_std_identified_", False) else None
 
 
 def summary_notes(private: bool) -> list[str]:

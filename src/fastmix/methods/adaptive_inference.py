@@ -40,6 +40,9 @@ SIZE = 2.0
 FAR = 10.0
 #: In such a direction a coefficient is kept if it is more than this many standard deviations.
 UNSURE = 2.0
+#: The spread of the errors counts as identified if noise, and what is put for hidden curvature,
+#: are at most this share of the two sums that its square is made of.
+MOST_UNSURE = 0.1
 #: Noise on the minimiser in units of what the noise of the objective does to it.
 OUTPUT = 0.1
 
@@ -100,7 +103,11 @@ def inferred(
     squares, _ = shrunk(released.squares, floor, square_sigma)
     ends, frame = np.linalg.eigh(squares)
     squares = (frame * np.maximum(ends, 0.0)) @ frame.T
-    variance = max(float(np.trace(released.squares)), square_sigma) / float(np.trace(floor))
+    trace = float(np.trace(released.squares))
+    whole, curved = float(np.trace(floor)), float(np.trace(released.curvature))
+    variance = max(trace, square_sigma) / whole
+    sure = square_sigma * math.sqrt(d) <= MOST_UNSURE * trace
+    sure = sure and max(sigma * math.sqrt(d), whole - curved) <= MOST_UNSURE * curved
     # The noise of the released curvature, through the correction for the ridge.
     wrong = 0.5 * (levels.ridge * share * sigma) ** 2
     inner = (levels.noise**2 + wrong * float(pull @ pull)) * np.eye(d)
@@ -108,7 +115,7 @@ def inferred(
     noise = inverse @ inner @ inverse
     noise += (OUTPUT * levels.noise / (n + levels.ridge)) ** 2 * (seen @ seen.T)
     noise, sampling = (T @ each @ T.T for each in (noise, inverse @ squares @ inverse))
-    return theta, Intervals(noise + sampling, noise, variance, levels.size * hidden)
+    return theta, Intervals(noise + sampling, noise, variance, levels.size * hidden, sure)
 
 
 def _unsure(phi: FloatArray, values: FloatArray, levels: Levels) -> FloatArray:

@@ -217,13 +217,15 @@ class Intervals(NamedTuple):
     """Covariance of the coefficients in scaled units, the part of the noise, error variance.
 
     The columns of ``hidden`` span directions that the data do not identify; a coefficient may be
-    off by as much as the length of its row, beyond the covariance.
+    off by as much as the length of its row, beyond the covariance. ``sure`` says that noise is
+    small beside the error variance, for a method that can tell.
     """
 
     covariance: FloatArray
     noise: FloatArray
     variance: float
     hidden: FloatArray | None = None
+    sure: bool = False
 
 
 def intervals(

@@ -4,8 +4,10 @@ import math
 from collections.abc import Sequence
 
 from fastmix.show.html import LONGEST, Interval, escape, folded, number, table
+from fastmix.show.summary import NOTHING_IDENTIFIED
 from fastmix.show.svg import chart_span, clear, interval_chart
 
+_CLEAR = "Clear effects"
 #: What the parts of an interval look like.
 _KEY = (
     '<p class="key soft"><span><svg height="8"><rect class="noise" width="100%" height="7"/></svg> '
@@ -19,17 +21,22 @@ def effects_part(found: Sequence[Interval], widths: Sequence[float], *, axis: st
     """Return the effects of columns across their public ranges, whose widths are given.
 
     Those that an interval tells from zero come first, then the others, by size; what is beyond 30
-    rows is folded away, and so is what the data do not identify.
+    rows is folded away, and so is what the data do not identify. Each kind has an axis of its own.
     """
     sized = [e.times(width) for e, width in zip(found, widths, strict=True)]
+    unsaid = bool(sized) and not any(map(_identified, sized))
+    if unsaid:  # drawn as without intervals
+        sized = [Interval(e.name, e.value) for e in sized]
     known = [e for e in sized if _identified(e)]
     known.sort(key=lambda e: (not clear(e), -abs(e.value)))
-    span = chart_span(known)
-    parts = [_words(sized), _chart(known[:LONGEST], axis, span)]
+    spans = {kind: _span(kind, group) for kind, group in _kinds(known).items()}
+    parts = [f"<p>{NOTHING_IDENTIFIED}</p>" if unsaid else _words(sized)]
+    parts.append(_chart(known[:LONGEST], axis, spans))
     if rest := known[LONGEST:]:
         more = f"Show the other {len(rest):,} columns"
-        parts.append(folded(more, _chart(rest, axis, span)))
-    if hidden := [[e.name, number(e.value)] for e in found if not _identified(e)]:
+        parts.append(folded(more, _chart(rest, axis, spans)))
+    hidden = [[e.name, number(e.value)] for e in found if not _identified(e)]
+    if hidden and not unsaid:
         parts += [
             f"<h3>Not identified: {len(hidden):,} of {len(sized):,} columns</h3>",
             "<p>Noise hides how the data vary in a direction that these columns take part in. The "
@@ -37,7 +44,9 @@ def effects_part(found: Sequence[Interval], widths: Sequence[float], *, axis: st
             folded("Show them", table(["column", "coefficient"], hidden, None)),
         ]
     note = "An effect is a coefficient times the width of the public range of its column. "
-    if any(e.std is None for e in known):
+    if unsaid:
+        note += "These are the values that the model predicts with; none has an interval."
+    elif any(e.std is None for e in known):
         note += "This fit released nothing that standard errors could be computed from."
     elif known:
         note += (
@@ -72,14 +81,26 @@ def _words(sized: Sequence[Interval]) -> str:
     return f"<p>{said}</p>{_KEY}"
 
 
-def _chart(effects: Sequence[Interval], axis: str, span: tuple[float, float]) -> str:
-    """Return a chart for each kind of effects that is there."""
+def _kinds(effects: Sequence[Interval]) -> dict[str, list[Interval]]:
+    """Return effects by their kind, whose name is empty without intervals."""
     groups: dict[str, list[Interval]] = {}
     for e in effects:
-        kind = "" if e.std is None else "Clear effects" if clear(e) else "Effects that may be zero"
+        kind = "" if e.std is None else _CLEAR if clear(e) else "Effects that may be zero"
         groups.setdefault(kind, []).append(e)
+    return groups
+
+
+def _span(kind: str, group: Sequence[Interval]) -> tuple[float, float]:
+    """Return the ends of the axis of a kind: 0 is on it, and so is every clear effect."""
+    values = [e.value for e in group if kind == _CLEAR]
+    low, high = chart_span(group)
+    return min([low, *values]), max([high, *values])
+
+
+def _chart(effects: Sequence[Interval], axis: str, spans: dict[str, tuple[float, float]]) -> str:
+    """Return a chart for each kind of effects that is there."""
     charts = [
-        (f"<h3>{kind}</h3>" if kind else "") + interval_chart(group, axis=axis, span=span)
-        for kind, group in groups.items()
+        (f"<h3>{kind}</h3>" if kind else "") + interval_chart(group, axis=axis, span=spans[kind])
+        for kind, group in _kinds(effects).items()
     ]
     return f"<figure>{''.join(charts)}</figure>" if charts else ""

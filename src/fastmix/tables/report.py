@@ -1,12 +1,14 @@
 """The report of a fit: one page that stands alone, from public and released values only."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
 from fastmix.accounting import PrivacySpent
 from fastmix.certificate.explain import explain
 from fastmix.estimators import PrivateModel
+from fastmix.estimators.summaries import residual_spread
 from fastmix.methods import METHODS
 from fastmix.methods.forecast import concerns
 from fastmix.show import html, summarise
@@ -113,7 +115,7 @@ def lead(model: PrivateModel, bounds: PublicBounds) -> str:
         f"From {'' if public else 'about '}{facts['n_samples']:,} {unit} this model learned to "
         f"predict {what} from {columns:,} {'column' if columns == 1 else 'columns'}"
     )
-    scores, spread = getattr(model, "scores_", None), getattr(model, "residual_std_", None)
+    scores, spread = getattr(model, "scores_", None), residual_spread(model)
     known = {} if scores is None else scores.scores
     if "r2" in known:
         quality = f"it explains about {max(0.0, known['r2'].value):.0%} of the variance"
@@ -238,6 +240,15 @@ def _range(feature: Feature) -> tuple[str, float]:
     if isinstance(feature, Term):
         return feature.words, feature.range[1] - feature.range[0]
     return "0 or 1", 1.0
+
+
+def largest_effects(coef: Iterable[float], bounds: PublicBounds, intercept: bool) -> list[int]:
+    """Return the places of the coefficients to show, the largest effects first if not all are."""
+    widths = [_range(each)[1] for each in bounds.features for _ in each.columns(intercept)]
+    sizes = [abs(value * width) for value, width in zip(coef, widths, strict=True)]
+    if len(sizes) <= html.LONGEST:
+        return [*range(len(sizes))]
+    return sorted(range(len(sizes)), key=lambda j: -sizes[j])[: html.LONGEST]
 
 
 def minutes(seconds: float) -> int:
