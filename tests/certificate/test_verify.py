@@ -19,6 +19,7 @@ MODELS = {
     "FastIHM": fastmix.FastIHM(),
     "FastIHM paper": fastmix.FastIHM(variant="paper"),
     "IHM": fastmix.IHM(),
+    "IHM joint": fastmix.IHM(variant="joint"),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
     "ObjectivePerturbation": fastmix.ObjectivePerturbation(ridge=4.0),
     "AdaptiveRegression": fastmix.AdaptiveRegression(),
@@ -50,7 +51,7 @@ def tampered(certificate, change):
 
 
 def test_tampering_shows(certificates):
-    one = certificates["IHM"]
+    one = certificates["IHM joint"]
 
     def lower_epsilon(data):
         data["account"]["epsilon"] *= 0.99

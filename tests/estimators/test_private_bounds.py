@@ -1,9 +1,13 @@
 """Bounds found privately: what they hold, what they cost, and what they do with odd columns."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
+import fastmix
 from fastmix import BudgetAccountant, BudgetError, PrivateBounds, PrivateLinearRegression
 
 
@@ -192,3 +196,25 @@ def test_groups_and_their_cap_go_together(data):
             finder.fit(X, y, groups=groups)
     with pytest.raises(ValueError, match="groups must have"):
         PrivateBounds(max_rows_per_group=3).fit(X, y, groups=[1, 2])
+
+
+def test_a_certificate_says_that_bounds_were_found_privately():
+    rng = np.random.default_rng(0)
+    X, ids = rng.uniform(-1, 1, (6_000, 2)), np.repeat(np.arange(3_000), 2)
+    y = X @ [1.0, -0.5] + 0.1 * rng.standard_normal(6_000)
+    found = PrivateBounds(epsilon=1.0, random_state=0).fit(X, y)
+    given = {"bounds_X": found.bounds_X_, "bounds_y": found.bounds_y_, "random_state": 0}
+    model = clone(fastmix.PrivateLinearRegression(epsilon=1.0, **given)).fit(X, y)
+    said = model.privacy_.data["bounds_found"]
+    assert said["epsilon"] == pytest.approx(1.0, rel=1e-6)
+    assert "found privately" in " ".join(fastmix.certificate.explain(model.privacy_))
+    assert fastmix.certificate.verify_certificate(model.privacy_)
+    assert pickle.loads(pickle.dumps(found.bounds_X_)).delta == found.bounds_X_.delta
+    with pytest.raises(ValueError, match="must protect persons"):
+        fastmix.PrivateLinearRegression(**given, max_rows_per_group=2).fit(X, y, groups=ids)
+    with pytest.raises(ValueError, match="public_rows must be True"):
+        fastmix.PrivateLinearRegression(**given, delta=1e-6, public_rows=False).fit(X, y)
+    of_persons = PrivateBounds(epsilon=1.0, max_rows_per_group=2, random_state=0)
+    given["bounds_X"] = of_persons.fit(X, y, groups=ids).bounds_X_
+    given["bounds_y"] = of_persons.bounds_y_
+    fastmix.PrivateLinearRegression(**given, max_rows_per_group=2).fit(X, y, groups=ids)

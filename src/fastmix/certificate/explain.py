@@ -79,7 +79,7 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
     said.append(_clipping(data))
     if "max_weight" in data:
         said.append(_weights(data))
-    if found := data.get("encoding", {}).get("found"):
+    if found := data.get("encoding", {}).get("found") or data.get("bounds_found"):
         said.append(
             f"The bounds were found privately, for epsilon {found['epsilon']:.6g} and delta "
             f"{found['delta']:.3g}. This certificate does not include that cost; a ledger adds "

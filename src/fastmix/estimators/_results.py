@@ -13,6 +13,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_bool
 from fastmix.certificate import PrivacyCertificate, jsonable
 from fastmix.data.scaling import PublicScaling
+from fastmix.estimators._found import found_bounds
 from fastmix.estimators.intervals import ConfidenceIntervals
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.scores import PrivateScores
@@ -77,6 +78,8 @@ class Results(ConfidenceIntervals):
         if plan.rows_per_person is not None:
             facts["n_samples"] = self._table_rows
             facts |= {"n_persons": n, "max_rows_per_person": plan.rows_per_person}
+        if (found := found_bounds(self)) is not None:
+            facts["bounds_found"] = {"epsilon": found.epsilon, "delta": found.delta}
         if plan.weight_sigma is not None:
             facts["max_weight"] = self.max_weight
         if solution.chosen is not None:

@@ -25,6 +25,7 @@ from fastmix.certificate import PrivacyCertificate
 from fastmix.data.persons import Persons, hash_ids, new_key, person_weights
 from fastmix.data.values import as_reals, column_labels
 from fastmix.errors import InvalidValueError
+from fastmix.estimators._found import FoundBounds
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
 from fastmix.mechanisms import make_noise
 from fastmix.methods import default_delta
@@ -205,13 +206,14 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         if names is not None:
             self.feature_names_in_ = names
         ranges = [found[j] or Range(0.0, 0.0, 1.0) for j in range(d)]
-        self.bounds_X_ = (
-            np.array([one.lower for one in ranges]),
-            np.array([one.upper for one in ranges]),
-        )
+        cost = privacy.epsilon, privacy.delta, self.max_rows_per_group
+        lower, upper = (np.array([getattr(r, end) for r in ranges]) for end in ("lower", "upper"))
+        self.bounds_X_ = FoundBounds(lower, upper, *cost)
         self.outside_ = np.array([one.outside for one in ranges])
         target_range = found.get(_TARGET)
-        self.bounds_y_ = None if target_range is None else (target_range.lower, target_range.upper)
+        self.bounds_y_ = None
+        if target_range is not None:
+            self.bounds_y_ = FoundBounds(target_range.lower, target_range.upper, *cost)
         self.privacy_ = privacy
         return self
 
