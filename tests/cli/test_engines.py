@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -106,3 +107,23 @@ def test_a_damaged_part_is_named(folder, parts, run):
     assert code == ExitCode.DATA
     assert "b.parquet is damaged, or not what its name says." in err
     assert not (folder / "model").exists()
+
+
+def test_a_folder_of_files_from_bounds_to_predictions(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    whole = pa.table({"y": np.linspace(0, 9, 400), "a": np.linspace(0, 1, 400)})
+    pq.write_table(whole.slice(0, 100), "folder/1.parquet")
+    pq.write_table(whole.slice(100), "folder/2.parquet")
+    pq.write_table(whole, "whole.parquet")
+    code, out, err = run("bounds folder --target y")
+    assert (code, err) == (0, "")
+    assert out == run("bounds whole.parquet --target y")[1]
+    (tmp_path / "b.toml").write_text("[target]\ny = [0, 9]\n[features]\na = [0, 1]\n")
+    assert run("fit folder --target y --bounds b.toml")[0] == 0
+    for data, out in (("folder", "one.csv"), ("whole.parquet", "two.csv")):
+        code, _, err = run(f"predict model {data} --out {out}")
+        assert (code, err) == (0, "")
+    assert (tmp_path / "one.csv").read_text() == (tmp_path / "two.csv").read_text()
+    code, _, err = run("predict model folder --out folder/2.parquet --force")
+    assert (code, "must not be a file that the command reads" in err) == (2, True)

@@ -48,7 +48,7 @@ def test_sizes_or_bounds(tmp_path, monkeypatch, run):
         ("plan --rows 10", "--columns or --bounds"),
         ("plan --rows 10 --columns 3 --bounds b.toml", "--columns or --bounds"),
         ("plan --rows 10 --columns 3 --out x.html", "must be given with --bounds"),
-        ("plan --rows 10 --bounds b.toml", "needs the names of the table's columns"),
+        ("plan --rows 10 --bounds b.toml", "table's columns; pass them with --data FILE."),
     ):
         code, _, err = run(line)
         assert (code, complaint in err) == (2, True), err

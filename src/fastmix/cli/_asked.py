@@ -14,10 +14,7 @@ from fastmix.tables import TextFormat
 class Asked:
     """What ``fastmix fit`` is asked for."""
 
-    data: Annotated[
-        Path,
-        typer.Argument(help="CSV, TSV, Parquet, Arrow, Feather or NPZ file; a folder of files."),
-    ]
+    data: options.Tables
     target: options.Target
     epsilon: options.Epsilon = 1.0
     delta: options.Delta = None

@@ -43,6 +43,10 @@ Rows = Annotated[int, typer.Option(min=1, max=10**12, help="Number of rows.")]
 Sep = Annotated[
     str | None, typer.Option(help="Separator of a CSV file, or 'tab'; detected by default.")
 ]
+Tables = Annotated[
+    Path,
+    typer.Argument(help="CSV, TSV, Parquet, Arrow, Feather or NPZ file; a folder of files."),
+]
 Target = Annotated[str, typer.Option(help="Column to predict.")]
 Thousands = Annotated[
     str | None, typer.Option(help="Thousands separator of a CSV file; by default none.")

@@ -16,7 +16,7 @@ from fastmix.cli._files import check_output, writing
 from fastmix.estimators import PrivateBounds
 from fastmix.tables import TextFormat, bounds_template, table_fields
 from fastmix.tables.bounds_file import read_tables
-from fastmix.tables.encode import table_columns
+from fastmix.tables.encode import first_file, table_columns
 from fastmix.tables.features import ISO
 from fastmix.tables.found import find_bounds
 from fastmix.tables.read import check_columns
@@ -34,7 +34,7 @@ EXAMPLES = (
 class Asked:
     """What ``fastmix bounds`` is asked for."""
 
-    data: options.Data
+    data: options.Tables
     target: options.Target
     features: Annotated[
         str, typer.Option(help="Columns to use, with commas between; all by default.")
@@ -129,9 +129,10 @@ def _fields(asked: Asked) -> dict[str, str]:
         if value is not None:
             raise value_error(name, "be given with --epsilon", str(value))
     listed, days, text = _names(asked.categories), _names(asked.dates), asked.text
-    fields = table_fields(asked.data, text)
+    data = first_file(asked.data)
+    fields = table_fields(data, text)
     written = text.with_dates(tuple((name, ISO) for name in days))
-    check_columns(asked.data, days, listed, written, (asked.target, *(asked.names or ())))
+    check_columns(data, days, listed, written, (asked.target, *(asked.names or ())))
     kinds = {**dict.fromkeys(days, "date"), **dict.fromkeys(listed, "text")}
     if kinds:  # what is not named holds numbers
         fields = {name: "number" if kind == "unknown" else kind for name, kind in fields.items()}

@@ -18,10 +18,7 @@ _WARNING = "FOR YOUR EYES ONLY: NOT PRIVATE. These shares come from the data wit
 
 
 def command(
-    data: Annotated[
-        Path,
-        typer.Argument(help="CSV, TSV, Parquet, Arrow, Feather or NPZ file; a folder of files."),
-    ],
+    data: options.Tables,
     bounds: Annotated[Path, typer.Option(help="Bounds file; see 'fastmix bounds'.")],
     sep: options.Sep = None,
     decimal: options.Decimal = None,

@@ -1,6 +1,7 @@
 """``fastmix compare``: several feature sets of a table under one budget, the best one fitted."""
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from fastmix.cli._folder import model_folder
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression, compare
 from fastmix.tables import read_bounds
-from fastmix.tables.encode import encode, needed
+from fastmix.tables.encode import encode, needed, table_columns
 from fastmix.tables.model import bound_pair
 from fastmix.tables.read import read_columns
 from fastmix.tables.report import fit_report
@@ -52,7 +53,7 @@ def command(
 
     The sets are declared together and charged as one; 30% of the budget pays for the ranking.
     """
-    public = read_bounds(bounds)
+    public = read_bounds(bounds, partial(table_columns, data))
     if public.target.name != target:
         raise value_error("target", f"be that of the bounds file, {public.target.name!r}", target)
     named = [[name.strip() for name in each.split(",") if name.strip()] for each in sets]

@@ -16,7 +16,7 @@ EXAMPLES = ("fastmix evaluate model people.csv --epsilon 0.5 --metrics r2,mae",)
 
 def command(
     model: Annotated[Path, typer.Argument(help="Folder or file that 'fastmix fit' wrote.")],
-    data: options.Data,
+    data: options.Tables,
     epsilon: options.Epsilon,
     delta: options.Delta = None,
     metrics: Annotated[

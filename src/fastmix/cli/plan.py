@@ -12,7 +12,7 @@ from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.planning import DryRun, PersonCost, dry_run, person_costs, plan
 from fastmix.show.html import number
-from fastmix.tables import TextFormat, read_bounds
+from fastmix.tables import read_bounds
 from fastmix.tables.encode import table_columns
 
 EXAMPLES = (
@@ -58,11 +58,10 @@ def command(
     if (columns is None) == (bounds is None):
         raise ValueError("plan must have --columns or --bounds, one of the two.")
     if bounds is not None:
-        names = None if data is None else (lambda: table_columns(data, TextFormat()))
         if out is not None:
             check_output(out, force=force, inputs=[bounds])
         costs = [] if persons is None else person_costs(rows, persons, epsilon, delta)
-        public = read_bounds(bounds, names)
+        public = read_bounds(bounds, lambda: _names(data))
         run = dry_run(
             rows,
             len(public.columns(intercept)),
@@ -96,6 +95,16 @@ def command(
     print_text("", meaning)
     print_text(*warnings, style="bold")
     _show_persons(costs)
+
+
+def _names(data: Path | None) -> list[str]:
+    """Return the names of the columns of a table, which patterns need."""
+    if data is None:
+        raise ValueError(
+            "a bounds file with patterns or included files needs the names of the table's columns; "
+            "pass them with --data FILE."
+        )
+    return table_columns(data)
 
 
 def _told(costs: list[PersonCost]) -> dict[str, Any]:

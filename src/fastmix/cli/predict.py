@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.cli._folder import FILES
+from fastmix.data.arrow import table_files
 from fastmix.tables import TextFormat, read_columns, write_predictions
 from fastmix.tables.encode import needed
 from fastmix.tables.model import SavedModel
@@ -19,7 +21,7 @@ EXAMPLES = ("fastmix predict model people.csv --out predictions.csv",)
 
 def command(
     model: Annotated[Path, typer.Argument(help="Folder or file that 'fastmix fit' wrote.")],
-    data: options.Data,
+    data: options.Tables,
     out: Annotated[
         Path, typer.Option(help="File for the predictions; its extension sets the format.")
     ] = Path("predictions.csv"),
@@ -36,16 +38,19 @@ def command(
 ) -> None:
     """Write predictions for the rows of a table to a file.
 
-    Predictions say as much about the rows of this table as its features do.
+    Predictions say as much about the rows of this table as its features do. Those of a folder
+    follow its files in the order of their names.
     """
     table_suffix(out)
     text = TextFormat(sep, decimal, thousands, encoding)
-    inputs = [data, *(model / file for file in FILES), model]
+    files = table_files(data) if data.is_dir() else [data]
+    inputs = [*files, *(model / file for file in FILES), model]
     check_output(out, force=force, inputs=inputs)
     saved = SavedModel.load(model)
     text = text.with_dates(saved.bounds.dates)
     (_, *numbers), categories = needed(saved.bounds)
-    values = saved.predict(read_columns(data, numbers, categories, text), proba=proba)
+    parts = (read_columns(file, numbers, categories, text) for file in files)
+    values = np.concatenate([saved.predict(part, proba=proba) for part in parts])
     name = f"{'probability' if proba else 'predicted'}_{saved.bounds.target.name}"
     with writing(out, force=force) as temporary:
         write_predictions(temporary, name, values)

@@ -199,8 +199,12 @@ def table_bytes(path: Path, bounds: PublicBounds, *, intercept: bool = True) -> 
 
 def table_columns(path: Path, text: TextFormat | None = None) -> list[str]:
     """Return the names of a table's columns: those of the first file if it is a folder."""
-    file = path if path.is_file() or is_text(path) else table_files(path)[0]
-    return list(table_fields(file, text or TextFormat()))
+    return list(table_fields(first_file(path), text or TextFormat()))
+
+
+def first_file(path: Path) -> Path:
+    """Return the first file of a folder, or the file itself."""
+    return path if path.is_file() or is_text(path) else table_files(path)[0]
 
 
 def needed(bounds: PublicBounds) -> tuple[list[str], dict[str, tuple[str, ...]]]:
