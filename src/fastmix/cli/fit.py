@@ -27,12 +27,13 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
+from fastmix.show.summary import NOTHING_IDENTIFIED
 from fastmix.tables import PublicBounds, read_bounds
 from fastmix.tables.encode import encode, needed, table_bytes, table_chunks, table_columns
 from fastmix.tables.features import Number
 from fastmix.tables.model import bound_pair
 from fastmix.tables.read import inferred_numbers, read_columns, table_fields
-from fastmix.tables.report import fit_report, minutes, minutes_in_words
+from fastmix.tables.report import fit_report, largest_effects, minutes, minutes_in_words
 from fastmix.tables.schema import check_persons
 
 #: Tables that take more bytes in memory are read in chunks.
@@ -108,7 +109,7 @@ def command(asked: Asked) -> None:
         leaks = {"private": saved.private, "leaks": list(model.privacy_.leaks)}
         print_json({**leaks, **told, "minutes": minutes(seconds), "out": str(asked.out)})
         return
-    _print_coefficients(model, public)
+    _print_coefficients(model, public, asked.out)
     print_text(
         "",
         headline(model.privacy_),
@@ -255,7 +256,8 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
         model.fit_chunks(table, report=lambda name, part: say(f"{name} {part:.0%}"))
 
 
-def _print_coefficients(model: PrivateModel, public: PublicBounds) -> None:
+def _print_coefficients(model: PrivateModel, public: PublicBounds, out: Path) -> None:
+    """Print the coefficients, the largest effects alone if there are many."""
     print_text(f"Private regression of {public.target.name}", "", style="bold")
     names = (*public.columns(model.fit_intercept), "intercept")
     values = (*np.ravel(model.coef_), *np.ravel(model.intercept_))
@@ -264,5 +266,12 @@ def _print_coefficients(model: PrivateModel, public: PublicBounds) -> None:
     if model.inference:
         header.append("95% interval")
         for row, (low, high) in zip(rows, model.conf_int(intercept=True), strict=True):
-            row.append(f"{low:.6g} to {high:.6g}")
-    print_table(header, rows)
+            known = np.isfinite(high - low)
+            row.append(f"{low:.6g} to {high:.6g}" if known else "not identified")
+    *rows, intercept = rows
+    shown = largest_effects(np.ravel(model.coef_), public, bool(model.fit_intercept))
+    print_table(header, [*(rows[j] for j in shown), intercept])
+    if (rest := len(rows) - len(shown)) > 0:
+        print_text(f"and {rest:,} more; 'fastmix summary {out} --json' has all")
+    if model.inference and not np.any(model.coef_identified_):
+        print_text("", NOTHING_IDENTIFIED)

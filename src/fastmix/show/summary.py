@@ -25,8 +25,8 @@ _NOT_IDENTIFIED = "not identified"
 NOTHING_IDENTIFIED = (
     "No column's effect is told apart from the others: privacy noise hides how the columns vary. "
     "The model uses them together, and may still predict well. "
-    "More rows or a larger epsilon can tell them apart; without intervals (--no-intervals) the "
-    "whole budget goes to the predictions."
+    "More rows or a larger epsilon can tell them apart; without intervals (--no-intervals, in "
+    "Python inference=False) the whole budget goes to the predictions."
 )
 #: Width of a column of numbers, and of the widest name.
 _WIDTH, _LONGEST = 11, 32
@@ -245,7 +245,9 @@ def summarise(
         lines.append(Line(name, float(value), std, z, 2.0 * float(ndtr(-abs(z))), *ends))
     hidden = [line.name for line in lines if not line.identified]
     said = list(notes)
-    if hidden:
+    if lines and {line.name for line in lines} <= {*hidden, "intercept"} and hidden:
+        said.append(NOTHING_IDENTIFIED)
+    elif hidden:
         shown = ", ".join(hidden[:8]) + (f" and {len(hidden) - 8} more" if len(hidden) > 8 else "")
         said.append(
             f"Not identified: {shown}. Privacy noise hides how the data vary in a direction that "

@@ -1,6 +1,7 @@
 """The report of a fit: one page that stands alone, from public and released values only."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -237,6 +238,15 @@ def _range(feature: Feature) -> tuple[str, float]:
     if isinstance(feature, Term):
         return feature.words, feature.range[1] - feature.range[0]
     return "0 or 1", 1.0
+
+
+def largest_effects(coef: Iterable[float], bounds: PublicBounds, intercept: bool) -> list[int]:
+    """Return the places of the coefficients to show, the largest effects first if not all are."""
+    widths = [_range(each)[1] for each in bounds.features for _ in each.columns(intercept)]
+    sizes = [abs(value * width) for value, width in zip(coef, widths, strict=True)]
+    if len(sizes) <= html.LONGEST:
+        return [*range(len(sizes))]
+    return sorted(range(len(sizes)), key=lambda j: -sizes[j])[: html.LONGEST]
 
 
 def minutes(seconds: float) -> int:

@@ -1,0 +1,57 @@
+"""What fit and summary print of wide tables, and of fits that identify nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+COLUMNS = 40
+
+
+@pytest.fixture
+def wide(tmp_path, monkeypatch):
+    """A table of too few rows for its columns, the last of which has the widest range."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (300, COLUMNS))
+    np.savez("t.npz", y=X[:, 0], **{f"c{j}": X[:, j] for j in range(COLUMNS)})
+    ends = [f"c{j} = [0, {10**9 if j == COLUMNS - 1 else 1}]" for j in range(COLUMNS)]
+    (tmp_path / "b.toml").write_text("\n".join(["[target]", "y = [0, 1]", "[features]", *ends]))
+    return "fit t.npz --target y --bounds b.toml --epsilon 0.5 --delta 1e-6"
+
+
+def shown(out):
+    return re.findall(r"^(c\d+|intercept) ", out, re.MULTILINE)
+
+
+def test_thirty_lines_and_no_infinite_interval(wide, run):
+    code, out, err = run(wide)
+    assert code == 0, err
+    assert len(shown(out)) == 31
+    assert shown(out)[-1] == "intercept"
+    assert "inf" not in out.replace("inference", "")
+    assert out.count("not identified") >= 30
+    assert "and 10 more; 'fastmix summary model --json' has all" in out
+    assert "No column's effect is told apart" in out
+    assert "--no-intervals" in out
+
+    code, out, err = run("summary model")
+    assert code == 0, err
+    assert len(shown(out)) == 31
+    assert "and 10 more; --json has all" in out
+    assert "No column's effect is told apart" in out
+    assert "Not identified:" not in out
+    told = json.loads(run("summary model --json")[1])["coefficients"]
+    assert [each["name"] for each in told] == [*(f"c{j}" for j in range(COLUMNS)), "intercept"]
+
+
+def test_largest_effects_come_first(wide, run):
+    code, out, err = run(f"{wide} --no-intervals")
+    assert code == 0, err
+    told = json.loads(run("summary model --json")[1])["coefficients"][:-1]
+    sizes = {e["name"]: abs(e["coef"]) * (1e9 if e["name"] == "c39" else 1.0) for e in told}
+    assert shown(out)[:-1] == sorted(sizes, key=lambda name: -sizes[name])[:30]
+    assert "told apart" not in out
