@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from fastmix._text import toml_string, visible
+from fastmix._text import label_text, toml_string, visible
 
 NASTY = [
     "\x1b[31m",
@@ -41,3 +41,8 @@ def test_a_toml_string_is_one_line_that_reads_back(text):
     line = f"{toml_string(text)} = 1"
     assert line.isprintable()
     assert tomllib.loads(line) == {text: 1}
+
+
+def test_labels_that_are_whole_numbers_have_no_decimal_point():
+    labels = [0.0, 1, 2.5, "1.0", True, 1e300, float("inf")]
+    assert list(map(label_text, labels)) == ["0", "1", "2.5", "1.0", "True", "1e+300", "inf"]

@@ -20,6 +20,12 @@ def visible(text: str) -> str:
     )
 
 
+def label_text(label: Any) -> str:
+    """Return the label of a class; a whole number has no decimal point."""
+    whole = isinstance(label, float) and label.is_integer() and abs(label) < 2**53
+    return str(int(label) if whole else label)
+
+
 def toml_string(text: str) -> str:
     """Return text as a TOML string of one line, with everything that is not printable escaped."""
     text = text.replace("\\", "\\\\").replace('"', '\\"')

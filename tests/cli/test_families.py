@@ -141,9 +141,11 @@ def test_intervals_of_log_odds(table, run):
     assert len(model.coef_std) == 2
     code, out, err = run("summary model")
     assert code == 0, err
+    assert "Private logistic regression of y" in out
     assert "odds ratio" in out
+    assert "The classes are 0, 1;" in run("explain model/certificate.json")[1]
     report = Path("model/report.html").read_text()
     assert "odds ratio" in report
-    assert "change in the log-odds of y" in report
+    assert "change in the log-odds of y = 1 across" in report
     model = fitted(run, "labels.csv", "--family logistic --no-intervals --force")
     assert model.coef_std is None

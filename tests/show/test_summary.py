@@ -76,6 +76,30 @@ def test_a_standard_error_of_zero_and_an_infinite_one():
     assert not made.lines[1].identified
 
 
+def test_odds_ratios_have_a_table_of_their_own():
+    found = [
+        Interval("large", 1.0, 0.1),
+        Interval("days", 2.5e-4, 1e-5),
+        Interval("b", 2.0, math.inf),
+    ]
+    made = summarise(found, title="t", facts=[], odds=True)
+    assert max(map(len, str(made).split("\n")[:-1])) <= 80
+    html = made.html_table()
+    assert html.count("<table>") == 2
+    first, second = html.split("</table>")[:2]
+    assert "odds ratio" not in first
+    assert first.count("<th ") == 7
+    assert second.count("<th ") == 4
+    assert "<td>2.718</td><td>2.234</td><td>3.307</td>" in second
+    assert "<td>1.0002500</td><td>1.0002304</td><td>1.0002696</td>" in second
+    assert "<td>b</td><td>7.389</td><td>not identified</td><td></td>" in second
+    frame = made.to_frame()
+    assert frame.loc["days", "odds ratio"] == math.exp(2.5e-4)
+    plain = summarise([Interval("a", 1e-9), Interval("b", 800.0)], title="t", facts=[], odds=True)
+    assert plain.html_table().count("<table>") == 1
+    assert "1+1.00e-09" in str(plain)
+
+
 def test_level_must_be_a_probability(model):
     with pytest.raises(ValueError, match="level must lie"):
         model.summary(1.0)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
+from fastmix._text import label_text
 from fastmix.accounting import (
     ChoiceEvent,
     GaussianEvent,
@@ -151,7 +152,7 @@ def _clipping(data: dict[str, Any]) -> str:
     clip = data.get("residuals_clipped_at")
     residuals = "" if clip is None else f", residuals to at most {clip:g} either way"
     if "classes" in data:
-        labels = ", ".join(map(str, data["classes"]))
+        labels = ", ".join(map(label_text, data["classes"]))
         return (
             f"The fit moved values outside the bounds to the nearest bound{source}. The classes "
             f"are {labels}; a record with another label counts as absent. "

@@ -109,6 +109,7 @@ def command(asked: Asked) -> None:
         leaks = {"private": saved.private, "leaks": list(model.privacy_.leaks)}
         print_json({**leaks, **told, "minutes": minutes(seconds), "out": str(asked.out)})
         return
+    print_text(saved.title, "", style="bold")
     _print_coefficients(model, public, asked.out)
     print_text(
         "",
@@ -258,7 +259,6 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
 
 def _print_coefficients(model: PrivateModel, public: PublicBounds, out: Path) -> None:
     """Print the coefficients, the largest effects alone if there are many."""
-    print_text(f"Private regression of {public.target.name}", "", style="bold")
     names = (*public.columns(model.fit_intercept), "intercept")
     values = (*np.ravel(model.coef_), *np.ravel(model.intercept_))
     header = ["column", "coefficient"]

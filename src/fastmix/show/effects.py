@@ -17,7 +17,9 @@ _KEY = (
 )
 
 
-def effects_part(found: Sequence[Interval], widths: Sequence[float], *, axis: str) -> str:
+def effects_part(
+    found: Sequence[Interval], widths: Sequence[float], *, axis: str, unit: str = "columns"
+) -> str:
     """Return the effects of columns across their public ranges, whose widths are given.
 
     Those that an interval tells from zero come first, then the others, by size; what is beyond 30
@@ -30,15 +32,15 @@ def effects_part(found: Sequence[Interval], widths: Sequence[float], *, axis: st
     known = [e for e in sized if _identified(e)]
     known.sort(key=lambda e: (not clear(e), -abs(e.value)))
     spans = {kind: _span(kind, group) for kind, group in _kinds(known).items()}
-    parts = [f"<p>{NOTHING_IDENTIFIED}</p>" if unsaid else _words(sized)]
+    parts = [f"<p>{NOTHING_IDENTIFIED}</p>" if unsaid else _words(sized, unit)]
     parts.append(_chart(known[:LONGEST], axis, spans))
     if rest := known[LONGEST:]:
-        more = f"Show the other {len(rest):,} columns"
+        more = f"Show the other {len(rest):,} {unit}"
         parts.append(folded(more, _chart(rest, axis, spans)))
     hidden = [[e.name, number(e.value)] for e in found if not _identified(e)]
     if hidden and not unsaid:
         parts += [
-            f"<h3>Not identified: {len(hidden):,} of {len(sized):,} columns</h3>",
+            f"<h3>Not identified: {len(hidden):,} of {len(sized):,} {unit}</h3>",
             "<p>Noise hides how the data vary in a direction that these columns take part in. The "
             "model uses them together; this fit has no estimate of one of them alone.</p>",
             folded("Show them", table(["column", "coefficient"], hidden, None)),
@@ -62,13 +64,13 @@ def _identified(effect: Interval) -> bool:
     return effect.std is None or math.isfinite(effect.std)
 
 
-def _words(sized: Sequence[Interval]) -> str:
+def _words(sized: Sequence[Interval], unit: str) -> str:
     """Return how many effects are clear, and what the parts of their intervals look like."""
     known = [e for e in sized if e.std is not None and math.isfinite(e.std)]
     if not known:
         return ""
     sure = [e for e in known if clear(e)]
-    said = f"{len(sure):,} of {len(sized):,} columns have a clear effect"
+    said = f"{len(sure):,} of {len(sized):,} {unit} have a clear effect"
     if not sure:
         return f"<p>{said}: every 95% interval includes zero.</p>{_KEY}"
     largest = escape(max(sure, key=lambda e: abs(e.value)).name)

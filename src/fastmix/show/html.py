@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastmix._text import visible
+from fastmix._text import label_text, visible
 
 #: Rows of a table or chart that are shown at once; the others are folded away.
 LONGEST = 30
@@ -118,7 +118,7 @@ def effects(model: Any, names: Iterable[str] | None = None) -> list[Interval]:
     else:  # one class after the other
         called = [*names]
         found = [
-            Interval(f"{label}: {name}", value)
+            Interval(f"{label_text(label)}: {name}", value)
             for label, row in zip(model.classes_, coef, strict=True)
             for name, value in zip(called, row, strict=True)
         ]

@@ -93,6 +93,12 @@ class RegressionSummary:
         return ["coef", "std err", "z", "P>|z|", *ends, *ratio]
 
     @property
+    def _blocks(self) -> list[slice]:
+        """The columns of each table: odds ratios with their ends have one of their own."""
+        split = 6 if self.has_errors else len(self.header)
+        return [slice(split), *([slice(split, None)] if self.header[split:] else [])]
+
+    @property
     def has_errors(self) -> bool:
         """Whether the fit released what standard errors need."""
         return any(line.std_err is not None for line in self.lines)
@@ -136,20 +142,22 @@ class RegressionSummary:
     def __str__(self) -> str:
         names = [visible(line.name)[:_LONGEST] for line in self.lines]
         width = max(12, *map(len, names))
-        total = width + _WIDTH * max(5, len(self.header))
+        total = width + _WIDTH * max(5, *(len(self.header[block]) for block in self._blocks))
         facts = [f"{name}: {value}" for name, value in self.facts]
         half = max(total // 2, 2 + max(map(len, facts[::2]), default=0))
         pairs = [
             f"{left:<{half}}{right}".rstrip()
             for left, right in zip(facts[::2], [*facts[1::2], ""], strict=False)
         ]
-        rows = [
-            f"{name:<{width}}" + _joined(cells)
-            for name, cells in zip(names, self._cells(), strict=True)
-        ]
-        head = " " * width + "".join(f"{name:>{_WIDTH}}" for name in self.header)
         lines = [visible(self.title).center(total).rstrip(), "=" * total, *pairs, "=" * total]
-        return "\n".join([*lines, head, "-" * total, *rows, "=" * total, *self.notes])
+        for block in self._blocks:
+            head = " " * width + "".join(f"{name:>{_WIDTH}}" for name in self.header[block])
+            rows = [
+                f"{name:<{width}}" + _joined(cells[block])
+                for name, cells in zip(names, self._cells(), strict=True)
+            ]
+            lines += [head, "-" * total, *rows, "=" * total]
+        return "\n".join([*lines, *self.notes])
 
     def _repr_html_(self) -> str:
         title = f"<p><b>{escape(self.title)}</b></p>"
@@ -166,18 +174,27 @@ class RegressionSummary:
         Returns
         -------
         str
-            A table and paragraphs.
+            A table, a second one for odds ratios with intervals, and paragraphs.
         """
-        rows = [[line.name, *cells] for line, cells in zip(self.lines, self._cells(), strict=True)]
-        return table(["", *self.header], rows, longest) + paragraphs(self.notes)
+        rows = [*zip(self.lines, self._cells(), strict=True)]
+        tables = [
+            table(
+                ["", *self.header[block]],
+                [[line.name, *cells[block]] for line, cells in rows],
+                longest,
+            )
+            for block in self._blocks
+        ]
+        return "".join(tables) + paragraphs(self.notes)
 
     def _cells(self) -> Iterable[list[str]]:
         for line in self.lines:
-            ratios = [number(each) for each in self._ratios(line).values() if each is not None]
+            ratios = [_ratio(each) for each in (line.coef, line.low, line.high) if self.odds]
             if not self.has_errors:
-                yield [number(line.coef), *ratios]
+                yield [number(line.coef), *ratios[:1]]
             elif not line.identified or line.std_err is None:
-                yield [number(line.coef), _NOT_IDENTIFIED, *[""] * (len(self.header) - 2)]
+                own = [number(line.coef), _NOT_IDENTIFIED, *[""] * 4]
+                yield own + ([ratios[0], _NOT_IDENTIFIED, ""] if self.odds else [])
             else:
                 assert line.z is not None
                 assert line.p_value is not None
@@ -213,6 +230,18 @@ def _exponential(value: float | None) -> float | None:
     if value is None:
         return None
     return math.exp(value) if value < 700.0 else math.inf
+
+
+def _ratio(log_odds: float | None) -> str:
+    """Return an odds ratio with four digits of what it differs from 1 by."""
+    if log_odds is None:
+        return ""
+    more = math.expm1(log_odds) if log_odds < 700.0 else math.inf
+    if more == 0.0 or abs(more) >= 0.1:
+        return number(1.0 + more)
+    if abs(more) < 1e-5:
+        return f"1{more:+.2e}"
+    return f"{1.0 + more:.{3 - math.floor(math.log10(abs(more)))}f}"
 
 
 def _joined(cells: Sequence[str]) -> str:

@@ -149,6 +149,12 @@ class SavedModel:
         """Read a model from a file, or from the folder that ``fastmix fit`` wrote."""
         return cls.from_json(read_text(path / "model.json" if path.is_dir() else path))
 
+    @property
+    def title(self) -> str:
+        """What stands above the coefficients."""
+        kind = "logistic regression" if self.family == "logistic" else "regression"
+        return f"Private {kind} of {self.bounds.target.name}"
+
     def summary(self, level: float = 0.95) -> RegressionSummary:
         """Return the coefficients in the form that statisticians know."""
         stds = [None] * len(self.coef) if self.coef_std is None else self.coef_std
@@ -158,7 +164,7 @@ class SavedModel:
             found.append(Interval("intercept", self.intercept, self.intercept_std))
         return summarise(
             found,
-            title=f"Private regression of {self.bounds.target.name}",
+            title=self.title,
             facts=summary_facts(self.epsilon, self.delta, self.n, method=self.method),
             level=level,
             notes=[] if self.coef_std is None else summary_notes(self.private),

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
+from fastmix._text import label_text
 from fastmix.accounting import PrivacySpent
 from fastmix.certificate.explain import explain
 from fastmix.estimators import PrivateModel
@@ -16,7 +17,7 @@ from fastmix.show.effects import effects_part
 from fastmix.show.html import escape, number, table
 from fastmix.show.plot import privacy_curve
 from fastmix.show.svg import calibration_chart, curve_chart
-from fastmix.tables.features import Feature, Number, Term
+from fastmix.tables.features import Category, Feature, Number, Term
 from fastmix.tables.schema import PublicBounds
 
 #: What the settings of a plan are called for people; others keep their names.
@@ -64,7 +65,8 @@ def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str
                 ("epsilon", f"{spent.epsilon:.6g}"),
                 ("delta", f"{spent.delta:.3g}"),
                 *_size(facts, hidden=not certificate.parameters.get("public_rows", True)),
-                ("columns", f"{len(ranges):,}"),
+                ("columns", f"{len(bounds.features):,}"),
+                ("coefficients", f"{len(found):,}"),
                 ("method", getattr(model, "method_", method.name)),
                 ("duration", minutes_in_words(seconds)),
             ]
@@ -75,7 +77,9 @@ def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str
             found[: len(ranges)],
             [width for _, width in ranges],
             axis=_axis(model, bounds.target.name),
+            unit="columns" if len(ranges) == len(bounds.features) else "coefficients",
         ),
+        *_compared(bounds, intercept),
         "<h2>Regression table</h2>",
         _folded_if_long(
             "coefficients",
@@ -193,10 +197,20 @@ def _axis(model: PrivateModel, target: str) -> str:
     """Return what a chart of effects shows."""
     what = f"change in {target}"
     if _binary(model):
-        what = f"change in the log-odds of {target} = {model.classes_[-1]}"
+        what = f"change in the log-odds of {target} = {label_text(model.classes_[-1])}"
     elif _quantile(model):
         what = f"change in the {100 * model.quantile:g}% quantile of {target}"
     return f"{what} across the public range of the column"
+
+
+def _compared(bounds: PublicBounds, intercept: bool) -> list[str]:
+    """Return what the coefficients of categories are compared with, beside an intercept."""
+    categories = [each for each in bounds.features if isinstance(each, Category) and intercept]
+    if not categories:
+        return []
+    rows = [[each.name, each.levels[0]] for each in categories]
+    said = "<p>The effect of a category is compared with the first one of its column:</p>"
+    return [said, table(["column", "compared with"], rows)]
 
 
 def _privacy(spent: PrivacySpent) -> list[str]:
