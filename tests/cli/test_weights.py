@@ -104,7 +104,10 @@ def test_a_number_of_rows_that_is_not_public(who, run):
         ("--weight weight --max-weight 3 --method ihm", "counts all rows alike"),
         ("--weight ward --max-weight 3", "must hold numbers"),
         ("--weight age --max-weight 3", "sample_weight must hold a finite number"),
-        ("--weight weight --max-weight 3 --intervals", "inference must be False"),
+        (
+            "--weight weight --max-weight 3 --intervals",
+            "--intervals must not be given with --weight",
+        ),
     ],
 )
 def test_refusals(options, said, run):

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fastmix.cli import _options as options
+from fastmix.methods import METHODS
 from fastmix.tables import TextFormat
 
 
@@ -115,3 +116,27 @@ class Asked:
                 raise ValueError(
                     f"--{name} must be given with --bounds, and with --engine stream or dask."
                 )
+        self._check_counting()
+
+    def _check_counting(self) -> None:
+        """Refuse what fits of persons, with weights or of a hidden number of rows do not have."""
+        other = self.method if self.family == "linear" else self.family
+        choice = f"--{'method' if self.family == 'linear' else 'family'} {other}"
+        kind = METHODS.get(other)  # None for auto
+        for name, able, why in (
+            ("person", "persons", "protects single rows only"),
+            ("weight", "weights", "counts all rows alike"),
+            ("private_rows", "weights", "shows the number of rows"),
+        ):
+            if not getattr(self, name):
+                continue
+            option = f"--{name.replace('_', '-')}"
+            if kind is not None and not getattr(kind, able):
+                raise ValueError(
+                    f"{option} must not be given with {choice}, which {why}. Use --family linear "
+                    "and --method auto, its default, or objective."
+                )
+            if name != "private_rows" and self.intervals:
+                raise ValueError(f"--intervals must not be given with {option}.")
+            if name != "private_rows" and self.score_share:
+                raise ValueError(f"--score-share must not be given with {option}.")
