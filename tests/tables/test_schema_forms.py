@@ -70,6 +70,18 @@ def test_patterns_take_the_columns_that_no_entry_names(tmp_path):
         read(tmp_path, HEAD + '"day_*" = [0, 24]\n', columns)
 
 
+def test_columns_without_bounds_that_a_pattern_would_cover(tmp_path):
+    covered = "so that the pattern covers them"
+    with pytest.raises(ValueError, match=f"hour_1 and hour_2 have no bounds yet.*{covered}"):
+        read(
+            tmp_path, HEAD + 'hour_1 = []\nhour_2 = []\n"hour_*" = [0, 24]\n', ["hour_1", "hour_2"]
+        )
+    for rest in ('age = []\n"hour_*" = [0, 24]\n', '"hour_*" = []\n'):
+        with pytest.raises(ValueError, match="no bounds yet") as found:
+            read(tmp_path, f"{HEAD}hour_1 = []\n{rest}", ["hour_1", "hour_2", "age"])
+        assert covered not in str(found.value)
+
+
 def test_patterns_need_the_columns(tmp_path):
     path = tmp_path / "b.toml"
     path.write_text(HEAD + '"hour_*" = [0, 24]\n')

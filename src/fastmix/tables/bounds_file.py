@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fastmix._validation import value_error
-from fastmix.tables.entries import factors_of, table
+from fastmix.tables.entries import factors_of, table, unfilled
 from fastmix.tables.schema import PublicBounds
 
 #: Bytes of a bounds file: enough for a million categories.
@@ -25,6 +25,7 @@ def read_bounds(path: Path, columns: Callable[[], Iterable[str]] | None = None) 
     """
     data = read_tables(path, columns)
     try:
+        _check_filled(path, data)
         return PublicBounds.from_dict(data)
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"{path.name}: {error}") from None
@@ -137,6 +138,17 @@ def _matched(entries: Mapping[str, Any], names: Sequence[str], *, strict: bool) 
             if fnmatchcase(each, _escaped(name)) and (each not in entries or each == name):
                 found.setdefault(each, entry)
     return found
+
+
+def _check_filled(path: Path, data: Mapping[str, Any]) -> None:
+    """Say that a pattern would cover columns without bounds, if it covers all of them."""
+    empty = [name for name, entry in table(data, "features").items() if entry == []]
+    if not empty or [] in table(data, "target").values():
+        return
+    entries = table(_toml(path), "features").items()
+    patterns = [_escaped(name) for name, entry in entries if _is_pattern(name, entry) and entry]
+    if all(any(fnmatchcase(name, pattern) for pattern in patterns) for name in empty):
+        raise ValueError(unfilled(empty, covered=True))
 
 
 def _is_pattern(name: str, entry: Any) -> bool:

@@ -19,13 +19,14 @@ def table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found
 
 
-def unfilled(names: Sequence[str]) -> str:
-    """Say which columns have no bounds."""
+def unfilled(names: Sequence[str], covered: bool = False) -> str:
+    """Say which columns have no bounds, and whether a pattern would cover them."""
     most = [*names[:_SHOWN], *([f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else [])]
     listed = " and ".join(filter(None, [", ".join(most[:-1]), most[-1]]))
     return (
         f"{listed} {'has' if len(names) == 1 else 'have'} no bounds yet. Fill in [lower, upper], "
-        "or for a feature a list of categories, from public knowledge."
+        "or for a feature a list of categories, from public knowledge"
+        + (", or delete their lines, so that the pattern covers them." if covered else ".")
     )
 
 
