@@ -149,3 +149,11 @@ def test_intervals_of_log_odds(table, run):
     assert "change in the log-odds of y = 1 across" in report
     model = fitted(run, "labels.csv", "--family logistic --no-intervals --force")
     assert model.coef_std is None
+
+
+def test_labels_in_words_are_told_what_to_do(table, run):
+    text = Path("labels.toml").read_text().replace("[0, 1]", '["no", "yes"]', 1)
+    Path("words.toml").write_text(text)
+    code, _, err = run("fit labels.csv --target y --bounds words.toml --family logistic")
+    assert code == 2
+    assert "such as 0 for 'no' and 1 for 'yes', and y = [0, 1] here" in err

@@ -180,6 +180,13 @@ class PublicBounds:
         }
         terms = {name: term_of(name, made) for name, entry in features.items() if entry is True}
         target = made[next(iter(targets))] if True not in targets.values() else None
+        if isinstance(target, Category):
+            first, last = (*target.categories, "other")[:2]
+            raise ValueError(
+                f"[target] must be a number with [lower, upper]; {target.name} has a list of "
+                "categories. For a logistic regression write the labels as numbers in the table, "
+                f"such as 0 for {first!r} and 1 for {last!r}, and {target.name} = [0, 1] here."
+            )
         if not isinstance(target, Number):
             raise value_error("[target]", "be a number with [lower, upper]", next(iter(targets)))
         chosen = tuple({**made, **terms}[name] for name in features)
