@@ -20,7 +20,8 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import IHM, PrivacyCertificate
-from fastmix.accounting import PrivacySpent
+from fastmix.accounting import ObjectiveEvent, PrivacySpent
+from fastmix.certificate.explain import _choices, explain_event
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-2, 1)}
 MODELS = {
@@ -292,3 +293,14 @@ def test_a_kill_while_saving_keeps_the_previous_certificate(tmp_path):
     assert done.returncode == 0, done.stderr
     assert path.read_bytes() == before
     assert len(list(tmp_path.glob(".certificate.json.*"))) == 2  # what the dead left behind
+
+
+def test_an_objective_and_shrinkage_in_words():
+    said = explain_event(ObjectiveEvent(0.25, 0.1), "person")
+    assert said == (
+        "the minimiser of an objective whose slope has Gaussian noise of 4 times what one person "
+        "can change"
+    )
+    chosen = {"rounds": 1, "residual_spread": 0.1, "residual_clip": 1.0, "ridge": 0.5}
+    assert "shrank the coefficients to 62%" in _choices({**chosen, "kept": 0.62})
+    assert _choices({**chosen, "kept": 0.998}).endswith("a ridge of 0.5.")

@@ -11,6 +11,7 @@ from fastmix.accounting import (
     GaussianEvent,
     LaplaceEvent,
     NonPrivateEvent,
+    ObjectiveEvent,
     PrivacyEvent,
     SketchEvent,
     TailEvent,
@@ -136,6 +137,11 @@ def explain_event(event: PrivacyEvent, unit: str = "record") -> str:
             f"{last} (or one of {len(event.options) - 1} settings that cost no more, chosen from "
             f"what was released before)"
         )
+    if isinstance(event, ObjectiveEvent):
+        return (
+            f"the minimiser of an objective whose slope has Gaussian noise of {1.0 / event.mu:.4g} "
+            f"times what one {unit} can change"
+        )
     if isinstance(event, NonPrivateEvent):
         return "something without any noise"
     return f"an event of kind {event.kind}"
@@ -224,6 +230,8 @@ def _choices(chosen: dict[str, Any]) -> str:
     learned = (
         "Noise alone explains the result, so the model predicts the mean of the target."
         if kept <= LEAST_KEPT
+        else ""
+        if f"{kept:.0%}" == "100%"
         else f"It shrank the coefficients to {kept:.0%}, because noise alone explains the rest."
         if kept <= 1.0
         else f"A line through predictions and targets made the coefficients {kept:.2f} times as "
@@ -238,4 +246,4 @@ def _choices(chosen: dict[str, Any]) -> str:
     return (
         f"{source} a clipping level of {level}{smoothed} and a ridge of "
         f"{chosen['ridge']:.3g}. {learned}"
-    )
+    ).rstrip()

@@ -71,9 +71,11 @@ class DryRun:
     def notes(self) -> list[str]:
         """Return what is needed to read the numbers, and the warnings of a fit."""
         return [
-            "The error is a root mean square, beyond the error that least squares has without "
-            f"privacy. If {self.target} has a standard deviation of {self.amount(self.spread)} (a "
-            "third of half its range), a fit with such an error is of no use.",
+            "These errors are root mean squares, and privacy adds them to the error that least "
+            f"squares has anyway. To compare: without a model, the mean of {self.target} as the "
+            f"prediction of every row is off by its standard deviation, "
+            f"{self.amount(self.spread)} if that is a sixth of the range of its bounds. Where "
+            "privacy adds as much, the fit is of no use.",
             "Easy data have uncorrelated features that fill their bounds. Hard data have strongly "
             "correlated features, or bounds far wider than the values. Tighter bounds of features "
             "move a table towards easy data; by how much depends on the data, so it is not "
