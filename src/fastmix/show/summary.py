@@ -194,7 +194,7 @@ class RegressionSummary:
                 yield [number(line.coef), *ratios[:1]]
             elif not line.identified or line.std_err is None:
                 own = [number(line.coef), _NOT_IDENTIFIED, *[""] * 4]
-                yield own + ([ratios[0], _NOT_IDENTIFIED, ""] if self.odds else [])
+                yield own + (["", _NOT_IDENTIFIED, ""] if self.odds else [])
             else:
                 assert line.z is not None
                 assert line.p_value is not None

@@ -66,7 +66,7 @@ def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str
                 ("delta", f"{spent.delta:.3g}"),
                 *_size(facts, hidden=not certificate.parameters.get("public_rows", True)),
                 ("columns", f"{len(bounds.features):,}"),
-                ("coefficients", f"{len(found):,}"),
+                ("coefficients", f"{len(ranges):,}{' and the intercept' if intercept else ''}"),
                 ("method", getattr(model, "method_", method.name)),
                 ("duration", minutes_in_words(seconds)),
             ]
@@ -208,9 +208,11 @@ def _compared(bounds: PublicBounds, intercept: bool) -> list[str]:
     categories = [each for each in bounds.features if isinstance(each, Category) and intercept]
     if not categories:
         return []
-    rows = [[each.name, each.levels[0]] for each in categories]
-    said = "<p>The effect of a category is compared with the first one of its column:</p>"
-    return [said, table(["column", "compared with"], rows)]
+    said = "<p>The effect of a category is the difference from the first one of its column.</p>"
+    listed = html.paragraphs(
+        f"- {each.name}: compared with {each.levels[0]}" for each in categories
+    )
+    return [said, _folded_if_long("columns of categories", len(categories), listed)]
 
 
 def _privacy(spent: PrivacySpent) -> list[str]:
