@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -153,3 +155,18 @@ def test_what_has_no_intervals():
     assert hasattr(fit, "coef_std_")
     fit.set_params(inference=False).fit(X, y)
     assert not hasattr(fit, "coef_std_")
+
+
+def test_nothing_is_identified_where_noise_exceeds_the_curvature():
+    """Few rows and many columns: all curvatures look alike, because noise made them."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 40))
+    y = X[:, 0] + 0.1 * rng.standard_normal(300)
+    for seed in range(5):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = fastmix.PrivateLinearRegression(
+                epsilon=0.5, bounds_X=(-1, 1), bounds_y=(-2, 2), inference=True, random_state=seed
+            ).fit(X, y)
+        assert not model.coef_identified_.any()
+        assert np.isinf(model.coef_std_).all()

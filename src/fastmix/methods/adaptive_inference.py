@@ -82,6 +82,8 @@ def inferred(
     values, vectors = np.linalg.eigh(J)
     least = max(EVIDENT * share * sigma * math.sqrt(2.0 * d), LEAST_CURVATURE * n)
     known = values > least
+    # Curvatures that noise exceeds on average say nothing, however alike they look.
+    known &= sigma * math.sqrt(2.0 * d) <= float(np.trace(J)) / d
     seen = vectors[:, known]
     inverse = (seen / values[known]) @ seen.T
     phi = np.linalg.solve(T, theta - guess.center)
