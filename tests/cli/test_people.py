@@ -74,8 +74,10 @@ def test_a_fit_of_persons(form, rule, run):
         ("--person whom --max-rows 3", "has no column 'whom'"),
         ("--person who --max-rows 3 --engine memory", "--engine stream or dask"),
         ("--person who --max-rows 3 --method ihm", "protects single rows only"),
-        ("--person who --max-rows 3 --family huber", "--person must not be given with --family"),
-        ("--person who --max-rows 3 --family logistic", "--person must not be given with --family"),
+        (
+            "--weight age --max-weight 3 --family logistic",
+            "--weight must not be given with --family",
+        ),
         ("--person who --max-rows 3 --intervals", "--intervals must not be given with --person"),
         ("--person who --max-rows 3 --score-share 0.1", "--score-share must not be given with"),
         ("--weight age --max-weight 3 --method ihm", "--weight must not be given with --method"),
