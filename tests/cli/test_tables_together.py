@@ -73,7 +73,7 @@ def test_from_private_bounds_of_persons_to_predictions(german, run):
     names = ["alter", "std_1", "std_2", "tag", "stadt", "code", "std_1^2", "std_1*alter"]
     assert list(found["features"]) == names
     assert found["features"]["std_2"] == {"bounds": [0, 24], "unit": "hours"}
-    assert found["features"]["code"] == ["1", "2", "3"]
+    assert sorted(found["features"]["code"]) == ["1", "2", "3"]  # noise decides on the order
     assert found["missing"] == {"rule": "drop", "values": {"std_1": 8}}
     assert found["found"]["rows_per_person"] == 2
     fit = shlex.split(out.splitlines()[-1])[1:]
