@@ -186,7 +186,7 @@ def spectral_bounds_released_as_they_are(patch):
 
 
 def _rows_unclipped(patch):
-    patch.setattr(RowMap, "_shrink", lambda self, plain, squares: None)
+    patch.setattr(RowMap, "_shrink", lambda self, plain, squares, largest: None)
 
 
 @mutant("GaussMix, sketch alone")

@@ -364,7 +364,7 @@ def test_releases_that_differ_from_the_plan_are_an_error(monkeypatch):
         return replace(solution, theta=solution.theta + 1e-9 * again)
 
     monkeypatch.setattr(IterativeHessianMixing, "solve", generous)
-    model = IHM(**BOUNDS)
+    model = IHM(**BOUNDS, variant="joint")
     with pytest.raises(RuntimeError, match="differ from the plan"):
         model.fit(X, y)
     assert not hasattr(model, "coef_")

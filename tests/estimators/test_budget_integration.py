@@ -203,13 +203,13 @@ def test_the_charge_is_on_disk_before_noise_is_drawn(monkeypatch):
     X, y = problem()
     budget = BudgetAccountant(100.0, 1e-4)
     seen = []
-    release = adassp.noisy_statistics
+    release = adassp.noisy_moments
 
     def spy(*args, **kwargs):
         seen.append(len(BudgetAccountant.load(budget.ledger)))
         return release(*args, **kwargs)
 
-    monkeypatch.setattr(adassp, "noisy_statistics", spy)
+    monkeypatch.setattr(adassp, "noisy_moments", spy)
     AdaSSP(delta=1e-6, accountant=budget, **BOUNDS).fit(X, y)
     assert seen == [1]
 

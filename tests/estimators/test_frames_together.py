@@ -196,10 +196,17 @@ def test_classes_that_do_not_go_with_bounds():
         PrivateLogisticRegression(bounds=FEATURES, classes=["a", "b"]).fit(table, table["rich"])
     with pytest.raises(ValueError, match="Pass classes, or bounds="):
         PrivateLogisticRegression(bounds=FEATURES).fit(table, table["rich"])
-    with pytest.raises(ValueError, match="groups must not be given"):
-        PrivateLogisticRegression(bounds=LABELS, max_rows_per_group=4).fit(
-            table, groups=table["person"]
+    with pytest.raises(ValueError, match="more than two classes"):
+        PrivateLogisticRegression(bounds=FEATURES, classes=[0, 1, 2], max_rows_per_group=4).fit(
+            table, table["rich"], groups=table["person"]
         )
+
+
+def test_persons_of_a_table_with_labels():
+    table = frame()
+    model = PrivateLogisticRegression(bounds=LABELS, max_rows_per_group=4)
+    model.fit(table, groups=table["person"])
+    assert model.privacy_.data["n_persons"] == table["person"].nunique()
 
 
 def test_scores_of_a_table():

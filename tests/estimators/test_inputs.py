@@ -143,15 +143,18 @@ def test_pipelines_and_set_output():
 
 
 @pytest.mark.parametrize("cls", ALL)
-def test_sample_weight_is_refused(cls):
+def test_sample_weight_is_refused_without_a_public_bound(cls):
     X, y = problem()
-    with pytest.raises(TypeError, match="sample_weight"):
+    with pytest.raises(ValueError, match="max_weight must be given with sample_weight"):
         cls(**BOUNDS).fit(X, y, sample_weight=np.ones(60))
 
 
 def test_metadata_routing_requests_nothing_for_fit():
     request = IHM().get_metadata_routing()
-    assert request.fit.requests == {"groups": None}  # known, and passed only when asked for
+    assert request.fit.requests == {
+        "groups": None,
+        "sample_weight": None,
+    }  # known, and passed only when asked for
     assert set(request.score.requests) <= {"sample_weight"}
     with sklearn.config_context(enable_metadata_routing=True):
         X, y = problem()

@@ -33,7 +33,7 @@ COMMON = {
 }
 STEPS = {"n_steps": 3, "residual_clip": 0.7}
 OPTIONS = {
-    "adassp": {"calibration": "published"},
+    "adassp": {"variant": "paper", "calibration": "published"},
     "dp_gd": STEPS,
     "fast_ihm": STEPS,
     "ihm": STEPS,

@@ -110,7 +110,7 @@ def test_conversion_is_fully_optimised():
     "parameters",
     [
         {"n_steps": np.int64(3)},
-        {"gaussian_size": np.int64(50)},
+        {"gaussian_size": np.int64(50), "variant": "joint"},
         {"epsilon": np.float32(1)},
         {"fit_intercept": np.bool_(True)},
         {"data_norm": np.float32(1)},

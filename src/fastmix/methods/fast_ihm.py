@@ -194,7 +194,8 @@ class FastIterativeHessianMixing(HessianMixing):
         largest = n if family == "dct" else 1 << bits
         if k2 is None and family == "kerdock":
             exponent = math.floor if self.variant == "tuned" else round
-            k2 = max(1 << min(exponent(math.log2(size)), bits), KerdockSketch.least_size(n))
+            power = exponent(math.log2(max(size, 1.0)))
+            k2 = max(1 << min(power, bits), KerdockSketch.least_size(n))
         elif k2 is None:
             k2 = min(largest, math.ceil(size))
         check_integer("sketch_size", k2, at_most=largest)
