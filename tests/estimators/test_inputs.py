@@ -14,7 +14,7 @@ import pytest
 import sklearn
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.exceptions import DataConversionWarning, NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError, UnsetMetadataPassedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -151,16 +151,14 @@ def test_sample_weight_is_refused_without_a_public_bound(cls):
 
 def test_metadata_routing_requests_nothing_for_fit():
     request = IHM().get_metadata_routing()
-    assert request.fit.requests == {
-        "groups": None,
-        "sample_weight": None,
-    }  # known, and passed only when asked for
+    # Known, and passed only when asked for.
+    assert request.fit.requests == {"groups": None, "sample_weight": None}
     assert set(request.score.requests) <= {"sample_weight"}
     with sklearn.config_context(enable_metadata_routing=True):
         X, y = problem()
         pipeline = make_pipeline(StandardScaler(), IHM(bounds_X=(-3, 3), bounds_y=(-1, 1)))
         pipeline.fit(X, y)
-        with pytest.raises(TypeError, match="sample_weight"):
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
             make_pipeline(IHM(**BOUNDS)).fit(X, y, sample_weight=np.ones(60))
 
 
