@@ -50,7 +50,9 @@ def main() -> None:
         panel.set_xlabel("rows of a person that count, k")
         panel.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("test R² at epsilon 3")
-    figure.suptitle("More rows per person help; dividing epsilon by k does not", fontsize=11)
+    figure.suptitle(
+        "At epsilon 3, more rows per person help with weights, and hardly with ε/k", fontsize=11
+    )
     figure.savefig(HERE / "people_k.png", dpi=130)
 
 
