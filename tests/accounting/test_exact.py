@@ -145,7 +145,7 @@ def test_only_known_pairs_have_an_exact_account():
     assert mixture([gaussian]) is None
     assert mixture([sketch(9.0, 5), sketch(8.0, 5), gaussian]) is None
     assert mixture([sketch(9.0, 5), LaplaceEvent(3.0)]) is None
-    assert mixture([SketchEvent("fast_mix_sharp", 9.0, 5), gaussian]) is None
+    assert mixture([SketchEvent("fast_mix", 9.0, 5), gaussian]) is None
     assert mixture([ChoiceEvent([gaussian, LaplaceEvent(3.0)])]) is None
     # A normal loss too narrow to be computed is left to the Rényi conversion.
     assert mixture([sketch(3.0, 500), GaussianEvent(1e7)]) is None

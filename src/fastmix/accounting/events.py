@@ -136,7 +136,11 @@ class LaplaceEvent(PrivacyEvent):
 
 @dataclass(frozen=True)
 class SketchEvent(PrivacyEvent):
-    """Rows of a Gaussian sketch, each with the curve of the lemma named by ``bound``."""
+    """Rows of a Gaussian sketch, each with the curve of the lemma named by ``bound``.
+
+    For ``fast_mix_sharp`` and ``fast_mix_unbounded`` all rows are of one fast sketch; other fast
+    sketches have their own events (docs/proofs/fast_account.md).
+    """
 
     bound: str
     gamma: float

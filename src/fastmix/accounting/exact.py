@@ -1,15 +1,18 @@
-"""The exact account of a Gaussian sketch with Gaussian releases, where the worst pair is known.
+"""The exact account of a sketch with Gaussian releases, where the worst pair is known.
 
 K rows of a dense Gaussian sketch are dominated by one pair, N(0, 1)^K against N(0, 1 - 1/gamma)^K,
 whose privacy loss is a shifted and scaled chi-square; Gaussian releases add a normal loss. Delta is
 then an integral in one dimension, and in two when one of several options is chosen from a Gaussian
-release (docs/proofs/exact_account.md). The Rényi conversion is 5% and more above it.
+release (docs/proofs/exact_account.md). K rows of a fast sketch are dominated, at every epsilon, by
+the larger of the two directions of the same pair (docs/proofs/fast_account.md). The Rényi
+conversion is 4% and more above it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -17,6 +20,7 @@ from scipy.special import erfcx, gammainc, gammaincc, gammainccinv, gammaincinv,
 
 from fastmix._types import FloatArray
 from fastmix.accounting.events import ChoiceEvent, GaussianEvent, PrivacyEvent, SketchEvent
+from fastmix.accounting.rdp import unbounded_level
 
 #: Nodes for the chi-square loss and for the normal one; more of them only make the bound tighter.
 _CHI_SQUARE_NODES, _NORMAL_NODES = 400, 120
@@ -26,15 +30,25 @@ _OUTSIDE = 1e-25
 _ROUNDING = 2e-5
 #: Below this ratio the profile loses too many digits.
 _SMALLEST_MU = 1e-6
+#: Curves whose pair is known, with its level: N(0, 1) against N(0, 1 - 1/level).
+_KNOWN: dict[str, Callable[[float], float]] = {
+    "gauss_mix": lambda gamma: gamma,
+    "fast_mix_sharp": lambda gamma: gamma,
+    "fast_mix_unbounded": unbounded_level,
+}
 
 
 @dataclass(frozen=True)
 class Option:
-    """A Gaussian sketch at level ``gamma``, or none, with Gaussian releases of ratio ``mu``."""
+    """A sketch at level ``gamma``, or none, with Gaussian releases of ratio ``mu``.
+
+    ``fast`` says that it is the sketch of a fast sketch, for which both directions count at once.
+    """
 
     gamma: float
     rows: int
     mu: float
+    fast: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,22 +74,27 @@ def mixture(events: Sequence[PrivacyEvent]) -> Mixture | None:
 
 
 def _option(events: Sequence[PrivacyEvent]) -> Option | None:
-    """Return sketches of one level and Gaussian releases as an `Option`, or None."""
-    sketches = [e for e in events if isinstance(e, SketchEvent) and e.bound == "gauss_mix"]
+    """Return Gaussian sketches of one level, or one fast one, with Gaussian releases, or None."""
+    sketches = [e for e in events if isinstance(e, SketchEvent) and e.bound in _KNOWN]
     gaussians = [e for e in events if isinstance(e, GaussianEvent)]
+    fast = any(e.bound != "gauss_mix" for e in sketches)
     others = len(events) - len(sketches) - len(gaussians)
-    if others != sum(e.pure_epsilon == 0.0 for e in events) or len({e.gamma for e in sketches}) > 1:
+    if others != sum(e.pure_epsilon == 0.0 for e in events):
+        return None
+    # Several fast sketches of the same data are not one with more rows.
+    if len(sketches) > 1 and (fast or len({e.gamma for e in sketches}) > 1):
         return None
     option = Option(
-        gamma=sketches[0].gamma if sketches else math.inf,
+        gamma=_KNOWN[sketches[0].bound](sketches[0].gamma) if sketches else math.inf,
         rows=sum(event.rows for event in sketches),
         mu=math.sqrt(math.fsum(event.mu_squared for event in gaussians)),
+        fast=fast,
     )
     return option if option.mu >= _SMALLEST_MU else None
 
 
 def exact_delta(mixture: Mixture, epsilon: float) -> float:
-    r"""Return the exact delta of a mixture at an epsilon: the larger of the two directions.
+    r"""Return the delta of a mixture at an epsilon: the larger of the two directions.
 
     It is :math:`\mathrm{E}_z \max_j \mathrm{E}_x\, \delta_{\mu_j}(\epsilon - \mu^2/2 - \mu z -
     L_j(x))` with z standard normal, x chi-square and :math:`\delta_\mu` the profile of the Gaussian
@@ -84,7 +103,7 @@ def exact_delta(mixture: Mixture, epsilon: float) -> float:
     Paper: beyond it; Proposition 2 bounds the same pair through RDP.
     Deviation: integrals are replaced by upper sums, and the mass that they leave out is added.
     """
-    return max(_delta(mixture, epsilon, sign) for sign in (1.0, -1.0))
+    return max(_delta(mixture, epsilon, sign) for sign in _signs(mixture))
 
 
 @lru_cache(maxsize=1024)
@@ -98,7 +117,7 @@ def exact_epsilon(mixture: Mixture, delta: float, largest: float) -> float:
 
     # The direction that is larger at the end is so at the root, nearly always: it is searched
     # alone, and what is found is checked in both.
-    for sign in sorted((1.0, -1.0), key=lambda sign: -_delta(mixture, largest, sign)):
+    for sign in sorted(_signs(mixture), key=lambda sign: -_delta(mixture, largest, sign)):
         low = next((low for low in (0.8 * largest, 0.0) if gap(low, sign) > 0.0), None)
         root = 0.0
         if low is not None:
@@ -107,6 +126,11 @@ def exact_epsilon(mixture: Mixture, delta: float, largest: float) -> float:
             if exact_delta(mixture, root * (1.0 + slack)) <= delta:
                 return root * (1.0 + slack)
     return math.inf
+
+
+def _signs(mixture: Mixture) -> tuple[float, ...]:
+    """Return the directions that differ; fast sketches have both in one."""
+    return (1.0, -1.0) if any(not option.fast for option in mixture.options) else (1.0,)
 
 
 @lru_cache(maxsize=4096)
@@ -122,7 +146,7 @@ def _option_delta(option: Option, epsilon: FloatArray, sign: float) -> FloatArra
     r"""Return :math:`\mathrm{E}_x\, \delta_\mu(\epsilon - L(x))`, or a little more, each."""
     if option.rows == 0:
         return _gaussian_profile(option.mu, epsilon)
-    loss, weights = _chi_square_rule(option.gamma, option.rows, sign)
+    loss, weights = _sketch_rule(option.gamma, option.rows, 0.0 if option.fast else sign)
     return _gaussian_profile(option.mu, epsilon[:, None] - loss) @ weights + _OUTSIDE
 
 
@@ -148,24 +172,58 @@ def _normal_rule(mu: float) -> tuple[FloatArray, FloatArray]:
     return loss, _chords(loss, _normal_cells(z), _normal_cells(z + mu))
 
 
+class Cells(NamedTuple):
+    """Growing losses, and the masses between them under both laws of a pair."""
+
+    loss: FloatArray
+    p: FloatArray
+    q: FloatArray
+
+
 @lru_cache(maxsize=64)
-def _chi_square_rule(gamma: float, rows: int, sign: float) -> tuple[FloatArray, FloatArray]:
+def _sketch_rule(gamma: float, rows: int, sign: float) -> tuple[FloatArray, FloatArray]:
     """Return losses and weights for N(0, 1)^K against N(0, 1 - 1/gamma)^K, or the reverse.
 
+    A sign of 0 stands for the larger of both, which is the first above a loss of 0 and the second
+    below it (docs/proofs/fast_account.md).
+    """
+    nodes = _nodes(_CHI_SQUARE_NODES)
+    if sign:
+        cells = _chi_square_cells(gamma, rows, sign, nodes)
+        return cells.loss, _chords(*cells)
+    s, half = 1.0 / gamma, rows / 2.0
+    pair = []
+    for sign, rate in ((-1.0, s / 2.0), (1.0, s / (2.0 * (1.0 - s)))):
+        zero = -half * math.log1p(-s) / rate  # where the loss is 0
+        at = float(ndtri(gammainc(half, zero / 2.0)))
+        cells = _chi_square_cells(gamma, rows, sign, np.sort(np.append(nodes, at)))
+        cells.loss[np.abs(cells.loss).argmin()] = 0.0
+        pair.append(cells)
+    below, above = pair[0].loss <= 0.0, pair[1].loss >= 0.0
+    # Between the two stands what they leave: losses of 0.
+    p = np.concatenate([pair[0].p[below[1:]], [0.0], pair[1].p[above[:-1]]])
+    q = np.concatenate([pair[0].q[below[1:]], [0.0], pair[1].q[above[:-1]]])
+    loss = np.concatenate([pair[0].loss[below], pair[1].loss[above]])
+    weights = _chords(loss, p, q)
+    weights[np.count_nonzero(below)] += max(0.0, 1.0 - math.fsum(p)) + _OUTSIDE
+    return loss, weights
+
+
+def _chi_square_cells(gamma: float, rows: int, sign: float, u: FloatArray) -> Cells:
+    """Return the cells of N(0, 1)^K against N(0, 1 - 1/gamma)^K, or of the reverse.
+
     Nodes are values of the squared norm over the variance under the first law of the pair, which is
-    chi-square; under the second it is that times 1 - 1/gamma, or divided by it.
+    chi-square, with the probabilities of normal values u; under the second it is that times
+    1 - 1/gamma, or divided by it.
     """
     s, half = 1.0 / gamma, rows / 2.0
-    u = _nodes(_CHI_SQUARE_NODES)
     x = 2.0 * np.where(u < 0.0, gammaincinv(half, ndtr(u)), gammainccinv(half, ndtr(-u)))
     if sign > 0.0:
         loss = half * math.log1p(-s) + s / (2.0 * (1.0 - s)) * x
-        other = _chi_square_cells(half, x / (1.0 - s))
-        return loss, _chords(loss, _normal_cells(u), other)
+        return Cells(loss, _normal_cells(u), _gamma_cells(half, x / (1.0 - s) / 2.0))
     loss = -half * math.log1p(-s) - s / 2.0 * x
-    other = _chi_square_cells(half, x * (1.0 - s))
-    # In the order of growing losses.
-    return loss[::-1], _chords(loss[::-1], _normal_cells(u)[::-1], other[::-1])
+    cells = Cells(loss, _normal_cells(u), _gamma_cells(half, x * (1.0 - s) / 2.0))
+    return Cells(*(each[::-1] for each in cells))  # in the order of growing losses
 
 
 def _chords(loss: FloatArray, p: FloatArray, q: FloatArray) -> FloatArray:
@@ -200,6 +258,6 @@ def _normal_cells(z: FloatArray) -> FloatArray:
     return np.where(z[1:] <= 0.0, np.diff(ndtr(z)), -np.diff(ndtr(-z)))
 
 
-def _chi_square_cells(half: float, x: FloatArray) -> FloatArray:
-    lower, upper = gammainc(half, x / 2.0), gammaincc(half, x / 2.0)
+def _gamma_cells(half: float, x: FloatArray) -> FloatArray:
+    lower, upper = gammainc(half, x), gammaincc(half, x)
     return np.where(lower[1:] < 0.5, np.diff(lower), -np.diff(upper))

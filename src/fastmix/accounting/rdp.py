@@ -12,6 +12,7 @@ The divergences are differences of nearly equal logarithms.  They are written wi
 so that the linear parts cancel on paper and not in floating point.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -115,10 +116,12 @@ def rdp_fast_mix_unbounded(alpha: npt.ArrayLike, gamma: float) -> Any:
     Deviation: columns have norm 1 (docs/corrections.md).
     """
     gamma = check_real("gamma", gamma, allow_inf=True)
-    if not gamma > 1.0:
-        return rdp_gauss_mix(alpha, 1.0)
-    root = np.sqrt(gamma)
-    return rdp_gauss_mix(alpha, gamma / (2.0 * root - 1.0) if np.isfinite(gamma) else np.inf)
+    return rdp_gauss_mix(alpha, unbounded_level(gamma) if gamma > 1.0 else 1.0)
+
+
+def unbounded_level(gamma: float) -> float:
+    r"""Return the g with :math:`1/g = 2/\sqrt\gamma - 1/\gamma` (docs/proofs/unbounded.md)."""
+    return gamma / (2.0 * math.sqrt(gamma) - 1.0) if math.isfinite(gamma) else math.inf
 
 
 def rdp_gaussian(alpha: npt.ArrayLike, sigma: float, sensitivity: float = 1.0) -> Any:

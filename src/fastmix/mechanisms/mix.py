@@ -85,8 +85,8 @@ def mix(
     count = check_integer("count", len(spectrum.sources) if count is None else count, at_least=1)
     check_choice("form", form, ("rows", "gram"))
     noise, eta = as_noise(rng), spectrum.eta(gamma)
-    event = SketchEvent(spectrum.curve, gamma, k * count)
-    noise.drawn.append(event)
+    event = _sketch_event(spectrum, k, gamma, count)
+    noise.drawn.extend(event)
 
     def drawn(source: Source, root: Any) -> Any:
         if source.blocks is not None:
@@ -100,6 +100,16 @@ def mix(
     turns = islice(cycle(zip(sources, roots, strict=True)), count)
     sketches, total = tuple(drawn(*turn) for turn in turns), ComposedEvent([spectrum.event, event])
     return MixRelease(sketches, eta, spectrum.m_tilde, spectrum.lambda_tilde, spectrum.level, total)
+
+
+def _sketch_event(spectrum: Spectrum, k: int, gamma: float, count: int) -> ComposedEvent:
+    """Return the events of ``count`` sketches of k rows; for the sharp curve, one for each source.
+
+    The exact account holds for the rows of one fast sketch (docs/proofs/fast_account.md).
+    """
+    turns = len(spectrum.sources) if spectrum.curve == "fast_mix_sharp" else 1
+    shares = [len(range(turn, count, turns)) for turn in range(min(turns, count))]
+    return ComposedEvent(SketchEvent(spectrum.curve, gamma, k * share) for share in shares)
 
 
 def _check_sizes(tau: float, n_steps: int, **rows: int) -> None:
