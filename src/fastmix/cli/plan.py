@@ -20,6 +20,7 @@ EXAMPLES = (
     "fastmix plan --rows 65536 --columns 1000 --json",
     "fastmix plan --rows 800000 --columns 20 --persons 1100 --epsilon 3",
     "fastmix plan --rows 100000 --bounds bounds.toml --out plan.html",
+    "fastmix plan --rows 100000 --columns 20 --family logistic",
 )
 
 
@@ -32,6 +33,11 @@ def command(
     epsilon: options.Epsilon = 1.0,
     delta: options.Delta = None,
     method: Annotated[str, typer.Option(help="auto, objective, ihm, fast_ihm or adassp.")] = "auto",
+    family: Annotated[str, typer.Option(help="linear, logistic, quantile or huber.")] = "linear",
+    quantile: Annotated[float, typer.Option(help="With --family quantile: which one.")] = 0.5,
+    classes: Annotated[
+        int, typer.Option(min=2, max=1000, help="With --family logistic: number of classes.")
+    ] = 2,
     intercept: options.Intercept = True,
     persons: Annotated[
         int | None,
@@ -73,6 +79,9 @@ def command(
             target=public.target.name,
             unit=public.target.unit or ("days" if public.target.since else ""),
             persons=persons,
+            family=family,
+            n_classes=classes,
+            quantile=quantile,
         )
         _show(run, costs, out, force, json)
         return
@@ -80,7 +89,16 @@ def command(
         raise ValueError("--out and --data must be given with --bounds.")
     assert columns is not None
     made = plan(
-        rows, columns, epsilon, delta, method=method, fit_intercept=intercept, persons=persons
+        rows,
+        columns,
+        epsilon,
+        delta,
+        method=method,
+        fit_intercept=intercept,
+        persons=persons,
+        family=family,
+        n_classes=classes,
+        quantile=quantile,
     )
     costs = [] if persons is None else person_costs(rows, persons, epsilon, delta)
     if json:
@@ -132,7 +150,7 @@ def _show(run: DryRun, costs: list[PersonCost], out: Path | None, force: bool, j
     sizes = f"{run.size}, {run.d:,} columns after encoding, delta {run.delta:.2g}"
     print_text(f"{sizes}, method {run.method}", run.headline(), "")
     unit = f", {run.unit}" if run.unit else ""
-    header = [f"error that privacy adds{unit}", "typical", "easy data", "hard data"]
+    header = [f"{run.what} that privacy adds{unit}", "typical", "easy data", "hard data"]
     least = min(e.typical for e in run.by_epsilon)
     most = max(e.typical for e in run.by_epsilon)
     scale = 23.0 / max(math.log(most / least), 1e-9)
