@@ -121,8 +121,6 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
         """
         named = self.classes is not None or self.bounds is not None
         counted = groups is not None or sample_weight is not None
-        if groups is not None and self.classes is not None and len(self.classes) > 2:
-            raise ValueError("groups must not be given with more than two classes.")
         if named or y is None or is_dask(X) or counted:
             return super().fit(X, y, groups, sample_weight)
         with unchained():
