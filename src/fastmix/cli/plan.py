@@ -12,8 +12,9 @@ from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.planning import DryRun, PersonCost, dry_run, person_costs, plan
 from fastmix.show.html import number
-from fastmix.tables import read_bounds
+from fastmix.tables import Labels, PublicBounds, read_bounds
 from fastmix.tables.encode import table_columns
+from fastmix.tables.schema import check_number
 
 EXAMPLES = (
     "fastmix plan --rows 100000 --columns 20 --epsilon 1",
@@ -80,7 +81,7 @@ def command(
             unit=public.target.unit or ("days" if public.target.since else ""),
             persons=persons,
             family=family,
-            n_classes=classes,
+            n_classes=_labels(public, family, classes),
             quantile=quantile,
         )
         _show(run, costs, out, force, json)
@@ -113,6 +114,13 @@ def command(
     print_text("", meaning)
     print_text(*warnings, style="bold")
     _show_persons(costs)
+
+
+def _labels(public: PublicBounds, family: str, classes: int) -> int:
+    """Return the number of classes: that of the labels of a bounds file, if it has some."""
+    if family != "logistic":
+        check_number(public)
+    return len(public.target.labels) if isinstance(public.target, Labels) else classes
 
 
 def _names(data: Path | None) -> list[str]:

@@ -106,8 +106,9 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
             Records, one per row; a Dask array or dataframe is read by its cluster, block by block.
             With ``bounds``, a pandas, Polars or Arrow table.
         y : array-like of shape (n_samples,), default=None
-            Labels; for Dask collections two numbers. With ``bounds`` the labels are the two bounds
-            of the target, and None takes the column of X that is the target.
+            Labels; for Dask collections numbers. With ``bounds`` the labels are those that they
+            list, or the two bounds of the target, and None takes the column of X that is the
+            target.
         groups : array-like of shape (n_samples,), optional
             Ids of persons, for two classes: the guarantee is then for persons, who have several
             rows, and ``max_rows_per_group`` says how many of them count.
