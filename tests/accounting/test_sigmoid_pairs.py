@@ -103,7 +103,11 @@ def draw_pair(rng, dimension, kind):
     if kind == "quantile":
         width = 10.0 ** rng.uniform(-2.0, 1.0)
         ridge *= float(rng.choice([1.0, 1.0 / width]))
-        loss = SmoothedQuantile(lipschitz, ridge, eps_c, rng.uniform(0.02, 0.98), width)
+        level = float(rng.choice([0.5, rng.uniform(0.02, 0.98)]))
+        if level == 0.5 and rng.random() < 0.5:  # as steep as is allowed, to both sides
+            lipschitz, width = 0.5 * rho[0], 1e-6
+            ridge = 800.0 * lipschitz**2 / eps_c
+        loss = SmoothedQuantile(lipschitz, ridge, eps_c, level, width)
     adapted = Adapted(loss, lipschitz / rho.min())
     spread = lipschitz / (mu * ridge)
     center = rng.choice([0.0, 1.0, 30.0]) * rng.normal(size=dimension) * spread
@@ -173,15 +177,15 @@ def test_the_oracle_agrees_with_itself(kind):
             assert pair.by_intervals(epsilon, first)[0] == pytest.approx(exact, rel=1e-5, abs=1e-15)
 
 
-@pytest.mark.parametrize(("kind", "least"), [("logistic", 0.99), ("quantile", 0.49)])
-def test_pairs_on_a_line(kind, least):
+@pytest.mark.parametrize("kind", KINDS)
+def test_pairs_on_a_line(kind):
     """Catches any constant that is too small: the certificate is reached."""
-    assert attack(120, 1, kind, seed=1) > least
+    assert attack(120, 1, kind, seed=1) > 0.99
 
 
-@pytest.mark.parametrize(("kind", "least"), [("logistic", 0.9), ("quantile", 0.4)])
-def test_pairs_in_the_plane(kind, least):
-    assert attack(8, 2, kind, seed=2) > least
+@pytest.mark.parametrize("kind", KINDS)
+def test_pairs_in_the_plane(kind):
+    assert attack(8, 2, kind, seed=2) > 0.9
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -192,10 +196,17 @@ def test_gaussian_releases_beside_it(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_thousands_of_pairs(kind):
-    """2,000 pairs on a line, 300 in the plane and 300 with Gaussian releases, for each loss."""
+    """2,000 pairs on a line and 300 with Gaussian releases, for each loss."""
     assert attack(2_000, 1, kind, seed=4) > 0.9
-    assert attack(300, 2, kind, seed=5) > 0.4
     assert attack_composed(300, kind, seed=6) > 0.4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(20))
+@pytest.mark.parametrize("kind", KINDS)
+def test_thousands_of_pairs_in_the_plane(kind, part):
+    """2,000 pairs in the plane for each loss, a hundred in each part."""
+    assert attack(100, 2, kind, seed=100 + part) > 0.9
 
 
 # --- mutants -------------------------------------------------------------------------------------

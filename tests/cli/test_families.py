@@ -11,6 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from fastmix import PrivateLogisticRegression
 from fastmix.tables.model import SavedModel
 
 BOUNDS = """
@@ -151,9 +152,98 @@ def test_intervals_of_log_odds(table, run):
     assert model.coef_std is None
 
 
-def test_labels_in_words_are_told_what_to_do(table, run):
-    text = Path("labels.toml").read_text().replace("[0, 1]", '["no", "yes"]', 1)
-    Path("words.toml").write_text(text)
-    code, _, err = run("fit labels.csv --target y --bounds words.toml --family logistic")
+@pytest.fixture
+def words(table, tmp_path):
+    """A table with labels in words, some of them not in the public list or missing."""
+    X, t = table
+    rng = np.random.default_rng(1)
+    y = np.array(["high", "low", "mid"], dtype=object)[
+        np.argmax(np.column_stack([3 * t, -3 * t, 0 * t]) + rng.gumbel(size=(6000, 3)), axis=1)
+    ]
+    y[:40], y[40:60] = "unheard", None
+    made = pa.table({"a": X[:, 0], "b": X[:, 1], "y": pa.array(y)})
+    pyarrow.csv.write_csv(made, tmp_path / "words.csv")
+    pyarrow.parquet.write_table(made, tmp_path / "words.parquet", row_group_size=900)
+    text = (tmp_path / "labels.toml").read_text()
+    labels = '["high", "low", "mid"]'
+    (tmp_path / "words.toml").write_text(text.replace("[0, 1]", labels, 1))
+    return X, y
+
+
+@pytest.mark.parametrize("name", ["words.csv", "words.parquet"])
+@pytest.mark.parametrize("engine", ["memory", "stream"])
+def test_several_labels_in_words(words, run, name, engine):
+    _, y = words
+    model = fitted(run, name, f"--family logistic --engine {engine}")
+    assert model.classes == ("high", "low", "mid")
+    assert model.coef_.shape == (3, 2)
+    code, out, err = run(f"predict model {name} --out labels_out.csv")
+    assert code == 0, err
+    found = pyarrow.csv.read_csv("labels_out.csv")["predicted_y"].to_pylist()
+    assert np.mean(np.array(found)[60:] == y[60:]) > 0.6
+    code, out, err = run(f"predict model {name} --proba --out likely.parquet")
+    assert code == 0, err
+    likely = pyarrow.parquet.read_table("likely.parquet")
+    assert likely.column_names == [f"probability_y={label}" for label in model.classes]
+    np.testing.assert_allclose(sum(each.to_numpy() for each in likely.columns), 1.0)
+    report = Path("model/report.html").read_text()
+    assert "6 and 3 intercepts" in report
+    assert "log-odds of a label of y against the others" in report
+    code, out, err = run("summary model")
+    assert code == 0, err
+    assert "mid: intercept" in out
+    line = f"evaluate model {name} --epsilon 3 --delta 1e-6 --json"
+    code, out, err = run(line)
+    assert code == 0, err
+    assert json.loads(out)["scores"]["accuracy"]["value"] > 0.6
+
+
+def test_labels_give_the_same_from_files_and_arrays(words, run):
+    X, y = words
+    given = {"epsilon": 3.0, "random_state": 0, "data_norm": 2**0.5}
+    model = PrivateLogisticRegression(
+        bounds_X=([-1, -1], [1, 1]), classes=["low", "mid", "high"], **given
+    ).fit(X, y)
+    found = PrivateLogisticRegression(bounds="words.toml", epsilon=3.0, random_state=0).fit_parquet(
+        "words.parquet"
+    )
+    np.testing.assert_allclose(found.coef_, model.coef_, rtol=1e-6, atol=1e-9)
+
+
+def test_labels_on_a_cluster(words, run):
+    pytest.importorskip("distributed")
+    model = fitted(run, "words.parquet", "--family logistic --engine dask")
+    assert model.coef_.shape == (3, 2)
+
+
+def test_plans_and_checks_of_labels(words, run):
+    code, out, err = run("plan --rows 6000 --bounds words.toml --family logistic --json")
+    assert code == 0, err
+    assert json.loads(out)["n_classes"] == 3
+    code, out, err = run("check words.csv --bounds words.toml")
+    assert code == 0, err
+    for line in (
+        "fit words.csv --target y --bounds words.toml",
+        "fit words.csv --target y --bounds words.toml --family huber",
+        "plan --rows 6000 --bounds words.toml",
+        "compare words.csv --target y --bounds words.toml --set a --set b",
+    ):
+        code, _, err = run(line)
+        assert code == 2
+        assert "Labels need a logistic regression: --family logistic" in err
+    line = "fit words.csv --target y --bounds words.toml --family logistic --intervals"
+    code, _, err = run(line)
     assert code == 2
-    assert "such as 0 for 'no' and 1 for 'yes', and y = [0, 1] here" in err
+    assert "more than two classes" in err
+
+
+def test_two_labels_in_words(words, run, tmp_path):
+    text = (tmp_path / "words.toml").read_text().replace(', "mid"', "")
+    (tmp_path / "words.toml").write_text(text)
+    model = fitted(run, "words.csv", "--family logistic")
+    assert model.classes == ("high", "low")
+    assert len(model.coef_std) == 2
+    assert model.coef[0] < 0.0  # "low" is the second label
+    code, _, err = run("predict model words.csv --out out.csv")
+    assert code == 0, err
+    assert set(pyarrow.csv.read_csv("out.csv")["predicted_y"].to_pylist()) == {"high", "low"}

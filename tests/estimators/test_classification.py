@@ -197,10 +197,53 @@ def test_files_give_the_same(tmp_path):
     assert verify_certificate(file.privacy_.to_json()).verified
     with pytest.raises(ValueError, match="classes"):
         PrivateLogisticRegression(**BOUNDS).fit_parquet(tmp_path / "part.parquet")
-    with pytest.raises(ValueError, match="two numbers"):
-        PrivateLogisticRegression(classes=[0, 1, 2], **BOUNDS).fit_parquet(
+    with pytest.raises(ValueError, match="numbers for data not in memory"):
+        PrivateLogisticRegression(classes=["a", "b"], **BOUNDS).fit_parquet(
             tmp_path / "part.parquet"
         )
+
+
+def test_several_classes_from_files_and_dask(tmp_path):
+    da, pd = pytest.importorskip("dask.array"), pytest.importorskip("pandas")
+    X, y = problem(3000)
+    y = y + 2 * (X[:, 1] > 0.3)
+    y[:7] = 9  # no class: absent, wherever the data are
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y, who=np.arange(3000) // 2)
+    frame.to_parquet(tmp_path / "part.parquet", row_group_size=800)
+    weights = {0: 0.5, 3: 0.8}
+    common = {"classes": [0, 1, 2, 3], "class_weight": weights, "random_state": 0, **BOUNDS}
+    memory = PrivateLogisticRegression(epsilon=5.0, **common).fit(X, y)
+    names = ["a", "b", "c"]
+    file = PrivateLogisticRegression(epsilon=5.0, **common).fit_parquet(
+        tmp_path / "part.parquet", features=names
+    )
+    lazy = PrivateLogisticRegression(epsilon=5.0, **common).fit(
+        da.from_array(X, chunks=(700, 3)), da.from_array(y.astype(float), chunks=700)
+    )
+    for model in (file, lazy):
+        assert model.coef_.shape == (4, 3)
+        np.testing.assert_allclose(model.coef_, memory.coef_, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(model.intercept_, memory.intercept_, rtol=1e-6, atol=1e-9)
+        assert verify_certificate(model.privacy_.to_json()).verified
+        assert model.privacy_.data["bounds_y"] == memory.privacy_.data["bounds_y"]
+    with pytest.raises(ValueError, match="groups must not be given with more than two classes"):
+        PrivateLogisticRegression(max_rows_per_group=2, **common).fit_parquet(
+            tmp_path / "part.parquet", features=names, groups="who"
+        )
+
+
+def test_labels_outside_the_list_count_the_same_in_memory_and_in_chunks(tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y = problem(3000)
+    labels = y.astype(float)
+    labels[:300:3], labels[1:300:3], labels[2:300:3] = 0.7, 5.0, -3.0
+    pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=labels).to_parquet(tmp_path / "t.parquet")
+    common = {"classes": [0, 1], "random_state": 0, **BOUNDS}
+    memory = PrivateLogisticRegression(**common).fit(X, labels)
+    file = PrivateLogisticRegression(**common).fit_parquet(tmp_path / "t.parquet")
+    np.testing.assert_allclose(file.coef_, memory.coef_, rtol=1e-6)
+    one = X[300:], labels[300:]
+    assert np.abs(memory.coef_ - PrivateLogisticRegression(**common).fit(*one).coef_).max() < 0.5
 
 
 def test_dask_gives_the_same():

@@ -176,24 +176,92 @@ def check_saved(folder, model, table):
     return loaded
 
 
-def test_labels_of_arrays_are_saved_if_they_are_two_numbers(tmp_path):
+def in_words(table):
+    """Return labels of three kinds, one of which is not in the list, and missing ones."""
+    words = pd.Series(np.select([table["income"] < 20, table["income"] < 40], ["low", "mid"], "up"))
+    words[::50], words[1::50] = "none", None
+    return words
+
+
+def test_labels_of_arrays_are_saved(tmp_path):
     table = frame()
     X, given = encoded(table), {"bounds_X": (0, 120), **COMMON}
-    model = PrivateLogisticRegression(classes=[-1, 1], **given).fit(X, 2 * table["rich"] - 1)
-    check_saved(tmp_path, model, X)
-    for classes, y in ((["no", "yes"], np.where(table["rich"], "yes", "no")), ([0, 1, 2], N * [1])):
+    three = np.digitize(table["income"], [20, 40])
+    for name, classes, y in (
+        ("signs", [-1, 1], 2 * table["rich"] - 1),
+        ("two", ["no", "yes"], np.where(table["rich"], "yes", "no")),
+        ("three", [0, 1, 2], three),
+        ("words", ["low", "mid", "up"], in_words(table).to_numpy()),
+    ):
+        (tmp_path / name).mkdir()
         model = PrivateLogisticRegression(classes=classes, **given).fit(X, y)
-        with pytest.raises(ValueError, match="must have two that are numbers to be saved"):
-            model.save(tmp_path / "other")
-        assert not (tmp_path / "other").exists()
+        loaded = check_saved(tmp_path / name, model, X)
+        likely = model.predict_proba(X)
+        want = likely[:, 1] if len(classes) == 2 else likely
+        np.testing.assert_allclose(loaded.predict(X, proba=True), want)
+        np.testing.assert_array_equal(loaded.coef_, np.squeeze(model.coef_))
+        assert np.shape(loaded.intercept_) == np.shape(np.squeeze(model.intercept_))
+        lines = [each.name for each in loaded.summary().lines]
+        assert len(lines) == model.coef_.size + model.intercept_.size
+        assert len(set(lines)) == len(lines)
+
+
+@pytest.mark.parametrize("missing", ["impute", "drop"])
+@pytest.mark.parametrize("kind", ["words", "numbers"])
+def test_labels_by_bounds_are_those_of_arrays(tmp_path, kind, missing):
+    table = frame()
+    if kind == "words":
+        table["kind"], labels = in_words(table), ["up", "low", "mid"]
+        y = table["kind"].to_numpy()
+    else:
+        table["kind"], labels = np.digitize(table["income"], [20, 40]) + 1.0, [1, 2, 3]
+        table.loc[::50, "kind"], table.loc[1::50, "kind"] = 7.0, np.nan
+        y = table["kind"].fillna(0).to_numpy()
+    table.to_parquet(tmp_path / "t.parquet", row_group_size=300)
+    bounds = {"target": {"kind": {"labels": labels}}, "features": FEATURES}
+    bounds["missing"] = {"rule": missing}
+    X, kept = encoded(table), slice(None)
+    if missing == "drop":
+        kept = (table["kind"].notna() & table["age"].notna()).to_numpy()
+    given = {"bounds_X": public().feature_bounds(), "data_norm": public().data_norm}
+    want = PrivateLogisticRegression(classes=labels, **given, **COMMON).fit(X[kept], y[kept])
+    model = PrivateLogisticRegression(bounds=bounds, **COMMON).fit(table)
+    apart = PrivateLogisticRegression(bounds=bounds, **COMMON).fit(table, table["kind"])
+    files = PrivateLogisticRegression(bounds=bounds, **COMMON).fit_parquet(tmp_path / "t.parquet")
+    for each, near in ((model, 1e-9), (apart, 1e-9), (files, 1e-6)):
+        np.testing.assert_array_equal(each.classes_, sorted(labels))
+        assert each.classes is None
+        np.testing.assert_allclose(each.coef_, want.coef_, rtol=near, atol=1e-9)
+        assert each.privacy_.data["classes"] == sorted(labels)
+        assert verify_certificate(each.privacy_.to_json()).complaints == ()
+    check_saved(tmp_path, model, table)
+    found = model.evaluate(table, epsilon=3.0, metrics="accuracy")
+    assert found["accuracy"] > 0.6
+
+
+def test_two_labels_in_words_by_bounds(tmp_path):
+    table = frame()
+    want = PrivateLogisticRegression(bounds=LABELS, **COMMON).fit(table)
+    words = {"target": {"rich": ["yes", "no"]}, "features": FEATURES}
+    table["rich"] = np.where(table["rich"], "yes", "no")
+    model = PrivateLogisticRegression(bounds=words, **COMMON).fit(table)
+    np.testing.assert_allclose(model.coef_, want.coef_)
+    assert list(model.classes_) == ["no", "yes"]
+    assert set(model.predict(table)) == {"no", "yes"}
+    loaded = check_saved(tmp_path, model, table)
+    np.testing.assert_allclose(loaded.predict(table, proba=True), model.predict_proba(table)[:, 1])
+    with pytest.raises(ValueError, match="Labels need a logistic regression"):
+        PrivateLinearRegression(bounds=words).fit(table)
+    with pytest.raises(ValueError, match="y must have one entry per row of X"):
+        PrivateLogisticRegression(bounds=words).fit(table, ["yes", "no"])
 
 
 def test_classes_that_do_not_go_with_bounds():
     table = frame()
     with pytest.raises(ValueError, match="classes must be None where bounds name the target"):
         PrivateLogisticRegression(bounds=LABELS, classes=[0, 1]).fit(table)
-    with pytest.raises(ValueError, match="classes must be two numbers when bounds are given"):
-        PrivateLogisticRegression(bounds=FEATURES, classes=["a", "b"]).fit(table, table["rich"])
+    with pytest.raises(TypeError, match="classes must be a list of labels"):
+        PrivateLogisticRegression(bounds=FEATURES, classes="ab").fit(table, table["rich"])
     with pytest.raises(ValueError, match="Pass classes, or bounds="):
         PrivateLogisticRegression(bounds=FEATURES).fit(table, table["rich"])
     with pytest.raises(ValueError, match="more than two classes"):

@@ -61,7 +61,11 @@ def test_a_category_named_other_takes_the_rest():
     [
         ("[target]\ny = []\n[features]\na = [0, 1]", "y has no bounds yet"),
         ("[target]\ny = [0, 1]\n[features]\na = []", "a has no bounds yet"),
-        ("[target]\ny = ['a', 'b']\n[features]\na = [0, 1]", "be a number"),
+        ("[target]\ny = ['a']\n[features]\na = [0, 1]", "be at least two different ones"),
+        ("[target]\ny = ['a', 'a']\n[features]\na = [0, 1]", "be at least two different ones"),
+        ("[target]\ny = {labels = ['a', 1.5]}\n[features]\na = [0, 1]", "be strings or integers"),
+        ("[target]\ny = {labels = [1, 2], unit = 'm'}\n[features]\na = [0, 1]", "hold note only"),
+        ("[target]\ny = [0, 1, 2]\n[features]\na = [0, 1]", "be [lower, upper]"),
         ("[target]\ny = [0, 1]", "at least one column"),
         ("[target]\ny = [0, 1]\nz = [0, 1]\n[features]\na = [0, 1]", "name one column"),
         ("[target]\ny = [0, 1]\n[features]\ny = [0, 1]", "without the target"),

@@ -24,7 +24,7 @@ class Asked:
     family: Annotated[
         str,
         typer.Option(
-            help="linear, logistic (the target's bounds are the labels), quantile or huber."
+            help="linear, logistic (labels are listed, or the target's bounds), quantile or huber."
         ),
     ] = "linear"
     quantile: Annotated[float, typer.Option(help="Quantile, for --family quantile.")] = 0.5

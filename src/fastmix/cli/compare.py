@@ -20,6 +20,7 @@ from fastmix.tables.encode import encode, needed, table_columns
 from fastmix.tables.model import bound_pair
 from fastmix.tables.read import read_columns
 from fastmix.tables.report import fit_report
+from fastmix.tables.schema import check_number
 
 EXAMPLES = (
     "fastmix compare people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6 "
@@ -56,6 +57,7 @@ def command(
     public = read_bounds(bounds, partial(table_columns, data))
     if public.target.name != target:
         raise value_error("target", f"be that of the bounds file, {public.target.name!r}", target)
+    check_number(public)
     named = [[name.strip() for name in each.split(",") if name.strip()] for each in sets]
     chosen = [public.select(names) for names in named]
     places = {name: k for k, name in enumerate(public.columns(intercept))}

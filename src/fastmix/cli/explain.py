@@ -105,7 +105,7 @@ def _bounds_file(data: dict[str, Any]) -> list[str]:
         columns = public.feature_bounds(data["parameters"]["fit_intercept"])
         if (
             [side.tolist() for side in columns] == facts["bounds_X"]
-            and [public.target.lower, public.target.upper] == facts["bounds_y"]
+            and [*public.ends] == facts.get("classes", facts["bounds_y"])
             and public.missing == facts["missing"]
             and public.to_dict() == facts["encoding"]
         ):

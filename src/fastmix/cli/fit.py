@@ -27,14 +27,15 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
+from fastmix.show.html import effects
 from fastmix.show.summary import NOTHING_IDENTIFIED
 from fastmix.tables import PublicBounds, read_bounds
 from fastmix.tables.encode import encode, needed, table_bytes, table_chunks, table_columns
-from fastmix.tables.features import Number
+from fastmix.tables.features import Labels, Number
 from fastmix.tables.model import bound_pair
 from fastmix.tables.read import inferred_numbers, read_columns, table_fields
 from fastmix.tables.report import fit_report, largest_effects, minutes, minutes_in_words
-from fastmix.tables.schema import check_persons
+from fastmix.tables.schema import check_number, check_persons
 
 #: Tables that take more bytes in memory are read in chunks.
 _LARGE = 1 << 30
@@ -71,6 +72,10 @@ def command(asked: Asked) -> None:
     public = None if asked.bounds is None else _public(asked, asked.bounds)
     if public is not None:
         check_persons(public, bool(asked.person), not asked.private_rows)
+        if model._ends != "classes":
+            check_number(public)
+        elif len(public.ends) > 2:
+            _several(model, asked)
     room = _room(asked, public)
     inputs = (asked.data, asked.bounds, asked.ledger)
     with (
@@ -81,11 +86,10 @@ def command(asked: Asked) -> None:
             with working("reading"):
                 public = _leaky(asked)
         else:
-            ends = (public.target.lower, public.target.upper)
             model.set_params(
                 bounds_X=public.feature_bounds(asked.intercept),
                 data_norm=public.data_norm,
-                **{"classes" if asked.family == "logistic" else "bounds_y": ends},
+                **{model._ends: public.ends},
             )
         started = time.perf_counter()
         notes = {"file": asked.data.name, "target": asked.target, "model": str(asked.out)}
@@ -158,6 +162,13 @@ def _model(asked: Asked) -> PrivateModel:
     if asked.family == "logistic" and asked.bounds is None:
         raise value_error("bounds", "be given with --family logistic", None)
     return _FAMILIES[asked.family](**common)
+
+
+def _several(model: PrivateModel, asked: Asked) -> None:
+    """Leave out intervals, which there are for two classes, unless they are asked for."""
+    if asked.intervals:
+        raise value_error("intervals", "be False for more than two classes", True)
+    model.set_params(inference=False)
 
 
 @contextmanager
@@ -236,10 +247,13 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
             text = asked.text.with_dates(public.dates)
             columns = read_columns(data, *needed(public), text)
             X, y = encode(columns, public, intercept=intercept)
+            target: Any = y
+            if isinstance(public.target, Labels):
+                target = public.target.decoded(y)
         if not len(y):
             raise DataError(f"{data.name} must have at least one row to fit.")
         with working("fitting"):
-            model.fit(X, y)
+            model.fit(X, target)
         return
     with (
         cluster_client(asked.scheduler) if engine == "dask" else nullcontext() as client,
@@ -259,19 +273,18 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
 
 def _print_coefficients(model: PrivateModel, public: PublicBounds, out: Path) -> None:
     """Print the coefficients, the largest effects alone if there are many."""
-    names = (*public.columns(model.fit_intercept), "intercept")
-    values = (*np.ravel(model.coef_), *np.ravel(model.intercept_))
+    found = effects(model, public.columns(model.fit_intercept))
     header = ["column", "coefficient"]
-    rows = [[name, f"{value:.6g}"] for name, value in zip(names, values, strict=True)]
+    rows = [[each.name, f"{each.value:.6g}"] for each in found]
     if model.inference:
         header.append("95% interval")
-        for row, (low, high) in zip(rows, model.conf_int(intercept=True), strict=True):
+        for row, (low, high) in zip(rows, model.conf_int(intercept=True), strict=False):
             known = np.isfinite(high - low)
             row.append(f"{low:.6g} to {high:.6g}" if known else "not identified")
-    *rows, intercept = rows
+    count = np.size(model.coef_)
     shown = largest_effects(np.ravel(model.coef_), public, bool(model.fit_intercept))
-    print_table(header, [*(rows[j] for j in shown), intercept])
-    if (rest := len(rows) - len(shown)) > 0:
+    print_table(header, [*(rows[j] for j in shown), *rows[count:]])
+    if (rest := count - len(shown)) > 0:
         print_text(f"and {rest:,} more; 'fastmix summary {out} --json' has all")
     if model.inference and not np.any(model.coef_identified_):
         print_text("", NOTHING_IDENTIFIED)

@@ -12,14 +12,16 @@ from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.planning import DryRun, PersonCost, dry_run, person_costs, plan
 from fastmix.show.html import number
-from fastmix.tables import read_bounds
+from fastmix.tables import Labels, PublicBounds, read_bounds
 from fastmix.tables.encode import table_columns
+from fastmix.tables.schema import check_number
 
 EXAMPLES = (
     "fastmix plan --rows 100000 --columns 20 --epsilon 1",
     "fastmix plan --rows 65536 --columns 1000 --json",
     "fastmix plan --rows 800000 --columns 20 --persons 1100 --epsilon 3",
     "fastmix plan --rows 100000 --bounds bounds.toml --out plan.html",
+    "fastmix plan --rows 100000 --columns 20 --family logistic",
 )
 
 
@@ -32,6 +34,11 @@ def command(
     epsilon: options.Epsilon = 1.0,
     delta: options.Delta = None,
     method: Annotated[str, typer.Option(help="auto, objective, ihm, fast_ihm or adassp.")] = "auto",
+    family: Annotated[str, typer.Option(help="linear, logistic, quantile or huber.")] = "linear",
+    quantile: Annotated[float, typer.Option(help="With --family quantile: which one.")] = 0.5,
+    classes: Annotated[
+        int, typer.Option(min=2, max=1000, help="With --family logistic: number of classes.")
+    ] = 2,
     intercept: options.Intercept = True,
     persons: Annotated[
         int | None,
@@ -73,6 +80,9 @@ def command(
             target=public.target.name,
             unit=public.target.unit or ("days" if public.target.since else ""),
             persons=persons,
+            family=family,
+            n_classes=_labels(public, family, classes),
+            quantile=quantile,
         )
         _show(run, costs, out, force, json)
         return
@@ -80,7 +90,16 @@ def command(
         raise ValueError("--out and --data must be given with --bounds.")
     assert columns is not None
     made = plan(
-        rows, columns, epsilon, delta, method=method, fit_intercept=intercept, persons=persons
+        rows,
+        columns,
+        epsilon,
+        delta,
+        method=method,
+        fit_intercept=intercept,
+        persons=persons,
+        family=family,
+        n_classes=classes,
+        quantile=quantile,
     )
     costs = [] if persons is None else person_costs(rows, persons, epsilon, delta)
     if json:
@@ -95,6 +114,13 @@ def command(
     print_text("", meaning)
     print_text(*warnings, style="bold")
     _show_persons(costs)
+
+
+def _labels(public: PublicBounds, family: str, classes: int) -> int:
+    """Return the number of classes: that of the labels of a bounds file, if it has some."""
+    if family != "logistic":
+        check_number(public)
+    return len(public.target.labels) if isinstance(public.target, Labels) else classes
 
 
 def _names(data: Path | None) -> list[str]:
@@ -132,7 +158,7 @@ def _show(run: DryRun, costs: list[PersonCost], out: Path | None, force: bool, j
     sizes = f"{run.size}, {run.d:,} columns after encoding, delta {run.delta:.2g}"
     print_text(f"{sizes}, method {run.method}", run.headline(), "")
     unit = f", {run.unit}" if run.unit else ""
-    header = [f"error that privacy adds{unit}", "typical", "easy data", "hard data"]
+    header = [f"{run.what} that privacy adds{unit}", "typical", "easy data", "hard data"]
     least = min(e.typical for e in run.by_epsilon)
     most = max(e.typical for e in run.by_epsilon)
     scale = 23.0 / max(math.log(most / least), 1e-9)

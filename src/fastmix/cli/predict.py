@@ -27,7 +27,10 @@ def command(
     ] = Path("predictions.csv"),
     proba: Annotated[
         bool,
-        typer.Option("--proba", help="Of a logistic model: probabilities of the upper label."),
+        typer.Option(
+            "--proba",
+            help="Of a logistic model: probabilities, of the second label if there are two.",
+        ),
     ] = False,
     force: options.Force = False,
     sep: options.Sep = None,
@@ -48,13 +51,17 @@ def command(
     check_output(out, force=force, inputs=inputs)
     saved = SavedModel.load(model)
     text = text.with_dates(saved.bounds.dates)
-    (_, *numbers), categories = needed(saved.bounds)
+    numbers, categories = needed(saved.bounds, target=False)
     parts = (read_columns(file, numbers, categories, text) for file in files)
     values = np.concatenate([saved.predict(part, proba=proba) for part in parts])
     name = f"{'probability' if proba else 'predicted'}_{saved.bounds.target.name}"
+    labels = () if values.ndim == 1 else tuple(map(str, saved.classes or ()))
     with writing(out, force=force) as temporary:
-        write_predictions(temporary, name, values)
+        write_predictions(temporary, name, values, labels)
+    named = [f"{name}={label}" for label in labels] or [name]
     if json:
-        print_json({"rows": len(values), "column": name, "out": str(out)})
+        columns = {"columns": named} if labels else {"column": name}
+        print_json({"rows": len(values), **columns, "out": str(out)})
     else:
-        print_text(f"Wrote {len(values):,} predictions to {out}, column {name}.")
+        said = f"{'columns' if labels else 'column'} {', '.join(named)}"
+        print_text(f"Wrote {len(values):,} predictions to {out}, {said}.")

@@ -2,7 +2,7 @@
 
 from fastmix.data.array import ArrayRows, AugmentedRows
 from fastmix.data.chunks import ArrayChunk, Chunk, ChunkRows, Chunks, Report, Streaming
-from fastmix.data.maps import RowMap, TargetMap
+from fastmix.data.maps import LabelMap, RowMap, TargetMap
 from fastmix.data.reductions import Measure
 from fastmix.data.rows import Rows, TransformedRows
 
@@ -13,6 +13,7 @@ __all__ = [
     "Chunk",
     "ChunkRows",
     "Chunks",
+    "LabelMap",
     "Measure",
     "Report",
     "RowMap",

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data import reductions
-from fastmix.data.maps import RowMap, TargetMap
+from fastmix.data.maps import LabelMap, RowMap, TargetMap
 from fastmix.data.persons import Hashed, counted_weights, hash_ids, joined, new_key
 from fastmix.data.reductions import Block, Measure, Pass
 from fastmix.data.rows import Rows
@@ -122,7 +122,7 @@ class Work:
     task: Pass[Any]
     d: int
     row_map: RowMap
-    target_map: TargetMap
+    target_map: TargetMap | LabelMap
     checked: bool
     measure: Measure | None = None
 
@@ -226,6 +226,7 @@ class Chunks:
     labels: Sequence[Any] | None = None  #: Of the features, where not all are strings: no names.
     grouped: bool = False  #: Whether its chunks know whom their records belong to.
     weighted: bool = False  #: Whether they know how much each record counts.
+    coded: bool = False  #: Whether targets are places in a public, sorted list of labels.
 
     @property
     def n(self) -> int | None:
@@ -245,7 +246,7 @@ class ChunkRows(Rows):
         self,
         table: Chunks,
         row_map: RowMap,
-        target_map: TargetMap,
+        target_map: TargetMap | LabelMap,
         report: Report = _silent,
         most_rows: int | None = None,
         most_weight: float | None = None,
@@ -325,6 +326,12 @@ class ChunkRows(Rows):
     def measured(self, measure: Measure) -> ChunkRows:
         rows = copy(self)
         rows._measure = measure
+        return rows
+
+    def with_targets(self, target_map: LabelMap) -> ChunkRows:
+        """Return the same rows with other targets."""
+        rows = copy(self)
+        rows._target_map, rows._joint = target_map, None
         return rows
 
     def centred(self, mean: FloatArray) -> ChunkRows:

@@ -147,3 +147,21 @@ class TargetMap:
 
     def __call__(self, y: FloatArray) -> Targets:
         return Targets(y, self.lower, self.upper, self.center, 1.0 / self.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelMap:
+    """Map labels from a public list to signed public weights, and all others to 0: no record.
+
+    ``known`` are the labels as sorted numbers. Of two, the second one counts as positive; with
+    ``own``, the label at that place does, against all others.
+    """
+
+    known: FloatArray
+    weights: FloatArray
+    own: int = 1
+
+    def __call__(self, y: FloatArray) -> Targets:
+        at = np.minimum(np.searchsorted(self.known, y), len(self.known) - 1)
+        sizes = np.where(self.known[at] == y, self.weights[at], 0.0)
+        return Targets(np.where(at == self.own, sizes, -sizes))

@@ -17,8 +17,9 @@ from fastmix.estimators._input import ArrayInput, Input
 from fastmix.estimators._labels import LabelInput
 from fastmix.tables import PublicBounds, encode, table_chunks
 from fastmix.tables.encode import complete, table_columns
+from fastmix.tables.features import Labels
 from fastmix.tables.frames import frame_columns, frame_length, frame_names, public_bounds
-from fastmix.tables.schema import check_persons
+from fastmix.tables.schema import check_number, check_persons
 
 if TYPE_CHECKING:
     from fastmix.estimators.base import PrivateModel
@@ -47,6 +48,8 @@ class TableInput(ArrayInput):
         """Encode the table, and return the number of columns."""
         columns = frame_columns(self.X, self._public, self.y)
         self.X, self.y = encode(columns, self._public, intercept=self._intercept)
+        if isinstance(self._public.target, Labels):
+            self.y = self._public.target.decoded(self.y)
         if self._public.missing == "drop":
             kept = complete(columns, self._public)
             self._groups = _kept("groups", self._groups, kept)
@@ -57,7 +60,7 @@ class TableInput(ArrayInput):
 
 
 class LabelTable(TableInput, LabelInput):
-    """A table in memory with two labels, the bounds of its target."""
+    """A table in memory with labels: those of its target, or two that are its bounds."""
 
 
 def _kept(name: str, values: Any, kept: Any) -> Any:
@@ -130,6 +133,8 @@ def _public(
     ends = getattr(model, model._ends)
     public = public_bounds(model.bounds, names, target=target, ends=ends, called=model._ends)
     check_persons(public, persons, bool(model.public_rows))
+    if model._ends != "classes":
+        check_number(public)
     return public
 
 
@@ -142,7 +147,7 @@ def _fit_bounded(model: PrivateModel, data: Input, public: PublicBounds) -> Any:
     bound.bounds = None
     bound.bounds_X = public.feature_bounds(bool(model.fit_intercept))
     bound.data_norm = public.data_norm
-    setattr(bound, model._ends, (public.target.lower, public.target.upper))
+    setattr(bound, model._ends, public.ends)
     with noted(target=public.target.name):
         bound._fit(data)
     facts = {**bound.privacy_.data, "missing": public.missing, "encoding": public.to_dict()}

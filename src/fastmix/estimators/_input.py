@@ -15,7 +15,17 @@ import numpy as np
 from sklearn.utils import check_array, check_X_y, validation
 
 from fastmix._validation import value_error
-from fastmix.data import ArrayChunk, ArrayRows, ChunkRows, Chunks, Report, Rows
+from fastmix.data import (
+    ArrayChunk,
+    ArrayRows,
+    ChunkRows,
+    Chunks,
+    LabelMap,
+    Report,
+    RowMap,
+    Rows,
+    TargetMap,
+)
 from fastmix.data.persons import Persons, counted_weights, hash_ids, new_key
 from fastmix.data.scaling import PublicScaling, public_scaling
 from fastmix.data.values import as_reals, check_finite, column_labels, object_columns
@@ -165,6 +175,12 @@ class ChunkInput:
 
     def rows(self, scaling: PublicScaling, report: Report, *, in_blocks: bool) -> Rows:
         """Return the records as rows of norm at most 1; reads all of them once."""
+        return self._rows(scaling.row_map, scaling.target_map, report, in_blocks)
+
+    def _rows(
+        self, row_map: RowMap, target_map: TargetMap | LabelMap, report: Report, in_blocks: bool
+    ) -> ChunkRows:
+        """Return the records through public maps."""
         if not in_blocks:
             raise ValueError(
                 "this method needs its data in memory: use literal=False, and of the fast "
@@ -172,8 +188,7 @@ class ChunkInput:
             )
         most = self._most_rows if self._chunks.grouped else None
         heaviest = self._most_weight if self._chunks.weighted else None
-        maps = scaling.row_map, scaling.target_map
-        rows = ChunkRows(self._chunks, *maps, report, most, heaviest)
+        rows = ChunkRows(self._chunks, row_map, target_map, report, most, heaviest)
         self.table_rows = rows.table_rows
         return rows
 

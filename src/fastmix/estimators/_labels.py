@@ -17,7 +17,7 @@ from sklearn.utils import column_or_1d
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_real, type_error, value_error
-from fastmix.data import ArrayRows, Report, Rows, TargetMap
+from fastmix.data import ArrayRows, LabelMap, Report, Rows, TargetMap
 from fastmix.data.scaling import PublicScaling
 from fastmix.data.values import as_reals, check_finite
 from fastmix.estimators._input import ArrayInput, ChunkInput
@@ -114,6 +114,12 @@ def _target_map(low: float, high: float, weights: FloatArray) -> TargetMap:
     )
 
 
+def _check_persons(grouped: bool, classes: Labels) -> None:
+    """Refuse persons with more than two classes, whose rows do not carry their weights."""
+    if grouped and len(classes) > 2:
+        raise ValueError("groups must not be given with more than two classes.")
+
+
 class LabelInput(ArrayInput):
     """Records as arrays, with labels."""
 
@@ -121,6 +127,7 @@ class LabelInput(ArrayInput):
         """Convert the data, labels to numbers, and return the number of features."""
         if self.y is not None:
             self._classes, self._weights = model._labels()
+            _check_persons(self._groups is not None, self._classes)
             self._codes = codes(self.y, self._classes)
             absent = _target_map(0.0, 1.0, self._weights[:2]).center
             self.y = np.where(self._codes >= 0, self._codes, absent).astype(np.float64)
@@ -147,19 +154,32 @@ class LabelInput(ArrayInput):
 
 
 class LabelChunks(ChunkInput):
-    """A table in chunks, with two labels that are numbers."""
+    """A table in chunks, with labels that are numbers or places in the list of classes."""
 
     def check(self, model: PrivateModel) -> int:
         """Return the number of features; values are checked when the rows are made."""
         self._classes, self._weights = model._labels()
-        if len(self._classes) > 2 or self._classes.dtype.kind not in "biuf":
-            raise value_error("classes", "be two numbers for data not in memory", self._classes)
+        _check_persons(self._chunks.grouped, self._classes)
+        if self._chunks.coded:
+            self._known = np.arange(float(len(self._classes)))
+        elif self._classes.dtype.kind in "biuf":
+            self._known = self._classes.astype(np.float64)
+        else:
+            condition = "be numbers for data not in memory, unless bounds list the labels"
+            raise value_error("classes", condition, self._classes.tolist())
         return super().check(model)
 
     def scaling(self, **parameters: Any) -> PublicScaling:
-        """Return the public scaling, with the map of labels to signed weights."""
+        """Return the public scaling; labels have a map of their own."""
         if parameters.pop("bounds_y") is None:
             raise value_error("classes", "be given for data that are not in memory", None)
-        low, high = map(float, self._classes)
-        made = super().scaling(bounds_y=(low, high), **parameters)
-        return replace(made, target_map=_target_map(low, high, self._weights))
+        made = super().scaling(bounds_y=(0.0, 1.0), **parameters)
+        return replace(made, target_map=_target_map(0.0, 1.0, self._weights[:2]))
+
+    def rows(self, scaling: PublicScaling, report: Report, *, in_blocks: bool) -> Any:
+        """Return the records as rows, for more than two classes with a target for each."""
+        maps = [LabelMap(self._known, self._weights, own) for own in range(len(self._known))]
+        made = self._rows(scaling.row_map, maps[1], report, in_blocks)
+        if len(maps) == 2:
+            return made
+        return ClassRows(tuple(made.with_targets(each) for each in maps))

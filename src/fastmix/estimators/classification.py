@@ -106,8 +106,9 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
             Records, one per row; a Dask array or dataframe is read by its cluster, block by block.
             With ``bounds``, a pandas, Polars or Arrow table.
         y : array-like of shape (n_samples,), default=None
-            Labels; for Dask collections two numbers. With ``bounds`` the labels are the two bounds
-            of the target, and None takes the column of X that is the target.
+            Labels; for Dask collections numbers. With ``bounds`` the labels are those that they
+            list, or the two bounds of the target, and None takes the column of X that is the
+            target.
         groups : array-like of shape (n_samples,), optional
             Ids of persons, for two classes: the guarantee is then for persons, who have several
             rows, and ``max_rows_per_group`` says how many of them count.
@@ -121,8 +122,6 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
         """
         named = self.classes is not None or self.bounds is not None
         counted = groups is not None or sample_weight is not None
-        if groups is not None and self.classes is not None and len(self.classes) > 2:
-            raise ValueError("groups must not be given with more than two classes.")
         if named or y is None or is_dask(X) or counted:
             return super().fit(X, y, groups, sample_weight)
         with unchained():

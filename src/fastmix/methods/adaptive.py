@@ -18,17 +18,9 @@ from fastmix.data import Rows
 from fastmix.kernels.losses import Loss
 from fastmix.mechanisms import noisy_curvatures, noisy_gradient_counts, noisy_minimiser
 from fastmix.methods import adaptive_inference as inference
+from fastmix.methods.adaptive_forecast import expected
 from fastmix.methods.adaptive_plan import AdaptiveMethod, AdaptivePlan
-from fastmix.methods.first_stage import (
-    OCTAVES,
-    ROOM,
-    SPREAD,
-    SQUARES,
-    Guess,
-    first_stage,
-    least_eigenvalue,
-    typical_size,
-)
+from fastmix.methods.first_stage import OCTAVES, SPREAD, SQUARES, Guess, first_stage, typical_size
 from fastmix.methods.inference import Intervals
 from fastmix.methods.last_stage import on_a_line, shrunk
 from fastmix.methods.objective import least_ridge_for, squares
@@ -243,24 +235,10 @@ class AdaptiveObjective(AdaptiveMethod):
         clip = CLIP if plan.n_rounds else _clip(plan)
         level = clip * math.sqrt(d) * typical
         ridge = _ridge(plan, level, typical, n, d)
-        hidden = SQUARES * n / d
-        if plan.moment_sigma is not None:
-            floor = least_eigenvalue(plan.moment_sigma, d + 1)
-            hidden = floor * min(1.0, ROOM * (d + 1) * floor / n) ** (plan.n_rounds - 1)
-        seen = n * eigenvalues / (eigenvalues + hidden)
-        if not plan.n_rounds:  # only residuals that are not clipped have curvature
-            seen *= math.erf(clip / math.sqrt(2.0))
-        noise = level / plan.mu
-        spread = seen / (seen + ridge) ** 2
-        left = ridge / (seen + ridge)
-        if plan.n_rounds:
-            left = left * hidden / (eigenvalues + hidden)
-        return Forecast(
-            eta=math.sqrt(ridge),
-            gradient_noise=noise,
-            noise_risk=noise**2 * float(spread.sum()) / n,
-            bias_risk=float(eigenvalues @ (left**2 * theta_squared)) / n,
-        )
+        # Without rounds, only residuals that are not clipped have curvature.
+        reached = 1.0 if plan.n_rounds else math.erf(clip / math.sqrt(2.0))
+        problem = plan, n, eigenvalues, theta_squared
+        return expected(*problem, level=level, ridge=ridge, reached=reached)
 
 
 def best_clip(

@@ -51,13 +51,15 @@ CASES = {
 class Outlook:
     """A range of excess risk on easy to hard data, for targets in [-1, 1].
 
-    ``forecast`` is the one behind ``typical``.
+    ``forecast`` is the one behind ``typical``; ``nothing`` is the excess risk of a model without
+    features on such data.
     """
 
     low: float
     typical: float
     high: float
     forecast: Forecast
+    nothing: float = CASES["typical"].signal
 
 
 def outlook(method: Method, plan: Plan, n: int, columns: int) -> Outlook | None:
@@ -77,6 +79,7 @@ def outlook(method: Method, plan: Plan, n: int, columns: int) -> Outlook | None:
         typical=known["typical"].excess_risk,
         high=max(case.excess_risk for case in known.values()),
         forecast=known["typical"],
+        nothing=method.risk_of_nothing * CASES["typical"].signal,
     )
 
 
@@ -104,14 +107,14 @@ def concerns(
             "default is 1/n^2."
         )
         found.append((WeakPrivacyWarning, message))
-    lost = 0.0 if expected is None else expected.typical / CASES["typical"].signal
+    lost = 0.0 if expected is None else expected.typical / expected.nothing
     if lost >= MOST:
         noun = "column" if columns == 1 else "columns"
         part = "all" if lost >= 1.0 else f"about {lost:.0%}"
         message = (
             f"n={n:,} {unit} are too few for {columns} {noun} (counting the intercept) at "
-            f"epsilon={epsilon:g}: on typical data, privacy costs {part} of the variance that a "
-            f"model could explain. Use more {unit}, fewer columns or a larger epsilon; see "
+            f"epsilon={epsilon:g}: on typical data, privacy costs {part} of what a model could "
+            f"explain. Use more {unit}, fewer columns or a larger epsilon; see "
             "'fastmix plan'."
         )
         found.append((LowAccuracyWarning, message))

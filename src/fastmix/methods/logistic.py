@@ -22,12 +22,13 @@ from fastmix.mechanisms import noisy_gradient_counts
 from fastmix.mechanisms.minimise import Objective, minimise
 from fastmix.methods import adaptive_inference as inference
 from fastmix.methods.adaptive import EDGES, SHORTEST, AdaptiveObjective, Levels, best_clip
+from fastmix.methods.adaptive_forecast import expected
 from fastmix.methods.adaptive_plan import AdaptivePlan
 from fastmix.methods.class_scores import ClassScores
 from fastmix.methods.first_stage import Guess, first_stage
 from fastmix.methods.inference import Intervals
 from fastmix.methods.last_stage import shrunk
-from fastmix.methods.plan import Draws, Sizes, Solution, Target, joint
+from fastmix.methods.plan import Draws, Forecast, Sizes, Solution, Target, joint
 
 #: Ridge: in units of noise times the spread of slopes; the variance of log-odds that is taken to be
 #: left to explain, in units of one over the mean curvature; and in units of the eigenvalues.
@@ -46,6 +47,11 @@ ALIGNED = 0.3
 #: Log-odds of first coefficients: a probability is not taken to be nearer to 0 or 1 than this, and
 #: the variance of a label around its prediction not to be smaller.
 LEAST_PROBABILITY, LEAST_VARIANCE = 0.01, 0.05
+#: Forecasts: the spread of slopes, the variance of log-odds in units of the signal of a `Case`, the
+#: share of it that a discriminant misses, the power of the ratio of eigenvalues by which counts
+#: raise the level, for rows that are long in the coordinates of the first stage, and the noise that
+#: they raise it to at most.
+SLOPES, LOG_ODDS, MISSED, RAISED, CHEAP = 0.4, 100.0, 0.05, 0.125, 0.003
 #: Ridge without privacy, in units of the number of rows.
 NO_RIDGE = 1e-9
 
@@ -179,9 +185,42 @@ class LogisticObjective(AdaptiveObjective):
         """Return which scores its models have, and how they are released."""
         return ClassScores(self.n_classes)
 
-    def forecast(self, *sizes: Any) -> Any:
-        """Return None: forecasts are of squared errors."""
-        return None
+    def forecast(
+        self,
+        plan: AdaptivePlan,
+        n: int,
+        eigenvalues: FloatArray,
+        theta_squared: FloatArray,
+    ) -> Forecast:
+        """Return the expected excess log-loss; of several classes half the sum over them."""
+        d, most = len(eigenvalues), math.log(self.n_classes)
+
+        def at(raised: float) -> Forecast:
+            level = raised * CLIP * math.sqrt(d) * SLOPES
+            return expected(
+                plan,
+                n,
+                eigenvalues,
+                LOG_ODDS * theta_squared,
+                level=level,
+                ridge=_ridge(plan, level, SLOPES, n, d),
+                curvature=SLOPES**2,
+                missed=MISSED,
+                unit=SLOPES**2 / 2.0 * self.n_classes / 2.0,
+            )
+
+        found = at(1.0)
+        if plan.count_sigma is not None:
+            ratio = float(eigenvalues[-1] / max(eigenvalues[0], 1e-12 * n))
+            cheap = math.sqrt(CHEAP / found.noise_risk)
+            found = at(min(ratio**RAISED, max(1.0, cheap)))
+        risks = min(found.noise_risk, most), min(found.bias_risk, most)
+        return replace(found, noise_risk=risks[0], bias_risk=risks[1])
+
+    @property
+    def risk_of_nothing(self) -> float:
+        """Excess log-loss without features, in units of the signal of a `Case`."""
+        return LOG_ODDS * SLOPES**2 / 2.0 * self.n_classes / 2.0
 
 
 def log_odds(guess: Guess, rows: Rows, *, discriminant: bool) -> Guess:

@@ -207,7 +207,7 @@ class Forecast:
 
     @property
     def excess_risk(self) -> float:
-        """Expected excess of the mean squared residual over that of least squares."""
+        """Expected excess of the mean loss over the least; for least squares, of squares."""
         return self.noise_risk + self.bias_risk
 
 
@@ -283,6 +283,11 @@ class Method(ABC):
         ``theta_squared`` are the squares of the scaled coefficients in the eigenvectors.
         """
         return None
+
+    @property
+    def risk_of_nothing(self) -> float:
+        """Excess risk of a model without features, in units of the mean square of predictions."""
+        return 1.0
 
     def scoring(self) -> Scoring:
         """Return which scores its models have, and how they are released."""

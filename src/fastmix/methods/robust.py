@@ -27,11 +27,12 @@ from fastmix.methods.adaptive import (
     AdaptiveObjective,
     Levels,
 )
+from fastmix.methods.adaptive_forecast import expected
 from fastmix.methods.adaptive_plan import AdaptivePlan
-from fastmix.methods.first_stage import first_stage
+from fastmix.methods.first_stage import SPREAD, first_stage
 from fastmix.methods.last_stage import shrunk
 from fastmix.methods.objective import least_ridge_for
-from fastmix.methods.plan import Draws, Solution
+from fastmix.methods.plan import Draws, Forecast, Solution
 from fastmix.methods.scores import QuantileScores
 
 #: Where residuals are clipped by default, in units of their spread (Huber's constant).
@@ -41,6 +42,9 @@ REACH = 1.5
 #: Width of the smoothing in units of the residuals' spread, and the density of residuals at the
 #: quantile in units of one over it.
 WIDTH, DENSITY = 0.03, 0.35
+#: Forecasts: the residuals' spread where a first stage explains a part of the target, and the
+#: share of the signal that is lost because gradients of long rows are limited.
+TYPICAL, LIMITED = 0.76 * SPREAD, 3e-4
 #: Ridge without privacy, in units of the number of rows, and the width of the smoothing there.
 NO_RIDGE, NO_WIDTH = 1e-7, 3e-3
 
@@ -91,9 +95,29 @@ class HuberObjective(AdaptiveObjective):
             clip = CLIP * max(math.sqrt(squares / rows.n), 1e-6)
         return _minimum(rows, CalibratedHuber(clip, NO_RIDGE * rows.n, 600.0))
 
-    def forecast(self, *sizes: Any) -> Any:
-        """Return None: forecasts are of least squares."""
-        return None
+    def forecast(
+        self,
+        plan: AdaptivePlan,
+        n: int,
+        eigenvalues: FloatArray,
+        theta_squared: FloatArray,
+    ) -> Forecast:
+        """Return the expected mean square by which predictions move."""
+        d = len(eigenvalues)
+        spread = TYPICAL if plan.n_rounds else SPREAD
+        level = CLIP * spread * math.sqrt(d)
+        ridge = _ridge(plan, level / plan.mu, spread, 1.0, n, d)
+        least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1)
+        return expected(
+            plan,
+            n,
+            eigenvalues,
+            theta_squared,
+            level=level,
+            ridge=max(ridge, LENGTHS * least * d),
+            curvature=math.erf(CLIP / math.sqrt(2.0)),
+            limited=LIMITED,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,9 +187,34 @@ class QuantileObjective(AdaptiveObjective):
         """Return which scores its models have, and how they are released."""
         return QuantileScores(float(self.quantile))
 
-    def forecast(self, *sizes: Any) -> Any:
-        """Return None: forecasts are of least squares."""
-        return None
+    def forecast(
+        self,
+        plan: AdaptivePlan,
+        n: int,
+        eigenvalues: FloatArray,
+        theta_squared: FloatArray,
+    ) -> Forecast:
+        """Return the expected excess pinball loss, of targets in [-1, 1]."""
+        d, q = len(eigenvalues), float(self.quantile)
+        spread = TYPICAL if plan.n_rounds else SPREAD
+        level = REACH * math.sqrt(d) * max(q, 1.0 - q)
+        curvature = DENSITY / spread
+        return expected(
+            plan,
+            n,
+            eigenvalues,
+            theta_squared,
+            level=level,
+            ridge=_ridge(plan, level / plan.mu, spread, curvature, n, d),
+            curvature=curvature,
+            limited=LIMITED,
+            unit=curvature / 2.0,
+        )
+
+    @property
+    def risk_of_nothing(self) -> float:
+        """Excess pinball loss without features, in units of the signal of a `Case`."""
+        return DENSITY / TYPICAL / 2.0
 
     def _loss(self, plan: AdaptivePlan, level: float, ridge: float, longest: float) -> Loss:
         width = 1.0 if self.smoothing is None else self.smoothing

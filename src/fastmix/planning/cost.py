@@ -14,6 +14,7 @@ METHODS = (
     "fast_ihm_shared",
     "ihm",
     "objective_gram",
+    "objective_sigmoid",
     "objective_sketch",
 )
 
@@ -56,6 +57,8 @@ def work(method: str, problem: Problem) -> list[float]:
     fixed, passes, gram, sketches, cubes = {
         "adassp": (0, 2, n * d**2, 0, 1),
         "objective_gram": (0, 4, n * d**2, 0, 1),
+        # Newton's steps, with exponentials for every row.
+        "objective_sigmoid": (0, 20, n * d**2, 0, 1),
         # A sketch without its distortion is one transform of the two, and many passes follow.
         "objective_sketch": (0, 25, 4 * d**3, 0.5, 1),
         "ihm": (steps, 1 + steps, n * d**2, 0, 1),

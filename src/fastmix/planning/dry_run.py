@@ -3,9 +3,10 @@
 import math
 from dataclasses import dataclass, field
 
-from fastmix._validation import check_integer, check_real
-from fastmix.methods import METHODS, Sizes, Target, choose_method, default_delta, plan_fit
+from fastmix._validation import check_integer, check_real, value_error
+from fastmix.methods import Method, Sizes, Target, default_delta, plan_fit
 from fastmix.methods.forecast import TARGET_VARIANCE, Outlook, concerns, outlook
+from fastmix.planning.families import Family
 from fastmix.planning.people import records_of, rows_of_each, size_in_words
 from fastmix.show import html
 from fastmix.show.error_chart import error_chart
@@ -16,7 +17,10 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 @dataclass(frozen=True)
 class Error:
-    """The error that privacy adds to predictions, in the units of the target."""
+    """The error that privacy adds to predictions, in the units of the target.
+
+    For a logistic regression it is excess log-loss, for a quantile excess pinball loss.
+    """
 
     what: str  #: What the fit differs in from the one that is asked for.
     epsilon: float
@@ -30,8 +34,8 @@ class DryRun:
     """What to expect of a fit of a table, from public sizes and bounds only.
 
     ``by_epsilon`` has the errors at several epsilons, ``others`` what other changes would give, and
-    ``spread`` is the standard deviation of a target that uses a third of its bounds: a fit whose
-    error is as large is of no use.
+    ``spread`` is the standard deviation of a target that uses a third of its bounds. A fit whose
+    error is ``useless`` is of no use: for a linear model that is the spread.
     """
 
     n: int
@@ -48,6 +52,14 @@ class DryRun:
     others: tuple[Error, ...]
     warnings: tuple[str, ...] = field(default=())
     n_persons: int | None = None
+    family: str = "linear"
+    n_classes: int = 2
+    quantile: float = 0.5
+    nothing: float = math.nan  #: Excess risk of a model without features on typical data.
+
+    @property
+    def _family(self) -> Family:
+        return Family(self.family, self.n_classes, self.quantile)
 
     @property
     def size(self) -> str:
@@ -59,29 +71,65 @@ class DryRun:
         """Standard deviation of a target that uses a third of its bounds."""
         return math.sqrt(TARGET_VARIANCE) * (self.upper - self.lower) / 2.0
 
+    @property
+    def useless(self) -> float:
+        """The error of a fit that is of no use."""
+        if self.family in ("linear", "huber"):
+            return self.spread
+        return self._family.error(self.nothing, (self.upper - self.lower) / 2.0)
+
+    @property
+    def what(self) -> str:
+        """What privacy adds."""
+        return {"logistic": "log-loss", "quantile": "pinball loss"}.get(self.family, "error")
+
+    @property
+    def title(self) -> str:
+        """What is planned."""
+        return f"Plan: {self._family.title} of {self.target}"
+
     def headline(self) -> str:
         """Say what error to expect."""
         e = self.asked
+        between = f"between {self.amount(e.low)} for easy data and {self.amount(e.high)} for hard"
+        start = f"At epsilon {self.epsilon:g}, privacy is expected to add"
+        if self.family in ("linear", "huber"):
+            return (
+                f"{start} an error of about {self.amount(e.typical)} to predictions of "
+                f"{self.target}: {between} data."
+            )
+        half = 1.0 if self.family == "logistic" else (self.upper - self.lower) / 2.0
         return (
-            f"At epsilon {self.epsilon:g}, privacy is expected to add an error of about "
-            f"{self.amount(e.typical)} to predictions of {self.target}: between "
-            f"{self.amount(e.low)} for easy data and {self.amount(e.high)} for hard data."
+            f"{start} about {self.amount(e.typical)} to the mean {self.what} of predictions of "
+            f"{self.target}: {between} data. {self._family.in_points(e.typical / half)}"
         )
 
     def notes(self) -> list[str]:
         """Return what is needed to read the numbers, and the warnings of a fit."""
         return [
-            "These errors are root mean squares, and privacy adds them to the error that least "
-            f"squares has anyway. To compare: without a model, the mean of {self.target} as the "
-            f"prediction of every row is off by its standard deviation, "
-            f"{self.amount(self.spread)} if that is a sixth of the range of its bounds. Where "
-            "privacy adds as much, the fit is of no use.",
+            self._compared(),
             "Easy data have uncorrelated features that fill their bounds. Hard data have strongly "
             "correlated features, or bounds far wider than the values. Tighter bounds of features "
             "move a table towards easy data; by how much depends on the data, so it is not "
             "forecast.",
             *(f"Warning: {warning}" for warning in self.warnings),
         ]
+
+    def _compared(self) -> str:
+        """Say what the errors are beyond, and which are too large."""
+        if self.family in ("linear", "huber"):
+            return (
+                "These errors are root mean squares, and privacy adds them to the error that "
+                f"{self._family.reference} has anyway. To compare: without a model, the mean of "
+                f"{self.target} as the prediction of every row is off by its standard deviation, "
+                f"{self.amount(self.spread)} if that is a sixth of the range of its bounds. Where "
+                "privacy adds as much, the fit is of no use."
+            )
+        return (
+            "Privacy adds this loss to that of the fit without privacy. To compare: on typical "
+            f"data, a model without features has {self.amount(self.useless)} more loss than the "
+            "best one. Where privacy adds as much, the fit is of no use."
+        )
 
     def amount(self, error: float) -> str:
         """Return an error with its unit."""
@@ -100,11 +148,12 @@ class DryRun:
         chart = error_chart(
             points,
             mark=(self.epsilon, self.asked.typical),
-            limit=self.spread,
+            limit=self.useless,
             unit=self.unit,
+            what=self.what,
         )
         body = [
-            f"<h1>Plan: private regression of {html.escape(self.target)}</h1>",
+            f"<h1>{html.escape(self.title)}</h1>",
             f"<p>{html.escape(self.headline())}</p>",
             html.definition_list(
                 [
@@ -115,7 +164,7 @@ class DryRun:
                     ("method", self.method),
                 ]
             ),
-            "<h2>More privacy costs more error</h2>",
+            f"<h2>More privacy costs more {self.what}</h2>",
             f"<figure>{chart}</figure>",
             html.table(header, self.cells(self.by_epsilon)),
             "<h2>What other choices would give</h2>",
@@ -123,7 +172,7 @@ class DryRun:
             html.paragraphs(self.notes()),
             '<p class="soft">Made by fastmix from public sizes and bounds; no data was read.</p>',
         ]
-        return html.page(f"Plan: private regression of {self.target}", "\n".join(body))
+        return html.page(self.title, "\n".join(body))
 
     def _repr_html_(self) -> str:
         header = ["", f"typical{f', {self.unit}' if self.unit else ''}", "easy data", "hard data"]
@@ -139,7 +188,7 @@ class DryRun:
 def dry_run(
     n: int,
     d: int,
-    bounds_y: tuple[float, float],
+    bounds_y: tuple[float, float] | None = None,
     epsilon: float = 1.0,
     delta: float | None = None,
     *,
@@ -148,6 +197,9 @@ def dry_run(
     target: str = "the target",
     unit: str = "",
     persons: int | None = None,
+    family: str = "linear",
+    n_classes: int = 2,
+    quantile: float = 0.5,
 ) -> DryRun:
     """Return what error to expect of a fit, in the units of its target; reads no data.
 
@@ -155,8 +207,8 @@ def dry_run(
     ----------
     n, d : int
         Rows and features, after encoding.
-    bounds_y : tuple of (lower, upper)
-        Public bounds of the target.
+    bounds_y : tuple of (lower, upper), optional
+        Public bounds of the target; a logistic regression needs none.
     epsilon : float, default 1.0
         Target epsilon.
     delta : float, optional
@@ -169,6 +221,13 @@ def dry_run(
         Name and unit of the target, for messages.
     persons : int, optional
         Persons whose rows they are, for a fit that protects persons: each counts as one record.
+    family : {"linear", "logistic", "quantile", "huber"}, default "linear"
+        What is fitted. Errors of a logistic regression are excess log-loss, those of a quantile
+        excess pinball loss in the units of the target.
+    n_classes : int, default 2
+        Number of classes of a logistic regression.
+    quantile : float, default 0.5
+        The quantile of a quantile regression.
 
     Returns
     -------
@@ -186,10 +245,13 @@ def dry_run(
     check_integer("n", n, at_least=1)
     check_integer("d", d, at_least=1)
     check_real("epsilon", epsilon, above=0.0)
-    low, high = (check_real("bounds_y", side) for side in bounds_y)
+    kind = Family(family, n_classes, quantile)
+    if bounds_y is None and family != "logistic":
+        raise value_error("bounds_y", "be given unless family is logistic", None)
+    low, high = (check_real("bounds_y", side) for side in bounds_y or (0.0, 1.0))
     check_real("width of bounds_y", high - low, above=0.0)
     columns = d + bool(fit_intercept)
-    chosen = choose_method(columns)[0] if method == "auto" else method
+    chosen = kind.chosen(method, columns)[0]
     records = records_of(n, persons)
     given = default_delta(delta, records)
     half = (high - low) / 2.0
@@ -199,7 +261,7 @@ def dry_run(
         key = (rows, width, asked)
         if key not in found:
             found[key] = _outlook(
-                chosen, *key, given, bool(fit_intercept), rows_of_each(n, persons)
+                kind.method(chosen), *key, given, bool(fit_intercept), rows_of_each(n, persons)
             )
         at = found[key]
         if at is None:
@@ -208,24 +270,25 @@ def dry_run(
 
     def error(what: str, rows: int, width: int, asked: float, scale: float = 1.0) -> Error:
         at = expected(rows, width, asked)
-        sides = (scale * half * math.sqrt(risk) for risk in (at.low, at.typical, at.high))
+        sides = (scale * kind.error(risk, half) for risk in (at.low, at.typical, at.high))
         return Error(what, asked, *sides)
 
     noun = "rows" if persons is None else "persons"
-    others = [
-        error(f"twice the {noun}", 2 * records, columns, epsilon),
-        error(f"{target} within bounds half as wide", records, columns, epsilon, 0.5),
-    ]
+    others = [error(f"twice the {noun}", 2 * records, columns, epsilon)]
+    if family != "logistic":
+        narrow = f"{target} within bounds half as wide"
+        others.append(error(narrow, records, columns, epsilon, 0.5))
     if d > 1:
         fewer = d // 2 + bool(fit_intercept)
         others.append(error(f"{d // 2:,} of {d:,} columns", records, fewer, epsilon))
-    warned = concerns(epsilon, given, records, columns, expected(records, columns, epsilon), noun)
+    at = expected(records, columns, epsilon)
+    warned = concerns(epsilon, given, records, columns, at, noun)
     epsilons = sorted({*EPSILONS, float(epsilon)})
     curve = [error(f"epsilon {e:g}", records, columns, e) for e in epsilons]
     return DryRun(
         n, d, float(epsilon), given, chosen, target, unit, low, high,
         error("as asked", records, columns, epsilon), tuple(curve), tuple(others),
-        tuple(message for _, message in warned), persons,
+        tuple(message for _, message in warned), persons, family, n_classes, quantile, at.nothing,
     )  # fmt: skip
 
 
@@ -235,7 +298,7 @@ def _rounded(error: float) -> str:
 
 
 def _outlook(
-    method: str,
+    algorithm: Method,
     n: int,
     columns: int,
     epsilon: float,
@@ -244,6 +307,5 @@ def _outlook(
     rows_per_person: int | None,
 ) -> Outlook | None:
     """Return the range of excess risk of one method."""
-    algorithm = METHODS[method]()
     sizes = Sizes(n, columns, intercept, intercept, rows_per_person)
     return outlook(algorithm, plan_fit(algorithm, sizes, Target(epsilon, delta)), n, columns)

@@ -10,9 +10,10 @@ import numpy.typing as npt
 from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, value_error
 from fastmix.estimators import PrivateLinearRegression
-from fastmix.methods import METHODS, Sizes, Target, choose_method, default_delta, plan_fit
+from fastmix.methods import METHODS, Sizes, Target, default_delta, plan_fit
 from fastmix.methods.forecast import TARGET_VARIANCE, Outlook, concerns, outlook
 from fastmix.planning.cost import CostModel, Problem
+from fastmix.planning.families import Family
 from fastmix.planning.people import records_of, rows_of_each, size_in_words
 from fastmix.show.html import paragraphs, table
 
@@ -21,6 +22,8 @@ _COST_NAMES = {
     "gram": "objective_gram",
     "sketch": "objective_sketch",
     "fast_ihm": "fast_ihm_shared",
+    "logistic": "objective_sigmoid",
+    "quantile": "objective_sigmoid",
 }
 _MEBI = float(1 << 20)
 
@@ -53,6 +56,13 @@ class FitPlan:
     methods: tuple[MethodPlan, ...]
     warnings: tuple[str, ...] = ()
     n_persons: int | None = None
+    family: str = "linear"
+    n_classes: int = 2
+    quantile: float = 0.5
+
+    @property
+    def _family(self) -> Family:
+        return Family(self.family, self.n_classes, self.quantile)
 
     @property
     def size(self) -> str:
@@ -84,6 +94,8 @@ class FitPlan:
     def meaning(self) -> str:
         """Say what the excess risk of the chosen method means for predictions."""
         at = self.chosen.outlook
+        if self.family in ("logistic", "quantile"):
+            return self._family.meaning(at, self.method)
         lost = [min(1.0, risk / TARGET_VARIANCE) for risk in (at.typical, at.low, at.high)]
         return (
             "Excess risk is the mean squared error that privacy adds, for a target scaled to "
@@ -92,12 +104,12 @@ class FitPlan:
             f"between {lost[1]:.1g} (uncorrelated features that fill their bounds) and "
             f"{lost[2]:.1g} (strongly correlated features, or bounds much wider than the data). "
             f"Predictions are off by {math.sqrt(at.typical):.2g} of half the width of the "
-            "target's bounds, beyond the error of least squares."
+            f"target's bounds, beyond the error of {self._family.reference}."
         )
 
     def cells(self) -> list[list[str]]:
         """Return the table in words, its header first."""
-        header = ["method", "excess risk", "from", "to", "seconds", "MiB", "sizes"]
+        header = ["method", self._family.measure, "from", "to", "seconds", "MiB", "sizes"]
         form = (
             "{method}|{excess_risk:.2g}|{excess_risk_low:.1g}|{excess_risk_high:.1g}|"
             "{seconds:.3g}|{memory_mib:.0f}|{sizes}"
@@ -109,8 +121,11 @@ class FitPlan:
         return [self.meaning(), *(f"Warning: {each}" for each in self.warnings)]
 
     def __str__(self) -> str:
-        sizes = f"{self.size}, {self.d} features"
-        lines = ["{:<10} {:>11} {:>8} {:>8} {:>9} {:>7}  {}".format(*row) for row in self.cells()]
+        sizes, wide = f"{self.size}, {self.d} features", len(self._family.measure)
+        lines = [
+            "{:<10} {:>{wide}} {:>8} {:>8} {:>9} {:>7}  {}".format(*row, wide=wide)
+            for row in self.cells()
+        ]
         head = [f"{sizes}, epsilon {self.epsilon:g}, delta {self.delta:.2g}", self.reason]
         return "\n".join([*head, "", *lines, "", *self.notes()])
 
@@ -132,6 +147,9 @@ def plan(
     theta_norm: float = 1.0,
     cost: CostModel | None = None,
     persons: int | None = None,
+    family: str = "linear",
+    n_classes: int = 2,
+    quantile: float = 0.5,
 ) -> FitPlan:
     """Plan a fit: method, sizes, noise, expected error, seconds and memory.
 
@@ -159,6 +177,13 @@ def plan(
     persons : int, optional
         Persons whose rows they are, for a fit that protects persons: each counts as one record.
         The plan has the methods that protect persons.
+    family : {"linear", "logistic", "quantile", "huber"}, default "linear"
+        What is fitted. The families beside linear regression have one method each, and excess risk
+        is that of their loss: log-loss, pinball loss, or the mean square by which predictions move.
+    n_classes : int, default 2
+        Number of classes of a logistic regression.
+    quantile : float, default 0.5
+        The quantile of a quantile regression.
 
     Returns
     -------
@@ -173,8 +198,12 @@ def plan(
     """
     records = records_of(n, persons)
     check_integer("d", d, at_least=1)
+    kind = Family(family, n_classes, quantile)
     compared = [name for name in _COMPARED if persons is None or METHODS[name].persons]
-    check_choice("method", method, ("auto", *compared))
+    if family == "linear":
+        check_choice("method", method, ("auto", *compared))
+    else:
+        compared = []
     theta_norm = check_real("theta_norm", theta_norm, at_least=0.0)
     columns = d + bool(fit_intercept)
     values = None if eigenvalues is None else _spectrum(eigenvalues, columns)
@@ -185,18 +214,18 @@ def plan(
     intercept = bool(fit_intercept)
     sizes = Sizes(records, columns, intercept, intercept, rows_of_each(n, persons))
     target = Target(float(epsilon), given)
-    chosen, reason = (
-        choose_method(columns) if method == "auto" else (method, f"{method}: asked for.")
-    )
+    chosen, reason = kind.chosen(method, columns)
     methods = []
     for name in [chosen, *(name for name in compared if name != chosen)]:
-        algorithm = METHODS[name]()
+        algorithm = kind.method(name)
         planned = plan_fit(algorithm, sizes, target)
         settings = planned.settings
         rows: dict[str, int] = {key: settings[key] for key in ("k", "k1", "k2") if key in settings}
         problem = Problem(n, columns, rows.get("k2", 1), planned.steps)
-        kind = settings.get("preconditioner", name)
-        seconds = (cost or CostModel()).predict(_COST_NAMES.get(kind, kind), problem)
+        solver = settings.get("preconditioner", name)
+        solver = name if name in _COST_NAMES else solver
+        seconds = (cost or CostModel()).predict(_COST_NAMES.get(solver, solver), problem)
+        seconds *= n_classes if n_classes > 2 else 1
         memory = _memory(name, n, columns, rows.get("k2", 0))
         expected = outlook(algorithm, planned, records, columns)
         assert expected is not None
@@ -211,7 +240,10 @@ def plan(
     noun = "rows" if persons is None else "persons"
     warned = concerns(epsilon, given, records, columns, methods[0].outlook, noun)
     warnings = tuple(message for _, message in warned)
-    return FitPlan(n, d, float(epsilon), given, chosen, reason, tuple(methods), warnings, persons)
+    return FitPlan(
+        n, d, float(epsilon), given, chosen, reason, tuple(methods), warnings, persons,
+        family, n_classes, quantile,
+    )  # fmt: skip
 
 
 def _spectrum(eigenvalues: npt.ArrayLike, columns: int) -> FloatArray:

@@ -16,6 +16,7 @@ def error_chart(
     mark: tuple[float, float],
     limit: float,
     unit: str,
+    what: str = "error",
 ) -> str:
     """Return epsilon, low, typical and high errors on logarithmic axes, with one marked point.
 
@@ -59,7 +60,7 @@ def error_chart(
         dot(at_x, at_y),
         f'<text x="{at_x:.2f}%" y="{at_y:.2f}%" dx="8" dy="-9">{escape(shown)}</text>',
     ]
-    named = f"error that privacy adds{f', {unit}' if unit else ''}"
+    named = f"{what} that privacy adds{f', {unit}' if unit else ''}"
     return frame(parts, x_axis="epsilon", y_axis=named, wide=True)
 
 

@@ -124,7 +124,11 @@ def effects(model: Any, names: Iterable[str] | None = None) -> list[Interval]:
         ]
     if model.fit_intercept:
         std = getattr(model, "intercept_std_", None)
-        found += [Interval("intercept", float(each), std) for each in np.ravel(model.intercept_)]
+        labels = [f"{label_text(each)}: " for each in model.classes_] if len(coef) > 1 else [""]
+        found += [
+            Interval(f"{label}intercept", float(each), std)
+            for label, each in zip(labels, np.ravel(model.intercept_), strict=True)
+        ]
     return found
 
 

@@ -3,7 +3,7 @@
 from fastmix.tables.bounds_file import read_bounds
 from fastmix.tables.delimited import TextFormat
 from fastmix.tables.encode import encode, table_bytes, table_chunks
-from fastmix.tables.features import Category, Number, Term
+from fastmix.tables.features import Category, Labels, Number, Term
 from fastmix.tables.read import Columns, read_columns, table_fields, write_predictions
 from fastmix.tables.schema import PublicBounds
 from fastmix.tables.template import bounds_template
@@ -11,6 +11,7 @@ from fastmix.tables.template import bounds_template
 __all__ = [
     "Category",
     "Columns",
+    "Labels",
     "Number",
     "PublicBounds",
     "Term",

@@ -15,7 +15,7 @@ from fastmix.data.arrow import table_files
 from fastmix.errors import DataError
 from fastmix.tables.delimited import TextFormat
 from fastmix.tables.encode import in_days, needed
-from fastmix.tables.features import Category, Number
+from fastmix.tables.features import Category, Labels, Number
 from fastmix.tables.levels import same_but_for_spelling
 from fastmix.tables.read import MISSING, columns_of, read_arrow
 from fastmix.tables.schema import PublicBounds
@@ -77,9 +77,14 @@ def check_table(
                 known = np.clip(values[~np.isnan(values)], feature.lower, feature.upper)
                 seen = [known.min(), known.max()] if len(known) else []
                 ends.setdefault(feature.name, []).append(np.array(seen))
-            elif isinstance(feature, Category):
+            elif isinstance(feature, Labels) and feature.numbers:
+                values = columns.numbers[feature.name]
+                places = np.where(np.isnan(values), MISSING, feature.places(values)).astype(int)
+                found.setdefault(feature.name, []).append(_category(places, feature, 0))
+                ends.setdefault(feature.name, []).append(places[places != MISSING].astype(float))
+            elif isinstance(feature, Category | Labels):
                 codes, column = columns.codes[feature.name], table[feature.name]
-                spelling = same_but_for_spelling(column, feature.categories)
+                spelling = same_but_for_spelling(column, categories[feature.name])
                 found.setdefault(feature.name, []).append(_category(codes, feature, spelling))
                 ends.setdefault(feature.name, []).append(codes[codes != MISSING].astype(float))
     if not sum(each.rows for each in found[bounds.target.name]):
@@ -97,7 +102,9 @@ def _number(values: FloatArray, feature: Number) -> ColumnCheck:
     )
 
 
-def _category(codes: npt.NDArray[np.int64], feature: Category, spelling: int) -> ColumnCheck:
+def _category(
+    codes: npt.NDArray[np.int64], feature: Category | Labels, spelling: int
+) -> ColumnCheck:
     return ColumnCheck(
         feature.name,
         rows=len(codes),

@@ -20,7 +20,7 @@ from fastmix.data.arrow import (
 from fastmix.data.chunks import Executor, Records
 from fastmix.errors import DataError
 from fastmix.tables.delimited import TextFormat, is_text
-from fastmix.tables.features import OTHER, Category, Number, Term
+from fastmix.tables.features import OTHER, Category, Labels, Number, Term
 from fastmix.tables.read import (
     EPOCH,
     MISSING,
@@ -62,7 +62,7 @@ def encode(
                 X[:, places[feature.name]] *= X[:, places[factor.name]] ** power
     y = np.zeros(columns.n)
     if target:
-        y = _number(columns.numbers[bounds.target.name], bounds.target)
+        y = _target(columns, bounds.target)
     if target and bounds.missing == "drop":
         kept = complete(columns, bounds)
         X, y = X[kept], y[kept]
@@ -73,9 +73,9 @@ def complete(columns: Columns, bounds: PublicBounds) -> npt.NDArray[np.bool_]:
     """Return which rows have no missing value: those that the rule "drop" keeps."""
     kept = np.ones(columns.n, dtype=bool)
     for feature in (bounds.target, *bounds.features):
-        if isinstance(feature, Number):
+        if feature.name in columns.numbers:
             kept &= ~np.isnan(columns.numbers[feature.name])
-        elif isinstance(feature, Category):
+        elif feature.name in columns.codes:
             kept &= columns.codes[feature.name] != MISSING
     return kept
 
@@ -83,6 +83,15 @@ def complete(columns: Columns, bounds: PublicBounds) -> npt.NDArray[np.bool_]:
 def in_days(values: FloatArray, feature: Number) -> FloatArray:
     """Return dates in days since the public date of their bounds; other numbers as they are."""
     return values if feature.since is None else values - (feature.since - EPOCH).days
+
+
+def _target(columns: Columns, target: Number | Labels) -> FloatArray:
+    """Return targets: clipped numbers, or places of labels, -1 for rows that count as absent."""
+    if isinstance(target, Number):
+        return _number(columns.numbers[target.name], target)
+    if target.numbers:
+        return target.places(columns.numbers[target.name])
+    return np.maximum(columns.codes[target.name], -1).astype(np.float64)
 
 
 def _number(values: FloatArray, feature: Number) -> FloatArray:
@@ -119,6 +128,7 @@ def table_chunks(
             chunks.append(TableChunk(file, group, known, bounds, intercept, text, person, weight))
     columns = bounds.columns(intercept)
     beside: Any = {"grouped": person is not None, "weighted": weight is not None}
+    beside["coded"] = isinstance(bounds.target, Labels)
     return Chunks(chunks, len(columns), columns, executor or Streaming(), **beside)
 
 
@@ -207,7 +217,15 @@ def first_file(path: Path) -> Path:
     return path if path.is_file() or is_text(path) else table_files(path)[0]
 
 
-def needed(bounds: PublicBounds) -> tuple[list[str], dict[str, tuple[str, ...]]]:
-    """Return the columns of numbers, the target first, and the categories of the others."""
-    numbers = [bounds.target.name, *(f.name for f in bounds.features if isinstance(f, Number))]
-    return numbers, {f.name: f.categories for f in bounds.features if isinstance(f, Category)}
+def needed(
+    bounds: PublicBounds, *, target: bool = True
+) -> tuple[list[str], dict[str, tuple[str, ...]]]:
+    """Return the columns of numbers, and the categories of the others; the target first."""
+    own = bounds.target
+    numbers = [f.name for f in bounds.features if isinstance(f, Number)]
+    listed = {f.name: f.categories for f in bounds.features if isinstance(f, Category)}
+    if not target:
+        return numbers, listed
+    if isinstance(own, Labels) and not own.numbers:
+        return numbers, {own.name: tuple(map(str, own.labels)), **listed}
+    return [own.name, *numbers], listed

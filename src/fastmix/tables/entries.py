@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastmix._validation import value_error
-from fastmix.tables.features import ISO, Category, Feature, Number, Term
+from fastmix.tables.features import ISO, Category, Feature, Labels, Number, Term
 
 #: Columns that a message names.
 _SHOWN = 10
@@ -84,6 +84,27 @@ def feature_of(name: str, entry: Any, values: Mapping[str, Any]) -> Number | Cat
     return Number(name, low, high, missing, "", words["note"], since, shape)
 
 
+def labels_of(name: str, entry: Any, values: Mapping[str, Any]) -> Labels | None:
+    """Build a target of labels from its entry; None if that is not one of labels."""
+    given = dict(entry) if isinstance(entry, Mapping) else {"labels": entry}
+    form = "labels" if "labels" in given else "categories"
+    found = given.pop(form, None)
+    if not isinstance(found, list) or (not isinstance(entry, Mapping) and not _text(found)):
+        return None
+    note = given.pop("note", "")
+    if given or not isinstance(note, str):
+        raise value_error(f"{name} with {form}", "hold note only", sorted(given))
+    if name in values:
+        raise value_error(f"missing value of {name}", "not be given for labels", values[name])
+    if not all(type(each) in (int, float) for each in found):
+        found = [_level(name, each) for each in found]
+    return Labels(name, tuple(found), note)
+
+
+def _text(found: list[Any]) -> bool:
+    return bool(found) and all(isinstance(each, str) for each in found)
+
+
 def _level(name: str, item: Any) -> str:
     """Return a category as text; codes are integers, and true and false are words."""
     if isinstance(item, bool):
@@ -132,8 +153,12 @@ def term_of(name: str, made: Mapping[str, Number | Category]) -> Term:
     return Term(name, tuple((made[column], power) for column, power in factors))
 
 
-def entry_of(feature: Feature) -> Any:
+def entry_of(feature: Feature | Labels) -> Any:
     """Return the entry of a column in a bounds file, in the short form where that says all."""
+    if isinstance(feature, Labels):
+        labels = list(feature.labels)
+        note = {"note": feature.note} if feature.note else {}
+        return {"labels": labels, **note} if note or feature.numbers else labels
     if isinstance(feature, Term):
         return True
     if isinstance(feature, Category):

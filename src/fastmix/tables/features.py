@@ -5,8 +5,12 @@ from __future__ import annotations
 import datetime
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 
 #: Name of the category that takes everything that the public list does not name.
@@ -92,6 +96,61 @@ class Category:
         Beside an intercept the first category has none: it is what the others are compared with.
         """
         return tuple(f"{self.name}={level}" for level in self.levels[bool(intercept) :])
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A target of labels from a public list, all text or all numbers, which is sorted.
+
+    Encoded targets are places in the list; a row with another label counts as absent.
+    """
+
+    name: str
+    labels: tuple[str, ...] | tuple[float, ...]
+    note: str = ""
+
+    unit: ClassVar[str] = ""
+    since: ClassVar[None] = None
+    missing: ClassVar[None] = None
+    lower: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        text = all(isinstance(each, str) for each in self.labels)
+        numbers = all(isinstance(each, (int, float)) and abs(each) < 1e15 for each in self.labels)
+        several = len(self.labels) >= 2 and len(set(self.labels)) == len(self.labels)
+        if not several or not (text or numbers):
+            condition = "be at least two different ones, all text or all numbers"
+            raise value_error(f"labels of {self.name}", condition, list(self.labels))
+        object.__setattr__(self, "labels", tuple(sorted(self.labels)))
+
+    @property
+    def upper(self) -> float:
+        """Place of the last label."""
+        return len(self.labels) - 1.0
+
+    @property
+    def numbers(self) -> bool:
+        """Whether labels are numbers."""
+        return not isinstance(self.labels[0], str)
+
+    @property
+    def words(self) -> str:
+        """The public list in words."""
+        shown = [str(each) for each in self.labels[:10]]
+        more = len(self.labels) - len(shown)
+        return ", ".join([*shown, *([f"{more} more"] if more else [])])
+
+    def places(self, values: npt.NDArray[Any]) -> FloatArray:
+        """Return the places of labels that are numbers; -1 for those that are not in the list."""
+        known = np.array(self.labels, dtype=np.float64)
+        at = np.minimum(np.searchsorted(known, values), len(known) - 1)
+        return np.where(known[at] == values, at, -1.0)
+
+    def decoded(self, places: FloatArray) -> npt.NDArray[Any]:
+        """Return the labels at places; for -1 something that is not in the list."""
+        absent = None if isinstance(self.labels[0], str) else float(self.labels[0]) - 1.0
+        kind = np.float64 if self.numbers else object
+        return np.array([*self.labels, absent], dtype=kind)[places.astype(np.int64)]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from fastmix.data.values import as_reals
 from fastmix.errors import DataError
 from fastmix.tables.bounds_file import read_bounds, written_out
 from fastmix.tables.encode import needed
+from fastmix.tables.features import Labels, Number
 from fastmix.tables.read import Columns, arrow, columns_of, is_date
 from fastmix.tables.schema import PublicBounds
 
@@ -50,7 +51,7 @@ def public_bounds(
             if name in data:
                 entry = data.pop(name)
             elif ends is not None:
-                entry, ends = _two_numbers(ends, called), None
+                entry, ends = _target_of(ends, called), None
             else:
                 raise ValueError(
                     f"bounds must name the target. Pass {called}, or "
@@ -63,10 +64,16 @@ def public_bounds(
     return found
 
 
-def _two_numbers(ends: Any, called: str) -> list[float]:
-    """Return the ends of a target; two classes are its labels."""
+def _target_of(ends: Any, called: str) -> Any:
+    """Return the entry of a target by its ends; classes are its labels."""
+    given = _plain(ends)
+    if called == "classes":
+        if not isinstance(given, list):
+            raise value_error(called, "be a list of labels", ends)
+        numbers = all(isinstance(each, (int, float)) for each in given)
+        return sorted(map(float, given)) if numbers and len(given) == 2 else {"labels": given}
     try:
-        low, high = sorted(map(float, ends)) if called == "classes" else map(float, ends)
+        low, high = map(float, given)
     except (TypeError, ValueError):
         raise value_error(called, "be two numbers when bounds are given", ends) from None
     return [low, high]
@@ -151,31 +158,43 @@ def frame_columns(
 
     The target is ``y`` if that is given, or else a column of the table.
     """
-    (first, *numbers), categories = needed(bounds)
-    own = [first, *numbers] if target and y is None else numbers
+    numbers, categories = needed(bounds, target=target and y is None)
     there = frame_names(frame)
-    for name in (*own, *categories):
+    for name in (*numbers, *categories):
         if name not in there:
             raise DataError(f"X has no column {name!r}; it has {there}.")
-    wanted = list(dict.fromkeys([*own, *categories]))
+    wanted = list(dict.fromkeys([*numbers, *categories]))
     pa = arrow()
     try:
         table = _arrow_table(frame, wanted)
         dates = dict(bounds.dates)
         for name in wanted:
             _check_kind(name, table[name].type, name in dates, name in categories)
-        columns = columns_of(table, own, categories)
+        columns = columns_of(table, numbers, categories)
     except (pa.ArrowException, OverflowError):
         raise DataError("X has a column whose values are of different or unknown types.") from None
     if target and y is not None:
-        values = np.asarray(as_reals("y", y), dtype=np.float64)
-        if values.shape != (columns.n,):
-            raise ValueError(
-                f"y must have one entry per row of X; got shape {values.shape} for {columns.n} "
-                "rows."
-            )
-        columns.numbers[first] = values
+        _put_target(columns, bounds.target, y)
     return columns
+
+
+def _put_target(columns: Columns, target: Number | Labels, y: Any) -> None:
+    """Put targets that are apart from the table beside its columns."""
+    if isinstance(target, Labels) and not target.numbers:
+        pa, shape = arrow(), np.shape(y)
+        try:
+            told = pa.table({target.name: pa.array(y, from_pandas=True)})
+            found = columns_of(told, [], {target.name: tuple(map(str, target.labels))})
+        except (pa.ArrowException, OverflowError):
+            raise DataError("y has values of different or unknown types.") from None
+        columns.codes.update(found.codes)
+    else:
+        values = np.asarray(as_reals("y", y), dtype=np.float64)
+        shape, columns.numbers[target.name] = values.shape, values
+    if shape != (columns.n,):
+        raise ValueError(
+            f"y must have one entry per row of X; got shape {shape} for {columns.n} rows."
+        )
 
 
 def _check_kind(name: str, kind: Any, date: bool, category: bool) -> None:

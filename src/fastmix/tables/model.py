@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from fastmix._types import FloatArray
 from fastmix.certificate.certificate import PrivacyCertificate
@@ -48,7 +47,8 @@ class SavedModel:
     """What is needed to predict: coefficients and the public encoding of a table.
 
     Coefficients are those of the encoded columns, in the user's units, with standard errors where
-    the fit released what they need; ``certificate`` is the digest of the certificate of the fit.
+    the fit released what they need; of more than two classes those of one follow those of another,
+    and there is an intercept for each; ``certificate`` is the digest of the certificate of the fit.
     ``max_rows_per_person`` and ``public_rows`` say whom the fit protects; scores are refused where
     it is not single rows of a public number.
     """
@@ -61,7 +61,7 @@ class SavedModel:
     n: int
     fit_intercept: bool
     coef: tuple[float, ...]
-    intercept: float
+    intercept: float | tuple[float, ...]
     coef_std: tuple[float, ...] | None
     intercept_std: float | None
     bounds: PublicBounds
@@ -82,7 +82,7 @@ class SavedModel:
             family=METHODS[method].family,
             quantile=model.privacy_.parameters.get("quantile"),
             coef=tuple(np.ravel(model.coef_).tolist()),
-            intercept=float(np.ravel(model.intercept_)[0]),
+            intercept=_intercept(np.ravel(model.intercept_)),
             coef_std=None if std is None else tuple(np.ravel(std).tolist()),
             intercept_std=getattr(model, "intercept_std_", None),
             method=getattr(model, "method_", method),
@@ -102,8 +102,15 @@ class SavedModel:
             if field.name == "coef":
                 data["columns"] = self.bounds.columns(self.fit_intercept)
             data[field.name] = getattr(self, field.name)
+        if self.classes is not None and len(self.classes) > 2:
+            data["coef"] = self.coef_.tolist()
         plain: dict[str, Any] = jsonable({**data, "bounds": self.bounds.to_dict()})
         return plain
+
+    @property
+    def classes(self) -> tuple[Any, ...] | None:
+        """The labels of a logistic model, sorted."""
+        return self.bounds.ends if self.family == "logistic" else None
 
     @property
     def digest(self) -> str:
@@ -124,8 +131,8 @@ class SavedModel:
             data |= {
                 "epsilon": float(data["epsilon"]),
                 "delta": float(data["delta"]),
-                "coef": tuple(map(_finite, data["coef"])),
-                "intercept": _finite(data["intercept"]),
+                "coef": tuple(_finite(each) for row in _table(data["coef"]) for each in row),
+                "intercept": _intercept([_finite(each) for each in _row(data["intercept"])]),
                 "coef_std": None if std is None else tuple(map(float, std)),
                 "intercept_std": None if intercept_std is None else float(intercept_std),
                 "bounds": PublicBounds.from_dict(data["bounds"]),
@@ -137,7 +144,9 @@ class SavedModel:
                 or type(data["max_rows_per_person"]) not in (int, type(None))
                 or any(type(data[name]) is not kind for name, kind in _KINDS.items())
                 or list(model.bounds.columns(model.fit_intercept)) != columns
-                or {len(model.coef), len(model.coef_std or model.coef)} != {len(columns)}
+                or len(model.coef) != model._rows * len(columns)
+                or len(model.coef_std or columns) != len(columns)
+                or len(_row(model.intercept)) != model._rows
             ):
                 raise ValueError("entries")
         except (KeyError, OverflowError, TypeError, ValueError):
@@ -158,10 +167,13 @@ class SavedModel:
     def summary(self, level: float = 0.95) -> RegressionSummary:
         """Return the coefficients in the form that statisticians know."""
         stds = [None] * len(self.coef) if self.coef_std is None else self.coef_std
-        names = self.bounds.columns(self.fit_intercept)
-        found = [Interval(*each) for each in zip(names, self.coef, stds, strict=True)]
+        names, labels = self.bounds.columns(self.fit_intercept), self._called
+        called = [f"{label}{name}" for label in labels for name in names]
+        found = [Interval(*each) for each in zip(called, self.coef, stds, strict=True)]
         if self.fit_intercept:
-            found.append(Interval("intercept", self.intercept, self.intercept_std))
+            sides = zip(labels, _row(self.intercept), strict=True)
+            std = self.intercept_std
+            found += [Interval(f"{label}intercept", value, std) for label, value in sides]
         return summarise(
             found,
             title=self.title,
@@ -170,6 +182,16 @@ class SavedModel:
             notes=[] if self.coef_std is None else summary_notes(self.private),
             odds=self.family == "logistic",
         )
+
+    @property
+    def _called(self) -> list[str]:
+        """What stands before the names of coefficients: the label, if there are several."""
+        return [f"{label}: " for label in self.classes or ()] if self._rows > 1 else [""]
+
+    @property
+    def _rows(self) -> int:
+        """How many intercepts there are: one, or one for each of more than two classes."""
+        return 1 if self.classes is None or len(self.classes) == 2 else len(self.classes)
 
     def estimator(self) -> PrivateModel:
         """Return the model as an estimator that predicts and is evaluated."""
@@ -184,16 +206,17 @@ class SavedModel:
         }
         model: Any
         if self.family == "logistic":
-            model = PrivateLogisticRegression(classes=(target.lower, target.upper), **common)
-            model.coef_, model.intercept_ = np.array([self.coef]), np.array([self.intercept])
-            model.classes_ = np.array([target.lower, target.upper])
+            model = PrivateLogisticRegression(classes=self.classes, **common)
+            model.coef_ = np.array(self.coef).reshape(self._rows, -1)
+            model.intercept_ = np.array(_row(self.intercept))
+            model.classes_ = np.array(self.classes)
         else:
             if self.quantile is not None:
                 model = PrivateQuantileRegressor(quantile=self.quantile, **common)
             else:
                 model = PrivateLinearRegression(**common)
             model.coef_, model.intercept_ = np.array(self.coef), self.intercept
-        model.n_features_in_ = len(self.coef)
+        model.n_features_in_ = len(self.coef) // self._rows
         model.bounds_X_ = self.bounds.feature_bounds(self.fit_intercept)
         model.bounds_y_ = target.lower, target.upper
         model.from_data_ = () if self.private else ("bounds were taken from the data",)
@@ -201,42 +224,48 @@ class SavedModel:
 
     @property
     def coef_(self) -> FloatArray:
-        """Private coefficients of the encoded columns, in the user's units."""
-        return np.array(self.coef)
+        """Private coefficients of the encoded columns, in the user's units.
+
+        Of more than two classes there is a row for each.
+        """
+        found = np.array(self.coef)
+        return found if self._rows == 1 else found.reshape(self._rows, -1)
 
     @property
-    def intercept_(self) -> float:
-        """Private intercept, in the user's units."""
-        return self.intercept
+    def intercept_(self) -> float | FloatArray:
+        """Private intercept, in the user's units, or one for each of more than two classes."""
+        return self.intercept if isinstance(self.intercept, float) else np.array(self.intercept)
 
     @property
     def feature_names_in_(self) -> tuple[str, ...]:
         """Names of the encoded columns, in the order of the coefficients."""
         return self.bounds.columns(self.fit_intercept)
 
-    def predict(self, columns: Any, *, proba: bool = False) -> FloatArray:
+    def predict(self, columns: Any, *, proba: bool = False) -> Any:
         """Return predictions for the rows of a table; values are clipped as in the fit.
 
         An array must have the encoded columns in their order; its values are used unchanged, as
         by an estimator that was fitted to an array.
 
-        A logistic model predicts the likelier of the two labels, which are the bounds of the
-        target, or the probability of the upper one.
+        A logistic model predicts the likeliest label; of two numbers, these are the bounds of the
+        target. With ``proba`` it is the probability of the second label, and for more than two an
+        array with a column for each.
         """
         if proba and self.family != "logistic":
             raise DataError("probabilities need a model of the family 'logistic'.")
         if isinstance(columns, np.ndarray):
-            X = _features(columns, len(self.coef))
+            X = _features(columns, len(self.coef) // self._rows)
         else:
             if not isinstance(columns, Columns):
                 columns = frame_columns(columns, self.bounds, target=False)
             X, _ = encode(columns, self.bounds, intercept=self.fit_intercept, target=False)
-        values = np.asarray(X @ self.coef_ + self.intercept)
-        if proba:
-            return np.asarray(expit(values))
         if self.family == "logistic":
-            return np.where(values > 0.0, self.bounds.target.upper, self.bounds.target.lower)
-        return values
+            model: Any = self.estimator()
+            if not proba:
+                return model.predict(X)
+            likely = model.predict_proba(X)
+            return likely[:, 1] if self._rows == 1 else likely
+        return np.asarray(X @ self.coef_ + self.intercept)
 
 
 def _features(X: FloatArray, d: int) -> FloatArray:
@@ -298,6 +327,22 @@ def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
         for name, (one, other) in stated.items()
         if one != other
     ]
+
+
+def _table(values: Any) -> list[Any]:
+    """Return coefficients as rows, one for each class where there are several."""
+    return values if values and isinstance(values[0], list) else [values]
+
+
+def _row(values: Any) -> list[float]:
+    """Return intercepts as a list."""
+    return [*values] if isinstance(values, (list, tuple)) else [values]
+
+
+def _intercept(values: Any) -> float | tuple[float, ...]:
+    """Return one intercept as a number, several as a tuple."""
+    found = tuple(map(float, values))
+    return found if len(found) > 1 else found[0]
 
 
 def _finite(value: Any) -> float:

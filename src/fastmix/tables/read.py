@@ -328,15 +328,17 @@ def _read_npz(path: Path, names: list[str]) -> dict[str, Any]:
     return {name: native[key] if at is None else native[key][:, at] for name, key, at in places}
 
 
-def write_predictions(path: Path, name: str, values: FloatArray) -> None:
-    """Write one column of predictions, in the format that the file's name asks for."""
+def write_predictions(path: Path, name: str, values: Any, labels: Iterable[Any] = ()) -> None:
+    """Write a column of predictions, or one per label, in the format of the file's name."""
+    names = [f"{name}={each}" for each in labels] or [name]
+    columns = dict(zip(names, np.atleast_2d(values.T), strict=True))
     suffix = table_suffix(path)
     if suffix == ".npz":
         with path.open("wb") as file:  # given a name, it might add another ending
-            np.savez(file, allow_pickle=False, **{name: values})
+            np.savez(file, allow_pickle=False, **columns)
         return
     pa = arrow()
-    table = pa.table({name: values})
+    table = pa.table({name: pa.array(values) for name, values in columns.items()})
     if is_text(path):
         options = pa.csv.WriteOptions(delimiter="\t" if ".tsv" in suffix else ",")
         with pa.output_stream(str(path), "gzip" if suffix.endswith(".gz") else None) as file:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import fields
+from itertools import cycle
 from typing import Any
 
 from fastmix._text import label_text
@@ -17,7 +18,7 @@ from fastmix.show.effects import effects_part
 from fastmix.show.html import escape, number, table
 from fastmix.show.plot import privacy_curve
 from fastmix.show.svg import calibration_chart, curve_chart
-from fastmix.tables.features import Category, Feature, Number, Term
+from fastmix.tables.features import Category, Feature, Labels, Number, Term
 from fastmix.tables.schema import PublicBounds
 
 #: What the settings of a plan are called for people; others keep their names.
@@ -50,6 +51,8 @@ def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str
     intercept = bool(model.fit_intercept)
     found = html.effects(model, bounds.columns(intercept))
     ranges = [_range(feature) for feature in bounds.features for _ in feature.columns(intercept)]
+    several = len(model.classes_) if _several(model) else 1
+    ranges *= several
     guarantee, *said = explain(certificate)
     method = METHODS[certificate.parameters["method_"]]
     given = {"method", "method_", *(f.name for f in (*fields(PrivateModel), *fields(method)))}
@@ -66,7 +69,7 @@ def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str
                 ("delta", f"{spent.delta:.3g}"),
                 *_size(facts, hidden=not certificate.parameters.get("public_rows", True)),
                 ("columns", f"{len(bounds.features):,}"),
-                ("coefficients", f"{len(ranges):,}{' and the intercept' if intercept else ''}"),
+                ("coefficients", f"{len(ranges):,}{_and_intercepts(several) if intercept else ''}"),
                 ("method", getattr(model, "method_", method.name)),
                 ("duration", minutes_in_words(seconds)),
             ]
@@ -151,6 +154,15 @@ def _binary(model: PrivateModel) -> bool:
     return hasattr(model, "classes_")
 
 
+def _several(model: PrivateModel) -> bool:
+    """Whether a model predicts more than two classes, each against the rest."""
+    return _binary(model) and len(model.classes_) > 2
+
+
+def _and_intercepts(several: int) -> str:
+    return " and the intercept" if several == 1 else f" and {several:,} intercepts"
+
+
 def _quantile(model: PrivateModel) -> bool:
     """Whether a model predicts a quantile."""
     return hasattr(model, "quantile")
@@ -196,7 +208,9 @@ def _calibration(model: PrivateModel) -> list[str]:
 def _axis(model: PrivateModel, target: str) -> str:
     """Return what a chart of effects shows."""
     what = f"change in {target}"
-    if _binary(model):
+    if _several(model):
+        what = f"change in the log-odds of a label of {target} against the others"
+    elif _binary(model):
         what = f"change in the log-odds of {target} = {label_text(model.classes_[-1])}"
     elif _quantile(model):
         what = f"change in the {100 * model.quantile:g}% quantile of {target}"
@@ -249,8 +263,10 @@ def _folded_if_long(name: str, rows: int, body: str) -> str:
     return body if rows <= html.LONGEST else html.folded(f"Show all {rows:,} {name}", body)
 
 
-def _range(feature: Feature) -> tuple[str, float]:
+def _range(feature: Feature | Labels) -> tuple[str, float]:
     """Return the public range of a feature in words, and its width."""
+    if isinstance(feature, Labels):
+        return feature.words, 1.0
     if isinstance(feature, Number):
         return feature.words, feature.upper - feature.lower
     if isinstance(feature, Term):
@@ -261,7 +277,7 @@ def _range(feature: Feature) -> tuple[str, float]:
 def largest_effects(coef: Iterable[float], bounds: PublicBounds, intercept: bool) -> list[int]:
     """Return the places of the coefficients to show, the largest effects first if not all are."""
     widths = [_range(each)[1] for each in bounds.features for _ in each.columns(intercept)]
-    sizes = [abs(value * width) for value, width in zip(coef, widths, strict=True)]
+    sizes = [abs(value * width) for value, width in zip(coef, cycle(widths), strict=False)]
     if len(sizes) <= html.LONGEST:
         return [*range(len(sizes))]
     return sorted(range(len(sizes)), key=lambda j: -sizes[j])[: html.LONGEST]

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastmix._validation import value_error
 from fastmix.accounting.ledger import write_atomically
-from fastmix.tables import Number, PublicBounds
+from fastmix.tables import Labels, Number, PublicBounds
 from fastmix.tables.model import SavedModel, bound_pair
 
 __all__ = ["load", "save_model"]
@@ -64,19 +64,16 @@ def _schema(model: Any) -> PublicBounds:
         target += "_"
     sides = zip(names, *model.bounds_X_, strict=True)
     numbers = tuple(Number(name, float(low), float(high)) for name, low, high in sides)
-    return PublicBounds(Number(target, *_ends(model)), numbers)
+    return PublicBounds(_target(target, model), numbers)
 
 
-def _ends(model: Any) -> tuple[float, float]:
-    """Return the bounds of the target, which are the labels of a model of two classes."""
+def _target(name: str, model: Any) -> Number | Labels:
+    """Return the target with its bounds, which are the labels of a model of two numbers."""
     classes = getattr(model, "classes_", None)
     if classes is None:
         low, high = model.bounds_y_
     elif len(classes) == 2 and classes.dtype.kind in "biuf":
         low, high = classes
     else:
-        raise ValueError(
-            "a model of classes must have two that are numbers to be saved; this one has "
-            f"{len(classes)} of {classes.dtype}. Fit one with 0 and 1 for the classes."
-        )
-    return float(low), float(high)
+        return Labels(name, tuple(classes.tolist()))
+    return Number(name, float(low), float(high))

@@ -5,7 +5,7 @@
     include = "common.toml"         # entries for columns that this file does not name
 
     [target]
-    income = [0, 200000]            # a number: [lower, upper]
+    income = [0, 200000]            # a number: [lower, upper]; for classes, a list of labels
 
     [features]
     age = { bounds = [0, 120], unit = "years", note = "at the interview" }
@@ -37,8 +37,8 @@ import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, value_error
-from fastmix.tables.entries import entry_of, feature_of, table, term_of, unfilled
-from fastmix.tables.features import Category, Feature, Number, Term
+from fastmix.tables.entries import entry_of, feature_of, labels_of, table, term_of, unfilled
+from fastmix.tables.features import Category, Feature, Labels, Number, Term
 
 _DIGEST = re.compile("sha256:[0-9a-f]{64}")
 
@@ -83,7 +83,7 @@ class PublicBounds:
     "drop" leaves such rows out, which makes the number of remaining rows public.
     """
 
-    target: Number
+    target: Number | Labels
     features: tuple[Feature, ...]
     missing: str = "impute"
     found: Found | None = None
@@ -100,6 +100,12 @@ class PublicBounds:
                 if factor not in self.features:
                     condition = f"have {factor.name} beside {feature.name}"
                     raise value_error("features", condition, names)
+
+    @property
+    def ends(self) -> tuple[Any, ...]:
+        """The bounds of the target, or its labels."""
+        target = self.target
+        return target.labels if isinstance(target, Labels) else (target.lower, target.upper)
 
     @property
     def dates(self) -> tuple[tuple[str, str], ...]:
@@ -175,23 +181,30 @@ class PublicBounds:
         filled = (*targets.items(), *features.items())
         if empty := [name for name, entry in filled if entry == []]:
             raise ValueError(unfilled(empty))
+        ((name, entry),) = targets.items()
+        labels = labels_of(name, entry, values)
+        filled = filled if labels is None else (*features.items(),)
         made: dict[str, Number | Category] = {
             name: feature_of(name, entry, values) for name, entry in filled if entry is not True
         }
         terms = {name: term_of(name, made) for name, entry in features.items() if entry is True}
-        target = made[next(iter(targets))] if True not in targets.values() else None
-        if isinstance(target, Category):
-            first, last = (*target.categories, "other")[:2]
-            raise ValueError(
-                f"[target] must be a number with [lower, upper]; {target.name} has a list of "
-                "categories. For a logistic regression write the labels as numbers in the table, "
-                f"such as 0 for {first!r} and 1 for {last!r}, and {target.name} = [0, 1] here."
-            )
-        if not isinstance(target, Number):
-            raise value_error("[target]", "be a number with [lower, upper]", next(iter(targets)))
+        target = made.get(name) if labels is None else labels
+        if not isinstance(target, Number | Labels):
+            condition = "be a number with [lower, upper], or a list of labels"
+            raise value_error("[target]", condition, name)
         chosen = tuple({**made, **terms}[name] for name in features)
         found = Found.from_dict(table(data, "found")) if "found" in data else None
         return cls(target, chosen, rules.get("rule", "impute"), found)
+
+
+def check_number(bounds: PublicBounds) -> None:
+    """Refuse labels as the target of a model that predicts numbers."""
+    if isinstance(bounds.target, Labels):
+        raise ValueError(
+            f"[target] must be a number with [lower, upper]; {bounds.target.name} has a list of "
+            "labels. Labels need a logistic regression: --family logistic, or "
+            "PrivateLogisticRegression."
+        )
 
 
 def check_persons(bounds: PublicBounds, persons: bool, public_rows: bool = True) -> None:
