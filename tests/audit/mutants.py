@@ -106,6 +106,11 @@ def residual_counts_noise_halved(patch):
     wrap(patch, module("mechanisms"), "noisy_residual_counts", _half_sigma)
 
 
+@mutant("Gaussian counts of signed residuals", 12_000, slow=True)
+def signed_counts_noise_halved(patch):
+    wrap(patch, module("mechanisms"), "noisy_signed_counts", _half_sigma)
+
+
 @mutant("DPGradientDescent", 1_000)
 def gradient_noise_of_the_estimator_halved(patch):
     wrap(patch, module("methods.gradient_descent"), "noisy_gradient", _half_sigma)

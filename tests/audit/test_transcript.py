@@ -294,6 +294,13 @@ def test_laws_of_scores_are_those_of_the_mechanisms():
     cases = [
         ("noisy_quantile_sum", rows, y, {**quantile, "kind": "below"}, 1.0),
         ("noisy_quantile_sum", rows, y, {**quantile, "kind": "pinball"}, 0.7 * 0.2),
+        (
+            "noisy_signed_counts",
+            rows,
+            y,
+            {"theta": theta, "edges": np.array([0.0, 0.7, 1.1]), "sigma": 2.0},
+            1.0,
+        ),
         ("noisy_label_counts", rows, y, {"theta": theta, "edges": edges, "sigma": 2.0}, 1.0),
         ("noisy_class_hits", several, classes, {"thetas": thetas, "sigma": 2.0}, 1.0),
         *(

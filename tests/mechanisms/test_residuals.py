@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from fastmix.data import ArrayRows, RowMap
-from fastmix.mechanisms import noisy_residual_counts, residual_event
+from fastmix.mechanisms import noisy_residual_counts, noisy_signed_counts, residual_event
 from fastmix.mechanisms.noise import FloatNoise
 from fastmix.mechanisms.sensitivity import count_sensitivity
 from fastmix.mechanisms.statistics import RESIDUAL_EDGES
+
+EDGES = np.array([0.0, 0.1, 0.3, 0.5])
 
 
 def rows(X, y):
@@ -43,8 +45,24 @@ def test_counts_are_a_histogram(clip):
     assert sum(expected) == len(y)
 
 
+def signed(X, y, theta, edges=EDGES):
+    """Counts of both signs with noise that is nothing beside them."""
+    noise = FloatNoise(np.random.default_rng(0))
+    return noisy_signed_counts(rows(X, y), theta, edges=edges, sigma=1e-6, noise=noise)
+
+
+def test_signed_counts_are_two_histograms():
+    X, y, theta = problem(0)
+    r = y - X @ theta
+    ends = [*EDGES[:-1], np.inf]
+    expected = [[((s > a) & (s <= b)).sum() for a, b in pairwise(ends)] for s in (-r, r)]
+    np.testing.assert_allclose(signed(X, y, theta), expected, atol=1e-4)
+    assert np.sum(expected) == len(y)
+
+
+@pytest.mark.parametrize("counts", [counts, signed])
 @pytest.mark.parametrize("seed", range(20))
-def test_one_record_changes_one_count_by_one(seed):
+def test_one_record_changes_one_count_by_one(seed, counts):
     """Zero-out neighbours: the absent record has a zero row and a zero target."""
     X, y, theta = problem(seed)
     X2, y2 = X.copy(), y.copy()
@@ -80,4 +98,7 @@ def test_wrong_input_is_refused():
             )
     with pytest.raises(ValueError, match="theta must"):
         noisy_residual_counts(rows(X, y), theta[:2], clip=1.0, sigma=1.0, noise=noise)
+    for edges in (EDGES[::-1], EDGES[:1], EDGES - 0.1, np.full(3, np.nan)):
+        with pytest.raises(ValueError, match="edges must"):
+            noisy_signed_counts(rows(X, y), theta, edges=edges, sigma=1.0, noise=noise)
     assert rng.bit_generator.state == before

@@ -31,6 +31,7 @@ def statistics(rows, rng):
         "moments": (rows.second_moments(transform), second_moment_sensitivity()),
         "targets": (rows.target_total(), target_sensitivity()),
         "counts": (measured.slope_counts(theta, 1.5, EDGES), count_sensitivity()),
+        "signed": (rows.signed_counts(theta, np.append(0.0, EDGES)), count_sensitivity()),
         "line": (rows.line(theta, move, (0.7, 0.4)), line_sensitivity()),
         "weights": (rows.total_weight(), weight_sensitivity()),
     }

@@ -83,3 +83,16 @@ def test_what_is_drawn_is_what_was_planned():
 def test_the_number_of_classes_is_checked(classes):
     with pytest.raises((TypeError, ValueError), match="n_classes"):
         LogisticObjective(n_classes=classes).check()
+
+
+def test_without_rounds_nothing_is_shrunk_after_the_ridge():
+    """All eigenvalues alike would be taken for more noise than there is."""
+    X, y, _, _ = gaussian_classes(n=2000)
+    rows = ArrayRows(X, RowMap(1.0), y, TargetMap())
+    rows.constant = 0.5
+    method, draws = (
+        LogisticObjective(rounds=0),
+        Draws(make_noise("float", 0), np.random.default_rng(0)),
+    )
+    plan = plan_fit(method, Sizes(2000, 3, True, True), Target(0.1, 1e-6))
+    assert method.solve(rows, plan, 1.0, draws).chosen["kept"] == 1.0

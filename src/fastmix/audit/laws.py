@@ -40,6 +40,7 @@ from fastmix.audit.score_laws import (
     log_loss_law,
     quantile_sum_law,
     score_sum_law,
+    signed_counts_law,
 )
 from fastmix.audit.size_laws import person_law, size, total_weight
 from fastmix.audit.transcript import Release
@@ -319,6 +320,7 @@ LAWS: dict[str, Callable[[Sequence[Release], Known], Parts]] = {
     "noisy_residual_counts": _residual_counts,
     "noisy_score_sum": score_sum_law,
     "noisy_second_moments": _second_moments,
+    "noisy_signed_counts": signed_counts_law,
     "noisy_size": size,
     "noisy_sketched_gram": sketched_gram_law,
     "noisy_statistics": _statistics,

@@ -197,6 +197,8 @@ _TWO, _THREE = 2.0 * math.sqrt(2.0), 2.0 * math.sqrt(3.0)
 #: A point at which the residual of the record is far beyond the clip.
 _FAR: dict[str, Any] = {"theta": np.array([-4.0]), "clip": 1.0}
 
+_BINS: dict[str, Any] = {"theta": np.array([-4.0]), "edges": np.array([0.0, 1.0, 2.0])}
+
 #: Bounds with so much noise that they cost little, and so much shift that they say nothing; the
 #: fast sketch distorts nothing, being as large as the data.
 _GAUSS_SKETCHES = partial(
@@ -228,6 +230,9 @@ _CASES: dict[str, Callable[..., Case]] = {
     "Gaussian mean": partial(_gaussian, "noisy_mean", "mean_event", 2.0, pair=lone_row(64)),
     "Gaussian counts of residuals": partial(
         _gaussian, "noisy_residual_counts", "residual_event", 2.0, _FAR, quick=2_000
+    ),
+    "Gaussian counts of signed residuals": partial(
+        _gaussian, "noisy_signed_counts", "residual_event", 2.0, _BINS, quick=2_000
     ),
     "GaussMix": partial(
         _gauss_mix,

@@ -34,6 +34,21 @@ def score_sum_law(releases: Sequence[Release], known: Known) -> Parts:
     return {"scores": np.array(total)}
 
 
+def signed_counts_law(releases: Sequence[Release], known: Known) -> Parts:
+    """Return the law of counts of residuals below 0 and above it (docs/proofs/adaptive.md)."""
+    total = []
+    for release in releases:
+        given = release.arguments
+        residuals = known.data.y - known.data.X @ given["theta"]
+        ends = (*given["edges"][:-1], np.inf)
+        counts = [
+            [known.data.counts @ ((low < sizes) & (sizes <= high)) for low, high in pairwise(ends)]
+            for sizes in (-residuals, residuals)
+        ]
+        total.append(-0.5 * (((release.out - np.array(counts)) / given["sigma"]) ** 2).sum())
+    return {"residuals": np.array(total)}
+
+
 def contrasts_law(releases: Sequence[Release], known: Known) -> Parts:
     """Return the law of sums of several models, less their mean."""
     total = []

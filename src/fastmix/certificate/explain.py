@@ -243,7 +243,12 @@ def _choices(chosen: dict[str, Any]) -> str:
         else f"{chosen['gradient_clip']:.3g} for gradients"
     )
     smoothed = f", a smoothing of {chosen['smoothing']:.2g}" if "smoothing" in chosen else ""
+    moved = (
+        f" Counts of residuals moved the intercept by {chosen['shift']:.2g}, to the quantile."
+        if chosen.get("shift")
+        else ""
+    )
     return (
         f"{source} a clipping level of {level}{smoothed} and a ridge of "
         f"{chosen['ridge']:.3g}. {learned}"
-    ).rstrip()
+    ).rstrip() + moved

@@ -221,6 +221,17 @@ def residual_counts(
     return counts
 
 
+def signed_counts(block: Block, *, theta: FloatArray, edges: FloatArray) -> FloatArray:
+    """Return how many residuals ``y - X theta`` lie in each bin: those below 0, those above it."""
+    counts, start = np.zeros((2, len(edges) - 1)), 0
+    for (residuals,) in block.residuals(theta):
+        own = block.weights_of(start, len(residuals))
+        for side, sizes in enumerate((-residuals, residuals)):
+            counts[side] += reference.binned(np.clip(sizes, 0.0, edges[-1]), edges, own)
+        start += len(residuals)
+    return counts
+
+
 def slope_counts(
     block: Block,
     *,

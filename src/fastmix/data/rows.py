@@ -188,6 +188,11 @@ class Rows(ABC):
         value = partial(reductions.residual_counts, theta=theta, clip=clip, edges=edges)
         return self.run(Pass("residuals", value))
 
+    def signed_counts(self, theta: FloatArray, edges: FloatArray) -> FloatArray:
+        """Return how many ``y - X theta`` below 0, and above it, have sizes in each bin."""
+        value = partial(reductions.signed_counts, theta=theta, edges=edges)
+        return self.run(Pass("residuals", value))
+
     def slope_counts(
         self, theta: FloatArray, longest: float, edges: FloatArray, free: Slope | None = None
     ) -> FloatArray:

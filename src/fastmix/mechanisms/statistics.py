@@ -70,6 +70,25 @@ def noisy_residual_counts(
     return noise.gaussian(counts_hat, sensitivity=count_sensitivity(), ratio=sigma)
 
 
+def noisy_signed_counts(
+    rows: Rows, theta: FloatArray, *, edges: FloatArray, sigma: float, noise: Noise
+) -> FloatArray:
+    r"""Release how many residuals :math:`y - x^\top\theta` below 0, and above it, are in each bin.
+
+    Bins are those of sizes between rising ``edges`` from 0 on; sizes beyond the last one count in
+    the last bin, and a residual of 0, as an absent record has, in none. All arguments but the rows
+    are public or already released. The event is that of `noisy_residual_counts`.
+
+    Paper: beyond it; docs/proofs/adaptive.md, Section 4.
+    Sensitive inputs: rows.
+    """
+    _, sigma = _checked(rows, theta, 1.0, sigma)
+    if edges.ndim != 1 or len(edges) < 2 or edges[0] < 0.0 or not np.all(np.diff(edges) > 0.0):
+        raise value_error("edges", "be at least two rising numbers from 0 on", edges)
+    counts_hat = rows.signed_counts(theta, edges)
+    return noise.gaussian(counts_hat, sensitivity=count_sensitivity(), ratio=sigma)
+
+
 def _checked(rows: Rows, theta: FloatArray, clip: float, sigma: float) -> tuple[float, float]:
     """Return the levels; refuse coefficients so large that residuals of some data overflow."""
     if theta.shape != (rows.d,) or not np.abs(theta).max() <= 1e100:

@@ -1,10 +1,12 @@
-"""What follows the minimiser of an adaptive fit: its predictions on a line, or shrunk."""
+"""What follows the minimiser of an adaptive fit: shrunk, on a line, or moved to a quantile."""
+
+import math
 
 import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix.data import Rows
-from fastmix.mechanisms import Noise, noisy_line
+from fastmix.mechanisms import Noise, noisy_line, noisy_signed_counts
 from fastmix.methods.first_stage import Guess
 
 #: Share of the coefficients that is always kept: a model of zeros would look like an error.
@@ -19,6 +21,13 @@ OFFSET = 0.5
 #: The least variance of predictions, and what is taken off their covariance with the targets, in
 #: units of its noise.
 EVIDENT, TAKEN = 5.0, 0.5
+#: Share of the budget (of mu^2) for counts of residuals around a quantile, and noise in the share
+#: of rows below it up to which they pay.
+SHIFT_SHARE, SHIFT_ERROR = 0.03, 0.03
+#: Bins of those counts, in units of the residuals' spread: fine where the quantile should be.
+SIZES: FloatArray = np.array(
+    [0.0, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 1.0, 1.5, 2.0, 4.0]
+)
 
 
 def shrunk(
@@ -60,3 +69,35 @@ def on_a_line(
     if rows.constant:
         moved[-1] += (e + (1.0 - slope) * p * widths[0]) / rows.constant
     return moved, slope
+
+
+def shift_pays(n: int, sigma: float) -> bool:
+    """Whether noisy counts of n residuals tell the share of rows below a quantile."""
+    return sigma * math.sqrt(len(SIZES) - 1) <= SHIFT_ERROR * n
+
+
+def at_quantile(
+    rows: Rows, theta: FloatArray, quantile: float, spread: float, sigma: float, noise: Noise
+) -> tuple[FloatArray, float]:
+    """Release counts of residuals, and move the intercept to their quantile; also by how much.
+
+    Of the count that is to move below, the share that noise explains is left out, as in `shrunk`.
+    From 0 on, the first bin whose end has the count is taken, with residuals spread evenly in it.
+    """
+    edges = SIZES * spread
+    below, above = noisy_signed_counts(rows, theta, edges=edges, sigma=sigma, noise=noise)
+    total = float(below.sum() + above.sum())
+    if total <= EVIDENT * sigma * math.sqrt(2.0 * len(below)):
+        return theta, 0.0
+    left = quantile * total - float(below.sum())  # how many more are to be below
+    expected = sigma**2 * len(below) * (quantile**2 + (1.0 - quantile) ** 2)
+    left *= max(0.0, 1.0 - expected / max(left**2, 1e-300))
+    sign, counts = (1.0, above) if left > 0.0 else (-1.0, below)
+    ends = np.cumsum(counts)
+    at = int(np.argmax(ends >= abs(left))) if ends.max() >= abs(left) else len(ends) - 1
+    before = float(ends[at] - counts[at])
+    share = min((abs(left) - before) / counts[at], 1.0) if counts[at] > 0.0 else 1.0
+    moved = theta.copy()
+    shift = sign * float(edges[at] + share * (edges[at + 1] - edges[at]))
+    moved[-1] += shift / rows.constant
+    return moved, shift

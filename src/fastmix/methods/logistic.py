@@ -43,7 +43,7 @@ LONG = 1.2
 #: How far a feature is taken to move log-odds where the data do not tell, across half its bounds.
 FARTHEST = 10.0
 #: Share of what is clipped that is taken to point the same way.
-ALIGNED = 0.3
+ALIGNED = 0.1
 #: Log-odds of first coefficients: a probability is not taken to be nearer to 0 or 1 than this, and
 #: the variance of a label around its prediction not to be smaller.
 LEAST_PROBABILITY, LEAST_VARIANCE = 0.01, 0.05
@@ -164,7 +164,7 @@ class LogisticObjective(AdaptiveObjective):
         noise, curvature, kept, intervals = level / plan.mu, guess.spread**2, 1.0, None
         if plan.curvature_sigma is not None:
             theta, intervals = self._inferred(rows, plan, draws, guess, theta, levels, curvature)
-        else:
+        elif plan.n_rounds:  # without rounds the ridge alone shrinks enough
             theta, kept = shrunk(theta, guess, noise, levels.ridge, rows.n, curvature)
         choice = {
             "rounds": plan.n_rounds,

@@ -1,7 +1,7 @@
 """Adaptive objective perturbation for losses that bound the slope of a residual.
 
 The first stage is that of `AdaptiveObjective`, without counts of gradients: how large a slope may
-be is part of the loss.
+be is part of the loss. Counts of residuals around a quantile fit follow it, for the intercept.
 """
 
 import math
@@ -30,9 +30,9 @@ from fastmix.methods.adaptive import (
 from fastmix.methods.adaptive_forecast import expected
 from fastmix.methods.adaptive_plan import AdaptivePlan
 from fastmix.methods.first_stage import SPREAD, first_stage
-from fastmix.methods.last_stage import shrunk
+from fastmix.methods.last_stage import SHIFT_SHARE, at_quantile, shift_pays, shrunk
 from fastmix.methods.objective import least_ridge_for
-from fastmix.methods.plan import Draws, Forecast, Solution
+from fastmix.methods.plan import Draws, Forecast, Sizes, Solution
 from fastmix.methods.scores import QuantileScores
 
 #: Where residuals are clipped by default, in units of their spread (Huber's constant).
@@ -151,8 +151,16 @@ class QuantileObjective(AdaptiveObjective):
             check_real("smoothing", self.smoothing, above=0.0)
         super().check()
 
+    def _shares(
+        self, sizes: Sizes, mu: float, rounds: int, *, inferring: bool
+    ) -> tuple[float, float, float, float]:
+        """Return the shares; counts are those of residuals, for the intercept."""
+        moment, _, mean, line = super()._shares(sizes, mu, rounds, inferring=inferring)
+        pays = sizes.intercept and shift_pays(sizes.n, 1.0 / (math.sqrt(SHIFT_SHARE) * mu))
+        return moment, SHIFT_SHARE if pays else 0.0, mean, line
+
     def _solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
-        """Release what the first stage needs, then the minimiser."""
+        """Release what the first stage needs, the minimiser, and counts of residuals."""
         guess = first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
         spread, q = guess.spread, float(self.quantile)
         if rows.constant:  # from the mean to the quantile of a normal law
@@ -168,9 +176,14 @@ class QuantileObjective(AdaptiveObjective):
         theta = made._minimiser(rows, plan, draws, guess, Levels(level, ridge, math.inf))
         noise = level / plan.mu
         theta, kept = shrunk(theta, guess, noise, ridge, rows.n, curvature)
+        shift = 0.0
+        if plan.count_sigma is not None:
+            sigma = plan.count_sigma
+            theta, shift = at_quantile(rows, theta, q, spread, sigma, draws.noise)
         chosen = {
             "rounds": plan.n_rounds,
             "residual_spread": spread,
+            "shift": shift,
             "smoothing": width,
             "gradient_clip": level,
             "ridge": ridge,
