@@ -2,8 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -40,10 +39,3 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*(Text(visible(cell)) for cell in row))
     console().print(table)
-
-
-@contextmanager
-def working(what: str) -> Iterator[Callable[[str], None]]:
-    """Show on a terminal that work is going on; what is yielded says how far it has come."""
-    with console(stderr=True).status(what) as status:
-        yield lambda more: status.update(f"{what}: {more}")

@@ -12,6 +12,7 @@ from fastmix.audit import AuditResult, audit_all, full_only, plot_histograms, re
 from fastmix.cli import _options as options
 from fastmix.cli._files import check_output
 from fastmix.cli.main import ExitCode
+from fastmix.show.progress import progress
 
 #: Claims above what their neighbours can show by more than this are named in the summary.
 _LOOSE = 0.95
@@ -47,12 +48,15 @@ def command(
         print(
             _line("audited", "claimed", "delta", "at least", "share", "releases", "", "neighbours")
         )
-    for r in audit_all(quick=not all_, seed=seed):
-        results.append(r)
-        if not json:
-            cells = f"{r.epsilon:.3f}", f"{r.delta:.0e}", f"{r.lower:.3f}", f"{r.share:.0%}"
-            verdict = "ok" if r.passed else "REFUTED"
-            print(_line(r.name, *cells, f"{r.trials:,}", verdict, r.pair), flush=True)
+    cases = len(registry if all_ else registry.keys() - full_only)
+    with progress("auditing") as bar:
+        for r in audit_all(quick=not all_, seed=seed):
+            results.append(r)
+            bar.say(f"{len(results)} of {cases} claims", len(results), cases)
+            if not json:
+                cells = f"{r.epsilon:.3f}", f"{r.delta:.0e}", f"{r.lower:.3f}", f"{r.share:.0%}"
+                verdict = "ok" if r.passed else "REFUTED"
+                print(_line(r.name, *cells, f"{r.trials:,}", verdict, r.pair), flush=True)
     if json:
         print(dumps([result.to_dict() for result in results], indent=2))
     else:

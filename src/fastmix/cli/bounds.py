@@ -11,9 +11,10 @@ from fastmix._validation import value_error
 from fastmix.accounting import BudgetAccountant
 from fastmix.certificate import PrivacyCertificate, headline
 from fastmix.cli import _options as options
-from fastmix.cli._console import print_json, print_text, working
+from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.estimators import PrivateBounds
+from fastmix.show.progress import progress
 from fastmix.tables import TextFormat, bounds_template, table_fields
 from fastmix.tables.bounds_file import read_tables
 from fastmix.tables.encode import first_file, table_columns
@@ -156,7 +157,7 @@ def _found(asked: Asked, epsilon: float) -> tuple[str, PrivacyCertificate]:
         there = table_columns(asked.data, asked.text)
         return [name for name in there if name not in (asked.target, asked.person)]
 
-    with working("counting"):
+    with progress("finding bounds"):
         return find_bounds(
             asked.data,
             asked.target,

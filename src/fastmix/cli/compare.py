@@ -11,10 +11,11 @@ from fastmix._validation import value_error
 from fastmix.accounting import BudgetAccountant
 from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
-from fastmix.cli._console import print_json, print_table, print_text, working
+from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._folder import model_folder
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression, compare
+from fastmix.show.progress import progress
 from fastmix.tables import read_bounds
 from fastmix.tables.encode import encode, needed, table_columns
 from fastmix.tables.model import bound_pair
@@ -77,7 +78,8 @@ def command(
     )
     room = _ROOM + sum(1024 + 48 * len(name.encode(errors="replace")) for name in places)
     with model_folder(out, force=force, room=room, inputs=(data, bounds, ledger)) as publish:
-        with working("comparing"):
+        with progress("comparing") as bar:
+            bar.say("reading")
             X, y = encode(read_columns(data, *needed(public)), public, intercept=intercept)
             if not len(y):
                 raise DataError(f"{data.name} must have at least one row to fit.")

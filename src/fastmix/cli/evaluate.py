@@ -7,7 +7,8 @@ import typer
 
 from fastmix.accounting import BudgetAccountant
 from fastmix.cli import _options as options
-from fastmix.cli._console import print_json, print_table, print_text, working
+from fastmix.cli._console import print_json, print_table, print_text
+from fastmix.show.progress import progress
 from fastmix.tables import TextFormat, table_chunks
 from fastmix.tables.model import SavedModel
 
@@ -45,7 +46,7 @@ def command(
     asked = [name.strip() for name in metrics.split(",")] if metrics else None
     names = estimator._resolve().scoring().checked(asked)
     budget = None if ledger is None else BudgetAccountant.load(ledger)
-    with working("reading"):
+    with progress("evaluating"):
         rows = table_chunks(data, saved.bounds, intercept=saved.fit_intercept, text=text)
         found = estimator.evaluate(
             rows, metrics=names, epsilon=epsilon, delta=delta, accountant=budget

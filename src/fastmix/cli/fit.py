@@ -15,7 +15,7 @@ from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
 from fastmix.cli._asked import Asked
 from fastmix.cli._cluster import cluster_client
-from fastmix.cli._console import print_json, print_table, print_text, working
+from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._folder import model_folder
 from fastmix.data import Streaming
 from fastmix.data.dask import Cluster
@@ -28,6 +28,7 @@ from fastmix.estimators import (
     PrivateQuantileRegressor,
 )
 from fastmix.show.html import effects
+from fastmix.show.progress import progress
 from fastmix.show.summary import NOTHING_IDENTIFIED
 from fastmix.tables import PublicBounds, read_bounds
 from fastmix.tables.encode import encode, needed, table_bytes, table_chunks, table_columns
@@ -83,7 +84,7 @@ def command(asked: Asked) -> None:
         model_folder(asked.out, force=asked.force, room=room, inputs=inputs) as publish,
     ):
         if public is None:
-            with working("reading"):
+            with progress("reading"):
                 public = _leaky(asked)
         else:
             model.set_params(
@@ -243,21 +244,21 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
         )
         engine = "stream" if large else "memory"
     if engine in ("auto", "memory"):
-        with working("reading"):
+        with progress("fitting") as bar:
+            bar.say("reading")
             text = asked.text.with_dates(public.dates)
             columns = read_columns(data, *needed(public), text)
             X, y = encode(columns, public, intercept=intercept)
             target: Any = y
             if isinstance(public.target, Labels):
                 target = public.target.decoded(y)
-        if not len(y):
-            raise DataError(f"{data.name} must have at least one row to fit.")
-        with working("fitting"):
+            if not len(y):
+                raise DataError(f"{data.name} must have at least one row to fit.")
             model.fit(X, target)
         return
     with (
         cluster_client(asked.scheduler) if engine == "dask" else nullcontext() as client,
-        working("fitting") as say,
+        progress("fitting"),
     ):
         table = table_chunks(
             data,
@@ -268,7 +269,7 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
             weight=asked.weight or None,
             text=asked.text,
         )
-        model.fit_chunks(table, report=lambda name, part: say(f"{name} {part:.0%}"))
+        model.fit_chunks(table)
 
 
 def _print_coefficients(model: PrivateModel, public: PublicBounds, out: Path) -> None:

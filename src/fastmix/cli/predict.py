@@ -11,6 +11,7 @@ from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.cli._folder import FILES
 from fastmix.data.arrow import table_files
+from fastmix.show.progress import progress
 from fastmix.tables import TextFormat, read_columns, write_predictions
 from fastmix.tables.encode import needed
 from fastmix.tables.model import SavedModel
@@ -52,11 +53,16 @@ def command(
     saved = SavedModel.load(model)
     text = text.with_dates(saved.bounds.dates)
     numbers, categories = needed(saved.bounds, target=False)
-    parts = (read_columns(file, numbers, categories, text) for file in files)
-    values = np.concatenate([saved.predict(part, proba=proba) for part in parts])
     name = f"{'probability' if proba else 'predicted'}_{saved.bounds.target.name}"
-    labels = () if values.ndim == 1 else tuple(map(str, saved.classes or ()))
-    with writing(out, force=force) as temporary:
+    with progress("predicting") as bar, writing(out, force=force) as temporary:
+        parts = []
+        for k, file in enumerate(files):
+            bar.say("reading", k, len(files))
+            part = read_columns(file, numbers, categories, text)
+            parts.append(saved.predict(part, proba=proba))
+        bar.say("writing")
+        values = np.concatenate(parts)
+        labels = () if values.ndim == 1 else tuple(map(str, saved.classes or ()))
         write_predictions(temporary, name, values, labels)
     named = [f"{name}={label}" for label in labels] or [name]
     if json:

@@ -49,6 +49,7 @@ class Chunk(ABC):
 
     name: str  #: What errors about a file call it.
     length: int | None  #: Number of records, None if it is not known before they are read.
+    blocks: int = 1  #: How many blocks `read` yields, about: for progress.
 
     @abstractmethod
     def read(self) -> Iterator[Records]:
@@ -187,11 +188,12 @@ class Streaming(Executor):
     def run(self, work: Work, chunks: Sequence[tuple[Chunk, Place]], report: Report) -> Any:
 
         def reported() -> Iterator[Reading]:
-            last = -1
+            last, count = -1, 0
             for reading in read_ahead(readings(chunks)):
-                if reading[0] != last:
-                    last = reading[0]
-                    report(work.task.name, last / len(chunks))
+                count = 0 if reading[0] != last else count + 1
+                last, blocks = reading[0], chunks[reading[0]][0].blocks
+                if count < blocks:
+                    report(work.task.name, (last + count / blocks) / len(chunks))
                 yield reading
 
         value = work.fold(map(work.task.value, work.blocks(reported())))

@@ -42,7 +42,8 @@ random_state : int, RandomState or Generator, default=None
     None draws cryptographic noise. Anything else makes the noise reproducible, which voids the
     guarantee and gives a `ReproducibleNoiseWarning`: for tests and experiments only.
 verbose : bool, default=False
-    Report progress on standard error; nothing that depends on the data is printed.
+    Show progress: on a terminal and in a notebook a bar with the time left, after two seconds of
+    work; elsewhere lines on standard error. Only steps of the public plan are shown.
 max_rows_per_group : int, default=None
     With ``groups`` in `fit`, the public number of rows of a person that count at most; others are
     left out at random. A person's rows count as one record together, so the fit protects persons:

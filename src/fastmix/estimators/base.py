@@ -4,9 +4,9 @@ The order is fixed, so that nothing is spent in vain and nothing is released unp
 asked before any value of the data is read, and charged before any noise is drawn.
 """
 
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -32,6 +32,7 @@ from fastmix.mechanisms import Noise, make_noise
 from fastmix.methods import Draws, Method
 from fastmix.methods.fit import sized, solve_fit
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
+from fastmix.show.progress import progress
 
 #: A number of rows that stands for the one that is not known before it is paid for.
 _SOME_ROWS = 10_000
@@ -173,24 +174,25 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
             warn=planned is None or planned[1].is_private,
         )
         method = self._resolve(d + bool(self.fit_intercept))
-        report = report or (lambda name, part: self._say(f"{name}: {part:.0%}"))
-        rows = data.rows(scaling, report, in_blocks=method.in_blocks())
-        noise = make_noise(self.noise, self.random_state, warn=False)
-        if not self.public_rows:
-            rows = self._sized(rows, d, noise, accountant)
-        n = rows.n
-        if planned is None or shape != (n, d):
-            planned = self._planned(n, d)
-        method, plan = planned
-        self._advise(method, plan, n, d)
-        if plan.is_private and is_seeded(self.random_state):
-            warn_seeded(stacklevel=4)
-        clip = scaling.clipping(getattr(method, "residual_clip", None))
-        # Public choices leave the secret stream alone, unless the caller seeds everything.
-        public = noise.rng if is_seeded(self.random_state) else public_generator()
-        self._charge(accountant, plan, plan.spent.parts[0 if self.public_rows else 1 :])
-        draws = Draws(noise, public, lambda at, total: self._say(f"step {at} of {total}"))
-        solution = solve_fit(method, rows, plan, scaling, clip, draws)
+        with progress(type(self).__name__, verbose=self.verbose, lines=True) as bar:
+            report = report or (bar.passing if self.public_rows else bar.passed)
+            rows = data.rows(scaling, report, in_blocks=method.in_blocks())
+            noise = make_noise(self.noise, self.random_state, warn=False)
+            if not self.public_rows:
+                rows = self._sized(rows, d, noise, accountant)
+            n = rows.n
+            if planned is None or shape != (n, d):
+                planned = self._planned(n, d)
+            method, plan = planned
+            self._advise(method, plan, n, d)
+            if plan.is_private and is_seeded(self.random_state):
+                warn_seeded(stacklevel=4)
+            clip = scaling.clipping(getattr(method, "residual_clip", None))
+            # Public choices leave the secret stream alone, unless the caller seeds everything.
+            public = noise.rng if is_seeded(self.random_state) else public_generator()
+            self._charge(accountant, plan, plan.spent.parts[0 if self.public_rows else 1 :])
+            draws = Draws(noise, public, partial(bar.step, last=method.last_step))
+            solution = solve_fit(method, rows, plan, scaling, clip, draws)
         # On a copy that takes the model's place in one step: a model is the old one or the new one.
         fitted = object.__new__(type(self))
         fitted.__dict__.update(self.__dict__)
@@ -238,10 +240,6 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
         unused = {"score_share": not self.score_share, "max_weight": self.max_weight is None}
         unused["public_rows"] = bool(self.public_rows)
         return {name: getattr(self, name) for name in names if not unused.get(name)}
-
-    def _say(self, progress: str) -> None:
-        if self.verbose:
-            print(f"[{type(self).__name__}] {progress}", file=sys.stderr)
 
 
 @estimator

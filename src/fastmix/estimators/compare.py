@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from fastmix.methods.compare import comparing_method, comparing_plan, ranked
 from fastmix.methods.fit import solve_fit
 from fastmix.random import is_seeded, public_generator, warn_seeded
 from fastmix.show.html import number, table
+from fastmix.show.progress import Bar, progress
 
 
 @dataclass(frozen=True)
@@ -145,11 +147,13 @@ def compare(
     """
     if not isinstance(model, PrivateLinearRegression):
         raise type_error("model", "be a PrivateLinearRegression", model)
-    with unchained():
-        return _compare(candidates, X, y, model)
+    with unchained(), progress("comparing", verbose=model.verbose, lines=True) as bar:
+        return _compare(candidates, X, y, model, bar)
 
 
-def _compare(candidates: Any, X: Any, y: Any, model: PrivateLinearRegression) -> Comparison:
+def _compare(
+    candidates: Any, X: Any, y: Any, model: PrivateLinearRegression, bar: Bar
+) -> Comparison:
     check_choice("method", model.method, ("auto", "adaptive"))
     model._check_counting(grouped=False, weighted=False)
     check_choice("noise", model.noise, ("float",))
@@ -175,7 +179,7 @@ def _compare(candidates: Any, X: Any, y: Any, model: PrivateLinearRegression) ->
         data_norm=model.data_norm,
         fit_intercept=model.fit_intercept,
     )
-    rows = data.rows(scaling, lambda name, part: None, in_blocks=True)
+    rows = data.rows(scaling, bar.passing, in_blocks=True)
     sizes, target = model._sizes(rows.n, d), model._target(rows.n)
     method = comparing_method(sizes, target)
     plan, ranking = comparing_plan(method, sizes, target, inference=model.inference)
@@ -187,7 +191,7 @@ def _compare(candidates: Any, X: Any, y: Any, model: PrivateLinearRegression) ->
     accountant = model.accountant if model.accountant is not None else BudgetAccountant.current()
     if accountant is not None:
         accountant.spend(plan.spent, label=f"comparison of {len(sets)} feature sets", leaks=leaks)
-    draws = Draws(noise, public)
+    draws = Draws(noise, public, partial(bar.step, last=method.last_step))
     errors, std = ranked(rows, columns, ranking, draws)
     order = np.argsort(errors, kind="stable")
     winner = columns[int(order[0])]
@@ -204,7 +208,7 @@ def _compare(candidates: Any, X: Any, y: Any, model: PrivateLinearRegression) ->
         fit_intercept=fitted.fit_intercept,
         warn=False,
     )
-    chosen = part.rows(own, lambda name, part: None, in_blocks=True)
+    chosen = part.rows(own, bar.passing, in_blocks=True)
     solution = solve_fit(method, chosen, plan, own, own.clipping(None), draws)
     fitted.n_features_in_ = len(winner)
     if data.names is not None:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from fastmix._types import FloatArray
 from fastmix._validation import check_probability, check_real, unchained
 from fastmix.accounting import BudgetAccountant, PrivacySpent, gaussian_sigma
-from fastmix.data import Chunks
+from fastmix.data import Chunks, Report
 from fastmix.data.dask import dask_chunks, is_dask
 from fastmix.data.scaling import PublicScaling
 from fastmix.estimators._frames import table_input
@@ -23,6 +23,7 @@ from fastmix.methods.plan import joint
 from fastmix.methods.scores import Bin, Score
 from fastmix.random import RandomState, is_seeded, warn_seeded
 from fastmix.show.html import card, number, table
+from fastmix.show.progress import progress
 from fastmix.show.svg import calibration_chart
 
 #: What scores are called in summaries and reports.
@@ -222,7 +223,7 @@ class Evaluated:
         model = self._as_fitted()
         names = model._resolve().scoring().checked(metrics)
         check_real("epsilon", epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)
-        with unchained():
+        with unchained(), progress("evaluating", verbose=model.verbose, lines=True) as bar:
             data: Input
             schema = getattr(self, "schema_", None)
             if isinstance(X, Chunks):
@@ -232,7 +233,8 @@ class Evaluated:
             else:
                 validation._check_feature_names(self, X, reset=False)
                 data = model._chunks(dask_chunks(X, y)) if is_dask(X) else model._arrays(X, y)
-            return _evaluate(model, data, names, float(epsilon), delta, accountant, random_state)
+            asked = names, float(epsilon), delta, accountant, random_state
+            return _evaluate(model, data, *asked, bar.passing)
 
     def _as_fitted(self) -> Any:
         """Return the model with all that was found in the fit as parameters."""
@@ -252,6 +254,7 @@ def _evaluate(
     delta: float | None,
     accountant: BudgetAccountant | None,
     random_state: RandomState,
+    report: Report,
 ) -> PrivateScores:
     """Check and plan, charge, and release the scores."""
     if accountant is None:
@@ -268,7 +271,7 @@ def _evaluate(
         fit_intercept=model.fit_intercept,
         warn=False,
     )
-    rows = data.rows(scaling, lambda name, part: None, in_blocks=True)
+    rows = data.rows(scaling, report, in_blocks=True)
     theta = model._scaled(scaling)
     if not np.abs(theta).max() <= LARGEST_COEFFICIENT:
         raise ValueError("the coefficients must be at most 1e100 in scaled units to be evaluated.")

@@ -67,6 +67,7 @@ class AdaptiveMethod(Method):
     solver: str = "auto"
 
     chooses: ClassVar[bool] = True
+    last_step: ClassVar[float] = 4.0
     #: Whether the slope of the loss has one sign for each record.
     one_sided: ClassVar[bool] = False
     #: Whether gradients are counted after rounds, and targets, with a line, without rounds.

@@ -50,6 +50,7 @@ class PerturbedObjective(Method):
     name: ClassVar[str] = "objective"
     estimator: ClassVar[str] = "ObjectivePerturbation"
     clips: ClassVar[bool] = True
+    last_step: ClassVar[float] = 4.0
     persons: ClassVar[bool] = True
     weights: ClassVar[bool] = True
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"solver": ("auto", "gram", "sketch")}

@@ -236,6 +236,8 @@ class Method(ABC):
     persons: ClassVar[bool] = False
     #: Whether it takes sample weights, and a released number in place of that of the rows.
     weights: ClassVar[bool] = False
+    #: How long the last step takes, in units of the others: for the time left, about.
+    last_step: ClassVar[float] = 1.0
     #: What parameters may be, by name, where that is one of a few words.
     choices: ClassVar[dict[str, tuple[str, ...]]] = {}
 

@@ -73,6 +73,7 @@ class HuberObjective(AdaptiveObjective):
         least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1)
         ridge = max(ridge, LENGTHS * least * rows.d)
         longest = max(math.sqrt(ridge / least), math.sqrt(LENGTHS) * root)
+        draws.progress(plan.n_rounds + 2, plan.n_rounds + 2)
         theta = self._minimiser(rows, plan, draws, guess, Levels(level, ridge, longest))
         noise = level / plan.mu
         theta, kept = shrunk(theta, guess, noise, ridge, rows.n)

@@ -22,6 +22,7 @@ from fastmix.errors import DataError
 from fastmix.tables.delimited import TextFormat, is_text
 from fastmix.tables.features import OTHER, Category, Labels, Number, Term
 from fastmix.tables.read import (
+    CSV_BYTES,
     EPOCH,
     MISSING,
     Columns,
@@ -150,6 +151,11 @@ class TableChunk(Chunk):
         """Name of the file."""
         return self.path.name
 
+    @property
+    def blocks(self) -> int:  # type: ignore[override]
+        """How many blocks of text a CSV file has, about."""
+        return 1 + _text_bytes(self.path) // CSV_BYTES if is_text(self.path) else 1
+
     def read(self) -> Iterator[Records]:
         numbers, categories = needed(self.bounds)
         for batch in self._batches(numbers, list(categories)):
@@ -198,13 +204,17 @@ def table_bytes(path: Path, bounds: PublicBounds, *, intercept: bool = True) -> 
     For what cannot be read in chunks, or not at all, it is 0.
     """
     if path.is_file() and is_text(path):
-        # Text shrinks to about a tenth when it is compressed.
-        return path.stat().st_size * (10 if path.suffix.lower() == ".gz" else 1)
+        return _text_bytes(path)
     try:
         rows = sum(length for file in table_files(path) for _, length in file_groups(file))
     except DataError:
         return 0
     return 8 * rows * (len(bounds.columns(intercept)) + 1)
+
+
+def _text_bytes(path: Path) -> int:
+    """Return the bytes of a text file, which shrinks to about a tenth when it is compressed."""
+    return path.stat().st_size * (10 if path.suffix.lower() == ".gz" else 1)
 
 
 def table_columns(path: Path, text: TextFormat | None = None) -> list[str]:

@@ -15,6 +15,7 @@ from fastmix.data.persons import Persons
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateBounds
 from fastmix.methods.ranges import Range
+from fastmix.show.progress import progress
 from fastmix.tables.delimited import TextFormat
 from fastmix.tables.entries import factors_of, table
 from fastmix.tables.features import OTHER
@@ -72,7 +73,12 @@ def find_bounds(
     if target not in (*entries, *numbers):
         raise DataError(f"{path.name}: column {target!r} must hold numbers to be the target.")
     columns = [name for name in (person,) if name is not None and name not in (*numbers, *texts)]
-    tables = [read_arrow(file, numbers, [*texts, *columns], text) for file in files]
+    with progress("finding bounds", verbose=False) as bar:
+        tables = []
+        for k, file in enumerate(files):
+            bar.say("reading", k, len(files))
+            tables.append(read_arrow(file, numbers, [*texts, *columns], text))
+        bar.say("counting")
     n = sum(part.num_rows for part in tables)
     if not n:
         raise DataError(f"{path.name} must have at least one row.")

@@ -35,7 +35,7 @@ EPOCH = datetime.date(1970, 1, 1)
 _ARROW = (".arrow", ".feather", ".ipc")
 
 #: Bytes of a CSV file that are read at a time.
-_CSV_BYTES = 16 << 20
+CSV_BYTES = 16 << 20
 
 _SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", *_ARROW, ".npz")
 
@@ -160,7 +160,7 @@ def csv_batches(
 ) -> Iterator[Any]:
     """Yield some columns of a text file, a few megabytes at a time."""
     pa, found = arrow(), resolve(path, text)
-    asked = delimited.csv_arguments(found, numbers, categories, _CSV_BYTES)
+    asked = delimited.csv_arguments(found, numbers, categories, CSV_BYTES)
     with (
         _without_values(path, text),
         delimited.source(path) as file,
