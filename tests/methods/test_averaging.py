@@ -12,7 +12,14 @@ from fastmix.mechanisms import GramRelease
 from fastmix.mechanisms.noise import FloatNoise
 from fastmix.mechanisms.statistics import RESIDUAL_EDGES
 from fastmix.methods import fast_ihm
-from fastmix.methods.averaging import Curvature, best_clip, noise_in_average
+from fastmix.methods.averaging import (
+    Average,
+    Curvature,
+    best_clip,
+    noise_in_average,
+    shrunk,
+    without_noise,
+)
 from fastmix.methods.plan import Sizes
 from fastmix.planning.cost import CostModel
 
@@ -72,6 +79,53 @@ def test_the_noise_of_an_average_is_that_of_its_iterates():
         total += weight * theta
     expected = noise_in_average(values, lengths, weights)[0]
     assert total.var() == pytest.approx(expected, rel=6.0 * math.sqrt(2.0 / 20_000))
+
+
+@pytest.mark.parametrize("spectrum", [np.ones(40), np.geomspace(20.0, 1e-5, 40)])
+def test_noise_is_taken_off_the_curvature(spectrum):
+    """Against the true curvature along noisy eigenvectors, a quarter of the error is left."""
+    rng, scale, d = np.random.default_rng(2), 0.3, len(spectrum)
+    before, after = 0.0, 0.0
+    for _ in range(10):
+        half = rng.standard_normal((d, d))
+        values, vectors = np.linalg.eigh(np.diag(spectrum) + scale * (half + half.T) / 2.0)
+        true = spectrum @ vectors**2
+        before += np.sum((np.maximum(values, 0.0) - true) ** 2)
+        after += np.sum((without_noise(values, scale) - true) ** 2)
+    assert after < before / 4.0
+    assert np.array_equal(without_noise(np.full(3, 2.0), 1.0), np.full(3, 2.0))
+
+
+def test_with_few_rows_the_mean_is_released_by_itself():
+    """By public sizes: fewer than 2.5 d^1.5 / mu rows, an intercept and no weights."""
+    made = IHM(epsilon=1.0, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 1))
+    few, many = (made._planned(n, 20)[1] for n in (500, 50_000))
+    assert few.target_sigma is not None
+    assert many.target_sigma is None
+    assert sum(event.count for event in few.spent.events) == 19
+    plain = IHM(epsilon=1.0, delta=1e-6, **PAPER)._planned(500, 20)[1]
+    assert plain.target_sigma is None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_where_nothing_is_evident_the_model_is_next_to_nothing():
+    """Few rows without a signal, whose mean is that of the bounds, or is far from it."""
+    X = np.random.default_rng(3).uniform(0, 1, (2000, 20))
+    for level, error in ((0.5, 1e-3), (0.9, 0.1)):
+        options = {"epsilon": 0.3, "bounds_X": (0, 1), "bounds_y": (0, 1)}
+        model = IHM(random_state=0, **options).fit(X, np.full(2000, level))
+        assert model.predict(X).std() < 0.01
+        assert model.predict(X).mean() == pytest.approx(level, abs=error)
+
+
+def test_a_constant_that_noise_explains_is_not_kept():
+    class Constant:
+        n, d, constant = 100, 3, 0.5
+
+    curvature = Curvature.of(GramRelease(np.diag([4e4, 3e4, 2e4]), 1.0))
+    for size, kept in ((2.9, 2e-3), (3.1, 1.0)):
+        average = Average(np.array([0.0, 0.0, size]), np.ones(3), np.ones(3), np.ones((1, 3)))
+        assert shrunk(average, curvature, Constant())[-1] == pytest.approx(kept * size, rel=0.01)
 
 
 def test_the_clipping_level_follows_residuals_and_noise():

@@ -3,6 +3,7 @@
 All noise is Gaussian, so that one ratio mu of sensitivity to noise is divided among the releases.
 The first quarter of the steps finds where residuals lie; noisy counts of them give the clipping
 level of the others, whose iterates are averaged.  What noise alone explains is then taken off.
+With few rows, by public sizes, the mean of the targets is released by itself and is the start.
 Everything but the releases is computed from released values (docs/proofs/symmetric_noise.md).
 """
 
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from fastmix._types import FloatArray
 from fastmix.accounting import PrivacyEvent
@@ -21,18 +23,22 @@ from fastmix.mechanisms import (
     gradient_events,
     noisy_gradient,
     noisy_residual_counts,
+    noisy_target_mean,
     residual_event,
+    target_mean_event,
 )
 from fastmix.mechanisms.statistics import RESIDUAL_EDGES
 from fastmix.methods.adassp import noise_norm
 from fastmix.methods.first_stage import spread_known
 from fastmix.methods.inference import AveragedTrace
 from fastmix.methods.last_stage import LEAST_KEPT
-from fastmix.methods.plan import Draws, Forecast, Plan, Solution
+from fastmix.methods.plan import Draws, Forecast, Plan, Sizes, Solution
 
 #: Shares of the budget (of mu^2) for the Gram matrix and for counts of residuals, and the share of
 #: what is left that the first steps get.
 GRAM_SHARE, COUNTS_SHARE, FIRST_SHARE = 0.2, 0.03, 0.1
+#: Share for the mean of the targets, where there are fewer rows than so many times d^1.5 / mu.
+MEAN_SHARE, FEW = 0.3, 2.5
 #: Steps: one in so many finds where residuals lie, and of the others so many are averaged.
 FIRST, AVERAGED = 4, 2.0 / 3.0
 #: The least eigenvalue of the Hessian, in units of the norm of its noise; directions beyond
@@ -49,17 +55,18 @@ NOISE, SPREAD = 1.5, 0.05
 #: standard deviations.
 SEEN = 4.0
 #: Curvature of directions that noise hides, in units of the least eigenvalue.
-HIDDEN = 0.3
+HIDDEN = 0.1
 #: Coefficients whose energy exceeds that of noise by less than so many of its standard deviations
-#: are taken for noise.
-SIGNIFICANT = 2.0
+#: are taken for noise, and so is a constant within so many of its own.
+SIGNIFICANT, SIGNIFICANT_CONSTANT = 6.0, 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class AveragedPlan(Plan):
-    """Noise of the Gram matrix, of the first steps, of the counts and of the other steps."""
+    """Noise of the Gram matrix, the targets' mean, the first steps, counts and the other steps."""
 
     gram_sigma: float
+    target_sigma: float | None
     first_steps: int
     first_sigma: float | None
     count_sigma: float | None
@@ -75,27 +82,34 @@ class Levels(NamedTuple):
     """The fields of an `AveragedPlan` beside its account and the number of its steps."""
 
     gram_sigma: float
+    target_sigma: float | None
     first_steps: int
     first_sigma: float | None
     count_sigma: float | None
     sigma: float
 
     def events(self, steps: int) -> list[PrivacyEvent]:
-        """Return the events of all gradients and of the counts."""
-        last = gradient_events([self.sigma] * (steps - self.first_steps))
-        if self.first_sigma is None or self.count_sigma is None:
-            return last
-        first = gradient_events([self.first_sigma] * self.first_steps)
-        return [*first, residual_event(self.count_sigma), *last]
+        """Return the events of the mean, of all gradients and of the counts."""
+        events: list[PrivacyEvent] = []
+        if self.target_sigma is not None:
+            events.append(target_mean_event(sigma=self.target_sigma))
+        if self.first_sigma is not None and self.count_sigma is not None:
+            events += gradient_events([self.first_sigma] * self.first_steps)
+            events.append(residual_event(self.count_sigma))
+        return events + gradient_events([self.sigma] * (steps - self.first_steps))
 
 
-def averaged_levels(mu: float, steps: int, others: float, *, adaptive: bool) -> Levels:
+def averaged_levels(
+    mu: float, steps: int, others: float, sizes: Sizes, *, adaptive: bool
+) -> Levels:
     """Divide a ratio mu, of which ``others`` have a share, for steps that choose their clipping.
 
     Fewer steps than four, and those with a given clipping level, choose none.
     """
     first = steps // FIRST if adaptive else 0
-    left = 1.0 - GRAM_SHARE - others - (COUNTS_SHARE if first else 0.0)
+    few = sizes.n * mu < FEW * sizes.d**1.5 and sizes.intercept and not sizes.weighted
+    others += (COUNTS_SHARE if first else 0.0) + (MEAN_SHARE if few else 0.0)
+    left = 1.0 - GRAM_SHARE - others
     last = (1.0 - FIRST_SHARE) * left if first else left
 
     def noise(share: float, count: int = 1) -> float:
@@ -103,6 +117,7 @@ def averaged_levels(mu: float, steps: int, others: float, *, adaptive: bool) -> 
 
     return Levels(
         gram_sigma=noise(GRAM_SHARE),
+        target_sigma=noise(MEAN_SHARE) if few else None,
         first_steps=first,
         first_sigma=noise(FIRST_SHARE * left, first) if first else None,
         count_sigma=noise(COUNTS_SHARE) if first else None,
@@ -114,7 +129,7 @@ class Curvature(NamedTuple):
     """A noisy Gram matrix in its eigenvectors, with eigenvalues raised to a floor."""
 
     vectors: FloatArray
-    seen: FloatArray  #: Eigenvalues, at least 0.
+    seen: FloatArray  #: What curvature the rows have along them, as far as the noise lets know.
     raised: FloatArray  #: Eigenvalues, at least the floor.
     norm: float  #: That of the noise.
 
@@ -123,7 +138,8 @@ class Curvature(NamedTuple):
         """Return the curvature of a released matrix."""
         values, vectors = np.linalg.eigh(release.gram)
         norm = noise_norm(release.scale, len(values))
-        return cls(vectors, np.maximum(values, 0.0), np.maximum(values, FLOOR * norm), norm)
+        seen = without_noise(values, release.scale)
+        return cls(vectors, seen, np.maximum(values, FLOOR * norm), norm)
 
     def lengths(self, sigma: float, n: int) -> FloatArray:
         """Return the length of a step along each eigenvector, for noise sigma of a gradient.
@@ -139,6 +155,18 @@ class Curvature(NamedTuple):
         few, many = max(1, round(AVERAGED * steps)), max(1, steps - 1)
         sizes = np.where(self.raised > EVIDENT * self.norm, many, few)
         return (np.arange(steps)[:, None] >= steps - sizes) / sizes
+
+
+def without_noise(values: FloatArray, scale: float) -> FloatArray:
+    r"""Return the expected curvature along eigenvectors of a noisy matrix, from its eigenvalues.
+
+    Noise pushes eigenvalues apart, and turns eigenvectors to where it adds to them: that is
+    :math:`\sigma^2\sum_{j\ne i} 1/(w_i - w_j)` of :math:`w_i` to first order, made increasing.
+    """
+    gaps = values[:, None] - values
+    pushed = np.divide(1.0, gaps, out=np.zeros_like(gaps), where=gaps != 0.0).sum(axis=1)
+    found = isotonic_regression(values - scale**2 * pushed).x
+    return np.maximum(np.asarray(found, dtype=np.float64), 0.0)
 
 
 class Average(NamedTuple):
@@ -175,17 +203,21 @@ def averaged_solution(
 
     With intervals nothing is shrunk: they are for coefficients that are not biased on purpose.
     """
-    curvature, start = Curvature.of(release), np.zeros(rows.d)
+    curvature, start, constant = Curvature.of(release), np.zeros(rows.d), None
+    if (mean_sigma := plan.target_sigma) is not None:
+        mean = noisy_target_mean(rows, sigma=mean_sigma, noise=draws.noise)
+        constant = evident(mean, mean_sigma / rows.n) / rows.constant
+        start[-1] = constant
     if plan.first_sigma is not None:
         first = _average(rows, curvature, plan, clip, draws, start, first=True)
-        start = shrunk(first, curvature, rows)
+        start = shrunk(first, curvature, rows, constant)
         sigma = plan.count_sigma or math.nan
         counts = noisy_residual_counts(rows, start, clip=clip, sigma=sigma, noise=draws.noise)
         noise = plan.sigma / math.sqrt(plan.last_steps)
         clip *= best_clip(counts / rows.n, sigma / rows.n, noise, curvature, rows.n)
     last = _average(rows, curvature, plan, clip, draws, start)
     inferred = plan.residual_sigma is not None
-    theta = last.theta if inferred else shrunk(last, curvature, rows)
+    theta = last.theta if inferred else shrunk(last, curvature, rows, constant)
     trace = AveragedTrace(
         gram=release.gram,
         scale=release.scale,
@@ -231,27 +263,39 @@ def noise_in_average(values: FloatArray, lengths: FloatArray, weights: FloatArra
     return total
 
 
-def shrunk(average: Average, curvature: Curvature, rows: Rows) -> FloatArray:
+def evident(value: float, error: float) -> float:
+    """Return a number, or next to nothing of it where its standard error explains it."""
+    return value if abs(value) > SIGNIFICANT_CONSTANT * error else LEAST_KEPT * value
+
+
+def shrunk(
+    average: Average, curvature: Curvature, rows: Rows, constant: float | None = None
+) -> FloatArray:
     r"""Shrink coefficients towards a constant prediction by the ridge of least estimated risk.
 
     Along an eigenvector with curvature w the average is the truth with noise of a known variance
     v, so that a ridge that keeps a share k of it has the risk
     :math:`\sum w ((1-k)^2 x^2 + 2 k v)` up to a constant, whatever the truth is (Stein). If the
-    energy of all coefficients is that of noise, next to nothing is kept.
+    energy of all coefficients is that of noise, next to nothing is kept. The ``constant`` is the
+    prediction at the mean of the rows unless it is given.
     """
     basis, d = curvature.vectors, rows.d
     values = np.maximum(curvature.seen, HIDDEN * FLOOR * curvature.norm)
-    constant = np.zeros(d)
-    if rows.constant:
+    centre = np.zeros(d)
+    if constant is not None:
+        centre[-1] = constant
+    elif rows.constant:
         row = basis[-1] * values  # of the matrix times the last unit vector, in its eigenvectors
-        constant[-1] = float(row @ (basis.T @ average.theta)) / float(row @ basis[-1])
-    moved, variance = basis.T @ (average.theta - constant), average.variance
+        row /= float(row @ basis[-1])
+        error = math.sqrt(float(row**2 @ average.variance))
+        centre[-1] = evident(float(row @ (basis.T @ average.theta)), error)
+    moved, variance = basis.T @ (average.theta - centre), average.variance
     if np.sum(moved**2 / variance) < d + SIGNIFICANT * math.sqrt(2.0 * d):
-        return constant + LEAST_KEPT * (average.theta - constant)
+        return centre + LEAST_KEPT * (average.theta - centre)
     ridges = np.append(0.0, np.geomspace(1e-4, 1e4, 60) * rows.n / d)
     kept = values / (values + ridges[:, None])
     risks = (1.0 - kept) ** 2 @ (values * moved**2) + 2.0 * kept @ (values * variance)
-    return np.asarray(constant + basis @ (kept[np.argmin(risks)] * moved))
+    return np.asarray(centre + basis @ (kept[np.argmin(risks)] * moved))
 
 
 def best_clip(
@@ -267,11 +311,11 @@ def best_clip(
     """
     sizes = RESIDUAL_EDGES[1:]
     tails = np.cumsum(shares[::-1])[::-1]
-    evident = np.flatnonzero(tails > SEEN * sigma * np.sqrt(np.arange(len(shares), 0, -1)))
-    if not len(evident):
+    filled = np.flatnonzero(tails > SEEN * sigma * np.sqrt(np.arange(len(shares), 0, -1)))
+    if not len(filled):
         return 1.0
     known = np.maximum(shares, 0.0)
-    known[evident[-1] + 1 :] = 0.0
+    known[filled[-1] + 1 :] = 0.0
     beyond = np.maximum(sizes[None, :] - sizes[:, None], 0.0)
     clipped = (beyond @ known) ** 2 + SPREAD * (beyond**2 @ known)
     added = (sizes * noise) ** 2 * float(np.sum(1.0 / curvature.raised)) / n
@@ -303,10 +347,3 @@ def averaged_forecast(
         noise_risk=float(eigenvalues @ noise) / n,
         bias_risk=float(eigenvalues @ (rest**2 * theta_squared)) / n,
     )
-
-
-def bordered(release: GramRelease, mean: FloatArray, n: int) -> GramRelease:
-    """Return the Gram matrix of n rows from that of their centred features and their mean."""
-    gram, size = n * np.outer(mean, mean), len(release.gram)
-    gram[:size, :size] += release.gram
-    return release._replace(gram=gram)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
+import numpy as np
 from scipy.special import ndtri
 
 from fastmix._types import FloatArray
@@ -20,6 +21,7 @@ from fastmix.accounting import (
 )
 from fastmix.data import Rows
 from fastmix.mechanisms import (
+    GramRelease,
     gradient_events,
     gram_event,
     mean_event,
@@ -34,7 +36,6 @@ from fastmix.methods.averaging import (
     averaged_forecast,
     averaged_levels,
     averaged_solution,
-    bordered,
 )
 from fastmix.methods.ihm import UNUSED
 from fastmix.methods.levels import TAIL, Level, tuned_levels, with_steps
@@ -163,7 +164,7 @@ class FastIterativeHessianMixing(HessianMixing):
         others = (_BOUND_SHARE if sketched else 0.0) + (_CENTRE_SHARE if centred else 0.0)
         tail = TAIL * target.delta if sketched else 0.0
         mu = 1.0 / calibrate_gaussian(target.epsilon, target.delta - tail, 1, slack=1e-9)
-        levels = averaged_levels(mu, steps, others, adaptive=self.residual_clip is None)
+        levels = averaged_levels(mu, steps, others, sizes, adaptive=self.residual_clip is None)
         noise: dict[str, Any] = {}
         events = [gram_event(sigma=levels.gram_sigma), *levels.events(steps)]
         if sketched:
@@ -257,6 +258,13 @@ def affordable_rows(n: int, d: int) -> float:
     """Return the rows of a fast sketch whose Gram matrix takes as long as the sketch of n rows."""
     n_pad = 1 << (n - 1).bit_length()
     return n_pad * math.log2(2 * n_pad) / (_PRODUCT * d)
+
+
+def bordered(release: GramRelease, mean: FloatArray, n: int) -> GramRelease:
+    """Return the Gram matrix of n rows from that of their centred features and their mean."""
+    gram, size = n * np.outer(mean, mean), len(release.gram)
+    gram[:size, :size] += release.gram
+    return release._replace(gram=gram)
 
 
 @lru_cache(maxsize=64)

@@ -64,7 +64,7 @@ class IterativeHessianMixing(HessianMixing):
     def plan(self, sizes: Sizes, target: Target) -> IHMPlan | AveragedPlan:
         if self.variant == "tuned":
             adaptive = self.residual_clip is None
-            return averaged_plan(target, self.n_steps or _STEPS, adaptive=adaptive)
+            return averaged_plan(target, self.n_steps or _STEPS, sizes, adaptive=adaptive)
         steps, k, _ = self._sizes(sizes, target)
         if self.variant == "paper":
             return _paper(k, steps, target, self.varrho(target))
@@ -98,10 +98,10 @@ class IterativeHessianMixing(HessianMixing):
 
 
 @lru_cache(maxsize=64)
-def averaged_plan(target: Target, steps: int, *, adaptive: bool) -> AveragedPlan:
+def averaged_plan(target: Target, steps: int, sizes: Sizes, *, adaptive: bool) -> AveragedPlan:
     """Plan a noisy Gram matrix and averaged steps: Gaussian releases under one exact account."""
     mu = 1.0 / calibrate_gaussian(target.epsilon, target.delta, 1, slack=1e-9)
-    levels = averaged_levels(mu, steps, 0.0, adaptive=adaptive)
+    levels = averaged_levels(mu, steps, 0.0, sizes, adaptive=adaptive)
     events = [gram_event(sigma=levels.gram_sigma), *levels.events(steps)]
     return AveragedPlan(spent=joint(events, target.delta), steps=steps, **levels._asdict())
 
