@@ -3,7 +3,7 @@
 All noise is Gaussian, so that one ratio mu of sensitivity to noise is divided among the releases.
 The first quarter of the steps finds where residuals lie; noisy counts of them give the clipping
 level of the others, whose iterates are averaged.  What noise alone explains is then taken off.
-With few rows, by public sizes, the mean of the targets is released by itself and is the start.
+With few rows, by public sizes, the mean of the targets is released by itself, for that case.
 Everything but the releases is computed from released values (docs/proofs/symmetric_noise.md).
 """
 
@@ -37,8 +37,9 @@ from fastmix.methods.plan import Draws, Forecast, Plan, Sizes, Solution
 #: Shares of the budget (of mu^2) for the Gram matrix and for counts of residuals, and the share of
 #: what is left that the first steps get.
 GRAM_SHARE, COUNTS_SHARE, FIRST_SHARE = 0.2, 0.03, 0.1
-#: Share for the mean of the targets, where there are fewer rows than so many times d^1.5 / mu.
-MEAN_SHARE, FEW = 0.3, 2.5
+#: The mean of the targets is released where there are fewer rows than so many times d^1.5 / mu,
+#: with this error in units of half the width of their bounds, if a share between these allows it.
+FEW, MEAN_ERROR, MEAN_SHARES = 2.5, 0.03, (0.02, 0.3)
 #: Steps: one in so many finds where residuals lie, and of the others so many are averaged.
 FIRST, AVERAGED = 4, 2.0 / 3.0
 #: The least eigenvalue of the Hessian, in units of the norm of its noise; directions beyond
@@ -108,8 +109,8 @@ def averaged_levels(
     """
     first = steps // FIRST if adaptive else 0
     few = sizes.n * mu < FEW * sizes.d**1.5 and sizes.intercept and not sizes.weighted
-    others += (COUNTS_SHARE if first else 0.0) + (MEAN_SHARE if few else 0.0)
-    left = 1.0 - GRAM_SHARE - others
+    mean = float(np.clip((MEAN_ERROR * sizes.n * mu) ** -2, *MEAN_SHARES)) if few else 0.0
+    left = 1.0 - GRAM_SHARE - others - mean - (COUNTS_SHARE if first else 0.0)
     last = (1.0 - FIRST_SHARE) * left if first else left
 
     def noise(share: float, count: int = 1) -> float:
@@ -117,7 +118,7 @@ def averaged_levels(
 
     return Levels(
         gram_sigma=noise(GRAM_SHARE),
-        target_sigma=noise(MEAN_SHARE) if few else None,
+        target_sigma=noise(mean) if few else None,
         first_steps=first,
         first_sigma=noise(FIRST_SHARE * left, first) if first else None,
         count_sigma=noise(COUNTS_SHARE) if first else None,
@@ -207,7 +208,6 @@ def averaged_solution(
     if (mean_sigma := plan.target_sigma) is not None:
         mean = noisy_target_mean(rows, sigma=mean_sigma, noise=draws.noise)
         constant = evident(mean, mean_sigma / rows.n) / rows.constant
-        start[-1] = constant
     if plan.first_sigma is not None:
         first = _average(rows, curvature, plan, clip, draws, start, first=True)
         start = shrunk(first, curvature, rows, constant)
@@ -276,21 +276,20 @@ def shrunk(
     Along an eigenvector with curvature w the average is the truth with noise of a known variance
     v, so that a ridge that keeps a share k of it has the risk
     :math:`\sum w ((1-k)^2 x^2 + 2 k v)` up to a constant, whatever the truth is (Stein). If the
-    energy of all coefficients is that of noise, next to nothing is kept. The ``constant`` is the
-    prediction at the mean of the rows unless it is given.
+    energy of all coefficients is that of noise, next to nothing is kept, beside the ``constant``
+    if that is known better than by the prediction at the mean of the rows.
     """
     basis, d = curvature.vectors, rows.d
     values = np.maximum(curvature.seen, HIDDEN * FLOOR * curvature.norm)
     centre = np.zeros(d)
-    if constant is not None:
-        centre[-1] = constant
-    elif rows.constant:
+    if rows.constant:
         row = basis[-1] * values  # of the matrix times the last unit vector, in its eigenvectors
         row /= float(row @ basis[-1])
         error = math.sqrt(float(row**2 @ average.variance))
         centre[-1] = evident(float(row @ (basis.T @ average.theta)), error)
     moved, variance = basis.T @ (average.theta - centre), average.variance
     if np.sum(moved**2 / variance) < d + SIGNIFICANT * math.sqrt(2.0 * d):
+        centre[-1] = centre[-1] if constant is None else constant
         return centre + LEAST_KEPT * (average.theta - centre)
     ridges = np.append(0.0, np.geomspace(1e-4, 1e4, 60) * rows.n / d)
     kept = values / (values + ridges[:, None])
