@@ -219,16 +219,16 @@ struct Sigmoids {
   }
 };
 
-// Products with m x w entries of A.
+// Products with m x w entries of A; rows that lie as in the array have factors f, or null.
 struct Products {
-  void (*subtract)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
+  void (*subtract)(const double* x, std::size_t ld, const double* f, std::size_t m, std::size_t w,
                    const double* theta, double* r);
-  void (*subtract_both)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
-                        const double* theta, double* r, const double* v, double* s);
-  void (*add_adjoint)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
-                      const double* r, double* g);
-  void (*add_adjoint_exactly)(const double* x, std::size_t ld, std::size_t m, std::size_t w,
-                              const double* r, double* high, double* low);
+  void (*subtract_both)(const double* x, std::size_t ld, const double* f, std::size_t m,
+                        std::size_t w, const double* theta, double* r, const double* v, double* s);
+  void (*add_adjoint)(const double* x, std::size_t ld, const double* f, std::size_t m,
+                      std::size_t w, const double* r, double* g);
+  void (*add_adjoint_exactly)(const double* x, std::size_t ld, const double* f, std::size_t m,
+                              std::size_t w, const double* r, double* high, double* low);
 };
 
 template <class T> struct Kernels {
@@ -351,20 +351,23 @@ struct Block {
   std::size_t ld, rows, w, padded;
   const Products* products;
   bool by_rows;
+  const double* f = nullptr;  // factors of rows that lie as in the array
 
-  double at(std::size_t i, std::size_t j) const { return by_rows ? x[i * ld + j] : x[j * ld + i]; }
+  double at(std::size_t i, std::size_t j) const {
+    return (by_rows ? x[i * ld + j] : x[j * ld + i]) * (f ? f[i] : 1.0);
+  }
   // r -= x theta, perhaps with s -= x v; g += x'r, perhaps with rounding errors of sums in `low`.
   void subtract(const double* theta, double* r) const {
-    products->subtract(x, ld, rows, w, theta, r);
+    products->subtract(x, ld, f, rows, w, theta, r);
   }
   void subtract(const double* theta, double* r, const double* v, double* s) const {
-    products->subtract_both(x, ld, rows, w, theta, r, v, s);
+    products->subtract_both(x, ld, f, rows, w, theta, r, v, s);
   }
   void add_adjoint(const double* r, double* g) const {
-    products->add_adjoint(x, ld, rows, w, r, g);
+    products->add_adjoint(x, ld, f, rows, w, r, g);
   }
   void add_adjoint_exactly(const double* r, double* high, double* low) const {
-    products->add_adjoint_exactly(x, ld, rows, w, r, high, low);
+    products->add_adjoint_exactly(x, ld, f, rows, w, r, high, low);
   }
 };
 
@@ -390,8 +393,9 @@ Block fetch_any(const Mapped<T>& a, std::size_t i, std::size_t m, double* x, std
   const auto& k = kernels<T>();
   const std::size_t p = a.columns(), end = round_up(m, 8);
   if constexpr (std::is_same_v<T, double>)
-    if (a.is_plain() && a.x.row > 0)
-      return {a.x.at(i), std::size_t(a.x.row), m, p, end, &k.rows, true};
+    if (!a.map && a.constant == 0.0 && a.x.row > 0)
+      return {a.x.at(i), std::size_t(a.x.row), m, p, end, &k.rows, true,
+              a.factors ? a.factors + i : nullptr};
   k.load_rows(a, i, m, x, p);
   return {x, p, m, p, end, &k.rows, true};
 }

@@ -25,6 +25,9 @@ _BLOCK_BYTES = 64 << 20
 FEW_COLUMNS = 128
 #: Rows that BLAS gets at a time, at most.
 _BLAS_ROWS = 1 << 16
+#: The same for rows that are mapped first, so that they stay in cache; it is an odd number of cache
+#: lines, or columns would share their cache sets.
+_MAPPED_ROWS = 2056
 #: Error of `slopes`, relative to the sum of the absolute terms: that of each product, and of sums.
 SUMMATION_ERROR = 2.0**-52 if compiled is not None else reference.SUMMATION_ERROR
 #: The same with weights, whose products are rounded too.
@@ -114,6 +117,7 @@ def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
             rows = A.X[start : start + step]
             whole += rows.T @ rows
         return whole
+    step = min(step, _MAPPED_ROWS)
     memory = np.empty((min(n, step), p), order="F")
     total = np.zeros((p, p), order="F")
     for start in range(0, n, step):
