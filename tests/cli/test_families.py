@@ -88,7 +88,7 @@ def test_huber(table, run):
     [
         "--family poisson",
         "--family logistic --method ihm",
-        "--family huber --intervals",
+        "--family quantile --intervals",
         "--quantile 0.9",
         "--family quantile --quantile 1.5",
     ],
