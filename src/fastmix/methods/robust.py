@@ -64,7 +64,6 @@ class HuberObjective(AdaptiveObjective):
     counts: ClassVar[bool] = False
     lines: ClassVar[bool] = False
     persons: ClassVar[bool] = True
-    weights: ClassVar[bool] = False
 
     def _solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release what the first stage needs, then the minimiser."""
@@ -144,7 +143,6 @@ class QuantileObjective(AdaptiveObjective):
     counts: ClassVar[bool] = False
     lines: ClassVar[bool] = False
     persons: ClassVar[bool] = True
-    weights: ClassVar[bool] = False
     infers: ClassVar[bool] = False
 
     @property
