@@ -8,7 +8,8 @@ them all; so the truth is known. A fit is the default one with ``inference=True`
 
     python benchmarks/inference.py --family logistic --most-rows 40000 --data-dir DATA
 
-is the same for logistic regression: rows of the classification benchmark without collinear columns,
+is the same for logistic regression (and `--family huber` for robust regression, with errors of
+either sign): rows of the classification benchmark without collinear columns,
 and labels drawn anew from a logistic fit with hardly any ridge.
 """
 
@@ -69,6 +70,9 @@ class Truth:
         low, high = data.bounds["bounds_y"]
         low = min(low, self.fitted.min() + self.errors.min())
         high = max(high, self.fitted.max() + self.errors.max())
+        if isinstance(self, RobustTruth):
+            low = min(low, self.fitted.min() - self.errors.max())
+            high = max(high, self.fitted.max() - self.errors.min())
         if not data.fit_intercept:
             low, high = -max(-low, high), max(-low, high)
         self.bounds = {**data.bounds, "bounds_y": (float(low), float(high))}
@@ -98,6 +102,17 @@ def load_labelled(name: str, folder: Path | None, most_rows: int) -> sets.DataSe
     chosen = np.random.default_rng(0).permutation(len(data.y))[:most_rows]
     ends = tuple(np.broadcast_to(np.asarray(e, float), kept.shape)[kept] for e in data.bounds)
     return sets.DataSet(name, data.X[chosen][:, kept], data.y[chosen], {"bounds_X": ends})
+
+
+class RobustTruth(Truth):
+    """The same with errors of either sign, so that clipped residuals have their centre there."""
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        errors = rng.choice(self.errors, len(self.fitted))
+        return self.fitted + errors * rng.choice([-1.0, 1.0], len(errors))
+
+    def model(self, **given: Any) -> Any:
+        return fastmix.PrivateHuberRegressor(**given)
 
 
 class LabelTruth:
@@ -172,7 +187,8 @@ def cell(
 
 
 def cells(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    linear = asked.family == "linear"
+    linear = asked.family != "logistic"
+    kinds = {"linear": Truth, "huber": RobustTruth, "logistic": LabelTruth}
     names = asked.sets.split(",") if asked.sets else NAMES if linear else CLASSIFIED
     for name in names:
         try:
@@ -181,7 +197,7 @@ def cells(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
         except FileNotFoundError as error:
             print(f"{name}: skipped, {error}", file=sys.stderr)
             continue
-        truth = Truth(data) if linear else LabelTruth(data)
+        truth = kinds[asked.family](data)
         for epsilon in map(float, asked.epsilons.split(",")):
             yield cell(data, truth, epsilon, asked.fits)
 
@@ -189,7 +205,7 @@ def cells(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fits", type=int, default=400)
-    parser.add_argument("--family", choices=("linear", "logistic"), default="linear")
+    parser.add_argument("--family", choices=("linear", "logistic", "huber"), default="linear")
     parser.add_argument("--sets", default="")
     parser.add_argument("--epsilons", default="0.3,1,3,10")
     parser.add_argument("--most-rows", type=int, default=1 << 17)

@@ -88,7 +88,7 @@ def test_huber(table, run):
     [
         "--family poisson",
         "--family logistic --method ihm",
-        "--family huber --intervals",
+        "--family quantile --intervals",
         "--quantile 0.9",
         "--family quantile --quantile 1.5",
     ],
@@ -97,6 +97,18 @@ def test_what_does_not_go_together_is_refused(table, run, options):
     code, _, err = run(f"fit numbers.csv --target y --bounds numbers.toml {options}")
     assert code != 0
     assert "must" in err
+
+
+@pytest.mark.parametrize("family", ["logistic", "quantile", "huber"])
+def test_weights_and_a_hidden_number_of_rows(table, run, family):
+    name = "labels" if family == "logistic" else "numbers"
+    made = pyarrow.csv.read_csv(f"{name}.csv")
+    heavy = pa.array(np.where(np.arange(len(made)) % 2, 2.0, 1.0))
+    pyarrow.csv.write_csv(made.append_column("w", heavy), f"{name}.csv")
+    options = f"--family {family} --weight w --max-weight 2 --private-rows --delta 1e-8"
+    model = fitted(run, f"{name}.csv", options)
+    assert not model.public_rows
+    np.testing.assert_allclose(model.coef, [2.0, -1.0], atol=0.6)
 
 
 def test_json_names_the_family(table, run):

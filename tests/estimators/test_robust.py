@@ -125,3 +125,28 @@ def test_hard_data(cls, kind, rounds, epsilon):
     model = cls(epsilon=epsilon, rounds=rounds, **BOUNDS).fit(X, y)
     assert np.isfinite(model.coef_).all()
     assert model.privacy_.epsilon <= epsilon
+
+
+@pytest.mark.parametrize("law", ["normal", "growing"])
+def test_intervals_of_a_robust_fit_cover(law):
+    """Of 30 fits with 6 coefficients each; benchmarks/inference.py has hundreds."""
+    hits, wide = [], []
+    for seed in range(30):
+        X, y = problem(law, n=4_000, seed=seed)
+        model = PrivateHuberRegressor(epsilon=3.0, inference=True, random_state=seed, **BOUNDS)
+        ends = model.fit(X, y).conf_int(intercept=True)
+        truth = np.append(THETA, 0.0)
+        hits.append((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
+        wide.append(ends[:, 1] - ends[:, 0])
+    assert 0.88 < np.mean(hits) <= 1.0
+    assert np.median(wide) < 0.15
+    assert not hasattr(model, "residual_std_")
+    assert model.privacy_.epsilon <= 3.0
+    assert verify_certificate(model.privacy_.to_json()).verified
+    assert "std err" in str(model.summary())
+
+
+def test_quantiles_have_no_intervals():
+    X, y = problem(n=500)
+    with pytest.raises(ValueError, match="inference must be False"):
+        PrivateQuantileRegressor(inference=True, **BOUNDS).fit(X, y)

@@ -152,9 +152,9 @@ def test_refusals_charge_nothing(data):
             (AdaptiveRegression(epsilon=np.inf, **weighted), w, "epsilon must be finite"),
             (AdaptiveRegression(solver="sketch", **weighted), w, "'auto' or 'gram'"),
             (
-                PrivateLogisticRegression(max_weight=1.0, classes=[0, 1], bounds_X=(-1, 1)),
+                PrivateLogisticRegression(max_weight=1.0, classes=[0, 1, 2], bounds_X=(-1, 1)),
                 w,
-                "counts all rows alike",
+                "more than two classes",
             ),
         ]:
             with pytest.raises((TypeError, ValueError), match=message):

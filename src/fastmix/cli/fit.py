@@ -154,11 +154,11 @@ def _model(asked: Asked) -> PrivateModel:
         return PrivateLinearRegression(method=asked.method, inference=inference, **common)
     if asked.method != "auto":
         raise value_error("method", "be auto for a family other than linear", asked.method)
-    if asked.family == "logistic":
+    if asked.family != "quantile":
         common["inference"] = inference
     elif asked.intervals:
-        raise value_error("intervals", "be False for a quantile or robust regression", True)
-    if asked.family == "quantile":
+        raise value_error("intervals", "be False for a quantile regression", True)
+    else:
         common["quantile"] = asked.quantile
     if asked.family == "logistic" and asked.bounds is None:
         raise value_error("bounds", "be given with --family logistic", None)

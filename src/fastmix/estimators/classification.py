@@ -113,7 +113,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
             Ids of persons, for two classes: the guarantee is then for persons, who have several
             rows, and ``max_rows_per_group`` says how many of them count.
         sample_weight : array-like of shape (n_samples,), optional
-            Not taken yet: weights of rows are for linear regression; ``class_weight`` is public.
+            How much each row counts, for two classes; clipped to ``max_weight``, which is public.
+            ``class_weight`` is public, too.
 
         Returns
         -------

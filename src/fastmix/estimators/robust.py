@@ -94,3 +94,8 @@ class PrivateHuberRegressor(PrivateRegressor):
 
     _method: ClassVar[type[Method]] = methods.HuberObjective
     _title: ClassVar[str] = "Private robust regression"
+
+    def _store_intervals(self, *given: Any, **sizes: Any) -> None:
+        super()._store_intervals(*given, **sizes)
+        for name in ("residual_std_", "residual_std_identified_"):
+            self.__dict__.pop(name, None)  # clipped residuals do not tell the spread of errors

@@ -95,6 +95,8 @@ def plan_fit(
             raise value_error("inference", f"be False with {name}", True)
         if score_share:
             raise value_error("score_share", f"be 0 with {name}", score_share)
+    if score_share and sizes.hidden and method.family != "linear":
+        raise value_error("score_share", "be 0 with public_rows=False", score_share)
     if score_share and not method.reserves:
         raise value_error("score_share", f"be 0 for method {method.name!r}", score_share)
     if inference and not method.infers:

@@ -67,7 +67,6 @@ class LogisticObjective(AdaptiveObjective):
     family: ClassVar[str] = "logistic"
     one_sided: ClassVar[bool] = True
     persons: ClassVar[bool] = True
-    weights: ClassVar[bool] = False
     lines: ClassVar[bool] = False
     #: Less than for squares: rows far out have little curvature, and eigenvalues differ more.
     noisy: ClassVar[float] = 0.08
@@ -83,6 +82,10 @@ class LogisticObjective(AdaptiveObjective):
             return super().plan(sizes, target)
         if target.reserved:
             raise value_error("score_share", "be 0 for more than two classes", target.reserved)
+        if sizes.weighted:
+            raise ValueError("sample_weight must not be given with more than two classes.")
+        if sizes.hidden:
+            raise value_error("public_rows", "be True for more than two classes", False)
         epsilon, delta = target.epsilon, target.delta
         share = delta / self.n_classes * (1.0 - 1e-9)
 

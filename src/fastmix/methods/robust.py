@@ -18,6 +18,7 @@ from fastmix.kernels.losses import CalibratedHuber, Loss
 from fastmix.kernels.sigmoids import SmoothedQuantile
 from fastmix.mechanisms import symmetric_solve
 from fastmix.mechanisms.minimise import Objective, minimise
+from fastmix.methods import adaptive_inference as inference
 from fastmix.methods.adaptive import (
     LEAST,
     LEAST_RIDGE,
@@ -35,8 +36,10 @@ from fastmix.methods.objective import least_ridge_for
 from fastmix.methods.plan import Draws, Forecast, Sizes, Solution
 from fastmix.methods.scores import QuantileScores
 
-#: Where residuals are clipped by default, in units of their spread (Huber's constant).
+#: Where residuals are clipped by default, in units of their spread (Huber's constant), and the
+#: share of normal ones that are not.
 CLIP = 1.345
+CURVED = math.erf(CLIP / math.sqrt(2.0))
 #: Lengths of rows up to which a quantile loss is not limited, in units of sqrt(d).
 REACH = 1.5
 #: Width of the smoothing in units of the residuals' spread, and the density of residuals at the
@@ -61,8 +64,6 @@ class HuberObjective(AdaptiveObjective):
     counts: ClassVar[bool] = False
     lines: ClassVar[bool] = False
     persons: ClassVar[bool] = True
-    weights: ClassVar[bool] = False
-    infers: ClassVar[bool] = False
 
     def _solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release what the first stage needs, then the minimiser."""
@@ -72,11 +73,17 @@ class HuberObjective(AdaptiveObjective):
         ridge = _ridge(plan, level / plan.mu, guess.spread, 1.0, rows.n, rows.d)
         least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1)
         ridge = max(ridge, LENGTHS * least * rows.d)
+        if plan.curvature_sigma is not None:
+            ridge = max(ridge, inference.RIDGE * rows.n)
         longest = max(math.sqrt(ridge / least), math.sqrt(LENGTHS) * root)
         draws.progress(plan.n_rounds + 2, plan.n_rounds + 2)
-        theta = self._minimiser(rows, plan, draws, guess, Levels(level, ridge, longest))
-        noise = level / plan.mu
-        theta, kept = shrunk(theta, guess, noise, ridge, rows.n)
+        levels = Levels(level, ridge, longest)
+        theta = self._minimiser(rows, plan, draws, guess, levels)
+        noise, kept, intervals = level / plan.mu, 1.0, None
+        if plan.curvature_sigma is not None:
+            theta, intervals = self._inferred(rows, plan, draws, guess, theta, levels, CURVED)
+        else:
+            theta, kept = shrunk(theta, guess, noise, ridge, rows.n)
         chosen = {
             "rounds": plan.n_rounds,
             "residual_spread": guess.spread,
@@ -85,7 +92,7 @@ class HuberObjective(AdaptiveObjective):
             "longest_row": longest,
             "kept": kept,
         }
-        return Solution(theta, gradient_noise=noise, chosen=chosen)
+        return Solution(theta, gradient_noise=noise, chosen=chosen, intervals=intervals)
 
     def exact(self, rows: Any, clip: float) -> FloatArray:
         """Return the coefficients without privacy; residuals are clipped as in the fit."""
@@ -116,7 +123,7 @@ class HuberObjective(AdaptiveObjective):
             theta_squared,
             level=level,
             ridge=max(ridge, LENGTHS * least * d),
-            curvature=math.erf(CLIP / math.sqrt(2.0)),
+            curvature=CURVED,
             limited=LIMITED,
         )
 
@@ -137,7 +144,6 @@ class QuantileObjective(AdaptiveObjective):
     counts: ClassVar[bool] = False
     lines: ClassVar[bool] = False
     persons: ClassVar[bool] = True
-    weights: ClassVar[bool] = False
     infers: ClassVar[bool] = False
 
     @property
