@@ -91,7 +91,7 @@ def _public(table: Table) -> PublicBounds:
 def command(
     epsilon: options.Epsilon = 1.0,
     method: options.MethodName = "auto",
-    out: Annotated[Path, typer.Option(help="Folder of model, certificate, report.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for model, certificate and report.")] = Path(
         "fastmix-demo"
     ),
     json: options.Json = False,
