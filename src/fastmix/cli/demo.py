@@ -120,7 +120,7 @@ def command(
     print_text(
         "",
         *([] if r2 is None else [f"{score.format(**r2)} ({_SCORE_SHARE:.0%} of the budget)."]),
-        f"Method: {found['method']}, {found['steps']} steps, {found['seconds']:.2f} s.",
+        f"Method: {found['method']}, fitted in {found['seconds']:.2f} seconds.",
         f"Privacy spent: epsilon = {found['epsilon']:.6g}, delta = {found['delta']:.3g} "
         "(one flight removed; n is public).",
         *(
