@@ -6,7 +6,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard native/*)
 # One process per core, one thread each; a process that is done takes tests from the others.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-slow test-numpy test-sanitize fuzz lint bench browser reproduce docs dist clean
+.PHONY: demo test test-slow test-numpy test-sanitize fuzz lint bench browser reproduce notebooks docs dist clean
 
 demo: $(VENV)/.demo
 	$(BIN)/fastmix demo
@@ -61,6 +61,10 @@ browser: $(VENV)/.test
 # Every figure and table of the paper, small; DATA=folder adds the sets whose files are there.
 reproduce: $(VENV)/.test
 	$(BIN)/python -m reproduction all --quick --out results $(if $(DATA),--data-dir $(DATA))
+
+# The notebooks, with outputs of today's code.
+notebooks: $(VENV)/.test
+	$(BIN)/python notebooks/run.py
 
 # Documentation, with warnings as errors.
 docs: $(VENV)/.docs

@@ -1,6 +1,7 @@
 """Formulas as MathML, made when the documentation is built: readers need no script or network."""
 
 import html
+import re
 from typing import Any
 from xml.etree import ElementTree
 
@@ -73,9 +74,32 @@ def breakable(made: str) -> str:
     return "<wbr>".join(shown)
 
 
+#: Signs that stay on the line of the formula before or after them.
+_BEFORE, _AFTER = re.compile(r"[(\[“]+$"), re.compile(r"(?:-\w+)?[,.;:!?)\]’”]*")
+
+
+def _keep_signs(app: Any, doctree: Any, name: str) -> None:
+    """Give a formula the signs beside it, so that no line begins with a comma."""
+    for node in list(doctree.findall(nodes.math)):
+        place = node.parent.index(node)
+        before = node.parent[place - 1] if place else None
+        if isinstance(before, nodes.Text) and (found := _BEFORE.search(before)):
+            node["before"] = found[0]
+            node.parent.replace(before, nodes.Text(before[: found.start()]))
+        after = node.parent[place + 1] if place + 1 < len(node.parent) else None
+        if isinstance(after, nodes.Text) and (found := _AFTER.match(after)) and found[0]:
+            node["after"] = found[0]
+            node.parent.replace(after, nodes.Text(after[found.end() :]))
+
+
 def _inline(self: Any, node: Any) -> None:
     made = _made(node, "inline")
-    self.body.append(breakable(made) if made.startswith("<math") else made)
+    pieces = (breakable(made) if made.startswith("<math") else made).split("<wbr>")
+    if "before" in node:
+        pieces[0] = f'<span class="together">{html.escape(node["before"])}{pieces[0]}</span>'
+    if "after" in node:
+        pieces[-1] = f'<span class="together">{pieces[-1]}{html.escape(node["after"])}</span>'
+    self.body.append("<wbr>".join(pieces))
     raise nodes.SkipNode
 
 
@@ -88,4 +112,5 @@ def setup(app: Any) -> dict[str, Any]:
     """Register the renderer with Sphinx."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     app.config.html_math_renderer = "mathml"
+    app.connect("doctree-resolved", _keep_signs)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

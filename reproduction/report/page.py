@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -141,7 +142,7 @@ def _content(summary: Summary, drawn: dict[str, str]) -> dict[str, Any]:
             )
     used = {*summary.risk["figure2"], *summary.risk["airline"], *summary.datasets}
     ran = [topic for topic in ("figure2", "airline") if summary.risk[topic]]
-    wanted = {chosen["set"] for topic in ran for chosen in summary.config[topic]}
+    wanted = {name for topic in ran for name in _wanted(summary, topic)}
     return {
         "sections": sections,
         "claims": claims,
@@ -154,12 +155,22 @@ def _content(summary: Summary, drawn: dict[str, str]) -> dict[str, Any]:
     }
 
 
+def _wanted(summary: Summary, topic: str) -> Iterator[str]:
+    """Yield the sets that an experiment looks for: that of flights stops at the first it has."""
+    for chosen in summary.config[topic]:
+        yield chosen["set"]
+        if topic == "airline" and chosen["set"] in summary.risk[topic]:
+            return
+
+
 def _rough(summary: Summary) -> str:
     """Return what stands beside the conclusions of a run with few trials, such as --quick."""
     least = min(
         (min(_counts(summary, topic), default=_FEW) for topic in summary.risk), default=_FEW
     )
-    return f" in this quick run with {least} trials" if least < _FEW else ""
+    if least < _FEW:
+        return f" in this quick run with {least} trials"
+    return " in this quick run" if summary.config["trials"] < _FEW else ""
 
 
 def _counts(summary: Summary, topic: str) -> set[int]:

@@ -566,7 +566,7 @@ def test_pickle_of_a_file_that_was_exchanged(tmp_path):
     data = pickle.dumps(BudgetAccountant(1.0, 1e-6, ledger=tmp_path / "ledger"))
     (tmp_path / "ledger").unlink()
     BudgetAccountant(5.0, 1e-6, ledger=tmp_path / "ledger")
-    with pytest.raises(ValueError, match="ledger must be the one of this budget still"):
+    with pytest.raises(ValueError, match="ledger must still be the one of this budget"):
         pickle.loads(data).total()
 
 
@@ -577,7 +577,7 @@ def test_a_new_ledger_of_the_same_budget_is_another_one(tmp_path):
     (tmp_path / "ledger").unlink()
     BudgetAccountant(1.0, 1e-6, ledger=tmp_path / "ledger")
     for other in (budget, pickle.loads(data)):
-        with pytest.raises(ValueError, match="ledger must be the one of this budget still"):
+        with pytest.raises(ValueError, match="ledger must still be the one of this budget"):
             other.spend(laplace(0.9))
 
 

@@ -127,7 +127,9 @@ def test_search_ends_on_the_private_side(oracle, by, epsilon, delta, start):
     ids=["no account", "pure epsilon", "tail", "fixed noise"],
 )
 def test_search_fails_where_nothing_meets_the_target(by, account):
-    with pytest.raises(CalibrationError, match=r"^noise must exist for epsilon=1 and delta=1e-06"):
+    with pytest.raises(
+        CalibrationError, match=r"^No noise level was found for epsilon=1 and delta=1e-06"
+    ):
         calibrate(account, 1.0, 1e-6, by=by)
 
 
@@ -154,7 +156,8 @@ def test_search_puts_its_answer_back(by, monkeypatch):
 
     honest = calibrated(0.0)
     assert calibrated(2e-9) == pytest.approx(honest, rel=3e-9)
-    with pytest.raises(CalibrationError, match=r"^noise must lie on the private side of epsilon=1"):
+    said = r"^No noise level was found that spends at most epsilon=1"
+    with pytest.raises(CalibrationError, match=said):
         calibrated(1e-7)
 
 

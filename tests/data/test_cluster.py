@@ -244,7 +244,8 @@ def test_blocks_that_do_not_fit_together(client, data):
     assert_same(model, fastmix.IHM(**PARAMETERS).fit(*data))
     with pytest.raises(ValueError, match="y must have as many blocks as X, 4; got y=2"):
         fastmix.IHM(**PARAMETERS).fit(unknown, da.from_array(y, chunks=10_000))
-    with pytest.raises(DataError, match=r"^X and y must have as many rows in each block"):
+    said = r"^X and y must have the same number of rows in each block"
+    with pytest.raises(DataError, match=said):
         fastmix.IHM(**PARAMETERS).fit(unknown, da.from_array(y, chunks=((4000, 6000, 5000, 5000),)))
     with pytest.raises(ValueError, match="y must be a Dask collection"):
         fastmix.IHM(**PARAMETERS).fit(unknown, y)

@@ -316,3 +316,12 @@ def test_the_fast_sketch_is_chosen_by_sizes_and_variant():
         with pytest.raises(ValueError, match=message):
             used(sketch="kerdock", sketch_size=size, accountant=budget)
         assert len(budget) == 0
+
+
+@pytest.mark.parametrize(("n", "least"), [(2**14, 126), (10**7, 209)])
+def test_the_sketch_begins_at_the_columns_that_the_documentation_names(n, least):
+    def rows(d):
+        return FastIterativeHessianMixing().plan(Sizes(n, d), Target(1.0, 1e-8)).k2
+
+    assert rows(least - 1) >= n
+    assert rows(least) < n

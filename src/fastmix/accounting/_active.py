@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: The blocks round this context, outermost first.
+#: The blocks around this context, outermost first.
 _STACK: ContextVar[tuple[BudgetAccountant, ...]] = ContextVar("fastmix_budgets", default=())
 #: The blocks that are open anywhere in this process, each with those round it.
 _OPEN: list[tuple[BudgetAccountant, ...]] = []
@@ -64,7 +64,7 @@ def leave(budget: BudgetAccountant) -> None:
 
 
 def current() -> BudgetAccountant | None:
-    """Return the budget of the innermost block round this context, thread or process."""
+    """Return the budget of the innermost block around this context, thread or process."""
     stack = _STACK.get()
     if stack:
         return stack[-1]
@@ -151,7 +151,7 @@ def _lineage() -> Iterator[str]:
 
 
 def _process(number: int) -> str:
-    """Name a process by its number and the time at which it was started: numbers come again."""
+    """Name a process by its number and the time at which it was started: numbers are used again."""
     return f"{number}-{_status(number)[19]}"
 
 

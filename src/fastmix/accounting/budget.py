@@ -222,7 +222,7 @@ class BudgetAccountant:
 
     @staticmethod
     def current() -> "BudgetAccountant | None":
-        """Return the accountant of the ``with`` block round the caller, its thread or process."""
+        """Return the accountant of the ``with`` block around the caller, its thread or process."""
         found = _active.current()
         if found is not None:
             return found
@@ -272,7 +272,7 @@ class BudgetAccountant:
         """Open the ledger and make sure that it still is the ledger of this budget."""
         with self._ledger.open(write=write) as ledger:
             if (read_rule(ledger), ledger.identity) != (self._filter, self._identity):
-                raise value_error("ledger", "be the one of this budget still", self.ledger)
+                raise value_error("ledger", "still be the one of this budget", self.ledger)
             yield ledger
 
     def _total(self, charges: Sequence[Charge]) -> float:

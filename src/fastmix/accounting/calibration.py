@@ -54,7 +54,7 @@ def calibrate(
         low -= 0.5
         if low < _LEAST:
             raise CalibrationError(
-                f"noise must exist for epsilon={epsilon:g} and delta={delta:g}; none was found."
+                f"No noise level was found for epsilon={epsilon:g} and delta={delta:g}."
             )
     while gap(high) <= 0.0 and high < _LARGEST:
         high += 0.5
@@ -64,8 +64,7 @@ def calibrate(
             return math.exp(root)
         root -= 1e-9
     raise CalibrationError(
-        f"noise must lie on the private side of epsilon={epsilon:g} and delta={delta:g}; none was "
-        "found."
+        f"No noise level was found that spends at most epsilon={epsilon:g} at delta={delta:g}."
     )
 
 
@@ -80,6 +79,4 @@ def calibrate_gaussian(epsilon: float, delta: float, count: int, *, slack: float
         if gaussian_epsilon(sigma, delta, math.sqrt(count)) <= epsilon * (1.0 - slack / 2.0):
             return sigma
         sigma *= 1.0 + 2.0 * slack
-    raise CalibrationError(
-        f"sigma must lie on the private side of epsilon={epsilon:g}; none was found."
-    )
+    raise CalibrationError(f"No sigma was found that spends at most epsilon={epsilon:g}.")

@@ -111,4 +111,4 @@ def _private_side(name: str, root: float, gap: Callable[[float], float]) -> floa
         if gap(root) <= 0.0:
             return root
         root *= 1.0 + _SLACK / 8.0
-    raise CalibrationError(f"{name} must lie on the private side of its target; none was found.")
+    raise CalibrationError(f"No {name} was found that meets its target.")

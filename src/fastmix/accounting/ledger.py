@@ -122,8 +122,8 @@ class Ledger:
                 while not _try_lock(fd, lock):
                     if time.monotonic() > deadline:
                         raise TimeoutError(
-                            f"The ledger {str(self.path)!r} is in use by another process for more "
-                            f"than {LOCK_TIMEOUT:g} seconds. Nothing was charged."
+                            f"Another process has been using the ledger {str(self.path)!r} for "
+                            f"more than {LOCK_TIMEOUT:g} seconds. Nothing was charged."
                         )
                     time.sleep(LOCK_POLL)
                 with suppress(FileNotFoundError):

@@ -60,5 +60,5 @@ def noted(
 
 
 def current_notes() -> dict[str, str]:
-    """Return the notes of the blocks round the caller."""
+    """Return the notes of the blocks around the caller."""
     return dict(_NOTES.get())

@@ -20,7 +20,7 @@ class Asked:
     epsilon: options.Epsilon = 1.0
     delta: options.Delta = None
     bounds: Annotated[Path | None, typer.Option(help="Bounds file; see 'fastmix bounds'.")] = None
-    features: Annotated[str, typer.Option(help="Features, with commas between.")] = ""
+    features: Annotated[str, typer.Option(help="Features to use, separated by commas.")] = ""
     family: Annotated[
         str,
         typer.Option(
@@ -59,7 +59,7 @@ class Asked:
         str, typer.Option(help="Column of sample weights: how much each row counts.")
     ] = ""
     max_weight: Annotated[
-        float | None, typer.Option(help="With --weight: public bound; weights above it count so.")
+        float | None, typer.Option(help="With --weight: largest weight that counts, public.")
     ] = None
     private_rows: Annotated[
         bool,
@@ -69,7 +69,7 @@ class Asked:
         ),
     ] = False
     label: Annotated[str, typer.Option(help="Name of the fit in the ledger.")] = ""
-    out: Annotated[Path, typer.Option(help="Folder for model, certificate, report.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for model, certificate and report.")] = Path(
         "model"
     )
     force: Annotated[bool, typer.Option("--force", help="Replace a model in the folder.")] = False

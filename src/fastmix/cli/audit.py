@@ -42,7 +42,7 @@ def command(
     if plot is not None:
         check_output(plot, force=force)
     if all_ and quick:
-        raise ValueError("all and quick exclude each other.")
+        raise ValueError("Pass --all or --quick, not both.")
     results: list[AuditResult] = []
     if not json:
         print(

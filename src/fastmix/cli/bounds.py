@@ -38,7 +38,7 @@ class Asked:
     data: options.Tables
     target: options.Target
     features: Annotated[
-        str, typer.Option(help="Columns to use, with commas between; all by default.")
+        str, typer.Option(help="Columns to use, separated by commas; all by default.")
     ] = ""
     categories: Annotated[
         str,
@@ -172,5 +172,5 @@ def _found(asked: Asked, epsilon: float) -> tuple[str, PrivacyCertificate]:
 
 
 def _names(listed: str) -> list[str]:
-    """Return the names in a list with commas."""
+    """Return the names in a list that commas separate."""
     return [name.strip() for name in listed.split(",") if name.strip()]

@@ -1,4 +1,4 @@
-"""``fastmix check``: what bounds do to a table, for the eyes of whoever holds it."""
+"""``fastmix check``: what bounds do to a table, for the eyes of the data holder only."""
 
 from functools import partial
 from pathlib import Path

@@ -38,7 +38,7 @@ def command(
     bounds: Annotated[Path, typer.Option(help="Bounds file; see 'fastmix bounds'.")],
     sets: Annotated[
         list[str],
-        typer.Option("--set", help="Features of one set, with commas between; repeat it."),
+        typer.Option("--set", help="Features of a set, separated by commas; once per set."),
     ],
     epsilon: options.Epsilon = 1.0,
     delta: options.Delta = None,
@@ -105,4 +105,4 @@ def command(
     print_table(["features", "columns", "excess MSE"], found.rows())
     print_text("", f"Standard error of a difference: {found.std:.2g}.", "")
     print_text(headline(found.model.privacy_))
-    print_text(f"Wrote model.json, certificate.json and report.html of the best to {out}.")
+    print_text(f"Wrote model.json, certificate.json and report.html of the best model to {out}.")

@@ -91,7 +91,7 @@ def _public(table: Table) -> PublicBounds:
 def command(
     epsilon: options.Epsilon = 1.0,
     method: options.MethodName = "auto",
-    out: Annotated[Path, typer.Option(help="Folder of model, certificate, report.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for model, certificate and report.")] = Path(
         "fastmix-demo"
     ),
     json: options.Json = False,
@@ -120,7 +120,7 @@ def command(
     print_text(
         "",
         *([] if r2 is None else [f"{score.format(**r2)} ({_SCORE_SHARE:.0%} of the budget)."]),
-        f"Method: {found['method']}, {found['steps']} steps, {found['seconds']:.2f} s.",
+        f"Method: {found['method']}, fitted in {found['seconds']:.2f} seconds.",
         f"Privacy spent: epsilon = {found['epsilon']:.6g}, delta = {found['delta']:.3g} "
         "(one flight removed; n is public).",
         *(

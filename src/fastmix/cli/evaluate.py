@@ -23,8 +23,8 @@ def command(
     metrics: Annotated[
         str,
         typer.Option(
-            help="Scores, with commas; fewer are more precise. All: r2, mse, mae; of a logistic "
-            "model accuracy, log_loss, auc; of a quantile below, pinball."
+            help="Scores, separated by commas; fewer are more precise. Linear: r2, mse, mae; "
+            "logistic: accuracy, log_loss, auc; quantile: below, pinball. By default all."
         ),
     ] = "",
     ledger: Annotated[

@@ -63,7 +63,7 @@ def command(
 ) -> None:
     """Recommend a method and predict error, time and memory, without data."""
     if (columns is None) == (bounds is None):
-        raise ValueError("plan must have --columns or --bounds, one of the two.")
+        raise ValueError("Pass either --columns or --bounds.")
     if bounds is not None:
         if out is not None:
             check_output(out, force=force, inputs=[bounds])

@@ -167,7 +167,7 @@ def damage(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise DataError(f"{path.name} must be a file; there is none.") from None
+        raise DataError(f"{path.name} is not there, or is not a file.") from None
     except (pyarrow().ArrowException, OSError):
         raise DataError(f"{path.name} is damaged, or not what its name says.") from None
 

@@ -309,7 +309,7 @@ def _run_arrays(work: Work, name: str, place: Place, X: Any, y: Any) -> Any:
     except Exception:
         return Failure(InvalidValueError, InvalidValueError.MESSAGE)
     if len(X) != len(y):
-        return Failure(DataError, "X and y must have as many rows in each block.")
+        return Failure(DataError, "X and y must have the same number of rows in each block.")
     return _run(work, [(ArrayChunk(name, X, y), place)])
 
 

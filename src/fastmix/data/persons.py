@@ -53,7 +53,7 @@ class Hashed:
 
 
 def hash_ids(ids: Any, key: bytes) -> Hashed:
-    """Return ids as keyed hashes; refuse missing ids and mixed kinds without a word about them."""
+    """Return ids as keyed hashes; refuse missing ids and mixed kinds without quoting them."""
     try:
         # NumPy would make text of numbers that stand beside text in a list.
         array = np.asarray(ids, dtype=object if isinstance(ids, (list, tuple)) else None)

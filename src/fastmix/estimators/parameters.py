@@ -34,7 +34,7 @@ def check_parameters(model: Any) -> None:
     if model.max_rows_per_group is not None:
         check_integer("max_rows_per_group", model.max_rows_per_group, at_least=1, at_most=10**9)
     if not model.public_rows and model.delta is None:
-        raise value_error("delta", "be given with public_rows=False, for it is 1/n^2 else", None)
+        raise value_error("delta", "be given with public_rows=False: 1/n^2 would reveal n", None)
     if model.max_weight is not None:
         check_real("max_weight", model.max_weight, at_least=1e-100, at_most=1e100)
     check_noise(model.noise, model.random_state)

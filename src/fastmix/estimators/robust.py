@@ -60,7 +60,7 @@ class PrivateQuantileRegressor(PrivateRegressor):
 
 @estimator
 class PrivateHuberRegressor(PrivateRegressor):
-    """Private robust regression: residuals beyond a scale count as if they were there.
+    """Private robust regression: residuals beyond a scale count as if they were at that scale.
 
     A first stage spends 12% of the budget on noisy second moments, as that of `AdaptiveRegression`.
 

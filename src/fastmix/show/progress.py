@@ -128,7 +128,7 @@ class _Notebook(Screen):
 
 
 def times(pace: Pace) -> str:
-    """Return the time since the beginning, and that which is left, where it is known."""
+    """Return the time since the beginning, and the time left, where it is known."""
     _, left = pace.now()
     said = _clock_time(pace.seconds)
     return said if left is None else f"{said}, about {_clock_time(left)} left"

@@ -1,4 +1,4 @@
-"""What bounds do to a table: shares of its values, for the eyes of whoever holds it.
+"""What bounds do to a table: shares of its values, for the eyes of the data holder only.
 
 Nothing here is private, and nothing here is ever written to a file.
 """

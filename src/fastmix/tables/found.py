@@ -24,8 +24,8 @@ from fastmix.tables.read import columns_of, is_date, no_column, read_arrow, tabl
 
 _HEAD = """\
 # Bounds for fastmix, found privately: for epsilon {epsilon:.6g} and delta {delta:.3g}.
-# A fit that uses them spends its own budget beside that; both protect the same records.
-# Bounds may be narrowed by public knowledge, and lines of columns that are not wanted deleted.
+# A fit that uses them spends its own budget in addition; both protect the same records.
+# You may narrow bounds by public knowledge, and delete the lines of columns that you do not use.
 """
 
 

@@ -3,11 +3,13 @@
 import csv
 import re
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
 from reproduction.command import main
 from reproduction.report import write_docs
+from reproduction.report.page import _rough, _wanted
 
 
 def test_the_page_holds_claims_tables_commands_and_machine(world, page):
@@ -26,6 +28,19 @@ def test_the_page_holds_claims_tables_commands_and_machine(world, page):
     assert "1.95" in text  # the paper's ratio for Black Friday, r = 100
     assert not re.search(r'(src|href)="(?!#|data:)', text)
     assert len(list((world / "figures").glob("*.svg"))) == 4
+
+
+def test_sets_that_are_not_looked_for_are_not_called_absent():
+    sets = [{"set": name} for name in ("airline", "flights_2001", "nycflights13")]
+    looked = SimpleNamespace(config={"airline": sets, "trials": 5}, risk={"airline": {}})
+    assert list(_wanted(looked, "airline")) == ["airline", "flights_2001", "nycflights13"]
+    looked.risk["airline"]["flights_2001"] = {}
+    assert list(_wanted(looked, "airline")) == ["airline", "flights_2001"]
+
+
+def test_a_quick_run_without_trials_says_so_too():
+    assert _rough(SimpleNamespace(config={"trials": 5}, risk={})) == " in this quick run"
+    assert _rough(SimpleNamespace(config={"trials": 30}, risk={})) == ""
 
 
 def test_command_line(world, drawn_once, tmp_path, capsys):
