@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fastmix.data import ArrayRows
+from fastmix.data import ArrayRows, Measure, TransformedRows
 from fastmix.data.maps import RowMap, TargetMap
 from fastmix.errors import SolverError
 from fastmix.kernels.losses import CalibratedHuber
 from fastmix.kernels.mapped import SUMMATION_ERROR
+from fastmix.kernels.sigmoids import Logistic, SmoothedQuantile
 from fastmix.mechanisms import minimise as solver
 from fastmix.mechanisms.minimise import Objective, minimise, rounding_distance, sketch_rows
 
@@ -250,6 +251,64 @@ def test_few_passes():
 
     assert count(CalibratedHuber(2.0, 30.0, 1.0), 1e-9) <= 3
     assert count(CalibratedHuber(0.2, 1.0, 1.0), 1e-9) <= 8
+
+
+SIGMOIDS = [Logistic(2.0, 3.0, 0.5), Logistic(0.1, 0.01, 0.1), SmoothedQuantile(1.5, 2.0, 1.0)]
+
+
+@pytest.mark.parametrize("loss", SIGMOIDS, ids=str)
+@pytest.mark.parametrize(("X", "y"), [(X, y) for _, X, y in data_sets()],
+                         ids=[name for name, _, _ in data_sets()])  # fmt: skip
+def test_sigmoids_reach_the_minimum(X, y, loss, monkeypatch):
+    """From the curvature at the point, too, of all rows and of a sample of them."""
+    y = np.sign(y)
+    rows = rows_of(X, y)
+    goal = objective(rows.d, loss)
+    A = np.concatenate([each for each, _ in rows.blocks()])
+    for sample in (200, 1):
+        monkeypatch.setattr(solver, "_SAMPLE", sample)
+        found = minimise(rows, goal, tolerance=1e-7, sketch=False)
+        residuals = y - A @ found
+        gradient = goal.ridge * found + goal.b - A.T @ loss.slope(residuals, None, y)
+        assert np.linalg.norm(gradient) / goal.ridge <= 1.1e-7
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_sampled_curvature_is_that_of_the_rows_it_takes(every):
+    rng = np.random.default_rng(0)
+    X, y, theta = rng.uniform(-0.4, 0.4, (500, 4)), rng.choice([-1.0, 1.0], 500), rng.normal(size=4)
+    loss, T, center = Logistic(2.0, 3.0, 0.5), rng.normal(size=(4, 4)), rng.normal(size=4)
+    rows = rows_of(X, y)
+    lengths = np.maximum(np.linalg.norm(X @ T, axis=1), 0.3)
+    seen = TransformedRows(rows, T, center, 0.3)
+    cases = [
+        (rows, X, X @ theta, None),
+        (rows.measured(Measure(T, 0.3)), X, X @ theta, lengths),
+        (seen, X @ T, X @ (center + T @ theta), lengths),
+    ]
+    for of, Z, fitted, own in cases:
+        curvature = loss.curvature(y - fitted, own, y)
+        exact = every * (Z * curvature[:, None])[::every].T @ Z[::every]
+        np.testing.assert_allclose(of.sampled_curvature(theta, loss, every), exact, rtol=1e-9)
+
+
+def test_a_sigmoid_takes_few_passes():
+    """With labels that are easy to tell most rows have little curvature at the minimum: 18 before
+    the curvature at the point was taken.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.2, 0.2, (20_000, 20))
+    y = np.where(X @ rng.standard_normal(20) * 20 + rng.logistic(size=20_000) > 0, 1.0, -1.0)
+    passes = []
+
+    class Counted(ArrayRows):
+        def run(self, task):
+            passes.append(task.name)
+            return super().run(task)
+
+    rows = Counted(X, RowMap(1.0), y, TargetMap())
+    minimise(rows, objective(20, Logistic(2.0, 3.0, 4.0 / 3.0)), tolerance=1e-6, sketch=False)
+    assert len(passes) <= 16
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 100, 5_000, 10**7])

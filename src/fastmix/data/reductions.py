@@ -211,6 +211,20 @@ def curved(
     return mapped.curved(block.A, block.targets, theta, loss, v, secant=secant, **own)
 
 
+def sampled_curvature(block: Block, *, theta: FloatArray, loss: Loss, every: int) -> FloatArray:
+    """Return ``X' f''(y - X theta) X`` of one row in ``every``, times that."""
+    total, start = np.zeros((len(theta), len(theta))), 0
+    chosen = np.arange(0, block.A.shape[0], every)
+    lengths, weights = block.lengths, block.weights_of(0, block.A.shape[0])
+    for A, y in block.rows(chosen).formed():
+        own = chosen[start : start + len(y)]
+        at = None if lengths is None else lengths[own]
+        bends = weights[own] * loss.curvature(y - A @ theta, at, y)
+        total += mapped.gram(Mapped(A * np.sqrt(bends)[:, None]))
+        start += len(y)
+    return every * total
+
+
 def residual_counts(
     block: Block, *, theta: FloatArray, clip: float, edges: FloatArray
 ) -> FloatArray:

@@ -183,6 +183,11 @@ class Rows(ABC):
         value = partial(reductions.curved, theta=theta, loss=loss, v=v, secant=secant)
         return self.run(Pass("curvature", value, quiet=True))
 
+    def sampled_curvature(self, theta: FloatArray, loss: Loss, every: int) -> FloatArray:
+        """Return ``X' f''(y - X theta) X`` as one row in ``every`` tells it."""
+        value = partial(reductions.sampled_curvature, theta=theta, loss=loss, every=every)
+        return self.run(Pass("curvature", value, quiet=True))
+
     def residual_counts(self, theta: FloatArray, clip: float, edges: FloatArray) -> FloatArray:
         """Return how many ``|clip(y - X theta)|`` lie in each bin of ``clip`` times ``edges``."""
         value = partial(reductions.residual_counts, theta=theta, clip=clip, edges=edges)
@@ -319,3 +324,8 @@ class TransformedRows:
         """Return what `Rows.curved` does, in these coordinates."""
         (at, along), T = (self.theta(theta), self._transform @ v), self._transform
         return np.asarray(T.T @ self._rows.curved(at, loss, along, secant=secant))
+
+    def sampled_curvature(self, theta: FloatArray, loss: Loss, every: int) -> FloatArray:
+        """Return what `Rows.sampled_curvature` does, in these coordinates."""
+        T = self._transform
+        return np.asarray(T.T @ self._rows.sampled_curvature(self.theta(theta), loss, every) @ T)

@@ -34,6 +34,9 @@ _GAIN = 0.5
 #: Steps of a quasi-Newton method without much gain, after which Newton steps take over, and the
 #: share of the gradient that is much.
 _PATIENCE, _MUCH = 8, 0.5
+#: Steps of a quasi-Newton method after which it starts again from the curvature of a sigmoid, then
+#: each so many that left more than this share of the gradient; rows per column of a sample for it.
+_FIRST, _EVERY, _FAST, _SAMPLE = 2, 4, 1e-4, 200
 #: Shares of a Newton step that are tried one after the other.
 _SHARES = tuple(2.0**-k for k in range(1, 12))
 #: Share of residuals outside the zone up to which steps ignore that their curvature is less.
@@ -233,10 +236,20 @@ class _Newton:
         """Return the best point of BFGS steps from the preconditioner; one pass per step.
 
         All pairs of steps and changes of the gradient are kept. They are those of a strongly convex
-        function, so every direction leads down, but a step may be too long.
+        function, so every direction leads down, but a step may be too long. A sigmoid bends less
+        than its preconditioner away from 0; its curvature at the point makes a better one.
         """
         best, pairs, waited = point, list[tuple[FloatArray, FloatArray, float]](), 0
-        while waited < _PATIENCE and best.computed + best.rounding > tolerance:
+        objective, usual, before = self._objective, self._factor, 0.0
+        bends = self._gram is not None and not objective.loss.squares
+        for step in range(_MOST_STEPS):
+            if waited == _PATIENCE or best.computed + best.rounding <= tolerance:
+                break
+            if bends and step % _EVERY == _FIRST and best.computed > _FAST * before:
+                point, pairs, before = best, [], best.computed
+                every = max(1, self._rows.n // (_SAMPLE * self._rows.d))
+                curvature = self._rows.sampled_curvature(point.theta, objective.loss, every)
+                self._factor = self._factored(curvature)
             direction, shares = -point.gradient, []
             for s, y, product in reversed(pairs):
                 shares.append(float(s @ direction) / product)
@@ -245,6 +258,9 @@ class _Newton:
             for s, y, product in pairs:
                 direction = direction + (shares.pop() - float(y @ direction) / product) * s
             after = self._at(point.theta + direction)
+            if not pairs and after.computed > before > 0.0:  # far from where the curvature helps
+                self._factor, bends, before = usual, False, 0.0
+                continue
             change = after.gradient - point.gradient
             product = float(direction @ change)
             if not product > 0.0:
@@ -255,6 +271,7 @@ class _Newton:
                 waited = 0
             if point.computed < best.computed:
                 best = point
+        self._factor = usual
         return best
 
     def step(self, point: _Point) -> _Point:
