@@ -38,7 +38,6 @@ T = TypeVar("T")
 Records: TypeAlias = tuple[npt.NDArray[np.floating[Any]], FloatArray]
 #: Called with the name of a pass and how much of it is done, from 0 to 1.
 Report: TypeAlias = Callable[[str, float], None]
-
 #: Bytes of records that are read at a time.
 BLOCK_BYTES = 8 << 20
 _CHANGED = "the data have changed while they were being fitted."
@@ -186,12 +185,11 @@ class Streaming(Executor):
     """Here: chunk after chunk, with the next block read while the kernels work on this one."""
 
     def run(self, work: Work, chunks: Sequence[tuple[Chunk, Place]], report: Report) -> Any:
-
         def reported() -> Iterator[Reading]:
             last, count = -1, 0
             for reading in read_ahead(readings(chunks)):
-                count = 0 if reading[0] != last else count + 1
-                last, blocks = reading[0], chunks[reading[0]][0].blocks
+                last, count = reading[0], 0 if reading[0] != last else count + 1
+                blocks = chunks[last][0].blocks
                 if count < blocks:
                     report(work.task.name, (last + count / blocks) / len(chunks))
                 yield reading

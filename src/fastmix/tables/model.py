@@ -261,10 +261,8 @@ class SavedModel:
             X, _ = encode(columns, self.bounds, intercept=self.fit_intercept, target=False)
         if self.family == "logistic":
             model: Any = self.estimator()
-            if not proba:
-                return model.predict(X)
-            likely = model.predict_proba(X)
-            return likely[:, 1] if self._rows == 1 else likely
+            likely = model.predict_proba(X) if proba else model.predict(X)
+            return likely[:, 1] if proba and self._rows == 1 else likely
         return np.asarray(X @ self.coef_ + self.intercept)
 
 
