@@ -144,6 +144,7 @@ def test_the_fast_sketch_costs_what_its_gram_matrix_does():
     for n, d, k2 in (
         (2**16, 1024, 2**13),
         (2**17, 512, 2**15),
+        (2**17, 256, 2**17),
         (2**17, 90, 2**17),
         (1000, 3, 1024),
     ):

@@ -132,8 +132,8 @@ class FastIHM(PrivateRegressor):
         takes a step of the right length, spends most of the gradient budget on the last steps,
         and accounts for everything at once. "tuned" adds symmetric Gaussian noise to the Gram
         matrix of the fast sketch in place of the Gaussian sketch, and is `IHM` otherwise: also in
-        its Gram matrix where a sketch would save no time: below 126 columns for 16,384 rows,
-        209 for ten million.
+        its Gram matrix where a sketch would save no time: below 251 columns for 16,384 rows,
+        603 for ten million.
     calibration : {"numerical", "closed_form"}, default="numerical"
         Noise levels by optimised conversion, or by the formulas of Appendix E; tuned and joint
         variants take only the first.

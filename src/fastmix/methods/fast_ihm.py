@@ -255,9 +255,13 @@ class FastIterativeHessianMixing(HessianMixing):
 
 
 def affordable_rows(n: int, d: int) -> float:
-    """Return the rows of a fast sketch whose Gram matrix takes as long as the sketch of n rows."""
+    """Return the rows of a fast sketch whose Gram matrix takes as long as the sketch of n rows.
+
+    They are n if the Gram matrix of the rows takes no longer than that of a sketch and the sketch.
+    """
     n_pad = 1 << (n - 1).bit_length()
-    return n_pad * math.log2(2 * n_pad) / (_PRODUCT * d)
+    rows = n_pad * math.log2(2 * n_pad) / (_PRODUCT * d)
+    return rows if rows + 2.0 ** math.floor(math.log2(rows)) < n else n_pad
 
 
 def bordered(release: GramRelease, mean: FloatArray, n: int) -> GramRelease:
