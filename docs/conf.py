@@ -18,7 +18,8 @@ extensions = [
     "numpydoc",
     "mathml",
 ]
-source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
+# Pages of the reference are written in the first of these, which must be that of their templates.
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}
 # Notebooks are shown with the outputs that they hold, from a copy that git does not keep.
 nb_execution_mode = "off"
 _books = Path(__file__).parent / "books"
@@ -28,6 +29,8 @@ for _book in sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb")):
     (_books / _book.name).write_text(_book.read_text().replace("(../docs/", "(../"))
 # One page per class: written to the folder reference, which git does not keep.
 autosummary_generate = True
+for _stale in (Path(__file__).parent / "reference").glob("*.md"):
+    _stale.unlink()
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]

@@ -67,6 +67,10 @@ def test_long_formulas_break_at_signs_outside_brackets(mathml):
 def test_pages_open(built):
     reference = sorted((built / "reference").glob("*.html"))
     assert len(reference) > 30
+    for path in reference:
+        assert "autoclass::" not in path.read_text(), path.name
+    front = (built / "reference" / "fastmix.PrivateLinearRegression.html").read_text()
+    assert "Public bounds of the features" in front
     pages = [
         *sorted(built.glob("*.html")),
         *sorted((built / "proofs").glob("*.html")),

@@ -25,7 +25,7 @@ def command(
         bool, typer.Option("--all", help="Many releases and strong bounds; takes minutes.")
     ] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few releases; takes half a minute. The default.")
+        bool, typer.Option("--quick", help="Few releases; takes one to two minutes. The default.")
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the histograms of all scores.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing plot.")] = False,
