@@ -448,6 +448,47 @@ def slope_without_bound(patch):
     wrap(patch, ArrayRows, "slopes", steep)
 
 
+# --- other losses --------------------------------------------------------------------------------
+
+
+def _weaker(real, self, size, scale):
+    return real(self, size, 0.4 * scale)
+
+
+@mutant("PrivateLogisticRegression", 1_500, slow=True)
+def noise_of_the_logistic_objective_times_two_fifths(patch):
+    wrap(patch, FloatNoise, "_perturbation", _weaker)
+
+
+@mutant("PrivateQuantileRegressor", 1_500)
+def noise_of_the_quantile_objective_times_two_fifths(patch):
+    wrap(patch, FloatNoise, "_perturbation", _weaker)
+
+
+@mutant("PrivateHuberRegressor", 1_500, slow=True)
+def noise_of_the_robust_objective_times_two_fifths(patch):
+    wrap(patch, FloatNoise, "_perturbation", _weaker)
+
+
+@mutant("PrivateLogisticRegression, three classes", 1_500, slow=True)
+def noise_of_three_objectives_times_a_fifth(patch):
+    wrap(patch, FloatNoise, "_perturbation", lambda real, self, n, s: real(self, n, 0.2 * s))
+
+
+def _steep(real, self, theta, loss, **options):
+    return real(self, theta, replace(loss, lipschitz=50.0 * loss.lipschitz), **options)
+
+
+@mutant("PrivateLogisticRegression", 500)
+def logistic_slope_without_bound(patch):
+    wrap(patch, ArrayRows, "slopes", _steep)
+
+
+@mutant("PrivateHuberRegressor", 500)
+def robust_slope_without_bound(patch):
+    wrap(patch, ArrayRows, "slopes", _steep)
+
+
 # --- persons and weights -------------------------------------------------------------------------
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from fastmix import PrivateLogisticRegression
 from fastmix.accounting import GaussianEvent, ObjectiveEvent
 from fastmix.data import ArrayRows, RowMap, TargetMap
 from fastmix.mechanisms import make_noise
@@ -96,3 +98,15 @@ def test_without_rounds_nothing_is_shrunk_after_the_ridge():
     )
     plan = plan_fit(method, Sizes(2000, 3, True, True), Target(0.1, 1e-6))
     assert method.solve(rows, plan, 1.0, draws).chosen["kept"] == 1.0
+
+
+def test_a_fit_of_three_classes_that_charges_one_is_refused(monkeypatch):
+    """The mutant plans and charges the releases of one class, and draws those of three."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, (500, 2)), rng.integers(0, 3, 500)
+    real = LogisticObjective.plan
+    one = replace(LogisticObjective(), n_classes=2)
+    monkeypatch.setattr(LogisticObjective, "plan", lambda _, *sizes: real(one, *sizes))
+    model = PrivateLogisticRegression(classes=[0, 1, 2], bounds_X=(-1, 1))
+    with pytest.raises(RuntimeError, match="differ from the plan that was charged"):
+        model.fit(X, y)

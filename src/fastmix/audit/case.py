@@ -9,6 +9,9 @@ import numpy as np
 from fastmix._types import BoolArray, FloatArray
 from fastmix.sketches import SketchDraw
 
+#: How many times longer than allowed the records of an audit are.
+STRETCH = 3.0
+
 
 class Claim(NamedTuple):
     """The guarantee that is put to the test."""
@@ -55,9 +58,14 @@ class Data(NamedTuple):
         longest = np.maximum(1.0, np.linalg.norm(features, axis=1))
         return np.asarray(features / longest[:, None])
 
+    def against(self, target: float) -> "Data":
+        """Return the data with targets 1 for records of one target and -1 for others; 0 is none."""
+        signs = np.where(self.y == target, 1.0, -1.0)
+        return self._replace(y=np.where(self.y == 0.0, 0.0, signs))
+
     def stretched(self) -> tuple[FloatArray, FloatArray]:
         """Return the records thrice as long as allowed; a mechanism that clips undoes this."""
-        return 3.0 * self.X, 3.0 * self.y
+        return STRETCH * self.X, STRETCH * self.y
 
     def counting(self) -> dict[str, FloatArray]:
         """Return the ids or weights for a fit; the heaviest rows are four times too heavy."""

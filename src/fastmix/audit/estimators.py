@@ -46,8 +46,8 @@ from fastmix.random import public_generator
 
 #: Public bounds that records at the norm bound just reach.
 _BOUNDS = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0)}
-#: The labels of targets of 1 and -1, which data stretch; 0 is none.
-_CLASSES = (-3.0, 3.0)
+#: The labels of targets of 1 and -1, which data stretch; 0 is none. A third one nobody has.
+_CLASSES, _THREE = (-3.0, 3.0), (-3.0, 3.0, 6.0)
 
 #: The claim of the cases. Noise is calibrated to it by the code that calibrates it to any other,
 #: and counting some thousand fits shows most of it, which would take millions at delta = 1e-6.
@@ -247,6 +247,7 @@ _CASES: dict[str, Callable[..., Case]] = {
     "PrivateHuberRegressor": partial(_case, PrivateHuberRegressor, _EQUAL),
     "PrivateLogisticRegression": _LOGISTIC,
     "PrivateLogisticRegression, two rounds": partial(_LOGISTIC, rounds=2),
+    "PrivateLogisticRegression, three classes": partial(_LOGISTIC, classes=_THREE),
     "PrivateQuantileRegressor": partial(
         _case, PrivateQuantileRegressor, opposed_row(4), rounds=0, smoothing=1e-3, quick=1_000
     ),
@@ -260,6 +261,7 @@ LONG = frozenset(
         *("FastIHM, with intercept", "FastIHM, shared", "FastIHM, paper"),
         *("IHM, paper", "IHM, standard errors", "LinearMixing, four rows"),
         *("AdaptiveRegression, persons", "AdaptiveRegression, weights"),
+        "PrivateLogisticRegression, three classes",
     }
 )
 

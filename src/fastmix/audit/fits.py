@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from fastmix._types import BoolArray, FloatArray
 from fastmix.accounting import SketchEvent
-from fastmix.audit.case import Data, Pair
+from fastmix.audit.case import STRETCH, Data, Pair
 from fastmix.audit.laws import scored
 from fastmix.audit.transcript import Release, recording, replaying
 from fastmix.data import ArrayRows, RowMap, Rows
@@ -27,6 +27,9 @@ class Fits:
 
     def __init__(self, model: PrivateModel, pair: Pair) -> None:
         self._pair, self._intercept = pair, model.fit_intercept
+        classes = sorted(getattr(model, "classes", None) or ())
+        #: Targets of more than two classes, which labels stretch.
+        self._classes = [each / STRETCH for each in classes] if len(classes) > 2 else []
         # What needs no noise is done once for all fits.
         self._plan, self._checked = cache(model._planned), cache(model._check_parameters)
         self._models = [self._audited(model, data) for data in (pair.absent, pair.present)]
@@ -88,7 +91,7 @@ class Fits:
                 eta = 0.0 if fitted.eta_ is None else fitted.eta_
                 coefficients.append([*np.ravel(fitted.coef_), *np.ravel(fitted.intercept_), eta])
         present, absent = map(self._seen, (self._pair.present, self._pair.absent))
-        return scored(transcripts, present, absent, coefficients)
+        return scored(transcripts, present, absent, coefficients, self._classes)
 
     def _fitted(self, data: Data, rng: np.random.Generator) -> PrivateModel:
         model = self._models[data is self._pair.present]

@@ -52,21 +52,37 @@ from fastmix.kernels.sigmoids import Logistic
 _EDGES = [2.0 ** (j / 2.0) for j in range(-40, 1)]
 
 
-def log_likelihoods(transcripts: Sequence[Sequence[Release]], data: Data) -> Parts:
-    """Return the log-likelihoods of transcripts, one per fit, by kind of release; they add up."""
+def log_likelihoods(transcripts: Sequence[Sequence[Release]], *data: Data) -> Parts:
+    """Return the log-likelihoods of transcripts, one per fit, by kind of release; they add up.
+
+    Given several data sets, as many equal parts of a transcript are of one after the other.
+    """
     total: Parts = {}
-    known = Known(data)
-    for releases in zip(*transcripts, strict=True):
+    steps = list(zip(*transcripts, strict=True))
+    size = len(steps) // len(data)
+    for at, releases in enumerate(steps):
+        if at % size == 0:
+            known = Known(data[at // size])
         for part, values in LAWS[releases[0].mechanism](releases, known).items():
             total[part] = total.get(part, 0.0) + values
     return total
 
 
 def scored(
-    transcripts: Sequence[Sequence[Release]], present: Data, absent: Data, shown: Any
+    transcripts: Sequence[Sequence[Release]],
+    present: Data,
+    absent: Data,
+    shown: Any,
+    classes: Sequence[float] = (),
 ) -> FloatArray:
-    """Return the log-likelihood ratio of each transcript, its parts, and what else is shown."""
-    one, other = (log_likelihoods(transcripts, data) for data in (present, absent))
+    """Return the log-likelihood ratio of each transcript, its parts, and what else is shown.
+
+    With ``classes`` a transcript is that of fits of one class against the rest, in turn.
+    """
+    one, other = (
+        log_likelihoods(transcripts, *([data.against(each) for each in classes] or [data]))
+        for data in (present, absent)
+    )
     ratios = [one[part] - other[part] for part in one]
     return np.column_stack([sum(ratios), *ratios, np.asarray(shown)])
 
