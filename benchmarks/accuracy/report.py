@@ -333,7 +333,8 @@ def page(cells: Cells) -> str:
         "one Gaussian account; "
         "*private mean* is the mean of the target, released with the whole budget. The paper's "
         "FastIHM has its largest k2, 200 max(d, log(4T/varrho)). Where `FastIHM` makes no sketch, "
-        "its fits are those of `IHM`. The two widest sets have no results of the slow methods"
+        "its fits are those of `IHM`. The two widest sets have no results of the slow methods "
+        "and of `AdaSSP`, and of `IHM` and `FastIHM` one fit at epsilon 0.3, 1 and 3 without R²"
         + (f"; this page has none of {absent} (see the README)." if absent else "."),
         "",
         *set_table(cells),
