@@ -475,6 +475,16 @@ def noise_of_three_objectives_times_a_fifth(patch):
     wrap(patch, FloatNoise, "_perturbation", lambda real, self, n, s: real(self, n, 0.2 * s))
 
 
+@mutant("PrivateLogisticRegression, three classes", 6_000, slow=True)
+def one_class_of_three_charged(patch):
+    """The noise of one class for each, and the account of one."""
+
+    def around(real, self, sizes, target):
+        return real(replace(self, n_classes=2), sizes, target)
+
+    wrap(patch, module("methods.logistic").LogisticObjective, "plan", around)
+
+
 def _steep(real, self, theta, loss, **options):
     return real(self, theta, replace(loss, lipschitz=50.0 * loss.lipschitz), **options)
 
