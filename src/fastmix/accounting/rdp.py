@@ -120,7 +120,10 @@ def rdp_fast_mix_unbounded(alpha: npt.ArrayLike, gamma: float) -> Any:
 
 
 def unbounded_level(gamma: float) -> float:
-    r"""Return the g with :math:`1/g = 2/\sqrt\gamma - 1/\gamma` (docs/proofs/unbounded.md)."""
+    r"""Return the g with :math:`1/g = 2/\sqrt\gamma - 1/\gamma`.
+
+    Paper: Appendix D.2; docs/proofs/unbounded.md.
+    """
     return gamma / (2.0 * math.sqrt(gamma) - 1.0) if math.isfinite(gamma) else math.inf
 
 
