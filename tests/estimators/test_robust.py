@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -150,3 +151,20 @@ def test_quantiles_have_no_intervals():
     X, y = problem(n=500)
     with pytest.raises(ValueError, match="inference must be False"):
         PrivateQuantileRegressor(inference=True, **BOUNDS).fit(X, y)
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+def test_a_fit_without_privacy_of_tied_targets_and_collinear_columns(quantile):
+    """Rounded targets and complete sets of indicators: the loss has corners and flat valleys."""
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 6, size=(4000, 5))
+    X = np.concatenate([(kinds == k).astype(float) for k in range(6)], axis=1)
+    y = np.clip(np.round(5.0 + kinds[:, 0] + rng.gamma(2.0, 1.0, 4000)), 0.0, 20.0)
+    model = PrivateQuantileRegressor(
+        quantile=quantile, epsilon=math.inf, bounds_X=(0.0, 1.0), bounds_y=(0.0, 20.0)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        left = y - model.fit(X, y).predict(X)
+    # Of tied rows either side counts.
+    assert np.mean(left < -0.05) <= quantile <= np.mean(left < 0.05)

@@ -5,6 +5,7 @@ be is part of the loss. Counts of residuals around a quantile fit follow it, for
 """
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from scipy.special import ndtri
 from fastmix._types import FloatArray
 from fastmix._validation import check_probability, check_real
 from fastmix.data import Rows
+from fastmix.errors import SolverError
 from fastmix.kernels.losses import CalibratedHuber, Loss
 from fastmix.kernels.sigmoids import SmoothedQuantile
 from fastmix.mechanisms import symmetric_solve
@@ -48,8 +50,9 @@ WIDTH, DENSITY = 0.03, 0.35
 #: Forecasts: the residuals' spread where a first stage explains a part of the target, and the
 #: share of the signal that is lost because gradients of long rows are limited.
 TYPICAL, LIMITED = 0.76 * SPREAD, 3e-4
-#: Ridge without privacy, in units of the number of rows, and the width of the smoothing there.
-NO_RIDGE, NO_WIDTH = 1e-7, 3e-3
+#: Ridge without privacy, in units of the number of rows; those of quantiles, smallest first, and
+#: the width of the smoothing there.
+NO_RIDGE, NO_RIDGES, NO_WIDTH = 1e-7, (1e-5, 1e-4, 1e-3), 3e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,8 +203,13 @@ class QuantileObjective(AdaptiveObjective):
 
     def exact(self, rows: Any, clip: float) -> FloatArray:
         """Return the coefficients without privacy, with little smoothing."""
-        width, ridge = NO_WIDTH if self.smoothing is None else clip, NO_RIDGE * rows.n
-        return _minimum(rows, SmoothedQuantile(1.0, ridge, 1e12 / ridge, self.quantile, width))
+        width = NO_WIDTH if self.smoothing is None else clip
+        for ridge in (share * rows.n for share in NO_RIDGES):
+            # Where residuals are tied and columns collinear, only a ridge makes a minimum sharp.
+            with suppress(SolverError):
+                loss = SmoothedQuantile(1.0, ridge, 1e12 / ridge, self.quantile, width)
+                return _minimum(rows, loss)
+        raise SolverError("the quantile fit without privacy was not found; use more smoothing.")
 
     def scoring(self) -> QuantileScores:
         """Return which scores its models have, and how they are released."""
