@@ -267,7 +267,7 @@ def page(cells: Cells) -> str:
     trials = int(measured["trials"].median())
     few = measured[measured["trials"] < trials]
     fewer = f" (fewer where fits are slow: {len(few)} cells)" if len(few) else ""
-    former, objective = (
+    ihm, objective = (
         cells.ratios("default", "IHM"),
         cells.ratios("default", "ObjectivePerturbation"),
     )
@@ -285,17 +285,17 @@ def page(cells: Cells) -> str:
         "This page compares `PrivateLinearRegression()`, the **default**, with other methods on "
         f"{len(cells.sets)} data sets, with bounds that a data holder could state. On sets that "
         "we did not use to choose its constants, it has "
-        f"**{mean_ratio(held_out(former)):.2f}** times the excess risk of `IHM`, the former "
-        f"default, and **{mean_ratio(held_out(objective)):.2f}** times that of "
+        f"**{mean_ratio(held_out(ihm)):.2f}** times the excess risk of `IHM` "
+        f"and **{mean_ratio(held_out(objective)):.2f}** times that of "
         "`ObjectivePerturbation` (geometric means over sets and epsilons; medians "
-        f"{held_out(former).median():.2f} and {held_out(objective).median():.2f}). A few sets on "
-        "which the former methods do badly pull the means down: if risks below "
+        f"{held_out(ihm).median():.2f} and {held_out(objective).median():.2f}). A few sets on "
+        "which the other two do badly pull the means down: if risks below "
         f"{100 * FLOOR:g}% of the target's variance count as equal, the means are "
         f"{mean_ratio(held_out(cells.floored_ratios('default', 'IHM'))):.2f} and "
         f"{mean_ratio(held_out(cells.floored_ratios('default', 'ObjectivePerturbation'))):.2f}. "
         "The default's risk is larger than "
-        f"that of `IHM` in {int((former > 1.0).sum())} of {len(former)} cells, at most "
-        f"{former.max():.0f} times as large ({cell_name(former.idxmax())}); the tables below "
+        f"that of `IHM` in {int((ihm > 1.0).sum())} of {len(ihm)} cells, at most "
+        f"{ihm.max():.0f} times as large ({cell_name(ihm.idxmax())}); the tables below "
         "list them.",
         "",
         "![The default's excess risk over that of IHM, by set](accuracy_ratios.png)",
@@ -454,7 +454,7 @@ def plot_risk(cells: Cells, path: Path) -> None:
 
 
 def plot_ratios(cells: Cells, path: Path) -> None:
-    """Draw the ratio of the default to the former default, one row per set, one dot per epsilon."""
+    """Draw the ratio of the default to IHM, one row per set, one dot per epsilon."""
     ratios = cells.ratios("default", "IHM")
     names = [name for name in NAMES if name in ratios.index.get_level_values("data")]
     order = sorted(names, key=lambda name: (name in CHOSEN_ON, mean_ratio(ratios[name])))
