@@ -125,7 +125,7 @@ def test_damage_inside_a_file_is_named(tmp_path):
 
 
 def test_files_that_are_not_there(tmp_path):
-    with pytest.raises(DataError, match=r"^no\.parquet must be a file; there is none\.$"):
+    with pytest.raises(DataError, match=r"^no\.parquet is not there, or is not a file\.$"):
         file_chunks(tmp_path / "no.parquet", "y")
     with pytest.raises(ValueError, match="path must name Parquet or Arrow files"):
         file_chunks(tmp_path, "y")
