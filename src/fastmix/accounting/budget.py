@@ -205,7 +205,9 @@ class BudgetAccountant:
     def remaining(self) -> Counted:
         """Return the epsilon of the largest Gaussian release that would still fit.
 
-        The methods of this package are close to it; `check` decides for a given release.
+        `IHM`, `FastIHM` and `AdaSSP` are close to it. The default method gets less, because its
+        epsilon is added to that of other fits (docs/budget.md); `check` decides for a given
+        release, and ``fastmix ledger show`` prints what is left for a default fit.
         """
         return Counted(self._left(self.charges), self.delta)
 
@@ -304,8 +306,9 @@ class BudgetAccountant:
         if math.isfinite(total):
             reason = (
                 f"with it the total would be epsilon={total:.10g} at delta={self.delta:.10g} by "
-                f"the rule {self.rule!r}. Choose a smaller epsilon; 'fastmix ledger show' and "
-                "remaining() tell what is left."
+                f"the rule {self.rule!r}. Choose a smaller epsilon: 'fastmix ledger show' says "
+                "what is left for a default fit, and remaining() what is left for methods with "
+                "Gaussian releases, such as IHM."
             )
         elif math.isinf(asked):
             reason = "the fit itself guarantees no finite epsilon. Give it more noise."

@@ -11,7 +11,8 @@ from fastmix.accounting.budget import MIXED
 from fastmix.accounting.charge import mixed
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
-from fastmix.errors import DataError
+from fastmix.errors import BudgetError, DataError
+from fastmix.estimators import AdaptiveRegression
 
 EXAMPLES = (
     "fastmix ledger new budget.jsonl --epsilon 3 --delta 1e-6",
@@ -68,6 +69,7 @@ def _show(budget: BudgetAccountant, json: bool) -> None:
             for c in charges
         ]
         spent = {"spent": total.epsilon, "left": left.epsilon, "mixed_units": mixed(charges)}
+        spent |= {"left_default": _left_for_default(budget, left.epsilon)}
         print_json({**limits, **spent, "charges": told})
         return
     if charges:
@@ -92,7 +94,9 @@ def _show(budget: BudgetAccountant, json: bool) -> None:
     print_text(
         f"Budget: epsilon {budget.epsilon:g} at delta {budget.delta:g}, rule {budget.rule}.",
         f"Spent: epsilon {total.epsilon:.6g}, by {count} charge{'' if count == 1 else 's'}.",
-        f"Left: one more fit with epsilon up to about {left.epsilon:.3g}."
+        f"Left: one more fit of the default method with delta {_delta(budget):.2g} and epsilon up "
+        f"to about {_left_for_default(budget, left.epsilon):.2g}, or one of ihm, fast_ihm or "
+        f"adassp with epsilon up to about {left.epsilon:.3g}."
         if math.isfinite(budget.epsilon)
         else "It records every fit and refuses none.",
     )
@@ -101,3 +105,35 @@ def _show(budget: BudgetAccountant, json: bool) -> None:
             f"By the rule {budget.rule}, several fits together can cost less than the sum of their "
             "epsilons, so spent and left may add up to more than the budget."
         )
+
+
+def _left_for_default(budget: BudgetAccountant, most: float) -> float:
+    """Return the largest epsilon, to two digits, of a default fit that the budget still covers.
+
+    The answer hardly depends on the size of the table.
+    """
+    if not 0.0 < most < math.inf:
+        return most
+    delta = _delta(budget)
+
+    def covered(epsilon: float) -> bool:
+        model = AdaptiveRegression(epsilon=epsilon, delta=delta, bounds_X=(-1, 1), bounds_y=(-1, 1))
+        try:
+            budget.check(model.account(100_000, 10))
+        except BudgetError:
+            return False
+        return True
+
+    low, high = 0.0, most
+    if covered(most):
+        return most
+    while high - low > 0.005 * most:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if covered(middle) else (low, middle)
+    return float(f"{low:.2g}") if covered(float(f"{low:.2g}")) else low
+
+
+def _delta(budget: BudgetAccountant) -> float:
+    """Return the delta of a next fit: that of the last charge, or a tenth of the budget's."""
+    charges = budget.charges
+    return charges[-1].spent.delta if charges else budget.delta / 10.0
