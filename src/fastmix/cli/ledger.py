@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,6 +24,9 @@ EXAMPLES = (
 command = typer.Typer(
     help="Keep a privacy budget in a file that several fits share.", no_args_is_help=True
 )
+
+#: Rows and columns of typical tables: with few rows, usual, and with many columns.
+_SIZES = ((2_000, 5), (100_000, 10), (50_000, 280))
 
 _File = Annotated[Path, typer.Argument(help="The budget's file, on a local disk.")]
 
@@ -94,9 +97,9 @@ def _show(budget: BudgetAccountant, json: bool) -> None:
     print_text(
         f"Budget: epsilon {budget.epsilon:g} at delta {budget.delta:g}, rule {budget.rule}.",
         f"Spent: epsilon {total.epsilon:.6g}, by {count} charge{'' if count == 1 else 's'}.",
-        f"Left: one more fit of the default method with delta {_delta(budget):.2g} and epsilon up "
-        f"to about {_left_for_default(budget, left.epsilon):.2g}, or one of ihm, fast_ihm or "
-        f"adassp with epsilon up to about {left.epsilon:.3g}."
+        f"Left: one more fit of ihm, fast_ihm or adassp with epsilon up to about "
+        f"{left.epsilon:.3g}, or of the default method with delta {_delta(budget):.2g} and epsilon "
+        f"up to {_span(*_left_for_default(budget, left.epsilon))}."
         if math.isfinite(budget.epsilon)
         else "It records every fit and refuses none.",
     )
@@ -107,30 +110,43 @@ def _show(budget: BudgetAccountant, json: bool) -> None:
         )
 
 
-def _left_for_default(budget: BudgetAccountant, most: float) -> float:
-    """Return the largest epsilon, to two digits, of a default fit that the budget still covers.
-
-    The answer hardly depends on the size of the table.
-    """
+def _left_for_default(budget: BudgetAccountant, most: float) -> tuple[float, float]:
+    """Return the range of epsilons, by size and options, up to which a default fit is covered."""
     if not 0.0 < most < math.inf:
-        return most
-    delta = _delta(budget)
+        return most, most
+    found = [
+        _covered(budget, most, n, d, inference=inference)
+        for n, d in _SIZES
+        for inference in (True, False)
+    ]
+    return min(found), max(found)
 
-    def covered(epsilon: float) -> bool:
-        model = AdaptiveRegression(epsilon=epsilon, delta=delta, bounds_X=(-1, 1), bounds_y=(-1, 1))
+
+def _covered(budget: BudgetAccountant, most: float, n: int, d: int, *, inference: bool) -> float:
+    """Return the largest epsilon of a default fit of one size that the budget still covers."""
+
+    def fits(epsilon: float) -> bool:
+        bounds: Any = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}
+        asked: Any = {"epsilon": epsilon, "delta": _delta(budget), "inference": inference}
         try:
-            budget.check(model.account(100_000, 10))
+            budget.check(AdaptiveRegression(**asked, **bounds).account(n, d))
         except BudgetError:
             return False
         return True
 
     low, high = 0.0, most
-    if covered(most):
+    if fits(most):
         return most
-    while high - low > 0.005 * most:
+    while high - low > 0.01 * most:
         middle = (low + high) / 2.0
-        low, high = (middle, high) if covered(middle) else (low, middle)
-    return float(f"{low:.2g}") if covered(float(f"{low:.2g}")) else low
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _span(low: float, high: float) -> str:
+    """Return a range in words; both ends are rounded down."""
+    low, high = (math.floor(100.0 * end) / 100.0 for end in (low, high))
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}, by its size and options"
 
 
 def _delta(budget: BudgetAccountant) -> float:
