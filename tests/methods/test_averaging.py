@@ -159,10 +159,11 @@ def test_without_a_sketch_it_is_ihm():
     assert np.array_equal(fits[0].coef_, fits[1].coef_)
 
 
+@pytest.mark.parametrize("inference", [False, True])
 @pytest.mark.parametrize("steps", [1, 4, 5, 16])
 @pytest.mark.parametrize("cls", [IHM, FastIHM])
 @pytest.mark.filterwarnings("ignore")
-def test_exact_noise_is_charged_for_all_coordinates(cls, steps, monkeypatch):
+def test_exact_noise_is_charged_for_all_coordinates(cls, steps, inference, monkeypatch):
     """The counts of residuals have more coordinates than a few gradients of one column."""
     drawn = []
 
@@ -172,5 +173,5 @@ def test_exact_noise_is_charged_for_all_coordinates(cls, steps, monkeypatch):
 
     monkeypatch.setattr(FloatNoise, "_gaussian", counted)
     x = np.linspace(-1, 1, 500)
-    model = cls(n_steps=steps, delta=1e-6, **PAPER).fit(x[:, None], x / 2)
+    model = cls(n_steps=steps, delta=1e-6, inference=inference, **PAPER).fit(x[:, None], x / 2)
     assert sum(drawn) <= model._resolve(1).coordinates(Sizes(500, 1))

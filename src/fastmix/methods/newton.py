@@ -50,8 +50,11 @@ class HessianMixing(Method):
     clips: ClassVar[bool] = True
 
     def coordinates(self, sizes: Sizes) -> int:
-        """Return how many coordinates of noise a fit draws at most: counts beside the others."""
-        return super().coordinates(sizes) + len(RESIDUAL_EDGES)
+        """Return how many coordinates of noise a fit draws at most: counts beside the others.
+
+        Residuals are counted for the clipping level, and once more for intervals.
+        """
+        return super().coordinates(sizes) + 2 * len(RESIDUAL_EDGES)
 
     def _sizes(self, sizes: Sizes, target: Target) -> tuple[int, int, float]:
         """Return steps, rows of a Gaussian sketch, and the size that sketches are multiples of."""
