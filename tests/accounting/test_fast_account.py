@@ -184,3 +184,9 @@ def test_every_fast_sketch_has_its_event(count, rows):
     release = mechanisms.mix(spectrum, k=6, gamma=50.0, count=count, rng=0)
     sketches = [event for event in release.event if isinstance(event, SketchEvent)]
     assert [event.rows for event in sketches] == rows
+
+
+def test_a_level_that_rounds_to_one_has_no_account():
+    events = [SketchEvent("fast_mix_unbounded", 1.0 + 1e-12, 4), GaussianEvent(2.0)]
+    assert mixture(events) is None
+    assert RdpAccountant().compose(ComposedEvent(events)).get_epsilon(1e-6) == math.inf

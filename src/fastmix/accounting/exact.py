@@ -84,8 +84,11 @@ def _option(events: Sequence[PrivacyEvent]) -> Option | None:
     # Several fast sketches of the same data are not one with more rows.
     if len(sketches) > 1 and (fast or len({e.gamma for e in sketches}) > 1):
         return None
+    level = _KNOWN[sketches[0].bound](sketches[0].gamma) if sketches else math.inf
+    if not level > 1.0:  # rounded to 1, where there is no bound
+        return None
     option = Option(
-        gamma=_KNOWN[sketches[0].bound](sketches[0].gamma) if sketches else math.inf,
+        gamma=level,
         rows=sum(event.rows for event in sketches),
         mu=math.sqrt(math.fsum(event.mu_squared for event in gaussians)),
         fast=fast,
