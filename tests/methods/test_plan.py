@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from fastmix import IHM, AdaSSP, FastIHM
-from fastmix.accounting import GaussianEvent, Part, PrivacySpent
+from fastmix.accounting import GaussianEvent, Part, PrivacySpent, SketchEvent
 from fastmix.data import ArrayRows, RowMap
 from fastmix.errors import CalibrationError
-from fastmix.mechanisms import make_noise
+from fastmix.mechanisms import fast_bounds, make_noise, mix
 from fastmix.methods import (
     METHODS,
     AdaptiveStatistics,
@@ -25,6 +25,7 @@ from fastmix.methods import (
     solve_fit,
 )
 from fastmix.methods.plan import joint
+from fastmix.sketches import SRHT
 
 
 @pytest.mark.parametrize(
@@ -107,3 +108,20 @@ def test_a_method_cannot_ask_for_least_squares_by_a_plan_without_steps():
 def test_a_method_without_a_plan_cannot_be_made():
     with pytest.raises(TypeError, match="abstract"):
         Method()
+
+
+@pytest.mark.parametrize(("sources", "match"), [(1, [True, False]), (2, [False, True])])
+@pytest.mark.filterwarnings("ignore")
+def test_two_fast_sketches_do_not_pass_for_one_with_more_rows(sources, match):
+    """One sketch of 20 rows has an exact account, which two of 10 rows do not have."""
+    noise, X = make_noise("float", 0), np.random.default_rng(0).standard_normal((64, 2))
+    given = {"tau": 3.0, "omega": 2.0, "law": "gaussian", "sharp": True}
+    spectrum = fast_bounds(X, sketch=SRHT(32, 64), count=sources, rng=noise, **given)
+    mix(spectrum, k=10, gamma=60.0, count=2, rng=noise)
+    one, two = (
+        [SketchEvent("fast_mix_sharp", 60.0, rows)] * count for rows, count in ((20, 1), (10, 2))
+    )
+    bounds = GaussianEvent(2.0, count=2 * sources)
+    plans = [Plan(spent=joint([bounds, *each], 1e-6)) for each in (one, two)]
+    assert [plan.matches(noise.drawn) for plan in plans] == match
+    assert plans[0].spent.epsilon < plans[1].spent.epsilon

@@ -164,14 +164,17 @@ class Plan:
 
 
 def _counted(events: Iterable[PrivacyEvent]) -> Counter[Any]:
-    """Count releases by law and ratio of noise to sensitivity, and the rows of sketches."""
+    """Count releases by law and ratio of noise to sensitivity, and the rows of sketches.
+
+    Where a curve has an exact account, rows of two fast sketches are not as many rows of one.
+    """
     counts: Counter[Any] = Counter()
     for event in events:
         if isinstance(event, GaussianEvent):
             counts["gaussian", event.sigma / event.sensitivity] += event.count
         elif isinstance(event, LaplaceEvent):
             counts["laplace", event.scale / event.sensitivity] += event.count
-        elif isinstance(event, SketchEvent):
+        elif isinstance(event, SketchEvent) and event.bound in ("gauss_mix", "fast_mix"):
             counts[event.bound, event.gamma] += event.rows
         elif not isinstance(event, TailEvent):
             counts[event] += 1
