@@ -86,20 +86,28 @@ def test_ihm_meets_its_target_by_a_quadrature_of_its_own(epsilon, delta, k, step
         assert 0.8 * delta <= spent + tail <= delta * (1.0 + 1e-4)
 
 
-def sketch_delta(gamma, k, mu, epsilon):
-    """Delta of a Gaussian sketch with Gaussian releases, in the worse direction."""
+def sketch_delta(gamma, k, mu, epsilon, *, fast=False):
+    """Delta of a Gaussian sketch with Gaussian releases, in the worse direction.
+
+    For a fast one it is that of both at once: losses above 0 of one, and below 0 of the other.
+    """
     s, law = 1.0 / gamma, stats.chi2(k)
     shift = k / 2.0 * math.log1p(-s)
     slopes = {1.0: s / (2.0 * (1.0 - s)), -1.0: s / 2.0}
     u = np.linspace(-10.0, 10.0, 4001)
     x = np.where(u < 0.0, law.ppf(stats.norm.cdf(u)), law.isf(stats.norm.sf(u)))
+
+    def profile(left):
+        first, second = stats.norm.logsf(left / mu - mu / 2), stats.norm.logsf(left / mu + mu / 2)
+        return np.exp(first) - np.exp(left + second)
+
     deltas = []
     for sign, slope in slopes.items():
-        left = epsilon - sign * (shift + slope * x)
-        first, second = stats.norm.logsf(left / mu - mu / 2), stats.norm.logsf(left / mu + mu / 2)
-        profile = np.exp(first) - np.exp(left + second)
-        deltas.append(np.trapezoid(profile * stats.norm.pdf(u), u))
-    return max(deltas)
+        loss = sign * (shift + slope * x)
+        if fast:
+            loss = sign * np.maximum(sign * loss, 0.0)
+        deltas.append(np.trapezoid(profile(epsilon - loss) * stats.norm.pdf(u), u))
+    return sum(deltas) - profile(epsilon) if fast else max(deltas)
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "k", "steps"), MOSTLY_SLOW)
@@ -114,7 +122,11 @@ def test_fast_ihm_meets_its_target_by_another_account(epsilon, delta, k, steps):
     ]
     worst = np.max(curves, axis=0) + bounds._rdp
     spent, _ = oracle.compute_epsilon(ORDERS, worst, delta - tail)
-    assert epsilon * 0.98 <= spent <= epsilon * 1.001
+    assert epsilon * 0.98 <= spent <= epsilon * 1.2  # Rényi curves alone are some per cent above
+    for option in (plan.levels[0], plan.levels[-1]):
+        squares = math.fsum(sigma**-2 for sigma in (plan.omega, plan.omega, *option.sigmas))
+        exact = sketch_delta(option.gamma, k, math.sqrt(squares), epsilon, fast=True)
+        assert 0.8 * delta <= exact + tail <= delta * (1.0 + 1e-4)
     event = GaussianEvent(plan.omega, count=2)
     ours = charged(plan, tail, "fast_mix_sharp", k, event).get_epsilon(delta)
     assert epsilon * (1.0 - 1e-6) <= ours <= epsilon
