@@ -71,7 +71,11 @@ def _show(budget: BudgetAccountant, json: bool) -> None:
             | {"leaks": c.leaks, **dict(c.notes)}
             for c in charges
         ]
-        spent = {"spent": total.epsilon, "left": left.epsilon, "mixed_units": mixed(charges)}
+        spent: dict[str, Any] = {
+            "spent": total.epsilon,
+            "left": left.epsilon,
+            "mixed_units": mixed(charges),
+        }
         spent |= {"left_default": _left_for_default(budget, left.epsilon)}
         print_json({**limits, **spent, "charges": told})
         return

@@ -36,10 +36,10 @@ from fastmix.sketches.kerdock import KerdockDraw
 
 T = TypeVar("T")
 Records: TypeAlias = tuple[npt.NDArray[np.floating[Any]], FloatArray]
-#: Called with the name of a pass and how much of it is done, from 0 to 1.
+#: Called with the name of a pass and how much of it is done, from 0 to 1; inside of a chunk, where
+#: that may follow its text, without a name: for a bar that vanishes, not for lines that stay.
 Report: TypeAlias = Callable[[str, float], None]
-#: Bytes of records that are read at a time.
-BLOCK_BYTES = 8 << 20
+BLOCK_BYTES = 8 << 20  #: Bytes of records that are read at a time.
 _CHANGED = "the data have changed while they were being fitted."
 
 
@@ -189,9 +189,9 @@ class Streaming(Executor):
             last, count = -1, 0
             for reading in read_ahead(readings(chunks)):
                 last, count = reading[0], 0 if reading[0] != last else count + 1
-                blocks = chunks[last][0].blocks
-                if count < blocks:
-                    report(work.task.name, (last + count / blocks) / len(chunks))
+                if count < (blocks := chunks[last][0].blocks):
+                    part = (last + count / blocks) / len(chunks)
+                    report("" if count else work.task.name, part)
                 yield reading
 
         value = work.fold(map(work.task.value, work.blocks(reported())))

@@ -161,8 +161,9 @@ class Bar:
         self._pace.reach(at - 1, steps - 1 + last, last if at == steps else 1.0)
 
     def passing(self, name: str, part: float) -> None:
-        """Say how much of a pass over the data is done."""
-        self._tell(f"{name}: {part:.0%}")
+        """Say how much of a pass over the data is done; without a name, by the bar alone."""
+        if name:
+            self._tell(f"{name}: {part:.0%}")
         if not self._stepped:
             self._pace.reach(part, 1.0)
 
