@@ -304,3 +304,10 @@ def test_an_objective_and_shrinkage_in_words():
     chosen = {"rounds": 1, "residual_spread": 0.1, "residual_clip": 1.0, "ridge": 0.5}
     assert "shrank the coefficients to 62%" in _choices({**chosen, "kept": 0.62})
     assert _choices({**chosen, "kept": 0.998}).endswith("a ridge of 0.5.")
+
+
+def test_a_logistic_fit_of_few_rows_in_words():
+    chosen = {"rounds": 0, "slope_spread": 0.5, "gradient_clip": 1.4, "ridge": 13.6, "kept": 1.0}
+    assert "took the label to be off its probability by 0.5 on average, and chose" in _choices(
+        chosen
+    )

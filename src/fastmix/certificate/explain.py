@@ -221,10 +221,15 @@ def _choices(chosen: dict[str, Any]) -> str:
             f"and from them{counts} it chose"
         )
     else:
+        assumed = (
+            f"took the label to be off its probability by {chosen['slope_spread']:.2g} on average"
+            if "slope_spread" in chosen
+            else f"assumed a spread of {chosen['residual_spread']:.2g}, where 1 is half the width "
+            "of the target's bounds"
+        )
         source = (
             "There are too few rows for second moments, so it treated all directions alike. It "
-            f"assumed a spread of {chosen['residual_spread']:.2g}, where 1 is half the width of "
-            "the target's bounds, and chose"
+            f"{assumed}, and chose"
         )
     kept = chosen["kept"]
     learned = (
