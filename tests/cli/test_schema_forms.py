@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+import pytest
 
 BOUNDS = """
 include = "common.toml"
@@ -78,3 +79,36 @@ def test_categories_of_a_column_of_dates_are_refused(tmp_path, monkeypatch, run)
         assert (code, "without quotes, such as [2018-01-01, 2023-12-31]" in err) == (3, True), err
     assert (tmp_path / "mine.jsonl").read_text() == before
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("column", ["flag", "count"])
+@pytest.mark.parametrize("data", ["t.parquet", "folder"])
+def test_labels_that_a_declared_type_cannot_hold_are_refused(
+    tmp_path, monkeypatch, run, column, data
+):
+    """Before any charge; the type decides, so a CSV file, which has none, is not refused."""
+    monkeypatch.chdir(tmp_path)
+    flag = np.arange(40) % 3 == 0
+    table = pa.table({"flag": flag, "count": flag.astype(int), "a": np.linspace(0, 1, 40)})
+    (tmp_path / "folder").mkdir()
+    pyarrow.parquet.write_table(table, "t.parquet")
+    pyarrow.parquet.write_table(table, "folder/t.parquet")
+    pyarrow.csv.write_csv(table, "t.csv")
+    head = f"[target]\n{column} = {{}}\n[features]\na = [0, 1]\n"
+    (tmp_path / "b.toml").write_text(head.format('["no", "yes"]'))
+    assert run("ledger new mine.jsonl --epsilon 9 --delta 1e-1")[0] == 0
+    before = (tmp_path / "mine.jsonl").read_text()
+    fit = f"fit {{}} --target {column} --bounds b.toml --family logistic --ledger mine.jsonl"
+    said = "{ labels = [false, true] }" if column == "flag" else "{ labels = [0, 1] }"
+    for line in (fit.format(data), f"check {data} --bounds b.toml"):
+        code, _, err = run(line)
+        assert (code, said in " ".join(err.split())) == (3, True), err
+    assert (tmp_path / "mine.jsonl").read_text() == before
+    assert not (tmp_path / "model").exists()
+    code, _, err = run(fit.format("t.csv"))
+    assert code == 0, err
+    for written in ("[false, true]", "{ labels = [false, true] }"):
+        listed = written if column == "flag" else "{ labels = [0, 1] }"
+        (tmp_path / "b.toml").write_text(head.format(listed))
+        code, _, err = run(f"{fit.format(data)} --force")
+        assert code == 0, err

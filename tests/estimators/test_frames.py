@@ -10,7 +10,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from fastmix import IHM, BudgetAccountant, BudgetError, PrivateLinearRegression, PublicEncoder
+from fastmix import (
+    IHM,
+    BudgetAccountant,
+    BudgetError,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PublicEncoder,
+)
 from fastmix.errors import DataError
 from fastmix.tables import Category, Number, PublicBounds, encode, read_columns
 from fastmix.tables.encode import needed
@@ -188,3 +195,20 @@ def test_the_encoder_learns_no_value_and_works_in_a_pipeline(expected):
     assert list(made.columns) == ["age", "city=Bonn", "city=other"]
     assert clone(encoder).bounds == WHOLE["features"]
     assert PublicEncoder(WHOLE, drop_first=False).fit_transform(table).shape == (N, 4)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("form", [pd.DataFrame, pl.DataFrame, pa.table, dict])
+def test_labels_that_a_declared_type_cannot_hold_are_refused(form):
+    """Before any charge; the type of a list or of objects is in its values, and decides nothing."""
+    flag, a = np.arange(60) % 3 == 0, np.linspace(0, 1, 60)
+    accountant = BudgetAccountant(epsilon=9.0, delta=0.1)
+    public = {"target": {"flag": ["no", "yes"]}, "features": {"a": [0, 1]}}
+    given = {"epsilon": 1.0, "delta": 1e-3, "accountant": accountant}
+    classifier = PrivateLogisticRegression(bounds=public, **given)
+    with pytest.raises(DataError, match=r"labels = \[false, true\]"):
+        classifier.fit(form({"flag": flag, "a": a}))
+    with pytest.raises(DataError, match=r"labels = \[0, 1\]"):
+        classifier.fit(form({"a": a}), flag.astype(int))
+    assert not accountant.charges
+    classifier.fit(form({"a": a}), flag.astype(object))

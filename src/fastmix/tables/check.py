@@ -68,7 +68,7 @@ def check_table(
     found: dict[str, list[ColumnCheck]] = {}
     ends: dict[str, list[FloatArray]] = {}
     for file in table_files(path) if path.is_dir() else [path]:
-        table = read_arrow(file, numbers, list(categories), text)
+        table = read_arrow(file, numbers, categories, text)
         columns = columns_of(table, numbers, categories)
         for feature in (bounds.target, *bounds.features):
             if isinstance(feature, Number):

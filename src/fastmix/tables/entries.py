@@ -102,7 +102,8 @@ def labels_of(name: str, entry: Any, values: Mapping[str, Any]) -> Labels | None
 
 
 def _text(found: list[Any]) -> bool:
-    return bool(found) and all(isinstance(each, str) for each in found)
+    """Whether a list alone is one of labels: of words, or of true and false."""
+    return bool(found) and any(all(isinstance(x, kind) for x in found) for kind in (str, bool))
 
 
 def _level(name: str, item: Any) -> str:

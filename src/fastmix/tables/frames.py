@@ -14,7 +14,8 @@ from fastmix.errors import DataError
 from fastmix.tables.bounds_file import read_bounds, written_out
 from fastmix.tables.encode import needed
 from fastmix.tables.features import Labels, Number
-from fastmix.tables.read import Columns, arrow, columns_of, is_date
+from fastmix.tables.kinds import check_list, is_date
+from fastmix.tables.read import Columns, arrow, columns_of
 from fastmix.tables.schema import PublicBounds
 
 #: What a bounds file consists of.
@@ -170,6 +171,10 @@ def frame_columns(
         dates = dict(bounds.dates)
         for name in wanted:
             _check_kind(name, table[name].type, name in dates, name in categories)
+        apart = isinstance(frame, Mapping) or type(frame).__module__.startswith("pandas")
+        for name, levels in categories.items():
+            if _declared((frame if apart else table)[name]):
+                check_list("X", name, column_kind(table[name].type), levels)
         columns = columns_of(table, numbers, categories)
     except (pa.ArrowException, OverflowError):
         raise DataError("X has a column whose values are of different or unknown types.") from None
@@ -184,7 +189,10 @@ def _put_target(columns: Columns, target: Number | Labels, y: Any) -> None:
         pa, shape = arrow(), np.shape(y)
         try:
             told = pa.table({target.name: pa.array(y, from_pandas=True)})
-            found = columns_of(told, [], {target.name: tuple(map(str, target.labels))})
+            labels = tuple(map(str, target.labels))
+            if _declared(y):
+                check_list("y", target.name, column_kind(told[target.name].type), labels)
+            found = columns_of(told, [], {target.name: labels})
         except (pa.ArrowException, OverflowError):
             raise DataError("y has values of different or unknown types.") from None
         columns.codes.update(found.codes)
@@ -213,6 +221,12 @@ def _check_kind(name: str, kind: Any, date: bool, category: bool) -> None:
         fits, what = found in ("bool", "number"), "numbers"
     if not fits:
         raise DataError(f"X: column {name!r} must hold {what}, as its bounds say.")
+
+
+def _declared(column: Any) -> bool:
+    """Tell whether a column's type is declared; that of a list or of objects is in its values."""
+    declared = getattr(column, "dtype", getattr(column, "type", None))
+    return declared is not None and getattr(declared, "kind", "") != "O"
 
 
 def _arrow_table(frame: Any, names: list[str]) -> Any:

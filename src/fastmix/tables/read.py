@@ -23,6 +23,7 @@ from fastmix.data.arrow import column_kind, distinct, pyarrow
 from fastmix.errors import DataError
 from fastmix.tables import delimited
 from fastmix.tables.delimited import TextFormat, is_text, resolve, text_suffix
+from fastmix.tables.kinds import check_kinds, check_list
 
 arrow = partial(pyarrow, "tables", "cli")
 
@@ -73,56 +74,38 @@ def read_columns(
     text: TextFormat = _PLAIN,
 ) -> Columns:
     """Read the columns of numbers and of public categories that a bounds file names: raw data."""
-    return columns_of(read_arrow(path, numbers, list(categories), text), numbers, categories)
+    return columns_of(read_arrow(path, numbers, categories, text), numbers, categories)
 
 
 @unchained()
 def read_arrow(
-    path: Path, numbers: list[str], categories: list[str], text: TextFormat = _PLAIN
+    path: Path,
+    numbers: list[str],
+    categories: Mapping[str, Sequence[str]] | Iterable[str],
+    text: TextFormat = _PLAIN,
 ) -> Any:
     """Read the columns that a bounds file names as an Arrow table: raw data."""
     check_columns(path, numbers, categories, text)
-    return _read(path, numbers, categories, text)
+    return _read(path, numbers, list(categories), text)
 
 
 @unchained()
 def check_columns(
     path: Path,
     numbers: list[str],
-    categories: Iterable[str],
+    categories: Mapping[str, Sequence[str]] | Iterable[str],
     text: TextFormat = _PLAIN,
     others: Iterable[str] = (),
 ) -> None:
     """Check that a table has the columns that a bounds file names, and others, of any kind."""
-    fields, categories = table_fields(path, text), list(categories)
-    for name in (*numbers, *categories, *others):
+    fields = table_fields(path, text)
+    lists = categories if isinstance(categories, Mapping) else dict.fromkeys(categories, ())
+    for name in (*numbers, *lists, *others):
         if name not in fields:
             raise DataError(no_column(path.name, name, fields, path, text))
-    dates = dict(text.dates)
-    for name in numbers:
-        if name in dates:
-            if not (is_date(fields[name]) or fields[name] == "unknown"):
-                raise DataError(
-                    f"{path.name}: column {name!r} must hold dates, as its bounds say; it is of "
-                    f"type {fields[name]}."
-                )
-        elif fields[name] not in ("number", "bool", "unknown"):
-            raise DataError(
-                f"{path.name}: column {name!r} must hold numbers, as its bounds say; it is "
-                f"of type {fields[name]}."
-            )
-    for name in categories:
-        if is_date(fields[name]):
-            raise DataError(
-                f"{path.name}: column {name!r} holds dates, of type {fields[name]}, and its bounds "
-                "are a list of categories. In a bounds file write the first and the last date "
-                "without quotes, such as [2018-01-01, 2023-12-31]."
-            )
-
-
-def is_date(kind: str) -> bool:
-    """Tell whether a kind of column holds dates or times, by the names of Arrow's types."""
-    return kind.startswith(("date", "timestamp"))
+    check_kinds(path.name, fields, numbers, dict(text.dates))
+    for name, levels in lists.items():
+        check_list(path.name, name, fields[name], levels)
 
 
 def no_column(

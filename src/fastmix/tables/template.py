@@ -6,7 +6,8 @@ from string import Template
 
 from fastmix._text import toml_key, visible
 from fastmix.errors import DataError
-from fastmix.tables.read import is_date, no_column
+from fastmix.tables.kinds import is_date
+from fastmix.tables.read import no_column
 
 _FILE = Path(__file__).with_name("template.toml")
 

@@ -1,0 +1,59 @@
+"""Kinds of columns beside what a bounds file says of them: types decide, never values."""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+from fastmix.errors import DataError
+
+
+def is_date(kind: str) -> bool:
+    """Tell whether a kind of column holds dates or times, by the names of Arrow's types."""
+    return kind.startswith(("date", "timestamp"))
+
+
+def check_kinds(
+    table: str, fields: Mapping[str, str], numbers: Iterable[str], dates: Container[str]
+) -> None:
+    """Refuse columns of numbers and of dates that are declared as something else."""
+    for name in numbers:
+        if name in dates:
+            if not (is_date(fields[name]) or fields[name] == "unknown"):
+                raise DataError(
+                    f"{table}: column {name!r} must hold dates, as its bounds say; it is of "
+                    f"type {fields[name]}."
+                )
+        elif fields[name] not in ("number", "bool", "unknown"):
+            raise DataError(
+                f"{table}: column {name!r} must hold numbers, as its bounds say; it is "
+                f"of type {fields[name]}."
+            )
+
+
+def check_list(table: str, name: str, kind: str, levels: Sequence[str]) -> None:
+    """Refuse a public list for a declared kind of column that can hold nothing of it."""
+    if is_date(kind):
+        raise DataError(
+            f"{table}: column {name!r} holds dates, of type {kind}, and its bounds "
+            "are a list of categories. In a bounds file write the first and the last date "
+            "without quotes, such as [2018-01-01, 2023-12-31]."
+        )
+    if not levels:
+        return
+    if kind == "bool" and not {"false", "true"} & set(levels):
+        raise DataError(
+            f"{table}: column {name!r} holds true and false, which its list does not name. In a "
+            "bounds file write { labels = [false, true] } for a target, { categories = [false, "
+            "true] } for a feature."
+        )
+    if kind == "number" and not any(map(_is_number, levels)):
+        raise DataError(
+            f"{table}: column {name!r} holds numbers, and its list names none. In a bounds file "
+            "write { labels = [0, 1] } for a target, { categories = [1, 2, 3] } for a feature."
+        )
+
+
+def _is_number(level: str) -> bool:
+    try:
+        float(level)
+    except ValueError:
+        return False
+    return True
