@@ -106,6 +106,30 @@ def test_the_template_is_refused_until_it_is_filled_in(tmp_path):
     assert names == ["a b", "flag", "c", "d", "when"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "hint", "filled"),
+    [
+        ("bool", "{ labels = [false, true] }", ("false", "true")),
+        ("text", '["no", "yes"]', ("no", "yes")),
+        ("unknown", '["no", "yes"]', ("no", "yes")),
+    ],
+)
+def test_the_template_says_how_labels_are_written(tmp_path, kind, hint, filled):
+    text = bounds_template({"a": "bool", "y": kind}, "y")
+    (line,) = [line for line in text.splitlines() if line.startswith("y = ")]
+    assert "--family logistic" in line
+    assert line.endswith(f": {hint}")
+    path = tmp_path / "bounds.toml"
+    path.write_text(text.replace("y = []", f"y = {hint}"))
+    assert read_bounds(path).target.labels == filled
+
+
+def test_true_and_false_alone_are_labels(tmp_path):
+    path = tmp_path / "bounds.toml"
+    path.write_text("[target]\ny = [false, true]\n[features]\na = [0, 1]\n")
+    assert read_bounds(path).target.labels == ("false", "true")
+
+
 def test_selecting_features():
     bounds = PublicBounds(Number("y", 0, 1), (Number("a", 0, 1), Number("b", 0, 1)))
     assert bounds.select(["b"]).columns() == ("b",)

@@ -19,6 +19,14 @@ _HINTS = {
     "unknown": '[]  # a number: [lower, upper]; a category: ["a", "b", ...]',
 }
 
+#: How a target is written; labels are for a logistic regression.
+_TARGETS = {
+    "bool": "[]  # true or false, for --family logistic: { labels = [false, true] }",
+    "text": '[]  # labels, for --family logistic: ["no", "yes"]',
+    "unknown": '[]  # a number: [lower, upper]; for --family logistic labels: ["no", "yes"]',
+}
+_NUMBER = "[]  # a number: [lower, upper]"
+
 
 def bounds_template(
     fields: Mapping[str, str], target: str, features: Iterable[str] | None = None
@@ -41,7 +49,7 @@ def bounds_template(
             kind = visible(fields[name])  # the names of nested fields are part of it
             lines.append(f"# {toml_key(name)} is of a type that cannot be used ({kind})")
     made = {
-        "target": f"{toml_key(target)} = []  # a number: [lower, upper]",
+        "target": f"{toml_key(target)} = {_TARGETS.get(fields[target], _NUMBER)}",
         "features": "\n".join(lines),
     }
     return Template(_FILE.read_text(encoding="utf-8")).substitute(made)
