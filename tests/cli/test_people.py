@@ -136,3 +136,17 @@ def test_scores_of_single_rows_are_refused_for_persons(run):
     del entries["max_rows_per_person"]
     path.write_text(json.dumps(entries))
     assert run("evaluate model visits.csv --epsilon 0.5 --delta 1e-6")[0] == 3
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_template_leaves_the_ids_out(form, run):
+    """The next step names them, with an example of the rows that count."""
+    code, out, err = run(f"bounds visits.{form} --target cost --person who --out t.toml")
+    assert code == 0, err
+    assert "--person who --max-rows 10 " in out
+    names = Path("t.toml").read_text()
+    assert "age = " in names
+    assert "who" not in names
+    code, _, err = run(f"bounds visits.{form} --target cost --person nobody")
+    assert code == 3
+    assert "nobody" in err

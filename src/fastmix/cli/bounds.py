@@ -30,6 +30,9 @@ EXAMPLES = (
     "fastmix bounds people.csv --target income --categories city --epsilon 0.1 --delta 1e-7",
 )
 
+#: Rows per person in the next step that is shown, where none are given.
+_MAX_ROWS = 10
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -116,7 +119,8 @@ def command(asked: Asked) -> None:
     else:
         fit = ["fastmix", "fit", str(asked.data), "--target", asked.target, "--bounds", str(out)]
         fit += text_format.options()
-        fit += ["--person", asked.person, "--max-rows", str(asked.max_rows)] if asked.person else []
+        most = str(asked.max_rows or _MAX_ROWS)
+        fit += ["--person", asked.person, "--max-rows", most] if asked.person else []
         fit += [] if asked.ledger is None else ["--ledger", str(asked.ledger)]
         next_step = "Fill in the bounds from public knowledge, then:" if not said else "Then:"
         print_text(*said, f"Wrote {out}. {next_step}", "")
@@ -126,18 +130,20 @@ def command(asked: Asked) -> None:
 def _fields(asked: Asked) -> dict[str, str]:
     """Return the kinds of the columns for a template: as given, or as the file declares."""
     given = {"known": asked.known, "ledger": asked.ledger, "delta": asked.delta}
-    for name, value in {**given, "person": asked.person or None}.items():
+    for name, value in given.items():
         if value is not None:
             raise value_error(name, "be given with --epsilon", str(value))
     listed, days, text = _names(asked.categories), _names(asked.dates), asked.text
     data = first_file(asked.data)
     fields = table_fields(data, text)
     written = text.with_dates(tuple((name, ISO) for name in days))
-    check_columns(data, days, listed, written, (asked.target, *(asked.names or ())))
+    ids = [asked.person] if asked.person else []
+    check_columns(data, days, listed, written, (asked.target, *(asked.names or ()), *ids))
     kinds = {**dict.fromkeys(days, "date"), **dict.fromkeys(listed, "text")}
     if kinds:  # what is not named holds numbers
         fields = {name: "number" if kind == "unknown" else kind for name, kind in fields.items()}
-    return {**fields, **kinds}
+    out = {*ids} - {*(asked.names or ())}  # ids are no feature, unless they are asked for
+    return {name: kind for name, kind in {**fields, **kinds}.items() if name not in out}
 
 
 def _found(asked: Asked, epsilon: float) -> tuple[str, PrivacyCertificate]:
