@@ -23,7 +23,7 @@ BOUNDS = PublicBounds.from_dict(
 
 
 def names(html):
-    return re.findall(r'class="name">([^<]+)<', html)
+    return re.findall(r'class="name">([^<]+)<', html.replace("<wbr>", ""))
 
 
 def test_clear_effects_come_first_by_size():
@@ -86,6 +86,40 @@ def test_effects_are_drawn_where_none_is_identified():
     assert "Show the other 10 columns" in html
     for word in ("Not identified", "±", "inf", "95%", "clear effect", "released nothing"):
         assert word not in html.replace("inference=False", "")
+
+
+@pytest.mark.parametrize("std", [None, np.inf])
+def test_values_outside_the_lists_come_last_without_intervals(std):
+    found = [
+        Interval("ward=b", 1.0, std),
+        Interval("ward=other", 9.0, std),
+        Interval("a", 2.0, std),
+    ]
+    html = effects_part(found, [1.0] * 3, axis="x", outside=[False, True, False])
+    assert names(html) == ["a", "ward=b", "ward=other"]
+    _, _, last = html.partition("<h3>Values outside the lists</h3>")
+    assert last.index("If no row has such a value, this number is noise.") < last.index("<details>")
+    assert last.index("<details>") < last.index("ward=<wbr>other")
+
+
+def test_values_outside_the_lists_with_intervals_stay_where_they_are():
+    found = [Interval("ward=b", 1.0, 0.1, 0.1), Interval("ward=other", 9.0, 0.1, 0.1)]
+    html = effects_part(found, [1.0] * 2, axis="x", outside=[False, True])
+    assert names(html) == ["ward=other", "ward=b"]
+    assert "outside the lists" not in html
+
+
+def test_a_report_knows_which_columns_are_outside_the_lists():
+    """Those of terms too; a list that names "other" itself has none."""
+    features = {"a": [0, 1], "c": ["u", "v"], "d": ["u", "other", "w"], "a*c": True}
+    bounds = PublicBounds.from_dict({"target": {"y": [0, 1]}, "features": features})
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (4000, len(bounds.columns())))
+    given = {"bounds_y": (0, 1), "bounds_X": (0, 1), "delta": 1e-6}
+    model = fastmix.PrivateLinearRegression(**given).fit(X, X[:, 0])
+    _, model.privacy_ = bound_pair(model, bounds)
+    _, _, last = fit_report(model, bounds, 1.0).partition("<h3>Values outside the lists</h3>")
+    assert sorted(names(last)) == ["c=other", "c=other*a"]
 
 
 def test_two_parts_of_an_error_are_drawn():

@@ -43,7 +43,8 @@ def command(
     """Write predictions for the rows of a table to a file.
 
     Predictions say as much about the rows of this table as its features do. Those of a folder
-    follow its files in the order of their names.
+    follow its files in the order of their names. For a category outside the public list they use
+    the coefficient of "other", which is noise if no row of the fit had such a value.
     """
     table_suffix(out)
     text = TextFormat(sep, decimal, thousands, encoding)

@@ -18,18 +18,26 @@ _KEY = (
 
 
 def effects_part(
-    found: Sequence[Interval], widths: Sequence[float], *, axis: str, unit: str = "columns"
+    found: Sequence[Interval],
+    widths: Sequence[float],
+    *,
+    axis: str,
+    unit: str = "columns",
+    outside: Sequence[bool] | None = None,
 ) -> str:
     """Return the effects of columns across their public ranges, whose widths are given.
 
     Those that an interval tells from zero come first, then the others, by size; what is beyond 30
     rows is folded away, and so is what the data do not identify. Each kind has an axis of its own.
+    Without intervals, columns of values ``outside`` the public lists are folded away at the end.
     """
     sized = [e.times(width) for e, width in zip(found, widths, strict=True)]
     unsaid = bool(sized) and not any(map(_identified, sized))
     if unsaid:  # drawn as without intervals
         sized = [Interval(e.name, e.value) for e in sized]
-    known = [e for e in sized if _identified(e)]
+    marked = [*zip(sized, [False] * len(sized) if outside is None else outside, strict=True)]
+    beyond = [e for e, out in marked if out and e.std is None]
+    known = [e for e, out in marked if _identified(e) and not (out and e.std is None)]
     known.sort(key=lambda e: (not clear(e), -abs(e.value)))
     spans = {kind: _span(kind, group) for kind, group in _kinds(known).items()}
     parts = [f"<p>{NOTHING_IDENTIFIED}</p>" if unsaid else _words(sized, unit)]
@@ -37,6 +45,13 @@ def effects_part(
     if rest := known[LONGEST:]:
         more = f"Show the other {len(rest):,} {unit}"
         parts.append(folded(more, _chart(rest, axis, spans)))
+    if beyond:
+        beyond.sort(key=lambda e: -abs(e.value))
+        parts += [
+            "<h3>Values outside the lists</h3>",
+            "<p>If no row has such a value, this number is noise.</p>",
+            folded("Show them", _chart(beyond, axis, {"": _span("", beyond)})),
+        ]
     hidden = [[e.name, number(e.value)] for e in found if not _identified(e)]
     if hidden and not unsaid:
         parts += [
@@ -48,7 +63,7 @@ def effects_part(
     note = "An effect is a coefficient times the width of the public range of its column. "
     if unsaid:
         note += "These are the values that the model predicts with; none has an interval."
-    elif any(e.std is None for e in known):
+    elif any(e.std is None for e in (*known, *beyond)):
         note += "This fit released nothing that standard errors could be computed from."
     elif known:
         note += (
@@ -56,7 +71,7 @@ def effects_part(
             "Bias from clipping is not in the intervals. An arrow marks an interval that goes "
             "beyond the axis."
         )
-    return "\n".join([*parts, f'<p class="soft">{note}</p>' if known else ""])
+    return "\n".join([*parts, f'<p class="soft">{note}</p>' if known or beyond else ""])
 
 
 def _identified(effect: Interval) -> bool:

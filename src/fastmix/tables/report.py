@@ -18,7 +18,7 @@ from fastmix.show.effects import effects_part
 from fastmix.show.html import escape, number, table
 from fastmix.show.plot import privacy_curve
 from fastmix.show.svg import calibration_chart, curve_chart
-from fastmix.tables.features import Category, Feature, Labels, Number, Term
+from fastmix.tables.features import OTHER, Category, Feature, Labels, Number, Term
 from fastmix.tables.schema import PublicBounds
 
 #: What the settings of a plan are called for people; others keep their names.
@@ -81,6 +81,8 @@ def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str
             [width for _, width in ranges],
             axis=_axis(model, bounds.target.name),
             unit="columns" if len(ranges) == len(bounds.features) else "coefficients",
+            outside=[out for each in bounds.features for out in _outside(each, intercept)]
+            * several,
         ),
         *_compared(bounds, intercept),
         "<h2>Regression table</h2>",
@@ -272,6 +274,14 @@ def _range(feature: Feature | Labels) -> tuple[str, float]:
     if isinstance(feature, Term):
         return feature.words, feature.range[1] - feature.range[0]
     return "0 or 1", 1.0
+
+
+def _outside(feature: Feature, intercept: bool) -> list[bool]:
+    """Return which columns of a feature are for values that its public list does not name."""
+    category = feature.category if isinstance(feature, Term) else feature
+    unlisted = isinstance(category, Category) and OTHER not in category.categories
+    count = len(feature.columns(intercept))
+    return [unlisted and j == count - 1 for j in range(count)]
 
 
 def largest_effects(coef: Iterable[float], bounds: PublicBounds, intercept: bool) -> list[int]:
