@@ -13,7 +13,7 @@ def is_date(kind: str) -> bool:
 def check_kinds(
     table: str, fields: Mapping[str, str], numbers: Iterable[str], dates: Container[str]
 ) -> None:
-    """Refuse columns of numbers and of dates that are declared as something else."""
+    """Refuse columns of numbers and of dates whose declared kind is another one."""
     for name in numbers:
         if name in dates:
             if not (is_date(fields[name]) or fields[name] == "unknown"):
