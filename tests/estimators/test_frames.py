@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -212,3 +214,16 @@ def test_labels_that_a_declared_type_cannot_hold_are_refused(form):
         classifier.fit(form({"a": a}), flag.astype(int))
     assert not accountant.charges
     classifier.fit(form({"a": a}), flag.astype(object))
+
+
+def test_text_instead_of_dates_is_refused_with_what_to_do():
+    table = pd.DataFrame({"income": [1.0, 2.0], "Aufnahmedatum": ["01.02.2020", "03.02.2020"]})
+    days = [datetime.date(2020, 1, 1), datetime.date(2020, 12, 31)]
+    public = {"target": {"income": (0, 100)}, "features": {"Aufnahmedatum": days}}
+    with pytest.raises(DataError) as raised:
+        model(bounds=public).fit(table)
+    assert str(raised.value) == (
+        "X: column 'Aufnahmedatum' must hold dates, as its bounds say. "
+        "pd.to_datetime(X['Aufnahmedatum'], format='%d.%m.%Y') makes dates of text that is "
+        "written so."
+    )

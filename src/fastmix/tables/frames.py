@@ -220,7 +220,9 @@ def _check_kind(name: str, kind: Any, date: bool, category: bool) -> None:
     else:
         fits, what = found in ("bool", "number"), "numbers"
     if not fits:
-        raise DataError(f"X: column {name!r} must hold {what}, as its bounds say.")
+        call = f"pd.to_datetime(X[{name!r}], format='%d.%m.%Y')"
+        how = f" {call} makes dates of text that is written so." if date else ""
+        raise DataError(f"X: column {name!r} must hold {what}, as its bounds say.{how}")
 
 
 def _declared(column: Any) -> bool:
