@@ -52,6 +52,7 @@ def test_thirty_lines_and_no_infinite_interval(wide, hidden, run):
     assert "and 10 more; 'fastmix summary model --json' has all" in out
     assert "No column's effect is told apart" in out
     assert "--no-intervals" in out
+    assert "'fastmix check' shows them" in " ".join(out.split())
 
     code, out, err = run("summary model")
     assert code == 0, err

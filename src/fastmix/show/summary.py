@@ -26,7 +26,9 @@ NOTHING_IDENTIFIED = (
     "No column's effect is told apart from the others: privacy noise hides how the columns vary. "
     "The model uses them together, and may still predict well. "
     "More rows or a larger epsilon can tell them apart; without intervals (--no-intervals, in "
-    "Python inference=False) the whole budget goes to the predictions."
+    "Python inference=False) the whole budget goes to the predictions. "
+    "Labels or categories that do not match their lists are a common cause, too: 'fastmix check' "
+    "shows them."
 )
 #: Width of a column of numbers, and of the widest name.
 _WIDTH, _LONGEST = 11, 32
