@@ -107,15 +107,20 @@ def command(asked: Asked) -> None:
                 f"The model could not be written to {asked.out.name}: {error.strerror}. What was "
                 f"there before is unchanged.{spent}"
             ) from None
+    known = getattr(model, "scores_", None)
     if asked.json:
         names = ("epsilon", "delta", "family", "method", "n", "columns", "coef", "intercept")
         stored = saved.to_dict()
         told = {name: stored[name] for name in (*names, "coef_std", "intercept_std")}
         leaks = {"private": saved.private, "leaks": list(model.privacy_.leaks)}
-        print_json({**leaks, **told, "minutes": minutes(seconds), "out": str(asked.out)})
+        scores = {} if known is None else {"scores": known.to_dict()}
+        print_json({**leaks, **told, **scores, "minutes": minutes(seconds), "out": str(asked.out)})
         return
     print_text(saved.title, "", style="bold")
     _print_coefficients(model, public, asked.out)
+    if known is not None:
+        print_text("", *(f"Private {name}: {words}." for name, words in known.in_words()))
+        print_text("Scores are of the rows of the fit, with 95% intervals for the noise.")
     print_text(
         "",
         headline(model.privacy_),
