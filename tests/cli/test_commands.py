@@ -333,7 +333,7 @@ def test_compare_fits_the_best_set_and_charges_once(folder, run):
 def test_a_share_of_the_budget_shows_r2(folder, run):
     code, out, _ = run(f"{FIT} --score-share 0.1 --out scored")
     assert code == 0
-    assert re.search(r"Private R-squared: -?\d\.\d+ \(-?\d\.\d+ to -?\d\.\d+\)\.", out)
+    assert re.search(r"R-squared \(private\): -?\d\.\d+ \(-?\d\.\d+ to -?\d\.\d+\)\.", out)
     assert "private R² (training rows)" in Path("scored/report.html").read_text()
     assert run("explain scored --verify")[0] == 0
     score = json.loads(run(f"{FIT} --score-share 0.1 --out other --json")[1])["scores"]["r2"]

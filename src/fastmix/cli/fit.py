@@ -119,8 +119,10 @@ def command(asked: Asked) -> None:
     print_text(saved.title, "", style="bold")
     _print_coefficients(model, public, asked.out)
     if known is not None:
-        print_text("", *(f"Private {name}: {words}." for name, words in known.in_words()))
+        print_text("", *(f"{name} (private): {words}." for name, words in known.in_words()))
         print_text("Scores are of the rows of the fit, with 95% intervals for the noise.")
+        if known.baseline:
+            print_text(f"{known.baseline.capitalize()} of them.")
     print_text(
         "",
         headline(model.privacy_),

@@ -86,7 +86,8 @@ class PrivateScores:
         Returns
         -------
         dict
-            For each metric its value, standard error, 95% interval, and the clipping level.
+            For each metric its value, standard error, 95% interval, and the clipping level; for
+            the accuracy of two labels also that of always predicting the more frequent one.
         """
         return {
             name: {
@@ -95,9 +96,17 @@ class PrivateScores:
                 "low": each.interval()[0],
                 "high": each.interval()[1],
                 "clipped_at": each.clip,
+                **({} if each.baseline is None else {"baseline": each.baseline}),
             }
             for name, each in self.scores.items()
         }
+
+    @property
+    def baseline(self) -> str:
+        """How often always predicting the more frequent of two labels is right, in words."""
+        known = [each.baseline for each in self.scores.values() if each.baseline is not None]
+        said = "always predicting the more frequent label would be right for about"
+        return f"{said} {known[0]:.0%}" if known else ""
 
     @property
     def calibration(self) -> tuple[Bin, ...]:
