@@ -183,7 +183,13 @@ class SavedModel:
         return summarise(
             found,
             title=self.title,
-            facts=summary_facts(self.epsilon, self.delta, self.n, method=self.method),
+            facts=summary_facts(
+                self.method,
+                (self.epsilon, self.delta),
+                self.n,
+                public_rows=self.public_rows,
+                max_rows=self.max_rows_per_person,
+            ),
             level=level,
             notes=[] if self.coef_std is None else summary_notes(self.private),
             odds=self.family == "logistic",
