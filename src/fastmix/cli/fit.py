@@ -173,7 +173,12 @@ def _model(asked: Asked) -> PrivateModel:
 
 
 def _several(model: PrivateModel, asked: Asked) -> None:
-    """Leave out intervals, which there are for two classes, unless they are asked for."""
+    """Refuse what there is for two classes alone; leave out intervals unless they are asked for."""
+    if asked.person:
+        raise ValueError(
+            "--person must not be given with more than two classes: such fits protect single rows. "
+            "Fit each label against the others as two classes, and share the budget among them."
+        )
     if asked.intervals:
         raise value_error("intervals", "be False for more than two classes", True)
     model.set_params(inference=False)

@@ -221,8 +221,10 @@ class Evaluated:
         check_is_fitted(self)
         if getattr(self, "max_rows_per_group", None) is not None:
             raise ValueError(
-                "scores must be of a model that protects single rows: they do, and this model "
-                "protects persons with several rows."
+                "scores must be of a model that protects single rows: their noise hides one row, "
+                "and this model protects persons with several rows. There are no private scores "
+                "for persons yet. Compare predictions with rows of persons who are not in the fit "
+                "by hand; what you see there is not private."
             )
         if not getattr(self, "public_rows", True):
             raise ValueError(
