@@ -74,16 +74,12 @@ def test_a_fit_of_persons(form, rule, run):
         ("--person whom --max-rows 3", "has no column 'whom'"),
         ("--person who --max-rows 3 --engine memory", "--engine stream or dask"),
         ("--person who --max-rows 3 --method ihm", "protects single rows only"),
-        (
-            "--weight age --max-weight 3 --family logistic",
-            "--weight must not be given with --family",
-        ),
         ("--person who --max-rows 3 --intervals", "--intervals must not be given with --person"),
         ("--person who --max-rows 3 --intervals", "there are none for persons yet. Leave out"),
         ("--person who --max-rows 3 --score-share 0.1", "--score-share must not be given with"),
         ("--person who --max-rows 3 --score-share 0.1", "there are none for persons yet. Leave"),
         ("--weight age --max-weight 3 --method ihm", "--weight must not be given with --method"),
-        ("--private-rows --family quantile", "--private-rows must not be given with --family"),
+        ("--private-rows --method ihm", "--private-rows must not be given with --method"),
         ("--person age --max-rows 3", "groups must hold an id"),
     ],
 )
