@@ -330,7 +330,12 @@ def test_compare_fits_the_best_set_and_charges_once(folder, run):
     assert run(f"{one} --set height")[0] == 2
 
 
-def test_a_share_of_the_budget_shows_r2_in_the_report(folder, run):
-    assert run(f"{FIT} --score-share 0.1 --out scored")[0] == 0
+def test_a_share_of_the_budget_shows_r2(folder, run):
+    code, out, _ = run(f"{FIT} --score-share 0.1 --out scored")
+    assert code == 0
+    assert re.search(r"R-squared \(private\): -?\d\.\d+ \(-?\d\.\d+ to -?\d\.\d+\)\.", out)
     assert "private R² (training rows)" in Path("scored/report.html").read_text()
     assert run("explain scored --verify")[0] == 0
+    score = json.loads(run(f"{FIT} --score-share 0.1 --out other --json")[1])["scores"]["r2"]
+    assert score["low"] < score["value"] < score["high"]
+    assert "scores" not in json.loads(run(f"{FIT} --out third --json")[1])

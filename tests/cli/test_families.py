@@ -122,7 +122,10 @@ def test_json_names_the_family(table, run):
 def test_evaluate_and_the_calibration_of_a_report(table, run):
     model = fitted(run, "labels.csv", "--family logistic --score-share 0.1")
     assert model.quantile is None
-    assert "Calibration</h2>" in Path("model/report.html").read_text()
+    report = Path("model/report.html").read_text()
+    assert "Calibration</h2>" in report
+    said = "always predicting the more frequent label would be right for about 5"
+    assert said in report
     line = "evaluate model labels.parquet --epsilon 3 --delta 1e-6"
     code, out, err = run(f"{line} --json")
     assert code == 0, err
@@ -130,8 +133,12 @@ def test_evaluate_and_the_calibration_of_a_report(table, run):
     assert set(told["scores"]) == {"accuracy", "log_loss", "auc"}
     assert 0.7 < told["scores"]["auc"]["value"] < 0.95
     assert told["calibration"]
+    code, out, err = run(f"{line} --metrics accuracy")
+    assert code == 0, err
+    assert said.capitalize() in out
     code, out, err = run(f"{line} --metrics auc")
     assert code == 0, err
+    assert said.capitalize() not in out
     assert "observed" in out
     assert run(f"{line} --metrics r2")[0] == 2
 

@@ -74,14 +74,12 @@ def test_a_fit_of_persons(form, rule, run):
         ("--person whom --max-rows 3", "has no column 'whom'"),
         ("--person who --max-rows 3 --engine memory", "--engine stream or dask"),
         ("--person who --max-rows 3 --method ihm", "protects single rows only"),
-        (
-            "--weight age --max-weight 3 --family logistic",
-            "--weight must not be given with --family",
-        ),
         ("--person who --max-rows 3 --intervals", "--intervals must not be given with --person"),
+        ("--person who --max-rows 3 --intervals", "there are none for persons yet. Leave out"),
         ("--person who --max-rows 3 --score-share 0.1", "--score-share must not be given with"),
+        ("--person who --max-rows 3 --score-share 0.1", "there are none for persons yet. Leave"),
         ("--weight age --max-weight 3 --method ihm", "--weight must not be given with --method"),
-        ("--private-rows --family quantile", "--private-rows must not be given with --family"),
+        ("--private-rows --method ihm", "--private-rows must not be given with --method"),
         ("--person age --max-rows 3", "groups must hold an id"),
     ],
 )
@@ -93,6 +91,14 @@ def test_refusals(options, said, run):
     assert SECRET not in err
     assert len(BudgetAccountant.load("mine.jsonl")) == 0
     assert not Path("model").exists()
+
+
+def test_persons_of_several_classes_are_refused_in_the_words_of_the_command(run):
+    Path("wards.toml").write_text('[target]\nward = ["a", "b", "c"]\n[features]\nage = [0, 100]\n')
+    line = "fit visits.csv --target ward --bounds wards.toml --family logistic --delta 1e-6"
+    code, _, err = run(f"{line} --person who --max-rows 3")
+    assert (code, "--person must not be given with more than two classes" in err) == (2, True)
+    assert "Fit each label against the others" in err
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -121,6 +127,7 @@ def test_scores_of_single_rows_are_refused_for_persons(run):
     assert run(f"{FIT.format('csv')} --person who --max-rows 3")[0] == 0
     code, _, err = run("evaluate model visits.csv --epsilon 0.5 --delta 1e-6 --ledger mine.jsonl")
     assert (code, "this model protects persons with several rows" in err) == (2, True)
+    assert "no private scores for persons yet" in err
     assert len(BudgetAccountant.load("mine.jsonl")) == 0
     loaded = fastmix.load("model")
     assert (loaded.max_rows_per_person, loaded.public_rows) == (3, True)

@@ -40,6 +40,10 @@ def test_scores_are_near_the_truth(model):
     assert found["log_loss"] == pytest.approx(log_loss(y, likely), abs=0.01)
     assert found["auc"] == pytest.approx(roc_auc_score(y, likely), abs=0.01)
     assert found.spent.epsilon <= 3.0
+    frequent = max(y.mean(), 1.0 - y.mean())
+    assert found.to_dict()["accuracy"]["baseline"] == pytest.approx(frequent, abs=0.01)
+    assert found.baseline.startswith("always predicting the more frequent label would be right")
+    assert "baseline" not in found.to_dict()["auc"]
     assert 4 <= len(found.calibration) <= 11
     assert "<svg" in found._repr_html_()
     assert "log_loss" in str(found)

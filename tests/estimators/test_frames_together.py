@@ -20,7 +20,8 @@ from fastmix.certificate.documents import read_document
 from fastmix.certificate.verify import verify_certificate
 from fastmix.data import ArrayChunk, Chunks
 from fastmix.tables import PublicBounds
-from fastmix.tables.model import SavedModel, verify_pair
+from fastmix.tables.model import SavedModel
+from fastmix.tables.saving import verify_pair
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

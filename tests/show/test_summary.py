@@ -103,3 +103,30 @@ def test_odds_ratios_have_a_table_of_their_own():
 def test_level_must_be_a_probability(model):
     with pytest.raises(ValueError, match="level must lie"):
         model.summary(1.0)
+
+
+@pytest.mark.parametrize("public", [True, False])
+@pytest.mark.filterwarnings("ignore")
+def test_a_summary_says_whom_the_fit_protects(tmp_path, public):
+    X = np.random.default_rng(0).uniform(-1, 1, (2000, 2))
+    asked = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6, "random_state": 0}
+    model = fastmix.PrivateLinearRegression(max_rows_per_group=3, public_rows=public, **asked)
+    model.fit(X, X[:, 0], groups=np.arange(2000) // 2)
+    many = "1,000 " if public else ""
+    assert dict(model.summary().facts)["Protects"] == f"{many}persons with up to 3 rows"
+    assert ("No. observations: 2,000" in str(model.summary())) == public
+    assert ("No. persons: about " in str(model.summary())) != public
+    model.save(tmp_path / "m")
+    loaded = dict(fastmix.load(tmp_path / "m").summary().facts)
+    assert loaded["Protects"] == "persons with up to 3 rows"
+    assert "No. persons" in loaded or public
+
+
+def test_the_method_has_one_name(tmp_path):
+    X = np.random.default_rng(0).uniform(-1, 1, (2000, 2))
+    model = fastmix.PrivateLogisticRegression(bounds_X=(-1, 1), classes=[0, 1], delta=1e-6)
+    model.fit(X, (X[:, 0] > 0).astype(int)).save(tmp_path / "m")
+    for made in (model, fastmix.load(tmp_path / "m")):
+        facts = dict(made.summary().facts)
+        assert facts["Method"] == "logistic"
+        assert "Protects" not in facts

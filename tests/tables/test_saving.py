@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 import fastmix
-from fastmix import IHM, BudgetAccountant, PrivateLinearRegression
+from fastmix import IHM, BudgetAccountant, PrivateLinearRegression, PrivateLogisticRegression
 from fastmix.accounting import noted
 from fastmix.certificate.documents import read_document
 from fastmix.certificate.verify import verify_certificate
-from fastmix.tables.model import verify_pair
+from fastmix.tables.saving import verify_pair
 
 BOUNDS = {
     "target": {"y": (0, 10)},
@@ -96,3 +96,27 @@ def test_the_ledger_keeps_notes(tmp_path):
     assert dict(charges[2].notes) == {"target": "y"}
     with pytest.raises(TypeError, match="file must be a string"), noted(file=3):
         pass
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [0, 1], ["a", "b", "c"]])
+def test_a_loaded_classifier_has_probabilities_as_before(tmp_path, labels):
+    data = table().assign(y=np.random.default_rng(1).choice(labels, 500))
+    bounds = {**BOUNDS, "target": {"y": labels}}
+    model = PrivateLogisticRegression(delta=1e-6, bounds=bounds).fit(data)
+    model.save(tmp_path / "m")
+    loaded = fastmix.load(tmp_path / "m")
+    likely = loaded.predict_proba(data)
+    assert likely.shape == (500, len(labels))
+    np.testing.assert_array_equal(likely, model.predict_proba(data))
+    np.testing.assert_array_equal(loaded.classes_, model.classes_)
+    np.testing.assert_array_equal(loaded.predict(data), model.predict(data))
+    given = likely[:, 1] if len(labels) == 2 else likely
+    np.testing.assert_array_equal(loaded.predict(data, proba=True), given)
+
+
+def test_a_loaded_regression_has_no_probabilities(tmp_path):
+    PrivateLinearRegression(delta=1e-6, bounds=BOUNDS).fit(table()).save(tmp_path / "m")
+    loaded = fastmix.load(tmp_path / "m")
+    with pytest.raises(ValueError, match="probabilities need a model of the family 'logistic'"):
+        loaded.predict_proba(table())
+    assert not hasattr(loaded, "classes_")

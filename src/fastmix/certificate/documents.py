@@ -4,9 +4,12 @@ import hashlib
 import json
 import math
 from dataclasses import asdict, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from fastmix.errors import DataError
 
 
 def jsonable(value: Any) -> Any:
@@ -27,6 +30,14 @@ def jsonable(value: Any) -> Any:
 def write_document(data: dict[str, Any], indent: int | None = 2) -> str:
     """Return a document as JSON; every float is written in full."""
     return json.dumps(jsonable(data), indent=indent, allow_nan=False)
+
+
+def read_text(file: Path) -> str:
+    """Read a file of text."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise DataError(f"{file.name} must be text in UTF-8.") from None
 
 
 def read_document(text: str) -> dict[str, Any]:

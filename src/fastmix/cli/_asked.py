@@ -10,6 +10,12 @@ from fastmix.cli import _options as options
 from fastmix.methods import METHODS
 from fastmix.tables import TextFormat
 
+#: Why fits of persons, or with weights, have neither intervals nor scores.
+_UNSEEN = {
+    "person": "treat each row as a person of its own, and there are none for persons yet",
+    "weight": "count all rows alike, and there are none with weights yet",
+}
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -136,7 +142,14 @@ class Asked:
                     f"{option} must not be given with {choice}, which {why}. Use --family linear "
                     "and --method auto, its default, or objective."
                 )
-            if name != "private_rows" and self.intervals:
-                raise ValueError(f"--intervals must not be given with {option}.")
-            if name != "private_rows" and self.score_share:
-                raise ValueError(f"--score-share must not be given with {option}.")
+            if name in _UNSEEN and self.intervals:
+                raise ValueError(
+                    f"--intervals must not be given with {option}: standard errors {_UNSEEN[name]}."
+                    " Leave out --intervals."
+                )
+            if name in _UNSEEN and self.score_share:
+                raise ValueError(
+                    f"--score-share must not be given with {option}: private scores "
+                    f"{_UNSEEN[name]}. Leave out --score-share, and compare predictions with rows "
+                    "that are not in the fit by hand; what you see there is not private."
+                )

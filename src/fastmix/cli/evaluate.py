@@ -66,6 +66,8 @@ def command(
         )
         return
     print_table(["score", "value", "std err", "95% interval"], found.rows())
+    if found.baseline:
+        print_text("", f"{found.baseline.capitalize()} of the rows.")
     if found.calibration:
         print_text("")
         print_table(

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fastmix.certificate.documents import read_document
+from fastmix.certificate.documents import read_document, read_text
 from fastmix.certificate.explain import explain
 from fastmix.certificate.verify import INCOMPLETE, Verification, verify_certificate
 from fastmix.cli import _options as options
@@ -16,7 +16,7 @@ from fastmix.cli.main import ExitCode
 from fastmix.errors import DataError
 from fastmix.estimators import PrivacyCertificate
 from fastmix.tables import PublicBounds
-from fastmix.tables.model import read_text, verify_pair
+from fastmix.tables.saving import verify_pair
 
 EXAMPLES = (
     "fastmix explain model/certificate.json",

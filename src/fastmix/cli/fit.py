@@ -107,15 +107,22 @@ def command(asked: Asked) -> None:
                 f"The model could not be written to {asked.out.name}: {error.strerror}. What was "
                 f"there before is unchanged.{spent}"
             ) from None
+    known = getattr(model, "scores_", None)
     if asked.json:
         names = ("epsilon", "delta", "family", "method", "n", "columns", "coef", "intercept")
         stored = saved.to_dict()
         told = {name: stored[name] for name in (*names, "coef_std", "intercept_std")}
         leaks = {"private": saved.private, "leaks": list(model.privacy_.leaks)}
-        print_json({**leaks, **told, "minutes": minutes(seconds), "out": str(asked.out)})
+        scores = {} if known is None else {"scores": known.to_dict()}
+        print_json({**leaks, **told, **scores, "minutes": minutes(seconds), "out": str(asked.out)})
         return
     print_text(saved.title, "", style="bold")
     _print_coefficients(model, public, asked.out)
+    if known is not None:
+        print_text("", *(f"{name} (private): {words}." for name, words in known.in_words()))
+        print_text("Scores are of the rows of the fit, with 95% intervals for the noise.")
+        if known.baseline:
+            print_text(f"{known.baseline.capitalize()} of them.")
     print_text(
         "",
         headline(model.privacy_),
@@ -166,7 +173,12 @@ def _model(asked: Asked) -> PrivateModel:
 
 
 def _several(model: PrivateModel, asked: Asked) -> None:
-    """Leave out intervals, which there are for two classes, unless they are asked for."""
+    """Refuse what there is for two classes alone; leave out intervals unless they are asked for."""
+    if asked.person:
+        raise ValueError(
+            "--person must not be given with more than two classes: such fits protect single rows. "
+            "Fit each label against the others as two classes, and share the budget among them."
+        )
     if asked.intervals:
         raise value_error("intervals", "be False for more than two classes", True)
     model.set_params(inference=False)

@@ -117,7 +117,10 @@ def _target_map(low: float, high: float, weights: FloatArray) -> TargetMap:
 def _check_persons(grouped: bool, classes: Labels) -> None:
     """Refuse persons with more than two classes, whose rows do not carry their weights."""
     if grouped and len(classes) > 2:
-        raise ValueError("groups must not be given with more than two classes.")
+        raise ValueError(
+            "groups must not be given with more than two classes: such fits protect single rows. "
+            "Fit each label against the others as two classes, and share the budget among them."
+        )
 
 
 class LabelInput(ArrayInput):

@@ -86,7 +86,8 @@ class PrivateScores:
         Returns
         -------
         dict
-            For each metric its value, standard error, 95% interval, and the clipping level.
+            For each metric its value, standard error, 95% interval, and the clipping level; for
+            the accuracy of two labels also that of always predicting the more frequent one.
         """
         return {
             name: {
@@ -95,9 +96,17 @@ class PrivateScores:
                 "low": each.interval()[0],
                 "high": each.interval()[1],
                 "clipped_at": each.clip,
+                **({} if each.baseline is None else {"baseline": each.baseline}),
             }
             for name, each in self.scores.items()
         }
+
+    @property
+    def baseline(self) -> str:
+        """How often always predicting the more frequent of two labels is right, in words."""
+        known = [each.baseline for each in self.scores.values() if each.baseline is not None]
+        said = "always predicting the more frequent label would be right for about"
+        return f"{said} {known[0]:.0%}" if known else ""
 
     @property
     def calibration(self) -> tuple[Bin, ...]:
@@ -212,8 +221,10 @@ class Evaluated:
         check_is_fitted(self)
         if getattr(self, "max_rows_per_group", None) is not None:
             raise ValueError(
-                "scores must be of a model that protects single rows: they do, and this model "
-                "protects persons with several rows."
+                "scores must be of a model that protects single rows: their noise hides one row, "
+                "and this model protects persons with several rows. There are no private scores "
+                "for persons yet. Compare predictions with rows of persons who are not in the fit "
+                "by hand; what you see there is not private."
             )
         if not getattr(self, "public_rows", True):
             raise ValueError(

@@ -12,15 +12,30 @@ from fastmix.show.html import effects, number
 
 
 def summary_facts(
-    epsilon: float, delta: float, n: int, model: Any = None, method: str = ""
+    method: str,
+    spent: tuple[float, float],
+    n: int,
+    *,
+    public_rows: bool,
+    max_rows: int | None,
+    n_persons: int | None = None,
+    model: Any = None,
 ) -> list[tuple[str, str]]:
-    """Return what stands above a table of coefficients."""
+    """Return what stands above a table of coefficients.
+
+    A hidden number of rows is one released with noise, that of persons where they are protected.
+    """
+    counted = "No. observations" if public_rows or max_rows is None else "No. persons"
     facts = [
-        ("Method", method or getattr(model, "method_", type(model).__name__)),
-        ("No. observations", f"{n:,}"),
-        ("Epsilon", f"{epsilon:.4g}"),
-        ("Delta", f"{delta:.3g}"),
+        ("Method", method),
+        (counted, f"{n:,}" if public_rows else f"about {n:,}"),
+        ("Epsilon", f"{spent[0]:.4g}"),
+        ("Delta", f"{spent[1]:.3g}"),
     ]
+    if max_rows is not None:
+        many = f"{n_persons:,} " if public_rows and n_persons is not None else ""
+        rows = "1 row" if max_rows == 1 else f"{max_rows:,} rows"
+        facts.append(("Protects", f"{many}persons with up to {rows}"))
     if (spread := residual_spread(model)) is not None:
         facts.append(("Residual std", number(spread)))
     if (scores := getattr(model, "scores_", None)) is not None:
@@ -69,7 +84,15 @@ class Shown(BaseEstimator):  # type: ignore[misc]
         return summarise(
             found,
             title=f"{self._title} ({type(self).__name__})",
-            facts=[*summary_facts(private.epsilon, private.delta, private.data["n_samples"], self)],
+            facts=summary_facts(
+                getattr(self, "method_", private.parameters["method_"]),
+                (private.epsilon, private.delta),
+                private.data["n_samples"],
+                public_rows=private.parameters.get("public_rows", True),
+                max_rows=private.data.get("max_rows_per_person"),
+                n_persons=private.data.get("n_persons"),
+                model=self,
+            ),
             level=level,
             notes=summary_notes(private.private) if self.inference else [],
             odds=self._odds,

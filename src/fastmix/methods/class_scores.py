@@ -131,10 +131,13 @@ def _share(part: float, rest: float, sigma: float, cells: int) -> Score:
 
 
 def _accuracy(counts: FloatArray, edges: FloatArray, sigma: float) -> Score:
-    """Return the share of rows whose log-odds have the sign of the label."""
+    """Return the share of rows whose log-odds have the sign of the label, and of one label."""
     up = np.append(-np.inf, edges) >= 0.0
     right = counts[1, up].sum() + counts[0, ~up].sum()
-    return _share(float(right), float(counts.sum() - right), sigma, len(up))
+    rarer, other = sorted(map(float, counts.sum(axis=1)))
+    always = _share(other, rarer, sigma, len(up)).value
+    found = _share(float(right), float(counts.sum() - right), sigma, len(up))
+    return found._replace(baseline=always)
 
 
 def _area(counts: FloatArray, sigma: float) -> Score:

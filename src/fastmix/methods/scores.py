@@ -65,6 +65,8 @@ class Score(NamedTuple):
     clip: float | None = None
     #: Predicted and observed probabilities, which come with the area under the curve.
     bins: tuple[Bin, ...] = ()
+    #: Accuracy of always predicting the more frequent of two labels, from the same counts.
+    baseline: float | None = None
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return an interval for the score of the same rows, terms clipped, without privacy."""
@@ -112,10 +114,10 @@ class Scoring(ABC):
     def in_units(self, scores: dict[str, Score], scale: float) -> dict[str, Score]:
         """Return scores in the units of the target."""
         made = {}
-        for name, (value, std, clip, bins) in scores.items():
-            factor = scale ** self.powers.get(name, 0)
+        for name, each in scores.items():
+            factor, clip = scale ** self.powers.get(name, 0), each.clip
             known = clip if clip is None or name not in self.clipped else scale * clip
-            made[name] = Score(factor * value, factor * std, known, bins)
+            made[name] = each._replace(value=factor * each.value, std=factor * each.std, clip=known)
         return made
 
 

@@ -12,7 +12,13 @@ import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix.certificate.certificate import PrivacyCertificate
-from fastmix.certificate.documents import digest, jsonable, read_document, write_document
+from fastmix.certificate.documents import (
+    digest,
+    jsonable,
+    read_document,
+    read_text,
+    write_document,
+)
 from fastmix.data.values import as_reals, check_finite
 from fastmix.errors import DataError
 from fastmix.estimators import (
@@ -27,7 +33,7 @@ from fastmix.show import Interval, RegressionSummary, summarise
 from fastmix.tables import Columns, PublicBounds, encode
 from fastmix.tables.frames import frame_columns
 
-__all__ = ["SavedModel", "bound_pair", "read_text", "verify_pair"]
+__all__ = ["FORMAT", "SavedModel", "bound_pair"]
 
 FORMAT = "fastmix-model-3"
 
@@ -177,7 +183,13 @@ class SavedModel:
         return summarise(
             found,
             title=self.title,
-            facts=summary_facts(self.epsilon, self.delta, self.n, method=self.method),
+            facts=summary_facts(
+                self.method,
+                (self.epsilon, self.delta),
+                self.n,
+                public_rows=self.public_rows,
+                max_rows=self.max_rows_per_person,
+            ),
             level=level,
             notes=[] if self.coef_std is None else summary_notes(self.private),
             odds=self.family == "logistic",
@@ -209,7 +221,7 @@ class SavedModel:
             model = PrivateLogisticRegression(classes=self.classes, **common)
             model.coef_ = np.array(self.coef).reshape(self._rows, -1)
             model.intercept_ = np.array(_row(self.intercept))
-            model.classes_ = np.array(self.classes)
+            model.classes_ = self.classes_
         else:
             if self.quantile is not None:
                 model = PrivateQuantileRegressor(quantile=self.quantile, **common)
@@ -237,6 +249,13 @@ class SavedModel:
         return self.intercept if isinstance(self.intercept, float) else np.array(self.intercept)
 
     @property
+    def classes_(self) -> Any:
+        """Labels of a logistic model, sorted, in the order of its probabilities."""
+        if self.classes is None:
+            raise AttributeError("only models of the family 'logistic' have classes_.")
+        return np.array(self.classes)
+
+    @property
     def feature_names_in_(self) -> tuple[str, ...]:
         """Names of the encoded columns, in the order of the coefficients."""
         return self.bounds.columns(self.fit_intercept)
@@ -251,19 +270,31 @@ class SavedModel:
         target. With ``proba`` it is the probability of the second label, and for more than two an
         array with a column for each.
         """
-        if proba and self.family != "logistic":
-            raise DataError("probabilities need a model of the family 'logistic'.")
-        if isinstance(columns, np.ndarray):
-            X = _features(columns, len(self.coef) // self._rows)
-        else:
-            if not isinstance(columns, Columns):
-                columns = frame_columns(columns, self.bounds, target=False)
-            X, _ = encode(columns, self.bounds, intercept=self.fit_intercept, target=False)
+        if proba:
+            likely = self.predict_proba(columns)
+            return likely[:, 1] if self._rows == 1 else likely
+        X = self._encoded(columns)
         if self.family == "logistic":
-            model: Any = self.estimator()
-            likely = model.predict_proba(X) if proba else model.predict(X)
-            return likely[:, 1] if proba and self._rows == 1 else likely
+            return self.estimator().predict(X)
         return np.asarray(X @ self.coef_ + self.intercept)
+
+    def predict_proba(self, columns: Any) -> FloatArray:
+        """Return the probabilities of the labels of a logistic model, in the order of ``classes_``.
+
+        The table is as in `predict`; there is a row for each of its rows, and a column per label.
+        """
+        if self.family != "logistic":
+            raise DataError("probabilities need a model of the family 'logistic'.")
+        model: Any = self.estimator()
+        return np.asarray(model.predict_proba(self._encoded(columns)))
+
+    def _encoded(self, columns: Any) -> FloatArray:
+        """Return the features of a table, or those of an array unchanged."""
+        if isinstance(columns, np.ndarray):
+            return _features(columns, len(self.coef) // self._rows)
+        if not isinstance(columns, Columns):
+            columns = frame_columns(columns, self.bounds, target=False)
+        return encode(columns, self.bounds, intercept=self.fit_intercept, target=False)[0]
 
 
 def _features(X: FloatArray, d: int) -> FloatArray:
@@ -275,56 +306,12 @@ def _features(X: FloatArray, d: int) -> FloatArray:
     return X.astype(np.float64, copy=False)
 
 
-def read_text(file: Path) -> str:
-    """Read a file of text."""
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise DataError(f"{file.name} must be text in UTF-8.") from None
-
-
 def bound_pair(model: PrivateModel, bounds: PublicBounds) -> tuple[SavedModel, PrivacyCertificate]:
     """Return a fitted model and its certificate, each with the digest of the other."""
     saved = SavedModel.of(model, bounds)
     facts = {**model.privacy_.data, "missing": bounds.missing, "encoding": bounds.to_dict()}
     certificate = replace(model.privacy_, data=facts, model=saved.digest)
     return replace(saved, certificate=certificate.digest), certificate
-
-
-def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
-    """Say where a model does not belong to a certificate that verifies by itself."""
-    try:
-        model = SavedModel.from_json(text)
-    except DataError:
-        return [f"the model is not a complete document of format {FORMAT}"]
-    wrong = []
-    if certificate["model"] != digest(read_document(text), without=("certificate",)):
-        wrong.append(
-            "model.json does not match the certificate: it was changed, or comes from another fit"
-        )
-    if model.certificate != certificate["digest"]:
-        wrong.append("the model names another certificate, or the certificate was changed")
-    account, asked, facts = (certificate[key] for key in ("account", "parameters", "data"))
-    stated = {
-        "epsilon": (model.epsilon, float(account["epsilon"])),
-        "delta": (model.delta, account["delta"]),
-        "private": (model.private, certificate["private"]),
-        "method": (model.method, asked.get("method_", "least_squares")),
-        "quantile": (model.quantile, asked.get("quantile")),
-        "family": (model.family, METHODS[asked["method_"]].family),
-        "fit_intercept": (model.fit_intercept, asked["fit_intercept"]),
-        "n": (model.n, facts["n_samples"]),
-        "max_rows_per_person": (model.max_rows_per_person, facts.get("max_rows_per_person")),
-        "public_rows": (model.public_rows, asked.get("public_rows", True)),
-        "fastmix": (model.fastmix, certificate["versions"]["fastmix"]),
-        "bounds": (write_document(model.bounds.to_dict()), write_document(facts["encoding"])),
-        "coef_std": (model.coef_std is not None, asked["inference"]),
-    }
-    return wrong + [
-        f"the {name} of the model is not that of the certificate"
-        for name, (one, other) in stated.items()
-        if one != other
-    ]
 
 
 def _table(values: Any) -> list[Any]:

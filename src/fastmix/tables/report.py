@@ -128,8 +128,9 @@ def lead(model: PrivateModel, bounds: PublicBounds) -> str:
     known = {} if scores is None else scores.scores
     if "r2" in known:
         quality = f"it explains about {max(0.0, known['r2'].value):.0%} of the variance"
-    elif "accuracy" in known:
+    elif scores is not None and "accuracy" in known:
         quality = f"it is right for about {min(known['accuracy'].value, 1.0):.0%} of the rows"
+        quality += f" ({scores.baseline})" if scores.baseline else ""
     elif "below" in known:
         share = min(max(0.0, known["below"].value), 1.0)
         quality = f"about {share:.0%} of them lie below its predictions"

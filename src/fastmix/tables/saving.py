@@ -1,4 +1,4 @@
-"""Models in folders: what ``model.save`` writes, and what ``fastmix.load`` reads."""
+"""Models in folders: what ``model.save`` writes, ``fastmix.load`` reads, and checks compare."""
 
 import os
 from pathlib import Path
@@ -6,10 +6,13 @@ from typing import Any
 
 from fastmix._validation import value_error
 from fastmix.accounting.ledger import write_atomically
+from fastmix.certificate.documents import digest, read_document, write_document
+from fastmix.errors import DataError
+from fastmix.methods import METHODS
 from fastmix.tables import Labels, Number, PublicBounds
-from fastmix.tables.model import SavedModel, bound_pair
+from fastmix.tables.model import FORMAT, SavedModel, bound_pair
 
-__all__ = ["load", "save_model"]
+__all__ = ["load", "save_model", "verify_pair"]
 
 
 def load(path: str | os.PathLike[str]) -> SavedModel:
@@ -45,6 +48,42 @@ def save_model(model: Any, path: Path, *, replace: bool) -> None:
     path.mkdir(parents=True, exist_ok=True)
     for name, text in zip(names, (saved.to_json(), certificate.to_json()), strict=True):
         write_atomically((path / name).resolve(), (text + "\n").encode())
+
+
+def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
+    """Say where a model does not belong to a certificate that verifies by itself."""
+    try:
+        model = SavedModel.from_json(text)
+    except DataError:
+        return [f"the model is not a complete document of format {FORMAT}"]
+    wrong = []
+    if certificate["model"] != digest(read_document(text), without=("certificate",)):
+        wrong.append(
+            "model.json does not match the certificate: it was changed, or comes from another fit"
+        )
+    if model.certificate != certificate["digest"]:
+        wrong.append("the model names another certificate, or the certificate was changed")
+    account, asked, facts = (certificate[key] for key in ("account", "parameters", "data"))
+    stated = {
+        "epsilon": (model.epsilon, float(account["epsilon"])),
+        "delta": (model.delta, account["delta"]),
+        "private": (model.private, certificate["private"]),
+        "method": (model.method, asked.get("method_", "least_squares")),
+        "quantile": (model.quantile, asked.get("quantile")),
+        "family": (model.family, METHODS[asked["method_"]].family),
+        "fit_intercept": (model.fit_intercept, asked["fit_intercept"]),
+        "n": (model.n, facts["n_samples"]),
+        "max_rows_per_person": (model.max_rows_per_person, facts.get("max_rows_per_person")),
+        "public_rows": (model.public_rows, asked.get("public_rows", True)),
+        "fastmix": (model.fastmix, certificate["versions"]["fastmix"]),
+        "bounds": (write_document(model.bounds.to_dict()), write_document(facts["encoding"])),
+        "coef_std": (model.coef_std is not None, asked["inference"]),
+    }
+    return wrong + [
+        f"the {name} of the model is not that of the certificate"
+        for name, (one, other) in stated.items()
+        if one != other
+    ]
 
 
 def _schema(model: Any) -> PublicBounds:
