@@ -170,7 +170,7 @@ def _rough(summary: Summary) -> str:
     )
     if least < _FEW:
         return f" in this quick run with {least} trials"
-    return " in this quick run" if summary.config["trials"] < _FEW else ""
+    return " in this quick run" if summary.config.get("trials", _FEW) < _FEW else ""
 
 
 def _counts(summary: Summary, topic: str) -> set[int]:
