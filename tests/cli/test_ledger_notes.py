@@ -34,3 +34,14 @@ def test_what_is_left_is_left_for_a_default_fit(folder, run):
     assert "of the default method with delta 1e-07 and epsilon up to 0." in shown
     assert run(f"{LINE} --epsilon {1.2 * high} --out two")[0] != 0
     assert run(f"{LINE} --epsilon {low} --out two")[0] == 0
+
+
+def test_a_label_of_ones_own_does_not_hide_whom_a_charge_protects(folder, run):
+    assert run("ledger new b.jsonl --epsilon 9 --delta 1e-5")[0] == 0
+    (folder / "bounds.toml").write_text("[target]\nincome = [0, 1e5]\n[features]\nage = [0, 120]\n")
+    code, _, err = run(f"{LINE} --label mine --person city --max-rows 3 --out one")
+    assert code == 0, err
+    charge = json.loads(run("ledger show b.jsonl --json")[1])["charges"][0]
+    assert charge["label"] == "mine, per person of up to 3 rows"
+    assert run(f"{LINE} --label other --out two")[0] == 0
+    assert json.loads(run("ledger show b.jsonl --json")[1])["mixed_units"]

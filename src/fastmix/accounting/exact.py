@@ -198,7 +198,8 @@ def _sketch_rule(gamma: float, rows: int, sign: float) -> tuple[FloatArray, Floa
     pair = []
     for sign, rate in ((-1.0, s / 2.0), (1.0, s / (2.0 * (1.0 - s)))):
         zero = -half * math.log1p(-s) / rate  # where the loss is 0
-        at = float(ndtri(gammainc(half, zero / 2.0)))
+        lower, upper = gammainc(half, zero / 2.0), gammaincc(half, zero / 2.0)
+        at = float(ndtri(lower) if lower < 0.5 else -ndtri(upper))
         cells = _chi_square_cells(gamma, rows, sign, np.sort(np.append(nodes, at)))
         cells.loss[np.abs(cells.loss).argmin()] = 0.0
         pair.append(cells)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from fastmix._validation import check_integer, check_real, value_error
 from fastmix.methods import Method, Sizes, Target, default_delta, plan_fit
 from fastmix.methods.forecast import TARGET_VARIANCE, Outlook, concerns, outlook
-from fastmix.planning.families import Family
-from fastmix.planning.people import records_of, rows_of_each, size_in_words
+from fastmix.planning.families import Described, Family
+from fastmix.planning.people import records_of, rows_of_each
 from fastmix.show import html
 from fastmix.show.error_chart import error_chart
 
@@ -30,7 +30,7 @@ class Error:
 
 
 @dataclass(frozen=True)
-class DryRun:
+class DryRun(Described):
     """What to expect of a fit of a table, from public sizes and bounds only.
 
     ``by_epsilon`` has the errors at several epsilons, ``others`` what other changes would give, and
@@ -56,15 +56,6 @@ class DryRun:
     n_classes: int = 2
     quantile: float = 0.5
     nothing: float = math.nan  #: Excess risk of a model without features on typical data.
-
-    @property
-    def _family(self) -> Family:
-        return Family(self.family, self.n_classes, self.quantile)
-
-    @property
-    def size(self) -> str:
-        """The number of rows in words, and of the persons whose rows they are."""
-        return size_in_words(self.n, self.n_persons)
 
     @property
     def spread(self) -> float:

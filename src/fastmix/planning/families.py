@@ -14,6 +14,7 @@ from fastmix.methods import (
 )
 from fastmix.methods.forecast import Outlook
 from fastmix.methods.robust import DENSITY, TYPICAL
+from fastmix.planning.people import size_in_words
 
 FAMILIES = ("linear", "logistic", "quantile", "huber")
 
@@ -117,3 +118,22 @@ class Family:
             f"{lost[2]:.1g} (strongly correlated features, or bounds much wider than the data). "
             "At 1, the fit is of no use. " + self.in_points(at.typical)
         )
+
+
+class Described:
+    """What a plan and a dry run say alike: of which family they are, and for which table."""
+
+    n: int
+    n_persons: int | None
+    family: str
+    n_classes: int
+    quantile: float
+
+    @property
+    def _family(self) -> Family:
+        return Family(self.family, self.n_classes, self.quantile)
+
+    @property
+    def size(self) -> str:
+        """The number of rows in words, and of the persons whose rows they are."""
+        return size_in_words(self.n, self.n_persons)

@@ -13,8 +13,8 @@ from fastmix.estimators import PrivateLinearRegression
 from fastmix.methods import METHODS, Sizes, Target, default_delta, plan_fit
 from fastmix.methods.forecast import TARGET_VARIANCE, Outlook, concerns, outlook
 from fastmix.planning.cost import CostModel, Problem
-from fastmix.planning.families import Family
-from fastmix.planning.people import records_of, rows_of_each, size_in_words
+from fastmix.planning.families import Described, Family
+from fastmix.planning.people import records_of, rows_of_each
 from fastmix.show.html import paragraphs, table
 
 _COMPARED = ("objective", "ihm", "fast_ihm", "adassp")
@@ -40,7 +40,7 @@ class MethodPlan:
 
 
 @dataclass(frozen=True)
-class FitPlan:
+class FitPlan(Described):
     """The chosen method beside those it was compared with, from public quantities only.
 
     ``d`` counts features without the intercept; ``methods`` begins with the chosen one;
@@ -59,15 +59,6 @@ class FitPlan:
     family: str = "linear"
     n_classes: int = 2
     quantile: float = 0.5
-
-    @property
-    def _family(self) -> Family:
-        return Family(self.family, self.n_classes, self.quantile)
-
-    @property
-    def size(self) -> str:
-        """The number of rows in words, and of the persons whose rows they are."""
-        return size_in_words(self.n, self.n_persons)
 
     @property
     def chosen(self) -> MethodPlan:
