@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 from fastmix.cli import main
-from fastmix.cli.app import app
+from fastmix.cli.app import make_app
 from fastmix.tables import PublicBounds
 from reproduction.command import make_parser as reproduction_parser
 
@@ -40,7 +40,7 @@ def with_code(*languages):
 
 def parse(arguments):
     """Parse a command without running it; an unknown option or a wrong value raises."""
-    group = get_command(app)
+    group = get_command(make_app())
     with group.make_context("fastmix", list(arguments)) as context:
         name, command, rest = group.resolve_command(context, list(arguments))
         command.make_context(name, list(rest), parent=context)

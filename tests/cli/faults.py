@@ -19,7 +19,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-import fastmix.cli.app  # noqa: F401  (all of the command, before the first fork)
+import fastmix.cli.fit  # noqa: F401  (all of the command, before the first fork)
 from fastmix import BudgetAccountant
 from fastmix.cli import main
 from fastmix.cli._folder import FILES

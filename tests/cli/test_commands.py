@@ -8,14 +8,16 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 
 import fastmix
 from fastmix.cli import main
-from fastmix.cli.app import COMMANDS
+from fastmix.cli.app import COMMANDS, make_app
 from fastmix.cli.main import ExitCode
 from fastmix.tables import encode, read_bounds, read_columns
 from fastmix.tables.model import SavedModel
@@ -24,12 +26,24 @@ FIT = "fit people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1
 SECRETS = ("Rumpelstilzchen", "77123", "61.2345")
 
 
+def examples(name):
+    return import_module(f"fastmix.cli.{name}").EXAMPLES
+
+
+def test_a_command_that_is_not_loaded_has_the_same_line_of_help():
+    loaded, listed = (typer.main.get_command(make_app(names)) for names in (COMMANDS, ()))
+    assert list(loaded.commands) == list(listed.commands) == list(COMMANDS)
+    for name in COMMANDS:
+        short = loaded.commands[name].get_short_help_str(200)
+        assert listed.commands[name].get_short_help_str(200) == short
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_shows_its_examples(name, run):
     code, out, _ = run([name, "--help"])
     assert code == 0
     words = " ".join(re.sub(r"[│\n]", " ", out).split())
-    for example in COMMANDS[name].EXAMPLES:
+    for example in examples(name):
         assert f"$ {example}" in words
     assert "Example" in out
 
@@ -43,7 +57,7 @@ def test_examples_run(name, folder, run):
     needs_model = name in ("predict", "explain", "summary", "evaluate")
     if needs_model:
         assert run(FIT)[0] == 0
-    for example in COMMANDS[name].EXAMPLES:
+    for example in examples(name):
         program, *arguments = example.split()
         assert program == "fastmix"
         code, _, err = run(arguments)

@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from fastmix import errors
 from fastmix._text import visible
+from fastmix.cli._startup import leave_out_slow_packages
 
 
 class ExitCode(IntEnum):
@@ -34,9 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.simplefilter("always", errors.PrivacyLeakWarning)
             warnings.simplefilter("always", errors.WeakPrivacyWarning)
             warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
+            if arguments is None:
+                leave_out_slow_packages()
+                arguments = sys.argv[1:]
             from fastmix.cli.app import run  # a second, in which an interrupt is one line, too
 
-            return run(sys.argv[1:] if arguments is None else list(arguments))
+            return run(list(arguments))
     except (Exception, KeyboardInterrupt) as error:
         message, code = _told(error)
         _say(message)

@@ -9,7 +9,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from sklearn.linear_model import LinearRegression
 
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
@@ -227,6 +226,8 @@ def _not_private(method: Method, rows: Rows, scaling: PublicScaling, clip: float
 
 def _least_squares(rows: Rows, scaling: PublicScaling) -> FloatArray:
     """Solve the clipped problem without privacy and return scaled coefficients."""
+    from sklearn.linear_model import LinearRegression  # half a second, for this function only
+
     if isinstance(rows, ChunkRows):
         return symmetric_solve(*rows.moments())
     A, y = (np.concatenate(parts) for parts in zip(*rows.blocks(), strict=True))
