@@ -12,6 +12,7 @@ ROOT = Path(fastmix.__file__).parent
 #: Packages and modules by layer; equal layers see each other only as `ALLOWED` says.
 LAYERS = {
     "errors": 0,
+    "_system": 0,
     "_text": 0,
     "_types": 0,
     "_validation": 0,

@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
+from fastmix._system import lineage
 from fastmix.accounting import (
     BudgetAccountant,
     GaussianEvent,
@@ -765,7 +766,7 @@ def test_open_blocks_are_written_down_for_this_user_only(places):
 
 @pytest.mark.parametrize("link", [False, True])
 def test_what_others_can_have_written_down_is_not_read(places, tmp_path, link):
-    mine = _active._process(os.getppid())
+    mine = lineage()[1]
     (folder,) = (folder for folder in _active._folders() if folder.parent == places[0])
     real = tmp_path / "real" if link else folder
     real.mkdir(mode=0o700)

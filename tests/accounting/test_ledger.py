@@ -111,14 +111,14 @@ def test_readers_share_the_lock_and_writers_wait(ledger, monkeypatch):
 def test_a_file_that_was_exchanged_while_waiting_is_not_charged(ledger, tmp_path, monkeypatch):
     add(ledger, CHARGE)
     ledger.copy(tmp_path / "copy")
-    lock = ledgers._try_lock
+    lock = ledgers.try_lock
 
-    def exchange(fd, kind):
+    def exchange(fd, shared):
         if (tmp_path / "copy").exists():
             os.replace(tmp_path / "copy", ledger.path)
-        return lock(fd, kind)
+        return lock(fd, shared=shared)
 
-    monkeypatch.setattr(ledgers, "_try_lock", exchange)
+    monkeypatch.setattr(ledgers, "try_lock", exchange)
     add(ledger, {"id": "b"})
     assert read(ledger) == [CHARGE, {"id": "b"}]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from fastmix.cli import _files
-from fastmix.cli._files import check_output, rename_new, writing
+from fastmix.cli._files import check_output, writing
 from fastmix.cli.main import ExitCode
 
 FIT = (
@@ -125,7 +126,11 @@ def test_a_failure_leaves_what_was_there(tmp_path):
 @pytest.mark.parametrize("supported", [True, False])
 def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path, monkeypatch, supported):
     if not supported:
-        monkeypatch.setattr(_files, "_rename", lambda *_: False)
+
+        def unsupported(*_):
+            raise OSError(errno.EPERM, "Operation not permitted")
+
+        monkeypatch.setattr(_files, "rename_new", unsupported)
     path = tmp_path / "a.txt"
     check_output(path)
 
@@ -139,7 +144,7 @@ def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path, monkeypatch, su
     assert path.read_text() == "mine"
     assert len(list(tmp_path.iterdir())) == 1
     (tmp_path / "b.txt").write_text("b")
-    rename_new(tmp_path / "b.txt", tmp_path / "c.txt")
+    _files._rename(tmp_path / "b.txt", tmp_path / "c.txt")
     assert (tmp_path / "c.txt").read_text() == "b"
 
 

@@ -14,12 +14,12 @@ import os
 import stat
 import tempfile
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from fastmix._system import WINDOWS, is_owned, lineage, local_folder, times_are_exact
 from fastmix.errors import BudgetError
 
 if TYPE_CHECKING:
@@ -76,11 +76,24 @@ def current() -> BudgetAccountant | None:
 def inherited() -> str | None:
     """Return the ledger of the block in which an ancestor of this process is, if any."""
     folders = [folder for folder in _folders() if _is_private(folder)]
-    for process in _lineage():
-        for folder in folders:
-            with suppress(FileNotFoundError):
-                ledgers: list[str] = json.loads((folder / process).read_text())
+    found = {path.name: path for folder in reversed(folders) for path in folder.iterdir()}
+    if not found:
+        return None
+    exact = times_are_exact()
+    for process in lineage():
+        if process in found:
+            with suppress(FileNotFoundError):  # the block has just been left
+                ledgers: list[str] = json.loads(found[process].read_text())
                 return _only(ledgers)
+        number = process.partition("-")[0]
+        doubtful = [path for name, path in found.items() if name.startswith(f"{number}-")]
+        if doubtful and not exact:
+            raise BudgetError(
+                f"accountant must be given to a fit, or the file {str(doubtful[0])!r} removed: it "
+                f"belongs to a budget of process {number}, which was started at another time than "
+                "the process of that number above this one. Nothing was charged and nothing was "
+                "drawn."
+            )
     return None
 
 
@@ -102,7 +115,7 @@ def _only(budgets: list[T]) -> T:
 
 def _publish() -> None:
     """Write down the open blocks of this process for the processes that it has started."""
-    name = _process(os.getpid())
+    name = lineage()[0]
     ledgers = list(dict.fromkeys(budget.ledger for budget in _innermost()))
     if not ledgers:
         for folder in filter(_is_private, _folders()):
@@ -116,6 +129,8 @@ def _publish() -> None:
 
 def _folders() -> list[Path]:
     """Return the folders in which the blocks of this user may be written down."""
+    if WINDOWS:
+        return [local_folder() / "fastmix-budgets"]
     places = dict.fromkeys((*_PLACES, tempfile.gettempdir()))
     return [Path(place) / f"fastmix-budgets-{os.getuid()}" for place in places]
 
@@ -139,26 +154,6 @@ def _is_private(folder: Path) -> bool:
         found = os.lstat(folder)
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
-
-
-def _lineage() -> Iterator[str]:
-    """Yield the names of this process, which may have replaced its program, and those above it."""
-    process = os.getpid()
-    while process > 0:
-        yield _process(process)
-        process = os.getppid() if process == os.getpid() else int(_status(process)[1])
-
-
-def _process(number: int) -> str:
-    """Name a process by its number and the time at which it was started: numbers are used again."""
-    return f"{number}-{_status(number)[19]}"
-
-
-def _status(number: int) -> list[str]:
-    """Return the kernel's words about a process after its name; zeros where there are none."""
-    try:
-        text = Path(f"/proc/{number}/stat").read_text()
-    except OSError:
-        return ["0"] * 20
-    return text.rpartition(")")[2].split()
+    # On Windows the folder above is the user's own.
+    others = 0 if WINDOWS else found.st_mode & 0o077
+    return stat.S_ISDIR(found.st_mode) and is_owned(found) and not others

@@ -19,7 +19,6 @@ apart whatever the file is called.
 Infinity is written as ``Infinity``, as Python's ``json`` does.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -33,6 +32,16 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from fastmix._system import (
+    WINDOWS,
+    is_named,
+    open_file,
+    rename_new,
+    sync_folder,
+    try_lock,
+    unlock,
+    write_at,
+)
 from fastmix._validation import value_error
 
 FORMAT, VERSION = "fastmix-ledger", 2
@@ -80,13 +89,11 @@ class Ledger:
     def open(self, *, write: bool = False) -> Iterator["OpenLedger"]:
         """Hold the lock and give the contents, to read or also to append to."""
         self._refuse_devices()
-        flags = (os.O_RDWR if write else os.O_RDONLY) | os.O_CLOEXEC
-        fd = self._locked(flags, fcntl.LOCK_EX if write else fcntl.LOCK_SH)
+        fd = self._locked(write)
         try:
             yield OpenLedger(self.path, fd)
         finally:
-            # Explicitly: a forked child may hold a copy of the descriptor, and with it the lock.
-            fcntl.flock(fd, fcntl.LOCK_UN)
+            unlock(fd)
             os.close(fd)
 
     def copy(self, path: str | os.PathLike[str]) -> None:
@@ -99,6 +106,8 @@ class Ledger:
         if not target.path.exists():
             write_atomically(target.path, content, replace=False)
         elif not target.path.samefile(self.path):
+            if WINDOWS:  # it lets nobody replace a file whose lock is held
+                raise value_error("path", "be new on Windows", str(target.path))
             with target.open(write=True) as earlier:
                 if not content[_COUNT_LENGTH:].startswith(earlier.content[_COUNT_LENGTH:]):
                     raise value_error(
@@ -106,12 +115,12 @@ class Ledger:
                     )
                 write_atomically(target.path, content)
 
-    def _locked(self, flags: int, lock: int) -> int:
+    def _locked(self, write: bool) -> int:
         """Return a descriptor of the file that the path names while the lock is held."""
         deadline = time.monotonic() + LOCK_TIMEOUT
         while True:
             try:
-                fd = os.open(self.path, flags)
+                fd = open_file(self.path, os.O_RDWR if write else os.O_RDONLY)
             except FileNotFoundError:
                 raise FileNotFoundError(
                     f"ledger must exist; got ledger={str(self.path)!r}. Make one with 'fastmix "
@@ -119,16 +128,15 @@ class Ledger:
                     "charges in a temporary file only as long as the process that made it."
                 ) from None
             try:
-                while not _try_lock(fd, lock):
+                while not try_lock(fd, shared=not write):
                     if time.monotonic() > deadline:
                         raise TimeoutError(
                             f"Another process has been using the ledger {str(self.path)!r} for "
                             f"more than {LOCK_TIMEOUT:g} seconds. Nothing was charged."
                         )
                     time.sleep(LOCK_POLL)
-                with suppress(FileNotFoundError):
-                    if os.path.samestat(os.fstat(fd), os.stat(self.path)):
-                        return fd
+                if is_named(fd, self.path):
+                    return fd
             except BaseException:
                 os.close(fd)
                 raise
@@ -179,9 +187,9 @@ class OpenLedger:
             if self._counted < charges:
                 self._write_count(charges)
             # The charge before may have lost its line end; whatever was never finished goes.
-            _write(self._fd, b"\n", end - 1)
+            write_at(self._fd, b"\n", end - 1)
             os.ftruncate(self._fd, end)
-            _write(self._fd, line, end)
+            write_at(self._fd, line, end)
             os.fsync(self._fd)
             counting = True
             self._write_count(charges + 1)
@@ -189,7 +197,7 @@ class OpenLedger:
             # If this fails too, the charge may stay and count: an error on the private side.
             with suppress(OSError):
                 if counting:
-                    _write(self._fd, _count(charges), 0)
+                    write_at(self._fd, _count(charges), 0)
                 os.ftruncate(self._fd, end)
                 os.fsync(self._fd)
             error.add_note(f"ledger={str(self._path)!r} was not charged and nothing was drawn.")
@@ -199,7 +207,7 @@ class OpenLedger:
         self._digest = digest
 
     def _write_count(self, charges: int) -> None:
-        _write(self._fd, _count(charges), 0)
+        write_at(self._fd, _count(charges), 0)
         os.fsync(self._fd)
         self._counted = charges
 
@@ -236,14 +244,6 @@ class OpenLedger:
         return record
 
 
-def _try_lock(fd: int, lock: int) -> bool:
-    try:
-        fcntl.flock(fd, lock | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def _count(charges: int) -> bytes:
     return (_COUNT % (FORMAT, VERSION, charges)).encode()
 
@@ -276,14 +276,6 @@ def plain(value: object) -> int | float:
     raise TypeError(f"spent must hold numbers and strings; got spent with {type(value)}.")
 
 
-def _write(fd: int, content: bytes, at: int) -> None:
-    """Write all of ``content`` at a position."""
-    rest = memoryview(content)
-    while rest:
-        written = os.pwrite(fd, rest, at)
-        rest, at = rest[written:], at + written
-
-
 def write_atomically(
     path: Path, content: bytes, mode: int = 0o666, *, replace: bool = True
 ) -> None:
@@ -293,20 +285,16 @@ def write_atomically(
     """
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        fd = open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
-            _write(fd, content, 0)
+            write_at(fd, content, 0)
             os.fsync(fd)
         finally:
             os.close(fd)
         if replace:
             os.replace(temporary, path)
         else:
-            os.link(temporary, path)
+            rename_new(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    sync_folder(path.parent)

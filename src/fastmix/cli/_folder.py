@@ -1,34 +1,41 @@
-"""The folder of a fit: at every instant the old one or the new one, whole.
+"""The folder of a fit: the old one or the new one, whole.
 
 1. Before anything is charged, a folder is made beside the one that is asked for, and the room
    that the files need is allocated in it: a place that cannot be written fails here.
 2. After the fit, the files are written there and are on the disk.
-3. The two folders exchange their names in one step of the file system (or the new one takes a
-   name that is free).  Where the file system has no such step, a model is not replaced.
-4. The old files are removed under the name of the folder beside.
+3. The two folders exchange their names in one step of the file system, or the new one takes a
+   name that is free.  Where the system has no such step (Windows, some file systems), the old
+   folder is first renamed to ``.fastmix-...-old``.
+4. The old files are removed.
 
-A process that is killed leaves at most the folder beside, with a name that begins with
-``.fastmix-``; the next fit to the same place removes it.  Only files with the three names below
-are ever removed.
+A process that is killed leaves at most folders and a lock beside, with names that begin with
+``.fastmix-``; the next fit to the same place removes them.  Without an exchange in one step, a
+process that is killed between its two renames leaves no folder under the name that was asked for;
+the next fit to this place puts the new one there.  Only files with the three names below are ever
+removed.
 """
 
 import errno
-import fcntl
 import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from fastmix.cli._files import exchange, sync_folder
+from fastmix._system import (
+    WINDOWS,
+    exchange,
+    is_named,
+    is_owned,
+    open_file,
+    sync_folder,
+    try_lock,
+    unlock,
+)
 
 FILES = ("model.json", "certificate.json", "report.html")
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-_PROBES = ("probe-a", "probe-b")
 
 
 @contextmanager
@@ -41,51 +48,98 @@ def model_folder(
     file of the fit exceeds ``room`` bytes.
     """
     target = Path(os.path.realpath(out))
-    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
-    beside = target.with_name(f".fastmix-{name}")
+    beside, inputs = _beside(target, ""), list(inputs)
     made: list[Path] = []
-    held: list[int] = []  # locked folders: the one beside, then the one that it replaces
     try:
-        try:
+        with _refusals(out):
             _check_target(out, target, force, inputs)
             for parent in reversed([path for path in target.parents if not path.exists()]):
                 parent.mkdir()
                 made.append(parent)
-            held.append(_claim(beside))
-            _reserve(target, beside, room)
-        except OSError as error:
-            raise ValueError(
-                f"out must be a folder that can be written; got out={str(out)!r}: "
-                f"{error.strerror or type(error).__name__}. Nothing was charged."
-            ) from None
-        yield partial(_publish, target, beside, held, force)
+        with _claimed(out, _beside(target, "-lock")):
+            with _refusals(out):
+                _recover(target, beside)
+                _check_target(out, target, force, inputs)
+                _make(beside)
+            try:
+                with _refusals(out):
+                    _reserve(target, beside, room)
+                yield partial(_publish, target, beside, force)
+            finally:
+                _remove(beside)
     finally:
-        with suppress(OSError):  # what is beside may be the folder of another fit by now
-            if any(os.path.samestat(os.fstat(fd), os.lstat(beside)) for fd in held):
-                _clear(beside)
-                beside.rmdir()
-        for fd in held:
-            os.close(fd)
         for parent in reversed(made):
             with suppress(OSError):
                 parent.rmdir()  # fails unless it is empty
 
 
-def _publish(target: Path, beside: Path, held: list[int], force: bool, *texts: str) -> None:
-    """Write the files, then put the folder in its place in one step."""
+def _beside(target: Path, ending: str) -> Path:
+    """Return the name of a folder or file of fits to ``target``."""
+    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
+    return target.with_name(f".fastmix-{name}{ending}")
+
+
+@contextmanager
+def _refusals(out: Path) -> Iterator[None]:
+    """Say that a place cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(
+            f"out must be a folder that can be written; got out={str(out)!r}: "
+            f"{error.strerror or type(error).__name__}. Nothing was charged."
+        ) from None
+
+
+@contextmanager
+def _claimed(out: Path, path: Path) -> Iterator[None]:
+    """Hold a lock that keeps other fits to the same place away; remove its file at the end."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    while True:
+        with _refusals(out):
+            fd = open_file(path, flags)
+            if try_lock(fd):
+                if is_named(fd, path):
+                    break
+                os.close(fd)  # another fit has just removed it
+                continue
+        os.close(fd)
+        raise ValueError(
+            "out must not be in use; another fit writes to the same folder. Nothing was charged."
+        )
+    try:
+        yield
+    finally:
+        if not WINDOWS:
+            path.unlink(missing_ok=True)
+        unlock(fd)
+        os.close(fd)
+        if WINDOWS:  # which removes no file that is open, here or in another fit
+            with suppress(OSError):
+                path.unlink()
+
+
+def _publish(target: Path, beside: Path, force: bool, *texts: str) -> None:
+    """Write the files, then put the folder in its place."""
     for name, text in zip(FILES, texts, strict=True):
         _fill(beside / name, text.encode())
     with suppress(FileNotFoundError):
         beside.chmod(stat.S_IMODE(target.stat().st_mode))
     sync_folder(beside)
-    if not target.exists() or not force:
-        os.rename(beside, target)  # to a free name, or over an empty folder
-    else:
-        # The old folder is locked first: under its new name it is still this fit's.
-        held.append(os.open(target, _FOLDER))
-        fcntl.flock(held[-1], fcntl.LOCK_EX)
-        if not exchange(beside, target):
-            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+    if not target.exists():
+        os.rename(beside, target)
+    elif not force or not any(target.iterdir()):
+        target.rmdir()  # fails unless it is empty
+        os.rename(beside, target)
+    elif not exchange(beside, target):
+        old = _beside(target, "-old")
+        os.rename(target, old)
+        try:
+            os.rename(beside, target)
+        except BaseException:
+            os.rename(old, target)
+            raise
+        _remove(old)
     sync_folder(target.parent)
 
 
@@ -99,7 +153,7 @@ def _check_target(out: Path, target: Path, force: bool, inputs: Iterable[Path | 
         return
     if not target.is_dir():
         raise ValueError(f"out must be a folder{got}, which is a file.")
-    if target.is_mount() or target.stat().st_dev != target.parent.stat().st_dev:
+    if os.path.ismount(target) or target.stat().st_dev != target.parent.stat().st_dev:
         raise ValueError(f"out must not be a mount point{got}. Choose a folder in it.")
     for path in inputs:
         if path is not None and Path(os.path.realpath(path)).is_relative_to(target):
@@ -126,60 +180,47 @@ def _check_target(out: Path, target: Path, force: bool, inputs: Iterable[Path | 
 def _is_stuck(target: Path) -> bool:
     """Tell whether a folder with the sticky bit keeps this user from renaming the target."""
     parent = target.parent.stat()
-    owners = (0, parent.st_uid, target.stat().st_uid)
-    return bool(parent.st_mode & stat.S_ISVTX) and os.geteuid() not in owners
+    ours = is_owned(parent) or is_owned(target.stat()) or os.geteuid() == 0
+    return bool(parent.st_mode & stat.S_ISVTX) and not ours
 
 
-def _claim(beside: Path) -> int:
-    """Make the folder beside, or take over what a killed fit left of it; hold its lock."""
-    while True:
-        with suppress(FileExistsError):
-            beside.mkdir()
-        with suppress(FileNotFoundError), ExitStack() as opened:
-            fd = os.open(beside, _FOLDER)
-            opened.callback(os.close, fd)
-            if os.fstat(fd).st_uid != os.geteuid():
-                raise PermissionError(
-                    errno.EACCES, f"{beside.name} beside it belongs to another user"
-                )
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise ValueError(
-                    "out must not be in use; another fit writes to the same folder. Nothing was "
-                    "charged."
-                ) from None
-            # Unless another fit has just put it in its place.
-            if os.path.samestat(os.fstat(fd), os.lstat(beside)):
-                opened.pop_all()
-                return fd
+def _recover(target: Path, beside: Path) -> None:
+    """Finish for a fit that was killed between its two renames, or after them."""
+    old = _beside(target, "-old")
+    if old.is_dir():
+        if not target.exists():
+            os.rename(beside if beside.is_dir() else old, target)
+        _remove(old)
+        _refuse_strangers(target, old)
+
+
+def _make(beside: Path) -> None:
+    """Make the folder beside, or take over what a killed fit of this user left of it."""
+    with suppress(FileExistsError):
+        beside.mkdir()
+    found = os.lstat(beside)
+    if not stat.S_ISDIR(found.st_mode) or not is_owned(found):
+        raise PermissionError(errno.EACCES, f"{beside.name} beside it belongs to another user")
 
 
 def _reserve(target: Path, beside: Path, room: int) -> None:
-    """Allocate room for the files, and see whether the two folders can exchange their names."""
+    """Allocate room for the files."""
     _clear(beside)
-    if any(beside.iterdir()):
-        raise ValueError(
-            f"The folder {str(beside)!r} holds files that 'fastmix fit' did not write. Move them; "
-            f"fits to {target.name!r} use this folder."
-        )
-    if target.exists() and any(target.iterdir()):
-        one, other = (beside / name for name in _PROBES)
-        one.mkdir()
-        other.mkdir()
-        if not exchange(one, other):
-            raise ValueError(
-                f"The file system cannot replace the folder {target.name!r} in one step. Choose a "
-                f"new folder, or move the old one away first."
-            )
-        one.rmdir()
-        other.rmdir()
+    _refuse_strangers(target, beside)
     for name in FILES:
         with (beside / name).open("xb") as file:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, room)
             else:
                 file.write(bytes(room))
+
+
+def _refuse_strangers(target: Path, folder: Path) -> None:
+    if folder.exists() and any(folder.iterdir()):
+        raise ValueError(
+            f"The folder {str(folder)!r} holds files that 'fastmix fit' did not write. Move them; "
+            f"fits to {target.name!r} use this folder."
+        )
 
 
 def _fill(path: Path, content: bytes) -> None:
@@ -190,10 +231,14 @@ def _fill(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _clear(beside: Path) -> None:
+def _clear(folder: Path) -> None:
     """Remove what a fit may have left, and nothing else."""
     for name in FILES:
-        (beside / name).unlink(missing_ok=True)
-    for name in _PROBES:
-        with suppress(OSError):
-            (beside / name).rmdir()
+        (folder / name).unlink(missing_ok=True)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder of a fit, unless it holds other files."""
+    with suppress(OSError):
+        _clear(folder)
+        folder.rmdir()
