@@ -181,7 +181,7 @@ if hasattr(os, "register_at_fork"):
 def _status(number: int) -> list[str]:
     """Return the kernel's words about a process after its name; zeros where there are none."""
     try:
-        text = Path(_STATUS.format(number)).read_text()
+        text = Path(_STATUS.format(number)).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ["0"] * 20
     return text.rpartition(")")[2].split()

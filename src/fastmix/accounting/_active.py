@@ -83,7 +83,7 @@ def inherited() -> str | None:
     for process in lineage():
         if process in found:
             with suppress(FileNotFoundError):  # the block has just been left
-                ledgers: list[str] = json.loads(found[process].read_text())
+                ledgers: list[str] = json.loads(found[process].read_text(encoding="ascii"))
                 return _only(ledgers)
         number = process.partition("-")[0]
         doubtful = [path for name, path in found.items() if name.startswith(f"{number}-")]
@@ -123,7 +123,7 @@ def _publish() -> None:
         return
     folder = _usable_folder()
     temporary = folder / f".{name}"
-    temporary.write_text(json.dumps(ledgers))
+    temporary.write_text(json.dumps(ledgers), encoding="ascii")
     os.replace(temporary, folder / name)
 
 
