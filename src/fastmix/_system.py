@@ -169,9 +169,12 @@ def lineage() -> tuple[str, ...]:
         return tuple(names)
     import psutil
 
-    # The list of those above ends where another user's process cannot be seen.
-    me = psutil.Process()
-    return tuple(f"{each.pid}-{round(each.create_time())}" for each in (me, *me.parents()))
+    above: Any = psutil.Process()
+    with suppress(psutil.AccessDenied):  # another user's process ends the list
+        while above is not None:
+            names.append(f"{above.pid}-{round(above.create_time())}")
+            above = above.parent()
+    return tuple(names)
 
 
 if hasattr(os, "register_at_fork"):
