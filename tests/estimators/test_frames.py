@@ -165,13 +165,18 @@ def test_the_budget_is_asked_before_a_value_is_read():
         ({"bounds": WHOLE}, {"age": [1.0], "city": ["a"]}, "X has no column 'income'"),
         (
             {"bounds": WHOLE},
-            {"age": ["Rumpelstilzchen"], "city": ["a"], "income": [1.0]},
+            {"age": np.array(["Rumpelstilzchen"]), "city": ["a"], "income": [1.0]},
             "column 'age' must hold numbers",
         ),
         (
             {"bounds": WHOLE},
-            pd.DataFrame({"age": [1.0, "Rumpelstilzchen"], "city": "a", "income": 1.0}),
-            "values are of different or unknown types",
+            {"age": np.ones(2) * 1j, "city": ["a", "a"], "income": [1.0, 1.0]},
+            "X has a column of a type that fastmix cannot read",
+        ),
+        (
+            {"bounds": WHOLE},
+            {"age": [1.0, 2.0], "city": ["a"], "income": [1.0]},
+            "X must have columns of the same length",
         ),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data.chunks import BLOCK_BYTES, Chunk, Chunks, Executor, Records, Streaming
 from fastmix.data.persons import InvalidGroupError
@@ -109,9 +110,7 @@ def id_values(column: Any) -> Any:
     pa = pyarrow()
     if column.null_count:
         raise InvalidGroupError
-    if pa.types.is_dictionary(column.type):
-        values = column.type.value_type
-        column = column.cast(values)
+    column = decoded(column)
     kind = column_kind(column.type)
     if kind == "text":
         return np.array(column.to_pylist(), dtype=object)
@@ -121,16 +120,38 @@ def id_values(column: Any) -> Any:
 
 
 def _numbers(column: Any) -> Any:
-    """Return a column of numbers as an array."""
-    pa = pyarrow()
+    """Return a column of numbers, none of them missing, as an array."""
     if column.null_count:
         raise InvalidValueError
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if column.type not in (pa.float32(), pa.float64()):
-        column = column.cast(pa.uint8()) if pa.types.is_boolean(column.type) else column
-        column = column.cast(pa.float64(), safe=False)
-    return column.to_numpy(zero_copy_only=False)
+    return float_values(column)
+
+
+def float_values(column: Any) -> FloatArray:
+    """Return a column of numbers or booleans as float64, with NaN for missing ones."""
+    pa, column = pyarrow(), decoded(column)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    elif pa.types.is_decimal(column.type):
+        # By its digits a number is rounded the same at every scale of the type.
+        column = column.cast(pa.string())
+    column = pa.compute.fill_null(column.cast(pa.float64(), safe=False), float("nan"))
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def decoded(column: Any) -> Any:
+    """Return a column without a dictionary."""
+    pa = pyarrow()
+    if not pa.types.is_dictionary(column.type):
+        return column
+    if not isinstance(column, pa.ChunkedArray):
+        return column.dictionary_decode()
+    parts = [part.dictionary_decode() for part in column.chunks]
+    return pa.chunked_array(parts, column.type.value_type)
+
+
+def parts_of(column: Any) -> list[Any]:
+    """Return the arrays of which a column consists."""
+    return list(column.chunks) if hasattr(column, "chunks") else [column]
 
 
 def file_groups(path: Path) -> list[tuple[int, int]]:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
+from fastmix.data.values import label_places
 from fastmix.errors import InvalidValueError
 from fastmix.kernels.mapped import Mapped, Targets, map_rows, squared_norms
 
@@ -162,6 +163,6 @@ class LabelMap:
     own: int = 1
 
     def __call__(self, y: FloatArray) -> Targets:
-        at = np.minimum(np.searchsorted(self.known, y), len(self.known) - 1)
-        sizes = np.where(self.known[at] == y, self.weights[at], 0.0)
+        at = label_places(y, self.known)
+        sizes = np.where(at >= 0, self.weights[at], 0.0)
         return Targets(np.where(at == self.own, sizes, -sizes))

@@ -72,7 +72,10 @@ def hash_ids(ids: Any, key: bytes) -> Hashed:
         distinct, places = np.unique(array.astype(np.int64), return_inverse=True)
         names, kind = [str(int(each)) for each in distinct], "integers"
     elif array.dtype.kind in "UTO":
-        return _hash_objects(array.tolist(), key)
+        try:
+            return _hash_objects(array.tolist(), key)
+        except Exception:  # an object whose hash or comparison fails
+            raise InvalidGroupError from None
     else:
         raise InvalidGroupError
     return Hashed(kind, _hashes(names, kind, key)[places])

@@ -31,10 +31,14 @@ _KINDS = {
 #: Types that pandas, Polars and Arrow declare for text; as arrays they may be objects.
 _TEXT = {"str", "string", "String", "large_string", "string_view", "Categorical", "Enum"}
 
+#: Narrower types in which a table may hold a number that a list writes with decimals.
+NARROWER = (np.float32, np.float16)
+
 
 def as_reals(name: str, value: Any) -> FloatArray:
     """Return data as an array of float32 or float64; only an array of such is not copied.
 
+    Lists become float64, whatever they hold: no value decides how another one is stored.
     Booleans count as 0 and 1; `decimal.Decimal` and `fractions.Fraction` are rounded to float64; a
     value that is missing or too large becomes NaN or infinite. A declared type that is not one of
     numbers is a ValueError that names it; any other value that is no real number is an
@@ -53,7 +57,8 @@ def as_reals(name: str, value: Any) -> FloatArray:
             raise ValueError(f"{name} must hold real numbers; got {found}.")
         if wrong:
             raise InvalidValueError
-        return _reals(array)
+        reals = _reals(array)
+        return reals if hasattr(value, "dtype") else reals.astype(np.float64, copy=False)
     labels, columns = parts
     if {"float32", "float64"} & set(map(_declared, columns)):
         whole = _array(value)  # without a copy, if the table is one block of numbers
@@ -69,6 +74,24 @@ def as_reals(name: str, value: Any) -> FloatArray:
             raise InvalidValueError
         table[:, j] = _reals(array)
     return table
+
+
+def label_places(values: FloatArray, labels: FloatArray) -> npt.NDArray[np.int64]:
+    """Return the places of numbers in a sorted list of labels, -1 for those that are not in it.
+
+    Integers are compared exactly. A number with a fraction is a label, too, if it is the label in
+    single or half precision.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    found = np.full(values.shape, -1)
+    whole = values == np.rint(values)
+    for width in (*reversed(NARROWER), np.float64):  # the last one has the last word
+        with np.errstate(over="ignore"):
+            known = labels.astype(width).astype(np.float64)
+        at = np.minimum(np.searchsorted(known, values), len(known) - 1)
+        same = (known[at] == values) & ((width is np.float64) | ~whole)
+        found = np.where(same, at, found)
+    return found
 
 
 def check_finite(*arrays: FloatArray) -> None:

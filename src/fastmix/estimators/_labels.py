@@ -19,7 +19,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_real, type_error, value_error
 from fastmix.data import ArrayRows, LabelMap, Report, Rows, TargetMap
 from fastmix.data.scaling import PublicScaling
-from fastmix.data.values import as_reals, check_finite
+from fastmix.data.values import as_reals, check_finite, label_places
 from fastmix.estimators._input import ArrayInput, ChunkInput
 
 if TYPE_CHECKING:
@@ -68,11 +68,8 @@ def codes(y: Any, classes: Labels) -> npt.NDArray[np.int64]:
     if classes.dtype.kind in "biuf":
         values = as_reals("y", y).astype(np.float64, copy=False)
         check_finite(values)
-        values = _one_axis(values)
-        known = classes.astype(np.float64)
-        at = np.minimum(np.searchsorted(known, values), len(known) - 1)
-        return np.where(known[at] == values, at, -1)
-    labels = _one_axis(np.asarray(y))
+        return label_places(_one_axis(values), classes.astype(np.float64))
+    labels = _one_axis(_objects(y) if isinstance(y, (list, tuple)) else np.asarray(y))
     if labels.dtype.kind not in "UOT":
         raise ValueError(f"y must hold text, as classes do; got an array of {labels.dtype}.")
     places = {str(label): place for place, label in enumerate(classes)}
@@ -80,6 +77,13 @@ def codes(y: Any, classes: Labels) -> npt.NDArray[np.int64]:
         [places.get(each, -1) if isinstance(each, str) else -1 for each in labels.tolist()],
         dtype=np.int64,
     )
+
+
+def _objects(y: Any) -> Labels:
+    """Return a list as objects; NumPy would make text of the numbers in it beside one text."""
+    labels = np.empty(len(y), dtype=object)
+    labels[:] = [each if isinstance(each, str) else None for each in y]
+    return labels
 
 
 def _one_axis(y: Labels) -> Labels:

@@ -13,11 +13,13 @@ import numpy.typing as npt
 from fastmix._types import FloatArray
 from fastmix.data.arrow import table_files
 from fastmix.errors import DataError
+from fastmix.tables.columns import columns_of
 from fastmix.tables.delimited import TextFormat
+from fastmix.tables.elements import MISSING
 from fastmix.tables.encode import in_days, needed
 from fastmix.tables.features import Category, Labels, Number
 from fastmix.tables.levels import same_but_for_spelling
-from fastmix.tables.read import MISSING, columns_of, read_arrow
+from fastmix.tables.read import read_arrow
 from fastmix.tables.schema import PublicBounds
 
 #: Shares from which a column deserves a second look.

@@ -19,15 +19,13 @@ from fastmix.data.arrow import (
 )
 from fastmix.data.chunks import Executor, Records
 from fastmix.errors import DataError
+from fastmix.tables.columns import Columns, columns_of
 from fastmix.tables.delimited import TextFormat, is_text
+from fastmix.tables.elements import EPOCH, MISSING
 from fastmix.tables.features import OTHER, Category, Labels, Number, Term
 from fastmix.tables.read import (
     CSV_BYTES,
-    EPOCH,
-    MISSING,
-    Columns,
     check_columns,
-    columns_of,
     csv_batches,
     table_fields,
 )

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
+from fastmix.data.values import label_places
 
 #: Name of the category that takes everything that the public list does not name.
 OTHER = "other"
@@ -142,9 +143,8 @@ class Labels:
 
     def places(self, values: npt.NDArray[Any]) -> FloatArray:
         """Return the places of labels that are numbers; -1 for those that are not in the list."""
-        known = np.array(self.labels, dtype=np.float64)
-        at = np.minimum(np.searchsorted(known, values), len(known) - 1)
-        return np.where(known[at] == values, at, -1.0)
+        found = label_places(values, np.array(self.labels, dtype=np.float64))
+        return found.astype(np.float64)
 
     def decoded(self, places: FloatArray) -> npt.NDArray[Any]:
         """Return the labels at places; for -1 something that is not in the list."""

@@ -16,12 +16,13 @@ from fastmix.errors import DataError
 from fastmix.estimators import PrivateBounds
 from fastmix.methods.ranges import Range
 from fastmix.show.progress import progress
+from fastmix.tables.columns import columns_of
 from fastmix.tables.delimited import TextFormat
 from fastmix.tables.entries import factors_of, table
 from fastmix.tables.features import OTHER
 from fastmix.tables.kinds import is_date
 from fastmix.tables.levels import text_counts
-from fastmix.tables.read import columns_of, no_column, read_arrow, table_fields
+from fastmix.tables.read import no_column, read_arrow, table_fields
 
 _HEAD = """\
 # Bounds for fastmix, found privately: for epsilon {epsilon:.6g} and delta {delta:.3g}.

@@ -9,13 +9,12 @@ import numpy as np
 
 from fastmix._validation import type_error, value_error
 from fastmix.data.arrow import column_kind
-from fastmix.data.values import as_reals
 from fastmix.errors import DataError
 from fastmix.tables.bounds_file import read_bounds, written_out
+from fastmix.tables.columns import Columns, Objects, arrow_array, columns_of, text_array
 from fastmix.tables.encode import needed
-from fastmix.tables.features import Labels, Number
-from fastmix.tables.kinds import check_list, is_date
-from fastmix.tables.read import Columns, arrow, columns_of
+from fastmix.tables.kinds import check_kind, check_list
+from fastmix.tables.read import arrow
 from fastmix.tables.schema import PublicBounds
 
 #: What a bounds file consists of.
@@ -164,81 +163,77 @@ def frame_columns(
     for name in (*numbers, *categories):
         if name not in there:
             raise DataError(f"X has no column {name!r}; it has {there}.")
-    wanted = list(dict.fromkeys([*numbers, *categories]))
-    pa = arrow()
-    try:
-        table = _arrow_table(frame, wanted)
-        dates = dict(bounds.dates)
-        for name in wanted:
-            _check_kind(name, table[name].type, name in dates, name in categories)
-        apart = isinstance(frame, Mapping) or type(frame).__module__.startswith("pandas")
-        for name, levels in categories.items():
-            if _declared((frame if apart else table)[name]):
-                check_list("X", name, column_kind(table[name].type), levels)
-        columns = columns_of(table, numbers, categories)
-    except (pa.ArrowException, OverflowError):
-        raise DataError("X has a column whose values are of different or unknown types.") from None
-    if target and y is not None:
-        _put_target(columns, bounds.target, y)
-    return columns
-
-
-def _put_target(columns: Columns, target: Number | Labels, y: Any) -> None:
-    """Put targets that are apart from the table beside its columns."""
-    if isinstance(target, Labels) and not target.numbers:
-        pa, shape = arrow(), np.shape(y)
-        try:
-            told = pa.table({target.name: pa.array(y, from_pandas=True)})
-            labels = tuple(map(str, target.labels))
-            if _declared(y):
-                check_list("y", target.name, column_kind(told[target.name].type), labels)
-            found = columns_of(told, [], {target.name: labels})
-        except (pa.ArrowException, OverflowError):
-            raise DataError("y has values of different or unknown types.") from None
-        columns.codes.update(found.codes)
-    else:
-        values = np.asarray(as_reals("y", y), dtype=np.float64)
-        shape, columns.numbers[target.name] = values.shape, values
-    if shape != (columns.n,):
+    found = _converted("X", frame, numbers, categories, bounds)
+    if not target or y is None:
+        return found
+    shape = getattr(y, "shape", (len(y),))
+    if tuple(shape) != (found.n,):
         raise ValueError(
-            f"y must have one entry per row of X; got shape {shape} for {columns.n} rows."
+            f"y must have one entry per row of X; got shape {shape} for {found.n} rows."
         )
+    own = bounds.target.name
+    listed = {name: levels for name, levels in needed(bounds)[1].items() if name == own}
+    apart = _converted("y", {own: y}, [] if listed else [own], listed, bounds)
+    return Columns(found.n, found.numbers | apart.numbers, found.codes | apart.codes)
 
 
-def _check_kind(name: str, kind: Any, date: bool, category: bool) -> None:
-    """Refuse a column whose type is not what its bounds say; the type is not named.
+def _converted(
+    table: str,
+    frame: Any,
+    numbers: list[str],
+    categories: Mapping[str, Sequence[str]],
+    bounds: PublicBounds,
+) -> Columns:
+    """Check the declared types of columns, and convert them."""
+    pa, dates = arrow(), dict(bounds.dates)
+    wanted = list(dict.fromkeys([*numbers, *categories]))
+    try:
+        columns = {name: frame_column(frame, name) for name in wanted}
+        if len({len(column) for column in columns.values()}) > 1:
+            raise DataError(f"{table} must have columns of the same length.")
+        for name, column in columns.items():
+            if not isinstance(column, Objects):
+                check_kind(table, name, column_kind(column.type), name in dates, name in categories)
+        for name, levels in categories.items():
+            if not isinstance(columns[name], Objects):
+                check_list(table, name, column_kind(columns[name].type), levels)
+        return columns_of(columns, numbers, categories, dates)
+    except (pa.ArrowException, OverflowError):
+        raise DataError(f"{table} has a column of a type that fastmix cannot read.") from None
 
-    Where a table declares objects, the type that Arrow finds depends on values.
-    """
-    found = column_kind(kind)
-    if found == "null":
-        return
-    if category:
-        fits, what = found in ("bool", "number", "text"), "categories"
-    elif date:
-        fits, what = is_date(found), "dates"
-    else:
-        fits, what = found in ("bool", "number"), "numbers"
-    if not fits:
-        call = f"pd.to_datetime(X[{name!r}], format='%d.%m.%Y')"
-        how = f" {call} makes dates of text that is written so." if date else ""
-        raise DataError(f"X: column {name!r} must hold {what}, as its bounds say.{how}")
+
+def frame_column(frame: Any, name: str) -> Any:
+    """Return a column of a table as an Arrow array, or as objects if it declares no type."""
+    if isinstance(frame, Mapping) or hasattr(frame, "iloc") or hasattr(frame, "get_columns"):
+        return _column(frame[name])
+    return arrow().table(frame).column(name)  # Arrow, or a table that says how to be Arrow
 
 
-def _declared(column: Any) -> bool:
-    """Tell whether a column's type is declared; that of a list or of objects is in its values."""
-    declared = getattr(column, "dtype", getattr(column, "type", None))
-    return declared is not None and getattr(declared, "kind", "") != "O"
+def _column(values: Any) -> Any:
+    pa, declared = arrow(), getattr(values, "dtype", None)
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return values
+    if hasattr(values, "to_arrow"):  # Polars
+        return Objects(values.to_list()) if str(declared) == "Object" else values.to_arrow()
+    if declared is not None and not isinstance(declared, np.dtype):
+        return _pandas_column(values)
+    if isinstance(values, (list, tuple)) or not hasattr(values, "__array__"):
+        return Objects(list(values))
+    array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    if array.ndim != 1:
+        raise DataError(f"A column must have one axis; got an array of shape {array.shape}.")
+    return Objects(array.tolist()) if array.dtype == object else arrow_array(array)
 
 
-def _arrow_table(frame: Any, names: list[str]) -> Any:
-    """Return some columns as an Arrow table."""
-    pa = arrow()
-    kind = type(frame).__module__.partition(".")[0]
-    if kind == "pandas":
-        return pa.Table.from_pandas(frame[names], preserve_index=False)
-    if kind == "polars":
-        return frame.select(names).to_arrow()
-    if isinstance(frame, Mapping):
-        return pa.table({name: pa.array(frame[name], from_pandas=True) for name in names})
-    return pa.table(frame).select(names)
+def _pandas_column(values: Any) -> Any:
+    """Return a pandas column whose type is one of pandas."""
+    pa, declared = arrow(), values.dtype
+    if hasattr(declared, "categories"):
+        inner = _column(declared.categories)
+        at = np.asarray(values.cat.codes if hasattr(values, "cat") else values.codes)
+        if isinstance(inner, Objects):
+            return Objects(inner.values, at)
+        return pa.DictionaryArray.from_arrays(pa.array(at, mask=at < 0), inner)
+    if type(declared).__name__ == "StringDtype" and declared.storage == "python":
+        return text_array(values.tolist())
+    return pa.array(values, from_pandas=True)

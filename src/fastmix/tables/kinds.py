@@ -3,6 +3,7 @@
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from fastmix.errors import DataError
+from fastmix.tables.elements import level_number
 
 
 def is_date(kind: str) -> bool:
@@ -44,16 +45,24 @@ def check_list(table: str, name: str, kind: str, levels: Sequence[str]) -> None:
             "bounds file write { labels = [false, true] } for a target, { categories = [false, "
             "true] } for a feature."
         )
-    if kind == "number" and not any(map(_is_number, levels)):
+    if kind == "number" and all(level_number(level) is None for level in levels):
         raise DataError(
             f"{table}: column {name!r} holds numbers, and its list names none. In a bounds file "
             "write { labels = [0, 1] } for a target, { categories = [1, 2, 3] } for a feature."
         )
 
 
-def _is_number(level: str) -> bool:
-    try:
-        float(level)
-    except ValueError:
-        return False
-    return True
+def check_kind(table: str, name: str, kind: str, date: bool, category: bool) -> None:
+    """Refuse a column of a table in memory whose declared kind is not what its bounds say."""
+    if kind == "null":
+        return
+    if category:
+        fits, what = kind in ("bool", "number", "text") or is_date(kind), "categories"
+    elif date:
+        fits, what = is_date(kind), "dates"
+    else:
+        fits, what = kind in ("bool", "number"), "numbers"
+    if not fits:
+        call = f"pd.to_datetime(X[{name!r}], format='%d.%m.%Y')"
+        how = f" {call} makes dates of text that is written so." if date else ""
+        raise DataError(f"{table}: column {name!r} must hold {what}, as its bounds say.{how}")

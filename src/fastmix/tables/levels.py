@@ -6,13 +6,24 @@ from typing import Any
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix.tables.read import arrow, decoded
+from fastmix.data.arrow import decoded
+from fastmix.tables.read import arrow
+
+
+def _text(column: Any) -> Any:
+    """Return a column as text: a number always in the same words, and none for NaN."""
+    pa, column = arrow(), decoded(column)
+    if pa.types.is_floating(column.type):
+        column = pa.compute.if_else(pa.compute.is_nan(column), None, column)
+    text = column.cast(pa.string())
+    if pa.types.is_decimal(column.type):
+        text = pa.compute.replace_substring_regex(text, r"^(-?[0-9]+(\.[0-9]*[1-9])?)\.?0*$", r"\1")
+    return text
 
 
 def text_counts(column: Any, weights: FloatArray | None = None) -> dict[str, float]:
     """Return how often each level of a column occurs; missing and empty ones do not count."""
-    pa = arrow()
-    coded = decoded(column).cast(pa.string()).combine_chunks().dictionary_encode()
+    coded = _text(column).combine_chunks().dictionary_encode()
     codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     levels = coded.dictionary.to_pylist()
     own = None if weights is None else weights[codes >= 0]
@@ -25,7 +36,7 @@ def text_counts(column: Any, weights: FloatArray | None = None) -> dict[str, flo
 def same_but_for_spelling(column: Any, levels: Sequence[str]) -> int:
     """Count values that are not in a list, but would be if capitals and outer spaces were not."""
     pa = arrow()
-    text = decoded(column).cast(pa.string())
+    text = _text(column)
     loose = pa.compute.utf8_lower(pa.compute.utf8_trim_whitespace(text))
     listed = pa.compute.is_in(text, value_set=pa.array(list(levels), pa.string()))
     alike = pa.array([level.strip().lower() for level in levels], pa.string())

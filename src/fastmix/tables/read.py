@@ -4,34 +4,25 @@ What a column is comes from the bounds file, never from its values.  Errors name
 column and the kind of trouble; they never quote a value or the number of a row.
 """
 
-import datetime
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fastmix._types import FloatArray
 from fastmix._validation import unchained
 from fastmix.data.arrow import column_kind, distinct, pyarrow
 from fastmix.errors import DataError
 from fastmix.tables import delimited
+from fastmix.tables.columns import Columns, arrow_array, columns_of
 from fastmix.tables.delimited import TextFormat, is_text, resolve, text_suffix
 from fastmix.tables.kinds import check_kinds, check_list
 
 arrow = partial(pyarrow, "tables", "cli")
-
-#: Codes of values that are not in the public list, and of missing ones.
-UNLISTED, MISSING = -1, -2
-
-#: Dates are read as days since this one.
-EPOCH = datetime.date(1970, 1, 1)
 
 _ARROW = (".arrow", ".feather", ".ipc")
 
@@ -42,15 +33,6 @@ _SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", *_ARROW, ".npz")
 
 #: The format of a text file for which no option is given: its first line decides.
 _PLAIN = TextFormat()
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Columns of a table: numbers with NaN for missing ones, categories as codes."""
-
-    n: int
-    numbers: dict[str, FloatArray]
-    codes: dict[str, npt.NDArray[np.int64]]
 
 
 def table_fields(path: Path, text: TextFormat = _PLAIN) -> dict[str, str]:
@@ -125,17 +107,6 @@ def no_column(
             f"{table} has no column {name!r} in its first line, which must name the columns, {how}"
         )
     return f"{table} has no column {name!r}; it has {list(fields)}."
-
-
-def columns_of(
-    table: Any, numbers: Iterable[str], categories: Mapping[str, Sequence[str]]
-) -> Columns:
-    """Return columns of an Arrow table or record batch."""
-    return Columns(
-        table.num_rows,
-        {name: _arrow_number(table[name]) for name in numbers},
-        {name: _arrow_codes(table[name], list(levels)) for name, levels in categories.items()},
-    )
 
 
 def csv_batches(
@@ -214,7 +185,7 @@ def _read(path: Path, numbers: list[str], categories: list[str], text: TextForma
         if suffix == ".parquet":
             return pa.parquet.read_table(path, columns=names)
         if suffix == ".npz":
-            return pa.table(_read_npz(path, names))
+            return pa.table({name: arrow_array(of) for name, of in _read_npz(path, names).items()})
         return _open_ipc(path).read_all().select(names)
 
 
@@ -249,34 +220,6 @@ def _wrong_encoding(path: Path, text: TextFormat) -> DataError:
     )
 
 
-def decoded(column: Any) -> Any:
-    """Return a column without a dictionary."""
-    coded = arrow().types.is_dictionary(column.type)
-    return column.cast(column.type.value_type) if coded else column
-
-
-def _arrow_number(column: Any) -> FloatArray:
-    pa, column = arrow(), decoded(column)
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())
-    elif pa.types.is_temporal(column.type):
-        # A second is small enough, and its count has no time zone.
-        seconds = column.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
-        column = pa.compute.divide(seconds.cast(pa.float64()), 86400.0)
-    column = column.cast(pa.float64(), safe=False)
-    values = pa.compute.fill_null(column, float("nan")).to_numpy(zero_copy_only=False)
-    return np.asarray(values, dtype=np.float64)
-
-
-def _arrow_codes(column: Any, levels: list[str]) -> npt.NDArray[np.int64]:
-    pa = arrow()
-    text = decoded(column).cast(pa.string())
-    found = pa.compute.index_in(text, value_set=pa.array(levels, pa.string()))
-    codes = pa.compute.fill_null(found, UNLISTED).to_numpy(zero_copy_only=False)
-    absent = pa.compute.fill_null(pa.compute.equal(text, ""), True).to_numpy(zero_copy_only=False)
-    return np.where(absent.astype(bool) & (codes < 0), MISSING, codes.astype(np.int64))
-
-
 def _npz_columns(path: Path) -> dict[str, tuple[str, str, int | None]]:
     """Return kind, array and index of each column, from the headers of the arrays only."""
     columns: dict[str, tuple[str, str, int | None]] = {}
@@ -300,15 +243,14 @@ def _npz_columns(path: Path) -> dict[str, tuple[str, str, int | None]]:
 
 
 def _read_npz(path: Path, names: list[str]) -> dict[str, Any]:
-    """Return some columns of a NumPy archive, in the byte order of this machine."""
+    """Return some columns of a NumPy archive."""
     fields = _npz_columns(path)
     with np.load(path, allow_pickle=False) as archive:
         arrays = {key: archive[key] for key in {fields[name][1] for name in names}}
     if len({len(array) for array in arrays.values()}) > 1:
         raise DataError(f"{path.name}: its arrays must have the same number of rows.")
-    native = {key: array.astype(array.dtype.newbyteorder("=")) for key, array in arrays.items()}
     places = [(name, *fields[name][1:]) for name in names]
-    return {name: native[key] if at is None else native[key][:, at] for name, key, at in places}
+    return {name: arrays[key] if at is None else arrays[key][:, at] for name, key, at in places}
 
 
 def write_predictions(path: Path, name: str, values: Any, labels: Iterable[Any] = ()) -> None:
