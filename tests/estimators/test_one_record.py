@@ -17,6 +17,7 @@ from fastmix import PrivateLinearRegression, PrivateLogisticRegression, PublicEn
 from fastmix.data import LabelMap
 from fastmix.data.persons import InvalidGroupError, hash_ids
 from fastmix.data.values import as_reals
+from fastmix.errors import DataError
 from fastmix.estimators._labels import codes
 from fastmix.tables import Labels, PublicBounds, read_columns
 from fastmix.tables.elements import MISSING, UNLISTED, PublicList, days, real
@@ -207,3 +208,29 @@ def test_decimal_labels_are_fitted():
     for y in ([*map(Decimal, flag)], flag, [*map(Decimal, flag[:-1]), str(flag[-1])]):
         found = PrivateLogisticRegression(**given).fit({"a": a}, y)
         np.testing.assert_array_equal(found.coef_, expected.coef_)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pl.Series([[1], [2]]),
+        pl.Series([{"a": 1}, {"a": 2}]),
+        pa.array([[1], None]),
+        pa.array([b"1", b"2"]),
+        np.array([b"1", b"2"], dtype="V1"),
+        np.array([1, 2], dtype="m8[s]"),
+    ],
+)
+def test_nested_and_other_declared_types_are_refused(column):
+    """By the type alone: the same error for all values."""
+    for values in (column, column[:1]):
+        with pytest.raises(DataError, match=r"must hold categories|cannot read"):
+            frame_columns_of(values, [1, 2])
+
+
+def test_bytes_of_an_archive_that_are_no_text(tmp_path):
+    for last in (b"Ulm", b"\xff"):
+        np.savez(tmp_path / "t.npz", city=np.array([b"Ulm", b"Bonn", last]))
+        found = read_columns(tmp_path / "t.npz", [], {"city": ["Ulm", "Bonn"]}).codes["city"]
+        assert found[:2].tolist() == [0, 1]
+    assert found[2] == UNLISTED
