@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
+from fastmix import LinearMixing
 from fastmix._system import lineage
 from fastmix.accounting import (
     BudgetAccountant,
@@ -186,6 +187,27 @@ def test_equal_events_are_merged_without_changing_the_account():
     assert len(joined) == 3 + 7
     expected = RdpAccountant(events).get_epsilon(1e-5)
     assert RdpAccountant(joined).get_epsilon(1e-5) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("bound", SketchEvent.BOUNDS)
+def test_declared_sketches_cost_what_the_joint_account_says(bound):
+    """Two fast sketches of the same data are not one sketch with more rows."""
+    events = [SketchEvent(bound, 60.0, 40), GaussianEvent(20.0)]
+    fit = PrivacySpent([Part("fit", events, 1e-6)])
+    budget = BudgetAccountant(50.0, 1e-6)
+    budget.declare([fit, fit])
+    assert budget.total().epsilon == pytest.approx(
+        RdpAccountant(events * 2).get_epsilon(1e-6), rel=1e-12
+    )
+
+
+def test_two_declared_fast_sketches_have_no_exact_account():
+    fit = LinearMixing(
+        epsilon=1.0, delta=1e-6, fast=True, bounds_X=(-1, 1), bounds_y=(-1, 1)
+    ).account(10_000, 5)
+    budget = BudgetAccountant(10.0, 1e-6)
+    budget.declare([fit, fit])
+    assert budget.total().epsilon == pytest.approx(1.50447893, rel=1e-6)  # 1.364 for one sketch
 
 
 def test_numpy_scalars_in_a_charge():
