@@ -35,6 +35,56 @@ def test_mixed_charges_warn_once(persons_first):
     assert len(budget) == 3
 
 
+def test_a_label_does_not_say_who_is_protected():
+    """Free text cannot turn a charge for rows into one for persons."""
+    X = np.linspace(-1, 1, 2000)[:, None]
+    budget = BudgetAccountant(30.0, 1e-3)
+    with noted(label="mine, per person of up to 3 rows"):
+        ObjectivePerturbation(accountant=budget, **KNOWN).fit(X, X[:, 0])
+    assert not budget.charges[0].persons
+    assert fit(budget, max_rows_per_group=2)
+    again = BudgetAccountant.load(budget.ledger).charges
+    assert [charge.rows_per_person for charge in again] == [None, 2]
+    assert all(charge.public_rows for charge in again)
+
+
+def test_public_and_hidden_numbers_of_rows_warn_once():
+    X = np.linspace(-1, 1, 2000)[:, None]
+    budget = BudgetAccountant(30.0, 1e-3)
+    assert not fit(budget)
+    for said in (1, 0):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ObjectivePerturbation(accountant=budget, public_rows=False, **KNOWN).fit(X, X[:, 0])
+        mine = [each for each in caught if each.category is MixedUnitsWarning]
+        assert len(mine) == said
+        assert all("does not hide the number of rows" in str(each.message) for each in mine)
+    assert [charge.public_rows for charge in budget.charges] == [True] + 4 * [False]
+
+
+@pytest.mark.filterwarnings("error::fastmix.errors.MixedUnitsWarning")
+@pytest.mark.parametrize("other", [{"max_rows_per_group": 2}, {"public_rows": False}])
+def test_a_warning_that_is_an_error_charges_nothing(other):
+    X = np.linspace(-1, 1, 2000)[:, None]
+    ids = {"groups": np.arange(2000) // 2} if "max_rows_per_group" in other else {}
+    budget = BudgetAccountant(30.0, 1e-3)
+    fit(budget)
+    with pytest.raises(MixedUnitsWarning):
+        ObjectivePerturbation(accountant=budget, **KNOWN, **other).fit(X, X[:, 0], **ids)
+    assert len(budget) == 1
+
+
+@pytest.mark.parametrize("units", [{"rows_per_person": 0}, {"public_rows": "no"}])
+def test_units_are_checked(units):
+    budget = BudgetAccountant(30.0, 1e-3)
+    account = ObjectivePerturbation(**KNOWN).account(100, 1)
+    with pytest.raises((TypeError, ValueError), match=next(iter(units))):
+        budget.spend(account, **units)
+    assert len(budget) == 0
+    budget.declare([account], rows_per_person=4, public_rows=False)
+    assert budget.charges[0][-2:] == (4, False)
+
+
 def test_charges_for_different_files_are_not_mixed():
     budget = BudgetAccountant(30.0, 1e-3)
     assert not fit(budget, "a.csv")

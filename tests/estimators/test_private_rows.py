@@ -16,9 +16,10 @@ from fastmix import (
     compare,
 )
 from fastmix.accounting import LaplaceEvent
+from fastmix.accounting.budget import NOTHING_CHARGED
 from fastmix.audit.transcript import recording, replaying
 from fastmix.certificate import explain, verify_certificate
-from fastmix.errors import BudgetError
+from fastmix.errors import BudgetError, LowAccuracyWarning
 from fastmix.mechanisms.noise import FloatNoise
 
 KNOWN = {"bounds_X": (-1.0, 1.0), "bounds_y": (-1.0, 1.0), "delta": 1e-8, "public_rows": False}
@@ -130,6 +131,60 @@ def test_exact_noise():
     assert verify_certificate(model.privacy_.to_json()).complaints == ()
 
 
+def test_both_charges_are_checked_before_the_first():
+    """One charge may use the whole budget, and two may not: nothing is charged then."""
+    X, y = problem(300)
+    budget = BudgetAccountant(1.0, 1e-6)
+    model = AdaptiveRegression(epsilon=1.0, accountant=budget, **{**KNOWN, "delta": 1e-6})
+    with pytest.raises(BudgetError, match="Nothing was charged"):
+        model.fit(X, y)
+    assert len(budget) == 0
+    model.set_params(epsilon=0.7).fit(X, y)
+    assert len(budget) == 2
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9, 0.99])
+@pytest.mark.parametrize("n", [1, 40, 6000])
+def test_the_number_is_not_charged_without_a_fit(share, n):
+    """Whatever the released number is, a budget that lets it be released covers the fit too."""
+    X, y = problem(n)
+    budget = BudgetAccountant(1.0, 1e-6)
+    budget.spend(AdaptiveRegression(epsilon=0.1, **KNOWN).account(100, 2), public_rows=False)
+    given = {**KNOWN, "delta": 1e-7}
+    try:
+        AdaptiveRegression(epsilon=share, accountant=budget, **given).fit(X, y)
+    except BudgetError:
+        assert len(budget) == 1
+    else:
+        assert len(budget) == 3
+
+
+def test_what_is_wrong_with_a_residual_clip_is_said_before_the_charge():
+    X, y = problem(300)
+    budget = BudgetAccountant(100.0, 1e-3)
+    for clip in (1e-200, 1e200):
+        with pytest.raises(ValueError, match="residual_clip must be"):
+            ObjectivePerturbation(residual_clip=clip, accountant=budget, **KNOWN).fit(X, y)
+    assert len(budget) == 0
+
+
+@pytest.mark.filterwarnings("error::fastmix.errors.LowAccuracyWarning")
+def test_advice_that_is_an_error_comes_when_the_model_is_there():
+    """Advice follows from the released number, so it comes after the charge, and the fit."""
+    X, y = problem(30)
+    table = {"a": X[:, 0], "b": X[:, 1], "y": y}
+    named = {"bounds": {"features": {"a": [-1, 1], "b": [-1, 1]}, "target": {"y": [-1, 1]}}}
+    named |= {"delta": 1e-8, "public_rows": False}
+    for model, given in [
+        (AdaptiveRegression(epsilon=0.01, **KNOWN), (X, y)),
+        (AdaptiveRegression(epsilon=0.01, **named), (table,)),
+    ]:
+        with pytest.raises(LowAccuracyWarning):
+            model.fit(*given)
+        assert model.privacy_.private
+        assert model.coef_.shape == (2,)
+
+
 def test_refusals_charge_nothing():
     X, y = problem(300)
     budget = BudgetAccountant(100.0, 1e-3)
@@ -167,11 +222,11 @@ def test_a_refusal_after_the_number_says_so(monkeypatch):
 
     def full(self, spent, **given):
         if len(self):
-            raise BudgetError("It is full.")
+            raise BudgetError(f"It is full. {NOTHING_CHARGED}")
         spend(self, spent, **given)
 
     monkeypatch.setattr(BudgetAccountant, "spend", full)
-    with pytest.raises(BudgetError, match="had been charged and released before"):
+    with pytest.raises(BudgetError, match=r"full\. The number of rows was charged"):
         AdaptiveRegression(accountant=budget, **KNOWN).fit(X, y)
     assert len(budget) == 1
 

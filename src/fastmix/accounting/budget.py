@@ -18,6 +18,7 @@ from fastmix.accounting.charge import (
     Charge,
     Counted,
     check_spent,
+    check_units,
     merged,
     mixed,
     read_charges,
@@ -29,12 +30,8 @@ from fastmix.accounting.ledger import Ledger, OpenLedger
 from fastmix.accounting.notes import current_notes
 from fastmix.errors import BudgetError, MixedUnitsWarning
 
-#: What a ledger says that holds charges for rows and for persons of one table.
-MIXED = (
-    "This ledger charges fits that protect single rows and fits that protect persons with several "
-    "rows, for what may be the same table. Its total protects single rows only. To protect "
-    "persons, charge only fits with groups (--person) to it."
-)
+#: How a refusal ends.
+NOTHING_CHARGED = "Nothing was charged and no noise was drawn."
 
 
 class BudgetAccountant:
@@ -149,14 +146,28 @@ class BudgetAccountant:
         with self._open() as ledger:
             return read_charges(ledger)
 
-    def check(self, spent: PrivacySpent, *, leaks: Sequence[str] = ()) -> None:
-        """Raise `BudgetError` if the budget does not cover ``spent``; write nothing."""
-        self._check(Charge("", check_spent(spent), leaks=tuple(leaks)), self.charges)
+    def check(self, *spent: PrivacySpent, leaks: Sequence[str] = ()) -> None:
+        """Raise `BudgetError` if the budget does not cover these charges in turn; write nothing."""
+        charges = self.charges
+        for each in spent:
+            charge = Charge("", check_spent(each), leaks=tuple(leaks))
+            self._check(charge, charges)
+            charges += (charge,)
 
-    def spend(self, spent: PrivacySpent, label: str = "", *, leaks: Sequence[str] = ()) -> None:
+    def spend(
+        self,
+        spent: PrivacySpent,
+        label: str = "",
+        *,
+        leaks: Sequence[str] = (),
+        rows_per_person: int | None = None,
+        public_rows: bool = True,
+    ) -> None:
         """Charge ``spent`` before any noise is drawn; ``label`` names it in the ledger.
 
         ``leaks`` are reasons why the account does not hold: no finite budget covers such a release.
+        ``rows_per_person`` says that the account is for persons with up to that many rows, and
+        ``public_rows=False`` that it hides the number of rows; a ledger that mixes these warns.
         Raises `BudgetError` if the budget does not cover it, and `OSError` if the ledger cannot be
         written; then nothing is charged. Notes of `noted` blocks go with the charge.
         """
@@ -165,17 +176,25 @@ class BudgetAccountant:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         notes = current_notes()
         label = notes.pop("label", label)
-        charge = Charge(label, check_spent(spent), now, tuple(leaks), tuple(notes.items()))
+        units = check_units(rows_per_person, public_rows)
+        charge = Charge(label, check_spent(spent), now, tuple(leaks), tuple(notes.items()), *units)
         record = record_of(charge)
+        self._check(charge, before := self.charges)
+        # A warning can be an error: it comes before the charge, and before the file is locked.
+        for message in mixed([*before, charge]):
+            if message not in mixed(before):
+                warnings.warn(message, MixedUnitsWarning, stacklevel=2)
         with self._open(write=True) as ledger:
-            before = read_charges(ledger)
-            self._check(charge, before)
+            self._check(charge, read_charges(ledger))
             ledger.append(record)
-        if mixed([*before, charge]) and not mixed(before):
-            warnings.warn(MIXED, MixedUnitsWarning, stacklevel=2)
 
     def declare(
-        self, declared: Iterable[PrivacySpent], *, delta: float | None = None, label: str = ""
+        self,
+        declared: Iterable[PrivacySpent],
+        *,
+        delta: float | None = None,
+        label: str = "",
+        **units: Any,
     ) -> Self:
         """Charge a list of fits as one, jointly, and return a budget that pays for just them.
 
@@ -183,7 +202,8 @@ class BudgetAccountant:
         tightest account there is: as the first charge it may use the whole budget.
 
         ``declared`` holds the account of each fit, as an estimator's ``account`` returns it; the
-        list is accounted at ``delta``, by default the budget's, and named ``label`` in the ledger.
+        list is accounted at ``delta``, by default the budget's, and named ``label`` in the ledger;
+        ``units`` are the ``rows_per_person`` and ``public_rows`` of `spend`.
         The budget that is returned takes each of the fits once, in any order. It lives in a
         temporary file: what has not been fitted when it goes is lost.
         """
@@ -195,7 +215,7 @@ class BudgetAccountant:
         joint = PrivacySpent([Part("declared together", events, delta)])
         paid = type(self).__new__(type(self))
         paid._create(DeclaredFilter(joint.epsilon, delta, whole), None)
-        self.spend(joint, label=label or f"{len(whole)} fits declared together")
+        self.spend(joint, label=label or f"{len(whole)} fits declared together", **units)
         return paid
 
     def total(self) -> Counted:
@@ -295,8 +315,8 @@ class BudgetAccountant:
         if charge.leaks:
             raise BudgetError(
                 "A budget of finite epsilon cannot cover this fit, because its guarantee is void: "
-                f"{'; '.join(charge.leaks)}. Nothing was charged and no noise was drawn. A budget "
-                "with epsilon=inf only records, and takes such a fit."
+                f"{'; '.join(charge.leaks)}. {NOTHING_CHARGED} A budget with epsilon=inf only "
+                "records, and takes such a fit."
             )
         after = [*(each.spent for each in charges), charge.spent]
         asked = charge.spent.epsilon
@@ -316,8 +336,8 @@ class BudgetAccountant:
             reason = self._filter.refusal
         raise BudgetError(
             f"The budget (epsilon={self.epsilon:.10g}, delta={self.delta:.10g}) does not cover "
-            f"this fit (epsilon={asked:.10g}, delta={charge.spent.delta:.10g}): {reason} Nothing "
-            "was charged and no noise was drawn."
+            f"this fit (epsilon={asked:.10g}, delta={charge.spent.delta:.10g}): {reason} "
+            f"{NOTHING_CHARGED}"
         )
 
 

@@ -7,14 +7,30 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from fastmix._validation import check_probability, check_real, type_error
+from fastmix._validation import (
+    check_bool,
+    check_integer,
+    check_probability,
+    check_real,
+    type_error,
+)
 from fastmix.accounting.account import PrivacySpent
 from fastmix.accounting.events import GaussianEvent, LaplaceEvent, PrivacyEvent, SketchEvent
 from fastmix.accounting.filters import Filter, filter_from_dict
 from fastmix.accounting.ledger import OpenLedger, plain
 
-#: What the label of a charge says that protects persons with several rows.
-PERSONS = ", per person of up to "
+#: What a ledger says whose charges for one table protect rows and persons.
+MIXED_PERSONS = (
+    "This ledger charges fits that protect single rows and fits that protect persons with several "
+    "rows, for what may be the same table. Its total protects single rows only. To protect "
+    "persons, charge only fits with groups (--person) to it."
+)
+#: What a ledger says whose charges for one table hide the number of rows and do not hide it.
+MIXED_ROWS = (
+    "This ledger charges fits with a public number of rows and fits that hide it, for what may be "
+    "the same table. Its total does not hide the number of rows. To hide it, charge only fits "
+    "with public_rows=False (--private-rows) to it."
+)
 
 
 class Counted(NamedTuple):
@@ -28,6 +44,8 @@ class Charge(NamedTuple):
     """One entry of the ledger; ``leaks`` are the reasons why its guarantee is void, if it is.
 
     ``notes`` say what the charge was for: pairs of "file", "target" or "model" and a name.
+    ``rows_per_person`` is None if the charge protects single rows, and otherwise how many rows of a
+    person count at most; ``public_rows`` is False if it hides the number of rows.
     """
 
     label: str
@@ -35,19 +53,32 @@ class Charge(NamedTuple):
     time: str = ""
     leaks: tuple[str, ...] = ()
     notes: tuple[tuple[str, str], ...] = ()
+    rows_per_person: int | None = None
+    public_rows: bool = True
 
     @property
     def persons(self) -> bool:
-        """Whether it protects persons with several rows, as its label says."""
-        return PERSONS in self.label
+        """Whether it protects persons with several rows."""
+        return self.rows_per_person is not None
 
 
-def mixed(charges: Iterable[Charge]) -> bool:
-    """Whether some charges protect rows and some persons of the same table, by its file name."""
-    kinds: dict[str | None, set[bool]] = {}
+def mixed(charges: Iterable[Charge]) -> tuple[str, ...]:
+    """Return what to say of charges that protect different units of the same table, by its file."""
+    files: dict[str | None, list[Charge]] = {}
     for charge in charges:
-        kinds.setdefault(dict(charge.notes).get("file"), set()).add(charge.persons)
-    return any(len(each) > 1 for each in kinds.values())
+        files.setdefault(dict(charge.notes).get("file"), []).append(charge)
+    persons = any(len({each.persons for each in same}) > 1 for same in files.values())
+    rows = any(len({each.public_rows for each in same}) > 1 for same in files.values())
+    said = {MIXED_PERSONS: persons, MIXED_ROWS: rows}
+    return tuple(message for message, holds in said.items() if holds)
+
+
+def check_units(rows_per_person: int | None, public_rows: bool) -> tuple[int | None, bool]:
+    """Return the units that a charge protects, checked."""
+    if rows_per_person is not None:
+        rows_per_person = check_integer("rows_per_person", rows_per_person, at_least=1)
+    check_bool("public_rows", public_rows)
+    return rows_per_person, bool(public_rows)
 
 
 def check_spent(spent: PrivacySpent) -> PrivacySpent:
@@ -82,6 +113,7 @@ def read_charges(ledger: OpenLedger) -> tuple[Charge, ...]:
                     str(record["time"]),
                     tuple(map(str, record["leaks"])),
                     tuple((str(k), str(v)) for k, v in record.get("notes", {}).items()),
+                    *check_units(record.get("rows_per_person"), record.get("public_rows", True)),
                 )
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -100,6 +132,8 @@ def record_of(charge: Charge) -> dict[str, Any]:
         "time": charge.time,
         "leaks": list(charge.leaks),
         **({"notes": dict(charge.notes)} if charge.notes else {}),
+        **({"rows_per_person": charge.rows_per_person} if charge.persons else {}),
+        **({} if charge.public_rows else {"public_rows": False}),
         "spent": spent,
     }
 

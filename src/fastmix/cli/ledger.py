@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from fastmix.accounting import BudgetAccountant
-from fastmix.accounting.budget import MIXED
 from fastmix.accounting.charge import mixed
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
@@ -68,13 +67,14 @@ def _show(budget: BudgetAccountant, json: bool) -> None:
         limits = {"epsilon": budget.epsilon, "delta": budget.delta, "rule": budget.rule}
         told = [
             {"label": c.label, "time": c.time, "epsilon": c.spent.epsilon, "delta": c.spent.delta}
+            | {"rows_per_person": c.rows_per_person, "public_rows": c.public_rows}
             | {"leaks": c.leaks, **dict(c.notes)}
             for c in charges
         ]
         spent: dict[str, Any] = {
             "spent": total.epsilon,
             "left": left.epsilon,
-            "mixed_units": mixed(charges),
+            "mixed_units": bool(mixed(charges)),
         }
         spent |= {"left_default": _left_for_default(budget, left.epsilon)}
         print_json({**limits, **spent, "charges": told})
@@ -95,8 +95,8 @@ def _show(budget: BudgetAccountant, json: bool) -> None:
         print_table(["fit", "time (UTC)", *kinds, "epsilon", "delta"], rows)
         leaky = [charge for charge in charges if charge.leaks]
         print_text(*(f"{c.label} is NOT PRIVATE: {'; '.join(c.leaks)}." for c in leaky), "")
-    if mixed(charges):
-        print_text(f"Note: {MIXED}")
+    for message in mixed(charges):
+        print_text(f"Note: {message}")
     count = len(charges)
     print_text(
         f"Budget: epsilon {budget.epsilon:g} at delta {budget.delta:g}, rule {budget.rule}.",

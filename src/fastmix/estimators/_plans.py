@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from fastmix._validation import check_integer, value_error
 from fastmix.accounting import BudgetAccountant, Part, PrivacySpent, noted
-from fastmix.accounting.charge import PERSONS
+from fastmix.accounting.budget import NOTHING_CHARGED
 from fastmix.accounting.notes import current_notes
 from fastmix.data import Chunks
 from fastmix.errors import BudgetError
@@ -18,7 +18,7 @@ from fastmix.methods.fit import COUNTED, default_delta, plan_fit
 from fastmix.methods.forecast import advise
 
 #: What a refusal says after the number of rows was paid for.
-_BEFORE = "The number of rows had been charged and released before."
+_BEFORE = "The number of rows was charged and released before; the fit was not."
 
 
 class Planned:
@@ -123,17 +123,30 @@ class Planned:
             return
         label = current_notes().get("label", type(self).__name__)
         if plan.rows_per_person is not None:
-            label += f"{PERSONS}{plan.rows_per_person} rows"
+            label += f", per person of up to {plan.rows_per_person} rows"
         if [part.name for part in parts] == [COUNTED]:
             label += ", number of rows"
         with noted(label=label):  # who is protected is told beside a name of the user's, too
             try:
-                leaks = reasons_for_leaks(self, plan)
-                accountant.spend(PrivacySpent(parts), label=label, leaks=leaks)
+                accountant.spend(
+                    PrivacySpent(parts),
+                    label=label,
+                    leaks=reasons_for_leaks(self, plan),
+                    rows_per_person=plan.rows_per_person,
+                    public_rows=self.public_rows,
+                )
             except BudgetError as error:
                 if plan.size_scale is None or parts[0].name == COUNTED:
                     raise
-                raise BudgetError(f"{error} {_BEFORE}") from None
+                said = str(error).removesuffix(NOTHING_CHARGED).rstrip()
+                raise BudgetError(f"{said} {_BEFORE}") from None
+
+    def _advise_late(self) -> Any:
+        """Give the advice on a fit that has released its number of rows: the model is stored."""
+        late = self.__dict__.pop("_late", None)
+        if late is not None:
+            self._advise(*late)
+        return self
 
     def _advise(self, method: Method, plan: Plan, n: int, d: int) -> None:
         advise(method, plan, self._sizes(n, d), self._target(n))

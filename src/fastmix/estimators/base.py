@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
 from fastmix._validation import unchained
-from fastmix.accounting import BudgetAccountant
+from fastmix.accounting import BudgetAccountant, PrivacySpent
 from fastmix.data import Chunks, Report, Rows
 from fastmix.data.arrow import file_chunks
 from fastmix.data.dask import Cluster, dask_chunks, is_dask
@@ -29,13 +29,15 @@ from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.scores import Evaluated
 from fastmix.estimators.summaries import Shown
 from fastmix.mechanisms import Noise, make_noise
-from fastmix.methods import Draws, Method
+from fastmix.methods import Draws, Method, Plan
 from fastmix.methods.fit import sized, solve_fit
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
 from fastmix.show.progress import progress
 
-#: A number of rows that stands for the one that is not known before it is paid for.
+#: A number of rows that stands for the one that is not known before it is paid for, and numbers
+#: of all sizes.
 _SOME_ROWS = 10_000
+_ANY_ROWS = tuple(10**k for k in range(11))
 
 __all__ = ["PrivateModel", "PrivateRegressor", "estimator"]
 
@@ -89,10 +91,12 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
         with unchained():
             self._check_counting(groups is not None, sample_weight is not None)
             if self.bounds is not None:
-                return fit_table(self, X, y, groups, sample_weight)
-            if is_dask(X):
-                return self._fit(self._in_chunks(dask_chunks(X, y, None, groups, sample_weight)))
-            return self._fit(self._in_memory(self._arrays, X, y, groups, sample_weight))
+                fit_table(self, X, y, groups, sample_weight)
+            elif is_dask(X):
+                self._fit(self._in_chunks(dask_chunks(X, y, None, groups, sample_weight)))
+            else:
+                self._fit(self._in_memory(self._arrays, X, y, groups, sample_weight))
+            return self._advise_late()
 
     def fit_parquet(
         self,
@@ -130,7 +134,8 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
         with unchained():
             if self.bounds is not None:
                 self._check_counting(groups is not None, sample_weight is not None)
-                return fit_files(self, path, executor, target, features, groups, sample_weight)
+                fit_files(self, path, executor, target, features, groups, sample_weight)
+                return self._advise_late()
             table = file_chunks(path, target, features, executor, groups, sample_weight)
         return self.fit_chunks(table)
 
@@ -156,7 +161,8 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
             )
         with unchained():
             self._check_counting(table.grouped, table.weighted)
-            return self._fit(self._in_chunks(table), report)
+            self._fit(self._in_chunks(table), report)
+            return self._advise_late()
 
     def _fit(self, data: Input, report: Report | None = None) -> Any:
         self._check_parameters()
@@ -174,22 +180,23 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
             warn=planned is None or planned[1].is_private,
         )
         method = self._resolve(d + bool(self.fit_intercept))
+        clip = scaling.clipping(getattr(method, "residual_clip", None))
         with progress(type(self).__name__, verbose=self.verbose, lines=True) as bar:
             report = report or (bar.passing if self.public_rows else bar.passed)
             rows = data.rows(scaling, report, in_blocks=method.in_blocks())
-            noise = make_noise(self.noise, self.random_state, warn=False)
-            if not self.public_rows:
-                rows = self._sized(rows, d, noise, accountant)
-            n = rows.n
-            if planned is None or shape != (n, d):
-                planned = self._planned(n, d)
-            method, plan = planned
-            self._advise(method, plan, n, d)
-            if plan.is_private and is_seeded(self.random_state):
+            if planned is None or shape != (rows.n, d):
+                planned = self._planned(rows.n if self.public_rows else _SOME_ROWS, d)
+            if self.public_rows:
+                self._advise(*planned, rows.n, d)
+            if planned[1].is_private and is_seeded(self.random_state):
                 warn_seeded(stacklevel=4)
-            clip = scaling.clipping(getattr(method, "residual_clip", None))
+            noise = make_noise(self.noise, self.random_state, warn=False)
             # Public choices leave the secret stream alone, unless the caller seeds everything.
             public = noise.rng if is_seeded(self.random_state) else public_generator()
+            if not self.public_rows:
+                rows = self._sized(rows, planned[1], noise, accountant)
+                planned = self._planned(rows.n, d)
+            (method, plan), n = planned, rows.n
             self._charge(accountant, plan, plan.spent.parts[0 if self.public_rows else 1 :])
             draws = Draws(noise, public, partial(bar.step, last=method.last_step))
             solution = solve_fit(method, rows, plan, scaling, clip, draws)
@@ -204,6 +211,8 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
         fitted._table_rows = data.table_rows if self.public_rows else n
         fitted._store(method, plan, solution, scaling, n, clip, noise.source)
         del fitted._table_rows
+        if not self.public_rows:  # advice needs the released number, and a warning can be an error
+            fitted._late = method, plan, n, d
         self.__dict__ = fitted.__dict__
         return self
 
@@ -225,11 +234,19 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
                 return encoded(self, X)
             return X if is_dask(X) else features_to_predict(self, X)
 
-    def _sized(self, rows: Rows, d: int, noise: Noise, accountant: BudgetAccountant | None) -> Rows:
-        """Charge and release the number of rows; whatever can be refused is refused before."""
-        _, plan = self._planned(_SOME_ROWS, d)
+    def _sized(
+        self, rows: Rows, plan: Plan, noise: Noise, accountant: BudgetAccountant | None
+    ) -> Rows:
+        """Charge and release the number of rows; whatever can be refused is refused before.
+
+        Which releases the fit makes follows from the released number, so the budget must cover
+        both charges for a number of any size.
+        """
         if accountant is not None:
-            accountant.check(plan.spent, leaks=reasons_for_leaks(self, plan))
+            d = rows.d - bool(self.fit_intercept)
+            for each in {self._planned(n, d)[1].spent for n in _ANY_ROWS}:
+                both = PrivacySpent(each.parts[:1]), PrivacySpent(each.parts[1:])
+                accountant.check(*both, leaks=reasons_for_leaks(self, plan))
         self._charge(accountant, plan, plan.spent.parts[:1])
         return sized(rows, plan, noise)
 

@@ -19,7 +19,6 @@ from fastmix._validation import (
     value_error,
 )
 from fastmix.accounting import BudgetAccountant, noted
-from fastmix.accounting.charge import PERSONS
 from fastmix.accounting.notes import current_notes
 from fastmix.certificate import PrivacyCertificate
 from fastmix.data.persons import Persons, hash_ids, new_key, person_weights
@@ -262,9 +261,14 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         if accountant is not None:
             label = current_notes().get("label", type(self).__name__)
             if persons is not None:
-                label += f"{PERSONS}{self.max_rows_per_group} rows"
+                label += f", per person of up to {self.max_rows_per_group} rows"
             with noted(label=label):  # beside a name of the user's, too
-                accountant.spend(plan.spent, label=label, leaks=leaks)
+                accountant.spend(
+                    plan.spent,
+                    label=label,
+                    leaks=leaks,
+                    rows_per_person=self.max_rows_per_group,
+                )
         found, chosen = find_ranges(
             numbers,
             levels,

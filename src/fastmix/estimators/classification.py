@@ -147,7 +147,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
             fitted.classes = None
             del fitted.__dict__["_found"]
         self.__dict__ = fitted.__dict__
-        return self
+        return self._advise_late()
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return log-odds of the second class, or of each class against the rest.
