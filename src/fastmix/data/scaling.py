@@ -56,7 +56,7 @@ class PublicScaling:
     def clipping(self, residual_clip: float | None) -> float:
         """Return the level at which residuals of the scaled problem are clipped."""
         clip = 1.0 if residual_clip is None else float(residual_clip) / self.target_map.scale
-        if not 1e-100 <= clip <= 1e100:
+        if not 1e-12 <= clip <= 1e12:
             raise value_error("residual_clip", "be of the order of bounds_y", residual_clip)
         return clip
 

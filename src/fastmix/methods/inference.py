@@ -183,10 +183,12 @@ def _unreached(
     r"""Return the second moment of :math:`R(\theta^* - \theta_0)`, what is left to reach.
 
     The coefficients, but for :math:`R\theta_0`, are :math:`(I - R)\theta^*` and noise of covariance
-    V; before any data are seen the true ones are normal with a public size.
+    V; before any data are seen the true ones are normal with a public size. Directions whose
+    variance is lost in rounding tell nothing: there the true ones stay as they were before.
     """
     reached = np.eye(len(theta)) - rest
-    gain = size**2 * np.linalg.solve(size**2 * reached @ reached.T + V, reached).T
+    whole = size**2 * reached @ reached.T + V
+    gain = size**2 * reached.T @ np.linalg.pinv(whole, hermitian=True)
     mean = gain @ theta - start
     covariance = size**2 * (np.eye(len(theta)) - gain @ reached)
     return np.asarray(rest @ (covariance + np.outer(mean, mean)) @ rest.T)

@@ -19,6 +19,9 @@ OUTPUT_SHARE = 0.0025
 WEIGHT_SHARE = 0.02
 #: The ridge in units of the noise of the objective, and at least in units of the least allowed.
 _RIDGE, _LEAST = 0.3, 1.05
+#: The least ridge that methods choose, in units of what the loss needs and of the curvature of a
+#: row.
+_ROUNDED, _SHARPEST = 1.0 + 2.0**-30, 1e-3
 #: A ridge beyond this could overflow.
 _LARGEST = 1e100
 #: What the features are taken to explain, as a share of the squared half width of the target's
@@ -140,8 +143,14 @@ def squares(
 
 
 def least_ridge_for(eps_c: float, rows_per_person: int) -> float:
-    """Return the least ridge of `squares` for rows of length 1."""
-    return least_ridge(eps_c) if rows_per_person == 1 else least_person_ridge(eps_c)
+    """Return the least ridge of `squares` for rows of length 1 that methods choose.
+
+    It leaves room for later roundings: a ridge that is this many times a squared length stays above
+    the condition of the loss when it is divided by the square of the unit of the coordinates. And
+    with large budgets, which allow smaller ones, it keeps the minimum from being too sharp to find.
+    """
+    least = least_ridge(eps_c) if rows_per_person == 1 else least_person_ridge(eps_c)
+    return max(_ROUNDED * least, _SHARPEST)
 
 
 def chosen_solver(asked: str, sizes: Sizes) -> str:

@@ -1,0 +1,121 @@
+"""Whatever can be refused is refused before the charge: a charge without a fit is lost budget."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fastmix import (
+    IHM,
+    IHS,
+    AdaptiveRegression,
+    AdaSSP,
+    BudgetAccountant,
+    DPGradientDescent,
+    FastIHM,
+    LinearMixing,
+    ObjectivePerturbation,
+    PrivateHuberRegressor,
+    PrivateLogisticRegression,
+    PrivateQuantileRegressor,
+)
+
+KINDS = (
+    *(AdaptiveRegression, ObjectivePerturbation, PrivateHuberRegressor, PrivateQuantileRegressor),
+    *(PrivateLogisticRegression, IHM, FastIHM, AdaSSP, IHS, LinearMixing, DPGradientDescent),
+)
+UNIT = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning")
+
+
+def records(n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-1, 1, (n, d)), rng.uniform(-1, 1, n)
+
+
+def hostile(kind, rng):
+    """Return a model with public parameters at their limits, and data for it."""
+
+    def one(*options):
+        return options[rng.integers(len(options))]
+
+    def size():
+        return float(10.0 ** one(0, 0, 0, *rng.integers(-300, 301, 3)))
+
+    X, y = records(int(one(1, 2, 3, 8, 50, 300)), int(one(1, 2, 3, 8, 13)), int(rng.integers(99)))
+    given = {
+        "epsilon": float(10 ** rng.uniform(-3, 2)),
+        "delta": one(0.5, 0.1, 1e-3, 1e-6, 1e-12, 1e-100),
+        "fit_intercept": bool(one(True, False)),
+        "inference": bool(one(True, False)),
+    }
+    if one(True, False):
+        given["data_norm"] = size()
+    else:
+        unit = size()
+        X, given["bounds_X"] = unit * X, (-unit, unit)
+    if kind is PrivateLogisticRegression:
+        y, given["classes"] = np.where(y > 0, 1, 0), (0, 1)
+    else:
+        unit = size()
+        y, given["bounds_y"] = unit * y, one((-unit, unit), (0.0, unit))
+    known = kind().get_params()
+    for name in ("residual_clip", "smoothing"):
+        if name in known:
+            given[name] = one(None, 1e-3, size(), float(10.0 ** rng.integers(-12, 13)))
+    given["public_rows"] = bool(one(True, True, False))
+    given["score_share"] = one(0.0, 0.0, 0.1)
+    fit = {}
+    if one(True, False, False, False):
+        given["max_rows_per_group"], fit["groups"] = 3, np.arange(len(y)) // 2
+    if one(True, False, False, False):
+        given["max_weight"], fit["sample_weight"] = 2.0, np.linspace(0, 2, len(y))
+    return kind(**given), X, y, fit
+
+
+def fits(model, X, y, budget, **given):
+    """Whether a model is fitted; a refusal must not be charged."""
+    before = len(budget)
+    try:
+        model.set_params(accountant=budget).fit(X, y, **given)
+    except (ValueError, ArithmeticError) as error:
+        assert len(budget) == before, f"charged, then {error!r}: {model!r} for {X.shape}"
+        return False
+    assert np.isfinite(model.coef_).all()
+    assert len(budget) == before + (1 if model.public_rows else 2)
+    return True
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "models", [60, pytest.param(300, marks=pytest.mark.slow)], ids=["some", "many"]
+)
+def test_nothing_fails_after_the_charge(kind, models):
+    rng = np.random.default_rng(models)
+    fitted = 0
+    while fitted < models // 10:
+        budget = BudgetAccountant(math.inf, 1e-3)
+        for _ in range(models // 10):
+            model, X, y, given = hostile(kind, rng)
+            fitted += fits(model, X, y, budget, **given)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 8, 13])
+@pytest.mark.parametrize("kind", [PrivateHuberRegressor, ObjectivePerturbation])
+def test_ridges_meet_the_condition_of_the_loss(kind, d):
+    """A ridge of exactly what the loss needs was one rounding below it, for every third size."""
+    for n in range(2, 40):
+        X, y = records(n, d)
+        kind(residual_clip=1e-3, **UNIT).fit(X, y)
+    for epsilon, delta in [(0.01, 0.1), (0.001, 0.5), (30.0, 0.5), (100.0, 1e-6)]:
+        for clip in (1e-12, 1e-6, 1e-3, 1.0):
+            kind(epsilon=epsilon, delta=delta, residual_clip=clip, **UNIT).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [IHM, FastIHM, AdaSSP, AdaptiveRegression])
+@pytest.mark.parametrize("norm", [1e-100, 1e-50, 1e50, 1e99])
+def test_intervals_with_a_public_norm_of_any_size(kind, norm):
+    X, y = records(2000, 3)
+    model = kind(data_norm=norm, bounds_y=(-1, 1), delta=1e-6, inference=True).fit(X, y)
+    assert (model.coef_std_ > 0).all()
+    assert np.isfinite(model.coef_).all()
