@@ -78,8 +78,11 @@ class Results(ConfidenceIntervals):
         if plan.rows_per_person is not None:
             facts["n_samples"] = self._table_rows
             facts |= {"n_persons": n, "max_rows_per_person": plan.rows_per_person}
-        if (found := found_bounds(self)) is not None:
-            facts["bounds_found"] = {"epsilon": found.epsilon, "delta": found.delta}
+        if found := found_bounds(self):
+            facts["bounds_found"] = {
+                "epsilon": math.fsum(each.epsilon for each in found),
+                "delta": math.fsum(each.delta for each in found),
+            }
         if plan.weight_sigma is not None:
             facts["max_weight"] = self.max_weight
         if solution.chosen is not None:

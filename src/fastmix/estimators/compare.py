@@ -11,6 +11,7 @@ from sklearn.base import clone
 from fastmix._validation import check_choice, type_error, unchained, value_error
 from fastmix.accounting import BudgetAccountant, PrivacySpent
 from fastmix.data.values import column_labels
+from fastmix.estimators._found import found_like
 from fastmix.estimators._input import ArrayInput
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.regression import PrivateLinearRegression
@@ -198,8 +199,9 @@ def _compare(
     fitted = clone(model)
     bounds = scaling.bounds_X
     if bounds is not None:
-        fitted.bounds_X = tuple(side[winner] for side in bounds)
-    fitted.bounds_y = scaling.bounds_y
+        fitted.bounds_X = found_like(model.bounds_X, *(side[winner] for side in bounds))
+    if scaling.bounds_y is not None:
+        fitted.bounds_y = found_like(model.bounds_y, *scaling.bounds_y)
     part = ArrayInput(data.X[:, winner], data.y)
     own = part.scaling(
         bounds_X=fitted.bounds_X,

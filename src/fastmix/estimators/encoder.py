@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_bool, unchained
+from fastmix.estimators._found import FoundBounds
 from fastmix.tables import PublicBounds, encode
 from fastmix.tables.frames import frame_columns, frame_names, public_bounds
 
@@ -78,6 +79,9 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.bounds, names, target=_free(names), ends=_UNUSED if self._flat() else None
         )
         self.bounds_X_ = self.schema_.feature_bounds(self.drop_first)
+        if (found := self.schema_.found) is not None:
+            cost = found.epsilon, found.delta, found.rows_per_person
+            self.bounds_X_ = FoundBounds(*self.bounds_X_, *cost)
         self.data_norm_ = self.schema_.data_norm
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.asarray(names, dtype=object)

@@ -1,0 +1,77 @@
+"""Bounds that were found privately keep what they cost, wherever they are passed on."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from fastmix import (
+    ObjectivePerturbation,
+    PrivateBounds,
+    PrivateLinearRegression,
+    PublicEncoder,
+    compare,
+)
+from fastmix.certificate import explain
+
+COST = {"epsilon": 0.1, "delta": 1e-9}
+BOUNDS = f"""
+[target]
+y = [-1, 1]
+[features]
+a = [-1, 1]
+b = [-1, 1]
+[found]
+epsilon = 0.1
+delta = 1e-9
+coverage = 0.999
+certificate = "sha256:{"0" * 64}"
+"""
+
+
+def problem(n=4000):
+    X = np.random.default_rng(0).uniform(-1, 1, (n, 2))
+    return X, np.clip(X[:, 0] / 2, -1, 1)
+
+
+def test_a_comparison_states_what_its_bounds_cost():
+    X, y = problem()
+    found = PrivateBounds(epsilon=0.5, delta=1e-7).fit(X, y)
+    model = PrivateLinearRegression(epsilon=4.0, bounds_X=found.bounds_X_, bounds_y=found.bounds_y_)
+    best = compare([[0], [0, 1]], X, y, model=model).model
+    stated = best.privacy_.data["bounds_found"]
+    assert stated["epsilon"] == pytest.approx(found.privacy_.epsilon)
+    assert stated["delta"] == pytest.approx(found.privacy_.delta)
+    # Those of the best set are refused for persons, as all of them are.
+    persons = ObjectivePerturbation(
+        bounds_X=best.bounds_X, bounds_y=best.bounds_y, max_rows_per_group=2
+    )
+    with pytest.raises(ValueError, match="must protect persons if the fit does"):
+        persons.fit(X[:, [0]], y, groups=np.arange(len(y)) // 2)
+
+
+def test_an_encoder_passes_on_what_its_bounds_cost(tmp_path):
+    path = tmp_path / "found.toml"
+    path.write_text(BOUNDS)
+    X, y = problem()
+    table = pd.DataFrame(X, columns=["a", "b"])
+    encoder = PublicEncoder(bounds=path).fit(table)
+    model = ObjectivePerturbation(bounds_X=encoder.bounds_X_, bounds_y=(-1, 1), delta=1e-6)
+    fitted = clone(model).fit(encoder.transform(table), y)
+    assert fitted.privacy_.data["bounds_found"] == COST
+    assert "epsilon 0.1" in " ".join(explain(fitted.privacy_))
+    model.set_params(max_rows_per_group=2)
+    with pytest.raises(ValueError, match="must protect persons if the fit does"):
+        model.fit(encoder.transform(table), y, groups=np.arange(len(y)) // 2)
+
+
+def test_bounds_of_two_releases_are_both_checked_and_stated():
+    X, y = problem()
+    ids = np.arange(len(y)) // 2
+    features = PrivateBounds(epsilon=0.5, delta=1e-7, max_rows_per_group=2).fit(X, groups=ids)
+    target = PrivateBounds(epsilon=0.3, delta=1e-8).fit(y[:, None], y)
+    given = {"bounds_X": features.bounds_X_, "bounds_y": target.bounds_y_, "delta": 1e-6}
+    stated = ObjectivePerturbation(**given).fit(X, y).privacy_.data["bounds_found"]
+    assert stated["epsilon"] == pytest.approx(features.privacy_.epsilon + target.privacy_.epsilon)
+    with pytest.raises(ValueError, match="must protect persons if the fit does"):
+        ObjectivePerturbation(max_rows_per_group=2, **given).fit(X, y, groups=ids)
