@@ -1,12 +1,15 @@
 """``fastmix bounds --epsilon``: a bounds file found privately, and the fit that uses it."""
 
+import errno
 import json
+import os
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from fastmix.accounting import BudgetAccountant
+from fastmix.cli import bounds
 from fastmix.tables import read_bounds
 
 FIND = "bounds people.parquet --target income --epsilon 0.5 --delta 1e-7 --out found.toml"
@@ -82,3 +85,29 @@ def test_too_little_data_for_any_bound(folder, run):
     code, _, err = run("fit people.parquet --target income --bounds thin.toml")
     assert code == 2
     assert "income has no bounds yet" in err
+
+
+def no_space(*given):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_is_found_before_the_charge(folder, run, monkeypatch):
+    assert run("ledger new mine.jsonl --epsilon 3 --delta 1e-5")[0] == 0
+    monkeypatch.setattr(os, "posix_fallocate", no_space)
+    code, _, err = run(f"{FIND} --ledger mine.jsonl")
+    assert code != 0
+    assert "No space left" in err
+    assert len(BudgetAccountant.load("mine.jsonl")) == 0
+    assert not [path for path in folder.iterdir() if "found" in path.name or path.name[0] == "."]
+
+
+def test_bounds_that_cannot_be_written_are_on_the_screen(folder, run, monkeypatch):
+    """They are charged by then: finding them again would cost as much again."""
+    assert run("ledger new mine.jsonl --epsilon 3 --delta 1e-5")[0] == 0
+    monkeypatch.setattr(bounds, "fill", no_space)
+    code, out, err = run(f"{FIND} --ledger mine.jsonl")
+    assert code != 0
+    assert "could not be written" in err
+    assert tomllib.loads(out)["found"]["epsilon"] <= 0.5
+    assert len(BudgetAccountant.load("mine.jsonl")) == 1
+    assert not Path("found.toml").exists()

@@ -148,7 +148,7 @@ def test_a_full_disk_keeps_the_old_model_and_charges_nothing(ledger, run):
     assert list(Path().glob(".fastmix-*")) == []
 
 
-@pytest.mark.parametrize("name", ["_fill", "sync_folder", "exchange"])
+@pytest.mark.parametrize("name", ["fill", "sync_folder", "exchange"])
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_failure_after_the_charge_keeps_the_old_model(ledger, run, monkeypatch, name, error):
     assert run(f"{CHARGED} --out model")[0] == 0

@@ -41,12 +41,17 @@ def check_output(out: Path, *, force: bool = False, inputs: Iterable[Path] = ())
 
 
 @contextmanager
-def writing(out: Path, *, force: bool = False) -> Iterator[Path]:
-    """Give the name of a new file beside ``out`` that takes its place in one step at the end."""
+def writing(out: Path, *, force: bool = False, room: int = 0) -> Iterator[Path]:
+    """Give the name of a new file beside ``out`` that takes its place in one step at the end.
+
+    With ``room`` the file is there, with this many bytes allocated, for `fill`.
+    """
     real = Path(os.path.realpath(out))
     ending = "".join(real.suffixes[-2 if real.suffix.lower() == ".gz" else -1 :]).lower()
     temporary = real.with_name(f".fastmix-{uuid4().hex[:16]}{ending}")
     try:
+        if room:
+            reserve(temporary, room)
         yield temporary
         with temporary.open("r+b") as file:  # Windows syncs what it may write
             os.fsync(file.fileno())
@@ -58,6 +63,23 @@ def writing(out: Path, *, force: bool = False) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def reserve(path: Path, room: int) -> None:
+    """Make a file and allocate room for its content: a full disk is an error now, not later."""
+    with path.open("xb") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, room)
+        else:
+            file.write(bytes(room))
+
+
+def fill(path: Path, content: bytes) -> None:
+    """Write over room that was allocated, and wait until it is on the disk."""
+    with path.open("r+b") as file:
+        file.write(content)
+        file.truncate()
+        os.fsync(file.fileno())
 
 
 def _rename(old: Path, new: Path) -> None:

@@ -34,6 +34,7 @@ from fastmix._system import (
     try_lock,
     unlock,
 )
+from fastmix.cli._files import fill, reserve
 
 FILES = ("model.json", "certificate.json", "report.html")
 
@@ -122,7 +123,7 @@ def _claimed(out: Path, path: Path) -> Iterator[None]:
 def _publish(target: Path, beside: Path, force: bool, *texts: str) -> None:
     """Write the files, then put the folder in its place."""
     for name, text in zip(FILES, texts, strict=True):
-        _fill(beside / name, text.encode())
+        fill(beside / name, text.encode())
     with suppress(FileNotFoundError):
         beside.chmod(stat.S_IMODE(target.stat().st_mode))
     sync_folder(beside)
@@ -208,11 +209,7 @@ def _reserve(target: Path, beside: Path, room: int) -> None:
     _clear(beside)
     _refuse_strangers(target, beside)
     for name in FILES:
-        with (beside / name).open("xb") as file:
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, room)
-            else:
-                file.write(bytes(room))
+        reserve(beside / name, room)
 
 
 def _refuse_strangers(target: Path, folder: Path) -> None:
@@ -221,14 +218,6 @@ def _refuse_strangers(target: Path, folder: Path) -> None:
             f"The folder {str(folder)!r} holds files that 'fastmix fit' did not write. Move them; "
             f"fits to {target.name!r} use this folder."
         )
-
-
-def _fill(path: Path, content: bytes) -> None:
-    """Write over room that was allocated, and wait until it is on the disk."""
-    with path.open("r+b") as file:
-        file.write(content)
-        file.truncate()
-        os.fsync(file.fileno())
 
 
 def _clear(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """``fastmix bounds``: a bounds file to fill in, or one found privately."""
 
 import shlex
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,8 @@ from fastmix.accounting import BudgetAccountant
 from fastmix.certificate import PrivacyCertificate, headline
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
-from fastmix.cli._files import check_output, writing
+from fastmix.cli._files import check_output, fill, writing
+from fastmix.errors import DataError
 from fastmix.estimators import PrivateBounds
 from fastmix.show.progress import progress
 from fastmix.tables import TextFormat, bounds_template, table_fields
@@ -29,6 +31,9 @@ EXAMPLES = (
     "fastmix bounds people.parquet --target income --epsilon 0.1 --out found.toml",
     "fastmix bounds people.csv --target income --categories city --epsilon 0.1 --delta 1e-7",
 )
+
+#: Bytes that are reserved for a column of a bounds file, and for its other lines, with a margin.
+_ROOM = 1 << 12
 
 #: Rows per person in the next step that is shown, where none are given.
 _MAX_ROWS = 10
@@ -97,21 +102,34 @@ def command(asked: Asked) -> None:
         inputs = [path for path in (asked.data, asked.known, asked.ledger) if path is not None]
         check_output(out, force=asked.force, inputs=inputs)
     said: tuple[str, ...] = ()
-    if asked.epsilon is None:
-        fields = _fields(asked)
-        text = bounds_template(fields, asked.target, asked.names)
-        told: dict[str, Any] = {"target": asked.target, "columns": fields}
-    else:
-        text, certificate = _found(asked, asked.epsilon)
-        said = (f"Found bounds: {headline(certificate)}",)
-        told = {
-            "target": asked.target,
-            "epsilon": certificate.epsilon,
-            "delta": certificate.delta,
-        }
-    if out is not None:
-        with writing(out, force=asked.force) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+    text, told = "", dict[str, Any]()
+    # Room on the disk is there before the ledger is charged.
+    room = 0 if out is None else _ROOM * (8 + len(table_columns(asked.data, text_format)))
+    file = nullcontext() if out is None else writing(out, force=asked.force, room=room)
+    try:
+        with file as temporary:
+            if asked.epsilon is None:
+                fields = _fields(asked)
+                text = bounds_template(fields, asked.target, asked.names)
+                told = {"target": asked.target, "columns": fields}
+            else:
+                text, certificate = _found(asked, asked.epsilon)
+                said = (f"Found bounds: {headline(certificate)}",)
+                told = {
+                    "target": asked.target,
+                    "epsilon": certificate.epsilon,
+                    "delta": certificate.delta,
+                }
+            if temporary is not None:
+                fill(temporary, text.encode())
+    except OSError as error:
+        if not said:
+            raise
+        print_text(*text.splitlines())  # paid for: not lost with the file
+        raise DataError(
+            f"The bounds above could not be written to {str(out)!r}: {error.strerror}. They were "
+            "found privately and charged: save them from the screen instead of finding them again."
+        ) from None
     if asked.json:
         print_json({**told, "out": None if out is None else str(out)})
     elif out is None:

@@ -80,8 +80,9 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.bounds_X_ = self.schema_.feature_bounds(self.drop_first)
         if (found := self.schema_.found) is not None:
+            lower, upper = self.bounds_X_
             cost = found.epsilon, found.delta, found.rows_per_person
-            self.bounds_X_ = FoundBounds(*self.bounds_X_, *cost)
+            self.bounds_X_ = FoundBounds(lower, upper, *cost)
         self.data_norm_ = self.schema_.data_norm
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.asarray(names, dtype=object)
