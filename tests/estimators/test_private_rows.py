@@ -185,6 +185,38 @@ def test_advice_that_is_an_error_comes_when_the_model_is_there():
         assert model.coef_.shape == (2,)
 
 
+@pytest.mark.parametrize("kind", [AdaptiveRegression, ObjectivePerturbation])
+@pytest.mark.parametrize("given", [{}, {"max_rows_per_group": 2}, {"max_weight": 2.0}])
+@pytest.mark.parametrize("n", [0, 1])
+def test_an_empty_table_is_fitted_as_one_of_one_row_is(kind, given, n):
+    X, y = problem(n)
+    budget = BudgetAccountant(100.0, 1e-3)
+    fit = {"groups": np.arange(n)} if "max_rows_per_group" in given else {}
+    fit |= {"sample_weight": np.ones(n)} if "max_weight" in given else {}
+    model = kind(accountant=budget, **KNOWN, **given).fit(X, y, **fit)
+    assert np.isfinite(model.coef_).all()
+    assert len(budget) == 2
+
+
+def test_errors_about_shapes_do_not_say_how_many_rows_there_are():
+    X, y = problem(777)
+    table = {"a": X[:, 0], "b": X[:, 1]}
+    named = {"bounds": {"features": {"a": [-1, 1], "b": [-1, 1]}, "target": {"y": [-1, 1]}}}
+    named |= {"delta": 1e-8, "public_rows": False}
+    for given, data in [
+        (KNOWN, {"X": X, "y": y[1:]}),
+        (KNOWN, {"X": X[:, 0], "y": y}),
+        (KNOWN, {"X": X, "y": X}),
+        (KNOWN | {"max_rows_per_group": 2}, {"X": X, "y": y, "groups": np.arange(776)}),
+        (KNOWN | {"max_weight": 2.0}, {"X": X, "y": y, "sample_weight": np.ones(776)}),
+        (named, {"X": table, "y": y[1:]}),
+        (named | {"max_rows_per_group": 2}, {"X": table, "y": y, "groups": np.arange(776)}),
+    ]:
+        with pytest.raises(ValueError, match="must have") as caught:
+            AdaptiveRegression(**given).fit(**data)
+        assert "77" not in str(caught.value)
+
+
 def test_refusals_charge_nothing():
     X, y = problem(300)
     budget = BudgetAccountant(100.0, 1e-3)

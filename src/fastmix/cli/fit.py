@@ -264,7 +264,7 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
             target: Any = y
             if isinstance(public.target, Labels):
                 target = public.target.decoded(y)
-            if not len(y):
+            if not len(y) and model.public_rows:
                 raise DataError(f"{data.name} must have at least one row to fit.")
             model.fit(X, target)
         return

@@ -101,7 +101,7 @@ class RowMap:
         factors = None
         if self.shortens or not checked:
             squares = squared_norms(plain)
-            largest = float(squares.max())
+            largest = float(squares.max(initial=0.0))
             if math.isnan(largest):
                 raise InvalidValueError
             factors = self._shrink(plain, squares, largest)

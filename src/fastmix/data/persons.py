@@ -184,8 +184,8 @@ def counted_weights(
     key: bytes,
 ) -> Persons:
     """Return how much rows count: by persons, by sample weights in [0, 1], or by their product."""
-    persons = Persons(rows, np.ones(rows), rows)
-    if hashed is not None:
+    persons = Persons(rows, np.ones(rows), rows, 1 if hashed is None else most_rows or 1)
+    if hashed is not None and rows:  # an empty table has no persons
         persons = person_weights(hashed, most_rows or 1, key)
     if weights is None:
         return persons

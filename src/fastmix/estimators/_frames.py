@@ -44,6 +44,12 @@ class TableInput(ArrayInput):
         n, d = frame_length(self.X), len(self._public.columns(self._intercept))
         return (n, d) if n and self._public.missing == "impute" else None
 
+    def _length(self) -> int:
+        return int(frame_length(self.X))
+
+    def _axes(self) -> int:
+        return 2
+
     def check(self, model: PrivateModel) -> int:
         """Encode the table, and return the number of columns."""
         columns = frame_columns(self.X, self._public, self.y)

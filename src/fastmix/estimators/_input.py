@@ -73,6 +73,26 @@ class ArrayInput:
             return None
         return (n, d) if n >= 1 and d >= 1 else None
 
+    def check_shapes(self) -> None:
+        """Refuse parts that do not belong together, without saying how many rows there are."""
+        n = self._length()
+        parts = {"y": self.y, "groups": self._groups, "sample_weight": self._weights_given}
+        for name, values in parts.items():
+            if values is not None and validation._num_samples(values) != n:
+                raise ValueError(f"{name} must have one entry per row of X.")
+        if self._axes() != 2:
+            raise ValueError("X must have two axes, rows and columns.")
+        if self.y is not None and np.shape(self.y)[1:] not in ((), (1,)):
+            raise ValueError("y must have one axis.")
+
+    def _length(self) -> int:
+        """Return the number of rows of X."""
+        return int(validation._num_samples(self.X))
+
+    def _axes(self) -> int:
+        """Return the number of axes of X."""
+        return np.ndim(self.X)
+
     def check(self, model: PrivateModel) -> int:
         """Convert the data, check what needs no pass over X, and return the number of features."""
         name = type(model).__name__
@@ -85,7 +105,12 @@ class ArrayInput:
             check_finite(y)
         # Rows of X are checked where their norms are taken, which spares a pass.
         self.X, self.y = check_X_y(
-            _two_axes(X), y, dtype=[np.float64, np.float32], ensure_all_finite=False, estimator=name
+            _two_axes(X),
+            y,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_min_samples=1 if model.public_rows else 0,
+            estimator=name,
         )
         if self._groups is not None or self._weights_given is not None:
             self._weigh()
@@ -108,7 +133,7 @@ class ArrayInput:
                 raise value_error("groups", f"have {n} entries, as X has rows", found)
         persons = counted_weights(n, hashed, self._most_rows, weights, key)
         kept = persons.weights > 0.0
-        kept[0] |= not kept.any()
+        kept[:1] |= not kept.any()
         if not kept.all():
             with self._one_message():
                 check_finite(self.X)  # all of them, so that no choice of rows decides on an error
@@ -157,6 +182,9 @@ class ChunkInput:
         """Rows and features without reading a value; None if they are not known."""
         n = None if self._chunks.grouped else self._chunks.n  # persons are counted first
         return (n, self._chunks.d) if n else None
+
+    def check_shapes(self) -> None:
+        """Do nothing: chunks are checked when they are read."""
 
     def check(self, model: PrivateModel) -> int:
         """Return the number of features; values are checked when the rows are made."""

@@ -171,6 +171,8 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
         planned = None if shape is None else self._planned(*shape)
         if accountant is not None and planned is not None:
             accountant.check(planned[1].spent, leaks=reasons_for_leaks(self, planned[1]))
+        if not self.public_rows:
+            data.check_shapes()
         d = data.check(self)
         scaling = data.scaling(
             bounds_X=self.bounds_X,
