@@ -131,10 +131,10 @@ class Rows(ABC):
         If rounding allows, it is ``T' (M - E) T`` for ``M = (X, y)'(X, y)``, which is known, and
         for E, what shortening takes off the rows that are longer than 1.
 
-        They are shortened to :math:`1 - h`: one row changes the exact sum by at most
-        :math:`(1 - h)^2`, and h covers twice the error of computed sums. That is at most c u times
-        the sum of squared lengths, for sums of c terms one after the other and the unit u: n at
-        most for Z, :math:`2 n (1 + b^2) \|T\|_F^2` for M and E and rows of norm b.
+        They are shortened to :math:`\sqrt{1 - 2e}` less a hair: one row changes the exact sum by at
+        most :math:`1 - 2e`, and 2e covers the errors of two computed sums. Each is at most c u
+        times the sum of squared lengths, for sums of c terms one after the other and the unit u: n
+        at most for Z, :math:`2 n (1 + b^2) \|T\|_F^2` for M and E and rows of norm b.
         """
         size = self.d + 1
         # The same wherever the rows lie, unless that is in very many parts.
@@ -148,12 +148,12 @@ class Rows(ABC):
         error = (terms + size) * 2.0**-53 * self.most
         joint = 2.0 * error * (reach * stretch) ** 2
         if self.n < _FEW_ROWS or not joint <= _MOST_ERROR or self.persons is not None:
-            longest = 1.0 - _HAIR - error
+            longest = math.sqrt(max(1.0 - 2.0 * error, 0.0)) - _HAIR
             if not error <= _MOST_ERROR:  # so large a bound goes down with the squared lengths
                 longest = (1.0 - _HAIR) / math.sqrt(1.0 + 2.0 * error)
             value: Any = partial(reductions.second_moments, transform=transform, longest=longest)
             return self.run(Pass("second moments", value))
-        longest = 1.0 - _HAIR - joint
+        longest = math.sqrt(1.0 - 2.0 * joint) - _HAIR
         total = self.joint_moments()
         sides = float(np.linalg.norm(transform, 1)) * float(np.linalg.norm(transform, np.inf))
         if not min(stretch, math.sqrt(sides)) * reach * (1.0 + _HAIR) <= longest:
