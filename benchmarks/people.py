@@ -19,7 +19,7 @@ from sklearn.metrics import r2_score
 from benchmarks.accuracy.sets import round_bounds
 from fastmix import AdaptiveRegression
 from fastmix.data.persons import hash_ids, new_key, person_weights
-from fastmix.planning.people import group_delta
+from fastmix.planning.cost import group_delta
 
 
 def rossmann(folder: Path):

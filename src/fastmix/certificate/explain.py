@@ -17,7 +17,7 @@ from fastmix.accounting import (
     TailEvent,
 )
 from fastmix.certificate.certificate import PrivacyCertificate
-from fastmix.methods.forecast import concerns
+from fastmix.methods.forecast import weak_guarantee
 from fastmix.methods.last_stage import LEAST_KEPT
 
 
@@ -40,7 +40,7 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
     epsilon, delta = certificate.epsilon, certificate.delta
     n = data.get("n_persons", data["n_samples"])
     unit = "person" if "n_persons" in data else "record"
-    weak = concerns(epsilon, delta, n, data["n_features"], None)
+    weak = weak_guarantee(epsilon, delta, n)
     if certificate.private:
         most = f"{math.exp(epsilon):.3g}" if epsilon < 700.0 else "infinity"
         learnt, bound = (
@@ -52,7 +52,7 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
             f"{learnt} {unit} was in the data: the odds move by a factor of {bound} "
             f"e^{epsilon:.3g} = {most}, except with probability {delta:.3g}."
         )
-        said += [message for _, message in weak]
+        said += weak
     else:
         said.append(
             "The rest describes the noise that the fit added. For the reason above it guarantees "

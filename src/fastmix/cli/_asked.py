@@ -79,6 +79,10 @@ class Asked:
         "model"
     )
     force: Annotated[bool, typer.Option("--force", help="Replace a model in the folder.")] = False
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print the error to expect, and stop; nothing is spent."),
+    ] = False
     unsafe_bounds_from_data: Annotated[
         bool,
         typer.Option(

@@ -17,6 +17,7 @@ from fastmix.cli._asked import Asked
 from fastmix.cli._cluster import cluster_client
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._folder import model_folder
+from fastmix.cli.plan import dry_run
 from fastmix.data import Streaming
 from fastmix.data.dask import Cluster
 from fastmix.errors import DataError
@@ -77,6 +78,9 @@ def command(asked: Asked) -> None:
             check_number(public)
         elif len(public.ends) > 2:
             _several(model, asked)
+    if asked.dry_run:
+        dry_run(model, asked, public)
+        return
     room = _room(asked, public)
     inputs = (asked.data, asked.bounds, asked.ledger)
     with (

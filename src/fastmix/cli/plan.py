@@ -1,19 +1,20 @@
-"""``fastmix plan``: which method, and what to expect of it, from public sizes only."""
+"""``fastmix plan``: what to expect of a fit, from public sizes only."""
 
-import math
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from fastmix.cli import _options as options
+from fastmix.cli._asked import Asked
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._files import check_output, writing
-from fastmix.planning import DryRun, PersonCost, dry_run, person_costs, plan
-from fastmix.show.html import number
-from fastmix.tables import Labels, PublicBounds, read_bounds
-from fastmix.tables.encode import table_columns
+from fastmix.data.persons import counted_weights, new_key
+from fastmix.estimators import PrivateModel
+from fastmix.planning import FitPlan, PersonCost, person_costs, plan, words
+from fastmix.tables import PublicBounds, read_bounds
+from fastmix.tables.encode import complete, needed, table_chunks, table_columns
+from fastmix.tables.read import read_columns
 from fastmix.tables.schema import check_number
 
 EXAMPLES = (
@@ -37,9 +38,13 @@ def command(
     family: Annotated[str, typer.Option(help="linear, logistic, quantile or huber.")] = "linear",
     quantile: Annotated[float, typer.Option(help="With --family quantile: which one.")] = 0.5,
     classes: Annotated[
-        int, typer.Option(min=2, max=1000, help="With --family logistic: number of classes.")
+        int,
+        typer.Option(min=2, max=1000, help="With --family logistic and --columns: how many."),
     ] = 2,
     intercept: options.Intercept = True,
+    intervals: Annotated[
+        bool | None, typer.Option(help="Plan for standard errors, as 'fastmix fit' does.")
+    ] = None,
     persons: Annotated[
         int | None,
         typer.Option(
@@ -47,6 +52,15 @@ def command(
             help="Number of persons, for a fit that protects them; print the cost per cap on rows.",
         ),
     ] = None,
+    max_rows: Annotated[
+        int | None, typer.Option(help="With --persons: the most rows per person that count.")
+    ] = None,
+    weighted: Annotated[
+        bool, typer.Option("--weighted", help="The fit has a column of sample weights.")
+    ] = False,
+    private_rows: Annotated[
+        bool, typer.Option("--private-rows", help="The number of rows is a guess, not public.")
+    ] = False,
     bounds: Annotated[
         Path | None,
         typer.Option(help="Bounds file; gives columns, and errors in the target's units."),
@@ -55,72 +69,101 @@ def command(
         Path | None,
         typer.Option(help="Table with the column names that patterns of the bounds file need."),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="With --bounds: HTML page to write, with a plot.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="HTML page to write, with a plot.")] = None,
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
-    """Recommend a method and predict error, time and memory, without data."""
+    """Predict error, time and memory of a fit, without data."""
     if (columns is None) == (bounds is None):
         raise ValueError("Pass either --columns or --bounds.")
+    if data is not None and bounds is None:
+        raise ValueError("--data must be given with --bounds.")
+    if out is not None:
+        check_output(out, force=force, inputs=[] if bounds is None else [bounds])
+    given: dict[str, Any] = {"fit_intercept": intercept, "public_rows": not private_rows}
+    ends: tuple[Any, ...] | None = tuple(range(classes)) if family == "logistic" else None
     if bounds is not None:
-        if out is not None:
-            check_output(out, force=force, inputs=[bounds])
-        costs = [] if persons is None else person_costs(rows, persons, epsilon, delta)
         public = read_bounds(bounds, lambda: _names(data))
-        run = dry_run(
-            rows,
-            len(public.columns(intercept)),
-            (public.target.lower, public.target.upper),
-            epsilon,
-            delta,
-            method=method,
-            fit_intercept=intercept,
-            target=public.target.name,
-            unit=public.target.unit or ("days" if public.target.since else ""),
-            persons=persons,
-            family=family,
-            n_classes=_labels(public, family, classes),
-            quantile=quantile,
-        )
-        _show(run, costs, out, force, json)
-        return
-    if out is not None or data is not None:
-        raise ValueError("--out and --data must be given with --bounds.")
+        if family != "logistic":
+            check_number(public)
+        columns, ends = len(public.columns(intercept)), public.ends
+        given |= _named(public)
+    if ends is not None:
+        given["classes" if family == "logistic" else "bounds_y"] = ends
+    if quantile != 0.5 or family == "quantile":
+        given["quantile"] = quantile
+    if method != "auto" or family == "linear":
+        given["method"] = method
+    if max_rows is not None:
+        given["max_rows_per_group"] = max_rows
+    if weighted:
+        given["max_weight"] = 1.0
+    if intervals is None:  # as 'fastmix fit' decides
+        alone = family != "quantile" and len(ends or ()) < 3 and persons is None and not weighted
+        intervals = alone and method in options.INFERRING
     assert columns is not None
     made = plan(
         rows,
         columns,
         epsilon,
         delta,
-        method=method,
-        fit_intercept=intercept,
-        persons=persons,
         family=family,
-        n_classes=classes,
-        quantile=quantile,
+        persons=persons,
+        inference=intervals,
+        **given,
     )
+    if out is not None:
+        with writing(out, force=force) as temporary:
+            temporary.write_text(made.page(), encoding="utf-8")
     costs = [] if persons is None else person_costs(rows, persons, epsilon, delta)
-    if json:
-        said = {name: getattr(made, name) for name in ("method", "reason", "epsilon", "delta")}
-        print_json({**said, "methods": made.table(), "warnings": made.warnings, **_told(costs)})
-        return
-    sizes = f"{made.size}, {made.d:,} columns"
-    print_text(f"{sizes}, epsilon {made.epsilon:g}, delta {made.delta:.2g}", made.reason, "")
-    header, *cells = made.cells()
-    print_table(header, cells)
-    meaning, *warnings = made.notes()
-    print_text("", meaning)
-    print_text(*warnings, style="bold")
-    _show_persons(costs)
+    show(made, costs, json, out)
 
 
-def _labels(public: PublicBounds, family: str, classes: int) -> int:
-    """Return the number of classes: that of the labels of a bounds file, if it has some."""
-    if family != "logistic":
-        check_number(public)
-    return len(public.target.labels) if isinstance(public.target, Labels) else classes
+def dry_run(model: PrivateModel, asked: Asked, public: PublicBounds | None) -> None:
+    """Print the plan of the fit that is asked for; read the sizes of its table alone."""
+    if public is None:
+        raise ValueError("--dry-run must be given with --bounds.")
+    if asked.private_rows:
+        raise ValueError(
+            "--dry-run counts the rows of the table, and --private-rows says that their number is "
+            "not public. Use 'fastmix plan --private-rows' with a public guess at it."
+        )
+    bounds = {"bounds_X": public.feature_bounds(asked.intercept), model._ends: public.ends}
+    model.set_params(data_norm=public.data_norm, **bounds)
+    rows, persons = _counted(asked, public)
+    columns, named = len(public.columns(asked.intercept)), _named(public)
+    show(FitPlan(model, rows, columns, persons, named["target"], named["unit"]), [], asked.json)
+
+
+def _counted(asked: Asked, public: PublicBounds) -> tuple[int, int | None]:
+    """Count the rows of a table, and the persons if there are any, as a fit does."""
+    text = asked.text.with_dates(public.dates)
+    if asked.data.suffix.lower() == ".npz":
+        columns = read_columns(asked.data, *needed(public), text)
+        kept = int(complete(columns, public).sum()) if public.missing == "drop" else columns.n
+        return kept, None
+    table = table_chunks(
+        asked.data,
+        public,
+        intercept=asked.intercept,
+        person=asked.person or None,
+        weight=asked.weight or None,
+        text=asked.text,
+    )
+    rows = table.n
+    if rows is None:
+        rows = sum(len(y) for chunk in table.chunks for _, y in chunk.read())
+    if not asked.person:
+        return rows, None
+    key = new_key()
+    ids = table.executor.hashed(table.chunks, key)
+    return rows, counted_weights(rows, ids, asked.max_rows, None, key).count
+
+
+def _named(public: PublicBounds) -> dict[str, str]:
+    """Return the name and the unit of a target."""
+    target = public.target
+    return {"target": target.name, "unit": target.unit or ("days" if target.since else "")}
 
 
 def _names(data: Path | None) -> list[str]:
@@ -133,43 +176,21 @@ def _names(data: Path | None) -> list[str]:
     return table_columns(data)
 
 
-def _told(costs: list[PersonCost]) -> dict[str, Any]:
-    """Return what persons cost, for JSON; nothing if that was not asked for."""
-    return {"persons": [each._asdict() for each in costs]} if costs else {}
-
-
-def _show_persons(costs: list[PersonCost]) -> None:
-    """Print what persons cost, if that was asked for."""
+def show(made: FitPlan, costs: list[PersonCost], json: bool, out: Path | None = None) -> None:
+    """Print a plan, and what persons cost."""
+    if json:
+        beside = {"persons": [each._asdict() for each in costs]} if costs else {}
+        print_json({**made.to_dict(), **beside, "out": None if out is None else str(out)})
+        return
+    print_text(words.size(made), made.reason, "", words.headline(made), "")
+    for header, *cells in words.tables(made):
+        print_table(header, cells)
+        print_text("")
+    print_text(*words.notes(made))
     if costs:
         said = "Persons: noise in units of that of single rows, for fits with --person and"
         print_text("", f"{said} --max-rows.", "")
-        cells = [[f"{k:,}", f"{ours:.3g}", f"{naive:.3g}"] for k, ours, naive in costs]
-        print_table(["rows of a person", "noise", "naive group privacy"], cells)
-
-
-def _show(run: DryRun, costs: list[PersonCost], out: Path | None, force: bool, json: bool) -> None:
-    """Print a dry run, and write its page."""
+        shown = [[f"{k:,}", f"{ours:.3g}", f"{naive:.3g}"] for k, ours, naive in costs]
+        print_table(["rows of a person", "noise", "naive group privacy"], shown)
     if out is not None:
-        with writing(out, force=force) as temporary:
-            temporary.write_text(run.page(), encoding="utf-8")
-    if json:
-        print_json({**asdict(run), **_told(costs), "out": None if out is None else str(out)})
-        return
-    sizes = f"{run.size}, {run.d:,} columns after encoding, delta {run.delta:.2g}"
-    print_text(f"{sizes}, method {run.method}", run.headline(), "")
-    unit = f", {run.unit}" if run.unit else ""
-    header = [f"{run.what} that privacy adds{unit}", "typical", "easy data", "hard data"]
-    least = min(e.typical for e in run.by_epsilon)
-    most = max(e.typical for e in run.by_epsilon)
-    scale = 23.0 / max(math.log(most / least), 1e-9)
-    full = [1 + round(scale * math.log(e.typical / least)) for e in run.by_epsilon]
-    bars = ["\u2588" * length + "\u2591" * (24 - length) for length in full]
-    rows = [[*row, bar] for row, bar in zip(run.cells(run.by_epsilon), bars, strict=True)]
-    print_table([*header, "typical, on a log scale"], rows)
-    print_text("")
-    print_table([f"other choices, epsilon {number(run.epsilon, 3)}", *header[1:]],
-                run.cells(run.others))  # fmt: skip
-    print_text("", *run.notes())
-    _show_persons(costs)
-    if out is not None:
-        print_text("", f"Wrote {out}, with a picture of error against epsilon.")
+        print_text("", f"Wrote {out}, with a plot of error against epsilon.")

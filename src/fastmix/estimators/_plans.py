@@ -1,5 +1,6 @@
 """The part of the estimators that plans a fit: from parameters and public sizes, without data."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, ClassVar
@@ -15,7 +16,7 @@ from fastmix.estimators._input import ArrayInput, ChunkInput
 from fastmix.estimators.parameters import check_parameters, reasons_for_leaks
 from fastmix.methods import Method, Plan, Sizes, Target
 from fastmix.methods.fit import COUNTED, default_delta, plan_fit
-from fastmix.methods.forecast import advise
+from fastmix.methods.forecast import concerns
 
 #: What a refusal says after the number of rows was paid for.
 _BEFORE = "The number of rows was charged and released before; the fit was not."
@@ -149,4 +150,6 @@ class Planned:
         return self
 
     def _advise(self, method: Method, plan: Plan, n: int, d: int) -> None:
-        advise(method, plan, self._sizes(n, d), self._target(n))
+        """Warn of a weak guarantee or a useless fit, before anything is charged."""
+        for category, message in concerns(method, plan, self._sizes(n, d), self._target(n)):
+            warnings.warn(message, category, stacklevel=4)  # the caller of `fit`

@@ -18,9 +18,9 @@ from fastmix.data import Rows
 from fastmix.kernels.losses import Loss
 from fastmix.mechanisms import noisy_curvatures, noisy_gradient_counts, noisy_minimiser
 from fastmix.methods import adaptive_inference as inference
-from fastmix.methods.adaptive_forecast import expected
 from fastmix.methods.adaptive_plan import AdaptiveMethod, AdaptivePlan
 from fastmix.methods.first_stage import OCTAVES, SPREAD, SQUARES, Guess, first_stage, typical_size
+from fastmix.methods.forecast import adaptive_forecast
 from fastmix.methods.inference import Intervals
 from fastmix.methods.last_stage import on_a_line, shrunk
 from fastmix.methods.objective import least_ridge_for, squares
@@ -234,11 +234,13 @@ class AdaptiveObjective(AdaptiveMethod):
         typical = 0.76 * SPREAD if plan.n_rounds else SPREAD
         clip = CLIP if plan.n_rounds else _clip(plan)
         level = clip * math.sqrt(d) * typical
+        if plan.n_rounds and plan.square_sigma is not None:
+            level = max(level, inference.least_clip(typical, plan.mu, plan.square_sigma, n, d))
         ridge = _ridge(plan, level, typical, n, d)
         # Without rounds, only residuals that are not clipped have curvature.
         reached = 1.0 if plan.n_rounds else math.erf(clip / math.sqrt(2.0))
         problem = plan, n, eigenvalues, theta_squared
-        return expected(*problem, level=level, ridge=ridge, reached=reached)
+        return adaptive_forecast(*problem, level=level, ridge=ridge, reached=reached)
 
 
 def best_clip(

@@ -22,10 +22,10 @@ from fastmix.mechanisms import noisy_gradient_counts
 from fastmix.mechanisms.minimise import Objective, minimise
 from fastmix.methods import adaptive_inference as inference
 from fastmix.methods.adaptive import EDGES, SHORTEST, AdaptiveObjective, Levels, best_clip
-from fastmix.methods.adaptive_forecast import expected
 from fastmix.methods.adaptive_plan import AdaptivePlan
 from fastmix.methods.class_scores import ClassScores
 from fastmix.methods.first_stage import Guess, first_stage
+from fastmix.methods.forecast import adaptive_forecast
 from fastmix.methods.inference import Intervals
 from fastmix.methods.last_stage import shrunk
 from fastmix.methods.plan import Draws, Forecast, Sizes, Solution, Target, joint
@@ -200,7 +200,10 @@ class LogisticObjective(AdaptiveObjective):
 
         def at(raised: float) -> Forecast:
             level = raised * CLIP * math.sqrt(d) * SLOPES
-            return expected(
+            if plan.square_sigma is not None:
+                known = inference.least_clip(SLOPES, plan.mu, plan.square_sigma, n, d)
+                level = max(level, known, LONG * math.sqrt(d))
+            return adaptive_forecast(
                 plan,
                 n,
                 eigenvalues,

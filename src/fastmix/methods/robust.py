@@ -30,9 +30,9 @@ from fastmix.methods.adaptive import (
     AdaptiveObjective,
     Levels,
 )
-from fastmix.methods.adaptive_forecast import expected
 from fastmix.methods.adaptive_plan import AdaptivePlan
 from fastmix.methods.first_stage import SPREAD, first_stage
+from fastmix.methods.forecast import adaptive_forecast
 from fastmix.methods.last_stage import SHIFT_SHARE, at_quantile, shift_pays, shrunk
 from fastmix.methods.objective import least_ridge_for
 from fastmix.methods.plan import Draws, Forecast, Sizes, Solution
@@ -119,7 +119,7 @@ class HuberObjective(AdaptiveObjective):
         level = CLIP * spread * math.sqrt(d)
         ridge = _ridge(plan, level / plan.mu, spread, 1.0, n, d)
         least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1)
-        return expected(
+        return adaptive_forecast(
             plan,
             n,
             eigenvalues,
@@ -227,7 +227,7 @@ class QuantileObjective(AdaptiveObjective):
         spread = TYPICAL if plan.n_rounds else SPREAD
         level = REACH * math.sqrt(d) * max(q, 1.0 - q)
         curvature = DENSITY / spread
-        return expected(
+        return adaptive_forecast(
             plan,
             n,
             eigenvalues,

@@ -10,6 +10,8 @@ from fastmix.show.html import Interval, escape, number
 
 #: Height of the drawing of one interval, in pixels.
 _ROW = 26
+#: Least distance of two labels, in percent.
+_APART = 8.0
 
 
 def clear(interval: Interval, reach: float = 1.96) -> bool:
@@ -149,6 +151,60 @@ def curve_chart(
         f'text-anchor="{anchor}">({mark[1]:.3g}, {mark[0]:.2g}) is certified</text>',
     ]
     return frame(parts, x_axis=x_axis, y_axis=y_axis)
+
+
+def range_chart(
+    points: Sequence[tuple[float, float, float, float]],
+    *,
+    mark: tuple[float, float],
+    limit: tuple[float, str],
+    x_axis: str,
+    y_axis: str,
+) -> str:
+    """Return x, low, typical and high values on logarithmic axes, with one marked point.
+
+    ``limit`` is a value, drawn as a line across, and its label.
+    """
+    xs = [math.log10(each[0]) for each in points]
+    ends = [math.log10(value) for _, low, _, high in points for value in (low, high, limit[0])]
+    x0, x1 = xs[0], max(xs[-1], xs[0] + 1e-9)
+    y0, y1 = min(ends) - 0.1, max(ends) + 0.1
+
+    def x(value: float) -> float:
+        return 100.0 * (math.log10(value) - x0) / (x1 - x0)
+
+    def y(value: float) -> float:
+        return 100.0 - 100.0 * (math.log10(value) - y0) / (y1 - y0)
+
+    step = max(1, math.ceil((y1 - y0) / 7.0))
+    powers = [10.0**power for power in range(math.ceil(y0), math.floor(y1) + 1, step)]
+    spaced: list[float] = []  # labels with room beside each other
+    for each in points:
+        if not spaced or x(each[0]) - x(spaced[-1]) >= _APART:
+            spaced.append(each[0])
+    places = [100.0 + _APART]
+    for value in points[-1][1:]:
+        places.append(min(y(value), places[-1] - _APART))
+    area = [(x(e), y(high)) for e, _, _, high in points]
+    area += [(x(e), y(low)) for e, low, _, _ in reversed(points)]
+    at_x, at_y, across = x(mark[0]), y(mark[1]), f"{y(limit[0]):.2f}%"
+    shown = number(float(f"{mark[1]:.2g}"), 2)
+    parts = [
+        *(level_line(y(p), number(p, 1)) for p in powers),
+        *(soft_text(f"{x(e):.2f}%", "100%", f"{e:g}", dy=20) for e in spaced),
+        lines(area, "polygon"),
+        lines([(x(e), y(typical)) for e, _, typical, _ in points]),
+        f'<line x1="0" x2="100%" y1="{across}" y2="{across}" stroke="var(--red)" '
+        'stroke-dasharray="5 4"/>',
+        soft_text("0", across, limit[1], "start", dx=6, dy=-6),
+        *(
+            soft_text("100%", f"{place:.2f}%", name, "start", dx=6, dy=4)
+            for place, name in zip(places[1:], ("easy data", "typical", "hard data"), strict=True)
+        ),
+        dot(at_x, at_y),
+        f'<text x="{at_x:.2f}%" y="{at_y:.2f}%" dx="8" dy="-9">{escape(shown)}</text>',
+    ]
+    return frame(parts, x_axis=x_axis, y_axis=y_axis, wide=True)
 
 
 def calibration_chart(points: Sequence[tuple[float, float, float]], *, reach: float = 1.96) -> str:

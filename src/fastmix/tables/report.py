@@ -12,7 +12,7 @@ from fastmix.certificate.explain import explain
 from fastmix.estimators import PrivateModel
 from fastmix.estimators.summaries import residual_spread
 from fastmix.methods import METHODS
-from fastmix.methods.forecast import concerns
+from fastmix.methods.forecast import weak_guarantee
 from fastmix.show import html, summarise
 from fastmix.show.effects import effects_part
 from fastmix.show.html import escape, number, table
@@ -141,7 +141,7 @@ def lead(model: PrivateModel, bounds: PublicBounds) -> str:
         quality = "how well it predicts was not released"
     who = "person" if "n_persons" in facts else "row"
     n = facts.get("n_persons", facts["n_samples"])
-    weak = concerns(certificate.epsilon, certificate.delta, n, facts["n_features"], None)
+    weak = weak_guarantee(certificate.epsilon, certificate.delta, n)
     promise = (
         "it is NOT PRIVATE, so do not publish it"
         if not certificate.private

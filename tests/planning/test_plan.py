@@ -1,0 +1,366 @@
+"""Plans: the fit that will run, in the units of the target, against fits and measured errors."""
+
+import csv
+import itertools
+import math
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fastmix
+from fastmix import (
+    IHM,
+    AdaptiveRegression,
+    AdaSSP,
+    FastIHM,
+    LowAccuracyWarning,
+    ObjectivePerturbation,
+    PrivateHuberRegressor,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PrivateQuantileRegressor,
+)
+from fastmix.datasets import make_correlated, make_sphere
+from fastmix.methods import METHODS, Sizes, Target, plan_fit
+from fastmix.methods.forecast import outlook
+from fastmix.planning import FitPlan
+from fastmix.planning.plan import FAMILIES
+
+PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
+DOCS = Path(__file__).parents[2] / "docs"
+OTHERS = ("logistic", "quantile", "huber")
+ESTIMATORS = {
+    "adaptive": AdaptiveRegression,
+    "objective": ObjectivePerturbation,
+    "ihm": IHM,
+    "fast_ihm": FastIHM,
+    "adassp": AdaSSP,
+}
+LOSSES = {"logistic": "log-loss", "quantile": "pinball loss", "huber": "error"}
+
+
+@pytest.fixture(scope="module")
+def made():
+    given = {"bounds_y": (0, 200), "target": "<income>", "unit": "EUR"}
+    return fastmix.plan(5_000, 4, 0.7, 1e-6, **given)
+
+
+def test_errors_are_the_forecast_in_the_units_of_the_target(made):
+    method = METHODS[made.method]()
+    planned = plan_fit(method, Sizes(5_000, 5, True, True), Target(0.7, 1e-6))
+    expected = outlook(method, planned, 5_000, 5)
+    for side in ("low", "typical", "high"):
+        risk = getattr(expected, side)
+        assert getattr(made.asked, side) == pytest.approx(100.0 * math.sqrt(risk))
+    assert made.useless == pytest.approx(100.0 * math.sqrt(expected.nothing))
+
+
+def test_what_other_choices_give(made):
+    assert [e.epsilon for e in made.by_epsilon] == [0.1, 0.3, 0.7, 1.0, 3.0, 10.0]
+    typical = [e.typical for e in made.by_epsilon]
+    assert typical == sorted(typical, reverse=True)
+    assert typical[2] == made.asked.typical
+    rows, bounds, columns = made.others
+    assert rows.typical < made.asked.typical
+    assert bounds.typical == pytest.approx(made.asked.typical / 2)
+    assert bounds.what == "<income> within bounds half as wide"
+    assert columns.what == "2 of 4 columns"
+    assert made.to_dict()["by_epsilon"][2]["typical"] == made.asked.typical
+
+
+def test_the_page_stands_alone_and_its_picture_is_whole(made):
+    page = made.page()
+    assert "<income>" not in page
+    assert "&lt;income&gt;" in page
+    assert "http" not in page
+    chart = page[page.index("<svg") : page.index("</figure>")]
+    labels = list(ET.fromstring(f"<div>{chart.rpartition('</svg>')[0]}</svg></div>").iter("text"))
+    assert len(labels) > 8
+    for text in labels:  # places are percentages
+        assert 0 <= float(text.get("x").rstrip("%")) <= 100, text.text
+        assert 0 <= float(text.get("y").rstrip("%")) <= 100, text.text
+    assert "EUR" in str(made)
+    assert made._repr_html_().count("<tr>") == 2 + 6 + 3 + 5
+
+
+MODELS = [
+    PrivateLinearRegression(),
+    PrivateLinearRegression(inference=True),
+    PrivateLinearRegression(method="ihm", inference=True),
+    PrivateLinearRegression(score_share=0.1),
+    PrivateLinearRegression(max_weight=2.0),
+    PrivateLinearRegression(max_rows_per_group=7),
+    PrivateLinearRegression(public_rows=False, delta=1e-8),
+    PrivateLinearRegression(noise="exact"),
+    IHM(variant="joint"),
+    PrivateLogisticRegression(classes=[0.0, 1.0], inference=True),
+    PrivateLogisticRegression(classes=[0, 1, 2]),
+    PrivateQuantileRegressor(quantile=0.9, max_rows_per_group=3),
+    PrivateHuberRegressor(inference=True),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_the_plan_is_that_of_the_fit_that_runs(model):
+    n, d, persons = 20_000, 4, None if model.max_rows_per_group is None else 5_000
+    made = FitPlan(model, n, d, persons)
+    method, planned = model._planned(persons or n, d)
+    assert made._planned[1].spent.epsilon == planned.spent.epsilon
+    assert made.outlook == outlook(method, planned, persons or n, d + 1)
+    assert made.method == method.name
+    assert "Warning" not in str(made)
+
+
+def test_what_is_released_beside_the_coefficients_costs_accuracy():
+    alone = fastmix.plan(20_000, 4)
+    for beside in (
+        {"score_share": 0.3},
+        {"max_weight": 1.0},
+        {"public_rows": False, "delta": alone.delta},
+        {"noise": "exact"},
+    ):
+        assert fastmix.plan(20_000, 4, **beside).asked.low > alone.asked.low, beside
+    made = fastmix.plan(20_000, 4, inference=True)
+    assert made.asked.low > alone.asked.low
+    assert "with intervals" in str(made)
+    assert made.others[-1] == alone.error("without intervals")
+    assert {each.method for each in made.methods} == {"adaptive", "ihm", "fast_ihm", "adassp"}
+
+
+def test_the_choice_is_that_of_auto():
+    rng = np.random.default_rng(0)
+    for d in (3, 499):
+        X, y = rng.uniform(-1, 1, (600, d)), rng.uniform(-1, 1, 600)
+        model = PrivateLinearRegression(bounds_X=(-1, 1), bounds_y=(-1, 1), random_state=0)
+        assert fastmix.plan(600, d).method == model.fit(X, y).method_
+        assert model.method_ == "adaptive"
+    assert fastmix.plan(1000, 3, method="adassp").method == "adassp"
+
+
+@pytest.mark.parametrize("inference", [False, True])
+@pytest.mark.parametrize("make", [make_sphere, make_correlated])
+@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+def test_forecasts_are_of_the_right_size(make, epsilon, inference):
+    """Within a factor 3 of the mean of 4 fits, on flat and on steep spectra; adaptive with 10."""
+    n, d = 2**15, 8
+    X, y = make(n, d, random_state=0)
+    gram = X.T @ X
+    best = np.linalg.solve(gram, X.T @ y)
+    spectrum = {
+        "eigenvalues": np.linalg.eigvalsh(gram),
+        "theta_norm": float(np.linalg.norm(best)),
+    }
+    made = fastmix.plan(n, d, epsilon, fit_intercept=False, inference=inference, **spectrum)
+    for each in made.methods:
+        if inference and each.method != "adaptive":
+            continue
+        risks = []
+        model = ESTIMATORS[each.method](epsilon=epsilon, inference=inference, **PAPER)
+        for seed in range(4):
+            gap = model.set_params(random_state=seed).fit(X, y).coef_ - best
+            risks.append(gap @ gram @ gap / n)
+        # Residuals of the correlated set are smaller than those that intervals are planned for.
+        least = each.outlook.low / (10.0 if inference else 1.0)
+        assert least < np.mean(risks) < each.outlook.high, each.method
+        assert each.outlook.high == pytest.approx(9.0 * each.outlook.low)
+
+
+def inside(rows):
+    """Tell which measured excess risks lie inside their range."""
+    found = []
+    for model, n, d, risk in rows:
+        expected = FitPlan(model, n, d).outlook
+        found.append(expected.low <= float(risk) <= expected.high)
+    return found
+
+
+def read(name):
+    with (DOCS / name).open(newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def linear(used_for):
+    """Yield the fits of docs/forecast.csv."""
+    for row in read("forecast.csv"):
+        if row["used_for"] == used_for:
+            model = ESTIMATORS[row["method"]](epsilon=float(row["epsilon"]))
+            model.set_params(fit_intercept=row["intercept"] == "1")
+            yield model, int(row["rows"]), int(row["features"]), row["excess_risk"]
+
+
+def other_losses(used_for):
+    """Yield the fits of docs/forecast_losses.csv."""
+    for row in read("forecast_losses.csv"):
+        if row["used_for"] == used_for:
+            name, *quantile = row["family"].split()
+            given = {"quantile": float(*quantile)} if quantile else {}
+            model = FAMILIES[name](epsilon=float(row["epsilon"]), **given)
+            yield model, int(row["rows"]), int(row["features"]), row["excess_risk"]
+
+
+def defaults(setting):
+    """Yield the fits with default settings of docs/accuracy.csv."""
+    chosen = {"sphere", "correlated", "nycflights13", "black_friday", "california", "protein"}
+    for row in read("accuracy.csv"):
+        if row["method"] == "default" and (row["data"] in chosen) == setting:
+            intercept = row["data"] not in ("sphere", "correlated")
+            epsilon = float(row["epsilon"])
+            model = PrivateLinearRegression(epsilon=epsilon, fit_intercept=intercept)
+            yield model, int(row["n"]), int(row["d"]) - intercept, row["excess_risk"]
+
+
+def test_ranges_hold_on_sets_that_did_not_set_them():
+    tested = [fit for fit in linear("testing") if isinstance(fit[0], AdaSSP)]
+    found = inside(fit for fit in tested if fit[0].epsilon == 1.0)
+    assert len(found) == 12
+    assert np.mean(found) > 0.9
+    found = inside(fit for fit in other_losses("testing") if fit[0].epsilon == 1.0)
+    assert len(found) == 16
+    assert np.mean(found) > 0.8
+
+
+def test_ranges_of_the_default_method_hold():
+    """They held for 16 of 30 and 56 of 80 fits before hard data had rows of limited gradients."""
+    assert sum(inside(defaults(setting=True))) >= 27
+    found = inside(defaults(setting=False))
+    assert len(found) == 80
+    assert sum(found) >= 75
+
+
+@pytest.mark.slow
+def test_all_ranges_of_the_documentation():
+    assert all(inside(linear("setting")))
+    found = inside(linear("testing"))
+    assert len(found) == 180
+    assert np.mean(found) > 0.9
+    assert np.mean(inside(other_losses("setting"))) > 0.9
+    assert np.mean(inside(other_losses("testing"))) > 0.8
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_more_rows_and_more_budget_cost_less(family):
+    sizes = ((1000, 0.3), (10_000, 0.3), (10_000, 3.0), (1_000_000, 3.0))
+    errors = [fastmix.plan(n, 10, epsilon, family=family).asked for n, epsilon in sizes]
+    for few, many in itertools.pairwise(errors):
+        assert many.low < few.low
+        assert many.typical < few.typical
+        assert many.high <= few.high
+    for each in errors:
+        assert 0.0 < each.low < each.typical < each.high
+
+
+def test_a_plan_reads_well():
+    made = fastmix.plan(2**17, 90, epsilon=1.0)
+    text = str(made)
+    assert "131,072 rows, 90 features, epsilon 1" in text
+    assert made.reason in text
+    assert made.delta == 2.0**-34
+    for row in made.table():
+        assert row["seconds"] > 0.0
+        assert row["memory_mib"] > 0.0
+        assert 0.0 < row["error_low"] < row["error"] < row["error_high"]
+    assert f"about {made.outlook.lost:.2g} of what a model could explain" in text
+    assert "bounds [-1, 1]" in text
+
+
+@pytest.mark.parametrize("family", OTHERS)
+def test_a_plan_of_a_family_reads_well(family):
+    made = fastmix.plan(100_000, 20, family=family)
+    assert (made.method, made.family, len(made.methods)) == (family, family, 1)
+    text = str(made)
+    assert LOSSES[family] in text
+    assert "least squares" not in text
+    assert "no use" in text
+    assert 0.0 < made.seconds < 10.0
+    assert "<svg" in made.page()
+
+
+def test_a_logistic_plan_counts_classes():
+    two, many = (fastmix.plan(100_000, 20, family="logistic", classes=range(k)) for k in (2, 5))
+    assert many.asked.typical > two.asked.typical
+    assert many.seconds == pytest.approx(5.0 * two.seconds)
+
+
+def test_units_of_other_losses():
+    sizes, ends = (20_000, 6), (0.0, 50.0)
+    losses = fastmix.plan(*sizes, family="logistic", target="sick")
+    assert losses.asked.typical == losses.outlook.typical
+    assert losses.useless == losses.outlook.nothing
+    points = 100.0 * math.sqrt(losses.outlook.typical / 2.0)
+    assert f"off by at most {points:.2g} percentage points" in str(losses)
+    assert [each.what for each in losses.others] == ["twice the rows", "3 of 6 columns"]
+    given = {"quantile": 0.9, "bounds_y": ends, "unit": "EUR"}
+    pinball = fastmix.plan(*sizes, family="quantile", **given)
+    assert pinball.asked.high == pytest.approx(25.0 * pinball.outlook.high)
+    assert "EUR to the mean pinball loss" in str(pinball)
+    robust = fastmix.plan(*sizes, family="huber", bounds_y=ends)
+    assert robust.asked.low == pytest.approx(25.0 * math.sqrt(robust.outlook.low))
+
+
+def test_the_warning_and_the_plan_say_the_same_share():
+    """Plans used to compare errors with the spread of the target, warnings with the signal."""
+    for n in (300, 1000, 3000, 10_000):
+        made = fastmix.plan(n, 10, 0.3)
+        assert bool(made.warnings) == (made.outlook.lost >= 0.5)
+        assert (made.asked.typical >= made.useless) == (made.outlook.lost == 1.0)
+
+
+def test_a_fit_of_persons_warns_of_too_few_persons():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, (600, 5)), rng.uniform(-1, 1, 600)
+    model = PrivateLinearRegression(bounds_X=(-1, 1), bounds_y=(-1, 1), max_rows_per_group=30)
+    with pytest.warns(LowAccuracyWarning) as found:
+        model.fit(X, y, groups=np.arange(600) % 20)
+    (planned,) = FitPlan(model, 600, 5, 20).warnings
+    assert [str(w.message) for w in found] == [planned]
+    assert planned.startswith("n=20 persons are too few")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n": 0}, "n must be"),
+        ({"d": 0}, "d must be"),
+        ({"epsilon": 0.0}, "epsilon must be"),
+        ({"epsilon": np.inf}, "epsilon must be finite"),
+        ({"method": "magic"}, "method must be"),
+        ({"method": "dp_gd"}, "method must have a forecast"),
+        ({"bounds_y": (1, 0)}, "width of bounds_y must"),
+        ({"eigenvalues": [1.0, 2.0]}, "eigenvalues must be 4"),
+        ({"eigenvalues": [1.0, 1.0, 1.0, -2.0]}, "eigenvalues must be 4"),
+        ({"family": "poisson"}, "family must be"),
+        ({"family": "huber", "method": "ihm"}, "method must be left out"),
+        ({"family": "huber", "classes": [0, 1]}, "classes must be left out"),
+        ({"quantile": 0.9}, "quantile must be left out"),
+        ({"family": "quantile", "quantile": 1.0}, "quantile must lie"),
+        ({"max_rows_per_group": 3}, "persons must be given"),
+        ({"public_rows": False}, "delta must be given"),
+        ({"persons": 10, "inference": True}, "inference must be False with groups"),
+    ],
+)
+def test_bad_arguments_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        fastmix.plan(**{"n": 1000, "d": 3, **options})
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PrivateLogisticRegression(classes=[-1.0, 1.0]),
+        PrivateQuantileRegressor(bounds_y=(-1, 1)),
+        PrivateHuberRegressor(bounds_y=(-1, 1)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_fits_of_too_few_rows_are_warned_of(model, recwarn):
+    rng = np.random.default_rng(0)
+    model.set_params(bounds_X=(-1, 1), epsilon=0.5)
+    for n, warned in ((300, True), (30_000, False)):
+        recwarn.clear()
+        X, y = rng.uniform(-1, 1, (n, 5)), np.sign(rng.uniform(-1, 1, n))
+        model.fit(X, y)
+        found = [w for w in recwarn if w.category is LowAccuracyWarning]
+        assert bool(found) == warned
+        assert all(str(w.message).startswith("n=300 rows are too few") for w in found)
