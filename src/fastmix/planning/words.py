@@ -54,7 +54,7 @@ def notes(plan: FitPlan) -> list[str]:
         "correlated features, or bounds far wider than the values. Tighter bounds of features "
         "move a table towards easy data; by how much depends on the data, so it is not forecast.",
     ]
-    if plan.model._bounds_y() is None:
+    if plan.family != "logistic" and plan.model._bounds_y() is None:
         found.append("Errors are for a target with the bounds [-1, 1].")
     if plan.model.max_weight is not None:
         found.append("The plan assumes that all rows have the largest weight.")
@@ -113,11 +113,11 @@ def text(plan: FitPlan) -> str:
     return "\n".join([size(plan), plan.reason, "", headline(plan), "", *lines, "", *notes(plan)])
 
 
-def fragment(plan: FitPlan) -> str:
+def fragment(plan: FitPlan, chart: str = "") -> str:
     """Return a plan as HTML, for a page or a notebook."""
     choices, methods = (html.table(header, rows) for header, *rows in tables(plan))
     said = html.paragraphs([headline(plan), f"{size(plan)}. {plan.reason}"])
-    return said + choices + methods + html.paragraphs(notes(plan))
+    return said + chart + choices + methods + html.paragraphs(notes(plan))
 
 
 def page(plan: FitPlan) -> str:
@@ -131,6 +131,6 @@ def page(plan: FitPlan) -> str:
         y_axis=f"{loss} that privacy adds{f', {plan.unit}' if plan.unit else ''}",
     )
     title = f"Plan: a private fit of {plan.target}"
-    head = f"<h1>{html.escape(title)}</h1><figure>{chart}</figure>"
+    body = fragment(plan, f"<figure>{chart}</figure>")
     foot = '<p class="soft">Made by fastmix from public sizes and bounds.</p>'
-    return html.page(title, head + fragment(plan) + foot)
+    return html.page(title, f"<h1>{html.escape(title)}</h1>{body}{foot}")
