@@ -166,7 +166,7 @@ class FitPlan:
         """The error of a fit that is of no use: that of a model without features."""
         return self._in_units(self.outlook.nothing)
 
-    def _with(self, **parameters: Any) -> "FitPlan":
+    def _with(self, **parameters: object) -> "FitPlan":
         """Return the plan with other parameters of the estimator."""
         return replace(self, model=copy(self.model).set_params(**parameters))
 
@@ -213,7 +213,7 @@ class FitPlan:
         """Predicted seconds of the fit."""
         return seconds(*self._planned, self.n, self.columns, self.cost)
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self) -> list[dict[str, str | float]]:
         """Return one row per method, as plain values."""
         return [
             {
@@ -228,7 +228,7 @@ class FitPlan:
             for each in self.methods
         ]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return the plan as plain values."""
         plain = "n d n_persons epsilon delta method reason family target unit useless warnings"
         found = {name: getattr(self, name) for name in plain.split()}
