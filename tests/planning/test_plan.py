@@ -139,6 +139,7 @@ def test_a_plan_reads_well():
     made = fastmix.plan(2**17, 90, epsilon=1.0)
     text = str(made)
     assert "131,072 rows, 90 features, epsilon 1" in text
+    assert "1,000 rows, 1 feature, epsilon 1" in str(fastmix.plan(1000, 1))
     assert made.reason in text
     assert made.delta == 2.0**-34
     for row in made.table():

@@ -142,7 +142,8 @@ class FitPlan:
         """The range of excess risk, for a target scaled to [-1, 1]."""
         found = outlook(*self._planned, self.records, self.columns, self.spectrum)
         if found is None:
-            raise ValueError(f"method must have a forecast; got method={self.method!r}.")
+            known = ", ".join(("auto", *COMPARED))
+            raise value_error("method", f"have a forecast, as {known} do", self.method)
         return found
 
     def _in_units(self, risk: float) -> float:

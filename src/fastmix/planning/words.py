@@ -22,7 +22,8 @@ def size(plan: FitPlan) -> str:
     persons = "" if plan.n_persons is None else f" of {plan.n_persons:,} persons"
     beside = ", with intervals" if plan.model.inference else ""
     guarantee = f"epsilon {plan.epsilon:g}, delta {plan.delta:.2g}{beside}"
-    return f"{plan.n:,} rows{persons}, {plan.d:,} features, {guarantee}"
+    features = "1 feature" if plan.d == 1 else f"{plan.d:,} features"
+    return f"{plan.n:,} rows{persons}, {features}, {guarantee}"
 
 
 def headline(plan: FitPlan) -> str:
