@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <stdexcept>
 
 #include "fwht.hpp"
@@ -428,6 +429,31 @@ double kerdock_distortion(const Matrix<const T>& x, const Packed<const double>& 
 }
 #endif
 
+constexpr const char* compiler =
+#if defined(__clang__)
+    "Clang " __clang_version__;
+#elif defined(__GNUC__)
+    "GCC " __VERSION__;
+#else
+    "another compiler than GCC and Clang";
+#endif
+
+nb::list instruction_sets() {
+  nb::list names;
+  for (const auto isa : fastmix::all_isas)
+    if (fastmix::is_possible(isa)) names.append(fastmix::name(isa));
+  return names;
+}
+
+void choose(const char* instruction_set) {
+  for (const auto isa : fastmix::all_isas)
+    if (fastmix::is_possible(isa) && !std::strcmp(instruction_set, fastmix::name(isa))) {
+      fastmix::chosen_isa = isa;
+      return;
+    }
+  throw std::invalid_argument("the processor must run the instruction set");
+}
+
 template <class T> void define(nb::module_& m) {
   const auto x = "x"_a.noconvert();
   m.def("fwht", &fwht<T>, x, "out"_a.noconvert(), "scale"_a, "n_threads"_a);
@@ -474,6 +500,13 @@ template <class T> void define(nb::module_& m) {
 
 NB_MODULE(_native, m) {
   m.doc() = "Compiled kernels; shapes are checked here, values by the Python callers.";
+  m.attr("compiler") = compiler;
+  m.def("instruction_sets", &instruction_sets);
+  m.def("chosen", [] { return fastmix::name(fastmix::chosen_isa); });
+  m.def("choose", &choose, "instruction_set"_a);
+#ifdef FASTMIX_FAULTS
+  m.def("set_fault", [](int k) { fastmix::fault = k; });
+#endif
   define<double>(m);
   define<float>(m);
 }

@@ -13,6 +13,7 @@
 #include <memory>
 #include <utility>
 
+#include "isa.hpp"
 #include "parallel.hpp"
 
 namespace fastmix::fwht {
@@ -56,8 +57,7 @@ template <class T> bool is_packed(const View<T>& v, std::size_t m) {
 #define FWHT_UNROLL
 #endif
 
-#if defined(__GNUC__) && defined(__x86_64__)
-#define FWHT_X86 1
+#ifdef FASTMIX_X86
 #define FWHT_ISA avx512
 #define FWHT_TARGET __attribute__((target("avx512f")))
 #define FWHT_BYTES 64
@@ -83,10 +83,9 @@ template <class T>
 using Tile = void (*)(View<const T>, View<T>, std::size_t n, std::size_t m, T c, T* buf);
 
 template <class T> Tile<T> tile() {
-#ifdef FWHT_X86
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f")) return avx512::tile<T>;
-  if (__builtin_cpu_supports("avx2")) return avx2::tile<T>;
+#ifdef FASTMIX_X86
+  if (chosen_isa == Isa::avx512) return avx512::tile<T>;
+  if (chosen_isa == Isa::avx2) return avx2::tile<T>;
 #endif
   return baseline::tile<T>;
 }

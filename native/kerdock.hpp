@@ -31,7 +31,7 @@ struct Kernels {
 
 }  // namespace fastmix::kerdock
 
-#ifdef FWHT_X86
+#ifdef FASTMIX_X86
 #define KERDOCK_ISA avx2
 #define KERDOCK_TARGET __attribute__((target("avx2,fma")))
 #include "kerdock_simd.inc"
@@ -43,9 +43,8 @@ struct Kernels {
 namespace fastmix::kerdock {
 
 inline const Kernels& kernels() {
-#ifdef FWHT_X86
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::kernels;
+#ifdef FASTMIX_X86
+  if (chosen_isa != Isa::baseline) return avx2::kernels;
 #endif
   return baseline::kernels;
 }

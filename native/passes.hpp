@@ -261,7 +261,7 @@ template <class T> struct Kernels {
 
 }  // namespace fastmix::passes
 
-#ifdef FWHT_X86
+#ifdef FASTMIX_X86
 #define PASSES_ISA avx2
 #define PASSES_TARGET __attribute__((target("avx2,fma")))
 #define PASSES_HOLD(v) __asm__("" : "+x"(v))
@@ -275,9 +275,8 @@ template <class T> struct Kernels {
 namespace fastmix::passes {
 
 template <class T> const Kernels<T>& kernels() {
-#ifdef FWHT_X86
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::kernels<T>;
+#ifdef FASTMIX_X86
+  if (chosen_isa != Isa::baseline) return avx2::kernels<T>;
 #endif
   return baseline::kernels<T>;
 }
