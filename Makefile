@@ -6,7 +6,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard native/*)
 # One process per core, one thread each; a process that is done takes tests from the others.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-slow test-numpy test-sanitize fuzz lint bench browser reproduce notebooks docs dist clean
+.PHONY: demo test test-slow test-numpy test-sanitize test-kernels fuzz lint bench browser reproduce notebooks docs dist clean
 
 demo: $(VENV)/.demo
 	$(BIN)/fastmix demo
@@ -37,6 +37,17 @@ test-sanitize: $(VENV)/.test
 	  $$($(CXX) -print-file-name=libstdc++.so)" PYTHONMALLOC=malloc \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(BIN)/python tests/kernels/run_sanitized.py $(SANITIZED)
+
+# The kernels built with every compiler that is here, at several levels of optimisation: tests for
+# each instruction set of this processor, then deliberate damage, which the self-check must find.
+# This takes hours; `COMPILERS="g++ clang++-16"` chooses some, and `KERNEL_TESTS=` runs the self-check
+# alone, in minutes.
+KERNEL_TESTS ?= tests/kernels tests/sketches tests/methods/test_golden.py
+test-kernels: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet cmake nanobind
+	$(BIN)/python tests/kernels/compilers.py $(if $(COMPILERS),--compilers $(COMPILERS)) \
+	  --tests $(KERNEL_TESTS)
+	$(PYTEST) -m "slow or not slow" tests/kernels/test_faults.py tests/kernels/test_selfcheck.py
 
 # Malformed calls to the compiled kernels; a crash is an exit code.
 fuzz: $(VENV)/.test

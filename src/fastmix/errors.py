@@ -8,6 +8,7 @@ __all__ = [
     "CalibrationError",
     "DataError",
     "InvalidValueError",
+    "KernelWarning",
     "LowAccuracyWarning",
     "MixedUnitsWarning",
     "PrivacyLeakWarning",
@@ -52,6 +53,10 @@ class SolverError(ArithmeticError):
 
     That it failed depends on the data and is seen by whoever sees the error (docs/limitations.md).
     """
+
+
+class KernelWarning(RuntimeWarning):
+    """Compiled kernels differ from NumPy on this machine: NumPy takes over, results are right."""
 
 
 class LowAccuracyWarning(RuntimeWarning):

@@ -22,6 +22,7 @@ import fastmix
 from fastmix import IHM, PrivacyCertificate
 from fastmix.accounting import ObjectiveEvent, PrivacySpent
 from fastmix.certificate.explain import _choices, explain_event
+from fastmix.kernels import kernels_used
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-2, 1)}
 MODELS = {
@@ -134,6 +135,7 @@ def test_it_names_the_mechanism_and_every_parameter(name, fits):
         "scikit-learn": version("scikit-learn"),
         "python": platform.python_version(),
     }
+    assert data["kernels"] == kernels_used()
     assert data["noise"] == "AES-128-CTR keyed by the OS"
     if "sigma" in data["parameters"]:
         assert data["parameters"]["sigma"] > 0.0

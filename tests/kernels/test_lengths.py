@@ -222,7 +222,7 @@ def test_passes_are_direct_sums(case, kernels):
 
 
 def test_error_of_sums_with_lengths_is_the_stated_one():
-    """`SUMMATION_ERROR`, relative to the sum of the absolute terms, is what rounding is charged.
+    """`summation_error`, relative to the sum of the absolute terms, is what rounding is charged.
 
     Equal terms whose last bits are just below half a unit of the sum: half of them round down.
     """
@@ -236,7 +236,7 @@ def test_error_of_sums_with_lengths_is_the_stated_one():
     )
     exact = Fraction(float(y[0])) * n
     error = abs(Fraction(float(total[0, 0])) + Fraction(float(total[1, 0])) - exact)
-    assert float(error / exact) <= mapped.SUMMATION_ERROR
+    assert float(error / exact) <= mapped.summation_error()
 
 
 # --- lengths -------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from fastmix.data import ArrayRows, Measure, TransformedRows
 from fastmix.data.maps import RowMap, TargetMap
 from fastmix.errors import SolverError
 from fastmix.kernels.losses import CalibratedHuber
-from fastmix.kernels.mapped import SUMMATION_ERROR
+from fastmix.kernels.mapped import summation_error
 from fastmix.kernels.sigmoids import Logistic, SmoothedQuantile
 from fastmix.mechanisms import minimise as solver
 from fastmix.mechanisms.minimise import Objective, minimise, rounding_distance, sketch_rows
@@ -82,7 +82,7 @@ def test_reaches_the_minimum(X, y, loss, sketch):
     for scale in (0.1, 30.0):
         goal = objective(rows.d, loss, scale * loss.lipschitz)
         # Sums are less exact without compiled kernels.
-        granted = (SUMMATION_ERROR - 2.0**-52) * rows.n * loss.lipschitz / loss.ridge
+        granted = (summation_error() - 2.0**-52) * rows.n * loss.lipschitz / loss.ridge
         tolerance = 1e-9 * max(1.0, scale) + 2.0 * granted
         theta = minimise(rows, goal, tolerance=tolerance, sketch=sketch,
                          public=np.random.default_rng(0))  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any, Self
 from fastmix.accounting import Part, PrivacyEvent, PrivacySpent
 from fastmix.accounting.ledger import write_atomically
 from fastmix.certificate.documents import digest, read_document, write_document
+from fastmix.kernels import kernels_used
 from fastmix.show import certificate_card
 
 FORMAT = "fastmix-certificate-3"
@@ -32,7 +33,8 @@ class PrivacyCertificate:
     ``parameters`` holds every parameter of the estimator (``mechanism``) and every size and noise
     level derived from them, ``data`` the public facts: n, d, bounds and clipping. ``leaks`` are the
     reasons why the guarantee does not hold, none if it does; ``model`` is the digest of the saved
-    model that the certificate is about, as ``fastmix fit`` writes it.
+    model that the certificate is about, as ``fastmix fit`` writes it. ``kernels`` tells which
+    kernels computed: instruction set, compiler and outcome of the self-check, or NumPy.
     """
 
     spent: PrivacySpent
@@ -43,6 +45,7 @@ class PrivacyCertificate:
     leaks: tuple[str, ...] = ()
     model: str | None = None
     versions: dict[str, str] = field(default_factory=lambda: dict(_versions()))
+    kernels: dict[str, Any] = field(default_factory=kernels_used)
 
     @property
     def private(self) -> bool:
@@ -86,6 +89,7 @@ class PrivacyCertificate:
             "data": self.data,
             "noise": self.noise,
             "versions": self.versions,
+            "kernels": self.kernels,
             "model": self.model,
         }
         return {**said, "digest": digest(said)}
@@ -121,7 +125,7 @@ class PrivacyCertificate:
     def from_json(cls, text: str) -> Self:
         """Rebuild a certificate; its epsilon is recomputed from the events, not read."""
         data = read_document(text)
-        names = ("mechanism", "parameters", "data", "noise", "model", "versions")
+        names = ("mechanism", "parameters", "data", "noise", "model", "versions", "kernels")
         return cls(
             spent=PrivacySpent.from_dict(data["account"]),
             leaks=tuple(data["leaks"]),

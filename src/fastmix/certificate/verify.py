@@ -25,7 +25,7 @@ INCOMPLETE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueErro
 #: Entries of the document, and of its part about the data.
 _ENTRIES = {
     *("format", "private", "leaks", "mechanism", "account", "parameters", "data", "noise"),
-    *("versions", "model", "digest"),
+    *("versions", "kernels", "model", "digest"),
 }
 _FACTS = {
     *("n_samples", "n_features", "bounds_X", "bounds_y", "row_norm", "intercept_column"),
@@ -36,6 +36,8 @@ _TABLE_FACTS = {"missing", "encoding"}
 #: Those of a fit that protects persons.
 _PERSON_FACTS = {"n_persons", "max_rows_per_person"}
 _PACKAGES = {"fastmix", "numpy", "scipy", "scikit-learn", "python"}
+#: Entries about compiled kernels; without them there is the first one only.
+_COMPILED = {"compiled", "instruction_set", "compiler", "check", "numpy"}
 
 #: Parameters that every estimator has and a certificate states.
 _COMMON = {
@@ -48,6 +50,7 @@ _SOURCE = "AES-128-CTR keyed by the OS"
 #: What no computation on the certificate alone can confirm: fields, then why.
 NOT_CHECKED = (
     "versions: nothing else in the certificate depends on the packages that made the fit",
+    "kernels: nothing else in the certificate depends on the compiled code that made the fit",
     "noise: only the person who made the fit knows where the noise came from",
     "data.n_samples: checked only as far as delta and the noise depend on it",
     "data.bounds_X, data.bounds_y, data.encoding: only the person who made the fit knows whether "
@@ -128,6 +131,7 @@ def _entries(said: _Said) -> list[str]:
         and {*said.facts} - {"bounds_found"} in (expected, expected | _TABLE_FACTS)
         and set(data["versions"]) == _PACKAGES
         and all(isinstance(value, str) for value in data["versions"].values())
+        and set(data["kernels"]) in (_COMPILED, {"compiled"})
         and isinstance(data["private"], bool)
         and all(isinstance(asked[name], bool) for name in ("fit_intercept", "inference", "verbose"))
         and asked["noise"] in ("float", "exact")

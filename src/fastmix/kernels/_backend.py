@@ -1,13 +1,11 @@
-"""Decides, once, whether the compiled kernels are used, and what they take."""
+"""How many threads kernels use, and which arrays the compiled ones take."""
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from importlib import import_module
 from threading import Lock
-from types import ModuleType
 from typing import Any
 
 import numpy.typing as npt
@@ -19,12 +17,6 @@ _alone: ContextVar[bool] = ContextVar("fastmix_one_thread", default=False)
 
 _lock, _users = Lock(), 0
 _limit: Any = None
-
-native: ModuleType | None = None
-if os.environ.get("FASTMIX_NO_NATIVE", "") in ("", "0"):
-    with suppress(ImportError):
-        native = import_module("fastmix.kernels._native")
-NATIVE: bool = native is not None
 
 
 def threads(n_threads: int | None) -> int:

@@ -8,7 +8,8 @@ import numpy.typing as npt
 from fastmix._types import Floats
 from fastmix._validation import check_integer, type_error, value_error
 from fastmix.kernels import reference
-from fastmix.kernels._backend import is_regular, native, threads
+from fastmix.kernels._backend import is_regular, threads
+from fastmix.kernels._trust import kernel
 
 
 def fwht(
@@ -40,12 +41,12 @@ def fwht(
     source, target = _columns(a, axis), _columns(out, axis)
     if a.shape[axis] == 1:
         np.copyto(target, source)
-    elif native is None:
+    elif (compiled := kernel("fwht")) is None:
         reference.fwht(source, target, scale)
     else:
         # The compiled kernel counts steps in elements; odd views go through a copy.
         work = target if is_regular(target) else np.empty_like(target, subok=False)
-        native.fwht(source if is_regular(source) else source.copy(), work, scale, thread_count)
+        compiled(source if is_regular(source) else source.copy(), work, scale, thread_count)
         if work is not target:
             np.copyto(target, work)
     return out

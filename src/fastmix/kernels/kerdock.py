@@ -10,12 +10,10 @@ import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix.kernels import reference
-from fastmix.kernels._backend import native, threads
+from fastmix.kernels._backend import threads
+from fastmix.kernels._trust import kernel
 from fastmix.kernels.mapped import Mapped, mapped_arguments
 from fastmix.kernels.reference import Forms, Signs
-
-#: The compiled passes need vector types that some compilers lack.
-_native = native if hasattr(native, "kerdock_sketch") else None
 
 #: Blocks of fewer than 2**6 rows are left to NumPy: there are at most 2**10 rows of them.
 _FEW_BITS = 6
@@ -29,10 +27,11 @@ def sketch(
     Rows of A are rows ``offset`` and following of the whole, which is cut into blocks of
     ``k2 = 2**m`` rows; ``signs`` and ``forms``, of shape (blocks, m), are those of the whole.
     """
-    if _native is None or _is_small(A, forms):
+    compiled = kernel("kerdock_sketch")
+    if compiled is None or _is_small(A, forms):
         return reference.kerdock_sketch(A, signs, forms, offset)
     Z = np.empty((1 << forms.shape[1], A.shape[1]), order="F")
-    _native.kerdock_sketch(*_all(A, Z, signs, forms, offset), threads(n_threads))
+    compiled(*_all(A, Z, signs, forms, offset), threads(n_threads))
     return Z
 
 
@@ -46,10 +45,11 @@ def distortion(
     n_threads: int | None = None,
 ) -> float:
     """Return the largest row norm of ``B_b H D_b Z - A_b`` over the blocks of A."""
-    if _native is None or _is_small(A, forms):
+    compiled = kernel("kerdock_distortion")
+    if compiled is None or _is_small(A, forms):
         return reference.kerdock_distortion(A, Z, signs, forms, offset)
     Z = np.require(Z, np.float64, ["F", "A"])
-    return float(_native.kerdock_distortion(*_all(A, Z, signs, forms, offset), threads(n_threads)))
+    return float(compiled(*_all(A, Z, signs, forms, offset), threads(n_threads)))
 
 
 def sketch_and_distortion(
@@ -60,12 +60,13 @@ def sketch_and_distortion(
     For ``S = [D_1 H B_1, ...]`` the rows of block b are ``B_b (H D_b Z - B_b A_b)``, and the first
     factor changes no norm: one transform of Z for each block.
     """
-    if _native is None or _is_small(A, forms):
+    compiled = kernel("kerdock")
+    if compiled is None or _is_small(A, forms):
         Z = reference.kerdock_sketch(A, signs, forms, 0)
         return Z, reference.kerdock_distortion(A, Z, signs, forms, 0)
     Z = np.empty((1 << forms.shape[1], A.shape[1]), order="F")
     *rest, _, to = _all(A, Z, signs, forms, 0)
-    return Z, float(_native.kerdock(*rest, to, threads(n_threads)))
+    return Z, float(compiled(*rest, to, threads(n_threads)))
 
 
 def _is_small(A: Mapped, forms: Forms) -> bool:

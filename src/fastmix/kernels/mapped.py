@@ -14,11 +14,10 @@ from scipy.linalg.blas import dsyrk
 
 from fastmix._types import FloatArray, Floats
 from fastmix.kernels import reference
-from fastmix.kernels._backend import is_regular, native, threads
+from fastmix.kernels._backend import is_regular, threads
+from fastmix.kernels._trust import kernel
 from fastmix.kernels.losses import Loss
 
-#: The compiled passes need vector types that some compilers lack.
-compiled = native if hasattr(native, "srht") else None
 #: Bytes of mapped rows that are handed to BLAS at a time.
 _BLOCK_BYTES = 64 << 20
 #: Up to this many columns the compiled Gram matrix is as fast as BLAS, or faster.
@@ -28,10 +27,6 @@ _BLAS_ROWS = 1 << 16
 #: The same for rows that are mapped first, so that they stay in cache; it is an odd number of cache
 #: lines, or columns would share their cache sets.
 _MAPPED_ROWS = 2056
-#: Error of `slopes`, relative to the sum of the absolute terms: that of each product, and of sums.
-SUMMATION_ERROR = 2.0**-52 if compiled is not None else reference.SUMMATION_ERROR
-#: The same with weights, whose products are rounded too.
-WEIGHTED_ERROR = reference.SUMMATION_ERROR + 2.0**-52
 
 
 @dataclass(frozen=True)
@@ -77,12 +72,13 @@ class Targets:
 
 def map_rows(A: Mapped, start: int, stop: int) -> FloatArray:
     """Return rows ``start`` to ``stop`` of A as a new array."""
+    compiled = kernel("map_rows")
     if compiled is None:
         return reference.map_rows(A, start, stop)
     start, stop, _ = slice(start, stop).indices(A.shape[0])
     block = np.empty((max(0, stop - start), A.shape[1]), order="F")
     if block.size:
-        compiled.map_rows(*mapped_arguments(A), start, block, threads(None))
+        compiled(*mapped_arguments(A), start, block, threads(None))
     return block
 
 
@@ -93,22 +89,24 @@ def map_targets(targets: Targets, start: int, stop: int) -> FloatArray:
 
 def squared_norms(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
     """Return the squared norms of rows without factors and constant; NaN where X is not finite."""
+    compiled = kernel("squared_norms")
     if compiled is None or A.X.size == 0:
         return reference.squared_norms(A)
     norms = np.empty(A.shape[0])
-    compiled.squared_norms(*mapped_arguments(A), norms, threads(n_threads))
+    compiled(*mapped_arguments(A), norms, threads(n_threads))
     return norms
 
 
 def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
     """Return ``A'A``, summed in float64; exactly symmetric."""
+    n, p = A.shape
+    compiled = kernel("gram" if p <= FEW_COLUMNS else "map_rows")
     if compiled is None or A.X.size == 0:
         return reference.gram(A)
-    n, p = A.shape
     arguments = mapped_arguments(A)
     if p <= FEW_COLUMNS:
         total = np.empty((p, p))
-        compiled.gram(*arguments, total.reshape(-1), threads(n_threads))
+        compiled(*arguments, total.reshape(-1), threads(n_threads))
         return total
     step = min(_BLAS_ROWS, max(64, _BLOCK_BYTES // (8 * p)))
     if _is_plain(A):
@@ -122,7 +120,7 @@ def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
     total = np.zeros((p, p), order="F")
     for start in range(0, n, step):
         block = memory[: n - start]
-        compiled.map_rows(*arguments, start, block, threads(n_threads))
+        compiled(*arguments, start, block, threads(n_threads))
         # One triangle, added in place: half the work, and no temporary per block.
         total = dsyrk(1.0, block, beta=1.0, c=total, trans=1, overwrite_c=1)
     return np.asarray(np.triu(total) + np.triu(total, 1).T)
@@ -132,13 +130,14 @@ def joint_moments(A: Mapped, targets: Targets, *, n_threads: int | None = None) 
     """Return ``(A, y)'(A, y)``, in one reading if there are few columns."""
     n, p = A.shape
     total = np.empty((p + 1, p + 1))
+    compiled = kernel("moments")
     if compiled is None or A.X.size == 0 or p >= FEW_COLUMNS:
         total[:p, :p] = gram(A, n_threads=n_threads)
         total[p, :p] = gradient(A, targets, np.zeros(p), np.inf, n_threads=n_threads)
         total[:p, p] = total[p, :p]
         total[p, p] = np.sum(map_targets(targets, 0, n) ** 2)
     else:
-        compiled.moments(
+        compiled(
             *mapped_arguments(A), *target_arguments(targets), total.reshape(-1), threads(n_threads)
         )
     return total
@@ -158,7 +157,7 @@ def summands(n: int, p: int) -> int:
 
     Compiled sums have lanes, blocks and units; BLAS may add all rows of a block in order.
     """
-    if compiled is not None and p < FEW_COLUMNS:
+    if p < FEW_COLUMNS and all(map(kernel, ("gram", "moments", "gradient"))):
         return min(n, 1024 + n // 1024)
     return min(n, _BLAS_ROWS + n // 64)
 
@@ -167,13 +166,12 @@ def gradient(
     A: Mapped, targets: Targets, theta: FloatArray, clip: float, *, n_threads: int | None = None
 ) -> FloatArray:
     """Return ``A' clip(y - A theta)``, residuals clipped to [-clip, clip]."""
+    compiled = kernel("gradient")
     if compiled is None or A.X.size == 0:
         return reference.gradient(A, targets, theta, clip)
     total = np.empty(A.shape[1])
     at = packed(theta)
-    compiled.gradient(
-        *mapped_arguments(A), *target_arguments(targets), at, clip, total, threads(n_threads)
-    )
+    compiled(*mapped_arguments(A), *target_arguments(targets), at, clip, total, threads(n_threads))
     return total
 
 
@@ -181,13 +179,24 @@ def residuals(
     A: Mapped, targets: Targets, theta: FloatArray, *, n_threads: int | None = None
 ) -> FloatArray:
     """Return ``y - A theta``."""
+    compiled = kernel("residuals")
     if compiled is None or A.X.size == 0:
         return reference.residuals(A, targets, theta)
     out = np.empty(A.shape[0])
-    compiled.residuals(
+    compiled(
         *mapped_arguments(A), *target_arguments(targets), packed(theta), out, threads(n_threads)
     )
     return out
+
+
+def summation_error(*, weighted: bool = False) -> float:
+    """Return the error of `slopes`, relative to the sum of the absolute terms.
+
+    It is that of each product and of sums; with weights, products are rounded once more.
+    """
+    if weighted:
+        return reference.SUMMATION_ERROR + 2.0**-52
+    return reference.SUMMATION_ERROR if kernel("slopes") is None else 2.0**-52
 
 
 def slopes(
@@ -203,15 +212,16 @@ def slopes(
 ) -> tuple[FloatArray, FloatArray, int]:
     """Return ``A' f'(y - A theta)``, ``A' (bend - f'') A``, and how many residuals leave the zone.
 
-    The first comes as two rows whose sum is exact up to `SUMMATION_ERROR`; the second is empty
+    The first comes as two rows whose sum is exact up to `summation_error`; the second is empty
     unless ``excess``. With ``lengths`` of the rows, each has the loss for its own length; with
     ``weights`` each loss counts so often, and the error is that of the NumPy version.
     """
+    compiled = kernel("slopes")
     if compiled is None or A.X.size == 0 or weights is not None:
         return reference.slopes(A, targets, theta, loss, excess, lengths, weights)
     p = A.shape[1]
     total, square = np.empty((2, p)), np.empty((p, p) if excess else (0, 0))
-    outside = compiled.slopes(
+    outside = compiled(
         *mapped_arguments(A),
         *target_arguments(targets),
         packed(theta),
@@ -240,10 +250,11 @@ def curved(
 
     ``lengths`` and ``weights`` are as in `slopes`.
     """
+    compiled = kernel("curved")
     if compiled is None or A.X.size == 0 or weights is not None:
         return reference.curved(A, targets, theta, loss, v, secant, lengths, weights)
     total = np.empty(A.shape[1])
-    compiled.curved(
+    compiled(
         *mapped_arguments(A),
         *target_arguments(targets),
         packed(theta),
@@ -275,10 +286,11 @@ def srht(
     scale by (n/k - 1) there and -1 elsewhere, transform again, add squares to n sums.
     Deviation: one pass for both; no copy of the data.
     """
+    compiled = kernel("srht")
     if compiled is None or A.X.size == 0 or n_pad == 1:
         return reference.srht(A, signs, rows, n_pad, distortion)
     Z = np.empty((len(rows), A.shape[1]), order="F")
-    m_hat = compiled.srht(
+    m_hat = compiled(
         *mapped_arguments(A),
         np.ascontiguousarray(signs),
         np.ascontiguousarray(rows),

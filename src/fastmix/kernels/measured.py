@@ -5,11 +5,11 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix.kernels import reference
 from fastmix.kernels._backend import threads
+from fastmix.kernels._trust import kernel
 from fastmix.kernels.mapped import (
     FEW_COLUMNS,
     Mapped,
     Targets,
-    compiled,
     mapped_arguments,
     packed,
     target_arguments,
@@ -37,6 +37,7 @@ def row_lengths(
     than half of it. In single precision, numbers that are too small for it, and their squares,
     add less than :math:`2^{-60} (1 + \|T\|_F)`.
     """
+    compiled = kernel("lengths")
     if compiled is None or A.X.size == 0 or not np.linalg.norm(transform) < np.inf:
         return reference.row_lengths(A, transform, least, targets)
     size = float(np.linalg.norm(transform))
@@ -47,7 +48,7 @@ def row_lengths(
         hair, speck = 0.0, speck + hair * norm
     seen = Targets(np.empty(0)) if targets is None else targets
     lengths = np.empty(A.shape[0])
-    compiled.lengths(
+    compiled(
         *mapped_arguments(A),
         *target_arguments(seen),
         packed(transform).reshape(-1),
@@ -77,11 +78,12 @@ def second_moments(
 ) -> FloatArray:
     """Return ``Z'Z`` for rows ``T'(a, y)`` that are shortened to ``longest``."""
     size = A.shape[1] + 1
+    compiled = kernel("second_moments")
     if compiled is None or A.X.size == 0 or size > FEW_COLUMNS:
         return reference.second_moments(A, targets, transform, longest)
     total = np.empty((size, size))
     at = packed(transform).reshape(-1)
-    compiled.second_moments(
+    compiled(
         *mapped_arguments(A),
         *target_arguments(targets),
         at,
@@ -107,10 +109,11 @@ def slope_counts(
     A row that is longer than ``longest`` counts as if it, and its target, were shortened. Bin j
     holds sizes in (edge j, edge j+1], the last one all beyond; all are NaN if any is.
     """
+    compiled = kernel("slope_counts")
     if compiled is None or A.X.size == 0:
         return reference.slope_counts(A, targets, theta, lengths, longest, edges)
     counts = np.empty(len(edges) - 1)
-    real = compiled.slope_counts(
+    real = compiled(
         *mapped_arguments(A),
         *target_arguments(targets),
         packed(theta),

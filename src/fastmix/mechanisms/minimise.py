@@ -8,7 +8,7 @@ depend on the data as they like.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -19,7 +19,7 @@ from fastmix._types import FloatArray
 from fastmix.data import Rows, TransformedRows
 from fastmix.errors import SolverError
 from fastmix.kernels.losses import Loss
-from fastmix.kernels.mapped import FEW_COLUMNS, SUMMATION_ERROR
+from fastmix.kernels.mapped import FEW_COLUMNS, summation_error
 from fastmix.sketches import KerdockSketch
 
 #: Unit of rounding.
@@ -75,7 +75,7 @@ class Objective:
     center: FloatArray
     b: FloatArray
     frame: Frame | None = None
-    summation: float = SUMMATION_ERROR
+    summation: float = field(default_factory=summation_error)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent, ObjectiveEvent, PrivacyEvent
 from fastmix.data import Rows, TransformedRows
 from fastmix.kernels.losses import Loss
-from fastmix.kernels.mapped import SUMMATION_ERROR, WEIGHTED_ERROR
+from fastmix.kernels.mapped import summation_error
 from fastmix.mechanisms.minimise import Frame, Objective, minimise, rounding_distance
 from fastmix.mechanisms.noise import Noise
 
@@ -116,7 +116,7 @@ def noisy_minimiser(
         one_sided=loss.one_sided,
         rows_per_person=rows_per_person,
     )
-    summation = SUMMATION_ERROR if rows.persons is None else WEIGHTED_ERROR
+    summation = summation_error(weighted=rows.persons is not None)
     start = np.zeros(rows.d) if frame else center
     objective = Objective(loss, ridge, start, b, frame, summation)
     # From here to the noise on the minimiser only public quantities decide on the tolerance.
