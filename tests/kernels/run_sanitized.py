@@ -21,9 +21,9 @@ def main(folder):
     native = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(native)
 
-    from fastmix.kernels import _backend
+    from fastmix.kernels import _trust
 
-    assert _backend.native is native, "the sanitized build is not in use"
+    assert _trust.native is native, "the sanitized build is not in use"
     # The fuzzer's own test starts another process, which would load the ordinary build.
     failed = pytest.main(
         [

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ import pytest
 from fastmix.errors import KernelWarning
 from fastmix.kernels import NATIVE, _selfcheck, _trust, fwht, kernels_used, mapped, reference
 from fastmix.kernels.mapped import Mapped, Targets
+
+ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="the compiled kernels are not in use")
 
@@ -156,3 +160,12 @@ def test_the_check_from_the_command_line(without, code):
     assert run.returncode == code
     assert ("check: passed" in run.stdout) == (code == 0)
     assert ("kernels: NumPy" in run.stdout) == (code == 1)
+
+
+def test_sources_keep_to_the_rules_of_the_page_on_kernels():
+    sources = {path.name: path.read_text() for path in (ROOT / "native").iterdir()}
+    asks = [name for name, text in sources.items() if "__builtin_cpu_supports" in text]
+    assert asks == ["isa.hpp"]
+    for name, text in sources.items():
+        # A vector made of single lanes of another: g++ 12 gets them wrong.
+        assert not re.search(r"\{\s*\w+\[[^\]]*\]\.\.\.", text), name
