@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 BOUNDS = """
 [target]
@@ -46,3 +48,59 @@ def test_the_next_command_keeps_the_options(tmp_path, monkeypatch, run):
     assert "The line suggests semicolons" in err
     code, _, err = run("fit t.csv --target y --bounds b.toml --decimal x")
     assert (code, "decimal must be one of" in err) == (2, True)
+
+
+@pytest.fixture
+def ledger(tmp_path, monkeypatch, run):
+    """A bounds file, a model and a ledger, for tables with the columns y, x and c."""
+    monkeypatch.chdir(tmp_path)
+    Path("b.toml").write_text('[target]\ny = [0, 10]\n[features]\nx = [0, 10]\nc = ["u", "v"]\n')
+    Path("t.csv").write_text("y,x,c\n" + '1,2,"u"\n' * 200)
+    fit = "fit t.csv --target y --bounds b.toml --epsilon 1 --delta 1e-6"
+    assert run(fit)[0] == 0
+    assert run("ledger new l.jsonl --epsilon 5 --delta 1e-4")[0] == 0
+    return "--ledger l.jsonl --epsilon 1 --delta 1e-6"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "fit t.csv --target y --bounds b.toml --out new --engine memory {ledger}",
+        "fit t.csv --target y --bounds b.toml --out new --engine stream {ledger}",
+        "fit t.csv --target y --bounds b.toml --out new --private-rows {ledger}",
+        "fit t.csv --target y --out new --unsafe-bounds-from-data --features x --epsilon 1",
+        "compare t.csv --target y --bounds b.toml --set x --set x,c --out new {ledger}",
+        "evaluate model t.csv {ledger}",
+        "bounds t.csv --target y --categories c --out new.toml {ledger}",
+        "predict model t.csv",
+        "check t.csv --bounds b.toml",
+    ],
+)
+@pytest.mark.parametrize("broken", ['1,2,"u', "1,2,u\r1,2,u", ""])
+def test_a_line_that_is_not_a_record_stops_every_command_before_a_charge(ledger, run, line, broken):
+    before = Path("l.jsonl").read_bytes()
+    rows = ['1,2,"u"\n'] * 200
+    rows[70] = broken + "\n"
+    Path("t.csv").write_bytes(("y,x,c\n" + "".join(rows)).encode())
+    code, out, err = run(line.format(ledger=ledger))
+    assert (code, out) == (3, "")
+    assert "t.csv: every line must be one record" in err
+    assert Path("l.jsonl").read_bytes() == before
+    assert not list(Path().glob("new*"))
+
+
+def test_compare_reads_what_fit_reads(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"1.{k:03},5;{1 + k % 28:02}.03.2001;0,{k % 7};ü" for k in range(400)]
+    text = "\r\n".join(["lohn;tag;anteil;größe", *rows])
+    Path("t.csv").write_bytes(text.encode("cp850"))
+    Path("b.toml").write_text(
+        "[target]\nlohn = [0, 3000]\n[features]\nanteil = [0, 1]\n"
+        'tag = { dates = [2001-01-01, 2001-12-31], format = "%d.%m.%Y" }\n"größe" = ["ü", "ö"]\n',
+        encoding="utf-8",
+    )
+    asked = "t.csv --target lohn --bounds b.toml --delta 1e-6 --thousands . --encoding cp850"
+    code, _, err = run(f"compare {asked} --set anteil,tag --set größe,tag --out best --json")
+    assert (code, err) == (0, "")
+    assert run(f"fit {asked} --out all")[0] == 0
+    assert run("compare " + asked.replace("cp850", "nothing") + " --set tag")[0] == 2

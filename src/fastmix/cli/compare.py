@@ -16,7 +16,7 @@ from fastmix.cli._folder import model_folder
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression, compare
 from fastmix.show.progress import progress
-from fastmix.tables import read_bounds
+from fastmix.tables import TextFormat, read_bounds
 from fastmix.tables.encode import encode, needed, table_columns
 from fastmix.tables.model import bound_pair
 from fastmix.tables.read import read_columns
@@ -49,13 +49,18 @@ def command(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the best model.")] = Path("model"),
     force: options.Force = False,
+    sep: options.Sep = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
     json: options.Json = False,
 ) -> None:
     """Rank feature sets privately, and fit the best with the rest of the budget.
 
     The sets are declared together and charged as one; 30% of the budget pays for the ranking.
     """
-    public = read_bounds(bounds, partial(table_columns, data))
+    text = TextFormat(sep, decimal, thousands, encoding)
+    public = read_bounds(bounds, partial(table_columns, data, text))
     if public.target.name != target:
         raise value_error("target", f"be that of the bounds file, {public.target.name!r}", target)
     check_number(public)
@@ -80,7 +85,8 @@ def command(
     with model_folder(out, force=force, room=room, inputs=(data, bounds, ledger)) as publish:
         with progress("comparing") as bar:
             bar.say("reading")
-            X, y = encode(read_columns(data, *needed(public)), public, intercept=intercept)
+            columns = read_columns(data, *needed(public), text.with_dates(public.dates))
+            X, y = encode(columns, public, intercept=intercept)
             if not len(y):
                 raise DataError(f"{data.name} must have at least one row to fit.")
             started = time.perf_counter()

@@ -19,6 +19,7 @@ from typing import Any
 from fastmix._validation import check_choice, value_error
 from fastmix.data.arrow import distinct, pyarrow
 from fastmix.errors import DataError
+from fastmix.tables.lines import CSV_BYTES, Lines, by_line, misread, record_lines
 
 #: Separators that the first line is searched for, with what they are called.
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
@@ -64,7 +65,7 @@ class TextFormat:
 
     def __post_init__(self) -> None:
         sep = None if self.sep is None else _SPELLED.get(self.sep, self.sep)
-        if sep is not None and (len(sep) != 1 or sep.isalnum() or sep in "\"'\r\n.+-_" + "\0"):
+        if sep is not None and not _separates(sep):
             raise value_error("sep", "be one character that separates fields, or 'tab'", self.sep)
         object.__setattr__(self, "sep", sep)
         if self.decimal is not None:
@@ -78,6 +79,7 @@ class TextFormat:
         if self.encoding is not None:
             try:
                 known = "a".encode(self.encoding).decode(self.encoding) == "a"
+                known = known and by_line(self.encoding)
             except (LookupError, UnicodeError):
                 known = False
             if not known:
@@ -166,18 +168,19 @@ def resolve(path: Path, text: TextFormat) -> Resolved:
     try:
         encoding, guessed = _encoding(path) if text.encoding is None else (text.encoding, False)
         with _open(path, encoding) as file:
-            line = file.readline(_LONGEST_LINE)
-            directive = re.fullmatch(r"sep=(.)\s*", line, re.IGNORECASE)
+            line = file.readline(_LONGEST_LINE).removeprefix("\ufeff")  # no part of a name
+            directive = re.fullmatch(r"sep=(.)[\r\n]*", line, re.IGNORECASE)
+            if directive is not None and not _separates(directive.group(1)):
+                directive = None
             if directive is not None:
                 line = file.readline(_LONGEST_LINE)
         by_name = "\t" if (text_suffix(path) or "").startswith(".tsv") else None
         suggested = _suggested(line)
         given = text.sep or (directive.group(1) if directive is not None else None) or by_name
         sep = given or suggested
-        with _open(path, encoding) as file:
-            if directive is not None:
-                file.readline()
-            names = distinct(path, next(csv.reader(file, delimiter=sep), []))
+        if not record_lines(sep, 1).fullmatch(line.replace("\r\n", "\n").encode()):
+            raise misread(path.name)
+        names = distinct(path, next(csv.reader([line], delimiter=sep), []))
     except (csv.Error, UnicodeError, EOFError, gzip.BadGzipFile, zlib.error):
         raise DataError(f"The first line of {path.name} cannot be read as text.") from None
     if not names:
@@ -199,8 +202,6 @@ def resolve(path: Path, text: TextFormat) -> Resolved:
 
 def _open(path: Path, encoding: str) -> Any:
     """Open a file to read its first line; decoding runs ahead, and must not fail at a value."""
-    # A mark in front of the names is no part of them.
-    encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     if path.name.lower().endswith(".gz"):
         return gzip.open(path, "rt", encoding=encoding, newline="", errors="replace")
     return path.open(newline="", encoding=encoding, errors="replace")
@@ -223,6 +224,12 @@ def _encoding(path: Path) -> tuple[str, bool]:
     return "latin-1", True
 
 
+def _separates(sep: str) -> bool:
+    """Tell whether fields can be separated by this."""
+    marks = "\"'\r\n.+-_" + "\0"
+    return len(sep) == 1 and sep.isascii() and not sep.isalnum() and sep not in marks
+
+
 def _suggested(line: str) -> str:
     """Return the separator that is most frequent in a line of names, outside of quotes."""
     bare = re.sub(r'"[^"]*"', "", line)
@@ -230,16 +237,14 @@ def _suggested(line: str) -> str:
 
 
 @contextmanager
-def source(path: Path) -> Iterator[Any]:
-    """Open a file for Arrow, which knows a compressed one by lower case letters only."""
+def source(path: Path, found: Resolved) -> Iterator[Lines]:
+    """Open a file for Arrow: in UTF-8, not compressed, with one record per line."""
     compressed = path.name.lower().endswith(".gz")
     with pyarrow("tables", "cli").input_stream(str(path), "gzip" if compressed else None) as file:
-        yield file
+        yield Lines(file, path.name, found.sep, len(found.names), found.encoding)
 
 
-def csv_arguments(
-    found: Resolved, numbers: list[str], categories: list[str], block_size: int | None = None
-) -> dict[str, Any]:
+def csv_arguments(found: Resolved, numbers: list[str], categories: list[str]) -> dict[str, Any]:
     """Return the options with which Arrow reads some columns of a file."""
     pa = pyarrow("tables", "cli")
     dates = [name for name in numbers if name in found.dates]
@@ -248,17 +253,15 @@ def csv_arguments(
     convert = pa.csv.ConvertOptions(
         include_columns=list(types), column_types=types, decimal_point=found.decimal
     )
-    return {**csv_layout(found, block_size), "convert_options": convert}
+    return {**csv_layout(found), "convert_options": convert}
 
 
-def csv_layout(found: Resolved, block_size: int | None = None) -> dict[str, Any]:
-    """Return the options with which Arrow finds the fields of a file."""
+def csv_layout(found: Resolved) -> dict[str, Any]:
+    """Return the options with which Arrow finds the fields of a file that `source` opens."""
     pa = pyarrow("tables", "cli")
-    utf8 = codecs.lookup(found.encoding).name in ("utf-8", "utf-8-sig", "ascii")
-    read = pa.csv.ReadOptions(
-        encoding="utf8" if utf8 else found.encoding, skip_rows=found.skipped, block_size=block_size
-    )
-    return {"read_options": read, "parse_options": pa.csv.ParseOptions(delimiter=found.sep)}
+    read = pa.csv.ReadOptions(skip_rows=found.skipped, block_size=CSV_BYTES)
+    layout = pa.csv.ParseOptions(delimiter=found.sep, ignore_empty_lines=False)
+    return {"read_options": read, "parse_options": layout}
 
 
 def parsed(path: Path, found: Resolved, table: Any, numbers: list[str]) -> Any:

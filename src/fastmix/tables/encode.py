@@ -23,8 +23,8 @@ from fastmix.tables.columns import Columns, columns_of
 from fastmix.tables.delimited import TextFormat, is_text
 from fastmix.tables.elements import EPOCH, MISSING
 from fastmix.tables.features import OTHER, Category, Labels, Number, Term
+from fastmix.tables.lines import CSV_BYTES
 from fastmix.tables.read import (
-    CSV_BYTES,
     check_columns,
     csv_batches,
     table_fields,

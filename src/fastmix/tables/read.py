@@ -26,9 +26,6 @@ arrow = partial(pyarrow, "tables", "cli")
 
 _ARROW = (".arrow", ".feather", ".ipc")
 
-#: Bytes of a CSV file that are read at a time.
-CSV_BYTES = 16 << 20
-
 _SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", *_ARROW, ".npz")
 
 #: The format of a text file for which no option is given: its first line decides.
@@ -114,10 +111,10 @@ def csv_batches(
 ) -> Iterator[Any]:
     """Yield some columns of a text file, a few megabytes at a time."""
     pa, found = arrow(), resolve(path, text)
-    asked = delimited.csv_arguments(found, numbers, categories, CSV_BYTES)
+    asked = delimited.csv_arguments(found, numbers, categories)
     with (
         _without_values(path, text),
-        delimited.source(path) as file,
+        delimited.source(path, found) as file,
         pa.csv.open_csv(file, **asked) as reader,
     ):
         for batch in reader:
@@ -130,7 +127,7 @@ def inferred_numbers(path: Path, text: TextFormat = _PLAIN) -> list[str]:
     fields = table_fields(path, text)
     if is_text(path):
         found = resolve(path, text)
-        with _without_values(path, text), delimited.source(path) as file:
+        with _without_values(path, text), delimited.source(path, found) as file:
             convert = arrow().csv.ConvertOptions(decimal_point=found.decimal)
             layout = delimited.csv_layout(found)
             schema = arrow().csv.read_csv(file, convert_options=convert, **layout).schema
@@ -179,7 +176,7 @@ def _read(path: Path, numbers: list[str], categories: list[str], text: TextForma
         if is_text(path):
             found = resolve(path, text)
             asked = delimited.csv_arguments(found, numbers, categories)
-            with delimited.source(path) as file:
+            with delimited.source(path, found) as file:
                 table = pa.csv.read_csv(file, **asked)
             return delimited.parsed(path, found, table, numbers)
         if suffix == ".parquet":
