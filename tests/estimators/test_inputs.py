@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError, UnsetMetadataPassedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import Normalizer
 
 import fastmix
 from fastmix import IHM, IHS, AdaSSP, DPGradientDescent, FastIHM, LinearMixing
@@ -135,7 +135,7 @@ def test_names_are_checked_at_prediction():
 def test_pipelines_and_set_output():
     X, y = problem()
     frame = pd.DataFrame(X, columns=NAMES)
-    pipeline = make_pipeline(StandardScaler(), IHM(bounds_X=(-3, 3), bounds_y=(-1, 1)))
+    pipeline = make_pipeline(Normalizer(), IHM(bounds_X=(-3, 3), bounds_y=(-1, 1)))
     pipeline.set_output(transform="pandas").fit(frame, y)
     assert list(pipeline[-1].feature_names_in_) == NAMES
     assert pipeline.predict(frame).shape == (60,)
@@ -156,7 +156,7 @@ def test_metadata_routing_requests_nothing_for_fit():
     assert set(request.score.requests) <= {"sample_weight"}
     with sklearn.config_context(enable_metadata_routing=True):
         X, y = problem()
-        pipeline = make_pipeline(StandardScaler(), IHM(bounds_X=(-3, 3), bounds_y=(-1, 1)))
+        pipeline = make_pipeline(Normalizer(), IHM(bounds_X=(-3, 3), bounds_y=(-1, 1)))
         pipeline.fit(X, y)
         with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
             make_pipeline(IHM(**BOUNDS)).fit(X, y, sample_weight=np.ones(60))

@@ -23,6 +23,7 @@ from fastmix.data.dask import Cluster, dask_chunks, is_dask
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators._frames import encoded, fit_files, fit_table
 from fastmix.estimators._input import Input, features_to_predict
+from fastmix.estimators._pipelines import warn_of_fitted_steps
 from fastmix.estimators._plans import Planned
 from fastmix.estimators._results import Results
 from fastmix.estimators.parameters import reasons_for_leaks
@@ -166,6 +167,7 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
 
     def _fit(self, data: Input, report: Report | None = None) -> Any:
         self._check_parameters()
+        warn_of_fitted_steps(self)
         accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
         shape = data.shape if self.public_rows else None
         planned = None if shape is None else self._planned(*shape)

@@ -1,0 +1,103 @@
+"""Transformers that a pipeline has fitted to the data in front of a private model.
+
+scikit-learn gives a step no way to know its pipeline, so the fits under way are found on the call
+stack. Transformers that were fitted outside of a pipeline cannot be seen.
+"""
+
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.pipeline import FeatureUnion, Pipeline
+
+from fastmix.errors import PrivacyLeakWarning
+
+#: What every transformer stores: names and numbers of columns.
+_NAMES = {"n_features_in_", "feature_names_in_", "n_features_out_", "n_output_features_"}
+
+#: Parameters with which transformers of scikit-learn take nothing from values: a value that the
+#: parameter must have, or, in a set, must not have.
+_PUBLIC: dict[str, dict[str, Any]] = {
+    "GaussianRandomProjection": {"n_components": {"auto"}},
+    "MissingIndicator": {"features": "all"},
+    "OneHotEncoder": {"categories": {"auto"}, "min_frequency": None, "max_categories": None},
+    "OrdinalEncoder": {"categories": {"auto"}, "min_frequency": None, "max_categories": None},
+    "PolynomialCountSketch": {},
+    "PolynomialFeatures": {},
+    "RBFSampler": {"gamma": {"scale"}},
+    "SimpleImputer": {"strategy": "constant", "add_indicator": False},
+    "SkewedChi2Sampler": {},
+    "SparseRandomProjection": {"n_components": {"auto"}},
+    "SplineTransformer": {"knots": {"uniform", "quantile"}},
+}
+
+
+def warn_of_fitted_steps(model: Any) -> None:
+    """Warn of transformers that learned from the data before a model in the same pipeline."""
+    found = [
+        f"{name!r} ({type(step).__name__})" for name, step in _in_front() if _has_learned(step)
+    ]
+    if found:
+        warnings.warn(
+            f"The pipeline fitted {', '.join(found)} to the data before {type(model).__name__}. "
+            "What a transformer learns from the data is not private, and the certificate does not "
+            "cover it. Use PublicEncoder, which clips, imputes and encodes by public bounds, or "
+            "give the transformer public constants.",
+            PrivacyLeakWarning,
+            stacklevel=4,
+        )
+
+
+def _in_front() -> Iterator[tuple[str, Any]]:
+    """Yield the steps of all pipelines whose last step is being fitted, the outermost last."""
+    inside: list[Any] = []  # pipelines that are fitting a step before the last
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name in ("fit", "_fit"):
+            owner = frame.f_locals.get("self")
+            if isinstance(owner, Pipeline) and frame.f_code.co_name == "_fit":
+                inside.append(owner)
+            elif isinstance(owner, Pipeline) and not any(each is owner for each in inside):
+                for name, step in owner.steps[:-1]:
+                    yield from _leaves(name, step)
+            elif isinstance(owner, TransformedTargetRegressor):
+                yield from _leaves("transformer", getattr(owner, "transformer_", None))
+        frame = frame.f_back  # type: ignore[assignment]
+
+
+def _leaves(name: str, step: Any) -> Iterator[tuple[str, Any]]:
+    """Yield a transformer, or those that it consists of."""
+    if isinstance(step, Pipeline):
+        parts = step.steps
+    elif isinstance(step, FeatureUnion):
+        parts = step.transformer_list
+    elif isinstance(step, ColumnTransformer):
+        parts = [each[:2] for each in getattr(step, "transformers_", ())]
+    else:
+        yield name, step
+        return
+    for inner, part in parts:
+        yield from _leaves(inner, part)
+
+
+def _has_learned(step: Any) -> bool:
+    """Tell whether a fitted transformer keeps something that may come from values."""
+    kind = type(step)
+    if step is None or isinstance(step, str) or kind.__module__.startswith("fastmix."):
+        return False
+    if kind.__module__.startswith("sklearn.") and kind.__name__ in _PUBLIC:
+        return not all(
+            _is_given(getattr(step, name, None), asked)
+            for name, asked in _PUBLIC[kind.__name__].items()
+        )
+    kept = (name for name in vars(step) if name.endswith("_") and not name.startswith("_"))
+    return any(name not in _NAMES for name in kept)
+
+
+def _is_given(value: Any, asked: Any) -> bool:
+    """Tell whether a parameter has the value that is asked for, or none of a set."""
+    if isinstance(asked, set):
+        return not (isinstance(value, str) and value in asked)
+    return bool(value is asked or (isinstance(value, str) and value == asked))
