@@ -23,7 +23,8 @@ from fastmix.tables import encode, read_bounds, read_columns
 from fastmix.tables.model import SavedModel
 
 FIT = "fit people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6"
-SECRETS = ("Rumpelstilzchen", "77123", "61.2345")
+#: They may appear by chance in the middle of another number.
+SECRET = re.compile(r"Rumpelstilzchen|(?<![0-9.])(77123|61\.2345)")
 
 
 def examples(name):
@@ -119,13 +120,11 @@ def test_nothing_of_the_data_is_ever_said(folder, run):
         code, out, err = run(line)
         codes.append(code)
         assert err.count("\n") <= 1, line
-        for secret in SECRETS:
-            assert secret not in out + err, line
+        assert not SECRET.search(out + err), line
     assert codes == [0] * 9 + [2, 2, 0, 4, 3, 3]
     for path in folder.rglob("*"):
         if path.is_file() and path.suffix in (".json", ".html", ".jsonl", ".toml"):
-            for secret in SECRETS:
-                assert secret not in path.read_text(), path
+            assert not SECRET.search(path.read_text()), path
 
 
 def test_bounds_from_the_data_must_be_asked_for_and_are_marked(folder, run):
@@ -191,7 +190,7 @@ def test_a_damaged_model_is_refused(folder, run, key, value):
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
     code, _, err = run("predict model people.csv")
     assert code == ExitCode.DATA
-    assert "fastmix-model-3" in err
+    assert "fastmix-model-4" in err
 
 
 def test_an_existing_model_is_not_lost(folder, run):
