@@ -118,7 +118,9 @@ def test_a_report_knows_which_columns_are_outside_the_lists():
     given = {"bounds_y": (0, 1), "bounds_X": (0, 1), "delta": 1e-6}
     model = fastmix.PrivateLinearRegression(**given).fit(X, X[:, 0])
     _, model.privacy_ = bound_pair(model, bounds)
-    _, _, last = fit_report(model, bounds, 1.0).partition("<h3>Values outside the lists</h3>")
+    _, _, last = fit_report(*bound_pair(model, bounds)).partition(
+        "<h3>Values outside the lists</h3>"
+    )
     assert sorted(names(last)) == ["c=other", "c=other*a"]
 
 
@@ -171,7 +173,7 @@ def test_columns_coefficients_and_what_categories_are_compared_with():
         rows = X if intercept else np.column_stack([X[:, :1], 1 - X[:, 1:].sum(axis=1), X[:, 1:]])
         model = fastmix.PrivateLinearRegression(inference=True, **given).fit(rows, X[:, 0])
         _, model.privacy_ = bound_pair(model, bounds)
-        page = fit_report(model, bounds, 1.0)
+        page = fit_report(*bound_pair(model, bounds))
         assert "from 2 columns" in page
         assert "<dt>columns</dt><dd>2</dd>" in page
         count = "3 and the intercept" if intercept else "4"
@@ -199,8 +201,8 @@ def test_a_spread_that_noise_may_hide_is_not_said():
 def test_families():
     model = fitted(fastmix.PrivateQuantileRegressor, quantile=0.9)
     assert "to predict the 90% quantile of y from" in lead(model, BOUNDS)
-    assert "change in the 90% quantile of y across" in fit_report(model, BOUNDS, 1.0)
+    assert "change in the 90% quantile of y across" in fit_report(*bound_pair(model, BOUNDS))
     model = fitted(fastmix.PrivateLogisticRegression, classes=(0.0, 1.0))
-    page = fit_report(model, BOUNDS, 1.0)
+    page = fit_report(*bound_pair(model, BOUNDS))
     assert "<h1>Private classification of y</h1>" in page
     assert "log-odds of y = 1" in page

@@ -88,7 +88,7 @@ def reports(tmp_path_factory):
     ).fit(np.column_stack([a, b, a]), y)
     _, model.privacy_ = bound_pair(model, bounds)
     (folder / "inf").mkdir()
-    (folder / "inf" / "report.html").write_text(fit_report(model, bounds, seconds=59.0))
+    (folder / "inf" / "report.html").write_text(fit_report(*bound_pair(model, bounds)))
     return {kind: folder / kind / "report.html" for kind in (*kinds, "inf")}
 
 
@@ -99,7 +99,6 @@ def test_a_report_stands_alone(reports, kind):
     assert ("NOT PRIVATE" in text) == (kind in ("leaky", "inf"))
     assert ("95% interval" in text) == (kind in ("private", "leaky"))
     assert "nan" not in text.lower().replace("nanobind", "")
-    assert re.search(r"<dt>duration</dt><dd>under a minute</dd>", text)
     plan = text.partition("<h2>Plan</h2>")[2].partition("<h2>")[0]
     assert "gamma" not in plan
     assert ("noise of the curvature" in plan) == (kind in ("private", "leaky"))
@@ -144,7 +143,7 @@ def wide(tmp_path_factory):
     bounds = PublicBounds.from_dict({"target": {"y": [0, 10]}, "features": features})
     _, model.privacy_ = bound_pair(model, bounds)
     path = tmp_path_factory.mktemp("wide") / "report.html"
-    path.write_text(fit_report(model, bounds, seconds=1.0))
+    path.write_text(fit_report(*bound_pair(model, bounds)))
     return path
 
 

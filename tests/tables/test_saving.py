@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +12,10 @@ import pytest
 import fastmix
 from fastmix import IHM, BudgetAccountant, PrivateLinearRegression, PrivateLogisticRegression
 from fastmix.accounting import noted
-from fastmix.certificate.documents import read_document
+from fastmix.certificate.documents import digest, read_document
 from fastmix.certificate.verify import verify_certificate
+from fastmix.errors import DataError
+from fastmix.tables.model import OUTSIDE
 from fastmix.tables.saving import verify_pair
 
 BOUNDS = {
@@ -120,3 +125,117 @@ def test_a_loaded_regression_has_no_probabilities(tmp_path):
     with pytest.raises(ValueError, match="probabilities need a model of the family 'logistic'"):
         loaded.predict_proba(table())
     assert not hasattr(loaded, "classes_")
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory):
+    """A model's file with standard errors and scores, as a fit writes it."""
+    model = PrivateLinearRegression(delta=1e-6, bounds=BOUNDS, inference=True, score_share=0.1)
+    folder = tmp_path_factory.mktemp("saved") / "m"
+    model.fit(table()).save(folder)
+    return json.loads((folder / "model.json").read_text())
+
+
+def places(node, path=()):
+    """Yield the paths of all entries of a document, groups of entries too."""
+    if path:
+        yield path
+    if isinstance(node, (dict, list)):
+        for key, value in node.items() if isinstance(node, dict) else enumerate(node):
+            yield from places(value, (*path, key))
+
+
+def without(data, path):
+    data = copy.deepcopy(data)
+    at = data
+    for key in path[:-1]:
+        at = at[key]
+    del at[path[-1]]
+    return data
+
+
+def replaced(data, path, value):
+    data = copy.deepcopy(data)
+    at = data
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = value
+    return data
+
+
+STRANGE = [None, True, 3, -1, 1e308, "inf", "x", "", [], [[]], {}, {"a": 1}, [None], [[1, 2]]]
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_damaged_model_is_one_kind_of_error(tmp_path, document, sealed):
+    """Entries that are gone, or of another kind; also with a digest that fits."""
+    rng = np.random.default_rng(0)
+    damaged = [without(document, path) for path in places(document)]
+    for path in places(document):
+        damaged.append(replaced(document, path, STRANGE[rng.integers(len(STRANGE))]))
+    read = 0
+    for data in damaged:
+        if sealed:
+            data["digest"] = digest(data, without=OUTSIDE)
+        (tmp_path / "model.json").write_text(json.dumps(data))
+        try:
+            loaded = fastmix.load(tmp_path)
+        except DataError:
+            continue
+        read += 1
+        loaded.predict(table())
+        assert str(loaded.summary())
+    # The digest of the certificate is not in that of the model.
+    assert (read > 10) if sealed else read <= 3
+
+
+@pytest.mark.parametrize("kind", ["cut", "junk", "folder", "nothing", "other", "deep", "list"])
+def test_a_file_that_is_not_a_model_is_the_same_error(tmp_path, document, kind):
+    text = json.dumps(document).encode()
+    rng = np.random.default_rng(1)
+    contents = {
+        "cut": [text[:k] for k in rng.integers(len(text), size=50)],
+        "junk": [rng.bytes(k) for k in range(50)],
+        "other": [
+            b"{}",
+            b"",
+            b"null",
+            b"[]",
+            b'{"format": "fastmix-model-4"}',
+            b"\xff\xfe",
+            b"NaN",
+        ],
+        "deep": [b"[" * 100_000, b'{"a":' * 100_000],
+        "list": [json.dumps([document]).encode()],
+    }
+    if kind == "folder":
+        (tmp_path / "model.json").mkdir()
+    for content in contents.get(kind, [None]):
+        if content is not None:
+            (tmp_path / "model.json").write_bytes(content)
+        with pytest.raises(DataError):
+            fastmix.load(tmp_path if kind != "nothing" else tmp_path / "not there")
+
+
+def test_a_changed_model_is_not_used(tmp_path):
+    """By itself, by the digest in it; beside its certificate, also with a digest that fits."""
+    model = PrivateLinearRegression(delta=1e-6, bounds=BOUNDS).fit(table())
+    model.save(tmp_path / "m")
+    file = tmp_path / "m" / "model.json"
+    data = json.loads(file.read_text())
+    data["coef"][0] += 1.0
+    file.write_text(json.dumps(data))
+    with pytest.raises(DataError, match="was changed after it was written"):
+        fastmix.load(tmp_path / "m")
+    data["digest"] = digest(data, without=OUTSIDE)
+    file.write_text(json.dumps(data))
+    with pytest.raises(DataError, match=r"does not match certificate\.json in the same folder"):
+        fastmix.load(tmp_path / "m")
+    with pytest.raises(DataError, match=r"does not match certificate\.json in the same folder"):
+        fastmix.load(file)
+    # No secret is in a digest: where nothing else knows the model, a forger is believed.
+    (tmp_path / "m" / "certificate.json").unlink()
+    assert fastmix.load(tmp_path / "m").coef_[0] == model.coef_[0] + 1.0
+    (tmp_path / "m" / "certificate.json").write_text("{}")
+    with pytest.raises(DataError, match="does not match"):
+        fastmix.load(tmp_path / "m")

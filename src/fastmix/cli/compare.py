@@ -1,6 +1,5 @@
 """``fastmix compare``: several feature sets of a table under one budget, the best one fitted."""
 
-import time
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -89,12 +88,10 @@ def command(
             X, y = encode(columns, public, intercept=intercept)
             if not len(y):
                 raise DataError(f"{data.name} must have at least one row to fit.")
-            started = time.perf_counter()
             found = compare(candidates, X, y, model=model)
-            seconds = time.perf_counter() - started
         best = dict(zip(candidates, chosen, strict=False))[found.best]
         saved, found.model.privacy_ = bound_pair(found.model, best)
-        report = fit_report(found.model, best, seconds)
+        report = fit_report(saved, found.model.privacy_)
         try:
             publish(saved.to_json(), found.model.privacy_.to_json(), report)
         except OSError as error:

@@ -48,7 +48,7 @@ def run_demo(
         seconds = time.perf_counter() - started
         public = _public(table)
         saved, private.privacy_ = bound_pair(private, public)
-        report = fit_report(private, public, seconds)
+        report = fit_report(saved, private.privacy_)
         publish(saved.to_json(), private.privacy_.to_json(), report)
     # The fair comparison: least squares on the same data, moved into the same public bounds.
     X, y = np.clip(X, *table.bounds_X), np.clip(y, *table.bounds_y)

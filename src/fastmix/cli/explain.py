@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fastmix.certificate.documents import read_document, read_text
+from fastmix.certificate.documents import read_document, read_text, write_document
 from fastmix.certificate.explain import explain
 from fastmix.certificate.verify import INCOMPLETE, Verification, verify_certificate
 from fastmix.cli import _options as options
@@ -16,6 +16,8 @@ from fastmix.cli.main import ExitCode
 from fastmix.errors import DataError
 from fastmix.estimators import PrivacyCertificate
 from fastmix.tables import PublicBounds
+from fastmix.tables.model import SavedModel
+from fastmix.tables.report import fit_report
 from fastmix.tables.saving import verify_pair
 
 EXAMPLES = (
@@ -25,8 +27,7 @@ EXAMPLES = (
 
 _VERIFIED = (
     "Verified: the account was recomputed from the events and agrees, and the events are those "
-    "that the settings call for. A model.json or report.html in the same folder belongs to this "
-    "certificate."
+    "that the settings call for."
 )
 
 
@@ -65,23 +66,41 @@ def command(
         print_text("", *said[1:])
     if verify and not json:
         wrong = [f"- {complaint}" for complaint in found.complaints]
-        print_text("", *(["NOT VERIFIED:", *wrong] if wrong else [_VERIFIED]), "", "Not checked:")
+        print_text("", *(["NOT VERIFIED:", *wrong] if wrong else [_verified(file)]), "")
+        print_text("Not checked:")
         print_text(*(f"- {field}" for field in found.not_checked))
     if not found.verified:
         raise typer.Exit(ExitCode.CHECK_FAILED)
 
 
+def _beside(file: Path, name: str) -> Path | None:
+    """Return a file of the same fit, if it is there.
+
+    What a fit wrote is one folder; a certificate under another name stands alone.
+    """
+    found = file.with_name(name)
+    return found if file.name == "certificate.json" and found.is_file() else None
+
+
+def _verified(file: Path) -> str:
+    """Say what was verified."""
+    said = [_VERIFIED]
+    if _beside(file, "model.json"):
+        said.append("model.json belongs to this certificate.")
+    if _beside(file, "report.html"):
+        said.append("report.html was written again from both and is the same.")
+    return " ".join(said)
+
+
 def _verify(file: Path, text: str, data: dict[str, Any]) -> Verification:
     """Verify a certificate alone, then against its bounds file and what lies beside it."""
     found = verify_certificate(text)
-    model, report = file.with_name("model.json"), file.with_name("report.html")
-    # What a fit wrote is one folder; a certificate under another name stands alone.
-    beside = file.name == "certificate.json"
+    model, report = _beside(file, "model.json"), _beside(file, "report.html")
     wrong = [*found.complaints]
     missing = []
     if "encoding" in data["data"]:
         wrong += _bounds_file(data)
-    if beside and model.is_file():
+    if model is not None:
         try:
             wrong += verify_pair(data, read_text(model))
         except INCOMPLETE:
@@ -90,11 +109,24 @@ def _verify(file: Path, text: str, data: dict[str, Any]) -> Verification:
         missing.append(
             "model: there is no model.json in the same folder to compare the certificate with"
         )
-    if beside and report.is_file():
-        if str(data.get("digest")) not in read_text(report):
-            wrong.append("report.html is the report of another fit, or one of them was changed")
-        missing.append("report.html: only the digest of the certificate in it was compared")
+    if report is not None and not _reproduced(report, model, text):
+        wrong.append(
+            "report.html is not the report of this model and this certificate: one of them was "
+            "changed, is missing, or comes from another fit or another version of fastmix"
+        )
     return replace(found, complaints=tuple(wrong), not_checked=(*missing, *found.not_checked))
+
+
+def _reproduced(report: Path, model: Path | None, text: str) -> bool:
+    """Tell whether a report is what model and certificate give."""
+    with suppress(*INCOMPLETE):
+        if model is not None:
+            saved, certificate = SavedModel.from_json(read_text(model)), read_document(text)
+            made = fit_report(
+                saved, PrivacyCertificate.from_json(text), write_document(certificate)
+            )
+            return made == read_text(report)
+    return False
 
 
 def _bounds_file(data: dict[str, Any]) -> list[str]:

@@ -102,7 +102,7 @@ def command(asked: Asked) -> None:
             _fit(model, asked, public)
         seconds = time.perf_counter() - started
         saved, model.privacy_ = bound_pair(model, public)
-        report = fit_report(model, public, seconds)
+        report = fit_report(saved, model.privacy_)
         try:
             publish(saved.to_json(), model.privacy_.to_json(), report)
         except OSError as error:

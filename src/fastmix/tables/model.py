@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -16,9 +15,9 @@ from fastmix.certificate.documents import (
     digest,
     jsonable,
     read_document,
-    read_text,
     write_document,
 )
+from fastmix.certificate.verify import INCOMPLETE
 from fastmix.data.values import as_reals, check_finite
 from fastmix.errors import DataError
 from fastmix.estimators import (
@@ -27,15 +26,26 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
-from fastmix.estimators.summaries import summary_facts, summary_notes
+from fastmix.estimators.summaries import residual_spread, summary_facts, summary_notes
 from fastmix.methods import METHODS
+from fastmix.methods.scores import Score
 from fastmix.show import Interval, RegressionSummary, summarise
 from fastmix.tables import Columns, PublicBounds, encode
 from fastmix.tables.frames import frame_columns
+from fastmix.tables.released import (
+    certified_model,
+    intercepts,
+    read_beside,
+    released,
+    restore,
+    row,
+    scores_of,
+    scores_to_dict,
+)
 
 __all__ = ["FORMAT", "SavedModel", "bound_pair"]
 
-FORMAT = "fastmix-model-3"
+FORMAT = "fastmix-model-4"
 
 #: Entries that must be of a kind, to the letter.
 _KINDS = {
@@ -47,6 +57,9 @@ _KINDS = {
     "public_rows": bool,
 }
 
+#: Entries that the digest of a model is not about: itself, and the certificate, which has it.
+OUTSIDE = ("certificate", "digest")
+
 
 @dataclass(frozen=True)
 class SavedModel:
@@ -54,7 +67,8 @@ class SavedModel:
 
     Coefficients are those of the encoded columns, in the user's units, with standard errors where
     the fit released what they need; of more than two classes those of one follow those of another,
-    and there is an intercept for each; ``certificate`` is the digest of the certificate of the fit.
+    and there is an intercept for each. ``residual_std`` and ``scores`` say how well the model
+    predicts, if the fit released that; ``certificate`` is the digest of the fit's certificate.
     ``max_rows_per_person`` and ``public_rows`` say whom the fit protects; scores are refused where
     it is not single rows of a public number.
     """
@@ -69,7 +83,10 @@ class SavedModel:
     coef: tuple[float, ...]
     intercept: float | tuple[float, ...]
     coef_std: tuple[float, ...] | None
+    coef_noise_std: tuple[float, ...] | None
     intercept_std: float | None
+    residual_std: float | None
+    scores: dict[str, Score] | None
     bounds: PublicBounds
     max_rows_per_person: int | None
     public_rows: bool
@@ -80,7 +97,8 @@ class SavedModel:
     @classmethod
     def of(cls, model: PrivateModel, bounds: PublicBounds) -> SavedModel:
         """Return what is to be kept of a fitted model."""
-        std = getattr(model, "coef_std_", None)
+        stds = (getattr(model, name, None) for name in ("coef_std_", "coef_noise_std_"))
+        std, noise = (None if each is None else tuple(np.ravel(each).tolist()) for each in stds)
         method = model.privacy_.parameters["method_"]
         return cls(
             bounds=bounds,
@@ -88,9 +106,12 @@ class SavedModel:
             family=METHODS[method].family,
             quantile=model.privacy_.parameters.get("quantile"),
             coef=tuple(np.ravel(model.coef_).tolist()),
-            intercept=_intercept(np.ravel(model.intercept_)),
-            coef_std=None if std is None else tuple(np.ravel(std).tolist()),
+            intercept=intercepts(np.ravel(model.intercept_)),
+            coef_std=std,
+            coef_noise_std=noise,
             intercept_std=getattr(model, "intercept_std_", None),
+            residual_std=residual_spread(model),
+            scores=scores_of(model),
             method=getattr(model, "method_", method),
             epsilon=model.privacy_.epsilon,
             delta=model.privacy_.delta,
@@ -110,8 +131,9 @@ class SavedModel:
             data[field.name] = getattr(self, field.name)
         if self.classes is not None and len(self.classes) > 2:
             data["coef"] = self.coef_.tolist()
-        plain: dict[str, Any] = jsonable({**data, "bounds": self.bounds.to_dict()})
-        return plain
+        data |= {"bounds": self.bounds.to_dict(), "scores": scores_to_dict(self.scores)}
+        plain: dict[str, Any] = jsonable(data)
+        return {**plain, "digest": digest(plain, without=OUTSIDE)}
 
     @property
     def classes(self) -> tuple[Any, ...] | None:
@@ -121,7 +143,7 @@ class SavedModel:
     @property
     def digest(self) -> str:
         """SHA-256 of the model without the digest of its certificate."""
-        return digest(self.to_dict(), without=("certificate",))
+        return str(self.to_dict()["digest"])
 
     def to_json(self) -> str:
         """Return the model as a JSON document; every float is written in full."""
@@ -129,40 +151,48 @@ class SavedModel:
 
     @classmethod
     def from_json(cls, text: str) -> SavedModel:
-        """Rebuild a model; the same floats as were written."""
+        """Rebuild a model with the same floats as were written; refuse one that was changed."""
         try:
             data = read_document(text)
-            form, columns = data.pop("format"), data.pop("columns")
-            std, intercept_std = data["coef_std"], data["intercept_std"]
-            data |= {
-                "epsilon": float(data["epsilon"]),
-                "delta": float(data["delta"]),
-                "coef": tuple(_finite(each) for row in _table(data["coef"]) for each in row),
-                "intercept": _intercept([_finite(each) for each in _row(data["intercept"])]),
-                "coef_std": None if std is None else tuple(map(float, std)),
-                "intercept_std": None if intercept_std is None else float(intercept_std),
-                "bounds": PublicBounds.from_dict(data["bounds"]),
-            }
+            same = data["digest"] == digest(data, without=OUTSIDE)
+            form, columns, _ = data.pop("format"), data.pop("columns"), data.pop("digest")
+            data |= {**released(data), "bounds": PublicBounds.from_dict(data["bounds"])}
             model = cls(**data)
             if (
                 form != FORMAT
-                or "certificate" not in data
+                or type(data["certificate"]) not in (str, type(None))
                 or type(data["max_rows_per_person"]) not in (int, type(None))
                 or any(type(data[name]) is not kind for name, kind in _KINDS.items())
+                or data["family"] not in {method.family for method in METHODS.values()}
                 or list(model.bounds.columns(model.fit_intercept)) != columns
                 or len(model.coef) != model._rows * len(columns)
-                or len(model.coef_std or columns) != len(columns)
-                or len(_row(model.intercept)) != model._rows
+                or len(row(model.intercept)) != model._rows
             ):
                 raise ValueError("entries")
-        except (KeyError, OverflowError, TypeError, ValueError):
+            model.estimator()  # standard errors have the shape of the coefficients
+        except INCOMPLETE:
             raise DataError(f"the model must be a JSON document of format {FORMAT!r}.") from None
+        if not same:
+            raise DataError(
+                "the model was changed after it was written: its digest is not that of its "
+                "contents. Use the file as the fit wrote it, or fit again."
+            )
         return model
 
     @classmethod
     def load(cls, path: Path) -> SavedModel:
-        """Read a model from a file, or from the folder that ``fastmix fit`` wrote."""
-        return cls.from_json(read_text(path / "model.json" if path.is_dir() else path))
+        """Read a model from a file, or from the folder that ``fastmix fit`` wrote.
+
+        A certificate in the same folder must be about this model.
+        """
+        text, certified = read_beside(path, "model.json", "certificate.json")
+        model = cls.from_json(text)
+        if certified is not None and certified_model(certified) != model.digest:
+            raise DataError(
+                "model.json does not match certificate.json in the same folder: one of them was "
+                "changed, or comes from another fit. Use both as one fit wrote them."
+            )
+        return model
 
     @property
     def title(self) -> str:
@@ -177,7 +207,7 @@ class SavedModel:
         called = [f"{label}{name}" for label in labels for name in names]
         found = [Interval(*each) for each in zip(called, self.coef, stds, strict=True)]
         if self.fit_intercept:
-            sides = zip(labels, _row(self.intercept), strict=True)
+            sides = zip(labels, row(self.intercept), strict=True)
             std = self.intercept_std
             found += [Interval(f"{label}intercept", value, std) for label, value in sides]
         return summarise(
@@ -220,7 +250,7 @@ class SavedModel:
         if self.family == "logistic":
             model = PrivateLogisticRegression(classes=self.classes, **common)
             model.coef_ = np.array(self.coef).reshape(self._rows, -1)
-            model.intercept_ = np.array(_row(self.intercept))
+            model.intercept_ = np.array(row(self.intercept))
             model.classes_ = self.classes_
         else:
             if self.quantile is not None:
@@ -231,6 +261,7 @@ class SavedModel:
         model.n_features_in_ = len(self.coef) // self._rows
         model.bounds_X_ = self.bounds.feature_bounds(self.fit_intercept)
         model.bounds_y_ = target.lower, target.upper
+        restore(model, self)
         model.from_data_ = () if self.private else ("bounds were taken from the data",)
         return model  # type: ignore[no-any-return]
 
@@ -312,25 +343,3 @@ def bound_pair(model: PrivateModel, bounds: PublicBounds) -> tuple[SavedModel, P
     facts = {**model.privacy_.data, "missing": bounds.missing, "encoding": bounds.to_dict()}
     certificate = replace(model.privacy_, data=facts, model=saved.digest)
     return replace(saved, certificate=certificate.digest), certificate
-
-
-def _table(values: Any) -> list[Any]:
-    """Return coefficients as rows, one for each class where there are several."""
-    return values if values and isinstance(values[0], list) else [values]
-
-
-def _row(values: Any) -> list[float]:
-    """Return intercepts as a list."""
-    return [*values] if isinstance(values, (list, tuple)) else [values]
-
-
-def _intercept(values: Any) -> float | tuple[float, ...]:
-    """Return one intercept as a number, several as a tuple."""
-    found = tuple(map(float, values))
-    return found if len(found) > 1 else found[0]
-
-
-def _finite(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError("finite")
-    return float(value)

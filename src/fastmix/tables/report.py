@@ -8,6 +8,7 @@ from typing import Any
 
 from fastmix._text import label_text
 from fastmix.accounting import PrivacySpent
+from fastmix.certificate import PrivacyCertificate
 from fastmix.certificate.explain import explain
 from fastmix.estimators import PrivateModel
 from fastmix.estimators.summaries import residual_spread
@@ -19,6 +20,7 @@ from fastmix.show.html import escape, number, table
 from fastmix.show.plot import privacy_curve
 from fastmix.show.svg import calibration_chart, curve_chart
 from fastmix.tables.features import OTHER, Category, Feature, Labels, Number, Term
+from fastmix.tables.model import SavedModel
 from fastmix.tables.schema import PublicBounds
 
 #: What the settings of a plan are called for people; others keep their names.
@@ -44,9 +46,17 @@ _SETTINGS = {
 }
 
 
-def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str:
-    """Return the report of a fit of a table as an HTML page."""
-    certificate, target = model.privacy_, bounds.target.name
+def fit_report(
+    saved: SavedModel, certificate: PrivacyCertificate, document: str | None = None
+) -> str:
+    """Return the report of a fit of a table as an HTML page, from its model and certificate alone.
+
+    ``document`` is the certificate as it was read from a file, if it was: its numbers are shown in
+    full, and another machine may round them differently.
+    """
+    model, bounds = saved.estimator(), saved.bounds
+    model.privacy_, target = certificate, bounds.target.name
+    document = certificate.to_json() if document is None else document
     spent, facts = certificate.spent, certificate.data
     intercept = bool(model.fit_intercept)
     found = html.effects(model, bounds.columns(intercept))
@@ -70,8 +80,7 @@ def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str
                 *_size(facts, hidden=not certificate.parameters.get("public_rows", True)),
                 ("columns", f"{len(bounds.features):,}"),
                 ("coefficients", f"{len(ranges):,}{_and_intercepts(several) if intercept else ''}"),
-                ("method", getattr(model, "method_", method.name)),
-                ("duration", minutes_in_words(seconds)),
+                ("method", saved.method),
             ]
         ),
         f"<p>{escape(guarantee)}</p>",
@@ -105,10 +114,9 @@ def fit_report(model: PrivateModel, bounds: PublicBounds, seconds: float) -> str
         "<h2>Certificate</h2>",
         "<p>Check it with <code>fastmix explain certificate.json --verify</code>.</p>",
         "<details><summary>Show the certificate</summary><pre>",
-        *map(escape, certificate.to_json().split("\n")),
+        *map(escape, document.split("\n")),
         "</pre></details>",
-        '<p class="soft">Made by fastmix from public and released values. The report rounds the '
-        "fitting time up to minutes, because exact times can leak information.</p>",
+        '<p class="soft">Made by fastmix from public and released values.</p>',
     ]
     return html.page(title, "\n".join(body))
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from fastmix._validation import value_error
 from fastmix.accounting.ledger import write_atomically
-from fastmix.certificate.documents import digest, read_document, write_document
+from fastmix.certificate.documents import write_document
 from fastmix.errors import DataError
 from fastmix.methods import METHODS
 from fastmix.tables import Labels, Number, PublicBounds
-from fastmix.tables.model import FORMAT, SavedModel, bound_pair
+from fastmix.tables.model import SavedModel, bound_pair
 
 __all__ = ["load", "save_model", "verify_pair"]
 
@@ -27,6 +27,13 @@ def load(path: str | os.PathLike[str]) -> SavedModel:
     -------
     fastmix.tables.model.SavedModel
         The model, which predicts for pandas, Polars and Arrow tables, or for arrays.
+
+    Raises
+    ------
+    fastmix.errors.DataError
+        If there is no model, or it is damaged, was changed, or does not belong to the certificate
+        in the same folder. The digests that tell so need no key: whoever changes both files on
+        purpose can compute them anew.
     """
     return SavedModel.load(Path(path))
 
@@ -54,10 +61,10 @@ def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
     """Say where a model does not belong to a certificate that verifies by itself."""
     try:
         model = SavedModel.from_json(text)
-    except DataError:
-        return [f"the model is not a complete document of format {FORMAT}"]
+    except DataError as error:
+        return [f"model.json: {str(error).removesuffix('.')}"]
     wrong = []
-    if certificate["model"] != digest(read_document(text), without=("certificate",)):
+    if certificate["model"] != model.digest:
         wrong.append(
             "model.json does not match the certificate: it was changed, or comes from another fit"
         )
@@ -78,6 +85,7 @@ def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
         "fastmix": (model.fastmix, certificate["versions"]["fastmix"]),
         "bounds": (write_document(model.bounds.to_dict()), write_document(facts["encoding"])),
         "coef_std": (model.coef_std is not None, asked["inference"]),
+        "scores": (model.scores is not None, bool(asked.get("score_share"))),
     }
     return wrong + [
         f"the {name} of the model is not that of the certificate"
