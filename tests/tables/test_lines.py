@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -251,6 +253,30 @@ def test_a_changed_line_changes_no_other_record(tmp_path, monkeypatch, count):
         form = FORMS[k % len(FORMS)]
         read += one_change(tmp_path / f"t{form[-1]}", rng, form)
     assert 0.1 < read / count < 0.9  # both answers are tried
+
+
+def test_a_process_ends_after_refused_files(tmp_path):
+    """An error in a thread of Arrow, which reads ahead, kept it from ending."""
+    (tmp_path / "t.csv").write_text("y,x\n" + "1,2\n" * 200 + '1,"2\n' + "1,2\n" * 200)
+    code = """
+import pathlib
+from fastmix.errors import DataError
+from fastmix.tables import delimited, read_columns
+from fastmix.tables.read import csv_batches
+delimited.CSV_BYTES = 128
+path, names, refused = pathlib.Path("t.csv"), ["y", "x"], 0
+for _ in range(100):
+    for read in (lambda: read_columns(path, names, {}), lambda: list(csv_batches(path, names, []))):
+        try:
+            read()
+        except DataError:
+            refused += 1
+print(refused)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "200\n", "")
 
 
 def test_the_longest_line_is_a_block():

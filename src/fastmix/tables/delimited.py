@@ -241,7 +241,12 @@ def source(path: Path, found: Resolved) -> Iterator[Lines]:
     """Open a file for Arrow: in UTF-8, not compressed, with one record per line."""
     compressed = path.name.lower().endswith(".gz")
     with pyarrow("tables", "cli").input_stream(str(path), "gzip" if compressed else None) as file:
-        yield Lines(file, path.name, found.sep, len(found.names), found.encoding)
+        lines = Lines(file, path.name, found.sep, len(found.names), found.encoding)
+        try:
+            yield lines
+        finally:
+            if lines.failure is not None:
+                raise lines.failure from None
 
 
 def csv_arguments(found: Resolved, numbers: list[str], categories: list[str]) -> dict[str, Any]:

@@ -56,6 +56,7 @@ class Lines(io.RawIOBase):
         self._more = file.read
         if codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig"):
             self._more = partial(_decoded, file, codecs.getincrementaldecoder(encoding)())
+        self.failure: Exception | None = None
         self._name, self._rest, self._ended = name, b"", False
         self._columns, self._records = columns, record_lines(sep, columns)
 
@@ -64,7 +65,20 @@ class Lines(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """Return lines of at most so many bytes together; none at the end of the file."""
+        """Return lines of at most so many bytes together; none at the end, or after an error.
+
+        Arrow reads in threads of its own, where an error can keep the process from ending. The
+        error is kept in ``failure``, for whoever opened the file.
+        """
+        if self.failure is not None:
+            return b""
+        try:
+            return self._lines(size)
+        except Exception as error:
+            self.failure = error
+            return b""
+
+    def _lines(self, size: int) -> bytes:
         size = CSV_BYTES if size < 0 else size
         while len(self._rest) <= size and not self._ended:
             more = self._more(size)
