@@ -1,8 +1,8 @@
 """Compares every compiled kernel with NumPy on small fixed inputs.
 
-The inputs reach each branch of the kernels: bodies and ends of vectors, blocks and their rests,
+The inputs reach the vector code of the kernels: bodies and ends of vectors, blocks and their rests,
 layouts, both precisions, maps, factors and constants, long rows, values that are not finite.
-`tests/kernels/test_faults.py` shows that no damage to a single lane goes unnoticed.
+`tests/kernels/test_faults.py` damages single lanes and shows that the check finds it.
 """
 
 from collections.abc import Callable, Collection, Iterator
