@@ -27,7 +27,7 @@ COMMANDS = {
     "evaluate": "Print private scores of a model, with a budget of their own.",
     "compare": "Rank feature sets privately, and fit the best with the rest of the budget.",
     "explain": "Explain in plain words what a certificate guarantees, and verify it.",
-    "plan": "Recommend a method and predict error, time and memory, without data.",
+    "plan": "Predict error, time and memory of a fit, without data.",
     "calibrate": "Show the noise levels that meet a privacy budget, without data.",
     "audit": "Test every privacy claim by experiment, with lower bounds on epsilon.",
     "ledger": "Keep a privacy budget in a file that several fits share.",

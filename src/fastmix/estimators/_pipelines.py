@@ -9,9 +9,6 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-from sklearn.pipeline import FeatureUnion, Pipeline
-
 from fastmix.errors import PrivacyLeakWarning
 
 #: What every transformer stores: names and numbers of columns.
@@ -32,6 +29,12 @@ _PUBLIC: dict[str, dict[str, Any]] = {
     "SparseRandomProjection": {"n_components": {"auto"}},
     "SplineTransformer": {"knots": {"uniform", "quantile"}},
 }
+
+
+def _is_a(owner: Any, module: str, name: str) -> bool:
+    """Tell whether an object is of a class of scikit-learn, whose module nobody else imports."""
+    known = getattr(sys.modules.get(f"sklearn.{module}"), name, None)
+    return known is not None and isinstance(owner, known)
 
 
 def warn_of_fitted_steps(model: Any) -> None:
@@ -57,23 +60,24 @@ def _in_front() -> Iterator[tuple[str, Any]]:
     while frame is not None:
         if frame.f_code.co_name in ("fit", "_fit"):
             owner = frame.f_locals.get("self")
-            if isinstance(owner, Pipeline) and frame.f_code.co_name == "_fit":
+            in_pipeline = _is_a(owner, "pipeline", "Pipeline")
+            if in_pipeline and frame.f_code.co_name == "_fit":
                 inside.append(owner)
-            elif isinstance(owner, Pipeline) and not any(each is owner for each in inside):
+            elif in_pipeline and not any(each is owner for each in inside):
                 for name, step in owner.steps[:-1]:
                     yield from _leaves(name, step)
-            elif isinstance(owner, TransformedTargetRegressor):
+            elif _is_a(owner, "compose", "TransformedTargetRegressor"):
                 yield from _leaves("transformer", getattr(owner, "transformer_", None))
         frame = frame.f_back  # type: ignore[assignment]
 
 
 def _leaves(name: str, step: Any) -> Iterator[tuple[str, Any]]:
     """Yield a transformer, or those that it consists of."""
-    if isinstance(step, Pipeline):
+    if _is_a(step, "pipeline", "Pipeline"):
         parts = step.steps
-    elif isinstance(step, FeatureUnion):
+    elif _is_a(step, "pipeline", "FeatureUnion"):
         parts = step.transformer_list
-    elif isinstance(step, ColumnTransformer):
+    elif _is_a(step, "compose", "ColumnTransformer"):
         parts = [each[:2] for each in getattr(step, "transformers_", ())]
     else:
         yield name, step
