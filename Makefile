@@ -16,7 +16,7 @@ test: $(VENV)/.test
 
 test-slow: $(VENV)/.test
 	$(PYTEST) -m slow
-	FASTMIX_NO_NATIVE=1 $(PYTEST) tests/mechanisms
+	FASTMIX_NO_NATIVE=1 $(PYTEST) tests/releases
 
 # The kernels in NumPy, as on a machine without a compiler: against the same references, below the
 # same rows, and in seeded fits of every method, which are those of the compiled kernels.

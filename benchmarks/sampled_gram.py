@@ -21,6 +21,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,10 +36,11 @@ import sets
 
 from fastmix import IHM, FastIHM
 from fastmix.data import ArrayRows
-from fastmix.mechanisms import GramRelease, noisy_gram, noisy_sketched_gram
-from fastmix.mechanisms.first_stage import noisy_symmetric
-from fastmix.methods import fast_ihm, ihm
+from fastmix.methods import fast_ihm
 from fastmix.methods.averaging import GRAM_SHARE
+from fastmix.random import secret_generator
+from fastmix.releases import GRAM, GramRelease, Release, sketched_gram
+from fastmix.releases.noise import FloatNoise
 
 SETS = ("blog_feedback", "mnist", "flights_onehot")
 EPSILONS = (0.3, 1.0, 3.0)
@@ -68,34 +70,35 @@ def sampled_sigma(q: float, sigma: float, epsilon: float, delta: float) -> float
     return high
 
 
-class Timed:
-    """Calls a release and keeps its processor time and the noise of its matrix."""
+class Timed(FloatNoise):
+    """Noise that keeps the processor time of a Gram matrix and the scale of its noise.
 
-    def __init__(self, release: Callable[..., GramRelease]) -> None:
-        self.release, self.seconds, self.scale = release, math.nan, math.nan
-
-    def __call__(self, *positional: Any, **named: Any) -> GramRelease:
-        started = time.process_time()
-        found = self.release(*positional, **named)
-        self.seconds, self.scale = time.process_time() - started, found.scale
-        return found
-
-
-def sampled(q: float, noise_of: Callable[[float], float], seed: int) -> Callable[..., GramRelease]:
-    """Return the release of a sampled Gram matrix in place of `noisy_gram`.
-
+    With a share ``q`` it releases the Gram matrix of a sample of the rows in place of that of all.
     The fit checks that it draws what it planned, so the matrix is brought to the planned noise,
     and back; the account of the sample is that of `sampled_sigma`.
     """
 
-    def release(rows: Any, *, sigma: float, noise: Any) -> GramRelease:
-        kept = np.flatnonzero(np.random.default_rng(seed).random(rows.n) < q)
-        gram_hat = ArrayRows(rows._X[kept], rows._row_map).gram()
-        unit = sigma / noise_of(sigma)
-        gram = noisy_symmetric(unit * gram_hat, sensitivity=1.0, ratio=sigma, noise=noise)
-        return GramRelease(gram / (unit * q), sigma / (unit * q))
+    def __init__(self, seed: int, noise_of: Callable[[float], float], q: float | None) -> None:
+        super().__init__(secret_generator(seed, warn=False))
+        self.seed, self.noise_of, self.q = seed, noise_of, q
+        self.seconds = self.scale = math.nan
 
-    return release
+    def release(self, release: Release, rows: Any, **given: Any) -> Any:
+        """Draw a release, a Gram matrix on the clock."""
+        if release is not GRAM:
+            return super().release(release, rows, **given)
+        started = time.process_time()
+        found = self._sampled(rows, **given) if self.q else super().release(GRAM, rows, **given)
+        self.seconds, self.scale = time.process_time() - started, found.scale
+        return found
+
+    def _sampled(self, rows: Any, sigma: float) -> GramRelease:
+        kept = np.flatnonzero(np.random.default_rng(self.seed).random(rows.n) < self.q)
+        unit = sigma / self.noise_of(sigma)
+        kept_rows = ArrayRows(rows._X[kept], rows._row_map)
+        release = replace(GRAM, statistic=lambda rows: unit * rows.gram())
+        gram = super().release(release, kept_rows, sigma=sigma).gram
+        return GramRelease(gram / (unit * self.q), sigma / (unit * self.q))
 
 
 def equal_time(n: int, d: int) -> float:
@@ -113,19 +116,24 @@ def trial(problem: run.Problem, kind: str, q: float, epsilon: float, seed: int) 
     def noise_of(sigma: float) -> float:
         return sampled_sigma(q, sigma, epsilon, 1.0 / n**2)
 
-    whole, sketched = Timed(noisy_gram), Timed(noisy_sketched_gram)
     if kind == "sampled":
         noise_of(IHM(epsilon=epsilon, **options)._planned(n, problem.X.shape[1])[1].gram_sigma)
-        whole = Timed(sampled(q, noise_of, seed))
-    ihm.noisy_gram = fast_ihm.noisy_gram = whole
-    fast_ihm.noisy_sketched_gram = sketched
+    noise = Timed(seed, noise_of, q if kind == "sampled" else None)
+
+    def sketched(*given: Any, **named: Any) -> GramRelease:
+        started = time.process_time()
+        found = sketched_gram(*given, **named)
+        noise.seconds, noise.scale = time.process_time() - started, found.scale
+        return found
+
+    fast_ihm.sketched_gram = sketched
+    model = make(epsilon=epsilon, random_state=seed, **options)
+    model._make_noise = lambda: noise
     try:
-        model = make(epsilon=epsilon, random_state=seed, **options).fit(problem.X, problem.y)
+        model.fit(problem.X, problem.y)
     finally:
-        ihm.noisy_gram = fast_ihm.noisy_gram = noisy_gram
-        fast_ihm.noisy_sketched_gram = noisy_sketched_gram
+        fast_ihm.sketched_gram = sketched_gram
     error = (model.predict(problem.X) - problem.fitted) / unit
-    used = whole if math.isnan(sketched.seconds) else sketched
     return {
         "data": problem.data.name,
         "method": kind,
@@ -133,8 +141,8 @@ def trial(problem: run.Problem, kind: str, q: float, epsilon: float, seed: int) 
         "epsilon": epsilon,
         "seed": seed,
         "excess_risk": float(np.mean(error**2)),
-        "gram_noise": used.scale,
-        "gram_seconds": used.seconds,
+        "gram_noise": noise.scale,
+        "gram_seconds": noise.seconds,
     }
 
 

@@ -22,7 +22,7 @@ LAYERS = {
     "accounting": 2,
     "data": 3,
     "show": 3,
-    "mechanisms": 4,
+    "releases": 4,
     "methods": 5,
     "certificate": 6,
     "estimators": 7,
@@ -104,7 +104,7 @@ def test_accounting_and_sketches_are_strangers():
             assert "accounting" not in set(imports(path))
 
 
-def test_only_mechanisms_and_below_draw_secret_noise():
+def test_only_releases_and_below_draw_secret_noise():
     """Estimators make the noise, methods hand it on; neither draws from it."""
     draws = {"standard_normal", "laplace", "chisquare", "normal", "integers", "random"}
     paths = [*(ROOT / "estimators").glob("*.py"), *(ROOT / "methods").glob("*.py")]

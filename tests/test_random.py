@@ -224,7 +224,7 @@ def test_the_warning_is_shown_once_a_process():
     """Under Python's own filters, at different places, for all kinds of seeds."""
     program = """
         import numpy as np, fastmix, warnings
-        from fastmix.mechanisms import gauss_mix
+        from fastmix.releases import (gauss_mix,)
         warnings.simplefilter("ignore", fastmix.LowAccuracyWarning)  # 20 rows
         X, y = np.linspace(-1, 1, 60).reshape(20, 3), np.linspace(-1, 1, 20)
         bounds = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}

@@ -24,15 +24,9 @@ from fastmix import (
 from fastmix.accounting import Part, PrivacySpent, calibrate_gaussian, objective_split
 from fastmix.estimators import PrivateRegressor, estimator
 from fastmix.kernels.losses import least_ridge
-from fastmix.mechanisms import (
-    gradient_events,
-    noisy_gradient,
-    noisy_statistics,
-    statistics_event,
-    symmetric_solve,
-)
 from fastmix.methods import Method, Plan, Solution
 from fastmix.methods.objective import OUTPUT_SHARE
+from fastmix.releases import GRADIENT, STATISTICS, symmetric_solve
 
 try:
     from diffprivlib.models import LinearRegression as Diffprivlib
@@ -73,7 +67,7 @@ class BoostedStatistics(Method):
         total = calibrate_gaussian(target.epsilon, target.delta, 1)
         sigma = total / math.sqrt(self.share)
         round_sigma = total * math.sqrt(further / (1.0 - 3.0 * self.share))
-        events = [statistics_event(sigma=sigma), *gradient_events([round_sigma] * further)]
+        events = [STATISTICS.event(sigma), *GRADIENT.events([round_sigma] * further)]
         d, varrho = sizes.d, self.varrho(target)
         return BoostedPlan(
             spent=PrivacySpent([Part("statistics and rounds", events, target.delta)]),
@@ -85,12 +79,12 @@ class BoostedStatistics(Method):
         )
 
     def solve(self, rows: Any, plan: BoostedPlan, clip: float, draws: Any) -> Solution:
-        release = noisy_statistics(rows, sigma=plan.sigma, noise=draws.noise)
+        release = draws.noise.release(STATISTICS, rows, sigma=plan.sigma)
         least = max(0.0, release.eigenvalue - plan.eigenvalue_shift)
         gram = release.gram + max(0.0, plan.ridge_level - least) * np.eye(rows.d)
         theta = symmetric_solve(gram, release.moment)
         for _ in range(plan.steps - 1):
-            g = noisy_gradient(rows, theta, clip=clip, sigma=plan.round_sigma, noise=draws.noise)
+            g = draws.noise.release(GRADIENT, rows, theta=theta, clip=clip, sigma=plan.round_sigma)
             theta = theta + symmetric_solve(gram, g)
         return Solution(theta, gradient_noise=plan.round_sigma * clip)
 

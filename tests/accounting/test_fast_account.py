@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate
 from scipy.special import gammainc, gammaincc, gammaincinv
 
-from fastmix import mechanisms
+from fastmix import releases
 from fastmix.accounting import GaussianEvent, RdpAccountant, SketchEvent
 from fastmix.accounting.conversion import rdp_to_epsilon
 from fastmix.accounting.events import ComposedEvent
@@ -180,8 +180,8 @@ def test_only_one_fast_sketch_has_an_exact_account():
 def test_every_fast_sketch_has_its_event(count, rows):
     X = np.full((16, 2), 0.1)
     bounds = {"tau": 3.0, "omega": 5.0, "law": "gaussian", "sharp": True, "rng": 0}
-    spectrum = mechanisms.fast_bounds(X, sketch=SRHT(8, 16), count=2, **bounds)
-    release = mechanisms.mix(spectrum, k=6, gamma=50.0, count=count, rng=0)
+    spectrum = releases.fast_bounds(X, sketch=SRHT(8, 16), count=2, **bounds)
+    release = releases.mix(spectrum, k=6, gamma=50.0, count=count, rng=0)
     sketches = [event for event in release.event if isinstance(event, SketchEvent)]
     assert [event.rows for event in sketches] == rows
 

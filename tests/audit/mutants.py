@@ -1,7 +1,9 @@
-"""Deliberately broken mechanisms, for tests only: an audit must catch each of them.
+"""Deliberately broken releases, for tests only: an audit must catch each of them.
 
-A mutant changes the real code where it runs, in the one place where such a flaw would sit, and
-leaves the rest alone, the events that are charged above all.
+Most mutants are releases with a damaged statistic, sensitivity or noise, which a damaged `Noise`
+draws in place of the real ones. Flaws that sit elsewhere, in the clipping of rows or in a plan,
+change the class that has them. The events that are charged stay what they are, unless they are the
+flaw.
 """
 
 from collections.abc import Callable
@@ -11,14 +13,34 @@ from importlib import import_module
 
 import numpy as np
 
+from fastmix.accounting import Part, PrivacySpent, SketchEvent
 from fastmix.data import ArrayRows, AugmentedRows, RowMap
-from fastmix.mechanisms.noise import FloatNoise
+from fastmix.methods import GradientDescent
+from fastmix.releases import (
+    DISTORTION,
+    EIGENVALUE,
+    GRADIENT,
+    GRAM,
+    MEAN,
+    MINIMISER,
+    MOMENTS,
+    RESIDUAL_COUNTS,
+    SIGNED_COUNTS,
+    SKETCHED_EIGENVALUE,
+    SKETCHED_GRAM,
+    SKETCHES,
+    STATISTICS,
+)
+from fastmix.releases.noise import ExactNoise, FloatNoise
 from fastmix.sketches.kerdock import KerdockDraw
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A flaw, the case that must show it, how many releases that takes, and at which delta."""
+    """A flaw, the case that must show it, how many releases that takes, and at which delta.
+
+    ``break_it(patch)`` damages a class, or returns a damaged kind of noise.
+    """
 
     name: str
     case: str
@@ -48,143 +70,203 @@ def module(name):
     return import_module(f"fastmix.{name}")
 
 
-class Silent:
-    """A generator whose noise is 0."""
-
-    def laplace(self):
-        return 0.0
-
-    def standard_normal(self):
-        return 0.0
-
-
-class Same:
-    """A generator whose normal numbers are all one."""
-
-    def __init__(self, rng):
-        self.rng = rng
-
-    def standard_normal(self, size):
-        return np.full(size, self.rng.standard_normal())
-
-
 def wrap(patch, where, name, around):
-    """Replace a function by ``around(real, *args, **kwargs)``."""
+    """Replace a method of a class by ``around(real, *args, **kwargs)``."""
     real = getattr(where, name)
     patch.setattr(where, name, lambda *args, **kwargs: around(real, *args, **kwargs))
+
+
+def broken(release, **damage):
+    """Return noise that draws a damaged release in place of a real one."""
+    swapped = {release: replace(release, **damage)}
+
+    class Broken(FloatNoise):
+        def release(self, release, rows, **given):
+            return super().release(swapped.get(release, release), rows, **given)
+
+    return Broken
+
+
+def weaker(*releases, share=0.5, every=1):
+    """Return noise of less than was asked for in some releases, whose events stay what they are.
+
+    With ``every`` it is less in one release of so many.
+    """
+    count = []
+
+    class Weaker(FloatNoise):
+        less = 1.0
+
+        def release(self, release, rows, **given):
+            count.append(release in releases)
+            drawn = sum(count)
+            self.less = share if count[-1] and drawn % every == 0 else 1.0
+            return super().release(release, rows, **given)
+
+        def _gaussian(self, values, sensitivity, ratio):
+            return super()._gaussian(values, sensitivity, self.less * ratio)
+
+        def _bound(self, value, above, sensitivity, ratio, tau, law):
+            return super()._bound(value, above, sensitivity, self.less * ratio, tau, law)
+
+        def _perturbation(self, size, scale):
+            return super()._perturbation(size, self.less * scale)
+
+    return Weaker
+
+
+def shifted(*releases, tau=0.0):
+    """Return noise that shifts bounds by less than was asked for."""
+
+    class Shifted(FloatNoise):
+        def _bound(self, value, above, sensitivity, ratio, asked, law):
+            return super()._bound(value, above, sensitivity, ratio, tau, law)
+
+    return Shifted
+
+
+def silent(*releases):
+    """Return noise that releases some bounds without noise, on their shift."""
+    return weaker(*releases, share=1e-9)
+
+
+def sketching(eta):
+    """Return noise whose sketches have other noise than they say: ``eta(given)``."""
+
+    class Sketching(type(SKETCHES)):
+        def draw(self, noise, rows, public, given):
+            return super().draw(noise, rows, public, {**given, "eta": eta(given)})
+
+    return broken_by(SKETCHES, Sketching)
+
+
+def broken_by(release, kind):
+    """Return noise that draws a release of another kind with the same fields."""
+    swapped = {release: kind(**vars(release))}
+
+    class Broken(FloatNoise):
+        def release(self, release, rows, **given):
+            return super().release(swapped.get(release, release), rows, **given)
+
+    return Broken
+
+
+def charging(change):
+    """Return noise that charges other events than those of its releases: ``change(events)``."""
+
+    class Charging(FloatNoise):
+        def release(self, release, rows, **given):
+            before = len(self.drawn)
+            released = super().release(release, rows, **given)
+            self.drawn[before:] = change(self.drawn[before:])
+            return released
+
+    return Charging
+
+
+def halved(real):
+    return lambda *args, **given: real(*args, **given) / 2.0
 
 
 # --- noise -----------------------------------------------------------------------------------
 
 
-def _half_sigma(real, *args, sigma, **kwargs):
-    return real(*args, sigma=sigma / 2.0, **kwargs)
-
-
 @mutant("Gaussian step", 12_000)
 def gradient_noise_halved(patch):
-    wrap(patch, module("mechanisms"), "noisy_gradient", _half_sigma)
+    return weaker(GRADIENT)
 
 
 @mutant("Gaussian statistics", 12_000, slow=True)
 def statistics_noise_halved(patch):
-    wrap(patch, module("mechanisms"), "noisy_statistics", _half_sigma)
+    return weaker(STATISTICS)
 
 
 @mutant("Gaussian moments", 12_000, slow=True)
 def moments_noise_halved(patch):
-    wrap(patch, module("mechanisms"), "noisy_moments", _half_sigma)
+    return weaker(MOMENTS)
 
 
 @mutant("Gaussian mean", 12_000)
 def mean_noise_halved(patch):
-    wrap(patch, module("mechanisms"), "noisy_mean", _half_sigma)
+    return weaker(MEAN)
 
 
 @mutant("Gaussian counts of residuals", 12_000)
 def residual_counts_noise_halved(patch):
-    wrap(patch, module("mechanisms"), "noisy_residual_counts", _half_sigma)
+    return weaker(RESIDUAL_COUNTS)
 
 
 @mutant("Gaussian counts of signed residuals", 12_000, slow=True)
 def signed_counts_noise_halved(patch):
-    wrap(patch, module("mechanisms"), "noisy_signed_counts", _half_sigma)
+    return weaker(SIGNED_COUNTS)
 
 
 @mutant("DPGradientDescent", 1_000)
 def gradient_noise_of_the_estimator_halved(patch):
-    wrap(patch, module("methods.gradient_descent"), "noisy_gradient", _half_sigma)
+    return weaker(GRADIENT)
 
 
 @mutant("Laplace release of m", 4_000)
 def laplace_noise_halved(patch):
-    wrap(patch, FloatNoise, "_draw", lambda real, *a: real(*a) / 2.0)
-
-
-def _half_eta(real, gram, eta):
-    return real(gram, eta / 2.0)
+    return weaker(DISTORTION)
 
 
 @mutant("GaussMix, sketch alone", 4_000)
 def sketch_noise_halved(patch):
-    wrap(patch, module("mechanisms.sampling"), "covariance_root", _half_eta)
+    return sketching(lambda given: given["eta"] / 2.0)
 
 
 @mutant("FastMix, sketch alone", 4_000)
 def fast_sketch_noise_halved(patch):
-    wrap(patch, module("mechanisms.sampling"), "covariance_root", _half_eta)
+    return sketching(lambda given: given["eta"] / 2.0)
 
 
 @mutant("GaussMix")
 def lambda_not_noised_in_gauss_mix(patch):
-    def silent(real, noise, *args, **kwargs):
-        return real(FloatNoise(Silent()), *args, **kwargs)
-
-    wrap(patch, FloatNoise, "bound", silent)
+    return silent(EIGENVALUE)
 
 
 @mutant("FastMix, full-size sketch")
 def lambda_not_noised_in_fast_mix(patch):
-    def silent(real, *args, noise, **kwargs):
-        return real(*args, noise=FloatNoise(Silent()), **kwargs)
-
-    wrap(patch, module("mechanisms.bounds"), "release_sketched_eigenvalue", silent)
+    return silent(SKETCHED_EIGENVALUE)
 
 
 @mutant("FastMix, lone row")
 def m_not_noised(patch):
-    def silent(real, *args, noise, **kwargs):
-        return real(*args, noise=FloatNoise(Silent()), **kwargs)
-
-    wrap(patch, module("mechanisms.bounds"), "release_distortion", silent)
+    return silent(DISTORTION)
 
 
 @mutant("Gaussian steps, two")
 def noise_reused_for_two_releases(patch):
-    first = {}
+    class Reused(FloatNoise):
+        def _gaussian(self, values, sensitivity, ratio):
+            if len(self.transcript) == 0:
+                self.first = deepcopy(self.rng)
+                self.rng.standard_normal()
+            fresh, self.rng = self.rng, deepcopy(self.first)
+            noisy = super()._gaussian(values, sensitivity, ratio)
+            self.rng = fresh
+            return noisy
 
-    def again(real, rows, theta, *, noise, **kwargs):
-        if not first or first["used"] == 2:
-            first.update(rng=deepcopy(noise.rng), used=0)
-        first["used"] += 1
-        noise.rng.standard_normal()
-        return real(rows, theta, noise=FloatNoise(deepcopy(first["rng"])), **kwargs)
-
-    wrap(patch, module("mechanisms"), "noisy_gradient", again)
+    return Reused
 
 
 @mutant("Gaussian counts of residuals", 4_000)
 def one_draw_of_noise_for_all_counts(patch):
-    def again(real, *args, noise, **kwargs):
-        return real(*args, noise=FloatNoise(Same(noise.rng)), **kwargs)
+    class Same(FloatNoise):
+        def _gaussian(self, values, sensitivity, ratio):
+            return values + sensitivity * ratio * self.rng.standard_normal()
 
-    wrap(patch, module("mechanisms"), "noisy_residual_counts", again)
+    return Same
 
 
 @mutant("FastIHM, with intercept", 400)
 def spectral_bounds_released_as_they_are(patch):
-    for name in ("release_distortion", "release_sketched_eigenvalue"):
-        wrap(patch, module("mechanisms.bounds"), name, lambda real, value, *a, **k: value)
+    class Bare(FloatNoise):
+        def _bound(self, value, *given):
+            return value
+
+    return Bare
 
 
 # --- clipping --------------------------------------------------------------------------------
@@ -216,7 +298,7 @@ def clipping_off_in_the_mean(patch):
 
 @mutant("Gaussian step", 2_000)
 def clipping_of_residuals_off(patch):
-    wrap(patch, ArrayRows, "gradient", lambda real, self, theta, clip: real(self, theta, np.inf))
+    return broken(GRADIENT, statistic=lambda rows, theta, clip: rows.gradient(theta, np.inf))
 
 
 @mutant("DPGradientDescent", 400)
@@ -227,51 +309,39 @@ def clipping_off_in_the_estimator(patch):
 # --- shifts and sensitivities ----------------------------------------------------------------
 
 
-def _no_shift(real, *args, tau, **kwargs):
-    return real(*args, tau=0.0, **kwargs)
-
-
 @mutant("GaussMix, lone row", 4_000)
 def tail_shift_off_in_gauss_mix(patch):
-    wrap(patch, FloatNoise, "bound", _no_shift)
+    return shifted(EIGENVALUE)
 
 
 @mutant("FastMix, lone row", 5_000)
 def tail_shift_off_in_fast_mix(patch):
-    for name in ("release_distortion", "release_sketched_eigenvalue"):
-        wrap(patch, module("mechanisms.bounds"), name, _no_shift)
-
-
-def _half_sensitivity(real, *args):
-    return real(*args) / 2.0
+    return shifted(DISTORTION, SKETCHED_EIGENVALUE)
 
 
 @mutant("Laplace release of m", 4_000)
 def sensitivity_of_m_halved(patch):
-    where = module("mechanisms.bounds")
-    wrap(patch, where, "distortion_sensitivity", _half_sensitivity)
+    return broken(DISTORTION, sensitivity=halved(DISTORTION.sensitivity))
 
 
 @mutant("Laplace release of lambda", 4_000)
 def sensitivity_of_lambda_halved(patch):
-    where = module("mechanisms.bounds")
-    wrap(patch, where, "sketched_eigenvalue_sensitivity", _half_sensitivity)
+    return broken(SKETCHED_EIGENVALUE, sensitivity=halved(SKETCHED_EIGENVALUE.sensitivity))
 
 
 @mutant("Laplace release of lambda", 4_000)
 def sensitivity_of_lambda_without_m(patch):
-    where = module("mechanisms.bounds")
-    wrap(patch, where, "sketched_eigenvalue_sensitivity", lambda real, m, c_x: c_x**2)
+    return broken(SKETCHED_EIGENVALUE, sensitivity=lambda public, m: public.bound**2)
 
 
 @mutant("Gaussian mean", 12_000)
 def sensitivity_of_the_sum_halved(patch):
-    wrap(patch, module("mechanisms.statistics"), "total_sensitivity", _half_sensitivity)
+    return broken(MEAN, sensitivity=halved(MEAN.sensitivity))
 
 
 @mutant("FastMix")
 def m_left_out(patch):
-    wrap(patch, module("mechanisms.bounds"), "release_distortion", lambda real, *a, **k: 0.0)
+    return broken(DISTORTION, finish=lambda value, public, **given: 0.0)
 
 
 @mutant("FastMix, Kerdock sketch")
@@ -287,15 +357,15 @@ def distortion_of_each_block_alone(patch):
 @mutant("FastMix", 2_400)
 def eta_not_raised_to_the_row_bound(patch):
     """The noise is set for rows of norm 1 and not for C^2 = 1 + 2 m."""
-    where, seen = module("mechanisms.bounds"), {}
+    real = SKETCHES.draw
 
-    def remember(real, *args, **kwargs):
-        seen["m"] = real(*args, **kwargs)
-        return seen["m"]
+    class Low(type(SKETCHES)):
+        def draw(self, noise, rows, public, given):
+            (m,) = (each.value for each in noise.transcript if each.release is DISTORTION)
+            square = given["eta"] ** 2 - 2.0 * given["gamma"] * m
+            return real(noise, rows, public, {**given, "eta": max(0.0, square) ** 0.5})
 
-    gamma = 40.0  # that of the case
-    wrap(patch, where, "release_distortion", remember)
-    wrap(patch, where, "noise_level", lambda real, square: real(square - 2.0 * gamma * seen["m"]))
+    return broken_by(SKETCHES, Low)
 
 
 # --- accounts --------------------------------------------------------------------------------
@@ -303,30 +373,30 @@ def eta_not_raised_to_the_row_bound(patch):
 
 @mutant("MultipleFastMix, 10 steps, shared", 6_000)
 def budget_charged_once_for_all_sketches(patch):
-    k = 100_000 // 10  # that of the case
+    return charging(
+        lambda events: [
+            replace(each, rows=each.rows // 10) if isinstance(each, SketchEvent) else each
+            for each in events
+        ]
+    )
 
-    def once(real, curve, gamma, rows):
-        return real(curve, gamma, k)
 
-    wrap(patch, module("mechanisms.mix"), "SketchEvent", once)
+def _fewer_steps(real, self, sizes, target, steps):
+    """Return the plan of all steps with the account of the first ones."""
+    plan = real(self, sizes, target)
+    (part,) = plan.spent.parts
+    charged = Part(part.name, GRADIENT.events([plan.sigma] * steps), part.delta)
+    return replace(plan, spent=PrivacySpent([charged]))
 
 
 @mutant("DPGradientDescent", 1_000)
 def budget_charged_once_for_all_steps(patch):
-    where = module("methods.gradient_descent")
-    wrap(patch, where, "gradient_events", lambda real, sigmas: real(list(sigmas)[:1]))
+    wrap(patch, GradientDescent, "plan", lambda *given: _fewer_steps(*given, steps=1))
 
 
 @mutant("Gaussian statistics", 60_000, slow=True)
 def eigenvalue_and_moment_not_charged(patch):
-    events = module("accounting")
-    for where in ("mechanisms", "mechanisms.statistics"):
-        wrap(
-            patch,
-            module(where),
-            "statistics_event",
-            lambda real, *, sigma: events.GaussianEvent(sigma),
-        )
+    return charging(lambda events: events[:1])
 
 
 @mutant("GaussMix of (X, y)", 24_000)
@@ -345,97 +415,77 @@ def target_left_out_of_the_row_bound(patch):
 
 @mutant("DPGradientDescent", 8_000, slow=True, delta=0.4)
 def noise_of_one_step_in_five_halved(patch):
-    calls = []
-
-    def weaker(real, *args, sigma, **kwargs):
-        calls.append(1)
-        return real(*args, sigma=sigma * (0.5 if len(calls) % 5 == 0 else 1.0), **kwargs)
-
-    wrap(patch, module("methods.gradient_descent"), "noisy_gradient", weaker)
+    return weaker(GRADIENT, every=5)
 
 
 @mutant("DPGradientDescent", 8_000, slow=True, delta=0.4)
 def one_step_in_five_not_charged(patch):
-    where = module("methods.gradient_descent")
-    wrap(patch, where, "gradient_events", lambda real, sigmas: real(list(sigmas)[:-1]))
+    wrap(patch, GradientDescent, "plan", lambda *given: _fewer_steps(*given, steps=4))
 
 
 @mutant("AdaSSP", 6_000, slow=True, delta=0.4)
 def noise_of_the_gram_matrix_times_seven_tenths(patch):
-    wrap(patch, module("mechanisms.statistics"), "gram_sensitivity", lambda real, c: 0.7 * real(c))
+    gram, moment = MOMENTS.parts
+    less = replace(gram, sensitivity=lambda public: 0.7 * gram.sensitivity(public))
+    return broken(MOMENTS, parts=(less, moment))
 
 
 @mutant("AdaSSP, exact noise", 3_000, slow=True, delta=0.4)
 def exact_noise_times_seven_tenths(patch):
-    def weaker(real, *args):
-        step, scale = real(*args)
-        return step, 0.7 * scale
+    class Weaker(ExactNoise):
+        def _gaussian(self, values, sensitivity, ratio):
+            return super()._gaussian(values, 0.7 * sensitivity, ratio)
 
-    wrap(patch, module("mechanisms.noise"), "_level", weaker)
+    return Weaker
 
 
 @mutant("AdaSSP, standard errors", 1_000, delta=0.3)
 def counts_of_residuals_with_a_tenth_of_their_noise(patch):
-    def weaker(real, *args, sigma, **kwargs):
-        return real(*args, sigma=sigma / 10.0, **kwargs)
-
-    wrap(patch, module("methods.fit"), "noisy_residual_counts", weaker)
+    return weaker(RESIDUAL_COUNTS, share=0.1)
 
 
 @mutant("IHM", 200)
 def residuals_unclipped_in_the_first_step(patch):
-    def unclipped(real, self, theta, clip):
-        return real(self, theta, clip if theta.any() else np.inf)
+    def unclipped(rows, theta, clip):
+        return rows.gradient(theta, clip if theta.any() else np.inf)
 
-    wrap(patch, ArrayRows, "gradient", unclipped)
+    return broken(GRADIENT, statistic=unclipped)
 
 
 @mutant("LinearMixing", 1_000, delta=0.3)
 def eta_times_seven_tenths(patch):
-    wrap(
-        patch,
-        module("mechanisms.sampling"),
-        "covariance_root",
-        lambda real, gram, eta: real(gram, 0.7 * eta),
-    )
+    return sketching(lambda given: 0.7 * given["eta"])
 
 
 @mutant("LinearMixing, four rows", 1_600)
 def tail_shift_off_in_the_estimator(patch):
-    wrap(patch, FloatNoise, "bound", _no_shift)
+    return shifted(EIGENVALUE)
 
 
 @mutant("FastIHM, joint", 4_000, slow=True)
 def gradient_noise_of_fast_ihm_halved(patch):
-    wrap(patch, module("methods.newton"), "noisy_gradient", _half_sigma)
+    return weaker(GRADIENT)
 
 
 @mutant("IHM", 4_000, slow=True)
 def gradient_noise_of_ihm_halved(patch):
-    wrap(patch, module("methods.averaging"), "noisy_gradient", _half_sigma)
+    return weaker(GRADIENT)
 
 
 @mutant("Gram matrix", 12_000)
 def noise_of_the_gram_matrix_halved(patch):
-    wrap(patch, module("mechanisms"), "noisy_gram", _half_sigma)
+    return weaker(GRAM)
 
 
 @mutant("Gram matrix of a fast sketch", 2_000)
 def distortion_left_out_of_the_noise_of_a_gram_matrix(patch):
-    wrap(
-        patch,
-        module("mechanisms.gram"),
-        "sketched_gram_sensitivity",
-        lambda real, m, c: real(0.0, c),
-    )
+    real = SKETCHED_GRAM.sensitivity
+    return broken(SKETCHED_GRAM, sensitivity=lambda public, m: real(public, 0.0))
 
 
 @mutant("ObjectivePerturbation", 1_500)
 def noise_of_the_objective_times_two_fifths(patch):
-    def weaker(real, self, size, scale):
-        return real(self, size, 0.4 * scale)
-
-    wrap(patch, FloatNoise, "_perturbation", weaker)
+    return weaker(MINIMISER, share=0.4)
 
 
 @mutant("ObjectivePerturbation", 200)
@@ -451,28 +501,24 @@ def slope_without_bound(patch):
 # --- other losses --------------------------------------------------------------------------------
 
 
-def _weaker(real, self, size, scale):
-    return real(self, size, 0.4 * scale)
-
-
 @mutant("PrivateLogisticRegression", 1_500, slow=True)
 def noise_of_the_logistic_objective_times_two_fifths(patch):
-    wrap(patch, FloatNoise, "_perturbation", _weaker)
+    return weaker(MINIMISER, share=0.4)
 
 
 @mutant("PrivateQuantileRegressor", 1_500)
 def noise_of_the_quantile_objective_times_two_fifths(patch):
-    wrap(patch, FloatNoise, "_perturbation", _weaker)
+    return weaker(MINIMISER, share=0.4)
 
 
 @mutant("PrivateHuberRegressor", 1_500, slow=True)
 def noise_of_the_robust_objective_times_two_fifths(patch):
-    wrap(patch, FloatNoise, "_perturbation", _weaker)
+    return weaker(MINIMISER, share=0.4)
 
 
 @mutant("PrivateLogisticRegression, three classes", 1_500, slow=True)
 def noise_of_three_objectives_times_a_fifth(patch):
-    wrap(patch, FloatNoise, "_perturbation", lambda real, self, n, s: real(self, n, 0.2 * s))
+    return weaker(MINIMISER, share=0.2)
 
 
 @mutant("PrivateLogisticRegression, three classes", 6_000, slow=True)

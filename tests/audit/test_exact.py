@@ -19,7 +19,7 @@ from fastmix.accounting import (
     rdp_to_delta,
     rdp_to_epsilon,
 )
-from fastmix.mechanisms.bounds import needed_eigenvalue
+from fastmix.releases.bounds import needed_eigenvalue
 from fastmix.sketches import SRHT, KerdockSketch, SubsampledDCT
 from tests.accounting.paper import rdp_fast_mix_simple
 from tests.audit.exact import exact_delta, exact_epsilon, loss_weights

@@ -16,8 +16,8 @@ import fastmix
 from fastmix import IHM, IHS, AdaSSP, BudgetAccountant, BudgetError, FastIHM, PrivacyLeakWarning
 from fastmix.errors import InvalidValueError
 from fastmix.estimators.base import PrivateRegressor
-from fastmix.mechanisms import noisy_gradient
 from fastmix.methods import IterativeHessianMixing
+from fastmix.releases import GRADIENT
 
 PRIVATE = [
     fastmix.AdaSSP(),
@@ -360,7 +360,7 @@ def test_releases_that_differ_from_the_plan_are_an_error(monkeypatch):
         solution = solve(self, rows, plan, clip, draws)
         # One gradient more, at a noise level of the plan, of which nothing is said.
         sigma = plan.levels[-1].sigmas[-1]
-        again = noisy_gradient(rows, solution.theta, clip=clip, sigma=sigma, noise=draws.noise)
+        again = draws.noise.release(GRADIENT, rows, theta=solution.theta, clip=clip, sigma=sigma)
         return replace(solution, theta=solution.theta + 1e-9 * again)
 
     monkeypatch.setattr(IterativeHessianMixing, "solve", generous)

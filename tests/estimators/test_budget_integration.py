@@ -17,7 +17,8 @@ from sklearn.preprocessing import FunctionTransformer
 import fastmix
 from fastmix import IHM, AdaSSP, BudgetAccountant, BudgetError
 from fastmix.errors import InvalidValueError
-from fastmix.methods import AdaptiveStatistics, adassp
+from fastmix.methods import AdaptiveStatistics
+from fastmix.releases import Noise
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}
 
@@ -203,13 +204,13 @@ def test_the_charge_is_on_disk_before_noise_is_drawn(monkeypatch):
     X, y = problem()
     budget = BudgetAccountant(100.0, 1e-4)
     seen = []
-    release = adassp.noisy_moments
+    release = Noise.release
 
     def spy(*args, **kwargs):
         seen.append(len(BudgetAccountant.load(budget.ledger)))
         return release(*args, **kwargs)
 
-    monkeypatch.setattr(adassp, "noisy_moments", spy)
+    monkeypatch.setattr(Noise, "release", spy)
     AdaSSP(delta=1e-6, accountant=budget, **BOUNDS).fit(X, y)
     assert seen == [1]
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 import fastmix
 from fastmix import BudgetAccountant, BudgetError, PrivateLinearRegression, compare
 from fastmix.accounting import GaussianEvent, ObjectiveEvent
-from fastmix.audit.transcript import recording, replaying
 from fastmix.certificate import verify_certificate
 from fastmix.data import ArrayRows, RowMap
-from fastmix.mechanisms import noisy_contrasts, sensitivity
-from fastmix.mechanisms.noise import FloatNoise
+from fastmix.releases import CONTRASTS, sensitivity
+from fastmix.releases.noise import FloatNoise
+from tests.transcripts import names, recording, replaying
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-3, 3), "delta": 1e-6}
 
@@ -96,7 +96,7 @@ def test_everything_is_a_function_of_releases():
     X, y = problem(1_000)
     with recording() as transcript:
         first = compare(SETS, X, y, model=model())
-    assert "noisy_contrasts" in [release.mechanism for release in transcript]
+    assert "contrasts" in names(transcript)
     with replaying(transcript):
         second = compare(SETS, 0.0 * X, 0.0 * y, model=model(random_state=5))
     assert first.excess == second.excess
@@ -158,7 +158,7 @@ def test_an_absent_record_changes_contrasts_by_at_most_the_sensitivity(records, 
     def sums():
         rows = ArrayRows(X.copy(), RowMap(row_norm=1.0), y.copy())
         noise = Zero(np.random.default_rng(0))
-        return noisy_contrasts(rows, thetas, level=level, sigma=1.0, noise=noise)
+        return noise.release(CONTRASTS, rows, thetas=thetas, level=level, sigma=1.0)
 
     present = sums()
     X[0], y[0] = 0.0, 0.0

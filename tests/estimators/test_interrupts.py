@@ -13,9 +13,9 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant
-from fastmix.mechanisms import noise
 from fastmix.methods import AdaptiveStatistics
 from fastmix.random import secret_generator
+from fastmix.releases import noise
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
 MODELS = {
@@ -36,7 +36,7 @@ MODELS = {
 
 #: Where the order of a fit is decided; the thorough test stops everywhere.
 WHERE = (
-    "fastmix/mechanisms",
+    "fastmix/releases",
     "fastmix/estimators",
     "fastmix/methods",
     "fastmix/accounting/budget",
@@ -61,7 +61,7 @@ class Interrupter:
         if event not in ("call", "c_call") or frame.f_code.co_flags & inspect.CO_GENERATOR:
             return
         name = frame.f_code.co_filename
-        if event == "call" and "fastmix/mechanisms/noise" in name:
+        if event == "call" and "fastmix/releases/noise" in name:
             self.sampled += frame.f_code.co_name == "_discrete"
         if any(part in name for part in self.where):
             caller = frame.f_back if event == "call" else frame

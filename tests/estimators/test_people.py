@@ -19,7 +19,7 @@ from fastmix.certificate import explain, headline, verify_certificate
 from fastmix.data import ArrayRows, RowMap
 from fastmix.data.persons import Persons
 from fastmix.kernels.person_losses import LinearHuber
-from fastmix.mechanisms import make_noise, noisy_minimiser
+from fastmix.releases import MINIMISER, make_noise
 
 KNOWN = {"bounds_X": (-1.0, 1.0), "bounds_y": (-1.0, 1.0)}
 
@@ -87,15 +87,8 @@ def test_rows_of_one_person_count_as_one_record():
     rows = ArrayRows(X, RowMap(1.0), y, persons=Persons(8, weights))
     loss = LinearHuber(0.5, 4.0, 1.0)
     noise = make_noise("float", 3, warn=False)
-    theta = noisy_minimiser(
-        rows,
-        loss=loss,
-        ridge=4.0,
-        mu=50.0,
-        eps_c=1.0,
-        mu_output=5.0,
-        noise=noise,
-        rows_per_person=5,
+    theta = noise.release(
+        MINIMISER, rows, loss=loss, ridge=4.0, mu=50.0, eps_c=1.0, mu_output=5.0, rows_per_person=5
     )
     b = 0.5 / 50.0 * make_noise("float", 3, warn=False).rng.standard_normal(2)
     A = np.array(RowMap(1.0)(X))
@@ -184,10 +177,10 @@ def test_a_loss_for_single_rows_is_refused_for_persons():
     arguments = {"ridge": 4.0, "mu": 1.0, "eps_c": 1.0, "mu_output": 1.0, "rows_per_person": 2}
     noise = make_noise("float", 0, warn=False)
     with pytest.raises(ValueError, match="loss must obey"):
-        noisy_minimiser(rows, loss=CalibratedHuber(1.0, 4.0, 1.0), noise=noise, **arguments)
+        noise.release(MINIMISER, rows, loss=CalibratedHuber(1.0, 4.0, 1.0), **arguments)
     bare = ArrayRows(np.eye(2), RowMap(1.0), np.zeros(2))
     with pytest.raises(ValueError, match="rows must have weights"):
-        noisy_minimiser(bare, loss=LinearHuber(1.0, 4.0, 1.0), noise=noise, **arguments)
+        noise.release(MINIMISER, bare, loss=LinearHuber(1.0, 4.0, 1.0), **arguments)
     assert noise.drawn == []
 
 

@@ -156,9 +156,9 @@ def test_bounds_that_protect_persons(data):
 
 def test_a_person_changes_counts_by_the_weight_of_one_record():
     from fastmix.data.persons import hash_ids, person_weights
-    from fastmix.mechanisms.ranges import noisy_column_counts
     from fastmix.methods.ranges import LARGEST, SMALLEST, octave_edges
-    from tests.mechanisms.test_ranges import Recorder
+    from fastmix.releases.columns import COLUMN_COUNTS, Columns
+    from tests.releases.test_ranges import Recorder
 
     rng = np.random.default_rng(0)
     ids = rng.integers(0, 20, 300)
@@ -167,17 +167,19 @@ def test_a_person_changes_counts_by_the_weight_of_one_record():
     key = bytes(32)
     weights = person_weights([hash_ids(ids, key)], 4, key).weights
     noise = Recorder()
-    noisy_column_counts(columns, edges, sigma=1.0, noise=noise, weights=weights)
+    given = {"edges": edges, "threshold": None, "sigma": 1.0}
+    noise.release(COLUMN_COUNTS, Columns(columns, weights=weights), **given)
     whole = noise.values
     for person in range(20):
         rest = ids != person
         own = person_weights([hash_ids(ids[rest], key)], 4, key).weights
-        noisy_column_counts([c[rest] for c in columns], edges, sigma=1.0, noise=noise, weights=own)
+        kept = Columns([c[rest] for c in columns], weights=own)
+        noise.release(COLUMN_COUNTS, kept, **given)
         assert np.linalg.norm(whole - noise.values) <= noise.sensitivity * (1.0 + 1e-12)
 
 
 def test_levels_of_a_person_with_many_rows_stay_hidden():
-    from fastmix.mechanisms.ranges import level_threshold
+    from fastmix.releases.columns import level_threshold
 
     one = level_threshold(sigma=10.0, columns=1, categories=1, tail=1e-8)
     many = level_threshold(sigma=10.0, columns=1, categories=1, tail=1e-8, rows_per_person=100)

@@ -17,10 +17,11 @@ from fastmix import (
 )
 from fastmix.accounting import LaplaceEvent
 from fastmix.accounting.budget import NOTHING_CHARGED
-from fastmix.audit.transcript import recording, replaying
 from fastmix.certificate import explain, verify_certificate
 from fastmix.errors import BudgetError, LowAccuracyWarning
-from fastmix.mechanisms.noise import FloatNoise
+from fastmix.releases import SIZE
+from fastmix.releases.noise import FloatNoise
+from tests.transcripts import recording, replaying
 
 KNOWN = {"bounds_X": (-1.0, 1.0), "bounds_y": (-1.0, 1.0), "delta": 1e-8, "public_rows": False}
 
@@ -286,7 +287,7 @@ def test_fits_of_neighbours_differ_by_their_transcripts_alone(extra):
     ids = {"groups": np.arange(400) // 2} if extra.get("max_rows_per_group") else {}
     with recording() as transcript:
         first = AdaptiveRegression(epsilon=2.0, **given).fit(X, y, **ids)
-    assert transcript[0].mechanism == "noisy_size"
+    assert transcript[0].release is SIZE
     with replaying(transcript):
         fewer = {"groups": ids["groups"][2:]} if ids else {}
         second = AdaptiveRegression(epsilon=2.0, **given).fit(X[2:], y[2:], **fewer)

@@ -15,8 +15,8 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant, LowAccuracyWarning, ReproducibleNoiseWarning
-from fastmix.mechanisms import noise
-from fastmix.mechanisms.noise import ExactNoise, grid_step
+from fastmix.releases import noise
+from fastmix.releases.noise import ExactNoise, grid_step
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
 NOISY = {

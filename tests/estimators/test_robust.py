@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fastmix import PrivateHuberRegressor, PrivateQuantileRegressor
-from fastmix.audit.transcript import recording
 from fastmix.certificate import verify_certificate
+from tests.transcripts import names, recording
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-5, 5)}
 THETA = np.array([1.0, -0.5, 0.2, 0.0, 0.3])
@@ -50,8 +50,7 @@ def test_the_share_below_with_more_columns(quantile):
     model = PrivateQuantileRegressor(epsilon=1.0, quantile=quantile, random_state=0, **BOUNDS)
     with recording() as transcript:
         model.fit(X, y)
-    released = [each.mechanism for each in transcript]
-    assert released[-2:] == ["noisy_minimiser", "noisy_signed_counts"]
+    assert names(transcript)[-2:] == ["minimiser", "signed counts"]
     assert np.mean(y <= model.predict(X)) == pytest.approx(quantile, abs=0.006)
     assert model.privacy_.epsilon <= 1.0
     assert verify_certificate(model.privacy_.to_json()).verified
@@ -62,7 +61,7 @@ def test_counts_only_where_public_sizes_say_so(n, given):
     X, y = problem(n=n)
     with recording() as transcript:
         model = PrivateQuantileRegressor(random_state=0, **given, **BOUNDS).fit(X, y)
-    assert "noisy_signed_counts" not in [each.mechanism for each in transcript]
+    assert "signed counts" not in names(transcript)
     assert model.chosen_["shift"] == 0.0
 
 

@@ -12,15 +12,14 @@ import pytest
 import fastmix
 from fastmix import AdaptiveRegression
 from fastmix.accounting import GaussianEvent, LaplaceEvent, ObjectiveEvent
-from fastmix.audit.transcript import recording, replaying
 from fastmix.certificate import verify_certificate
 from fastmix.data.chunks import ArrayChunk, Chunks
 from fastmix.errors import SolverError
-from fastmix.mechanisms import minimise
-from fastmix.mechanisms.noise import SLACK, ExactNoise
-from fastmix.methods import AdaptiveObjective, Sizes, Target, first_stage
-from fastmix.methods import adaptive as module
+from fastmix.methods import AdaptiveObjective, Sizes, Target
 from fastmix.methods.last_stage import MOST_KEPT
+from fastmix.releases import minimise
+from fastmix.releases.noise import SLACK, ExactNoise, Noise
+from tests.transcripts import names, recording, replaying
 
 mp = mpmath.mp.clone()
 mp.dps = 40
@@ -115,11 +114,7 @@ def test_what_is_drawn_has_the_ratios_of_the_events():
     with recording() as transcript:
         model = fitted(X, y, rounds=3)
     drawn = [event for release in transcript for event in release.events]
-    assert [release.mechanism for release in transcript] == [
-        *["noisy_second_moments"] * 3,
-        "noisy_gradient_counts",
-        "noisy_minimiser",
-    ]
+    assert names(transcript) == [*["second moments"] * 3, "gradient counts", "minimiser"]
     (objective,) = (event for event in drawn if isinstance(event, ObjectiveEvent))
     (planned,) = (e for e in model.privacy_.events if isinstance(e, ObjectiveEvent))
     assert objective == planned
@@ -136,13 +131,13 @@ def test_without_rounds_public_sizes_tell_what_is_released(intercept):
         X, y = problem(n=n)
         with recording() as transcript:
             model = fitted(X, y, rounds=0, fit_intercept=intercept)
-        released.append([release.mechanism for release in transcript])
+        released.append(names(transcript))
         assert recomputed(model.privacy_.events, 1.0) <= 1.0 / n**2
-    mean = ["noisy_target_mean"] * intercept
+    mean = ["target mean"] * intercept
     assert released == [
-        [*mean, "noisy_minimiser"],
-        [*mean, "noisy_gradient_counts", "noisy_minimiser"],
-        [*mean, "noisy_gradient_counts", "noisy_minimiser", "noisy_line"],
+        [*mean, "minimiser"],
+        [*mean, "gradient counts", "minimiser"],
+        [*mean, "gradient counts", "minimiser", "line"],
     ]
 
 
@@ -407,20 +402,18 @@ def test_the_charge_comes_before_any_noise(monkeypatch):
     X, y = problem(n=200)
     budget = fastmix.BudgetAccountant(10.0, 1e-3)
     charged = []
-    homes = {"noisy_second_moments": first_stage, "noisy_minimiser": module}
-    for name, home in homes.items():
-        real = getattr(home, name)
+    real = Noise.release
 
-        def watched(*args, real=real, **kwargs):
-            charged.append(len(budget))
-            return real(*args, **kwargs)
+    def watched(self, *args, **kwargs):
+        charged.append(len(budget))
+        return real(self, *args, **kwargs)
 
-        monkeypatch.setattr(home, name, watched)
+    monkeypatch.setattr(Noise, "release", watched)
     fitted(X, y, None, rounds=2, accountant=budget)
-    assert charged == [1, 1, 1]
+    assert charged == [1, 1, 1, 1]  # two rounds, the counts and the minimiser
     with pytest.raises(fastmix.BudgetError):
         fitted(X, y, None, rounds=2, accountant=fastmix.BudgetAccountant(0.5, 1e-3))
-    assert charged == [1, 1, 1]
+    assert charged == [1, 1, 1, 1]
 
 
 def test_a_solver_that_fails_leaves_the_model_and_tells_nothing(monkeypatch):

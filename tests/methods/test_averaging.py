@@ -8,9 +8,6 @@ import pytest
 from fastmix import IHM, FastIHM
 from fastmix.accounting.gaussian import gaussian_delta
 from fastmix.datasets import make_sphere
-from fastmix.mechanisms import GramRelease
-from fastmix.mechanisms.noise import FloatNoise
-from fastmix.mechanisms.statistics import RESIDUAL_EDGES
 from fastmix.methods import fast_ihm
 from fastmix.methods.averaging import (
     Average,
@@ -22,6 +19,9 @@ from fastmix.methods.averaging import (
 )
 from fastmix.methods.plan import Sizes
 from fastmix.planning.cost import CostModel
+from fastmix.releases import GramRelease
+from fastmix.releases.counts import RESIDUAL_EDGES
+from fastmix.releases.noise import FloatNoise
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fastmix.mechanisms import PrivateGram
-from fastmix.mechanisms.statistics import RESIDUAL_EDGES
 from fastmix.methods.inference import NewtonTrace, StatisticsTrace, residual_variance
+from fastmix.releases import PrivateGram
+from fastmix.releases.counts import RESIDUAL_EDGES
 
 
 def test_newton_recursion_against_simulation():

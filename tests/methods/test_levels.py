@@ -20,9 +20,9 @@ from fastmix.accounting import (
     rdp_fast_mix_sharp,
     rdp_gauss_mix,
 )
-from fastmix.mechanisms import gradient_events
 from fastmix.methods import Target, fast_ihm, ihm
 from fastmix.methods.levels import Level, choose, step_noise, tuned_levels
+from fastmix.releases import GRADIENT
 
 ORDERS = [*np.geomspace(1.02, 20.0, 400), *np.geomspace(20.0, 4000.0, 400)]
 GRID = [
@@ -66,7 +66,7 @@ def tuned_fast_ihm(k, steps, target, *, centred):
 
 def charged(plan, tail, bound, k, spectral):
     options = [
-        ComposedEvent([SketchEvent(bound, each.gamma, k), *gradient_events(each.sigmas)])
+        ComposedEvent([SketchEvent(bound, each.gamma, k), *GRADIENT.events(each.sigmas)])
         for each in plan.levels
     ]
     return RdpAccountant([spectral, TailEvent(tail), ChoiceEvent(options)])

@@ -11,8 +11,8 @@ from scipy import stats
 from fastmix import LinearMixing
 from fastmix.data import ArrayRows, AugmentedRows, RowMap
 from fastmix.datasets import make_sphere
-from fastmix.mechanisms.noise import FloatNoise
 from fastmix.methods import Draws, Sizes, SketchAndSolve, Target
+from fastmix.releases.noise import FloatNoise
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 

@@ -11,10 +11,10 @@ import pytest
 from fastmix import PrivateLogisticRegression
 from fastmix.accounting import GaussianEvent, ObjectiveEvent
 from fastmix.data import ArrayRows, RowMap, TargetMap
-from fastmix.mechanisms import make_noise
 from fastmix.methods import Draws, LogisticObjective, Sizes, Target, plan_fit
 from fastmix.methods.first_stage import Guess
 from fastmix.methods.logistic import log_odds
+from fastmix.releases import make_noise
 
 
 def gaussian_classes(n=200_000, share=0.3, constant=0.5, seed=0):

@@ -9,9 +9,9 @@ import pytest
 
 from fastmix import PrivateLinearRegression, PrivateLogisticRegression
 from fastmix.accounting import GaussianEvent
-from fastmix.audit.transcript import recording, replaying
 from fastmix.certificate.verify import verify_certificate
 from fastmix.methods import adaptive_inference as module
+from tests.transcripts import recording, replaying
 
 COMMON = {"classes": [0, 1], "bounds_X": (-1, 1), "delta": 1e-6, "inference": True}
 THETA = np.array([2.0, -1.0, 0.0, 0.5, -0.5])

@@ -11,7 +11,6 @@ from fastmix import IHM, AdaSSP, FastIHM
 from fastmix.accounting import GaussianEvent, Part, PrivacySpent, SketchEvent
 from fastmix.data import ArrayRows, RowMap
 from fastmix.errors import CalibrationError
-from fastmix.mechanisms import fast_bounds, make_noise, mix
 from fastmix.methods import (
     METHODS,
     AdaptiveStatistics,
@@ -25,6 +24,7 @@ from fastmix.methods import (
     solve_fit,
 )
 from fastmix.methods.plan import joint
+from fastmix.releases import GRADIENT, fast_bounds, make_noise, mix
 from fastmix.sketches import SRHT
 
 
@@ -91,7 +91,9 @@ def test_a_method_cannot_ask_for_least_squares_by_a_plan_without_steps():
             return Plan(spent=joint([GaussianEvent(9.0)], target.delta), steps=0)
 
         def solve(self, rows, plan, clip, draws):
-            drawn.append(draws.noise.gaussian(np.zeros(rows.d), sensitivity=1.0, ratio=9.0))
+            drawn.append(
+                draws.noise.release(GRADIENT, rows, theta=np.zeros(2), clip=1.0, sigma=9.0)
+            )
             return Solution(drawn[-1])
 
     try:

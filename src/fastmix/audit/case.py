@@ -23,45 +23,19 @@ class Claim(NamedTuple):
 class Data(NamedTuple):
     """A data set inside its public bounds: rows of norm at most 1, targets in [-1, 1].
 
-    An absent record is zeros. ``constant`` says that the last column is that of an intercept.
-    Rows belong to persons, ``groups``, all of whose rows count, or have sample ``weights`` in
-    [0, 1]; or neither.
+    An absent record is zeros. Rows belong to persons, ``groups``, all of whose rows count, or have
+    sample ``weights`` in [0, 1]; or neither.
     """
 
     X: FloatArray
     y: FloatArray
-    constant: bool = False
     groups: FloatArray | None = None
     weights: FloatArray | None = None
-
-    @property
-    def n(self) -> int:
-        """The number of records, or of persons."""
-        return len(self.y) if self.groups is None else len(np.unique(self.groups))
-
-    @property
-    def counts(self) -> FloatArray:
-        """How much each row counts: the rows of a person share the weight of one record."""
-        if self.groups is not None:
-            _, at, sizes = np.unique(self.groups, return_inverse=True, return_counts=True)
-            return np.asarray(1.0 / sizes[at])
-        return np.ones(len(self.y)) if self.weights is None else self.weights
 
     @property
     def present(self) -> BoolArray:
         """Which records are there."""
         return np.asarray(np.linalg.norm(self.X, axis=1) > 0.0)
-
-    def centred(self, mean: FloatArray) -> FloatArray:
-        """Return the features of present records minus a mean, no longer than 1."""
-        features = (self.X[:, :-1] - mean[:-1]) * self.present[:, None]
-        longest = np.maximum(1.0, np.linalg.norm(features, axis=1))
-        return np.asarray(features / longest[:, None])
-
-    def against(self, target: float) -> "Data":
-        """Return the data with targets 1 for records of one target and -1 for others; 0 is none."""
-        signs = np.where(self.y == target, 1.0, -1.0)
-        return self._replace(y=np.where(self.y == 0.0, 0.0, signs))
 
     def stretched(self) -> tuple[FloatArray, FloatArray]:
         """Return the records thrice as long as allowed; a mechanism that clips undoes this."""

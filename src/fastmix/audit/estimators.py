@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.audit.case import (
     Case,
     Claim,
-    Data,
     Pair,
     added_row,
     heaviest_row,
@@ -22,8 +20,8 @@ from fastmix.audit.case import (
     opposed_row,
     person_of,
 )
-from fastmix.audit.densities import gaussian_vector
 from fastmix.audit.fits import Fits
+from fastmix.audit.releases import release_case
 from fastmix.estimators import (
     IHM,
     AdaptiveRegression,
@@ -38,11 +36,9 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
-from fastmix.mechanisms import Noise, make_noise
-from fastmix.mechanisms.noise import FloatNoise
-from fastmix.mechanisms.ranges import noisy_column_counts
 from fastmix.methods.ranges import BINS, LARGEST, SMALLEST, octave_edges, plan_ranges
-from fastmix.random import public_generator
+from fastmix.releases import COLUMN_COUNTS, Noise
+from fastmix.releases.columns import Columns
 
 #: Public bounds that records at the norm bound just reach.
 _BOUNDS = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0)}
@@ -53,7 +49,7 @@ _CLASSES, _THREE = (-3.0, 3.0), (-3.0, 3.0, 6.0)
 #: and counting some thousand fits shows most of it, which would take millions at delta = 1e-6.
 EPSILON, DELTA = 3.0, 0.05
 #: What in a line of the table below is of the case, not of the estimator.
-_SIZES = ("trials", "quick", "sketch_alone")
+_SIZES = ("trials", "quick", "sketch_alone", "noise")
 
 
 def estimator_case(
@@ -64,13 +60,14 @@ def estimator_case(
     trials: int = 6_000,
     quick: int = 480,
     sketch_alone: bool = False,
+    noise: type[Noise] | None = None,
 ) -> Case:
     """Return the case of an estimator: its fits with and without one record.
 
     ``model`` has the parameters to audit; its bounds and its randomness are replaced. ``pair`` has
     one column; by default one record at the norm bound is among zeros. ``trials`` and ``quick`` are
     the fits on each data set in a full and in a quick audit; ``sketch_alone``, for `LinearMixing`
-    and a lone row, asks for the limit of the pair.
+    and a lone row, asks for the limit of the pair. ``noise`` replaces that of the library.
 
     The claim is that of the certificate. A release holds the log-likelihood ratio of the
     transcript, which is its score, the parts of that by kind of release, and the coefficients with
@@ -83,7 +80,7 @@ def estimator_case(
     model = clone(model).set_params(
         **bounds, bounds_X=bounds_X, accountant=None, random_state=None, verbose=False
     )
-    fit = Fits(model, pair)
+    fit = Fits(model, pair, noise)
     spent = fit.certificate(pair.present)
     if not math.isfinite(spent.epsilon):
         raise value_error("model", "be private, with a finite epsilon", model)
@@ -107,58 +104,28 @@ def _case(estimator: type[PrivateModel], pair: Pair, *, name: str, **given: Any)
     return estimator_case(estimator(**{**usual, **given}), name, pair=pair, **sizes)
 
 
-def _bounds_case(*, name: str, epsilon: float = EPSILON, delta: float = DELTA) -> Case:
+def _bounds_case(*, epsilon: float = EPSILON, delta: float = DELTA, **rest: Any) -> Case:
     """Return the case of `PrivateBounds`: counts of a feature and a target, in two grids.
 
     The finer bins are fixed here; in a fit they are those that the first counts choose.
     """
-    pair = one_direction(64)
     plan = plan_ranges(epsilon, delta, 2)
-    edges = [octave_edges(None, (SMALLEST, LARGEST)), np.linspace(-1.0, 1.0, BINS + 1)]
-    sigmas = [plan.sigma, plan.fine_sigma or plan.sigma]
+    grids = octave_edges(None, (SMALLEST, LARGEST)), np.linspace(-1.0, 1.0, BINS + 1)
 
-    def columns(data: Data) -> list[FloatArray]:
-        return [data.X[data.present, 0], data.y[data.present]]
+    def counts(columns: Columns, noise: Noise) -> None:
+        for edges, sigma in zip(grids, (plan.sigma, plan.fine_sigma), strict=True):
+            noise.release(COLUMN_COUNTS, columns, edges=[edges] * 2, threshold=None, sigma=sigma)
 
-    def counts(data: Data, noise: Noise) -> FloatArray:
-        found = [
-            np.concatenate(
-                noisy_column_counts(columns(data), [grid] * 2, sigma=sigma, noise=noise)[0]
-            )
-            for grid, sigma in zip(edges, sigmas, strict=True)
-        ]
-        return np.concatenate(found)
-
-    exact = [counts(data, _Silent()) for data in (pair.present, pair.absent)]
-    sizes = [2 * len(grid) for grid in edges]
-    scale = np.repeat(np.sqrt(2.0) * np.array(sigmas), sizes)
-
-    def draw(data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
-        noise = make_noise("float", rng)
-        drawn = np.array([counts(data, noise) for _ in range(trials)])
-        one, other = (gaussian_vector(drawn, mean, scale) for mean in exact)
-        return np.column_stack([one - other, drawn])
-
-    return Case(
-        name=name,
+    return release_case(
+        counts,
+        pair=one_direction(64),
+        rows_of=lambda data: Columns([data.X[data.present, 0], data.y[data.present]]),
         claim=Claim(plan.spent.epsilon, plan.spent.delta),
-        pair=pair,
-        draw=draw,
-        score=lambda values: values[:, 0],
+        account=plan.spent.joint_epsilon,
         trials=6_000,
         quick=640,
-        account=plan.spent.joint_epsilon,
+        **rest,
     )
-
-
-class _Silent(FloatNoise):
-    """No noise: what the counts are without it."""
-
-    def __init__(self) -> None:
-        super().__init__(public_generator(0))
-
-    def _gaussian(self, values: FloatArray, sensitivity: float, ratio: float) -> FloatArray:
-        return values
 
 
 #: A lone record: the sketch shows all that it may. Among equal ones the eigenvalue shows, too.

@@ -1,6 +1,7 @@
 """Many fits of one estimator on two neighbours, with their transcripts."""
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -11,50 +12,57 @@ from scipy.stats import chi2
 
 from fastmix._types import BoolArray, FloatArray
 from fastmix.accounting import SketchEvent
-from fastmix.audit.case import STRETCH, Data, Pair
-from fastmix.audit.laws import scored
-from fastmix.audit.transcript import Release, recording, replaying
+from fastmix.audit.case import Data, Pair
+from fastmix.audit.transcript import Listening, Replaying, judging, ratios
 from fastmix.data import ArrayRows, RowMap, Rows
 from fastmix.estimators import PrivateModel
-from fastmix.random import public_generator
-
-#: Fits whose transcripts are held in memory at a time.
-_BATCH = 500
+from fastmix.random import public_generator, secret_generator
+from fastmix.releases import Entry, Noise
+from fastmix.releases.noise import ExactNoise, FloatNoise
 
 
 class Fits:
     """Fits of one estimator on two neighbours."""
 
-    def __init__(self, model: PrivateModel, pair: Pair) -> None:
+    def __init__(self, model: PrivateModel, pair: Pair, noise: type[Noise] | None = None) -> None:
         self._pair, self._intercept = pair, model.fit_intercept
-        classes = sorted(getattr(model, "classes", None) or ())
-        #: Targets of more than two classes, which labels stretch.
-        self._classes = [each / STRETCH for each in classes] if len(classes) > 2 else []
+        kind = noise or (ExactNoise if model.noise == "exact" else FloatNoise)
+        self._listening, self._replaying = judging(kind)
+        self._noise: Noise | None = None  # that of the fit that runs
         # What needs no noise is done once for all fits.
         self._plan, self._checked = cache(model._planned), cache(model._check_parameters)
         self._models = [self._audited(model, data) for data in (pair.absent, pair.present)]
 
     def certificate(self, data: Data) -> Any:
         """Return the certificate of a fit."""
-        return self._fitted(data, public_generator(0)).privacy_
+        return self._listen(data, public_generator(0))[0].privacy_
 
     def draw(self, data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
         """Fit that many times and return the scores of the transcripts and the coefficients."""
-        batches = [min(_BATCH, trials - done) for done in range(0, trials, _BATCH)]
-        return np.concatenate([self._batch(data, size, rng) for size in batches])
+        own, other, shown = [], [], []
+        present = data is self._pair.present
+        neighbour = self._pair.absent if present else self._pair.present
+        for _ in range(trials):
+            fitted, listening = self._listen(data, rng)
+            eta = 0.0 if fitted.eta_ is None else fitted.eta_
+            shown.append([*np.ravel(fitted.coef_), *np.ravel(fitted.intercept_), eta])
+            _, replaying = self._replay(neighbour, listening.transcript, rng)
+            own.append(listening.likelihoods)
+            other.append(replaying.likelihoods)
+        return np.column_stack((ratios(own, other, 1.0 if present else -1.0), shown))
 
     def replay(self, rng: np.random.Generator) -> bool:
         """Tell whether fits publish nothing but functions of their transcripts."""
         data = self._pair.present, self._pair.absent
         for first, second in (data, data[::-1]):
-            with recording() as transcript:
-                published = _published(self._fitted(first, rng))
+            fitted, listening = self._listen(first, rng)
+            published = _published(fitted)
             try:
-                with replaying(transcript):
-                    again = _published(self._fitted(second, rng))
+                again, replaying = self._replay(second, listening.transcript, rng, strict=True)
+                replaying.finished()
             except RuntimeError:
                 return False
-            if not _equal(published, again):
+            if not _equal(published, _published(again)):
                 return False
         return True
 
@@ -80,22 +88,27 @@ class Fits:
 
         return float(brentq(excess, 0.0, 100.0, xtol=1e-12)) if excess(0.0) > 0.0 else 0.0
 
-    def _batch(self, data: Data, size: int, rng: np.random.Generator) -> FloatArray:
-        transcripts: list[list[Release]] = []
-        coefficients: list[list[float]] = []
-        with recording() as transcript:
-            for _ in range(size):
-                fitted = self._fitted(data, rng)
-                transcripts.append(transcript.copy())
-                transcript.clear()
-                eta = 0.0 if fitted.eta_ is None else fitted.eta_
-                coefficients.append([*np.ravel(fitted.coef_), *np.ravel(fitted.intercept_), eta])
-        present, absent = map(self._seen, (self._pair.present, self._pair.absent))
-        return scored(transcripts, present, absent, coefficients, self._classes)
-
-    def _fitted(self, data: Data, rng: np.random.Generator) -> PrivateModel:
-        model = self._models[data is self._pair.present]
+    def _listen(self, data: Data, rng: np.random.Generator) -> tuple[PrivateModel, Listening]:
+        """Fit once, and return the model and its noise."""
+        exact = issubclass(self._listening, ExactNoise)
         # The samplers of exact noise take their randomness from the operating system only.
+        noise = self._listening(secret_generator(None if exact else rng, warn=False))
+        return self._fitted(data, rng, noise), noise
+
+    def _replay(
+        self,
+        data: Data,
+        transcript: Sequence[Entry],
+        rng: np.random.Generator,
+        *,
+        strict: bool = False,
+    ) -> tuple[PrivateModel, Replaying]:
+        """Fit other data with the releases of a transcript."""
+        noise = self._replaying(rng).follow(transcript, strict=strict)
+        return self._fitted(data, rng, noise), noise
+
+    def _fitted(self, data: Data, rng: np.random.Generator, noise: Noise) -> PrivateModel:
+        model, self._noise = self._models[data is self._pair.present], noise
         model.random_state = rng if model.noise == "float" else None
         fitted: PrivateModel = model.fit(*data.stretched(), **data.counting())
         return fitted
@@ -107,6 +120,7 @@ class Fits:
         methods = {
             "_advise": lambda *_: None,  # a weak guarantee on few rows, on purpose
             "_check_parameters": lambda _: self._checked(),
+            "_make_noise": lambda _: self._noise,
             "_fit": lambda each, data, report=None: kind._fit(each, prepared.of(data), report),
             "_planned": lambda _, n, d: self._plan(n, d),
         }
@@ -114,14 +128,6 @@ class Fits:
         # The data are made up: nobody's budget is spent, and none is looked for.
         nobody = SimpleNamespace(check=lambda *_, **__: None, spend=lambda *_, **__: None)
         return audited(**{**model.get_params(deep=False), "accountant": nobody})
-
-    def _seen(self, data: Data) -> Data:
-        """Return a data set as the guarantee sees it: with the column of an intercept."""
-        if not self._intercept:
-            return data
-        n, d = data.X.shape
-        rows = np.column_stack((data.X, np.full(n, d**-0.5))) / math.hypot(1.0, d**-0.5)
-        return Data(rows * data.present[:, None], data.y, constant=True)
 
 
 class PresentRows(ArrayRows):

@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_integer, check_probability, type_error
-from fastmix.audit import estimators, mechanisms
+from fastmix.audit import estimators, releases
 from fastmix.audit.bound import (
     Event,
     cautious_bound,
@@ -26,10 +26,10 @@ from fastmix.estimators import PrivateRegressor
 from fastmix.random import RandomState, secret_generator
 
 #: Every case by name, as functions of delta: a case is built when it is audited.
-registry: dict[str, Callable[..., Case]] = {**mechanisms.MECHANISMS, **estimators.ESTIMATORS}
+registry: dict[str, Callable[..., Case]] = {**releases.RELEASES, **estimators.ESTIMATORS}
 
 #: Cases that only a full audit draws enough releases for.
-full_only = mechanisms.LONG | estimators.LONG
+full_only = releases.LONG | estimators.LONG
 
 _COLUMNS = (
     *("name", "pair", "epsilon", "delta", "lower", "share", "attainable", "reached"),

@@ -29,10 +29,10 @@ from fastmix.estimators._results import Results
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.scores import Evaluated
 from fastmix.estimators.summaries import Shown
-from fastmix.mechanisms import Noise, make_noise
 from fastmix.methods import Draws, Method, Plan
 from fastmix.methods.fit import sized, solve_fit
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
+from fastmix.releases import Noise, make_noise
 from fastmix.show.progress import progress
 
 #: A number of rows that stands for the one that is not known before it is paid for, and numbers
@@ -194,7 +194,7 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
                 self._advise(*planned, rows.n, d)
             if planned[1].is_private and is_seeded(self.random_state):
                 warn_seeded(stacklevel=4)
-            noise = make_noise(self.noise, self.random_state, warn=False)
+            noise = self._make_noise()
             # Public choices leave the secret stream alone, unless the caller seeds everything.
             public = noise.rng if is_seeded(self.random_state) else public_generator()
             if not self.public_rows:
@@ -226,6 +226,10 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
         if state.get("accountant") is None:
             state = {**state, "accountant": BudgetAccountant.current()}
         return state
+
+    def _make_noise(self) -> Noise:
+        """Return the secret noise of a fit."""
+        return make_noise(self.noise, self.random_state, warn=False)
 
     def _bounds_y(self) -> Any:
         """Return the public bounds of the target, None if there are none."""

@@ -26,7 +26,6 @@ from fastmix.data.values import as_reals, column_labels
 from fastmix.errors import InvalidValueError
 from fastmix.estimators._found import FoundBounds
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
-from fastmix.mechanisms import make_noise
 from fastmix.methods import default_delta
 from fastmix.methods.ranges import (
     LARGEST,
@@ -38,6 +37,7 @@ from fastmix.methods.ranges import (
     plan_ranges,
 )
 from fastmix.random import RandomState, is_seeded
+from fastmix.releases import make_noise
 
 #: What the target is called among the columns.
 _TARGET = "the target"

@@ -15,11 +15,11 @@ from fastmix.estimators._found import found_like
 from fastmix.estimators._input import ArrayInput
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.regression import PrivateLinearRegression
-from fastmix.mechanisms import make_noise
 from fastmix.methods import Draws
 from fastmix.methods.compare import comparing_method, comparing_plan, ranked
 from fastmix.methods.fit import solve_fit
 from fastmix.random import is_seeded, public_generator, warn_seeded
+from fastmix.releases import make_noise
 from fastmix.show.html import number, table
 from fastmix.show.progress import Bar, progress
 

@@ -12,9 +12,9 @@ from fastmix._validation import (
     value_error,
 )
 from fastmix.accounting import BudgetAccountant
-from fastmix.mechanisms.noise import check_noise
 from fastmix.methods import Plan
 from fastmix.random import is_seeded
+from fastmix.releases.noise import check_noise
 
 #: Far beyond any use, and well inside the range in which the accounting is exact enough.
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e6

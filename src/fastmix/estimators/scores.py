@@ -17,11 +17,11 @@ from fastmix.data.scaling import PublicScaling
 from fastmix.estimators._frames import table_input
 from fastmix.estimators._input import Input
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
-from fastmix.mechanisms import make_noise
 from fastmix.methods.fit import default_delta
 from fastmix.methods.plan import joint
 from fastmix.methods.scores import Bin, Score
 from fastmix.random import RandomState, is_seeded, warn_seeded
+from fastmix.releases import make_noise
 from fastmix.show.html import card, number, table
 from fastmix.show.progress import progress
 from fastmix.show.svg import calibration_chart

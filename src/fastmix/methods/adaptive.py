@@ -16,7 +16,6 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix.data import Rows
 from fastmix.kernels.losses import Loss
-from fastmix.mechanisms import noisy_curvatures, noisy_gradient_counts, noisy_minimiser
 from fastmix.methods import adaptive_inference as inference
 from fastmix.methods.adaptive_plan import AdaptiveMethod, AdaptivePlan
 from fastmix.methods.first_stage import OCTAVES, SPREAD, SQUARES, Guess, first_stage, typical_size
@@ -25,6 +24,7 @@ from fastmix.methods.inference import Intervals
 from fastmix.methods.last_stage import on_a_line, shrunk
 from fastmix.methods.objective import least_ridge_for, squares
 from fastmix.methods.plan import Draws, Forecast, Sizes, Solution, Target
+from fastmix.releases import CURVATURES, GRADIENT_COUNTS, MINIMISER
 
 #: Ridge: in units of noise over the residuals' spread; the share of the residuals' variance that
 #: is taken to be left to explain; and in units of the eigenvalues.
@@ -107,15 +107,16 @@ class AdaptiveObjective(AdaptiveMethod):
         clip, ridge, longest = _levels(plan, CLIP * root * guess.spread, guess, rows.n, rows.d)
         sigma = plan.count_sigma or math.nan
         edges = EDGES * (root * guess.spread)
-        counts = noisy_gradient_counts(
+        counts = draws.noise.release(
+            GRADIENT_COUNTS,
             rows,
-            guess.center,
+            theta=guess.center,
             transform=guess.transform,
             least=SHORTEST * root,
             longest=longest,
             edges=edges,
+            loss=None,
             sigma=sigma,
-            noise=draws.noise,
         )
         best = best_clip(counts, edges[1:], sigma, rows.n, rows.d, plan.mu)
         clip = max(LEAST_CLIP * clip, clip if best is None else best)
@@ -132,15 +133,16 @@ class AdaptiveObjective(AdaptiveMethod):
         root = math.sqrt(rows.d)
         if plan.count_sigma is not None:
             unit = float(guess.transform[0, 0]) * (1.0 + 1e-12)  # that all rows count with
-            counts = noisy_gradient_counts(
+            counts = draws.noise.release(
+                GRADIENT_COUNTS,
                 rows,
-                guess.center,
+                theta=guess.center,
                 transform=guess.transform,
                 least=unit,
                 longest=unit,
                 edges=OCTAVES * unit,
+                loss=None,
                 sigma=plan.count_sigma,
-                noise=draws.noise,
             )
             guess = guess._replace(spread=typical_size(counts, OCTAVES, rows.n))
         return guess, _levels(plan, _clip(plan) * root * guess.spread, guess, rows.n, rows.d)
@@ -155,20 +157,21 @@ class AdaptiveObjective(AdaptiveMethod):
             # All directions alike: the same objective for rows as they are, of length 1 at most.
             unit, transform = float(guess.transform[0, 0]), None
             clip, ridge, longest = clip / unit, ridge / unit**2, 1.0
-        return noisy_minimiser(
+        theta: FloatArray = draws.noise.release(
+            MINIMISER,
             rows,
             loss=self._loss(plan, clip, ridge, longest),
             ridge=ridge,
             mu=plan.mu,
             eps_c=plan.eps_c,
             mu_output=plan.mu_output,
-            noise=draws.noise,
             center=guess.center,
             transform=transform,
             least=SHORTEST * math.sqrt(rows.d),
-            public=draws.public if plan.preconditioner == "sketch" else None,
+            sketch_rng=draws.public if plan.preconditioner == "sketch" else None,
             rows_per_person=plan.rows_per_person or 1,
         )
+        return theta
 
     def _loss(self, plan: AdaptivePlan, level: float, ridge: float, longest: float) -> Loss:
         """Return the loss for a clipping level of gradients."""
@@ -199,16 +202,15 @@ class AdaptiveObjective(AdaptiveMethod):
         assert square_sigma is not None
         most = curvature * inference.most_square(curvature_sigma, rows.n, rows.d, self.noisy)
         square = min(longest**2, most)
-        released = noisy_curvatures(
+        released = draws.noise.release(
+            CURVATURES,
             rows,
-            theta,
+            theta=theta,
             loss=self._loss(plan, clip, ridge, longest),
             transform=guess.transform,
             least=SHORTEST * math.sqrt(rows.d),
             square=square,
-            curvature_sigma=curvature_sigma,
-            square_sigma=square_sigma,
-            noise=draws.noise,
+            sigma=(curvature_sigma, square_sigma),
         )
         known = inference.Levels(
             noise=clip / plan.mu,

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix.mechanisms import CurvatureRelease
 from fastmix.methods.first_stage import Guess
 from fastmix.methods.inference import Intervals
+from fastmix.releases import CurvatureRelease
 
 #: Rounds of second moments, where there are any: at least so many.
 LEAST_ROUNDS = 4

@@ -10,20 +10,21 @@ from fastmix._validation import check_integer
 from fastmix.accounting import PrivacyEvent, objective_mu, objective_split
 from fastmix.kernels import NATIVE, one_blas_thread
 from fastmix.kernels.mapped import FEW_COLUMNS
-from fastmix.mechanisms import (
-    curvature_events,
-    line_event,
-    objective_events,
-    residual_event,
-    second_moment_event,
-    target_mean_event,
-    total_weight_event,
-)
 from fastmix.methods import adaptive_inference as inference
 from fastmix.methods.first_stage import OCTAVES, ROOM, least_eigenvalue, spread_known
 from fastmix.methods.last_stage import LINE_ERROR, LINE_SHARE
 from fastmix.methods.objective import OUTPUT_SHARE, WEIGHT_SHARE, chosen_solver
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target, joint
+from fastmix.releases import (
+    CURVATURE,
+    LINE,
+    MINIMISER,
+    RESIDUAL_COUNTS,
+    SECOND_MOMENTS,
+    SQUARES,
+    TARGET_MEAN,
+    TOTAL_WEIGHT,
+)
 
 #: Shares of the budget (of mu^2) for all rounds of second moments and for counts of gradients.
 MOMENTS_SHARE, COUNTS_SHARE = 0.12, 0.03
@@ -108,18 +109,18 @@ class AdaptiveMethod(Method):
         mu_output = math.sqrt(OUTPUT_SHARE) * total
         events: list[PrivacyEvent] = []
         if weight is not None:
-            events.append(total_weight_event(sigma=weight))
+            events.append(TOTAL_WEIGHT.event(weight))
         if mean is not None:
-            events.append(target_mean_event(sigma=mean))
+            events.append(TARGET_MEAN.event(mean))
         if moment is not None:
-            events.append(second_moment_event(sigma=moment, count=rounds))
+            events.append(SECOND_MOMENTS.event(moment, count=rounds))
         if count is not None:
-            events.append(residual_event(count))
-        events += objective_events(mu, eps_c, mu_output, **form)
+            events.append(RESIDUAL_COUNTS.event(count))
+        events += MINIMISER.events(mu, eps_c, mu_output, **form)
         if line is not None:
-            events.append(line_event(sigma=line))
+            events.append(LINE.event(line))
         if curvature is not None and square is not None:
-            events += curvature_events(curvature, square)
+            events += [CURVATURE.event(curvature), SQUARES.event(square)]
         if score is not None:
             scoring = self.scoring()
             events += scoring.events(scoring.scored, score)

@@ -9,15 +9,9 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix.accounting import Part, PrivacySpent, calibrate_gaussian
 from fastmix.data import Rows
-from fastmix.mechanisms import (
-    moments_event,
-    noisy_moments,
-    noisy_statistics,
-    statistics_event,
-    symmetric_solve,
-)
 from fastmix.methods.inference import StatisticsTrace
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
+from fastmix.releases import MOMENTS, STATISTICS, symmetric_solve
 
 #: The least eigenvalue of the ridged matrix, in units of the norm of its noise.
 _LEAST = 2.0
@@ -54,7 +48,7 @@ class AdaptiveStatistics(Method):
         if self.variant == "tuned":
             sigma = calibrate_gaussian(epsilon, delta, 2, slack=1e-9)
             return AdaSSPPlan(
-                spent=PrivacySpent([Part("statistics", [moments_event(sigma=sigma)], delta)]),
+                spent=PrivacySpent([Part("statistics", [MOMENTS.event(sigma)], delta)]),
                 sigma=sigma,
                 ridge_level=_LEAST * noise_norm(sigma, d),
             )
@@ -65,7 +59,7 @@ class AdaptiveStatistics(Method):
             sigma = math.sqrt(math.log(6.0 / delta)) / (epsilon / 3.0)
         varrho = self.varrho(target)
         return AdaSSPPlan(
-            spent=PrivacySpent([Part("statistics", [statistics_event(sigma=sigma)], delta)]),
+            spent=PrivacySpent([Part("statistics", [STATISTICS.event(sigma)], delta)]),
             sigma=sigma,
             eigenvalue_shift=sigma * math.sqrt(math.log(6.0 / delta)),
             ridge_level=sigma * math.sqrt(d * math.log(2.0 * d**2 / varrho)),
@@ -74,10 +68,10 @@ class AdaptiveStatistics(Method):
     def solve(self, rows: Rows, plan: AdaSSPPlan, clip: float, draws: Draws) -> Solution:
         draws.progress(1, 1)
         if plan.eigenvalue_shift is None:
-            gram, moment = noisy_moments(rows, sigma=plan.sigma, noise=draws.noise)
+            gram, moment = draws.noise.release(MOMENTS, rows, sigma=plan.sigma)
             least = float(np.linalg.eigvalsh(gram)[0])
         else:
-            release = noisy_statistics(rows, sigma=plan.sigma, noise=draws.noise)
+            release = draws.noise.release(STATISTICS, rows, sigma=plan.sigma)
             gram, moment = release.gram, release.moment
             least = max(0.0, release.eigenvalue - plan.eigenvalue_shift)
         ridge = max(0.0, plan.ridge_level - least)

@@ -18,21 +18,13 @@ from scipy.optimize import isotonic_regression
 from fastmix._types import FloatArray
 from fastmix.accounting import PrivacyEvent
 from fastmix.data import Rows
-from fastmix.mechanisms import (
-    GramRelease,
-    gradient_events,
-    noisy_gradient,
-    noisy_residual_counts,
-    noisy_target_mean,
-    residual_event,
-    target_mean_event,
-)
-from fastmix.mechanisms.statistics import RESIDUAL_EDGES
 from fastmix.methods.adassp import noise_norm
 from fastmix.methods.first_stage import spread_known
 from fastmix.methods.inference import AveragedTrace
 from fastmix.methods.last_stage import LEAST_KEPT
 from fastmix.methods.plan import Draws, Forecast, Plan, Sizes, Solution
+from fastmix.releases import GRADIENT, RESIDUAL_COUNTS, TARGET_MEAN, GramRelease
+from fastmix.releases.counts import RESIDUAL_EDGES
 
 #: Shares of the budget (of mu^2) for the Gram matrix and for counts of residuals, and the share of
 #: what is left that the first steps get.
@@ -93,11 +85,11 @@ class Levels(NamedTuple):
         """Return the events of the mean, of all gradients and of the counts."""
         events: list[PrivacyEvent] = []
         if self.target_sigma is not None:
-            events.append(target_mean_event(sigma=self.target_sigma))
+            events.append(TARGET_MEAN.event(self.target_sigma))
         if self.first_sigma is not None and self.count_sigma is not None:
-            events += gradient_events([self.first_sigma] * self.first_steps)
-            events.append(residual_event(self.count_sigma))
-        return events + gradient_events([self.sigma] * (steps - self.first_steps))
+            events += GRADIENT.events([self.first_sigma] * self.first_steps)
+            events.append(RESIDUAL_COUNTS.event(self.count_sigma))
+        return events + GRADIENT.events([self.sigma] * (steps - self.first_steps))
 
 
 def averaged_levels(
@@ -206,13 +198,13 @@ def averaged_solution(
     """
     curvature, start, constant = Curvature.of(release), np.zeros(rows.d), None
     if (mean_sigma := plan.target_sigma) is not None:
-        mean = noisy_target_mean(rows, sigma=mean_sigma, noise=draws.noise)
+        mean = draws.noise.release(TARGET_MEAN, rows, sigma=mean_sigma)
         constant = evident(mean, mean_sigma / rows.n) / rows.constant
     if plan.first_sigma is not None:
         first = _average(rows, curvature, plan, clip, draws, start, first=True)
         start = shrunk(first, curvature, rows, constant)
         sigma = plan.count_sigma or math.nan
-        counts = noisy_residual_counts(rows, start, clip=clip, sigma=sigma, noise=draws.noise)
+        counts = draws.noise.release(RESIDUAL_COUNTS, rows, theta=start, clip=clip, sigma=sigma)
         noise = plan.sigma / math.sqrt(plan.last_steps)
         clip *= best_clip(counts / rows.n, sigma / rows.n, noise, curvature, rows.n)
     last = _average(rows, curvature, plan, clip, draws, start)
@@ -247,7 +239,7 @@ def _average(
     basis, total = curvature.vectors, np.zeros(rows.d)
     for t in range(steps):
         draws.progress(before + t + 1, plan.steps)
-        g = noisy_gradient(rows, theta, clip=clip, sigma=sigma, noise=draws.noise)
+        g = draws.noise.release(GRADIENT, rows, theta=theta, clip=clip, sigma=sigma)
         theta = theta + basis @ (lengths * (basis.T @ g))
         total += weights[t] * (basis.T @ theta)
     variance = (sigma * clip) ** 2 * noise_in_average(curvature.seen, lengths, weights)

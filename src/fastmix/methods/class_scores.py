@@ -16,8 +16,8 @@ from scipy.special import expit
 
 from fastmix._types import FloatArray
 from fastmix.data import Rows
-from fastmix.mechanisms import Noise, noisy_class_hits, noisy_label_counts, noisy_log_loss
 from fastmix.methods.scores import Bin, Score, Scoring, shared
+from fastmix.releases import CLASS_HITS, LABEL_COUNTS, LOG_LOSS, ODDS_COUNTS, Gaussian, Noise
 
 #: Share of what scores cost for the first counts of log-odds.
 FIRST_SHARE = 0.1
@@ -44,6 +44,12 @@ class ClassScores(Scoring):
     scored = ("accuracy", "auc")
 
     @property
+    def releases(self) -> dict[str, Gaussian]:  # type: ignore[override]
+        """The releases by the names of their noise."""
+        counts = LABEL_COUNTS if self.n_classes == 2 else CLASS_HITS
+        return {"first": ODDS_COUNTS, "counts": counts, "log_loss": LOG_LOSS}
+
+    @property
     def metrics(self) -> tuple[str, ...]:  # type: ignore[override]
         """All scores, in their usual order."""
         both = ("accuracy", "log_loss")
@@ -65,15 +71,15 @@ class ClassScores(Scoring):
             found = _by_label(rows, theta, sigmas["first"], sigmas["counts"], noise)
         elif "accuracy" in metrics and len(targets) == 1:
             given: dict[str, Any] = {"edges": np.zeros(1), "sigma": sigmas["counts"]}
-            counts = noisy_label_counts(rows, theta, noise=noise, **given)
+            counts = noise.release(LABEL_COUNTS, rows, theta=theta, **given)
             found["accuracy"] = _accuracy(counts, given["edges"], sigmas["counts"])
         elif "accuracy" in metrics:
-            wrong, right = noisy_class_hits(targets, thetas, sigma=sigmas["counts"], noise=noise)
+            wrong, right = noise.release(CLASS_HITS, targets, thetas=thetas, sigma=sigmas["counts"])
             found["accuracy"] = _share(right, wrong, sigmas["counts"], 1)
         if "log_loss" in metrics:
             each = sigmas["log_loss"]
             level = min(max(PRECISION * rows.n / each, LEAST_LOSS), MOST_LOSS)
-            total = noisy_log_loss(targets, thetas, level=level, sigma=each, noise=noise)
+            total = noise.release(LOG_LOSS, targets, thetas=thetas, level=level, sigma=each)
             found["log_loss"] = Score(max(total / rows.n, 0.0), each * level / rows.n, level)
         return {name: found[name] for name in metrics}
 
@@ -88,15 +94,13 @@ def _by_label(
 ) -> dict[str, Score]:
     """Release the counts of both labels, and read accuracy, area and calibration off them."""
     fine = _whole_range(rows, theta)
-    first = noisy_label_counts(
-        rows, theta, edges=fine, sigma=first_sigma, noise=noise, labelled=False
-    )[0]
+    first = noise.release(ODDS_COUNTS, rows, theta=theta, edges=fine, sigma=first_sigma)
     first = np.where(first > EVIDENT * first_sigma, first, 0.0)
     if not first.any():
         first = np.ones(len(first))
     count = min(max(int(BINS * math.sqrt(rows.n / sigma)), FEWEST_BINS), MOST_BINS)
     edges = equal_bins(first, fine, count)
-    counts = noisy_label_counts(rows, theta, edges=edges, sigma=sigma, noise=noise)
+    counts = noise.release(LABEL_COUNTS, rows, theta=theta, edges=edges, sigma=sigma)
     area = _area(counts, sigma)
     return {
         "accuracy": _accuracy(counts, edges, sigma),

@@ -16,19 +16,13 @@ from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.accounting import PrivacyEvent, objective_mu
 from fastmix.data import Rows
-from fastmix.mechanisms import (
-    noisy_contrasts,
-    noisy_residual_counts,
-    residual_event,
-    score_event,
-    second_moment_event,
-)
 from fastmix.methods.adaptive import AdaptiveObjective
 from fastmix.methods.adaptive_plan import AdaptivePlan, useful_rounds
 from fastmix.methods.first_stage import first_stage
 from fastmix.methods.fit import plan_fit
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Target, joint
-from fastmix.methods.scores import SCORED, WIDEST, most_below, score_events
+from fastmix.methods.scores import SCORED, WIDEST, ResidualScores, most_below
+from fastmix.releases import CONTRASTS, RESIDUAL_COUNTS, SECOND_MOMENTS
 
 #: Shares of the budget for second moments, counts of residuals, and the ranking.
 MOMENTS_SHARE, COUNTS_SHARE, RANK_SHARE = 0.15, 0.02, 0.13
@@ -50,9 +44,9 @@ class Ranking(NamedTuple):
     def events(self) -> list[PrivacyEvent]:
         """Return the events of `ranked`."""
         return [
-            second_moment_event(sigma=self.moment_sigma, count=self.rounds),
-            residual_event(self.count_sigma),
-            score_event(self.rank_sigma),
+            SECOND_MOMENTS.event(self.moment_sigma, count=self.rounds),
+            RESIDUAL_COUNTS.event(self.count_sigma),
+            CONTRASTS.event(self.rank_sigma),
         ]
 
 
@@ -82,7 +76,7 @@ def comparing_plan(
     )
     # What would pay for a score pays for the ranking.
     kept = list(plan.spent.events)
-    for event in score_events(SCORED, plan.score_sigma):
+    for event in ResidualScores().events(SCORED, plan.score_sigma):
         kept.remove(event)
     spent = joint([*ranking.events(), *kept], target.delta)
     return replace(plan, spent=spent, score_sigma=None), ranking
@@ -103,10 +97,12 @@ def ranked(
     for k, columns in enumerate(sets):
         at = [*columns, rows.d - 1] if rows.constant else [*columns]
         thetas[at, k] = np.linalg.solve(whole[np.ix_(at, at)], moment[at])
-    counts = noisy_residual_counts(
-        rows, guess.center, clip=WIDEST, sigma=ranking.count_sigma, noise=draws.noise
+    counts = draws.noise.release(
+        RESIDUAL_COUNTS, rows, theta=guess.center, clip=WIDEST, sigma=ranking.count_sigma
     )
     level = min(REACH * most_below(counts, rows.n), WIDEST)
-    sums = noisy_contrasts(rows, thetas, level=level, sigma=ranking.rank_sigma, noise=draws.noise)
+    sums = draws.noise.release(
+        CONTRASTS, rows, thetas=thetas, level=level, sigma=ranking.rank_sigma
+    )
     noise = ranking.rank_sigma * level**2 * math.sqrt(len(sets)) / 2.0
     return sums / rows.n, noise / rows.n

@@ -20,17 +20,6 @@ from fastmix.accounting import (
     closed_form_gradient_sigma,
 )
 from fastmix.data import Rows
-from fastmix.mechanisms import (
-    GramRelease,
-    gradient_events,
-    gram_event,
-    mean_event,
-    noisy_gram,
-    noisy_mean,
-    noisy_sketched_gram,
-    sketched_gram_events,
-    spectral_events,
-)
 from fastmix.methods.averaging import (
     AveragedPlan,
     averaged_forecast,
@@ -41,6 +30,15 @@ from fastmix.methods.ihm import UNUSED
 from fastmix.methods.levels import TAIL, Level, tuned_levels, with_steps
 from fastmix.methods.newton import HessianMixing, MixingPlan, released_bounds
 from fastmix.methods.plan import Draws, Forecast, Sizes, Solution, Target, joint
+from fastmix.releases import (
+    GRADIENT,
+    GRAM,
+    MEAN,
+    GramRelease,
+    sketched_gram,
+    sketched_gram_events,
+    spectral_events,
+)
 from fastmix.sketches import SRHT, KerdockSketch, Sketch, SubsampledDCT
 
 _FAMILIES: dict[str, type[Sketch]] = {"dct": SubsampledDCT, "kerdock": KerdockSketch, "srht": SRHT}
@@ -166,13 +164,13 @@ class FastIterativeHessianMixing(HessianMixing):
         mu = 1.0 / calibrate_gaussian(target.epsilon, target.delta - tail, 1, slack=1e-9)
         levels = averaged_levels(mu, steps, others, sizes, adaptive=self.residual_clip is None)
         noise: dict[str, Any] = {}
-        events = [gram_event(sigma=levels.gram_sigma), *levels.events(steps)]
+        events = [GRAM.event(levels.gram_sigma), *levels.events(steps)]
         if sketched:
             noise = {"tau": -float(ndtri(tail)), "omega": 1.0 / (mu * math.sqrt(_BOUND_SHARE))}
             events[:1] = sketched_gram_events(sigma=levels.gram_sigma, **noise)
         if centred:
             noise["mean_sigma"] = 1.0 / (mu * math.sqrt(_CENTRE_SHARE))
-            events.append(mean_event(sigma=noise["mean_sigma"]))
+            events.append(MEAN.event(noise["mean_sigma"]))
         return FastAveragedPlan(
             spent=joint(events, target.delta),
             steps=steps,
@@ -213,7 +211,7 @@ class FastIterativeHessianMixing(HessianMixing):
             return self._averaged(rows, plan, clip, draws)
         mean, sketched = None, rows
         if plan.mean_sigma is not None:
-            mean = noisy_mean(rows, sigma=plan.mean_sigma, noise=draws.noise)
+            mean = draws.noise.release(MEAN, rows, sigma=plan.mean_sigma)
             sketched = rows.centred(mean)
         sketch = _FAMILIES[plan.family](plan.k2, rows.n)
         spectrum = released_bounds(sketched, plan, draws, sketch, literal=self.literal)
@@ -222,13 +220,13 @@ class FastIterativeHessianMixing(HessianMixing):
     def _averaged(self, rows: Rows, plan: FastAveragedPlan, clip: float, draws: Draws) -> Solution:
         """Release the Gram matrix of a sketch, where it is smaller than the data, and the steps."""
         if plan.tau is None or plan.omega is None:
-            release = noisy_gram(rows, sigma=plan.gram_sigma, noise=draws.noise)
+            release = draws.noise.release(GRAM, rows, sigma=plan.gram_sigma)
             return averaged_solution(rows, release, plan, clip, draws)
         mean, sketched = None, rows
         if plan.mean_sigma is not None:
-            mean = noisy_mean(rows, sigma=plan.mean_sigma, noise=draws.noise)
+            mean = draws.noise.release(MEAN, rows, sigma=plan.mean_sigma)
             sketched = rows.centred(mean)
-        release = noisy_sketched_gram(
+        release = sketched_gram(
             sketched,
             sketch=_FAMILIES[plan.family](plan.k2, rows.n),
             sigma=plan.gram_sigma,
@@ -298,7 +296,7 @@ def _thirds(
         Part("spectral bounds", [laplace], 0.0),
         Part("spectral bounds fail", [tail], share),
         Part("sketches", [SketchEvent("fast_mix", gamma, k1 * steps)], share),
-        Part("gradients", gradient_events(level.sigmas), share),
+        Part("gradients", GRADIENT.events(level.sigmas), share),
     ]
     return FastIHMPlan(
         spent=PrivacySpent(parts),

@@ -8,8 +8,8 @@ from scipy.linalg import solve_triangular
 
 from fastmix._types import FloatArray
 from fastmix.data import Rows
-from fastmix.mechanisms import noisy_second_moments, noisy_target_mean
 from fastmix.methods.plan import Draws
+from fastmix.releases import SECOND_MOMENTS, TARGET_MEAN
 
 #: Length of the longest row with its target in the first round.
 FIRST = 0.99
@@ -59,7 +59,7 @@ def first_stage(
     if moment_sigma is not None:
         return _moments_stage(rows, rounds, moment_sigma, draws)
     if mean_sigma is not None:
-        mean = noisy_target_mean(rows, sigma=mean_sigma, noise=draws.noise)
+        mean = draws.noise.release(TARGET_MEAN, rows, sigma=mean_sigma)
         baseline[-1] = mean / rows.constant
     unit = math.sqrt(d / SQUARES)
     seen = np.full(d, SQUARES)
@@ -92,7 +92,7 @@ def _moments_stage(rows: Rows, rounds: int, sigma: float, draws: Draws) -> Guess
     transform = np.eye(size) * (FIRST / math.sqrt(2.0))
     for step in range(rounds):
         draws.progress(step + 1, rounds + 2)
-        moments = noisy_second_moments(rows, transform, sigma=sigma, noise=draws.noise)
+        moments = draws.noise.release(SECOND_MOMENTS, rows, transform=transform, sigma=sigma)
         values, vectors = np.linalg.eigh(moments)
         evident = np.maximum(values, 0.0)
         back = solve_triangular(transform, vectors, trans=1)

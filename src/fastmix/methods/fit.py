@@ -22,16 +22,9 @@ from fastmix.accounting import (
 from fastmix.data import ChunkRows, Rows
 from fastmix.data.scaling import PublicScaling
 from fastmix.errors import CalibrationError
-from fastmix.mechanisms import (
-    noisy_residual_counts,
-    noisy_size,
-    noisy_total_weight,
-    residual_event,
-    size_event,
-    symmetric_solve,
-)
-from fastmix.mechanisms.noise import ExactNoise, FloatNoise, Noise
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
+from fastmix.releases import RESIDUAL_COUNTS, SIZE, TOTAL_WEIGHT, symmetric_solve
+from fastmix.releases.noise import ExactNoise, FloatNoise, Noise
 
 #: What rounding may add to the epsilon of a plan.
 _ROUNDING = 1e-9
@@ -105,7 +98,7 @@ def plan_fit(
             spent=PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)]), steps=0
         )
     size_scale = (1.0 + _ROUNDING) / (SIZE_SHARE * target.epsilon) if sizes.hidden else None
-    counting = () if size_scale is None else (size_event(scale=size_scale),)
+    counting = () if size_scale is None else (SIZE.event(size_scale),)
     kind: type[Noise] = ExactNoise if noise == "exact" else FloatNoise
     extra = kind.cost(method.coordinates(sizes))
     within = Target(
@@ -142,7 +135,7 @@ def sized(rows: Rows, plan: Plan, noise: Noise) -> Rows:
     records exceeds with probability :math:`e^{-64}/2`.
     """
     scale = plan.size_scale or math.nan
-    n = noisy_size(rows, scale=scale, noise=noise)
+    n = noise.release(SIZE, rows, sigma=scale)
     return rows.counted(n, n + math.ceil(_SAFE * scale))
 
 
@@ -170,10 +163,10 @@ def _with_residuals(method: Method, sizes: Sizes, target: Target) -> Plan:
             share = math.nextafter(delta / 10.0, 0.0)
             sigma = gaussian_sigma(epsilon / 10.0 * (1.0 - 1e-9), share)
             plan = method.plan(sizes, target._replace(epsilon=epsilon * 0.9, delta=delta * 0.9))
-            parts = [*plan.spent.parts, Part("residuals", [residual_event(sigma)], share)]
+            parts = [*plan.spent.parts, Part("residuals", [RESIDUAL_COUNTS.event(sigma)], share)]
             return replace(plan, spent=PrivacySpent(parts), residual_sigma=sigma)
         (part,) = plan.spent.parts
-        spent = PrivacySpent([Part(part.name, [*part.events, residual_event(sigma)], delta)])
+        spent = PrivacySpent([Part(part.name, [*part.events, RESIDUAL_COUNTS.event(sigma)], delta)])
         if spent.epsilon <= epsilon and (spent.epsilon >= 0.99 * epsilon or attempt > 5):
             return replace(plan, spent=spent, residual_sigma=sigma)
         if level < least:
@@ -193,14 +186,14 @@ def solve_fit(
     else:
         counted, released = rows, {}
         if (sigma := plan.weight_sigma) is not None:
-            total = noisy_total_weight(rows, sigma=sigma, noise=draws.noise)
+            total = draws.noise.release(TOTAL_WEIGHT, rows, sigma=sigma)
             counted, released = rows.counted(round(total)), {"mean_weight": total / rows.n}
         solution = method.solve(counted, plan, clip, draws)
         if released:
             solution = replace(solution, chosen={**(solution.chosen or {}), **released})
     if (sigma := plan.residual_sigma) is not None:
         theta, noise = solution.theta, draws.noise
-        counts = noisy_residual_counts(rows, theta, clip=clip, sigma=sigma, noise=noise)
+        counts = noise.release(RESIDUAL_COUNTS, rows, theta=theta, clip=clip, sigma=sigma)
         solution = replace(solution, residuals=counts)
     if (sigma := plan.score_sigma) is not None:
         scoring = method.scoring()

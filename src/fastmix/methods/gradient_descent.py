@@ -7,8 +7,8 @@ import numpy as np
 
 from fastmix.accounting import Part, PrivacySpent, calibrate_gaussian
 from fastmix.data import Rows
-from fastmix.mechanisms import gradient_events, noisy_gradient
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
+from fastmix.releases import GRADIENT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,13 +34,13 @@ class GradientDescent(Method):
         steps = self.n_steps or 100
         # A hair below the target, so that rounding in the account cannot exceed it.
         sigma = calibrate_gaussian(target.epsilon, target.delta, steps, slack=1e-9)
-        part = Part("gradients", gradient_events([sigma] * steps), target.delta)
+        part = Part("gradients", GRADIENT.events([sigma] * steps), target.delta)
         return GradientPlan(spent=PrivacySpent([part]), steps=steps, sigma=sigma)
 
     def solve(self, rows: Rows, plan: GradientPlan, clip: float, draws: Draws) -> Solution:
         theta = np.zeros(rows.d)
         for t in range(plan.steps):
             draws.progress(t + 1, plan.steps)
-            g = noisy_gradient(rows, theta, clip=clip, sigma=plan.sigma, noise=draws.noise)
+            g = draws.noise.release(GRADIENT, rows, theta=theta, clip=clip, sigma=plan.sigma)
             theta = theta + self.learning_rate / rows.n * g
         return Solution(theta, gradient_noise=plan.sigma * clip)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from fastmix._types import FloatArray
 from fastmix.accounting import Part, PrivacySpent, SketchEvent, calibrate, calibrate_gaussian
 from fastmix.data import Rows
-from fastmix.mechanisms import gradient_events, gram_event, noisy_gram, spectral_events
 from fastmix.methods.averaging import (
     AveragedPlan,
     averaged_forecast,
@@ -18,6 +17,7 @@ from fastmix.methods.averaging import (
 from fastmix.methods.levels import Level, tuned_levels, with_steps
 from fastmix.methods.newton import HessianMixing, MixingPlan, released_bounds
 from fastmix.methods.plan import Draws, Forecast, Sizes, Solution, Target, joint
+from fastmix.releases import GRADIENT, GRAM, spectral_events
 
 #: Steps of the tuned variant.
 _STEPS = 16
@@ -84,7 +84,7 @@ class IterativeHessianMixing(HessianMixing):
         self, rows: Rows, plan: IHMPlan | AveragedPlan, clip: float, draws: Draws
     ) -> Solution:
         if isinstance(plan, AveragedPlan):
-            release = noisy_gram(rows, sigma=plan.gram_sigma, noise=draws.noise)
+            release = draws.noise.release(GRAM, rows, sigma=plan.gram_sigma)
             return averaged_solution(rows, release, plan, clip, draws)
         spectrum = released_bounds(rows, plan, draws, literal=self.literal)
         return self._mixed(rows, spectrum, plan, plan.k, clip, draws)
@@ -102,7 +102,7 @@ def averaged_plan(target: Target, steps: int, sizes: Sizes, *, adaptive: bool) -
     """Plan a noisy Gram matrix and averaged steps: Gaussian releases under one exact account."""
     mu = 1.0 / calibrate_gaussian(target.epsilon, target.delta, 1, slack=1e-9)
     levels = averaged_levels(mu, steps, 0.0, sizes, adaptive=adaptive)
-    events = [gram_event(sigma=levels.gram_sigma), *levels.events(steps)]
+    events = [GRAM.event(levels.gram_sigma), *levels.events(steps)]
     return AveragedPlan(spent=joint(events, target.delta), steps=steps, **levels._asdict())
 
 
@@ -119,7 +119,7 @@ def _paper(k: int, steps: int, target: Target, varrho: float) -> IHMPlan:
     gamma = gauss_mix_gamma(epsilon / 2.0, delta / 4.0, k, steps)
     level = Level(gamma, (calibrate_gaussian(epsilon / 2.0, delta / 4.0, steps),) * steps)
     parts = gauss_mix_parts(gamma, delta / 4.0, tau, k, steps)
-    gradients = Part("gradients", gradient_events(level.sigmas), delta / 4.0)
+    gradients = Part("gradients", GRADIENT.events(level.sigmas), delta / 4.0)
     return IHMPlan(
         spent=PrivacySpent([*parts, gradients]),
         steps=steps,

@@ -8,9 +8,9 @@ import numpy as np
 
 from fastmix.accounting import NonPrivateEvent, Part, PrivacySpent
 from fastmix.data import Rows
-from fastmix.mechanisms import PrivateGram
 from fastmix.methods.newton import newton_steps
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target
+from fastmix.releases import PrivateGram
 from fastmix.sketches import SRHT
 
 #: Keeps a sketched Hessian invertible.

@@ -13,10 +13,10 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from fastmix._types import FloatArray
-from fastmix.mechanisms import PrivateGram
-from fastmix.mechanisms.sampling import CovarianceRoot, gaussian_gram, symmetric_noise
-from fastmix.mechanisms.statistics import RESIDUAL_EDGES
 from fastmix.random import public_generator
+from fastmix.releases import PrivateGram
+from fastmix.releases.counts import RESIDUAL_EDGES
+from fastmix.releases.sampling import CovarianceRoot, gaussian_gram, symmetric_noise
 
 #: Draws of the Gram matrix for up to this many columns, fewer beyond.
 DRAWS, DRAWS_UP_TO = 16, 128

@@ -6,8 +6,8 @@ import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix.data import Rows
-from fastmix.mechanisms import Noise, noisy_line, noisy_signed_counts
 from fastmix.methods.first_stage import Guess
+from fastmix.releases import LINE, SIGNED_COUNTS, Noise
 
 #: Share of the coefficients that is always kept: a model of zeros would look like an error.
 LEAST_KEPT, MOST_KEPT = 1e-3, 2.0
@@ -56,8 +56,8 @@ def on_a_line(
     spread = float(np.linalg.norm((guess.axes @ move) * np.sqrt(guess.seen)))
     width = PREDICTIONS * spread + OFFSET * guess.spread
     widths = max(width, 1e-12), max(RESIDUALS * guess.spread, 1e-12)
-    p, e, pr, pp = noisy_line(
-        rows, guess.baseline, move, widths=widths, sigma=sigma, noise=noise
+    p, e, pr, pp = noise.release(
+        LINE, rows, center=guess.baseline, move=move, widths=widths, sigma=sigma
     ).tolist()
     error, r = 2.0 * sigma / rows.n, (e + widths[0] * p) / widths[1]
     variance, covariance = pp - p**2, pr - p * r
@@ -85,7 +85,7 @@ def at_quantile(
     From 0 on, the first bin whose end has the count is taken, with residuals spread evenly in it.
     """
     edges = SIZES * spread
-    below, above = noisy_signed_counts(rows, theta, edges=edges, sigma=sigma, noise=noise)
+    below, above = noise.release(SIGNED_COUNTS, rows, theta=theta, edges=edges, sigma=sigma)
     total = float(below.sum() + above.sum())
     if total <= EVIDENT * sigma * math.sqrt(2.0 * len(below)):
         return theta, 0.0

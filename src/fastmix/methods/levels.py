@@ -17,8 +17,8 @@ from scipy.special import ndtri
 from fastmix.accounting import ChoiceEvent, ComposedEvent, PrivacySpent, SketchEvent, calibrate
 from fastmix.accounting.account import joint_delta
 from fastmix.errors import CalibrationError
-from fastmix.mechanisms import gradient_events, mean_event, spectral_events
 from fastmix.methods.plan import Target, joint
+from fastmix.releases import GRADIENT, MEAN, spectral_events
 
 #: Share of delta for the rare events.
 TAIL = 0.05
@@ -53,7 +53,7 @@ class Level:
 
     def events(self, curve: str, k: int) -> ComposedEvent:
         """Return the events of k rows of the sketch and of the gradients."""
-        return ComposedEvent([SketchEvent(curve, self.gamma, k), *gradient_events(self.sigmas)])
+        return ComposedEvent([SketchEvent(curve, self.gamma, k), *GRADIENT.events(self.sigmas)])
 
 
 class Tuned(NamedTuple):
@@ -100,7 +100,7 @@ def tuned_levels(
         first = spectral_events("gaussian", tau=tau, omega=omega, count=bounds)
         mean_sigma = 1.0 / math.sqrt(2.0 * mean_share * rho) if mean_share else None
         if mean_sigma is not None:
-            first = [mean_event(sigma=mean_sigma), *first]
+            first = [MEAN.event(mean_sigma), *first]
         after = [each.events(curve, k) for each in levels]
         spent = joint([*first, *(after if len(after) == 1 else [ChoiceEvent(after)])], delta)
         return Tuned(spent, levels, tau, omega, mean_sigma)

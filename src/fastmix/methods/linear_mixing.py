@@ -11,12 +11,12 @@ from fastmix._validation import check_integer, check_probability, check_real
 from fastmix.accounting import Part, PrivacySpent, SketchEvent, calibrate
 from fastmix.data import AugmentedRows, Rows
 from fastmix.errors import CalibrationError
-from fastmix.mechanisms import mix, spectral_events, symmetric_solve
 from fastmix.methods.fast_ihm import fast_mix_gamma, rounded_up
 from fastmix.methods.ihm import gauss_mix_gamma, gauss_mix_parts
 from fastmix.methods.levels import TAIL
 from fastmix.methods.newton import released_bounds
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target, joint
+from fastmix.releases import mix, spectral_events, symmetric_solve
 from fastmix.sketches import SRHT
 
 #: Share of rho for the spectral bounds of a joint account.

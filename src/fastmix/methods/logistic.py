@@ -18,8 +18,6 @@ from fastmix.accounting import Part, PrivacySpent
 from fastmix.data import Rows
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.sigmoids import Logistic
-from fastmix.mechanisms import noisy_gradient_counts
-from fastmix.mechanisms.minimise import Objective, minimise
 from fastmix.methods import adaptive_inference as inference
 from fastmix.methods.adaptive import EDGES, SHORTEST, AdaptiveObjective, Levels, best_clip
 from fastmix.methods.adaptive_plan import AdaptivePlan
@@ -29,6 +27,8 @@ from fastmix.methods.forecast import adaptive_forecast
 from fastmix.methods.inference import Intervals
 from fastmix.methods.last_stage import shrunk
 from fastmix.methods.plan import Draws, Forecast, Sizes, Solution, Target, joint
+from fastmix.releases import GRADIENT_COUNTS
+from fastmix.releases.minimise import Objective, minimise
 
 #: Ridge: in units of noise times the spread of slopes; the variance of log-odds that is taken to be
 #: left to explain, in units of one over the mean curvature; and in units of the eigenvalues.
@@ -144,15 +144,15 @@ class LogisticObjective(AdaptiveObjective):
         if plan.count_sigma is not None:
             draws.progress(steps - 1, steps)
             edges = EDGES * (root * guess.spread)
-            counts = noisy_gradient_counts(
+            counts = draws.noise.release(
+                GRADIENT_COUNTS,
                 rows,
-                guess.center,
+                theta=guess.center,
                 transform=guess.transform,
                 least=SHORTEST * root,
                 longest=1e100,
                 edges=edges,
                 sigma=plan.count_sigma,
-                noise=draws.noise,
                 loss=Logistic(1.0, 1.0, 1.0),
             )
             sizes = rows.n, rows.d, plan.mu

@@ -12,19 +12,12 @@ from scipy.linalg import solve_triangular
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data import Rows
-from fastmix.mechanisms import (
-    PrivateGram,
-    Spectrum,
-    fast_bounds,
-    gauss_bounds,
-    mix,
-    noisy_gradient,
-)
-from fastmix.mechanisms.bounds import needed_eigenvalue
-from fastmix.mechanisms.statistics import RESIDUAL_EDGES
 from fastmix.methods.inference import NewtonTrace
 from fastmix.methods.levels import Level, choose, least_rows, step_lengths
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
+from fastmix.releases import GRADIENT, PrivateGram, Spectrum, fast_bounds, gauss_bounds, mix
+from fastmix.releases.bounds import needed_eigenvalue
+from fastmix.releases.counts import RESIDUAL_EDGES
 from fastmix.sketches import Sketch
 
 
@@ -102,8 +95,8 @@ class HessianMixing(Method):
         ridge = eta**2 if self.shrinkage else 0.0
         theta = newton_steps(
             cycle(hessians),
-            lambda t, theta: noisy_gradient(
-                rows, theta, clip=clip, sigma=level.sigmas[t], noise=draws.noise
+            lambda t, theta: draws.noise.release(
+                GRADIENT, rows, theta=theta, clip=clip, sigma=level.sigmas[t]
             ),
             scales=scales,
             d=rows.d,

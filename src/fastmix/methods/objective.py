@@ -10,8 +10,8 @@ from fastmix.accounting import objective_split
 from fastmix.data import Rows
 from fastmix.kernels.losses import CalibratedHuber, least_ridge
 from fastmix.kernels.person_losses import LinearHuber, least_person_ridge
-from fastmix.mechanisms import noisy_minimiser, objective_events, total_weight_event
 from fastmix.methods.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
+from fastmix.releases import MINIMISER, TOTAL_WEIGHT
 
 #: Share of the budget for the noise on the minimiser, which hides that it is inexact.
 OUTPUT_SHARE = 0.0025
@@ -77,9 +77,9 @@ class PerturbedObjective(Method):
             # Made here as in the fit: a ridge that is too small is refused before a charge.
             squares(1.0, float(self.ridge), eps_c, rows_per_person=rows)
         solver = chosen_solver(self.solver, sizes)
-        events = objective_events(mu, eps_c, mu_output, rows_per_person=rows)
+        events = MINIMISER.events(mu, eps_c, mu_output, rows_per_person=rows)
         if sigma is not None:
-            events = [total_weight_event(sigma=sigma), *events]
+            events = [TOTAL_WEIGHT.event(sigma), *events]
         return ObjectivePlan(
             spent=joint(events, target.delta),
             rows_per_person=sizes.rows_per_person,
@@ -94,15 +94,15 @@ class PerturbedObjective(Method):
         """Release the minimiser."""
         draws.progress(1, 1)
         ridge = self._ridge(plan, clip, rows.n, rows.d)
-        theta = noisy_minimiser(
+        theta = draws.noise.release(
+            MINIMISER,
             rows,
             loss=squares(clip, ridge, plan.eps_c, rows_per_person=plan.rows_per_person or 1),
             ridge=ridge,
             mu=plan.mu,
             eps_c=plan.eps_c,
             mu_output=plan.mu_output,
-            noise=draws.noise,
-            public=draws.public if plan.preconditioner == "sketch" else None,
+            sketch_rng=draws.public if plan.preconditioner == "sketch" else None,
             rows_per_person=plan.rows_per_person or 1,
         )
         return Solution(theta, gradient_noise=clip / plan.mu)

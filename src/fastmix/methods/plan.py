@@ -39,9 +39,9 @@ from fastmix.accounting import (
     TailEvent,
 )
 from fastmix.data import Rows
-from fastmix.mechanisms import Noise
 from fastmix.methods.inference import Intervals, Trace
 from fastmix.methods.scores import ResidualScores, Score, Scoring
+from fastmix.releases import Noise
 
 #: The methods by their names: a method is known as soon as its class is made.
 METHODS: dict[str, type[Method]] = {}

@@ -6,8 +6,8 @@ equal bins of what is left trim the ends.  Everything is read off released count
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +16,9 @@ from scipy.special import ndtri
 from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.accounting import PrivacySpent, gaussian_sigma
-from fastmix.mechanisms.noise import Noise
-from fastmix.mechanisms.ranges import level_threshold, noisy_column_counts, range_events
 from fastmix.methods.plan import joint
+from fastmix.releases.columns import COLUMN_COUNTS, Columns, level_threshold, range_events
+from fastmix.releases.noise import Noise
 
 #: The grid: powers of two from the smallest size that counts to the largest.
 SMALLEST, LARGEST = 2.0**-20, 2.0**40
@@ -112,10 +112,9 @@ def find_ranges(
     """
     names = list(numbers)
     octaves = [octave_edges(limits.get(name), grid) for name in names]
-    exact = [np.fromiter(counts.values(), float, len(counts)) for counts in levels.values()]
-    columns = [numbers[name] for name in names]
-    rough, noisy = noisy_column_counts(
-        columns, octaves, exact, sigma=plan.sigma, noise=noise, weights=weights
+    columns = Columns([numbers[name] for name in names], list(levels.values()), weights)
+    rough, known = noise.release(
+        COLUMN_COUNTS, columns, edges=octaves, threshold=plan.threshold, sigma=plan.sigma
     )
     scale, most = plan.sigma * math.sqrt(plan.columns), (1.0 - coverage) / 2.0 * n
     found = [
@@ -129,17 +128,18 @@ def find_ranges(
             for one in found
         ]
         scale = plan.fine_sigma * math.sqrt(plan.numbers)
-        again, _ = noisy_column_counts(
-            columns, fine, sigma=plan.fine_sigma, noise=noise, weights=weights
+        again, _ = noise.release(
+            COLUMN_COUNTS,
+            replace(columns, levels=()),
+            edges=fine,
+            threshold=None,
+            sigma=plan.fine_sigma,
         )
         found = [
             None if one is None else _finer(one, edges, counts, scale, most, n, len(names))
             for one, edges, counts in zip(found, fine, again, strict=True)
         ]
-    chosen = {
-        name: _listed(list(counts), noisy[j], plan.threshold)
-        for j, (name, counts) in enumerate(levels.items())
-    }
+    chosen = {name: _listed(above) for name, above in zip(levels, known, strict=True)}
     return dict(zip(names, found, strict=True)), chosen
 
 
@@ -256,13 +256,8 @@ def _finer(
     return Range(lower + 0.0, upper + 0.0, min(1.0, found.outside + more / n))
 
 
-def _listed(names: Sequence[str], noisy: FloatArray, threshold: float | None) -> tuple[str, ...]:
-    """Return the levels above the threshold: the most common first, the others by name."""
-    above = (
-        {}
-        if threshold is None
-        else {name: count for name, count in zip(names, noisy, strict=True) if count > threshold}
-    )
+def _listed(above: Mapping[str, float]) -> tuple[str, ...]:
+    """Return released levels: the most common first, the others by name."""
     if not above:
         return ()
     common = max(sorted(above), key=lambda name: above[name])

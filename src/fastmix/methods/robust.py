@@ -18,8 +18,6 @@ from fastmix.data import Rows
 from fastmix.errors import SolverError
 from fastmix.kernels.losses import CalibratedHuber, Loss
 from fastmix.kernels.sigmoids import SmoothedQuantile
-from fastmix.mechanisms import symmetric_solve
-from fastmix.mechanisms.minimise import Objective, minimise
 from fastmix.methods import adaptive_inference as inference
 from fastmix.methods.adaptive import (
     LEAST,
@@ -37,6 +35,8 @@ from fastmix.methods.last_stage import SHIFT_SHARE, at_quantile, shift_pays, shr
 from fastmix.methods.objective import least_ridge_for
 from fastmix.methods.plan import Draws, Forecast, Sizes, Solution
 from fastmix.methods.scores import QuantileScores
+from fastmix.releases import symmetric_solve
+from fastmix.releases.minimise import Objective, minimise
 
 #: Where residuals are clipped by default, in units of their spread (Huber's constant), and the
 #: share of normal ones that are not.

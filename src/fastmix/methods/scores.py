@@ -19,17 +19,18 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_choice, type_error, value_error
 from fastmix.accounting import GaussianEvent
 from fastmix.data import Rows
-from fastmix.mechanisms import (
+from fastmix.releases import (
+    ABSOLUTE_RESIDUALS,
+    BELOW,
+    PINBALL,
+    RESIDUAL_COUNTS,
+    SQUARED_RESIDUALS,
+    SQUARES_ABOVE_BASE,
+    TARGET_MEAN,
+    Gaussian,
     Noise,
-    noisy_quantile_sum,
-    noisy_residual_counts,
-    noisy_score_sum,
-    noisy_target_mean,
-    residual_event,
-    score_event,
-    target_mean_event,
 )
-from fastmix.mechanisms.statistics import RESIDUAL_EDGES
+from fastmix.releases.counts import RESIDUAL_EDGES
 
 METRICS = ("r2", "mse", "mae")
 #: What a share of the budget of a fit pays for.
@@ -83,6 +84,8 @@ class Scoring(ABC):
     #: Scores in units of the target, to this power, and those whose clipping level is.
     powers: ClassVar[dict[str, int]] = {}
     clipped: ClassVar[tuple[str, ...]] = ()
+    #: The releases by the names of their noise.
+    releases: ClassVar[dict[str, Gaussian]]
 
     def checked(self, metrics: object) -> tuple[str, ...]:
         """Return the names of metrics, in their usual order; None means all."""
@@ -103,7 +106,8 @@ class Scoring(ABC):
 
     def events(self, metrics: Sequence[str], sigma: float) -> list[GaussianEvent]:
         """Return the events of `release`."""
-        return [score_event(each) for each in self.sigmas(metrics, sigma).values()]
+        sigmas = self.sigmas(metrics, sigma)
+        return [self.releases[name].event(each) for name, each in sigmas.items()]
 
     @abstractmethod
     def release(
@@ -128,14 +132,19 @@ class ResidualScores(Scoring):
     scored = SCORED
     powers: ClassVar[dict[str, int]] = {"mse": 2, "mae": 1}
     clipped = METRICS
+    releases: ClassVar = {
+        "model": RESIDUAL_COUNTS,
+        "mean": TARGET_MEAN,
+        "base": RESIDUAL_COUNTS,
+        "total": SQUARED_RESIDUALS,
+        "r2": SQUARES_ABOVE_BASE,
+        "mse": SQUARED_RESIDUALS,
+        "mae": ABSOLUTE_RESIDUALS,
+    }
 
     def sigmas(self, metrics: Sequence[str], sigma: float) -> dict[str, float]:
         """Return the noise of every release."""
         return score_sigmas(metrics, sigma)
-
-    def events(self, metrics: Sequence[str], sigma: float) -> list[GaussianEvent]:
-        """Return the events of `release`."""
-        return score_events(metrics, sigma)
 
     def release(
         self, rows: Any, theta: FloatArray, metrics: Sequence[str], sigma: float, noise: Noise
@@ -154,6 +163,7 @@ class QuantileScores(Scoring):
     scored = ("below",)
     powers: ClassVar[dict[str, int]] = {"pinball": 1}
     clipped = ("pinball",)
+    releases: ClassVar = {"model": RESIDUAL_COUNTS, "below": BELOW, "pinball": PINBALL}
 
     def sigmas(self, metrics: Sequence[str], sigma: float) -> dict[str, float]:
         """Return the noise of every release."""
@@ -167,17 +177,18 @@ class QuantileScores(Scoring):
         sigmas, n, found, q = self.sigmas(metrics, sigma), rows.n, {}, self.quantile
         level = WIDEST
         if "pinball" in metrics:
-            counts = noisy_residual_counts(
-                rows, theta, clip=WIDEST, sigma=sigmas["model"], noise=noise
+            counts = noise.release(
+                RESIDUAL_COUNTS, rows, theta=theta, clip=WIDEST, sigma=sigmas["model"]
             )
             usual = most_below(counts, n)
             level = _level(RELATIVE * n / sigmas["pinball"] * usual / 1.645, usual)
         for name in metrics:
-            each: dict[str, Any] = {"quantile": q, "level": level, "sigma": sigmas[name]}
-            total = noisy_quantile_sum(rows, theta, kind=name, noise=noise, **each)
+            given: dict[str, Any] = {"theta": theta, "sigma": sigmas[name]}
             size, clip = 1.0, None
             if name == "pinball":
                 size, clip = max(q, 1.0 - q) * level, level
+                given |= {"quantile": q, "level": level}
+            total = noise.release(self.releases[name], rows, **given)
             found[name] = Score(max(total / n, 0.0), sigmas[name] * size / n, clip)
         return found
 
@@ -202,35 +213,21 @@ def score_sigmas(metrics: Sequence[str], sigma: float) -> dict[str, float]:
     return shared(first, metrics, sigma)
 
 
-def score_events(metrics: Sequence[str], sigma: float) -> list[GaussianEvent]:
-    """Return the events of `private_scores`."""
-    events = []
-    for name, each in score_sigmas(metrics, sigma).items():
-        if name == "mean":
-            events.append(target_mean_event(sigma=each))
-        else:
-            counted = name in ("model", "base")
-            events.append(residual_event(each) if counted else score_event(each))
-    return events
-
-
 def private_scores(
     rows: Rows, theta: FloatArray, metrics: Sequence[str], sigma: float, noise: Noise
 ) -> dict[str, Score]:
     """Release scores of coefficients, in scaled units."""
     sigmas, n = score_sigmas(metrics, sigma), rows.n
-    counts = noisy_residual_counts(rows, theta, clip=WIDEST, sigma=sigmas["model"], noise=noise)
+    counts = noise.release(RESIDUAL_COUNTS, rows, theta=theta, clip=WIDEST, sigma=sigmas["model"])
     usual = most_below(counts, n)
     found = {}
     if "r2" in metrics:
         found["r2"] = _r2(rows, theta, counts, usual, sigmas, noise)
-    for name, kind, power in (("mse", "squares", 2), ("mae", "sizes", 1)):
+    for name, release, power in (("mse", SQUARED_RESIDUALS, 2), ("mae", ABSOLUTE_RESIDUALS, 1)):
         if name in metrics:
             allowed = RELATIVE * n / sigmas[name] * (usual / 1.645) ** power
             level = _level(allowed ** (1.0 / power), usual)
-            total = noisy_score_sum(
-                rows, theta, kind=kind, level=level, sigma=sigmas[name], noise=noise
-            )
+            total = noise.release(release, rows, theta=theta, level=level, sigma=sigmas[name])
             found[name] = Score(max(total / n, 0.0), sigmas[name] * level**power / n, level)
     return {name: found[name] for name in metrics}
 
@@ -244,31 +241,28 @@ def _r2(
     noise: Noise,
 ) -> Score:
     """Release R^2: one sum with a weight that makes noise in the denominator matter little."""
-    mean = noisy_target_mean(rows, sigma=sigmas["mean"], noise=noise)
+    mean = noise.release(TARGET_MEAN, rows, sigma=sigmas["mean"])
     base, apart = np.zeros(rows.d), rows.n * mean**2
     if rows.constant:  # an absent record has no constant either: its residual is 0
         base[-1], apart = mean / rows.constant, 0.0
-    around = noisy_residual_counts(rows, base, clip=WIDEST, sigma=sigmas["base"], noise=noise)
+    around = noise.release(RESIDUAL_COUNTS, rows, theta=base, clip=WIDEST, sigma=sigmas["base"])
     wide = most_below(around, rows.n)
     whole = min(max(WHOLE * wide, _evident(around, sigmas["base"])), WIDEST)
-    total = noisy_score_sum(
-        rows, base, kind="squares", level=whole, sigma=sigmas["total"], noise=noise
-    )
+    total = noise.release(SQUARED_RESIDUALS, rows, theta=base, level=whole, sigma=sigmas["total"])
     total = max(total, sigmas["total"] * whole**2)
     level = _level(math.sqrt(PRECISION * total / sigmas["r2"]), usual)
     weight = min(max(_squares(counts, level), sigmas["model"] * level**2) / total, 100.0)
     # Both parts count as much, or the second less.
     base_level = min(level / math.sqrt(weight), whole)
-    found = noisy_score_sum(
+    found = noise.release(
+        SQUARES_ABOVE_BASE,
         rows,
-        theta,
-        kind="difference",
+        theta=theta,
         level=level,
         base=base,
         base_level=base_level,
         weight=weight,
         sigma=sigmas["r2"],
-        noise=noise,
     )
     denominator = max(total - apart, sigmas["total"] * whole**2)
     std = sigmas["r2"] * max(level**2, weight * base_level**2) / denominator

@@ -1,0 +1,107 @@
+"""Counts of records, of residuals and of gradients by size; sums of weights."""
+
+import math
+
+import numpy as np
+
+from fastmix._types import FloatArray
+from fastmix.data import Measure, Rows
+from fastmix.kernels.sigmoids import Logistic
+from fastmix.releases.checks import (
+    anything,
+    coefficients,
+    edges_above_zero,
+    edges_from_zero,
+    positive,
+    transform,
+)
+from fastmix.releases.release import Gaussian, Laplace
+from fastmix.releases.sensitivity import count_sensitivity, size_sensitivity, weight_sensitivity
+
+#: Edges of the bins in units of the clipping level: half octaves from 2^-20 to 1. Smaller
+#: residuals are not counted, so that an absent record, whose residual is 0, counts nowhere.
+RESIDUAL_EDGES: FloatArray = 2.0 ** (np.arange(-40, 1) / 2.0)
+
+#: The number of records, or of persons, where it is not public; at least 1.
+SIZE = Laplace(
+    name="number of rows",
+    statement="the number of records",
+    proof="docs/proofs/rows.md",
+    statistic=lambda rows: float(rows.n),
+    sensitivity=lambda public: size_sensitivity(),
+    finish=lambda value, public, sigma: max(1, round(value)),
+)
+
+#: The sum of the weights of all records, moved into [1, n]; n is public.
+TOTAL_WEIGHT = Gaussian(
+    name="total weight",
+    statement="the sum of the sample weights",
+    proof="docs/proofs/people.md, Section 6",
+    statistic=lambda rows: np.array([rows.total_weight()]),
+    sensitivity=lambda public: weight_sensitivity(),
+    finish=lambda value, public, sigma: float(np.clip(value[0], 1.0, public.n)),
+)
+
+#: How many residuals :math:`|\mathrm{clip}_C(y - X\theta)|` fall into each bin of `RESIDUAL_EDGES`
+#: times C, the ``clip``.
+RESIDUAL_COUNTS = Gaussian(
+    name="residual counts",
+    statement="the sizes of residuals, counted in bins",
+    proof="docs/proofs/confidence.md",
+    statistic=lambda rows, theta, clip: rows.residual_counts(theta, clip, RESIDUAL_EDGES),
+    sensitivity=lambda public, **given: count_sensitivity(),
+    given={"theta": coefficients, "clip": positive},
+)
+
+#: How many residuals :math:`y - x^\top\theta` below 0, and above it, are in each bin.
+#:
+#: Bins are those of sizes between rising ``edges`` from 0 on; sizes beyond the last one count in
+#: the last bin, and a residual of 0, as an absent record has, in none.
+SIGNED_COUNTS = Gaussian(
+    name="signed counts",
+    statement="the sizes of residuals on each side of 0, counted in bins",
+    proof="docs/proofs/adaptive.md, Section 4",
+    statistic=lambda rows, theta, edges: rows.signed_counts(theta, edges),
+    sensitivity=lambda public, **given: count_sensitivity(),
+    given={"theta": coefficients, "edges": edges_from_zero},
+)
+
+
+def _gradient_counts(
+    rows: Rows,
+    theta: FloatArray,
+    transform: FloatArray,
+    least: float,
+    longest: float,
+    edges: FloatArray,
+    loss: Logistic | None,
+) -> FloatArray:
+    r"""Return how many gradients :math:`|y - x^\top\theta|\,\rho` fall into each bin.
+
+    With the logistic loss they are those of it, without its limit: 0 for a target of 0.
+    :math:`\rho` is the length of :math:`T^\top x`, at least ``least``; a row that is longer than
+    ``longest`` counts as if it, and its target, were shortened. Gradients beyond the last edge
+    count in the last bin.
+    """
+    sides = np.linalg.norm(transform, 1) * np.linalg.norm(transform, np.inf)
+    short = math.sqrt(sides) * rows.bound <= least  # no row is longer than the least length
+    measured = rows.measured(Measure(None if short else transform, least))
+    return measured.slope_counts(theta, longest, edges, None if loss is None else loss.free)
+
+
+#: How many gradients at released coefficients fall into each bin.
+GRADIENT_COUNTS = Gaussian(
+    name="gradient counts",
+    statement="the lengths of gradients, counted in bins",
+    proof="docs/proofs/adaptive.md, Section 3",
+    statistic=_gradient_counts,
+    sensitivity=lambda public, **given: count_sensitivity(),
+    given={
+        "theta": coefficients,
+        "transform": transform,
+        "least": positive,
+        "longest": positive,
+        "edges": edges_above_zero,
+        "loss": anything,
+    },
+)
