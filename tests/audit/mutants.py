@@ -309,7 +309,7 @@ def clipping_off_in_the_estimator(patch):
 # --- shifts and sensitivities ----------------------------------------------------------------
 
 
-@mutant("GaussMix, lone row", 4_000)
+@mutant("GaussMix, lone row", 8_000)
 def tail_shift_off_in_gauss_mix(patch):
     return shifted(EIGENVALUE)
 

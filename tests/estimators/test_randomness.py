@@ -178,15 +178,15 @@ def test_no_method_draws_more_coordinates_than_are_paid_for(name, monkeypatch):
 def test_gradients_of_an_exact_fit_lie_on_the_grid(cls, monkeypatch):
     X, y = problem()
     drawn = []
-    exact = ExactNoise.gaussian
+    exact = ExactNoise._gaussian
 
-    def spy(self, values, *, sensitivity, ratio):
+    def spy(self, values, sensitivity, ratio):
         noisy = exact(self, values, sensitivity=sensitivity, ratio=ratio)
         if sensitivity == pytest.approx(0.5, abs=1e-12):  # not the mean, whose bound is another
             drawn.append((noisy, ratio * sensitivity))
         return noisy
 
-    monkeypatch.setattr(ExactNoise, "gaussian", spy)
+    monkeypatch.setattr(ExactNoise, "_gaussian", spy)
     model = cls(noise="exact", n_steps=3, residual_clip=0.5, **BOUNDS).fit(X, y)
     assert len(drawn) == 3
     for noisy, sigma in drawn:
@@ -198,14 +198,14 @@ def test_gradients_of_an_exact_fit_lie_on_the_grid(cls, monkeypatch):
 def test_statistics_of_an_exact_fit_are_drawn_with_their_sensitivities(monkeypatch):
     X, y = problem()
     sizes = []
-    exact = ExactNoise.gaussian
+    exact = ExactNoise._gaussian
 
-    def spy(self, values, *, sensitivity, ratio):
+    def spy(self, values, sensitivity, ratio):
         assert sensitivity == pytest.approx(1.0, abs=1e-14)
         sizes.append((values.size, ratio))
         return exact(self, values, sensitivity=sensitivity, ratio=ratio)
 
-    monkeypatch.setattr(ExactNoise, "gaussian", spy)
+    monkeypatch.setattr(ExactNoise, "_gaussian", spy)
     model = fastmix.AdaSSP(noise="exact", **BOUNDS).fit(X, y)
     sigma = pytest.approx(model.privacy_.parameters["sigma"])
     assert sizes == [(10, sigma), (4, sigma)]
