@@ -201,9 +201,10 @@ def solve_fit(
         scores = scoring.release(rows, *given)
         solution = replace(solution, scores=scores)
     if plan.is_private and not plan.matches(draws.noise.drawn):
+        names = [entry.release.name for entry in draws.noise.transcript if entry.release]
         raise RuntimeError(
-            f"the releases of {method.name} differ from the plan that was charged: it drew "
-            f"{draws.noise.drawn} where {list(plan.spent.events)} were planned. Nothing is "
+            f"the releases of {method.name} differ from the plan that was charged: it released "
+            f"{', '.join(names)}, and drew {draws.noise.drawn} where {list(plan.spent.events)} were planned. Nothing is "
             "returned, and the charge stands. A method draws all that it planned, by draws.noise."
         )
     if solution.theta.shape != (rows.d,):

@@ -150,7 +150,7 @@ def _coefficients(
     value: FloatArray, public: Public, *, transform: FloatArray | None, center: Any, **given: Any
 ) -> FloatArray:
     """Return released coordinates as coefficients of the rows as they are."""
-    return value if transform is None else center + transform @ value
+    return value.copy() if transform is None else center + transform @ value
 
 
 #: The minimiser of a perturbed objective: private coefficients.

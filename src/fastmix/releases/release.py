@@ -52,8 +52,8 @@ class Public(NamedTuple):
 
 
 def as_drawn(value: Any, public: Public, **given: Any) -> Any:
-    """Return a noisy value as it is."""
-    return value
+    """Return a copy of a noisy value: what callers do to it does not change the transcript."""
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def number(value: FloatArray, public: Public, **given: Any) -> float:
