@@ -25,7 +25,7 @@ DELTA = 1e-3
 def audited(mutant, noise=None):
     """Audit releases at `DELTA`; estimators as they are, or at another delta of their account."""
     given = {} if mutant.case in ESTIMATORS else {"delta": DELTA}
-    case = registry[mutant.case](**given, **({"noise": noise} if noise else {}))
+    case = registry[mutant.case](**given, **({"kind": noise} if noise else {}))
     # Exact noise cannot be seeded.
     rng = None if "exact" in mutant.case else 11
     return audit(case, delta=mutant.delta, trials=mutant.trials, rng=rng)
@@ -68,7 +68,7 @@ def test_releases_at_another_level_than_planned_are_refused_by_the_fit_itself(re
             return super().release(asked, rows, **given)
 
     with pytest.raises(RuntimeError, match="differ from the plan"):
-        registry[case](noise=Louder)
+        registry[case](kind=Louder)
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ _CLASSES, _THREE = (-3.0, 3.0), (-3.0, 3.0, 6.0)
 #: and counting some thousand fits shows most of it, which would take millions at delta = 1e-6.
 EPSILON, DELTA = 3.0, 0.05
 #: What in a line of the table below is of the case, not of the estimator.
-_SIZES = ("trials", "quick", "sketch_alone", "noise")
+_SIZES = ("trials", "quick", "sketch_alone", "kind")
 
 
 def estimator_case(
@@ -60,14 +60,14 @@ def estimator_case(
     trials: int = 6_000,
     quick: int = 480,
     sketch_alone: bool = False,
-    noise: type[Noise] | None = None,
+    kind: type[Noise] | None = None,
 ) -> Case:
     """Return the case of an estimator: its fits with and without one record.
 
     ``model`` has the parameters to audit; its bounds and its randomness are replaced. ``pair`` has
     one column; by default one record at the norm bound is among zeros. ``trials`` and ``quick`` are
     the fits on each data set in a full and in a quick audit; ``sketch_alone``, for `LinearMixing`
-    and a lone row, asks for the limit of the pair. ``noise`` replaces that of the library.
+    and a lone row, asks for the limit of the pair. ``kind`` replaces the noise.
 
     The claim is that of the certificate. A release holds the log-likelihood ratio of the
     transcript, which is its score, the parts of that by kind of release, and the coefficients with
@@ -80,7 +80,7 @@ def estimator_case(
     model = clone(model).set_params(
         **bounds, bounds_X=bounds_X, accountant=None, random_state=None, verbose=False
     )
-    fit = Fits(model, pair, noise)
+    fit = Fits(model, pair, kind)
     spent = fit.certificate(pair.present)
     if not math.isfinite(spent.epsilon):
         raise value_error("model", "be private, with a finite epsilon", model)

@@ -24,10 +24,10 @@ from fastmix.releases.noise import ExactNoise, FloatNoise
 class Fits:
     """Fits of one estimator on two neighbours."""
 
-    def __init__(self, model: PrivateModel, pair: Pair, noise: type[Noise] | None = None) -> None:
+    def __init__(self, model: PrivateModel, pair: Pair, kind: type[Noise] | None = None) -> None:
         self._pair, self._intercept = pair, model.fit_intercept
-        kind = noise or (ExactNoise if model.noise == "exact" else FloatNoise)
-        self._listening, self._replaying = judging(kind)
+        usual = ExactNoise if model.noise == "exact" else FloatNoise
+        self._listening, self._replaying = judging(kind or usual)
         self._noise: Noise | None = None  # that of the fit that runs
         # What needs no noise is done once for all fits.
         self._plan, self._checked = cache(model._planned), cache(model._check_parameters)

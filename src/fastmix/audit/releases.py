@@ -63,7 +63,7 @@ def release_case(
     trials: int = 100_000,
     quick: int = 4_000,
     delta: float = DELTA,
-    noise: type[Noise] = FloatNoise,
+    kind: type[Noise] = FloatNoise,
     **rest: Any,
 ) -> Case:
     """Return the case of releases, by their joint likelihood.
@@ -72,7 +72,7 @@ def release_case(
     account of the events that both charge.
     """
     pair = pair or lone_row()
-    listening, replaying = judging(noise)
+    listening, replaying = judging(kind)
 
     def shared(data: Data, rng: np.random.Generator) -> tuple[Any, Any, Noise]:
         """Return what ``first`` makes of a data set, and of its neighbour, and the noise of it."""

@@ -204,8 +204,9 @@ def solve_fit(
         names = [entry.release.name for entry in draws.noise.transcript if entry.release]
         raise RuntimeError(
             f"the releases of {method.name} differ from the plan that was charged: it released "
-            f"{', '.join(names)}, and drew {draws.noise.drawn} where {list(plan.spent.events)} were planned. Nothing is "
-            "returned, and the charge stands. A method draws all that it planned, by draws.noise."
+            f"{', '.join(names)}, and drew {draws.noise.drawn} where {list(plan.spent.events)} "
+            "were planned. Nothing is returned, and the charge stands. A method draws all that it "
+            "planned, by draws.noise."
         )
     if solution.theta.shape != (rows.d,):
         raise RuntimeError(f"theta must have shape {(rows.d,)}; got shape {solution.theta.shape}.")

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
-from scipy.stats import norm
+from scipy.special import log_ndtr, ndtr
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_choice
@@ -274,7 +273,8 @@ def one_sided(value: float, location: float, scale: float, law: str) -> float:
     """Return the log-density of ``max(0, location + scale z)`` (Algorithm 1, lines 2 and 3)."""
     z, at_zero = (value - location) / scale, -location / scale
     if law == "gaussian":
-        return float(norm.logpdf(z) - math.log(scale) if value > 0.0 else norm.logcdf(at_zero))
+        normal = -0.5 * z**2 - 0.5 * math.log(2.0 * math.pi)
+        return float(normal - math.log(scale) if value > 0.0 else log_ndtr(at_zero))
     # In logarithms throughout: a release of a broken mechanism can be far out.
     if value > 0.0:
         return -abs(z) - math.log(2.0 * scale)
