@@ -17,7 +17,6 @@ from fastmix.cli._asked import Asked
 from fastmix.cli._cluster import cluster_client
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._folder import model_folder
-from fastmix.cli.plan import dry_run
 from fastmix.data import Streaming
 from fastmix.data.dask import Cluster
 from fastmix.errors import DataError
@@ -79,6 +78,8 @@ def command(asked: Asked) -> None:
         elif len(public.ends) > 2:
             _several(model, asked)
     if asked.dry_run:
+        from fastmix.cli.plan import dry_run  # which no other fit needs
+
         dry_run(model, asked, public)
         return
     room = _room(asked, public)
