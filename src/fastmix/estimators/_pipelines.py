@@ -59,7 +59,7 @@ def _in_front() -> Iterator[tuple[str, Any]]:
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name in ("fit", "_fit"):
-            owner = frame.f_locals.get("self")
+            owner: Any = frame.f_locals.get("self")
             in_pipeline = _is_a(owner, "pipeline", "Pipeline")
             if in_pipeline and frame.f_code.co_name == "_fit":
                 inside.append(owner)
