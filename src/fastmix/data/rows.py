@@ -141,7 +141,8 @@ class Rows(ABC):
         count = self.most
         if self.persons is not None:
             count = max(count, self.persons.rows or len(self.persons.weights))
-        terms = mapped.summands(count, size) + max(_PARTS + count // 512, 2 * self.parts)
+        terms = mapped.summands(count, size, weighted=self.persons is not None)
+        terms += max(_PARTS + count // 512, 2 * self.parts)
         terms += 4 * size + 64
         stretch = float(np.linalg.norm(transform))
         reach = float(np.hypot(1.0, self.bound))

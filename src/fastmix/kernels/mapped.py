@@ -152,12 +152,14 @@ def moments(
     return total[:p, :p].copy(), total[:p, p].copy()
 
 
-def summands(n: int, p: int) -> int:
+def summands(n: int, p: int, *, weighted: bool = False) -> int:
     """Return how many numbers sums over n rows of p columns add one after another at most.
 
-    Compiled sums have lanes, blocks and units; BLAS may add all rows of a block in order.
+    Compiled sums have lanes, blocks and units. BLAS may add all rows of a block in order; it sums
+    many columns, rows with weights, and everything where NumPy takes over.
     """
-    if p < FEW_COLUMNS and all(map(kernel, ("gram", "moments", "gradient"))):
+    compiled = all(map(kernel, ("gram", "moments", "gradient", "second_moments")))
+    if p < FEW_COLUMNS and compiled and not weighted:
         return min(n, 1024 + n // 1024)
     return min(n, _BLAS_ROWS + n // 64)
 
