@@ -35,6 +35,7 @@ from sklearn.random_projection import GaussianRandomProjection
 from fastmix import (
     AdaSSP,
     BudgetAccountant,
+    PrivateBounds,
     PrivateLinearRegression,
     PrivateLogisticRegression,
     PublicEncoder,
@@ -109,6 +110,11 @@ def test_what_learns_from_the_data_is_named(step):
     assert "FunctionTransformer" not in said
     assert "before AdaSSP" in said
     assert "PublicEncoder" in said
+
+
+def test_found_bounds_name_it_too():
+    (said,) = warned(make_pipeline(StandardScaler(), PrivateBounds(delta=1e-6)))
+    assert "'standardscaler' (StandardScaler) to the data before PrivateBounds" in said
 
 
 @pytest.mark.parametrize(
