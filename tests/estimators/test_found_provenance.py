@@ -59,6 +59,9 @@ def test_an_encoder_passes_on_what_its_bounds_cost(tmp_path):
     model = ObjectivePerturbation(bounds_X=encoder.bounds_X_, bounds_y=(-1, 1), delta=1e-6)
     fitted = clone(model).fit(encoder.transform(table), y)
     assert fitted.privacy_.data["bounds_found"] == COST
+    by_norm = clone(model).set_params(bounds_X=None, data_norm=encoder.data_norm_)
+    by_norm = clone(by_norm).fit(encoder.transform(table), y)
+    assert by_norm.privacy_.data["bounds_found"] == COST
     assert "epsilon 0.1" in " ".join(explain(fitted.privacy_))
     model.set_params(max_rows_per_group=2)
     with pytest.raises(ValueError, match="must protect persons if the fit does"):
@@ -75,3 +78,17 @@ def test_bounds_of_two_releases_are_both_checked_and_stated():
     assert stated["epsilon"] == pytest.approx(features.privacy_.epsilon + target.privacy_.epsilon)
     with pytest.raises(ValueError, match="must protect persons if the fit does"):
         ObjectivePerturbation(max_rows_per_group=2, **given).fit(X, y, groups=ids)
+
+
+def test_releases_of_the_same_cost_are_both_stated():
+    X, y = problem()
+    features, target = (PrivateBounds(epsilon=0.5, delta=1e-7) for _ in range(2))
+    features, target = features.fit(X), target.fit(y[:, None], y)
+    given = {"bounds_X": features.bounds_X_, "bounds_y": target.bounds_y_, "delta": 1e-6}
+    stated = clone(ObjectivePerturbation(**given)).fit(X, y).privacy_.data["bounds_found"]
+    assert stated["epsilon"] == pytest.approx(features.privacy_.epsilon + target.privacy_.epsilon)
+    # Bounds of one release are stated once, also where a clone has copied them.
+    both = PrivateBounds(epsilon=0.5, delta=1e-7).fit(X, y)
+    given |= {"bounds_X": both.bounds_X_, "bounds_y": both.bounds_y_}
+    stated = clone(ObjectivePerturbation(**given)).fit(X, y).privacy_.data["bounds_found"]
+    assert stated["epsilon"] == pytest.approx(both.privacy_.epsilon)

@@ -212,7 +212,7 @@ def test_a_certificate_says_that_bounds_were_found_privately():
     assert "found privately" in " ".join(fastmix.certificate.explain(model.privacy_))
     certificate = model.privacy_.to_json()
     assert fastmix.certificate.verify_certificate(certificate).complaints == ()
-    assert pickle.loads(pickle.dumps(found.bounds_X_)).delta == found.bounds_X_.delta
+    assert pickle.loads(pickle.dumps(found.bounds_X_)).release == found.bounds_X_.release
     with pytest.raises(ValueError, match="must protect persons"):
         fastmix.PrivateLinearRegression(**given, max_rows_per_group=2).fit(X, y, groups=ids)
     with pytest.raises(ValueError, match="public_rows must be True"):

@@ -1,46 +1,63 @@
 """Bounds that remember that they were found privately, and what that cost."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 
-class FoundBounds(tuple[Any, Any]):
-    """Lower and upper bounds, as a tuple, with the account of the release that found them."""
+class Release(NamedTuple):
+    """What a release that found bounds cost, and the rows of a person that it protects.
+
+    ``name`` tells releases of the same cost apart.
+    """
 
     epsilon: float
     delta: float
     rows_per_person: int | None
+    name: str
 
-    def __new__(
-        cls, lower: Any, upper: Any, epsilon: float, delta: float, rows_per_person: int | None
-    ) -> "FoundBounds":
+
+class FoundBounds(tuple[Any, Any]):
+    """Lower and upper bounds, as a tuple, with the release that found them."""
+
+    release: Release
+
+    def __new__(cls, lower: Any, upper: Any, release: Release) -> "FoundBounds":
         made = super().__new__(cls, (lower, upper))
-        made.epsilon, made.delta, made.rows_per_person = epsilon, delta, rows_per_person
+        made.release = release
         return made
 
     def __reduce__(self) -> Any:
-        return type(self), (*self, *self.release)
+        return type(self), (*self, self.release)
 
-    @property
-    def release(self) -> tuple[float, float, int | None]:
-        """What the release that found them cost, and the rows of a person that it protects."""
-        return self.epsilon, self.delta, self.rows_per_person
+
+class FoundNorm(float):
+    """Longest row of a table that was encoded by found bounds, with their release."""
+
+    release: Release
+
+    def __new__(cls, norm: float, release: Release) -> "FoundNorm":
+        made = super().__new__(cls, norm)
+        made.release = release
+        return made
+
+    def __reduce__(self) -> Any:
+        return type(self), (float(self), self.release)
 
 
 def found_like(given: Any, lower: Any, upper: Any) -> tuple[Any, Any]:
     """Return bounds that were found as the given ones were, if these were found."""
     if isinstance(given, FoundBounds):
-        return FoundBounds(lower, upper, *given.release)
+        return FoundBounds(lower, upper, given.release)
     return lower, upper
 
 
-def found_bounds(model: object) -> list[FoundBounds]:
-    """Return bounds of a model that were found privately, one of each release."""
-    given = (getattr(model, name, None) for name in ("bounds_X", "bounds_y"))
-    found = {each.release: each for each in given if isinstance(each, FoundBounds)}
-    return list(found.values())
+def found_releases(model: object) -> list[Release]:
+    """Return the releases that found bounds of a model, each of them once."""
+    given = (getattr(model, name, None) for name in ("bounds_X", "bounds_y", "data_norm"))
+    found = (each.release for each in given if isinstance(each, (FoundBounds, FoundNorm)))
+    return list(dict.fromkeys(found))
 
 
-def check_found(found: list[FoundBounds], *, persons: bool, public_rows: bool) -> None:
+def check_found(found: list[Release], *, persons: bool, public_rows: bool) -> None:
     """Refuse bounds whose release protects less than the fit."""
     if found and not public_rows:
         raise ValueError(

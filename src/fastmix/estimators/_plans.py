@@ -11,7 +11,7 @@ from fastmix.accounting.budget import NOTHING_CHARGED
 from fastmix.accounting.notes import current_notes
 from fastmix.data import Chunks
 from fastmix.errors import BudgetError
-from fastmix.estimators._found import check_found, found_bounds
+from fastmix.estimators._found import check_found, found_releases
 from fastmix.estimators._input import ArrayInput, ChunkInput
 from fastmix.estimators.parameters import check_parameters, reasons_for_leaks
 from fastmix.methods import Method, Plan, Sizes, Target
@@ -72,7 +72,7 @@ class Planned:
     def _check_counting(self, grouped: bool, weighted: bool) -> None:
         """Refuse ids or weights without their public bound, and a bound without them."""
         self._check_parameters()
-        check_found(found_bounds(self), persons=grouped, public_rows=self.public_rows)
+        check_found(found_releases(self), persons=grouped, public_rows=self.public_rows)
         for name, bound, given in (
             ("groups", "max_rows_per_group", grouped),
             ("sample_weight", "max_weight", weighted),

@@ -13,7 +13,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_bool
 from fastmix.certificate import PrivacyCertificate, jsonable
 from fastmix.data.scaling import PublicScaling
-from fastmix.estimators._found import found_bounds
+from fastmix.estimators._found import found_releases
 from fastmix.estimators.intervals import ConfidenceIntervals
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.scores import PrivateScores
@@ -78,7 +78,7 @@ class Results(ConfidenceIntervals):
         if plan.rows_per_person is not None:
             facts["n_samples"] = self._table_rows
             facts |= {"n_persons": n, "max_rows_per_person": plan.rows_per_person}
-        if found := found_bounds(self):
+        if found := found_releases(self):
             facts["bounds_found"] = {
                 "epsilon": math.fsum(each.epsilon for each in found),
                 "delta": math.fsum(each.delta for each in found),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -24,7 +25,8 @@ from fastmix.certificate import PrivacyCertificate
 from fastmix.data.persons import Persons, hash_ids, new_key, person_weights
 from fastmix.data.values import as_reals, column_labels
 from fastmix.errors import InvalidValueError
-from fastmix.estimators._found import FoundBounds
+from fastmix.estimators._found import FoundBounds, Release
+from fastmix.estimators._pipelines import warn_of_fitted_steps
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
 from fastmix.methods import default_delta
 from fastmix.methods.ranges import (
@@ -175,6 +177,7 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         )
 
     def _fit(self, X: Any, y: Any, groups: Any) -> PrivateBounds:
+        warn_of_fitted_steps(self)
         names, labels = validation._get_feature_names(X), column_labels(X)
         features = check_array(
             as_reals("X", X), dtype=np.float64, ensure_all_finite=False, estimator="PrivateBounds"
@@ -205,14 +208,15 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         if names is not None:
             self.feature_names_in_ = names
         ranges = [found[j] or Range(0.0, 0.0, 1.0) for j in range(d)]
-        cost = privacy.epsilon, privacy.delta, self.max_rows_per_group
+        name = uuid4().hex  # of the release, for clones of the bounds
+        release = Release(privacy.epsilon, privacy.delta, self.max_rows_per_group, name)
         lower, upper = (np.array([getattr(r, end) for r in ranges]) for end in ("lower", "upper"))
-        self.bounds_X_ = FoundBounds(lower, upper, *cost)
+        self.bounds_X_ = FoundBounds(lower, upper, release)
         self.outside_ = np.array([one.outside for one in ranges])
         target_range = found.get(_TARGET)
         self.bounds_y_ = None
         if target_range is not None:
-            self.bounds_y_ = FoundBounds(target_range.lower, target_range.upper, *cost)
+            self.bounds_y_ = FoundBounds(target_range.lower, target_range.upper, release)
         self.privacy_ = privacy
         return self
 

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_bool, unchained
-from fastmix.estimators._found import FoundBounds
+from fastmix.estimators._found import FoundBounds, FoundNorm, Release
 from fastmix.tables import PublicBounds, encode
 from fastmix.tables.frames import frame_columns, frame_names, public_bounds
 
@@ -79,11 +79,11 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.bounds, names, target=_free(names), ends=_UNUSED if self._flat() else None
         )
         self.bounds_X_ = self.schema_.feature_bounds(self.drop_first)
-        if (found := self.schema_.found) is not None:
-            lower, upper = self.bounds_X_
-            cost = found.epsilon, found.delta, found.rows_per_person
-            self.bounds_X_ = FoundBounds(lower, upper, *cost)
         self.data_norm_ = self.schema_.data_norm
+        if (found := self.schema_.found) is not None:
+            release = Release(found.epsilon, found.delta, found.rows_per_person, found.certificate)
+            self.bounds_X_ = FoundBounds(*self.bounds_X_, release)
+            self.data_norm_ = FoundNorm(self.data_norm_, release)
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.asarray(names, dtype=object)
         return self
