@@ -4,6 +4,8 @@ import json
 import math
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from fastmix import (
@@ -18,7 +20,7 @@ from fastmix import (
 from fastmix.accounting import LaplaceEvent
 from fastmix.accounting.budget import NOTHING_CHARGED
 from fastmix.certificate import explain, verify_certificate
-from fastmix.errors import BudgetError, LowAccuracyWarning
+from fastmix.errors import BudgetError, DataError, LowAccuracyWarning
 from fastmix.releases import SIZE
 from fastmix.releases.noise import FloatNoise
 from tests.transcripts import recording, replaying
@@ -211,11 +213,47 @@ def test_errors_about_shapes_do_not_say_how_many_rows_there_are():
         (KNOWN | {"max_rows_per_group": 2}, {"X": X, "y": y, "groups": np.arange(776)}),
         (KNOWN | {"max_weight": 2.0}, {"X": X, "y": y, "sample_weight": np.ones(776)}),
         (named, {"X": table, "y": y[1:]}),
+        (named, {"X": table, "y": y[:, None]}),
+        (named, {"X": table | {"b": X}, "y": y}),
         (named | {"max_rows_per_group": 2}, {"X": table, "y": y, "groups": np.arange(776)}),
+        (KNOWN, {"X": X[:, :0], "y": y}),
     ]:
-        with pytest.raises(ValueError, match="must have") as caught:
+        with pytest.raises((ValueError, DataError), match="must have") as caught:
             AdaptiveRegression(**given).fit(**data)
         assert "77" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["U", "S", "M8[s]", "complex", "ragged"])
+def test_errors_about_values_do_not_say_how_many_rows_there_are(kind):
+    X, y = problem(777)
+    rows = [[0.0], *X[1:].tolist()] if kind == "ragged" else X.astype("i8").astype(kind)
+    for data in (rows, y), (X, rows if kind == "ragged" else rows[:, 0]):
+        with pytest.raises(ValueError, match="must (hold|be free)") as caught:
+            AdaptiveRegression(**KNOWN).fit(*data)
+        assert "77" not in str(caught.value)
+        assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("given", [{}, {"max_rows_per_group": 2}, {"max_weight": 2.0}])
+@pytest.mark.parametrize("lengths", [[], [0], [0, 0], [1], [0, 1]])
+def test_chunks_without_rows_are_fitted_as_those_of_one_row_are(given, lengths, tmp_path):
+    X, y = problem(1)
+    whole = pa.table({"a": X[:, 0], "b": X[:, 1], "y": y, "id": [7], "w": [1.0]})
+    path = tmp_path / "table.parquet"
+    with pa.parquet.ParquetWriter(path, whole.schema) as writer:
+        for n in lengths:
+            writer.write_table(whole.slice(0, n))
+    budget = BudgetAccountant(100.0, 1e-3)
+    beside = {"groups": "id"} if "max_rows_per_group" in given else {}
+    beside |= {"sample_weight": "w"} if "max_weight" in given else {}
+    for kind in (AdaptiveRegression, ObjectivePerturbation):
+        model = kind(accountant=budget, **KNOWN, **given)
+        model.fit_parquet(path, features=["a", "b"], **beside)
+        assert np.isfinite(model.coef_).all()
+        if not sum(lengths):
+            with pytest.raises(DataError, match="at least one row"):
+                model.set_params(public_rows=True).fit_parquet(path, features=["a", "b"], **beside)
+    assert len(budget) == 4
 
 
 def test_refusals_charge_nothing():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
@@ -146,6 +145,11 @@ class Work:
             block = Block(rows, self.target_map(y), start, index, weights=weights)
             yield block.measured(self.measure)
 
+    def of_no_rows(self) -> Any:
+        """Return the value of an empty block."""
+        block = Block(self.row_map(np.empty((0, self.d))), self.target_map(np.empty(0)))
+        return self.task.value(block.measured(self.measure))
+
     def fold(self, values: Iterable[Any]) -> Any:
         """Return the value of all blocks together; None if there are none."""
         total = None
@@ -259,14 +263,12 @@ class ChunkRows(Rows):
         self.d = row_map.width(table.d)
         self.bound = row_map.bound
         self.constant = row_map.constant / row_map.divisor
-        lengths: Counter[int] = self.run(Pass("check", reductions.lengths)) or Counter()
+        lengths = self.run(Pass("check", reductions.lengths))
         self.parts = lengths.pop(-1, 0)
         ends = accumulate((lengths[i] for i in range(len(self._chunks))), initial=0)
         cuts = list(enumerate(pairwise(ends)))
         self._chunks = [(table.chunks[i], Place(i, *cut)) for i, cut in cuts]
         self.n = self.table_rows = sum(lengths.values())
-        if not self.n:
-            raise DataError("the data must have at least one row to fit.")
         if most_rows is not None or most_weight is not None:
             self._weigh(most_rows, most_weight)
         self._checked = True
@@ -279,7 +281,7 @@ class ChunkRows(Rows):
             read = table.executor.weights(table.chunks)
             if list(map(len, read)) != sizes:
                 raise DataError("sample_weight must have a weight for each row, and no more.")
-            own = row_weights(np.concatenate(read), most_weight)
+            own = row_weights(np.concatenate([np.empty(0), *read]), most_weight)
         hashed: list[Hashed] | None = None
         key = new_key()
         if most_rows is not None:
@@ -297,7 +299,8 @@ class ChunkRows(Rows):
         maps = self._row_map, self._target_map
         work = Work(task, self._table.d, *maps, self._checked, self._measure)
         report = _silent if task.quiet else self._report
-        value: T = self._table.executor.run(work, self._chunks, report)
+        found = self._table.executor.run(work, self._chunks, report)
+        value: T = work.of_no_rows() if found is None else found
         parts: tuple[Any, ...] = value if isinstance(value, tuple) else (value,)
         if self._checked and not all(np.isfinite(part).all() for part in parts):
             raise DataError(_CHANGED)

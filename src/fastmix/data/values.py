@@ -53,7 +53,7 @@ def as_reals(name: str, value: Any) -> FloatArray:
         wrong = _not_numbers(value, array := _array(value))
         if wrong and (hasattr(value, "dtype") or hasattr(value, "type")):
             unsupported = " (Complex data not supported)" if array.dtype.kind == "c" else ""
-            found = f"an array of shape {array.shape} that holds {wrong}{unsupported}"
+            found = f"an array that holds {wrong}{unsupported}"
             raise ValueError(f"{name} must hold real numbers; got {found}.")
         if wrong:
             raise InvalidValueError

@@ -47,8 +47,8 @@ class TableInput(ArrayInput):
     def _length(self) -> int:
         return int(frame_length(self.X))
 
-    def _axes(self) -> int:
-        return 2
+    def _check_axes(self) -> None:
+        """Do nothing: a table has columns."""
 
     def check(self, model: PrivateModel) -> int:
         """Encode the table, and return the number of columns."""

@@ -30,7 +30,7 @@ from fastmix.data.persons import Persons, counted_weights, hash_ids, new_key
 from fastmix.data.scaling import PublicScaling, public_scaling
 from fastmix.data.values import as_reals, check_finite, column_labels, object_columns
 from fastmix.data.weights import checked_weights, row_weights
-from fastmix.errors import InvalidValueError
+from fastmix.errors import DataError, InvalidValueError
 
 if TYPE_CHECKING:
     from fastmix.estimators.base import PrivateModel
@@ -80,18 +80,21 @@ class ArrayInput:
         for name, values in parts.items():
             if values is not None and validation._num_samples(values) != n:
                 raise ValueError(f"{name} must have one entry per row of X.")
-        if self._axes() != 2:
-            raise ValueError("X must have two axes, rows and columns.")
-        if self.y is not None and np.shape(self.y)[1:] not in ((), (1,)):
+        self._check_axes()
+        if self.y is not None and _shape(self.y)[1:] not in ((), (1,)):
             raise ValueError("y must have one axis.")
 
     def _length(self) -> int:
         """Return the number of rows of X."""
         return int(validation._num_samples(self.X))
 
-    def _axes(self) -> int:
-        """Return the number of axes of X."""
-        return np.ndim(self.X)
+    def _check_axes(self) -> None:
+        """Refuse anything but a table with columns as X."""
+        shape = _shape(self.X)
+        if len(shape) != 2:
+            raise ValueError("X must have two axes, rows and columns.")
+        if not shape[1]:
+            raise ValueError("X must have at least one column.")
 
     def check(self, model: PrivateModel) -> int:
         """Convert the data, check what needs no pass over X, and return the number of features."""
@@ -188,6 +191,7 @@ class ChunkInput:
 
     def check(self, model: PrivateModel) -> int:
         """Return the number of features; values are checked when the rows are made."""
+        self._least_rows = 1 if model.public_rows else 0
         return self._chunks.d
 
     def scaling(self, **parameters: Any) -> PublicScaling:
@@ -217,6 +221,8 @@ class ChunkInput:
         most = self._most_rows if self._chunks.grouped else None
         heaviest = self._most_weight if self._chunks.weighted else None
         rows = ChunkRows(self._chunks, row_map, target_map, report, most, heaviest)
+        if rows.table_rows < self._least_rows:
+            raise DataError("the data must have at least one row to fit.")
         self.table_rows = rows.table_rows
         return rows
 
@@ -232,6 +238,15 @@ def features_to_predict(model: PrivateModel, X: Any) -> Any:
     validation._check_n_features(model, X, reset=False)
     check_finite(X)
     return X
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    """Return the shape of data; rows of different lengths get the error of any bad value."""
+    try:
+        return np.shape(value)
+    except ValueError:
+        pass  # and raise outside, so that the error does not carry one that tells the shape
+    raise InvalidValueError
 
 
 def _two_axes(X: Any) -> Any:

@@ -166,11 +166,8 @@ def frame_columns(
     found = _converted("X", frame, numbers, categories, bounds)
     if not target or y is None:
         return found
-    shape = getattr(y, "shape", (len(y),))
-    if tuple(shape) != (found.n,):
-        raise ValueError(
-            f"y must have one entry per row of X; got shape {shape} for {found.n} rows."
-        )
+    if tuple(getattr(y, "shape", (len(y),))) != (found.n,):
+        raise ValueError("y must have one axis, and one entry per row of X.")
     own = bounds.target.name
     listed = {name: levels for name, levels in needed(bounds)[1].items() if name == own}
     apart = _converted("y", {own: y}, [] if listed else [own], listed, bounds)
@@ -221,7 +218,7 @@ def _column(values: Any) -> Any:
         return Objects(list(values))
     array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     if array.ndim != 1:
-        raise DataError(f"A column must have one axis; got an array of shape {array.shape}.")
+        raise DataError(f"A column must have one axis; got one with {array.ndim}.")
     return Objects(array.tolist()) if array.dtype == object else arrow_array(array)
 
 
