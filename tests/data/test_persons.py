@@ -103,6 +103,10 @@ BAD = [
     [2**70, 1],
     [Decimal("nan"), 1],
     [[1, 2], [3]],
+    [2.0**53, 1.0],  # where a type of floats rounds, two ids may have become one
+    [np.float32(2**24), 1],
+    np.array([2**24, 1], dtype=np.float32),
+    np.array([2048, 1], dtype=np.float16),
 ]
 
 
@@ -118,6 +122,9 @@ def test_kinds_must_be_the_same_in_all_blocks():
     parts = [hash_ids([1, 2], KEY), hash_ids(["1", "2"], KEY)]
     with pytest.raises(InvalidGroupError):
         person_weights(parts, 2, KEY)
+    for empty in ([], np.array([], dtype=object), np.array([], dtype="U1"), np.array([], int)):
+        parts = [hash_ids(empty, KEY), hash_ids(["1", "2"], KEY)]
+        assert person_weights(parts, 2, KEY).count == 2
 
 
 def test_malformed_columns_are_refused_or_right():

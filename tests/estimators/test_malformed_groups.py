@@ -151,9 +151,11 @@ def test_a_million_ids_are_fitted(ids):
         pa.array([Decimal(1), Decimal(2), Decimal(3)]),
         pa.array([[1], [2], [3]]),
         pa.array([b"a", b"b", b"c"]),
+        pa.array([b"a", b"\xff", b"c"]).view(pa.string()),
+        pa.array([1, 2, 2**24], pa.float32()),
         pa.array([0, 1, 2], pa.timestamp("s")),
     ],
-    ids=str,
+    ids=lambda values: str(values.type),
 )
 def test_columns_of_files(values, tmp_path):
     table = pa.table({"x": [0.1, 0.2, 0.3], "y": [0.1, 0.2, 0.3], "who": values})
@@ -166,3 +168,15 @@ def test_columns_of_files(values, tmp_path):
         model.fit_parquet(tmp_path / "t.parquet", "y", ["x"], groups="who")
     assert SECRET not in str(caught.value)
     assert len(budget) == 0
+
+
+@pytest.mark.parametrize("value", [None, 0.2])
+@pytest.mark.parametrize("ids", [["p", "q", "r"], [1, 2, 3]])
+def test_a_record_that_is_dropped_decides_on_no_error(value, ids, tmp_path):
+    """Nor does a block of it alone, which leaves no ids."""
+    table = pa.table({"x": pa.array([0.1, value, 0.3]), "y": [0.1, 0.2, 0.3], "who": ids})
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet", row_group_size=1)
+    bounds = {"target": {"y": [0, 1]}, "features": {"x": [0, 1]}, "missing": {"rule": "drop"}}
+    model = ObjectivePerturbation(max_rows_per_group=2, bounds=bounds, delta=1e-6)
+    model.fit_parquet(tmp_path / "t.parquet", groups="who")
+    assert model.privacy_.data["n_persons"] == (2 if value is None else 3)

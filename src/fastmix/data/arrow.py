@@ -113,7 +113,10 @@ def id_values(column: Any) -> Any:
     column = decoded(column)
     kind = column_kind(column.type)
     if kind == "text":
-        return np.array(column.to_pylist(), dtype=object)
+        try:
+            return np.array(column.to_pylist(), dtype=object)
+        except UnicodeError:
+            raise InvalidGroupError from None
     if kind != "number" or pa.types.is_decimal(column.type):
         raise InvalidGroupError
     return column.to_numpy(zero_copy_only=False)

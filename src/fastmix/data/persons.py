@@ -65,8 +65,8 @@ def hash_ids(ids: Any, key: bytes) -> Hashed:
         distinct, places = np.unique(array, return_inverse=True)
         names, kind = [str(int(each)) for each in distinct], "integers"
     elif array.dtype.kind == "f":
-        # What pandas makes of integers beside missing ones; beyond 2^53 floats are no ids.
-        whole = np.isfinite(array) & (np.abs(np.nan_to_num(array)) < 2.0**53)
+        # What pandas makes of integers beside missing ones.
+        whole = np.isfinite(array) & (np.abs(np.nan_to_num(array)) < _exact(array.dtype))
         if not whole.all() or not (array == np.rint(array)).all():
             raise InvalidGroupError
         distinct, places = np.unique(array.astype(np.int64), return_inverse=True)
@@ -95,16 +95,18 @@ def _hash_objects(ids: Sequence[Any], key: bytes) -> Hashed:
     """Return text, or integers that lie among objects, as keyed hashes."""
     kinds = set(map(type, ids))
     names: dict[Any, str] = {}
-    if kinds and all(issubclass(kind, str) for kind in kinds):
+    if not kinds:
+        return joined([])
+    if all(issubclass(kind, str) for kind in kinds):
         kind, names = "text", {each: str(each) for each in set(ids)}
         if any(not name.strip() for name in names.values()):
             raise InvalidGroupError
-    elif kinds and all(_is_number(kind) for kind in kinds):
+    elif all(map(_is_number, kinds)):
         kind = "integers"
-        for each in set(ids):
-            if not _is_whole(each):
-                raise InvalidGroupError
-            names[each] = str(int(each))
+        # Of each type: a set of all takes numbers that are equal for one, whatever their types.
+        if not all(map(_is_whole, set(zip(map(type, ids), ids, strict=True)))):
+            raise InvalidGroupError
+        names = {each: str(int(each)) for each in set(ids)}
     else:
         raise InvalidGroupError
     distinct = {each: i for i, each in enumerate(names)}
@@ -117,10 +119,17 @@ def _is_number(kind: type) -> bool:
     return number and not issubclass(kind, (bool, np.bool_, np.timedelta64))
 
 
-def _is_whole(number: Any) -> bool:
-    """Tell whether a number is an integer that every other type of number holds exactly."""
+def _exact(kind: Any) -> float:
+    """Return where integers begin that a type of floats rounds: ids beyond it may be merged."""
+    return min(2.0 ** (np.finfo(kind).nmant + 1), 2.0**53)
+
+
+def _is_whole(typed: tuple[type, Any]) -> bool:
+    """Tell whether a number of a type is an integer, and not one that the type may have rounded."""
+    kind, number = typed
     try:
-        return bool(abs(number) < 2**63) and bool(number == int(number))
+        most = _exact(kind) if issubclass(kind, (float, np.floating)) else 2**63
+        return bool(abs(number) < most) and bool(number == int(number))
     except Exception:  # NaN, in some types
         return False
 

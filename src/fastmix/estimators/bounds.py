@@ -153,13 +153,13 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         with unchained():
             return self._fit(X, y, groups)
 
-    def persons(self, groups: Any) -> Persons | None:
+    def persons(self, *groups: Any) -> Persons | None:
         """Return the weights of rows by whom they belong to; None for single rows.
 
         Parameters
         ----------
-        groups : array-like of shape (n_samples,) or None
-            Ids.
+        *groups : array-like of shape (n_samples,) or None
+            Ids, in one part or several.
 
         Returns
         -------
@@ -167,14 +167,13 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
             How many persons there are, and the weight of each row.
         """
         most = self.max_rows_per_group
-        if (groups is None) != (most is None):
+        parts = [each for each in groups if each is not None]
+        if bool(parts) != (most is not None):
             raise value_error("max_rows_per_group", "be given with groups, and only then", most)
         if most is None:
             return None
-        key = new_key()
-        return person_weights(
-            [hash_ids(groups, key)], check_integer("max_rows_per_group", most, at_least=1), key
-        )
+        key, most = new_key(), check_integer("max_rows_per_group", most, at_least=1)
+        return person_weights([hash_ids(each, key) for each in parts], most, key)
 
     def _fit(self, X: Any, y: Any, groups: Any) -> PrivateBounds:
         warn_of_fitted_steps(self)

@@ -87,7 +87,7 @@ def find_bounds(
     persons = None
     if person is not None:
         ids = [id_values(part) for each in tables for part in each[person].chunks]
-        persons = finder.persons(np.concatenate(ids))
+        persons = finder.persons(*ids)
     values, levels = _counted(tables, numbers, texts, persons)
     found, lists, certificate = finder.find(values, levels, n, {}, persons)
     lines = {name: _line(name, entry) for name, entry in entries.items()}

@@ -21,11 +21,22 @@ def _text(column: Any) -> Any:
     return text
 
 
+def _readable(level: bytes) -> str:
+    """Return a level, empty if it is no text: no list can name it."""
+    try:
+        return level.decode()
+    except UnicodeError:
+        return ""
+
+
 def text_counts(column: Any, weights: FloatArray | None = None) -> dict[str, float]:
-    """Return how often each level of a column occurs; missing and empty ones do not count."""
+    """Return how often each level of a column occurs.
+
+    Missing and empty ones do not count, nor do those that are no text in UTF-8.
+    """
     coded = _text(column).combine_chunks().dictionary_encode()
     codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    levels = coded.dictionary.to_pylist()
+    levels = [_readable(level) for level in coded.dictionary.cast(arrow().binary()).to_pylist()]
     own = None if weights is None else weights[codes >= 0]
     counts = np.bincount(codes[codes >= 0], own, minlength=len(levels))
     # What only rows without weight have is not there.
