@@ -225,12 +225,9 @@ def _column(values: Any) -> Any:
 def _pandas_column(values: Any) -> Any:
     """Return a pandas column whose type is one of pandas."""
     pa, declared = arrow(), values.dtype
-    if hasattr(declared, "categories"):
-        inner = _column(declared.categories)
+    if hasattr(declared, "categories"):  # pandas takes their type from the values
         at = np.asarray(values.cat.codes if hasattr(values, "cat") else values.codes)
-        if isinstance(inner, Objects):
-            return Objects(inner.values, at)
-        return pa.DictionaryArray.from_arrays(pa.array(at, mask=at < 0), inner)
+        return Objects(declared.categories.tolist(), at)
     if type(declared).__name__ == "StringDtype" and declared.storage == "python":
         return text_array(values.tolist())
     return pa.array(values, from_pandas=True)
