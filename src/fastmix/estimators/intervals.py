@@ -82,18 +82,16 @@ class ConfidenceIntervals:
             return
         shape, d = np.shape(self.coef_), np.size(self.coef_)
         J = scaling.jacobian(d)
-        std, noise = (
-            np.sqrt(np.einsum("ij,jk,ik->i", J, C, J)) for C in (found.covariance, found.noise)
-        )
+        std, noise = (_deviations(J, C) for C in (found.covariance, found.noise))
         bias, across = np.zeros(len(J)), std
         if found.hidden is not None and found.hidden.size:
             bias = _lengths(J @ found.hidden)
             # Along what is hidden noise may be stretched to any size: that is no standard error.
             Q = np.linalg.qr(found.hidden)[0]
             rest = J - (J @ Q) @ Q.T
-            across = np.sqrt(np.einsum("ij,jk,ik->i", rest, found.covariance, rest))
+            across = _deviations(rest, found.covariance)
         # What may be off by more than its standard error is not identified.
-        identified = bias <= across
+        identified = (bias <= across) & np.isfinite(std)
         std = np.where(identified, np.hypot(std, bias), np.inf)
         self.coef_std_, self.intercept_std_ = std[:d].reshape(shape), float(std[d])
         self.coef_noise_std_ = noise[:d].reshape(shape)
@@ -102,6 +100,13 @@ class ConfidenceIntervals:
         self.intercept_identified_ = bool(identified[d])
         self.residual_std_ = math.sqrt(found.variance) * scaling.target_map.scale
         self.residual_std_identified_ = found.sure
+
+
+def _deviations(rows: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Return standard deviations along rows; infinite where rounding leaves no variance."""
+    with np.errstate(all="ignore"):
+        variances = np.einsum("ij,jk,ik->i", rows, covariance, rows)
+        return np.asarray(np.sqrt(np.where(variances >= 0.0, variances, np.inf)))
 
 
 def _lengths(rows: FloatArray) -> FloatArray:

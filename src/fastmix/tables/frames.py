@@ -167,7 +167,7 @@ def frame_columns(
     if not target or y is None:
         return found
     if tuple(getattr(y, "shape", (len(y),))) != (found.n,):
-        raise ValueError("y must have one axis, and one entry per row of X.")
+        raise ValueError("y must have one entry per row of X, and one axis.")
     own = bounds.target.name
     listed = {name: levels for name, levels in needed(bounds)[1].items() if name == own}
     apart = _converted("y", {own: y}, [] if listed else [own], listed, bounds)
