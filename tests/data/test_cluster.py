@@ -236,13 +236,13 @@ def test_workers_get_public_values_and_draw_no_noise(client, data, monkeypatch):
 
 def test_blocks_that_do_not_fit_together(client, data):
     X, y = data
-    with pytest.raises(ValueError, match=r"y must have 20000 rows, as X has; got y=10\."):
+    with pytest.raises(ValueError, match="y must have one entry per row of X"):
         fastmix.IHM(**PARAMETERS).fit(da.from_array(X, chunks=(5000, D)), y[:10])
     lazy = da.from_array(X, chunks=(5000, D))
     unknown = lazy[da.from_array(np.ones(N, bool), chunks=5000)]
     model = fastmix.IHM(**PARAMETERS).fit(unknown, da.from_array(y, chunks=5000))
     assert_same(model, fastmix.IHM(**PARAMETERS).fit(*data))
-    with pytest.raises(ValueError, match="y must have as many blocks as X, 4; got y=2"):
+    with pytest.raises(ValueError, match="y must have as many blocks as X"):
         fastmix.IHM(**PARAMETERS).fit(unknown, da.from_array(y, chunks=10_000))
     said = r"^X and y must have the same number of rows in each block"
     with pytest.raises(DataError, match=said):

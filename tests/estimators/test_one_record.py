@@ -234,3 +234,26 @@ def test_bytes_of_an_archive_that_are_no_text(tmp_path):
         found = read_columns(tmp_path / "t.npz", [], {"city": ["Ulm", "Bonn"]}).codes["city"]
         assert found[:2].tolist() == [0, 1]
     assert found[2] == UNLISTED
+
+
+@pytest.mark.parametrize("odd", ["Rom", 2.5, None, pd.Timestamp("2020-01-01")])
+@pytest.mark.parametrize("kind", [pd.Timestamp("2020-01-01"), "text", 1, True])
+def test_the_type_of_categories_decides_nothing(kind, odd):
+    """Pandas takes it from the values, so that one of them decides for all records."""
+    bounds = {"target": {"y": [0, 1]}, "features": {"code": ["1", "true", "text"], "n": [0, 9]}}
+    public = PublicBounds.from_dict(bounds)
+    made = []
+    for values in ([kind] * 3, [kind, kind, odd]):
+        column = pd.Series(values, dtype=object).astype("category")
+        frame = pd.DataFrame({"code": column, "n": column})
+        found = frame_columns(frame, public, target=False)
+        made.append((found.codes["code"][:2].tolist(), found.numbers["n"][:2].tolist()))
+    np.testing.assert_equal(made[0], made[1])
+
+
+def test_masked_labels_are_absent():
+    for dtype in ("U1", object):
+        y = np.ma.array(np.array(["a", "b", "b"], dtype), mask=[False, False, True])
+        np.testing.assert_array_equal(codes(y, np.array(["a", "b"])), [0, 1, -1])
+    with pytest.raises(ValueError, match="y must hold text"):
+        codes(np.ma.array([1, 2], mask=[False, True]), np.array(["a", "b"]))

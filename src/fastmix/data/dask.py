@@ -216,7 +216,7 @@ def dask_chunks(
     else:
         features, targets = (list(np.ravel(each.to_delayed())) for each in (X, y))
         if len(features) != len(targets):
-            raise value_error("y", f"have as many blocks as X, {len(features)}", len(targets))
+            raise ValueError("y must have as many blocks as X.")
         count = len(features)
         ids = _blocks("groups", groups, lengths, count)
         own = _blocks("sample_weight", weights, lengths, count)
@@ -249,7 +249,7 @@ def _blocks(name: str, values: Any, lengths: list[int] | None, blocks: int) -> l
         raise value_error(name, "be a Dask collection, as X has blocks of unknown length", "")
     found = list(np.ravel(values.to_delayed()))
     if len(found) != blocks:
-        raise value_error(name, f"have as many blocks as X, {blocks}", len(found))
+        raise ValueError(f"{name} must have as many blocks as X.")
     return found
 
 
@@ -275,9 +275,8 @@ def _lengths(X: Any) -> list[int] | None:
 
 def _aligned(y: Any, lengths: list[int], name: str = "y") -> Any:
     """Return targets or ids in blocks of these lengths."""
-    n = sum(lengths)
-    if y.shape[0] != n:
-        raise value_error(name, f"have {n} rows, as X has", y.shape[0])
+    if y.shape[0] != sum(lengths):
+        raise ValueError(f"{name} must have one entry per row of X.")
     if is_dask(y):
         return y.rechunk({0: tuple(lengths)})
     chunks = (tuple(lengths), *y.shape[1:])
