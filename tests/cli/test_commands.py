@@ -341,6 +341,8 @@ def test_compare_fits_the_best_set_and_charges_once(folder, run):
     one = "compare people.csv --target income --bounds bounds.toml --set age --out other"
     assert run(one)[0] == 2
     assert run(f"{one} --set height")[0] == 2
+    # Of equal sets one would lend its name to the columns of another.
+    assert run(f"{one} --set age --set city")[0] == 2
 
 
 def test_a_share_of_the_budget_shows_r2(folder, run):

@@ -126,6 +126,7 @@ def test_what_is_refused_charges_nothing():
         ([[0], ["a"]], {}),
         ("ab", {}),
         (SETS, {"method": "ihm"}),
+        ({1: [0], "1": [1], "both": [0, 1]}, {}),
         (SETS, {"score_share": 0.1}),
         (SETS, {"epsilon": float("inf")}),
     ):

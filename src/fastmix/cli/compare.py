@@ -64,11 +64,13 @@ def command(
         raise value_error("target", f"be that of the bounds file, {public.target.name!r}", target)
     check_number(public)
     named = [[name.strip() for name in each.split(",") if name.strip()] for each in sets]
-    chosen = [public.select(names) for names in named]
+    chosen = {",".join(names): public.select(names) for names in named}
+    if len(chosen) < len(named):
+        raise value_error("set", "be another one each time", sets)
     places = {name: k for k, name in enumerate(public.columns(intercept))}
     candidates = {
-        ",".join(names): [places[column] for column in each.columns(intercept)]
-        for names, each in zip(named, chosen, strict=True)
+        name: [places[column] for column in each.columns(intercept)]
+        for name, each in chosen.items()
     }
     model = PrivateLinearRegression(
         epsilon=epsilon,
@@ -89,8 +91,7 @@ def command(
             if not len(y):
                 raise DataError(f"{data.name} must have at least one row to fit.")
             found = compare(candidates, X, y, model=model)
-        best = dict(zip(candidates, chosen, strict=False))[found.best]
-        saved, found.model.privacy_ = bound_pair(found.model, best)
+        saved, found.model.privacy_ = bound_pair(found.model, chosen[found.best])
         report = fit_report(saved, found.model.privacy_)
         try:
             publish(saved.to_json(), found.model.privacy_.to_json(), report)

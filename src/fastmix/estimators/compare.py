@@ -251,6 +251,8 @@ def _declared(candidates: Any, X: Any) -> tuple[dict[str, list[Any]], list[list[
             if min(each) < 0:
                 raise value_error("candidates", "hold numbers of columns", each)
             columns.append(each)
+        if str(name) in sets:
+            raise value_error("candidates", "have a different name for each set", str(name))
         sets[str(name)] = each
     if len(sets) < 2:
         raise value_error("candidates", "be two feature sets or more", candidates)
