@@ -228,7 +228,7 @@ def test_errors_about_values_do_not_say_how_many_rows_there_are(kind):
     X, y = problem(777)
     rows = [[0.0], *X[1:].tolist()] if kind == "ragged" else X.astype("i8").astype(kind)
     for data in (rows, y), (X, rows if kind == "ragged" else rows[:, 0]):
-        with pytest.raises(ValueError, match="must (hold|be free)") as caught:
+        with pytest.raises(ValueError, match=r"must (hold|be free)") as caught:
             AdaptiveRegression(**KNOWN).fit(*data)
         assert "77" not in str(caught.value)
         assert caught.value.__context__ is None

@@ -256,12 +256,10 @@ class ChunkRows(Rows):
         most_weight: float | None = None,
     ) -> None:
         self._table, self._row_map, self._target_map = table, row_map, target_map
-        self._report = report
-        self._checked = False
+        self._report, self._checked = report, False
         self._measure: Measure | None = None
         self._chunks = [(chunk, Place(i)) for i, chunk in enumerate(table.chunks)]
-        self.d = row_map.width(table.d)
-        self.bound = row_map.bound
+        self.d, self.bound = row_map.width(table.d), row_map.bound
         self.constant = row_map.constant / row_map.divisor
         lengths = self.run(Pass("check", reductions.lengths))
         self.parts = lengths.pop(-1, 0)
@@ -275,7 +273,7 @@ class ChunkRows(Rows):
 
     def _weigh(self, most_rows: int | None, most_weight: float | None) -> None:
         """Let n count persons, and give the rows of each the weight of one record at most."""
-        table, own = self._table, None
+        table, own, key = self._table, None, new_key()
         sizes = [(place.stop or 0) - place.start for _, place in self._chunks]
         if most_weight is not None:
             read = table.executor.weights(table.chunks)
@@ -283,7 +281,6 @@ class ChunkRows(Rows):
                 raise DataError("sample_weight must have a weight for each row, and no more.")
             own = row_weights(np.concatenate([np.empty(0), *read]), most_weight)
         hashed: list[Hashed] | None = None
-        key = new_key()
         if most_rows is not None:
             hashed = table.executor.hashed(table.chunks, key)
             if [len(part.hashes) for part in hashed] != sizes:

@@ -70,7 +70,7 @@ def codes(y: Any, classes: Labels) -> npt.NDArray[np.int64]:
         check_finite(values)
         return label_places(_one_axis(values), classes.astype(np.float64))
     if isinstance(y, np.ma.MaskedArray) and y.dtype.kind in "UO":
-        y = y.astype(object).filled(None)
+        y = np.ma.filled(y.astype(object), None)
     labels = _one_axis(_objects(y) if isinstance(y, (list, tuple)) else np.asarray(y))
     if labels.dtype.kind not in "UOT":
         raise ValueError(f"y must hold text, as classes do; got an array of {labels.dtype}.")

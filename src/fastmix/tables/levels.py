@@ -32,7 +32,7 @@ def _readable(level: bytes) -> str:
 def text_counts(column: Any, weights: FloatArray | None = None) -> dict[str, float]:
     """Return how often each level of a column occurs.
 
-    Missing and empty ones do not count, nor do those that are no text in UTF-8.
+    Values that are missing, empty or not valid UTF-8 do not count.
     """
     coded = _text(column).combine_chunks().dictionary_encode()
     codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
