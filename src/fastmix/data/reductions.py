@@ -137,9 +137,15 @@ def gram(block: Block) -> FloatArray:
 
 
 def total(block: Block) -> FloatArray:
-    """Return the sum of the rows."""
-    n, d = block.unweighted().A.shape
-    return mapped.gradient(block.A, Targets(np.ones(n)), np.zeros(d), 1.0)
+    """Return the sum of the rows, or that with weights."""
+    n, d = block.A.shape
+    if block.weights is None:
+        return mapped.gradient(block.A, Targets(np.ones(n)), np.zeros(d), 1.0)
+    weights, at, value = block.weights_of(0, n), 0, np.zeros(d)
+    for A, y in block.formed():
+        value += weights[at : at + len(y)] @ A
+        at += len(y)
+    return value
 
 
 def gradient(block: Block, *, theta: FloatArray, clip: float) -> FloatArray:
@@ -275,12 +281,18 @@ def slope_counts(
 
 
 def curvatures(
-    block: Block, *, theta: FloatArray, loss: Loss, transform: FloatArray, square: float
+    block: Block,
+    *,
+    theta: FloatArray,
+    loss: Loss,
+    transform: FloatArray,
+    square: float,
+    weights: FloatArray | None = None,
 ) -> FloatArray:
     """Return sums of ``f'' z z'`` and ``f'^2 z z'`` for rows ``z = T'a``, the first limited.
 
     No term of the first has a norm above ``square``; gradients, whose squares the second has, are
-    limited by the loss.
+    limited by the loss. Coordinates may have ``weights`` of at most 1, which shorten all rows.
     """
     if block.lengths is None:
         raise ValueError("lengths must be known to limit curvatures.")
@@ -289,9 +301,13 @@ def curvatures(
     for A, y in block.unweighted().formed():
         lengths = block.lengths[start : start + len(y)]
         residuals, Z = y - A @ theta, A @ transform
-        weights = np.minimum(loss.curvature(residuals, lengths, y), square / lengths**2)
+        squared = lengths**2
+        if weights is not None:
+            Z *= weights
+            squared = np.maximum(np.einsum("ij,ij->i", Z, Z), 1e-300)
+        bends = np.minimum(loss.curvature(residuals, lengths, y), square / squared)
         Z *= 1.0 - 2.0**-40  # so that rounding cannot exceed the limits
-        totals[0] += (Z * weights[:, None]).T @ Z
+        totals[0] += (Z * bends[:, None]).T @ Z
         Z *= np.clip(loss.slope(residuals, lengths, y), *_reach(loss, lengths))[:, None]
         totals[1] += Z.T @ Z
         start += len(y)

@@ -15,6 +15,7 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data import reductions, scores
+from fastmix.data.categories import Categories
 from fastmix.data.persons import Persons
 from fastmix.data.reductions import Measure, Pass, Slope
 from fastmix.kernels import mapped, measured
@@ -50,6 +51,8 @@ class Rows(ABC):
     constant: float = 0.0
     #: Persons with several rows: ``n`` counts them, and sums are weighted. None for single rows.
     persons: Persons | None = None
+    #: Columns that are levels of categories, where bounds of a table tell them.
+    categories: Categories | None = None
     #: Values that a pass adds up at most, beside those within each.
     parts: int = 1
     #: What bounds sums of weights for rounding, where ``n`` is an estimate of them.
@@ -221,15 +224,20 @@ class Rows(ABC):
         return self.run(Pass("line", value))
 
     def curvatures(
-        self, theta: FloatArray, loss: Loss, transform: FloatArray, square: float
+        self,
+        theta: FloatArray,
+        loss: Loss,
+        transform: FloatArray,
+        square: float,
+        weights: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Return sums of ``f'' z z'`` and ``f'^2 z z'`` for rows ``z = T'x`` that were `measured`.
 
-        No term of the first has a norm above ``square``.
+        No term of the first has a norm above ``square``. Coordinates may have ``weights`` of at
+        most 1.
         """
-        value = partial(
-            reductions.curvatures, theta=theta, loss=loss, transform=transform, square=square
-        )
+        given: Any = {"transform": transform, "square": square, "weights": weights}
+        value = partial(reductions.curvatures, theta=theta, loss=loss, **given)
         totals = self.run(Pass("curvature", value))
         return totals[0], totals[1]
 

@@ -154,6 +154,7 @@ def _fit_bounded(model: PrivateModel, data: Input, public: PublicBounds) -> Any:
     bound.bounds_X = public.feature_bounds(bool(model.fit_intercept))
     bound.data_norm = public.data_norm
     setattr(bound, model._ends, public.ends)
+    bound._categories = public.categories() if model.fit_intercept else ()
     with noted(target=public.target.name):
         bound._fit(data)
     facts = {**bound.privacy_.data, "missing": public.missing, "encoding": public.to_dict()}

@@ -37,6 +37,8 @@ class Planned:
     max_weight: float | None
     public_rows: bool
 
+    #: Encoded columns of each category of a table, without its first level.
+    _categories: tuple[tuple[int, ...], ...] = ()
     #: The algorithm, whose parameters are those that an estimator adds to the common ones.
     _method: ClassVar[type[Method]]
     #: What targets are made arrays, or chunks, by.
@@ -97,6 +99,7 @@ class Planned:
         given: dict[str, Any] = {"bounds_X": self.bounds_X, "data_norm": self.data_norm}
         given["rows_per_person"] = self.max_rows_per_group
         given |= {"weighted": self.max_weight is not None, "hidden": not self.public_rows}
+        given["categories"] = tuple(map(len, self._categories))
         return Sizes.of(n, d, intercept=self.fit_intercept, **given)
 
     def _target(self, n: int) -> Target:

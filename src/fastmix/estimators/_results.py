@@ -69,6 +69,9 @@ class Results(ConfidenceIntervals):
         self.gamma_, self.eta_ = solution.gamma, solution.eta
         self.gradient_noise_ = solution.gradient_noise
         self.bounds_X_, self.bounds_y_ = scaling.bounds_X, scaling.bounds_y
+        self.__dict__.pop("_level_counts", None)
+        if solution.levels is not None:
+            self._level_counts, self._count_noise = solution.levels, solution.level_noise
         self._store_intervals(solution, plan, scaling, clip=clip, n=n)
         self.__dict__.pop("scores_", None)
         if solution.scores is not None:

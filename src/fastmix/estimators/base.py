@@ -19,6 +19,7 @@ from fastmix._validation import unchained
 from fastmix.accounting import BudgetAccountant, PrivacySpent
 from fastmix.data import Chunks, Report, Rows
 from fastmix.data.arrow import file_chunks
+from fastmix.data.categories import Categories
 from fastmix.data.dask import Cluster, dask_chunks, is_dask
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators._frames import encoded, fit_files, fit_table
@@ -188,6 +189,8 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
         with progress(type(self).__name__, verbose=self.verbose, lines=True) as bar:
             report = report or (bar.passing if self.public_rows else bar.passed)
             rows = data.rows(scaling, report, in_blocks=method.in_blocks())
+            if self._categories and method.tables:
+                rows.categories = Categories(self._categories, 1.0 / scaling.row_map.divisor)
             if planned is None or shape != (rows.n, d):
                 planned = self._planned(rows.n if self.public_rows else _SOME_ROWS, d)
             if self.public_rows:

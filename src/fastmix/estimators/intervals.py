@@ -11,10 +11,13 @@ from fastmix._validation import check_probability, value_error
 from fastmix.data.scaling import PublicScaling
 from fastmix.methods import Plan, Solution
 from fastmix.methods.inference import intervals
+from fastmix.methods.table_inference import MOST_BIAS
 
 #: What a fit with ``inference=True`` stores.
 _STORED = (
     "coef_std_",
+    "coef_covariance_",
+    "_coef_bias",
     "coef_noise_std_",
     "coef_bias_bound_",
     "coef_identified_",
@@ -92,7 +95,14 @@ class ConfidenceIntervals:
             across = _deviations(rest, found.covariance)
         # What may be off by more than its standard error is not identified.
         identified = (bias <= across) & np.isfinite(std)
+        if found.bias is not None:
+            bias = _deviations(J, found.bias)
+            identified = bias**2 <= MOST_BIAS * std**2
         std = np.where(identified, np.hypot(std, bias), np.inf)
+        self.coef_covariance_ = J @ found.covariance @ J.T
+        self._coef_bias = np.zeros_like(self.coef_covariance_)
+        if found.bias is not None:
+            self._coef_bias = J @ found.bias @ J.T
         self.coef_std_, self.intercept_std_ = std[:d].reshape(shape), float(std[d])
         self.coef_noise_std_ = noise[:d].reshape(shape)
         self.coef_bias_bound_ = bias[:d].reshape(shape)

@@ -9,49 +9,36 @@ and, after the minimiser, on a line that relates its predictions to the targets.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
-
-import numpy as np
+from typing import ClassVar
 
 from fastmix._types import FloatArray
 from fastmix.data import Rows
 from fastmix.kernels.losses import Loss
 from fastmix.methods import adaptive_inference as inference
-from fastmix.methods.adaptive_plan import AdaptiveMethod, AdaptivePlan
-from fastmix.methods.first_stage import OCTAVES, SPREAD, SQUARES, Guess, first_stage, typical_size
+from fastmix.methods.adaptive_noise import AdaptivePlan
+from fastmix.methods.adaptive_plan import AdaptiveMethod
+from fastmix.methods.clipping import (
+    CLIP,
+    EDGES,
+    LEAST_CLIP,
+    SHORTEST,
+    Levels,
+    best_clip,
+    chosen_levels,
+    ridge_for,
+)
+from fastmix.methods.first_stage import OCTAVES, SPREAD, Guess, first_stage, typical_size
 from fastmix.methods.forecast import adaptive_forecast
 from fastmix.methods.inference import Intervals
 from fastmix.methods.last_stage import on_a_line, shrunk
-from fastmix.methods.objective import least_ridge_for, squares
+from fastmix.methods.objective import squares
 from fastmix.methods.plan import Draws, Forecast, Sizes, Solution, Target
+from fastmix.methods.table_fit import solve_table
 from fastmix.releases import CURVATURES, GRADIENT_COUNTS, MINIMISER
 
-#: Ridge: in units of noise over the residuals' spread; the share of the residuals' variance that
-#: is taken to be left to explain; and in units of the eigenvalues.
-RIDGE, LEFT, LEAST_RIDGE = 4.0, 0.3, 0.01
-#: A ridge in units of the least that the loss needs, and squared lengths that it is needed for.
-LEAST, LENGTHS = 1.5, 2.0
-#: The noise in the prediction of the longest row is at most so many residuals.
-PREDICTED = 8.0
-#: First guess at the clipping level of a gradient in units of sqrt(d) residuals, and its least.
-CLIP, LEAST_CLIP = 2.0, 0.5
 #: The level without rounds, in units of sqrt(d) times the target's spread: noise is what hurts
 #: there. A line through the predictions makes up for what the lower level does to them.
 FEW_CLIP, LINE_CLIP = 1.0, 0.5
-#: Bins of gradients in units of sqrt(d) residuals: half octaves; those that noise may have filled
-#: are those above the last whose sum with all above it is so many standard deviations.
-EDGES: FloatArray = 2.0 ** (np.arange(-10, 15) / 2.0)
-EVIDENT = 4.0
-#: Rows that are shorter than this, in units of sqrt(d), count as if they were not.
-SHORTEST = 0.5
-
-
-class Levels(NamedTuple):
-    """Clipping level of gradients, ridge, and length up to which rows have full weight."""
-
-    clip: float
-    ridge: float
-    longest: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +52,7 @@ class AdaptiveObjective(AdaptiveMethod):
     persons: ClassVar[bool] = True
     weights: ClassVar[bool] = True
     infers: ClassVar[bool] = True
+    tables: ClassVar[bool] = True
     reserves: ClassVar[bool] = True
     #: The share of curvatures that their noise may hide.
     noisy: ClassVar[float] = inference.NOISY
@@ -75,6 +63,8 @@ class AdaptiveObjective(AdaptiveMethod):
 
     def _solve(self, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release what the first stage needs, decide, and release the minimiser."""
+        if plan.level_sigma is not None:
+            return solve_table(rows, plan, draws)
         steps = plan.n_rounds + 2
         guess = first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
         draws.progress(steps - 1, steps)
@@ -103,8 +93,10 @@ class AdaptiveObjective(AdaptiveMethod):
         self, rows: Rows, plan: AdaptivePlan, guess: Guess, draws: Draws
     ) -> tuple[Guess, Levels]:
         """Release counts of gradients, and choose the levels from them."""
-        root = math.sqrt(rows.d)
-        clip, ridge, longest = _levels(plan, CLIP * root * guess.spread, guess, rows.n, rows.d)
+        root, least = math.sqrt(rows.d), _least_ridge(plan, rows.n)
+        clip, ridge, longest = chosen_levels(
+            plan, CLIP * root * guess.spread, guess.spread, rows.n, rows.d, least
+        )
         sigma = plan.count_sigma or math.nan
         edges = EDGES * (root * guess.spread)
         counts = draws.noise.release(
@@ -123,14 +115,14 @@ class AdaptiveObjective(AdaptiveMethod):
         if plan.square_sigma is not None:
             given = guess.spread, plan.mu, plan.square_sigma, rows.n, rows.d
             clip = max(clip, inference.least_clip(*given))
-        ridge = max(ridge, _ridge(plan, clip, guess.spread, rows.n, rows.d))
+        ridge = max(ridge, ridge_for(plan, clip, guess.spread, rows.n, rows.d))
         return guess, Levels(clip, ridge, longest)
 
     def _levels_without_rounds(
         self, rows: Rows, plan: AdaptivePlan, guess: Guess, draws: Draws
     ) -> tuple[Guess, Levels]:
         """Release counts of targets if they say enough, and choose spread and levels from them."""
-        root = math.sqrt(rows.d)
+        root, least = math.sqrt(rows.d), _least_ridge(plan, rows.n)
         if plan.count_sigma is not None:
             unit = float(guess.transform[0, 0]) * (1.0 + 1e-12)  # that all rows count with
             counts = draws.noise.release(
@@ -145,7 +137,9 @@ class AdaptiveObjective(AdaptiveMethod):
                 sigma=plan.count_sigma,
             )
             guess = guess._replace(spread=typical_size(counts, OCTAVES, rows.n))
-        return guess, _levels(plan, _clip(plan) * root * guess.spread, guess, rows.n, rows.d)
+        return guess, chosen_levels(
+            plan, _clip(plan) * root * guess.spread, guess.spread, rows.n, rows.d, least
+        )
 
     def _minimiser(
         self, rows: Rows, plan: AdaptivePlan, draws: Draws, guess: Guess, levels: Levels
@@ -210,6 +204,7 @@ class AdaptiveObjective(AdaptiveMethod):
             transform=guess.transform,
             least=SHORTEST * math.sqrt(rows.d),
             square=square,
+            weights=None,
             sigma=(curvature_sigma, square_sigma),
         )
         known = inference.Levels(
@@ -238,37 +233,11 @@ class AdaptiveObjective(AdaptiveMethod):
         level = clip * math.sqrt(d) * typical
         if plan.n_rounds and plan.square_sigma is not None:
             level = max(level, inference.least_clip(typical, plan.mu, plan.square_sigma, n, d))
-        ridge = _ridge(plan, level, typical, n, d)
+        ridge = ridge_for(plan, level, typical, n, d)
         # Without rounds, only residuals that are not clipped have curvature.
         reached = 1.0 if plan.n_rounds else math.erf(clip / math.sqrt(2.0))
         problem = plan, n, eigenvalues, theta_squared
         return adaptive_forecast(*problem, level=level, ridge=ridge, reached=reached)
-
-
-def best_clip(
-    counts: FloatArray,
-    sizes: FloatArray,
-    sigma: float,
-    n: int,
-    d: int,
-    mu: float,
-    aligned: float = 1.0,
-) -> float | None:
-    r"""Return the level that balances noise against clipping; None if noise hides all counts.
-
-    Noise of a level L adds :math:`(L/\mu)^2 d/n^2` to the risk, and clipping at most the square of
-    the mean of :math:`(g - L)_+` over the gradients g: a share ``aligned`` of that mean, if what is
-    clipped does not all point the same way.
-    """
-    tails = np.cumsum(counts[::-1])[::-1]
-    evident = np.flatnonzero(tails > EVIDENT * sigma * np.sqrt(np.arange(len(counts), 0, -1)))
-    if not len(evident):
-        return None
-    known = np.maximum(counts, 0.0)
-    known[evident[-1] + 1 :] = 0.0
-    clipped = np.maximum(sizes[None, :] - sizes[:, None], 0.0) @ known / n
-    risks = (sizes / mu) ** 2 * d / n**2 + (aligned * clipped) ** 2
-    return float(sizes[np.argmin(risks)])
 
 
 def _clip(plan: AdaptivePlan) -> float:
@@ -278,24 +247,6 @@ def _clip(plan: AdaptivePlan) -> float:
     return FEW_CLIP if plan.line_sigma is None else LINE_CLIP
 
 
-def _levels(plan: AdaptivePlan, clip: float, guess: Guess, n: int, d: int) -> Levels:
-    """Return the levels for a clipping level and the spread of a guess."""
-    ridge = _ridge(plan, clip, guess.spread, n, d)
-    if plan.curvature_sigma is not None:
-        ridge = max(ridge, inference.RIDGE * n)
-    least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1)
-    longest = math.sqrt(ridge / least)
-    longest = min(longest, PREDICTED * ridge * plan.mu * guess.spread / clip)
-    return Levels(clip, ridge, max(longest, math.sqrt(LENGTHS * d)))
-
-
-def _ridge(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -> float:
-    r"""Return the ridge for coordinates in which every eigenvalue is about n.
-
-    In a direction with the coefficient :math:`\phi` the best ridge is :math:`s/|\phi|` if its
-    eigenvalue is small, and :math:`s^2 d/(n v)` if all directions together explain v.
-    """
-    ratio = level / (plan.mu * spread)
-    least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1) * d
-    needed = max(LENGTHS * least, LEAST_RIDGE * n) if plan.n_rounds else least / SQUARES
-    return max(RIDGE * ratio, ratio**2 * d / (n * LEFT), needed)
+def _least_ridge(plan: AdaptivePlan, n: int) -> float:
+    """Return the ridge that intervals ask for: its pull is taken off, and rows may be longer."""
+    return 0.0 if plan.curvature_sigma is None else inference.RIDGE * n

@@ -11,10 +11,12 @@ from fastmix.accounting import PrivacyEvent, objective_mu, objective_split
 from fastmix.kernels import NATIVE, one_blas_thread
 from fastmix.kernels.mapped import FEW_COLUMNS
 from fastmix.methods import adaptive_inference as inference
+from fastmix.methods import table_fit
+from fastmix.methods.adaptive_noise import AdaptivePlan
 from fastmix.methods.first_stage import OCTAVES, ROOM, least_eigenvalue, spread_known
 from fastmix.methods.last_stage import LINE_ERROR, LINE_SHARE
 from fastmix.methods.objective import OUTPUT_SHARE, WEIGHT_SHARE, chosen_solver
-from fastmix.methods.plan import Draws, Method, Plan, Sizes, Solution, Target, joint
+from fastmix.methods.plan import Draws, Method, Sizes, Solution, Target, joint
 from fastmix.releases import (
     CURVATURE,
     LINE,
@@ -33,31 +35,6 @@ MOMENTS_SHARE, COUNTS_SHARE = 0.12, 0.03
 MEAN_ERROR, MEAN_SHARES = 1.0 / 26.0, (0.02, 0.3)
 #: Rounds: at most so many, with a reach of so much; none if a round gains less than 1.
 MOST_ROUNDS, REACH = 5, 100.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class AdaptivePlan(Plan):
-    """Noise levels of all releases, and how many rounds of second moments there are."""
-
-    mu: float
-    eps_c: float
-    mu_output: float
-    n_rounds: int
-    moment_sigma: float | None
-    count_sigma: float | None
-    mean_sigma: float | None
-    line_sigma: float | None
-    preconditioner: str
-    curvature_sigma: float | None = None
-    square_sigma: float | None = None
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Sizes and noise levels by name; those of intervals if there are any."""
-        settings = super().settings
-        if self.curvature_sigma is None:
-            del settings["curvature_sigma"], settings["square_sigma"]
-        return settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +69,8 @@ class AdaptiveMethod(Method):
             "rows_per_person": sizes.rows_per_person or 1,
         }
         mu = objective_mu(target.epsilon, target.delta, **form)
+        if self.tables and self.rounds is None and table_fit.pays(sizes, mu):
+            return table_fit.table_plan(sizes, target, self.scoring(), inferring=inferring)
         rounds = useful_rounds(sizes, mu) if self.rounds is None else int(self.rounds)
         if inferring and rounds and self.rounds is None:
             rounds = max(rounds, inference.LEAST_ROUNDS)

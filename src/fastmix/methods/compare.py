@@ -17,7 +17,8 @@ from fastmix._validation import value_error
 from fastmix.accounting import PrivacyEvent, objective_mu
 from fastmix.data import Rows
 from fastmix.methods.adaptive import AdaptiveObjective
-from fastmix.methods.adaptive_plan import AdaptivePlan, useful_rounds
+from fastmix.methods.adaptive_noise import AdaptivePlan
+from fastmix.methods.adaptive_plan import useful_rounds
 from fastmix.methods.first_stage import first_stage
 from fastmix.methods.fit import plan_fit
 from fastmix.methods.plan import Draws, Method, Plan, Sizes, Target, joint

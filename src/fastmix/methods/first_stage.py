@@ -99,7 +99,7 @@ def _moments_stage(rows: Rows, rounds: int, sigma: float, draws: Draws) -> Guess
         whole = (back * (evident + floor)) @ back.T / n + LEAST_VARIANCE * np.eye(size)
         known = (back * evident) @ back.T / n
         directions = max(1.0, float(np.sum(evident / (evident + floor))))
-        transform = _rounded(whole) / math.sqrt(ROOM * directions)
+        transform = rounded(whole) / math.sqrt(ROOM * directions)
     center = np.linalg.solve(whole[:d, :d], whole[:d, d])
     variance = whole[d, d] - float(whole[d, :d] @ center)
     baseline = np.zeros(d)
@@ -111,10 +111,10 @@ def _moments_stage(rows: Rows, rounds: int, sigma: float, draws: Draws) -> Guess
     seen = np.clip(along / root**2, 0.05, 1.0)
     axes = root[:, None] * vectors.T
     spread = math.sqrt(min(max(variance, 1e-6), 1.0))
-    return Guess(center, _rounded(whole[:d, :d]), axes, seen, baseline, spread)
+    return Guess(center, rounded(whole[:d, :d]), axes, seen, baseline, spread)
 
 
-def _rounded(covariance: FloatArray) -> FloatArray:
+def rounded(covariance: FloatArray) -> FloatArray:
     """Return T with ``T' C T = I`` and zeros below its diagonal, for a positive definite matrix C.
 
     C is at least `LEAST_VARIANCE` in every direction, far above rounding.

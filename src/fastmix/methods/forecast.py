@@ -7,7 +7,7 @@ import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix.errors import LowAccuracyWarning, WeakPrivacyWarning
-from fastmix.methods.adaptive_plan import AdaptivePlan
+from fastmix.methods.adaptive_noise import AdaptivePlan
 from fastmix.methods.first_stage import ROOM, SQUARES, least_eigenvalue
 from fastmix.methods.levels import least_rows
 from fastmix.methods.plan import Forecast, Method, Plan, Sizes, Target

@@ -228,6 +228,8 @@ class Intervals(NamedTuple):
     variance: float
     hidden: FloatArray | None = None
     sure: bool = False
+    #: Second moment of what a method has left to reach, where it tells that by coefficient.
+    bias: FloatArray | None = None
 
 
 def intervals(

@@ -19,9 +19,10 @@ from fastmix.data import Rows
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.sigmoids import Logistic
 from fastmix.methods import adaptive_inference as inference
-from fastmix.methods.adaptive import EDGES, SHORTEST, AdaptiveObjective, Levels, best_clip
-from fastmix.methods.adaptive_plan import AdaptivePlan
+from fastmix.methods.adaptive import AdaptiveObjective
+from fastmix.methods.adaptive_noise import AdaptivePlan
 from fastmix.methods.class_scores import ClassScores
+from fastmix.methods.clipping import EDGES, SHORTEST, Levels, best_clip
 from fastmix.methods.first_stage import Guess, first_stage
 from fastmix.methods.forecast import adaptive_forecast
 from fastmix.methods.inference import Intervals

@@ -78,6 +78,8 @@ class Sizes(NamedTuple):
     weighted: bool = False
     #: Whether n is a released number, not a public one.
     hidden: bool = False
+    #: Columns of each category of a table, without its first level.
+    categories: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -91,11 +93,12 @@ class Sizes(NamedTuple):
         rows_per_person: int | None = None,
         weighted: bool = False,
         hidden: bool = False,
+        categories: tuple[int, ...] = (),
     ) -> Sizes:
         """Return the sizes of a fit of n rows and d features with these parameters."""
         bounded = bounds_X is not None or data_norm is None
         with_mean = bool(intercept) and bounded
-        beside = rows_per_person, weighted, hidden
+        beside = rows_per_person, weighted, hidden, categories
         return cls(n, d + bool(intercept), with_mean, bool(intercept), *beside)
 
 
@@ -197,6 +200,10 @@ class Solution:
     chosen: dict[str, float] | None = None
     intervals: Intervals | None = None
     scores: dict[str, Score] | None = None
+    #: Released counts of the levels of each category of a table, that without a column first.
+    levels: tuple[FloatArray, ...] | None = None
+    #: Standard deviation of the noise of these counts.
+    level_noise: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -229,6 +236,8 @@ class Method(ABC):
     family: ClassVar[str] = "linear"
     #: Whether `Solution.trace` says how the coefficients came about, for intervals.
     infers: ClassVar[bool] = False
+    #: Whether tables with categories have coordinates of their own.
+    tables: ClassVar[bool] = False
     #: Whether a share of the budget can be reserved for a score.
     reserves: ClassVar[bool] = False
     #: Whether residuals are clipped by the method itself.

@@ -19,16 +19,9 @@ from fastmix.errors import SolverError
 from fastmix.kernels.losses import CalibratedHuber, Loss
 from fastmix.kernels.sigmoids import SmoothedQuantile
 from fastmix.methods import adaptive_inference as inference
-from fastmix.methods.adaptive import (
-    LEAST,
-    LEAST_RIDGE,
-    LEFT,
-    LENGTHS,
-    RIDGE,
-    AdaptiveObjective,
-    Levels,
-)
-from fastmix.methods.adaptive_plan import AdaptivePlan
+from fastmix.methods.adaptive import AdaptiveObjective
+from fastmix.methods.adaptive_noise import AdaptivePlan
+from fastmix.methods.clipping import LEAST, LEAST_RIDGE, LEFT, LENGTHS, RIDGE, Levels
 from fastmix.methods.first_stage import SPREAD, first_stage
 from fastmix.methods.forecast import adaptive_forecast
 from fastmix.methods.last_stage import SHIFT_SHARE, at_quantile, shift_pays, shrunk

@@ -80,6 +80,13 @@ def joint_transform(name: str, value: FloatArray, public: Public) -> FloatArray:
     return value
 
 
+def weights(name: str, value: FloatArray | None, public: Public) -> FloatArray | None:
+    """Accept a weight of at most 1 for each coordinate, or none."""
+    if value is not None and not (value.min() >= 0.0 and value.max() <= 1.0):
+        raise value_error(name, "be between 0 and 1", value)
+    return value
+
+
 def widths(name: str, value: tuple[float, float], public: Public) -> tuple[float, float]:
     """Accept two lengths to divide by."""
     first, second = (check_real(name, each, at_least=1e-100) for each in value)

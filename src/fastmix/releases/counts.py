@@ -6,6 +6,7 @@ import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix.data import Measure, Rows
+from fastmix.data.categories import Categories
 from fastmix.kernels.sigmoids import Logistic
 from fastmix.releases.checks import (
     anything,
@@ -16,7 +17,12 @@ from fastmix.releases.checks import (
     transform,
 )
 from fastmix.releases.release import Gaussian, Laplace
-from fastmix.releases.sensitivity import count_sensitivity, size_sensitivity, weight_sensitivity
+from fastmix.releases.sensitivity import (
+    count_sensitivity,
+    level_sensitivity,
+    size_sensitivity,
+    weight_sensitivity,
+)
 
 #: Edges of the bins in units of the clipping level: half octaves from 2^-20 to 1. Smaller
 #: residuals are not counted, so that an absent record, whose residual is 0, counts nowhere.
@@ -40,6 +46,28 @@ TOTAL_WEIGHT = Gaussian(
     statistic=lambda rows: np.array([rows.total_weight()]),
     sensitivity=lambda public: weight_sensitivity(),
     finish=lambda value, public, sigma: float(np.clip(value[0], 1.0, public.n)),
+)
+
+
+def _levels(rows: Rows, categories: Categories) -> FloatArray:
+    """Return how many rows each level of each category has, that without a column first."""
+    totals_hat = rows.total()
+    whole = totals_hat[-1] / rows.constant
+    counts_hat = []
+    for columns in categories.columns:
+        own = totals_hat[list(columns)] / categories.unit
+        counts_hat += [whole - own.sum(), *own]
+    return np.array(counts_hat)
+
+
+#: How many rows each level of each category has, as ``categories`` list them.
+LEVEL_COUNTS = Gaussian(
+    name="level counts",
+    statement="how many rows each level of each category has",
+    proof="docs/proofs/tables.md, Section 2",
+    statistic=_levels,
+    sensitivity=lambda public, categories: level_sensitivity(len(categories.columns)),
+    given={"categories": anything},
 )
 
 #: How many residuals :math:`|\mathrm{clip}_C(y - X\theta)|` fall into each bin of `RESIDUAL_EDGES`

@@ -14,6 +14,7 @@ from fastmix.releases.checks import (
     joint_transform,
     positive,
     transform,
+    weights,
     widths,
 )
 from fastmix.releases.release import Gaussian, Joint, Public
@@ -26,6 +27,7 @@ from fastmix.releases.sensitivity import (
     line_sensitivity,
     moment_sensitivity,
     second_moment_sensitivity,
+    slope_sensitivity,
     target_sensitivity,
     total_sensitivity,
 )
@@ -178,6 +180,44 @@ SECOND_MOMENTS = Gaussian(
     symmetric=True,
 )
 
+#: `SECOND_MOMENTS` of some columns, the constant and the target, which are few: ``transform`` has
+#: zeros in the columns of all others, and only the rest of the matrix is released.
+NUMBER_MOMENTS = Gaussian(
+    name="moments of numbers",
+    statement="second moments of the columns of numbers and of the target, rows shortened",
+    proof="docs/proofs/tables.md, Section 2",
+    statistic=lambda rows, transform, columns: rows.second_moments(transform)[
+        np.ix_(columns, columns)
+    ],
+    sensitivity=lambda public, transform, columns: second_moment_sensitivity(),
+    given={"transform": joint_transform, "columns": anything},
+    symmetric=True,
+)
+
+
+def _slopes(
+    rows: Rows, theta: FloatArray, loss: Loss, transform: FloatArray, least: float
+) -> FloatArray:
+    r"""Return :math:`\sum_i f'_i z_i` for rows :math:`z = T^\top x` and slopes of the loss."""
+    measured = rows.measured(Measure(transform, least))
+    return np.asarray(measured.slopes(theta, loss)[0].sum(axis=0) @ transform)
+
+
+#: The gradient of a loss with bounded slopes at public or released coefficients.
+SLOPES = Gaussian(
+    name="slopes",
+    statement="the gradient of the loss at given coefficients, clipped for each record",
+    proof="docs/proofs/tables.md, Section 2",
+    statistic=_slopes,
+    sensitivity=lambda public, loss, **given: slope_sensitivity(loss.lipschitz),
+    given={
+        "theta": coefficients,
+        "loss": anything,
+        "transform": transform,
+        "least": positive,
+    },
+)
+
 #: The means of :math:`(p, e, pr, p^2)`, from which a line through the points follows.
 #:
 #: :math:`p = x^\top m` is what moving from ``center`` by ``move``, m, adds to a prediction, and
@@ -201,15 +241,16 @@ def _curvatures(
     transform: FloatArray,
     least: float,
     square: float,
+    weights: FloatArray | None,
 ) -> tuple[FloatArray, FloatArray]:
     r"""Return :math:`\sum_i \kappa_i z_i z_i^\top` and :math:`\sum_i (f'_i)^2 z_i z_i^\top`.
 
     :math:`z = T^\top x` are rows in the coordinates of a release, :math:`f'` is the slope of the
     loss at the residual of ``theta``, and :math:`\kappa` its curvature, or what leaves the term a
-    norm of ``square`` if that is less.
+    norm of ``square`` if that is less. ``weights`` of at most 1 multiply the coordinates.
     """
     measured = rows.measured(Measure(transform, least))
-    return measured.curvatures(theta, loss, transform, square)
+    return measured.curvatures(theta, loss, transform, square, weights)
 
 
 #: The curvature of the loss at released coefficients.
@@ -245,6 +286,7 @@ CURVATURES = Joint(
         "transform": transform,
         "least": positive,
         "square": positive,
+        "weights": weights,
     },
     finish=lambda value, public, **given: CurvatureRelease(*value),
 )

@@ -78,12 +78,31 @@ def count_sensitivity() -> float:
     return 1.0
 
 
+def level_sensitivity(categories: int) -> float:
+    r"""Sensitivity (l2) of counts of the levels of so many categories: a record is in one of each.
+
+    Paper: beyond it; docs/proofs/tables.md, Section 2. The factor is for the rounding of a sum
+    that the count of the level without a column is a difference of.
+    """
+    return math.sqrt(categories) * (1.0 + 2.0**-30)
+
+
 def total_sensitivity(c_x: float = 1.0) -> float:
     r"""Sensitivity (l2) of the sum of the rows, :math:`X^\top 1`.
 
     Paper: beyond it; one row is added or taken away.
     """
     return c_x
+
+
+def slope_sensitivity(lipschitz: float) -> float:
+    r"""Sensitivity (l2) of :math:`\sum_i f'_i z_i` for a loss whose gradients are L at the most.
+
+    Paper: beyond it; docs/proofs/tables.md, Section 2. The weights of a person's rows add up to 1
+    at most, so that the gradients of a person are no longer together. The factor is for the
+    rounding of slopes.
+    """
+    return lipschitz * (1.0 + 2.0**-40)
 
 
 def second_moment_sensitivity() -> float:

@@ -134,6 +134,16 @@ class PublicBounds:
         lower, upper = np.array(sides).T
         return lower.copy(), upper.copy()
 
+    def categories(self) -> tuple[tuple[int, ...], ...]:
+        """Return the encoded columns of each category beside an intercept."""
+        found, at = [], 0
+        for feature in self.features:
+            end = at + len(feature.columns(True))
+            if isinstance(feature, Category):
+                found.append(tuple(range(at, end)))
+            at = end
+        return tuple(found)
+
     @property
     def data_norm(self) -> float:
         """Longest row of scaled features: each number, category and term is at most 1."""
