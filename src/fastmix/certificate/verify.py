@@ -32,7 +32,7 @@ _FACTS = {
     *("taken_from_data", "residuals_clipped_at"),
 }
 #: Those that ``fastmix fit`` adds.
-_TABLE_FACTS = {"missing", "encoding"}
+_TABLE_FACTS = {"missing", "encoding", "categories"}
 #: Those of a fit that protects persons.
 _PERSON_FACTS = {"n_persons", "max_rows_per_person"}
 _PACKAGES = {"fastmix", "numpy", "scipy", "scikit-learn", "python"}
@@ -258,6 +258,7 @@ def _plan(said: _Said) -> list[str]:
     given = {"bounds_X": said.facts["bounds_X"], "data_norm": stated["data_norm"]}
     given |= {"rows_per_person": most, "weighted": stated.get("max_weight") is not None}
     given["hidden"] = not stated.get("public_rows", True)
+    given["categories"] = tuple(map(int, said.facts.get("categories", ())))
     sizes = Sizes.of(n, d, intercept=stated["fit_intercept"], **given)
     target = Target(float(stated["epsilon"]), default_delta(stated["delta"], n))
     share = stated.get("score_share", 0.0)

@@ -97,6 +97,7 @@ def command(asked: Asked) -> None:
                 data_norm=public.data_norm,
                 **{model._ends: public.ends},
             )
+            model._categories = public.categories() if asked.intercept else ()
         started = time.perf_counter()
         notes = {"file": asked.data.name, "target": asked.target, "model": str(asked.out)}
         with noted(label=asked.label or None, **notes):

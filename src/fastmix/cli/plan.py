@@ -130,6 +130,7 @@ def dry_run(model: PrivateModel, asked: Asked, public: PublicBounds | None) -> N
         )
     bounds = {"bounds_X": public.feature_bounds(asked.intercept), model._ends: public.ends}
     model.set_params(data_norm=public.data_norm, **bounds)
+    model._categories = public.categories() if asked.intercept else ()
     rows, persons = _counted(asked, public)
     columns, named = len(public.columns(asked.intercept)), _named(public)
     show(FitPlan(model, rows, columns, persons, named["target"], named["unit"]), [], asked.json)

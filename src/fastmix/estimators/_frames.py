@@ -158,6 +158,7 @@ def _fit_bounded(model: PrivateModel, data: Input, public: PublicBounds) -> Any:
     with noted(target=public.target.name):
         bound._fit(data)
     facts = {**bound.privacy_.data, "missing": public.missing, "encoding": public.to_dict()}
+    facts["categories"] = [len(columns) for columns in bound._categories]
     bound.privacy_ = replace(bound.privacy_, data=facts)
     bound.schema_ = public
     model.__dict__ = {**bound.__dict__, **given}

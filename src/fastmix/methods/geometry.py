@@ -3,8 +3,8 @@ r"""Coordinates for a table with categories, and what noise lets one know of its
 A category is a group of columns of which a row has at most one. With :math:`p_l` the share of rows
 of level l, its columns have the covariance :math:`\operatorname{diag}(p) - pp^\top`, which follows
 from counts of the levels; numbers have a covariance from second moments of their own, which are
-few. In the coordinates :math:`z = K^\top x` of `geometry` each of these blocks is the identity. Only the
-correlations between blocks are left to know. Noise hides most of them, and `curvature_estimate`
+few. In the coordinates :math:`z = K^\top x` of `geometry` each of these blocks is the identity.
+Only the correlations between blocks are left to know. Noise hides most of them, and `curvature_estimate`
 keeps those that stand out (docs/proofs/tables.md).
 """
 

@@ -64,6 +64,7 @@ class LogisticObjective(AdaptiveObjective):
     n_classes: int = 2
 
     name: ClassVar[str] = "logistic"
+    tables: ClassVar[bool] = False
     estimator: ClassVar[str] = "PrivateLogisticRegression"
     family: ClassVar[str] = "logistic"
     one_sided: ClassVar[bool] = True

@@ -55,6 +55,7 @@ class HuberObjective(AdaptiveObjective):
     residual_clip: float | None = None
 
     name: ClassVar[str] = "huber"
+    tables: ClassVar[bool] = False
     estimator: ClassVar[str] = "PrivateHuberRegressor"
     family: ClassVar[str] = "huber"
     counts: ClassVar[bool] = False
@@ -135,6 +136,7 @@ class QuantileObjective(AdaptiveObjective):
     smoothing: float | None = None
 
     name: ClassVar[str] = "quantile"
+    tables: ClassVar[bool] = False
     estimator: ClassVar[str] = "PrivateQuantileRegressor"
     family: ClassVar[str] = "quantile"
     counts: ClassVar[bool] = False
