@@ -64,7 +64,9 @@ def expected(tmp_path_factory):
     frame().to_parquet(path)
     X, y = encode(read_columns(path, *needed(PUBLIC)), PUBLIC)
     given = {"bounds_X": PUBLIC.feature_bounds(), "data_norm": PUBLIC.data_norm}
-    return model(bounds_y=(0, 100), **given).fit(X, y)
+    array = model(bounds_y=(0, 100), **given)
+    array._categories = PUBLIC.categories()
+    return array.fit(X, y)
 
 
 def same(found, expected):

@@ -71,7 +71,9 @@ def test_persons_of_a_table_are_those_of_its_arrays(kind):
     made = persons(bounds=BOUNDS).fit(table, groups=kind(table["person"]))
     expected = persons(
         bounds_X=public().feature_bounds(), data_norm=public().data_norm, bounds_y=(0, 100)
-    ).fit(encoded(table), table["income"], table["person"].to_numpy())
+    )
+    expected._categories = public().categories()
+    expected.fit(encoded(table), table["income"], table["person"].to_numpy())
     np.testing.assert_allclose(made.coef_, expected.coef_, rtol=1e-9)
     assert made.privacy_.spent == expected.privacy_.spent
     assert made.privacy_.data["n_persons"] == N // 4

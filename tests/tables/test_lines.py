@@ -11,9 +11,9 @@ import pytest
 
 from fastmix.errors import DataError
 from fastmix.tables import Category, Number, PublicBounds, TextFormat, delimited, read_columns
+from fastmix.tables.elements import MISSING, UNLISTED
 from fastmix.tables.encode import encode, needed, table_chunks
 from fastmix.tables.lines import CSV_BYTES
-from fastmix.tables.elements import MISSING, UNLISTED
 
 REFUSED = "t.csv: every line must be one record"
 
