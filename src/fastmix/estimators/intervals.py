@@ -96,7 +96,7 @@ class ConfidenceIntervals:
         # What may be off by more than its standard error is not identified.
         identified = (bias <= across) & np.isfinite(std)
         if found.bias is not None:
-            bias = _deviations(J, found.bias)
+            bias = np.sqrt(np.maximum(np.sum((J @ found.bias) * J, axis=1), 0.0))
             identified = bias**2 <= MOST_BIAS * std**2
         std = np.where(identified, np.hypot(std, bias), np.inf)
         self.coef_covariance_ = J @ found.covariance @ J.T
@@ -115,7 +115,7 @@ class ConfidenceIntervals:
 def _deviations(rows: FloatArray, covariance: FloatArray) -> FloatArray:
     """Return standard deviations along rows; infinite where rounding leaves no variance."""
     with np.errstate(all="ignore"):
-        variances = np.einsum("ij,jk,ik->i", rows, covariance, rows)
+        variances = np.sum((rows @ covariance) * rows, axis=1)
         return np.asarray(np.sqrt(np.where(variances >= 0.0, variances, np.inf)))
 
 

@@ -59,15 +59,20 @@ def best_clip(
     mu: float,
     aligned: float = 1.0,
     evident: float = EVIDENT,
+    single: bool = False,
 ) -> float | None:
     r"""Return the level that balances noise against clipping; None if noise hides all counts.
 
     Noise of a level L adds :math:`(L/\mu)^2 d/n^2` to the risk, and clipping at most the square of
     the mean of :math:`(g - L)_+` over the gradients g: a share ``aligned`` of that mean, if what is
-    clipped does not all point the same way.
+    clipped does not all point the same way. Bins count up to the last whose sum with all above it
+    is ``evident`` standard deviations of noise, or whose own count is, if ``single``.
     """
     tails = np.cumsum(counts[::-1])[::-1]
-    seen = np.flatnonzero(tails > evident * sigma * np.sqrt(np.arange(len(counts), 0, -1)))
+    clear = tails > evident * sigma * np.sqrt(np.arange(len(counts), 0, -1))
+    if single:
+        clear |= counts > evident * sigma
+    seen = np.flatnonzero(clear)
     if not len(seen):
         return None
     known = np.maximum(counts, 0.0)

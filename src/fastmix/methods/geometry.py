@@ -4,8 +4,8 @@ A category is a group of columns of which a row has at most one. With :math:`p_l
 of level l, its columns have the covariance :math:`\operatorname{diag}(p) - pp^\top`, which follows
 from counts of the levels; numbers have a covariance from second moments of their own, which are
 few. In the coordinates :math:`z = K^\top x` of `geometry` each of these blocks is the identity.
-Only the correlations between blocks are left to know. Noise hides most of them, and `curvature_estimate`
-keeps those that stand out (docs/proofs/tables.md).
+Only the correlations between blocks are left to know. Noise hides most of them, and
+`curvature_estimate` keeps those that stand out (docs/proofs/tables.md).
 """
 
 from __future__ import annotations

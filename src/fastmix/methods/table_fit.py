@@ -58,9 +58,9 @@ TARGET_SHARE = 0.02
 #: Rounds of moments of numbers, and steps of the first fit with their length and momentum.
 ROUNDS, STEPS, STEP, MOMENTUM = 3, 3, 0.6, 0.3
 #: The noise of a step in units of the target's spread, up to which steps pay.
-MOST_NOISE = 1.5
-#: Bins of gradients count up to the last whose sum with all above it is this many standard
-#: deviations of noise.
+MOST_NOISE = 1.1
+#: Bins of gradients count up to the last whose count, or sum with all above it, is this many
+#: standard deviations of noise.
 EVIDENT = 2.5
 #: Share of the residuals' variance that is left to explain after the first fit.
 LEFT = 1.0
@@ -320,5 +320,5 @@ def _clip(
     )
     spread = min(typical_gradient(counts, edges, rows.n) / root, look.spread)
     given = plan.count_sigma, rows.n, rows.d, plan.mu
-    best = best_clip(counts, edges[1:], *given, evident=EVIDENT)
+    best = best_clip(counts, edges[1:], *given, evident=EVIDENT, single=True)
     return CLIP * root * look.spread if best is None else best, spread
