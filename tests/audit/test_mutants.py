@@ -59,7 +59,9 @@ def test_what_is_drawn_and_not_planned_is_refused_by_the_fit_itself(name, monkey
         registry[mutant.case]()  # makes one fit, for its certificate
 
 
-@pytest.mark.parametrize(("release", "case"), [(GRADIENT, "IHM"), (MOMENTS, "AdaSSP")], ids=str)
+@pytest.mark.parametrize(
+    ("release", "case"), [(GRADIENT, "IHM"), (MOMENTS, "AdaSSP")], ids=["IHM", "AdaSSP"]
+)
 def test_releases_at_another_level_than_planned_are_refused_by_the_fit_itself(release, case):
     class Louder(FloatNoise):
         def release(self, asked, rows, **given):

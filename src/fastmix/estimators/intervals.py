@@ -98,6 +98,8 @@ class ConfidenceIntervals:
         if found.bias is not None:
             bias = np.sqrt(np.maximum(np.sum((J @ found.bias) * J, axis=1), 0.0))
             identified = bias**2 <= MOST_BIAS * std**2
+        if found.known is not None:
+            identified &= found.known
         std = np.where(identified, np.hypot(std, bias), np.inf)
         self.coef_covariance_ = J @ found.covariance @ J.T
         self._coef_bias = np.zeros_like(self.coef_covariance_)

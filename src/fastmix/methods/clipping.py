@@ -90,9 +90,10 @@ def chosen_levels(
     d: int,
     least_ridge: float = 0.0,
     left: float = LEFT,
+    floor: float = LEAST_RIDGE,
 ) -> Levels:
     """Return the levels for a clipping level and the spread of residuals."""
-    ridge = max(ridge_for(plan, clip, spread, n, d, left), least_ridge)
+    ridge = max(ridge_for(plan, clip, spread, n, d, left, floor), least_ridge)
     least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1)
     longest = math.sqrt(ridge / least)
     longest = min(longest, PREDICTED * ridge * plan.mu * spread / clip)
@@ -100,15 +101,21 @@ def chosen_levels(
 
 
 def ridge_for(
-    plan: AdaptivePlan, level: float, spread: float, n: int, d: int, left: float = LEFT
+    plan: AdaptivePlan,
+    level: float,
+    spread: float,
+    n: int,
+    d: int,
+    left: float = LEFT,
+    floor: float = LEAST_RIDGE,
 ) -> float:
     r"""Return the ridge for coordinates in which every eigenvalue is about n.
 
     In a direction with the coefficient :math:`\phi` the best ridge is :math:`s/|\phi|` if its
     eigenvalue is small, and :math:`s^2 d/(n v)` if all directions together explain v, which is the
-    share ``left`` of the residuals' variance.
+    share ``left`` of the residuals' variance. It is at least the share ``floor`` of n.
     """
     ratio = level / (plan.mu * spread)
     least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1) * d
-    needed = max(LENGTHS * least, LEAST_RIDGE * n) if plan.n_rounds else least / SQUARES
+    needed = max(LENGTHS * least, floor * n) if plan.n_rounds else least / SQUARES
     return max(RIDGE * ratio, ratio**2 * d / (n * left), needed)

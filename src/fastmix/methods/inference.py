@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from fastmix._types import FloatArray
+from fastmix._types import BoolArray, FloatArray
 from fastmix.random import public_generator
 from fastmix.releases import PrivateGram
 from fastmix.releases.counts import RESIDUAL_EDGES
@@ -230,6 +230,8 @@ class Intervals(NamedTuple):
     sure: bool = False
     #: Second moment of what a method has left to reach, where it tells that by coefficient.
     bias: FloatArray | None = None
+    #: Which coefficients belong to columns that are seen to have rows; None means all.
+    known: BoolArray | None = None
 
 
 def intervals(

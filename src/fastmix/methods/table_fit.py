@@ -34,7 +34,7 @@ from fastmix.methods.first_stage import FIRST, LEAST_VARIANCE, ROOM, least_eigen
 from fastmix.methods.geometry import Geometry, geometry
 from fastmix.methods.objective import OUTPUT_SHARE, WEIGHT_SHARE, squares
 from fastmix.methods.plan import Draws, Sizes, Solution, Target, joint
-from fastmix.methods.table_inference import Released, inferred, pooled
+from fastmix.methods.table_inference import Released, inferred, pooled, seen_columns
 from fastmix.releases import (
     CURVATURE,
     CURVATURES,
@@ -64,6 +64,8 @@ MOST_NOISE = 1.1
 EVIDENT = 2.5
 #: Share of the residuals' variance that is left to explain after the first fit.
 LEFT = 1.0
+#: The least ridge in units of n.
+FLOOR = 0.002
 #: Squared lengths up to which curvatures count in full, in units of their mean.
 SQUARE_LENGTHS = 1.5
 
@@ -145,12 +147,14 @@ def solve_table(rows: Rows, plan: AdaptivePlan, draws: Draws) -> Solution:
     look = _look(rows, rows.categories, plan, draws)
     root = math.sqrt(d)
     least = SHORTEST * root
-    levels = chosen_levels(plan, CLIP * root * look.spread, look.spread, n, d, left=LEFT)
+    levels = chosen_levels(
+        plan, CLIP * root * look.spread, look.spread, n, d, left=LEFT, floor=FLOOR
+    )
     longest = levels.longest
     first = _steps(rows, look, plan, draws, longest, least)
     clip, spread = _clip(rows, first, look, plan, draws, longest, least)
     clip = max(LEAST_CLIP * levels.clip, clip)
-    ridge = max(levels.ridge, ridge_for(plan, clip, spread, n, d, LEFT))
+    ridge = max(levels.ridge, ridge_for(plan, clip, spread, n, d, LEFT, FLOOR))
     loss = squares(clip, ridge, plan.eps_c, longest, rows_per_person=persons)
     transform = look.coordinates.transform
     theta: FloatArray = draws.noise.release(
@@ -175,7 +179,7 @@ def solve_table(rows: Rows, plan: AdaptivePlan, draws: Draws) -> Solution:
         "kept": 1.0,
     }
     noise = clip / plan.mu
-    released = Released(first, theta, noise, ridge, n)
+    released = Released(first, theta, noise, ridge, n, look.count_noise)
     intervals = None
     if plan.curvature_sigma is not None and plan.square_sigma is not None:
         weights = look.coordinates.weights
@@ -193,6 +197,8 @@ def solve_table(rows: Rows, plan: AdaptivePlan, draws: Draws) -> Solution:
         )
         scales = plan.curvature_sigma * square, plan.square_sigma * clip**2
         theta, intervals = inferred(released, look.coordinates, curvature, gradients, *scales)
+        known = seen_columns(released, look.coordinates, rows.categories)
+        intervals = intervals._replace(known=known)
     theta = pooled(theta, released, look.coordinates, rows.categories)
     counts = tuple(n * p for p in look.coordinates.shares)
     return Solution(

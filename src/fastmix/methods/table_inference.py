@@ -3,10 +3,10 @@ r"""Intervals of a table's fit, and one estimate for levels with few rows.
 In the coordinates of `geometry`, with the first fit as origin, the minimiser solves
 :math:`\sum_i f'_i z_i = \lambda\hat\phi + b`. To first order
 :math:`\hat\phi = V (J\phi^* + e - b)` with :math:`V = (J + \lambda)^{-1}`, J the curvature and e
-the sampling of records. So :math:`(I + \lambda V + \lambda^2 V^2)\hat\phi` has the bias
-:math:`-\lambda^3 V^3\phi^*` and the covariance :math:`G (mJ + s^2 I) G^\top`,
-:math:`G = (I + \lambda V + \lambda^2 V^2) V`: m is the mean square of a slope over its curvature,
-and s the scale of b. J is estimated by `curvature_estimate` (docs/proofs/tables.md).
+the sampling of records. So :math:`\sum_{k=0}^3 (\lambda V)^k\hat\phi` has the bias
+:math:`-\lambda^4 V^4\phi^*` and the covariance :math:`G (mJ + s^2 I) G^\top`,
+:math:`G = \sum_{k=0}^3 (\lambda V)^k V`: m is the mean square of a slope over its curvature, and s
+the scale of b. J is estimated by `curvature_estimate` (docs/proofs/tables.md).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastmix._types import FloatArray
+from fastmix._types import BoolArray, FloatArray
 from fastmix.data.categories import Categories
 from fastmix.methods.geometry import Geometry, curvature_estimate
 from fastmix.methods.inference import Intervals
@@ -31,6 +31,8 @@ GROUPS = (3, 8, 16, 32, 64, 128)
 OUTPUT = 0.1
 #: The variance of errors counts as identified if noise is at most this share of its sum.
 MOST_UNSURE = 0.1
+#: A level is seen if its count is this many standard deviations of its noise.
+SEEN = 2.0
 #: Effects of more than this many standard deviations of noise are more than noise.
 CLEAR = 2.0
 
@@ -43,6 +45,11 @@ class Released(NamedTuple):
     noise: float
     ridge: float
     n: int
+    count_noise: float
+
+    def seen(self, p: FloatArray) -> BoolArray:
+        """Return which levels have more rows than noise explains; at least the largest one."""
+        return np.asarray((self.n * p >= SEEN * self.count_noise) | (p == p.max()))
 
 
 def inferred(
@@ -60,7 +67,7 @@ def inferred(
     phi = np.linalg.solve(K, released.theta - released.first)
     pull = ridge / (J.values + ridge)
     along = J.vectors.T @ phi
-    gain = 1.0 + pull + pull**2
+    gain = 1.0 + pull + pull**2 + pull**3
     theta = released.first + K @ (J.vectors @ (gain * along))
     expected = n * np.diag(coordinates.expected) * weights**2
     total, unsure = float(np.trace(gradients)), gradient_scale * math.sqrt(d)
@@ -70,7 +77,7 @@ def inferred(
     output = (OUTPUT * released.noise / (n + ridge)) ** 2
     noise = J.of(G**2 * released.noise**2 + output)
     sampling = J.of(G**2 * m * J.values)
-    left = J.of(pull**6 * _sizes(gain * along))
+    left = J.of(pull**8 * _sizes(gain * along))
     scale = J.allowance
     noise, sampling = (K @ (scale[:, None] * C * scale) @ K.T for C in (noise, sampling))
     bias = K @ left @ K.T
@@ -102,26 +109,37 @@ def pooled(
 
     An effect with noise of variance v is kept by the share :math:`\tau^2/(\tau^2 + v)`, where
     :math:`\tau^2` is the variance of the effects of a category beyond their noise, weighted by the
-    released counts. So a level without rows predicts the mean of its category. Effects far beyond
-    their noise stay nearly as they are.
+    released counts. Effects far beyond their noise stay nearly as they are. A level whose rows
+    noise may have made up predicts within the range of the levels that are seen.
     """
     theta, d = theta.copy(), len(theta)
     variances = _noise_variances(released, coordinates)
     for columns, p in zip(categories.columns, coordinates.shares, strict=True):
-        effects = np.append(0.0, theta[list(columns)])
-        mean = float(p @ effects)
+        effects, seen = np.append(0.0, theta[list(columns)]), released.seen(p)
+        q = np.where(seen, p, 0.0) / float(p[seen].sum())
+        mean = float(q @ effects)
         C = np.zeros((len(p), d))
         C[range(1, len(p)), list(columns)] = 1.0
-        C -= p @ C
+        C -= q @ C
         v = np.sum((C @ variances) * C, axis=1)
         squares = (effects - mean) ** 2
-        spread = max(float(p @ (squares - v)), 0.0)
+        spread = max(float(q @ (squares - v)), 0.0)
         clear = 1.0 - CLEAR**2 * v / np.maximum(squares, 1e-300)
         kept = np.maximum(spread / (spread + v + 1e-300), clear)
         shrunk = mean + kept * (effects - mean)
+        shrunk = np.where(seen, shrunk, np.clip(shrunk, shrunk[seen].min(), shrunk[seen].max()))
         theta[list(columns)] = shrunk[1:] - shrunk[0]
         theta[-1] += shrunk[0] * categories.unit / _constant(coordinates)
     return theta
+
+
+def seen_columns(released: Released, coordinates: Geometry, categories: Categories) -> BoolArray:
+    """Return which coefficients compare two levels that are seen, or belong to numbers."""
+    known = np.ones(len(released.theta), dtype=bool)
+    for columns, p in zip(categories.columns, coordinates.shares, strict=True):
+        seen = released.seen(p)
+        known[list(columns)] = seen[1:] & seen[0]
+    return known
 
 
 def _constant(coordinates: Geometry) -> float:
