@@ -40,7 +40,8 @@ def read(path: Path) -> pd.DataFrame:
     wide = wide.reset_index()
     wide["n"] = pd.Categorical(wide["n"], SIZES, ordered=True)
     wide["table"] = pd.Categorical(wide["table"], NAMES, ordered=True)
-    wide["half"] = np.where(wide["table"].isin(CHOSEN_ON), "chosen on", "reported on")
+    if "r2_inside_bounds" in wide:  # as if predictions were clipped to the bounds of the target
+        wide["excess_inside_bounds"] = wide["r2_not_private"] - wide["r2_inside_bounds"]
     return wide
 
 
@@ -188,7 +189,8 @@ def main() -> None:
     parts, there = [], set(trials["measure"])
     if "prediction" in there:
         if old is not None:
-            for over in ("excess", "excess_over_all_rows"):
+            kinds = ("excess", "excess_over_all_rows", "excess_inside_bounds")
+            for over in [kind for kind in kinds if kind in trials]:
                 title = f"## New over old: {over.replace('_', ' ')}"
                 parts.append(f"{title}\n\n{compared(trials, old, asked.floor, over)}")
         parts.append("## Prediction\n\n" + predictions(trials))

@@ -3,6 +3,7 @@
     python benchmarks/tables/run.py --data-dir DATA --out tables.csv --fits 3
     python benchmarks/tables/run.py --data-dir DATA --out tables.csv --measures coverage --fits 20
 
+``--estimator not_private`` checks the measures: its coverage is 95%, its ratios are about 1.
 Cells that the file has are skipped, so a run can be continued. Results are those of the fastmix
 that this Python imports; `report.py` compares two files.
 """
@@ -61,7 +62,7 @@ def main() -> None:
     parser.add_argument("--epsilons", default="0.3,1,3,10")
     parser.add_argument("--fits", type=int, default=3)
     parser.add_argument("--family", choices=("linear", "logistic"), default="linear")
-    parser.add_argument("--estimator", default="default", help="another class of fastmix: IHM")
+    parser.add_argument("--estimator", default="default", help="IHM, ..., or not_private")
     parser.add_argument("--measures", default="prediction", help=f"some of {','.join(MEASURES)}")
     parser.add_argument("--intervals", default="0,1", help="without (0) and with intervals (1)")
     parser.add_argument("--data-dir", type=Path, required=True)
