@@ -79,10 +79,10 @@ class Intervals:
         made = _measured(E, S, theta, std, usual & there)
         rare = _measured(E, S, theta, std, (counts > 0) & ~usual & there)
         made |= {f"rare_{name}": value for name, value in rare.items()}
-        # Rows do not determine these, although no level is empty: no interval can be right.
-        aliased = (counts > 0) & ~there
-        made["aliased"] = float(aliased.sum())
-        made["aliased_identified"] = float(np.isfinite(S[:, aliased]).sum(axis=1).mean())
+        # Rows do not determine these: aliased columns, and levels without rows.
+        for name, chosen in (("aliased", (counts > 0) & ~there), ("empty", counts == 0)):
+            made[name] = float(chosen.sum())
+            made[f"{name}_identified"] = float(np.isfinite(S[:, chosen]).sum(axis=1).mean())
         return made
 
 

@@ -27,6 +27,7 @@ COVERAGE = (
     "coefficients", "identified_share", "coverage", "real_coverage", "std_over_error_05",
     "std_over_error_50", "std_over_error_95", "within_0.7_to_1.5", "std_over_not_private", "told",
     "told_not_private", "rare_identified_share", "rare_coverage", "aliased", "aliased_identified",
+    "empty", "empty_identified",
     "contrast_identified_share", "contrast_coverage",
 )  # fmt: skip
 WORST = 12
