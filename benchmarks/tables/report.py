@@ -152,27 +152,30 @@ def levels(trials: pd.DataFrame) -> str:
 
 def figure(trials: pd.DataFrame, old: pd.DataFrame | None, path: Path) -> None:
     """Draw the excess risk of fits with intervals by epsilon, one panel per table."""
-    found = of(trials, "prediction")
-    found = found[found["family"] == found["family"].iloc[0]]
-    tables = [name for name in NAMES if name in set(found["table"])]
-    fig, axes = plt.subplots(1, len(tables), figsize=(2.6 * len(tables), 3.2), sharey=True)
-    for axis, name in zip(np.atleast_1d(axes), tables, strict=True):
-        for kind, style, file in (("new", "-", trials), ("old", ":", old)):
-            if file is None:
-                continue
+    family = of(trials, "prediction")["family"].iloc[0]
+    files = [("-", trials), *([] if old is None else [(":", old)])]
+    tables = [name for name in NAMES if name in set(trials["table"])]
+    size = 5.6, 0.8 + 1.8 * (len(tables) + 1) // 2
+    fig, axes = plt.subplots(
+        -(-len(tables) // 2), 2, figsize=size, sharex=True, sharey=True, squeeze=False
+    )
+    for axis in axes.flat[len(tables) :]:
+        axis.set_axis_off()
+    for axis, name in zip(axes.flat, tables, strict=False):
+        for style, file in files:
             own = of(file, "prediction")
-            own = own[(own["table"] == name) & (own["family"] == found["family"].iloc[0])]
-            own = own[own["intervals"] == 1]
+            own = own[(own["table"] == name) & (own["family"] == family) & (own["intervals"] == 1)]
             lines = own.groupby(["n", "epsilon"], observed=True)["excess"].mean().clip(lower=1e-5)
-            for i, n in enumerate(lines.index.get_level_values("n").unique()):
-                label = f"{n} rows" if kind == "new" else None
-                axis.loglog(lines[n].index, lines[n], style, color=f"C{i}", label=label)
+            for n in lines.index.get_level_values("n").unique():
+                axis.loglog(lines[n].index, lines[n], style, color=f"C{SIZES.index(n)}")
         axis.set_title(name + (" *" if name in CHOSEN_ON else ""), fontsize=9)
-        axis.set_xlabel("epsilon")
-    np.atleast_1d(axes)[0].set_ylabel("excess risk, share of the variance")
-    np.atleast_1d(axes)[-1].legend(fontsize=7)
+    handles = [plt.Line2D([], [], color=f"C{i}") for i in range(len(SIZES))]
+    words = ["all rows" if n == "full" else f"{int(n):,} rows" for n in SIZES]
+    fig.legend(handles, words, loc="lower right", fontsize=8)
+    fig.supxlabel("epsilon", fontsize=9)
+    fig.supylabel("excess risk, share of the variance", fontsize=9)
     dotted = "" if old is None else "; dotted: before"
-    fig.suptitle(f"Excess risk of fits with intervals (* constants chosen on it{dotted})")
+    fig.suptitle(f"Fits with intervals (* constants chosen on it{dotted})", fontsize=10)
     fig.tight_layout()
     fig.savefig(path)
 
