@@ -38,15 +38,12 @@ test-sanitize: $(VENV)/.test
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(BIN)/python tests/kernels/run_sanitized.py $(SANITIZED)
 
-# The kernels built with every compiler that is here, at several levels of optimisation: tests for
-# each instruction set of this processor, then deliberate damage, which the self-check must find.
-# This takes hours; `COMPILERS="g++ clang++-16"` chooses some, and `KERNEL_TESTS=` runs the self-check
-# alone, in minutes.
-KERNEL_TESTS ?= tests/kernels tests/sketches tests/methods/test_golden.py
+# The kernels built with every compiler that is here or that apt-get can install, at several levels
+# of optimisation: the self-check and direct tests for each instruction set of this processor, then
+# deliberate damage, which the self-check must find. `COMPILERS="g++ clang++-16"` chooses some.
 test-kernels: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet cmake nanobind
-	$(BIN)/python tests/kernels/compilers.py $(if $(COMPILERS),--compilers $(COMPILERS)) \
-	  --tests $(KERNEL_TESTS)
+	$(BIN)/python tests/kernels/compilers.py --install $(if $(COMPILERS),--compilers $(COMPILERS))
 	$(PYTEST) -m "slow or not slow" tests/kernels/test_faults.py tests/kernels/test_selfcheck.py
 
 # Malformed calls to the compiled kernels; a crash is an exit code.
