@@ -190,7 +190,7 @@ def test_a_damaged_model_is_refused(folder, run, key, value):
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
     code, _, err = run("predict model people.csv")
     assert code == ExitCode.DATA
-    assert "fastmix-model-4" in err
+    assert "fastmix-model-5" in err
 
 
 def test_an_existing_model_is_not_lost(folder, run):

@@ -98,7 +98,14 @@ REFUSED = {
     ("Private linear_mixing", "inference"),
 }
 #: Have tests of their own: budgets, tables (test_frames.py), persons, weights and sizes.
-ELSEWHERE = {"accountant", "bounds", "max_rows_per_group", "max_weight", "public_rows"}
+ELSEWHERE = {
+    "accountant",
+    "bounds",
+    "clip_predictions",
+    "max_rows_per_group",
+    "max_weight",
+    "public_rows",
+}
 
 
 def problem():

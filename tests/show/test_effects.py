@@ -38,9 +38,11 @@ def test_clear_effects_come_first_by_size():
     assert names(html) == ["half", "large", "small", "noise"]
     assert "3 of 5 columns have a clear effect" in html
     assert "The largest is that of half" in html
-    assert "Not identified: 1 of 5 columns" in html
+    assert "Hidden by noise: 1 of 5 columns" in html
     assert html.index("may be zero") < html.index("noise</span><svg height")
-    assert "<td>hidden</td>" in html
+    _, _, last = html.partition("Hidden by noise")
+    assert "<li>hidden</li>" in last
+    assert "9" not in last.partition("</details>")[0]  # its number is noise
 
 
 def test_noise_does_not_set_the_axis():
@@ -179,8 +181,8 @@ def test_columns_coefficients_and_what_categories_are_compared_with():
         count = "3 and the intercept" if intercept else "4"
         assert f"<dt>coefficients</dt><dd>{count}</dd>" in page
         assert not re.search(r"[0-9] columns have", page)
-        assert ("land: compared with &lt;NRW&gt;" in page) == intercept
-        assert ("difference from the first one" in page) == intercept
+        assert ("land=&lt;NRW&gt;." in page) == intercept
+        assert ("compared with the first one of their category" in page) == intercept
 
 
 def test_a_spread_that_noise_may_hide_is_not_said():

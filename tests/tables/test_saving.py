@@ -201,7 +201,7 @@ def test_a_file_that_is_not_a_model_is_the_same_error(tmp_path, document, kind):
             b"",
             b"null",
             b"[]",
-            b'{"format": "fastmix-model-4"}',
+            b'{"format": "fastmix-model-5"}',
             b"\xff\xfe",
             b"NaN",
         ],

@@ -27,15 +27,15 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
-from fastmix.show.html import effects
+from fastmix.show import RegressionSummary
+from fastmix.show.html import LONGEST
 from fastmix.show.progress import progress
-from fastmix.show.summary import NOTHING_IDENTIFIED
 from fastmix.tables import PublicBounds, read_bounds
 from fastmix.tables.encode import encode, needed, table_bytes, table_chunks, table_columns
 from fastmix.tables.features import Labels, Number
 from fastmix.tables.model import bound_pair
 from fastmix.tables.read import inferred_numbers, read_columns, table_fields
-from fastmix.tables.report import fit_report, largest_effects, minutes, minutes_in_words
+from fastmix.tables.report import fit_report, minutes, minutes_in_words
 from fastmix.tables.schema import check_number, check_persons
 
 #: Tables that take more bytes in memory are read in chunks.
@@ -123,7 +123,7 @@ def command(asked: Asked) -> None:
         print_json({**leaks, **told, **scores, "minutes": minutes(seconds), "out": str(asked.out)})
         return
     print_text(saved.title, "", style="bold")
-    _print_coefficients(model, public, asked.out)
+    _print_effects(saved.summary(), asked.out)
     if known is not None:
         print_text("", *(f"{name} (private): {words}." for name, words in known.in_words()))
         print_text("Scores are of the rows of the fit, with 95% intervals for the noise.")
@@ -290,20 +290,22 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
         model.fit_chunks(table)
 
 
-def _print_coefficients(model: PrivateModel, public: PublicBounds, out: Path) -> None:
-    """Print the coefficients, the largest effects alone if there are many."""
-    found = effects(model, public.columns(model.fit_intercept))
-    header = ["column", "coefficient"]
-    rows = [[each.name, f"{each.value:.6g}"] for each in found]
-    if model.inference:
-        header.append("95% interval")
-        for row, (low, high) in zip(rows, model.conf_int(intercept=True), strict=False):
-            known = np.isfinite(high - low)
-            row.append(f"{low:.6g} to {high:.6g}" if known else "not identified")
-    count = np.size(model.coef_)
-    shown = largest_effects(np.ravel(model.coef_), public, bool(model.fit_intercept))
-    print_table(header, [*(rows[j] for j in shown), *rows[count:]])
-    if (rest := count - len(shown)) > 0:
+def _print_effects(made: RegressionSummary, out: Path) -> None:
+    """Print the effects that the data identify, the largest alone if there are many."""
+    slopes = [line for line in made.shown if line.over_range is not None]
+    others = [line for line in made.shown if line.over_range is None]
+    header = ["effect of", "per unit", "across range"]
+    header += ["95% interval of it"] if made.has_errors else []
+    rows = []
+    for line in (*slopes[:LONGEST], *others):
+        scale = 1.0 if line.over_range is None or not line.coef else line.over_range / line.coef
+        across = "" if line.over_range is None else f"{line.over_range:.5g}"
+        row = [line.name, f"{line.coef:.5g}", across]
+        if line.low is not None and line.high is not None:
+            row.append(f"{scale * line.low:.5g} to {scale * line.high:.5g}")
+        rows.append(row)
+    if rows:
+        print_table(header, rows)
+    if (rest := len(slopes) - LONGEST) > 0:
         print_text(f"and {rest:,} more; 'fastmix summary {out} --json' has all")
-    if model.inference and not np.any(model.coef_identified_):
-        print_text("", NOTHING_IDENTIFIED)
+    print_text(*(text for note in made.notes for text in ("", note)))

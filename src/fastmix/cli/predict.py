@@ -1,5 +1,6 @@
 """``fastmix predict``: predictions of a saved model for the rows of a table."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +34,12 @@ def command(
             help="Of a logistic model: probabilities, of the second label if there are two.",
         ),
     ] = False,
+    extrapolate: Annotated[
+        bool,
+        typer.Option(
+            "--extrapolate", help="Let predictions leave the public bounds of the target."
+        ),
+    ] = False,
     force: options.Force = False,
     sep: options.Sep = None,
     decimal: options.Decimal = None,
@@ -43,8 +50,8 @@ def command(
     """Write predictions for the rows of a table to a file.
 
     Predictions say as much about the rows of this table as its features do. Those of a folder
-    follow its files in the order of their names. For a category outside the public list they use
-    the coefficient of "other", which is noise if no row of the fit had such a value.
+    follow its files in the order of their names. They stay inside the public bounds of the target.
+    For a category outside the public list they use the coefficient of "other".
     """
     table_suffix(out)
     text = TextFormat(sep, decimal, thousands, encoding)
@@ -52,6 +59,8 @@ def command(
     inputs = [*files, *(model / file for file in FILES), model]
     check_output(out, force=force, inputs=inputs)
     saved = SavedModel.load(model)
+    if extrapolate:
+        saved = replace(saved, clip_predictions=False)
     text = text.with_dates(saved.bounds.dates)
     numbers, categories = needed(saved.bounds, target=False)
     name = f"{'probability' if proba else 'predicted'}_{saved.bounds.target.name}"

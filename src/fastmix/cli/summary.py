@@ -1,6 +1,5 @@
 """``fastmix summary``: the coefficients of a saved model as a statistician knows them."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +8,8 @@ import typer
 from fastmix._validation import check_probability
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
+from fastmix.show.html import LONGEST
 from fastmix.tables.model import SavedModel
-from fastmix.tables.report import largest_effects
 
 EXAMPLES = ("fastmix summary model",)
 
@@ -30,8 +29,4 @@ def command(
     if json:
         print_json(made.to_dict())
         return
-    shown = largest_effects(saved.coef, saved.bounds, saved.fit_intercept)
-    if (rest := len(saved.coef) - len(shown)) > 0:
-        lines = (*(made.lines[j] for j in shown), *made.lines[len(saved.coef) :])
-        made = replace(made, lines=lines, notes=(f"and {rest:,} more; --json has all", *made.notes))
-    print_text(*str(made).split("\n"))
+    print_text(*made.text(LONGEST).split("\n"))

@@ -24,6 +24,9 @@ bounds_X : tuple of (lower, upper) or dict, default=None
     given.
 bounds_y : tuple of (lower, upper), default=None
     Public bounds of the target. Values outside are clipped.
+clip_predictions : bool, default=True
+    Move predictions outside the bounds of the target to the nearer bound. False is for those who
+    extrapolate; it changes nothing else, so ``set_params`` may set it after a fit.
 data_norm : float, default=None
     Public bound on the Euclidean norm of a row: of scaled features when ``bounds_X`` is given,
     in the units of X otherwise. Longer rows are shortened.
@@ -117,6 +120,11 @@ coef_std_, intercept_std_ : ndarray, float
     ``coef_bias_bound_``, what directions that are not identified may add; and
     ``residual_std_``, the spread of the errors, with ``residual_std_identified_``: False where
     privacy noise may hide it, so that reports and summaries leave it out.
+coef_covariance_ : ndarray of shape (n_features + 1, n_features + 1)
+    Covariance of coefficients and intercept, for ``inference=True``: privacy noise and sampling.
+level_counts_ : dict of dict
+    Released numbers of rows of each level of each category, for fits with ``bounds`` that count
+    levels. `summary` compares the levels of a category with its most frequent one.
 scores_ : PrivateScores
     Private R^2 of the training rows, for a ``score_share`` above 0; accuracy and area under the
     curve of a classifier, the share of targets below a quantile.

@@ -275,6 +275,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     """Base class of the regressors: a subclass names its method and its parameters."""
 
     bounds_y: Any = None
+    clip_predictions: bool = True
 
     def predict(self, X: Any) -> FloatArray:
         """Predict targets.
@@ -288,10 +289,13 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples,)
-            Predicted targets, in the user's units.
+            Predicted targets, in the user's units; inside the bounds of the target unless
+            ``clip_predictions`` is False.
         """
         check_is_fitted(self)
         values = self._features(X) @ self.coef_ + self.intercept_
+        if self.clip_predictions:
+            values = values.clip(*self.bounds_y_)
         return values if is_dask(values) else np.asarray(values)
 
     def __sklearn_tags__(self) -> Any:

@@ -18,6 +18,7 @@ _STORED = (
     "coef_std_",
     "coef_covariance_",
     "_coef_bias",
+    "_coef_noise",
     "coef_noise_std_",
     "coef_bias_bound_",
     "coef_identified_",
@@ -102,6 +103,7 @@ class ConfidenceIntervals:
             identified &= found.known
         std = np.where(identified, np.hypot(std, bias), np.inf)
         self.coef_covariance_ = J @ found.covariance @ J.T
+        self._coef_noise = J @ found.noise @ J.T
         self._coef_bias = np.zeros_like(self.coef_covariance_)
         if found.bias is not None:
             self._coef_bias = J @ found.bias @ J.T

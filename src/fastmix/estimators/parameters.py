@@ -31,6 +31,7 @@ def check_parameters(model: Any) -> None:
         check_real("data_norm", model.data_norm, at_least=1e-100, at_most=1e100)
     for name in ("fit_intercept", "inference", "verbose", "public_rows"):
         check_bool(name, getattr(model, name))
+    check_bool("clip_predictions", getattr(model, "clip_predictions", True))
     if model.max_rows_per_group is not None:
         check_integer("max_rows_per_group", model.max_rows_per_group, at_least=1, at_most=10**9)
     if not model.public_rows and model.delta is None:

@@ -1,14 +1,19 @@
 """The part of the estimators that shows a fit: its coefficients, and a card for notebooks."""
 
+import math
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from fastmix._validation import check_probability
+from fastmix.accounting import GaussianEvent
+from fastmix.accounting.events import ObjectiveEvent
 from fastmix.certificate import PrivacyCertificate, headline
 from fastmix.show import RegressionSummary, fit_card, summarise
 from fastmix.show.html import effects, number
+from fastmix.tables.features import Category
 
 
 def summary_facts(
@@ -48,9 +53,24 @@ def residual_spread(model: Any) -> float | None:
     return model.residual_std_ if getattr(model, "residual_std_identified_", False) else None
 
 
-def summary_notes(private: bool) -> list[str]:
-    """Return what stands below it."""
+def interval_share(certificate: PrivacyCertificate) -> float | None:
+    """Return the share of the budget that intervals took, None where it is not plain."""
+    asked, events = certificate.parameters, [*certificate.spent.events]
+    names = ("curvature_sigma", "square_sigma", "residual_sigma")
+    noise = [asked[name] for name in names if asked.get(name) is not None]
+    known = GaussianEvent, ObjectiveEvent
+    if not noise or not all(isinstance(each, known) for each in events):
+        return None
+    squares = [each.mu_squared if isinstance(each, GaussianEvent) else 0.0 for each in events]
+    total = math.fsum([*squares, asked.get("mu", 0.0) ** 2])
+    return math.fsum(1.0 / each**2 for each in noise) / total
+
+
+def summary_notes(private: bool, share: float | None = None) -> list[str]:
+    """Return what stands below it: what standard errors count, and what they cost."""
     counted = "Standard errors count privacy noise and the sampling of records."
+    if share is not None:
+        counted += f" They took {share:.0%} of the privacy budget."
     return [counted] if private else ["The fit is NOT PRIVATE.", counted]
 
 
@@ -80,9 +100,9 @@ class Shown(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_probability("level", level)
-        found, private = effects(self), self.privacy_
+        private = self.privacy_
         return summarise(
-            found,
+            **self._effects(),
             title=f"{self._title} ({type(self).__name__})",
             facts=summary_facts(
                 getattr(self, "method_", private.parameters["method_"]),
@@ -94,9 +114,40 @@ class Shown(BaseEstimator):  # type: ignore[misc]
                 model=self,
             ),
             level=level,
-            notes=summary_notes(private.private) if self.inference else [],
+            notes=summary_notes(private.private, interval_share(private)) if self.inference else [],
             odds=self._odds,
+            epsilon=private.epsilon,
         )
+
+    @property
+    def level_counts_(self) -> dict[str, dict[str, float]]:
+        """Released numbers of rows of each level of each category."""
+        counts, schema = getattr(self, "_level_counts", None), getattr(self, "schema_", None)
+        if counts is None or schema is None:
+            raise AttributeError("level_counts_ needs a fit with bounds that counts levels.")
+        categories = [each for each in schema.features if isinstance(each, Category)]
+        return {
+            each.name: dict(zip(each.levels, map(float, own), strict=True))
+            for each, own in zip(categories, counts, strict=True)
+        }
+
+    def _effects(self) -> dict[str, Any]:
+        """Return the effects of the columns as a summary takes them."""
+        from fastmix.tables import contrasts  # which only tables need
+
+        model: Any = self
+        found, schema = effects(self), getattr(self, "schema_", None)
+        if schema is None:
+            ends = model.bounds_X_
+            widths = None if ends is None else np.ravel(ends[1]) - np.ravel(ends[0])
+            rows = len(np.atleast_2d(model.coef_))
+            return {"effects": found, "widths": None if widths is None else [*widths] * rows}
+        if (counts := getattr(self, "_level_counts", None)) is None:
+            return contrasts.column_effects(found, schema, bool(model.fit_intercept)).given
+        made = contrasts.contrasts(schema, counts, model._count_noise)
+        errors = contrasts.contrast_errors(self, made)
+        values = np.append(model.coef_, model.intercept_)
+        return contrasts.level_effects(made, values, *errors).given
 
     def _repr_html_inner(self) -> str:
         """Return a card with coefficients and guarantee; scikit-learn's diagram before a fit."""

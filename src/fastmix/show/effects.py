@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from fastmix.show.html import LONGEST, Interval, escape, folded, number, table
-from fastmix.show.summary import NOTHING_IDENTIFIED
+from fastmix.show.html import LONGEST, Interval, escape, folded, paragraphs
+from fastmix.show.notes import NOTHING_IDENTIFIED
 from fastmix.show.svg import chart_span, clear, interval_chart
 
 _CLEAR = "Clear effects"
@@ -52,13 +52,13 @@ def effects_part(
             "<p>If no row has such a value, this number is noise.</p>",
             folded("Show them", _chart(beyond, axis, {"": _span("", beyond)})),
         ]
-    hidden = [[e.name, number(e.value)] for e in found if not _identified(e)]
+    hidden = [f"- {e.name}" for e in found if not _identified(e)]
     if hidden and not unsaid:
         parts += [
-            f"<h3>Not identified: {len(hidden):,} of {len(sized):,} {unit}</h3>",
+            f"<h3>Hidden by noise: {len(hidden):,} of {len(sized):,} {unit}</h3>",
             "<p>Noise hides how the data vary in a direction that these columns take part in. The "
             "model uses them together; this fit has no estimate of one of them alone.</p>",
-            folded("Show them", table(["column", "coefficient"], hidden, None)),
+            folded("Show their names", paragraphs(hidden)),
         ]
     note = "An effect is a coefficient times the width of the public range of its column. "
     if unsaid:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -19,26 +19,18 @@ from fastmix.show.html import (
     paragraphs,
     table,
 )
+from fastmix.show.notes import NOTHING_IDENTIFIED, advice, level_notes
 
-_NOT_IDENTIFIED = "not identified"
-#: What is said where no coefficient is identified, and what to do then.
-NOTHING_IDENTIFIED = (
-    "No column's effect is told apart from the others: privacy noise hides how the columns vary. "
-    "The model uses them together, and may still predict well. "
-    "More rows or a larger epsilon can tell them apart; without intervals (--no-intervals, in "
-    "Python inference=False) the whole budget goes to the predictions. "
-    "Labels or categories that do not match their lists are a common cause, too: 'fastmix check' "
-    "shows them."
-)
 #: Width of a column of numbers, and of the widest name.
 _WIDTH, _LONGEST = 11, 32
 
 
 @dataclass(frozen=True)
 class Line:
-    """One coefficient: standard error, z, p-value and interval; None without standard errors.
+    """One effect: standard error, z, p-value and interval; None without standard errors.
 
-    The standard error of a coefficient that the data do not identify is infinite.
+    The standard error of an effect that the data do not identify is infinite. ``over_range`` is the
+    effect across the whole public range of its column, None where no range is known.
     """
 
     name: str
@@ -48,6 +40,7 @@ class Line:
     p_value: float | None
     low: float | None
     high: float | None
+    over_range: float | None = None
 
     @property
     def identified(self) -> bool:
@@ -68,13 +61,18 @@ class RegressionSummary:
     facts : tuple of (str, str)
         Names and values that stand above the table.
     lines : tuple of Line
-        The coefficients, the intercept last.
+        The effects in the order of the columns, the intercept last. Text and HTML show those that
+        the data identify, the largest across its public range first.
     level : float
         Level of the intervals.
     notes : tuple of str
         What stands below.
     odds : bool, default=False
         Whether coefficients are of log-odds: the table has odds ratios, too.
+    references : dict, default={}
+        For each category the level that the others are compared with.
+    pooled : tuple of str, default=()
+        Levels with too few rows for an effect of their own.
     """
 
     title: str
@@ -83,21 +81,38 @@ class RegressionSummary:
     level: float
     notes: tuple[str, ...]
     odds: bool = False
+    references: dict[str, str] = field(default_factory=dict)
+    pooled: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> tuple[Line, ...]:
+        """The identified effects, the largest across its public range first; intercepts last."""
+        known = [line for line in self.lines if line.identified]
+        slopes = [line for line in known if line.name.split(": ")[-1] != "intercept"]
+        if all(line.over_range is not None for line in slopes):
+            slopes.sort(key=lambda line: -abs(line.over_range or 0.0))
+        return (*slopes, *(line for line in known if line not in slopes))
+
+    @property
+    def has_ranges(self) -> bool:
+        """Whether public ranges are known."""
+        return any(line.over_range is not None for line in self.lines)
 
     @property
     def header(self) -> list[str]:
         """Names of the columns, that of the coefficients first."""
         tail = (1.0 - self.level) / 2.0
         ends = [f"[{tail:.4g}", f"{1.0 - tail:.4g}]"]
+        across = ["over range"] if self.has_ranges else []
         if not self.has_errors:
-            return ["coef", *(["odds ratio"] if self.odds else [])]
+            return ["coef", *across, *(["odds ratio"] if self.odds else [])]
         ratio = ["odds ratio", *(f"OR {end}" for end in ends)] if self.odds else []
-        return ["coef", "std err", "z", "P>|z|", *ends, *ratio]
+        return ["coef", "std err", "z", "P>|z|", *ends, *across, *ratio]
 
     @property
     def _blocks(self) -> list[slice]:
         """The columns of each table: odds ratios with their ends have one of their own."""
-        split = 6 if self.has_errors else len(self.header)
+        split = 6 + self.has_ranges if self.has_errors else len(self.header)
         return [slice(split), *([slice(split, None)] if self.header[split:] else [])]
 
     @property
@@ -138,12 +153,35 @@ class RegressionSummary:
                 {**vars(line), "identified": line.identified, **self._ratios(line)}
                 for line in self.lines
             ],
+            "references": self.references,
+            "pooled": list(self.pooled),
             "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
-        names = [visible(line.name)[:_LONGEST] for line in self.lines]
-        width = max(12, *map(len, names))
+        return self.text()
+
+    def text(self, longest: int | None = None) -> str:
+        """Return the summary as text.
+
+        Parameters
+        ----------
+        longest : int or None, default=None
+            Effects that are shown at most, without the intercept; None shows all.
+
+        Returns
+        -------
+        str
+            Facts, the table, and notes.
+        """
+        known = self.shown
+        slopes = [line for line in known if line.over_range is not None]
+        rest = 0 if longest is None else max(0, len(slopes) - longest)
+        if rest:
+            known = (*slopes[:longest], *(line for line in known if line.over_range is None))
+        more = (f"and {rest:,} more; --json has all", "") if rest else ()
+        names = [visible(line.name)[:_LONGEST] for line in known]
+        width = max(12, *map(len, names), 0)
         total = width + _WIDTH * max(5, *(len(self.header[block]) for block in self._blocks))
         facts = [f"{name}: {value}" for name, value in self.facts]
         half = max(total // 2, 2 + max(map(len, facts[::2]), default=0))
@@ -155,11 +193,11 @@ class RegressionSummary:
         for block in self._blocks:
             head = " " * width + "".join(f"{name:>{_WIDTH}}" for name in self.header[block])
             rows = [
-                f"{name:<{width}}" + _joined(cells[block])
-                for name, cells in zip(names, self._cells(), strict=True)
+                f"{name:<{width}}" + "".join(f"{cell:>{_WIDTH}}" for cell in cells[block])
+                for name, cells in zip(names, self._cells(known), strict=True)
             ]
             lines += [head, "-" * total, *rows, "=" * total]
-        return "\n".join([*lines, *self.notes])
+        return "\n".join([*lines, *more, *self.notes])
 
     def _repr_html_(self) -> str:
         title = f"<p><b>{escape(self.title)}</b></p>"
@@ -178,7 +216,7 @@ class RegressionSummary:
         str
             A table, a second one for odds ratios with intervals, and paragraphs.
         """
-        rows = [*zip(self.lines, self._cells(), strict=True)]
+        rows = [*zip(self.shown, self._cells(self.shown), strict=True)]
         tables = [
             table(
                 ["", *self.header[block]],
@@ -189,33 +227,29 @@ class RegressionSummary:
         ]
         return "".join(tables) + paragraphs(self.notes)
 
-    def _cells(self) -> Iterable[list[str]]:
-        for line in self.lines:
+    def _cells(self, lines: Iterable[Line]) -> Iterable[list[str]]:
+        for line in lines:
             ratios = [_ratio(each) for each in (line.coef, line.low, line.high) if self.odds]
+            across = [_number(line.over_range)] if self.has_ranges else []
             if not self.has_errors:
-                yield [number(line.coef), *ratios[:1]]
-            elif not line.identified or line.std_err is None:
-                own = [number(line.coef), _NOT_IDENTIFIED, *[""] * 4]
-                yield own + (["", _NOT_IDENTIFIED, ""] if self.odds else [])
+                yield [number(line.coef), *across, *ratios[:1]]
             else:
-                assert line.z is not None
-                assert line.p_value is not None
-                assert line.low is not None
-                assert line.high is not None
                 yield [
                     number(line.coef),
-                    number(line.std_err, 3),
+                    _number(line.std_err, 3),
                     f"{line.z:.3f}",
                     f"{line.p_value:.3f}",
-                    number(line.low),
-                    number(line.high),
+                    _number(line.low),
+                    _number(line.high),
+                    *across,
                     *ratios,
                 ]
 
     def _values(self, line: Line) -> list[float | None]:
         """Return the numbers of a line, as many as the header has names."""
         own = [line.coef, line.std_err, line.z, line.p_value, line.low, line.high]
-        return [*own[: 6 if self.has_errors else 1], *self._ratios(line).values()]
+        across = [line.over_range] if self.has_ranges else []
+        return [*own[: 6 if self.has_errors else 1], *across, *self._ratios(line).values()]
 
     def _ratios(self, line: Line) -> dict[str, float | None]:
         """Return the odds ratio of a line and its ends, by name; nothing if there are none."""
@@ -246,12 +280,9 @@ def _ratio(log_odds: float | None) -> str:
     return f"{1.0 + more:.{3 - math.floor(math.log10(abs(more)))}f}"
 
 
-def _joined(cells: Sequence[str]) -> str:
-    """Return cells aligned to the right; long words use the empty cell beside them."""
-    line = f"{cells[0]:>{_WIDTH}}"
-    if cells[1:] and cells[1] == _NOT_IDENTIFIED:
-        return line + f"{_NOT_IDENTIFIED:>{2 * _WIDTH}}"
-    return line + "".join(f"{cell:>{_WIDTH}}" for cell in cells[1:])
+def _number(value: float | None, digits: int = 4) -> str:
+    """Return a number, nothing for None."""
+    return "" if value is None else number(value, digits)
 
 
 def summarise(
@@ -262,28 +293,38 @@ def summarise(
     level: float = 0.95,
     notes: Sequence[str] = (),
     odds: bool = False,
+    widths: Sequence[float] | None = None,
+    references: dict[str, str] | None = None,
+    pooled: Sequence[str] = (),
+    counted: bool = False,
+    epsilon: float = math.inf,
 ) -> RegressionSummary:
-    """Make the table of coefficients, the intercept last."""
+    """Make the table of effects, the intercepts last.
+
+    ``widths`` are those of the public ranges of all effects but the intercepts; ``counted`` says
+    whether counts of levels chose the ``references``.
+    """
     reach = float(ndtri(0.5 + level / 2.0))
     lines = []
-    for name, value, std, _ in effects:
+    ranges = [*(widths or ()), *[None] * len(effects)]
+    for (name, value, std, _), width in zip(effects, ranges, strict=False):
+        across = None if width is None else float(value) * width
         if std is None:
-            lines.append(Line(name, float(value), None, None, None, None, None))
+            lines.append(Line(name, float(value), None, None, None, None, None, across))
             continue
         std = float(std)
         z = float(value) / std if std > 0.0 else math.copysign(math.inf, float(value))
         ends = float(value) - reach * std, float(value) + reach * std
-        lines.append(Line(name, float(value), std, z, 2.0 * float(ndtr(-abs(z))), *ends))
-    hidden = [line.name for line in lines if not line.identified]
-    said = list(notes)
-    if lines and {line.name for line in lines} <= {*hidden, "intercept"} and hidden:
+        lines.append(Line(name, float(value), std, z, 2.0 * float(ndtr(-abs(z))), *ends, across))
+    hidden = [line.name for line in lines if not line.identified and line.name != "intercept"]
+    slopes = [line for line in lines if line.name != "intercept"]
+    said = level_notes(references or {}, pooled, counted=counted)
+    if slopes and len(hidden) == len(slopes):
         said.append(NOTHING_IDENTIFIED)
-    elif hidden:
-        shown = ", ".join(hidden[:8]) + (f" and {len(hidden) - 8} more" if len(hidden) > 8 else "")
-        said.append(
-            f"Not identified: {shown}. Privacy noise hides how the data vary in a direction that "
-            "these coefficients share, so this fit has no estimate of each one alone."
-        )
+    elif slopes and slopes[0].std_err is not None:
+        said += advice(hidden, len(slopes), pooled, epsilon)
+    said += notes
     if lines and lines[0].std_err is None:
         said.append("This fit released nothing that standard errors could be computed from.")
-    return RegressionSummary(title, tuple(facts), tuple(lines), level, tuple(said), odds)
+    given = tuple(facts), tuple(lines), level, tuple(said), odds
+    return RegressionSummary(title, *given, references or {}, tuple(pooled))

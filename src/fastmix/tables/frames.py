@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from fastmix._types import FloatArray
 from fastmix._validation import type_error, value_error
 from fastmix.data.arrow import column_kind
+from fastmix.data.values import as_reals, check_finite
 from fastmix.errors import DataError
 from fastmix.tables.bounds_file import read_bounds, written_out
 from fastmix.tables.columns import Columns, Objects, arrow_array, columns_of, text_array
@@ -231,3 +233,12 @@ def _pandas_column(values: Any) -> Any:
     if type(declared).__name__ == "StringDtype" and declared.storage == "python":
         return text_array(values.tolist())
     return pa.array(values, from_pandas=True)
+
+
+def encoded_array(X: FloatArray, d: int) -> FloatArray:
+    """Return an array of finite numbers with d columns."""
+    X = np.asarray(as_reals("X", X))
+    if X.ndim != 2 or X.shape[1] != d:
+        raise ValueError(f"X must have {d} columns; got an array of shape {X.shape}.")
+    check_finite(X)
+    return X.astype(np.float64, copy=False)

@@ -11,14 +11,8 @@ import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix.certificate.certificate import PrivacyCertificate
-from fastmix.certificate.documents import (
-    digest,
-    jsonable,
-    read_document,
-    write_document,
-)
+from fastmix.certificate.documents import digest, jsonable, read_document, write_document
 from fastmix.certificate.verify import INCOMPLETE
-from fastmix.data.values import as_reals, check_finite
 from fastmix.errors import DataError
 from fastmix.estimators import (
     PrivateLinearRegression,
@@ -29,12 +23,15 @@ from fastmix.estimators import (
 from fastmix.estimators.summaries import residual_spread, summary_facts, summary_notes
 from fastmix.methods import METHODS
 from fastmix.methods.scores import Score
-from fastmix.show import Interval, RegressionSummary, summarise
+from fastmix.show import RegressionSummary, summarise
+from fastmix.show.html import effects as coefficients
 from fastmix.tables import Columns, PublicBounds, encode
-from fastmix.tables.frames import frame_columns
+from fastmix.tables.contrasts import Effects, column_effects, contrasts, level_effects
+from fastmix.tables.frames import encoded_array, frame_columns
 from fastmix.tables.released import (
     certified_model,
     intercepts,
+    levels_of,
     read_beside,
     released,
     restore,
@@ -45,10 +42,11 @@ from fastmix.tables.released import (
 
 __all__ = ["FORMAT", "SavedModel", "bound_pair"]
 
-FORMAT = "fastmix-model-4"
+FORMAT = "fastmix-model-5"
 
 #: Entries that must be of a kind, to the letter.
 _KINDS = {
+    "clip_predictions": bool,
     "fastmix": str,
     "fit_intercept": bool,
     "method": str,
@@ -70,7 +68,9 @@ class SavedModel:
     and there is an intercept for each. ``residual_std`` and ``scores`` say how well the model
     predicts, if the fit released that; ``certificate`` is the digest of the fit's certificate.
     ``max_rows_per_person`` and ``public_rows`` say whom the fit protects; scores are refused where
-    it is not single rows of a public number.
+    it is not single rows of a public number. ``level_counts`` are released counts of the levels of
+    each category, with noise of ``count_noise``; with them, ``effect_std`` are the standard errors
+    of `effects`. ``interval_share`` is the share of the budget that intervals took.
     """
 
     fastmix: str
@@ -93,6 +93,12 @@ class SavedModel:
     certificate: str | None = None
     family: str = "linear"
     quantile: float | None = None
+    clip_predictions: bool = True
+    level_counts: tuple[tuple[float, ...], ...] | None = None
+    count_noise: float | None = None
+    effect_std: tuple[float, ...] | None = None
+    effect_noise_std: tuple[float, ...] | None = None
+    interval_share: float | None = None
 
     @classmethod
     def of(cls, model: PrivateModel, bounds: PublicBounds) -> SavedModel:
@@ -101,8 +107,10 @@ class SavedModel:
         std, noise = (None if each is None else tuple(np.ravel(each).tolist()) for each in stds)
         method = model.privacy_.parameters["method_"]
         return cls(
+            **levels_of(model, bounds),
             bounds=bounds,
             fit_intercept=bool(model.fit_intercept),
+            clip_predictions=bool(getattr(model, "clip_predictions", True)),
             family=METHODS[method].family,
             quantile=model.privacy_.parameters.get("quantile"),
             coef=tuple(np.ravel(model.coef_).tolist()),
@@ -170,6 +178,7 @@ class SavedModel:
             ):
                 raise ValueError("entries")
             model.estimator()  # standard errors have the shape of the coefficients
+            model.effects()  # and those of effects that of the effects
         except INCOMPLETE:
             raise DataError(f"the model must be a JSON document of format {FORMAT!r}.") from None
         if not same:
@@ -202,16 +211,8 @@ class SavedModel:
 
     def summary(self, level: float = 0.95) -> RegressionSummary:
         """Return the coefficients in the form that statisticians know."""
-        stds = [None] * len(self.coef) if self.coef_std is None else self.coef_std
-        names, labels = self.bounds.columns(self.fit_intercept), self._called
-        called = [f"{label}{name}" for label in labels for name in names]
-        found = [Interval(*each) for each in zip(called, self.coef, stds, strict=True)]
-        if self.fit_intercept:
-            sides = zip(labels, row(self.intercept), strict=True)
-            std = self.intercept_std
-            found += [Interval(f"{label}intercept", value, std) for label, value in sides]
         return summarise(
-            found,
+            **self.effects().given,
             title=self.title,
             facts=summary_facts(
                 self.method,
@@ -219,16 +220,26 @@ class SavedModel:
                 self.n,
                 public_rows=self.public_rows,
                 max_rows=self.max_rows_per_person,
+                model=self.estimator(),
             ),
             level=level,
-            notes=[] if self.coef_std is None else summary_notes(self.private),
+            notes=summary_notes(self.private, self.interval_share) if self.coef_std else [],
             odds=self.family == "logistic",
+            epsilon=self.epsilon,
         )
 
-    @property
-    def _called(self) -> list[str]:
-        """What stands before the names of coefficients: the label, if there are several."""
-        return [f"{label}: " for label in self.classes or ()] if self._rows > 1 else [""]
+    def effects(self) -> Effects:
+        """Return the effects of the columns, the intercepts last.
+
+        Levels are compared with the most frequent one of their category where the fit released
+        counts of levels, and with the first one otherwise.
+        """
+        if self.level_counts is not None and self.count_noise is not None:
+            made = contrasts(self.bounds, tuple(map(np.array, self.level_counts)), self.count_noise)
+            errors = self.effect_std, self.effect_noise_std
+            return level_effects(made, np.append(self.coef_, self.intercept_), *errors)
+        found = coefficients(self.estimator(), self.bounds.columns(self.fit_intercept))
+        return column_effects(found, self.bounds, self.fit_intercept)
 
     @property
     def _rows(self) -> int:
@@ -253,6 +264,7 @@ class SavedModel:
             model.intercept_ = np.array(row(self.intercept))
             model.classes_ = self.classes_
         else:
+            common["clip_predictions"] = self.clip_predictions
             if self.quantile is not None:
                 model = PrivateQuantileRegressor(quantile=self.quantile, **common)
             else:
@@ -294,6 +306,9 @@ class SavedModel:
     def predict(self, columns: Any, *, proba: bool = False) -> Any:
         """Return predictions for the rows of a table; values are clipped as in the fit.
 
+        Predictions of a target with bounds stay inside them, unless the model was fitted with
+        ``clip_predictions=False``.
+
         An array must have the encoded columns in their order; its values are used unchanged, as
         by an estimator that was fitted to an array.
 
@@ -304,10 +319,8 @@ class SavedModel:
         if proba:
             likely = self.predict_proba(columns)
             return likely[:, 1] if self._rows == 1 else likely
-        X = self._encoded(columns)
-        if self.family == "logistic":
-            return self.estimator().predict(X)
-        return np.asarray(X @ self.coef_ + self.intercept)
+        model: Any = self.estimator()
+        return model.predict(self._encoded(columns))
 
     def predict_proba(self, columns: Any) -> FloatArray:
         """Return the probabilities of the labels of a logistic model, in the order of ``classes_``.
@@ -322,19 +335,10 @@ class SavedModel:
     def _encoded(self, columns: Any) -> FloatArray:
         """Return the features of a table, or those of an array unchanged."""
         if isinstance(columns, np.ndarray):
-            return _features(columns, len(self.coef) // self._rows)
+            return encoded_array(columns, len(self.coef) // self._rows)
         if not isinstance(columns, Columns):
             columns = frame_columns(columns, self.bounds, target=False)
         return encode(columns, self.bounds, intercept=self.fit_intercept, target=False)[0]
-
-
-def _features(X: FloatArray, d: int) -> FloatArray:
-    """Return an array of finite numbers with d columns."""
-    X = np.asarray(as_reals("X", X))
-    if X.ndim != 2 or X.shape[1] != d:
-        raise ValueError(f"X must have {d} columns; got an array of shape {X.shape}.")
-    check_finite(X)
-    return X.astype(np.float64, copy=False)
 
 
 def bound_pair(model: PrivateModel, bounds: PublicBounds) -> tuple[SavedModel, PrivacyCertificate]:

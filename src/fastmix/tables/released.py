@@ -9,7 +9,10 @@ import numpy as np
 from fastmix.certificate.documents import read_document, read_text
 from fastmix.errors import DataError
 from fastmix.estimators.scores import NAMES, PrivateScores
+from fastmix.estimators.summaries import interval_share
 from fastmix.methods.scores import Bin, Score
+from fastmix.tables.contrasts import contrast_errors, contrasts
+from fastmix.tables.schema import PublicBounds
 
 
 def released(data: dict[str, Any]) -> dict[str, Any]:
@@ -25,6 +28,11 @@ def released(data: dict[str, Any]) -> dict[str, Any]:
         "residual_std": optional(data["residual_std"]),
         "quantile": optional(data["quantile"]),
         "scores": scores_from_dict(data["scores"]),
+        "level_counts": counts(data["level_counts"]),
+        "count_noise": optional(data["count_noise"]),
+        "effect_std": reals(data["effect_std"]),
+        "effect_noise_std": reals(data["effect_noise_std"]),
+        "interval_share": optional(data["interval_share"]),
     }
 
 
@@ -80,6 +88,13 @@ def listed(values: Any) -> list[Any]:
     return values
 
 
+def counts(values: Any) -> tuple[tuple[float, ...], ...] | None:
+    """Return counts of the levels of each category, or None."""
+    if values is None:
+        return None
+    return tuple(tuple(finite(each) for each in listed(own)) for own in listed(values))
+
+
 def rows(values: Any) -> list[Any]:
     """Return coefficients as rows, one for each class where there are several."""
     return values if listed(values) and isinstance(values[0], list) else [values]
@@ -121,6 +136,19 @@ def scores_of(model: Any) -> dict[str, Score] | None:
     return None if known is None else known.scores
 
 
+def levels_of(model: Any, bounds: PublicBounds) -> dict[str, Any]:
+    """Return what a saved model keeps of levels, and what intervals cost."""
+    kept: dict[str, Any] = {"interval_share": interval_share(model.privacy_)}
+    known = getattr(model, "_level_counts", None)
+    if known is not None:
+        kept["level_counts"] = tuple(tuple(map(float, each)) for each in known)
+        kept["count_noise"] = float(model._count_noise)
+        errors = contrast_errors(model, contrasts(bounds, known, model._count_noise))
+        for name, each in zip(("effect_std", "effect_noise_std"), errors, strict=True):
+            kept[name] = None if each is None else tuple(each.tolist())
+    return kept
+
+
 def restore(model: Any, saved: Any) -> None:
     """Give an estimator the standard errors and scores of a saved model, as its fit stored them."""
     for name in ("coef_std", "coef_noise_std"):
@@ -130,5 +158,8 @@ def restore(model: Any, saved: Any) -> None:
         model.intercept_std_ = saved.intercept_std
     if saved.residual_std is not None:
         model.residual_std_, model.residual_std_identified_ = saved.residual_std, True
+    if saved.level_counts is not None:
+        model._level_counts = tuple(map(np.array, saved.level_counts))
+        model._count_noise = saved.count_noise
     if saved.scores is not None:
         model.scores_ = PrivateScores(saved.scores, None, saved.n)

@@ -1,9 +1,7 @@
 """The report of a fit: one page that stands alone, from public and released values only."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import fields
-from itertools import cycle
 from typing import Any
 
 from fastmix._text import label_text
@@ -14,12 +12,14 @@ from fastmix.estimators import PrivateModel
 from fastmix.estimators.summaries import residual_spread
 from fastmix.methods import METHODS
 from fastmix.methods.forecast import weak_guarantee
-from fastmix.show import html, summarise
+from fastmix.show import html
 from fastmix.show.effects import effects_part
 from fastmix.show.html import escape, number, table
+from fastmix.show.notes import level_notes
 from fastmix.show.plot import privacy_curve
 from fastmix.show.svg import calibration_chart, curve_chart
-from fastmix.tables.features import OTHER, Category, Feature, Labels, Number, Term
+from fastmix.tables.contrasts import public_range
+from fastmix.tables.features import OTHER, Category, Feature, Term
 from fastmix.tables.model import SavedModel
 from fastmix.tables.schema import PublicBounds
 
@@ -59,10 +59,10 @@ def fit_report(
     document = certificate.to_json() if document is None else document
     spent, facts = certificate.spent, certificate.data
     intercept = bool(model.fit_intercept)
-    found = html.effects(model, bounds.columns(intercept))
-    ranges = [_range(feature) for feature in bounds.features for _ in feature.columns(intercept)]
+    effects = saved.effects()
     several = len(model.classes_) if _several(model) else 1
-    ranges *= several
+    columns = len(bounds.columns(intercept)) * several
+    outside = [out for each in bounds.features for out in _outside(each, intercept)] * several
     guarantee, *said = explain(certificate)
     method = METHODS[certificate.parameters["method_"]]
     given = {"method", "method_", *(f.name for f in (*fields(PrivateModel), *fields(method)))}
@@ -79,26 +79,25 @@ def fit_report(
                 ("delta", f"{spent.delta:.3g}"),
                 *_size(facts, hidden=not certificate.parameters.get("public_rows", True)),
                 ("columns", f"{len(bounds.features):,}"),
-                ("coefficients", f"{len(ranges):,}{_and_intercepts(several) if intercept else ''}"),
+                ("coefficients", f"{columns:,}{_and_intercepts(several) if intercept else ''}"),
                 ("method", saved.method),
             ]
         ),
         f"<p>{escape(guarantee)}</p>",
         "<h2>What was learned</h2>",
         effects_part(
-            found[: len(ranges)],
-            [width for _, width in ranges],
+            effects.found[: len(effects.widths)],
+            effects.widths,
             axis=_axis(model, bounds.target.name),
-            unit="columns" if len(ranges) == len(bounds.features) else "coefficients",
-            outside=[out for each in bounds.features for out in _outside(each, intercept)]
-            * several,
+            unit="columns" if columns == len(bounds.features) else "effects",
+            outside=None if effects.counted else outside,
         ),
-        *_compared(bounds, intercept),
+        html.paragraphs(level_notes(effects.references, effects.pooled, counted=effects.counted)),
         "<h2>Regression table</h2>",
         _folded_if_long(
             "coefficients",
-            len(found),
-            summarise(found, title="", facts=[], odds=_binary(model)).html_table(None),
+            len(effects.found),
+            saved.summary().html_table(None),
         ),
         *_calibration(model),
         "<h2>Privacy spent</h2>",
@@ -228,18 +227,6 @@ def _axis(model: PrivateModel, target: str) -> str:
     return f"{what} across the public range of the column"
 
 
-def _compared(bounds: PublicBounds, intercept: bool) -> list[str]:
-    """Return what the coefficients of categories are compared with, beside an intercept."""
-    categories = [each for each in bounds.features if isinstance(each, Category) and intercept]
-    if not categories:
-        return []
-    said = "<p>The effect of a category is the difference from the first one of its column.</p>"
-    listed = html.paragraphs(
-        f"- {each.name}: compared with {each.levels[0]}" for each in categories
-    )
-    return [said, _folded_if_long("columns of categories", len(categories), listed)]
-
-
 def _privacy(spent: PrivacySpent) -> list[str]:
     points = privacy_curve(spent)
     if not points:
@@ -260,9 +247,9 @@ def _privacy(spent: PrivacySpent) -> list[str]:
 
 
 def _clipping(bounds: PublicBounds, intercept: bool, clip: float | None) -> str:
-    rows = [[bounds.target.name, _range(bounds.target)[0], "target"]]
+    rows = [[bounds.target.name, public_range(bounds.target)[0], "target"]]
     for feature in bounds.features:
-        rows += [[name, _range(feature)[0], "feature"] for name in feature.columns(intercept)]
+        rows += [[name, public_range(feature)[0], "feature"] for name in feature.columns(intercept)]
     if clip is not None:
         rows.append(["residuals", f"{-clip:g} to {clip:g}", "every step"])
     whole = table(["column", "public bound", "what"], rows, None)
@@ -274,32 +261,12 @@ def _folded_if_long(name: str, rows: int, body: str) -> str:
     return body if rows <= html.LONGEST else html.folded(f"Show all {rows:,} {name}", body)
 
 
-def _range(feature: Feature | Labels) -> tuple[str, float]:
-    """Return the public range of a feature in words, and its width."""
-    if isinstance(feature, Labels):
-        return feature.words, 1.0
-    if isinstance(feature, Number):
-        return feature.words, feature.upper - feature.lower
-    if isinstance(feature, Term):
-        return feature.words, feature.range[1] - feature.range[0]
-    return "0 or 1", 1.0
-
-
 def _outside(feature: Feature, intercept: bool) -> list[bool]:
     """Return which columns of a feature are for values that its public list does not name."""
     category = feature.category if isinstance(feature, Term) else feature
     unlisted = isinstance(category, Category) and OTHER not in category.categories
     count = len(feature.columns(intercept))
     return [unlisted and j == count - 1 for j in range(count)]
-
-
-def largest_effects(coef: Iterable[float], bounds: PublicBounds, intercept: bool) -> list[int]:
-    """Return the places of the coefficients to show, the largest effects first if not all are."""
-    widths = [_range(each)[1] for each in bounds.features for _ in each.columns(intercept)]
-    sizes = [abs(value * width) for value, width in zip(coef, cycle(widths), strict=False)]
-    if len(sizes) <= html.LONGEST:
-        return [*range(len(sizes))]
-    return sorted(range(len(sizes)), key=lambda j: -sizes[j])[: html.LONGEST]
 
 
 def minutes(seconds: float) -> int:
