@@ -81,7 +81,7 @@ def test_every_clear_effect_is_on_its_axis():
 def test_effects_are_drawn_where_none_is_identified():
     found = [Interval(f"c{j}", float(j - 20), np.inf, 1.0) for j in range(40)]
     html = effects_part(found, [1.0] * len(found), axis="x")
-    assert "No column's effect is told apart" in html
+    assert "Noise is too large to separate" in html
     assert "--no-intervals" in html
     assert names(html)[:3] == ["c0", "c1", "c39"]
     assert html.count("<circle") == 40

@@ -195,15 +195,15 @@ def test_privacy_curve_decreases_through_the_certified_point():
     assert np.interp(np.log(spent.delta), np.log(deltas), epsilons) <= spent.epsilon * 1.001
 
 
-def small_fit(**parameters):
+def small_fit(n=300, **parameters):
     rng = np.random.default_rng(0)
-    X, y = rng.uniform(-1, 1, (300, 3)), rng.uniform(-1, 1, 300)
+    X, y = rng.uniform(-1, 1, (n, 3)), rng.uniform(-1, 1, n)
     given = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6, **parameters}
     return fastmix.PrivateLinearRegression(**given).fit(X, y)
 
 
 def test_notebook_cards():
-    fit = small_fit(inference=True)
+    fit = small_fit(20_000, inference=True)
     for html in (fit._repr_html_(), fit._repr_mimebundle_()["text/html"]):
         check(html)
         assert "differentially private" in html
@@ -217,6 +217,9 @@ def test_notebook_cards():
     assert "Gaussian noise" in card
     assert "NOT PRIVATE" in small_fit(random_state=0)._repr_html_()
     assert "±" not in small_fit()._repr_html_()
+    fit.coef_std_[:], fit.intercept_std_ = np.inf, np.inf
+    assert "Noise is too large to separate the effects" in fit._repr_html_()
+    assert "± inf" not in fit._repr_html_()
 
 
 def test_plots(tmp_path):

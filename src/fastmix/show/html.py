@@ -14,6 +14,9 @@ from fastmix._text import label_text, visible
 #: Rows of a table or chart that are shown at once; the others are folded away.
 LONGEST = 30
 
+#: What is said where noise hides all effects.
+HIDDEN = "Noise is too large to separate the effects of the columns."
+
 STYLE = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 
 
@@ -134,18 +137,18 @@ def effects(model: Any, names: Iterable[str] | None = None) -> list[Interval]:
 
 def fit_card(model: Any, guarantee: str, longest: int = 12) -> str:
     """Return a fitted estimator as HTML."""
-    found = effects(model)
-    errors = found[0].std is not None
+    made = model.summary()
     cells = []
-    for name, value, std, _ in found[:longest]:
-        reach = [] if std is None else [f"± {number(1.96 * std, 3)}"]
-        cells.append([name, number(value), *reach])
-    header = ["", "coefficient", *(["95%"] if errors else [])]
-    more = len(found) - longest
-    rest = f'<p class="soft">and {more} more</p>' if more > 0 else ""
+    for line in made.shown[:longest]:
+        reach = [] if line.std_err is None else [f"± {number(1.96 * line.std_err, 3)}"]
+        cells.append([line.name, number(line.coef), *reach])
+    header = ["", "coefficient", *(["95%"] if made.has_errors else [])]
+    more = len(made.lines) - len(cells)
+    body = table(header, cells) if cells else f"<p>{HIDDEN}</p>"
+    rest = f'<p class="soft">and {more:,} more</p>' if more > 0 and cells else ""
     return card(
         f"<b>{escape(' '.join(repr(model).split()))}</b> {badge(model.privacy_.private)}"
-        f"<p>{escape(guarantee)}</p>{table(header, cells)}{rest}"
+        f"<p>{escape(guarantee)}</p>{body}{rest}"
     )
 
 

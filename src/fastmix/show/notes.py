@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 
 from fastmix._text import visible
+from fastmix.show.html import HIDDEN
 
 #: What is said where no coefficient is identified, and what to do then.
 NOTHING_IDENTIFIED = (
-    "No column's effect is told apart from the others: privacy noise hides how the columns vary. "
-    "The model uses them together, and may still predict well. "
-    "More rows or a larger epsilon can tell them apart; without intervals (--no-intervals, in "
+    f"{HIDDEN} The model uses them together, and may still predict well. "
+    "More rows or a larger epsilon can separate them; without intervals (--no-intervals, in "
     "Python inference=False) the whole budget goes to the predictions. "
     "Labels or categories that do not match their lists are a common cause, too: 'fastmix check' "
     "shows them."

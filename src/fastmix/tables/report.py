@@ -1,7 +1,7 @@
 """The report of a fit: one page that stands alone, from public and released values only."""
 
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from fastmix._text import label_text
@@ -15,7 +15,7 @@ from fastmix.methods.forecast import weak_guarantee
 from fastmix.show import html
 from fastmix.show.effects import effects_part
 from fastmix.show.html import escape, number, table
-from fastmix.show.notes import level_notes
+from fastmix.show.notes import NOTHING_IDENTIFIED, level_notes
 from fastmix.show.plot import privacy_curve
 from fastmix.show.svg import calibration_chart, curve_chart
 from fastmix.tables.contrasts import public_range
@@ -59,7 +59,9 @@ def fit_report(
     document = certificate.to_json() if document is None else document
     spent, facts = certificate.spent, certificate.data
     intercept = bool(model.fit_intercept)
-    effects = saved.effects()
+    effects, made = saved.effects(), saved.summary()
+    levels = level_notes(effects.references, effects.pooled, counted=effects.counted)
+    rest = [note for note in made.notes if note not in (*levels, NOTHING_IDENTIFIED)]
     several = len(model.classes_) if _several(model) else 1
     columns = len(bounds.columns(intercept)) * several
     outside = [out for each in bounds.features for out in _outside(each, intercept)] * several
@@ -92,12 +94,12 @@ def fit_report(
             unit="columns" if columns == len(bounds.features) else "effects",
             outside=None if effects.counted else outside,
         ),
-        html.paragraphs(level_notes(effects.references, effects.pooled, counted=effects.counted)),
+        html.paragraphs(levels),
         "<h2>Regression table</h2>",
         _folded_if_long(
             "coefficients",
             len(effects.found),
-            saved.summary().html_table(None),
+            replace(made, notes=tuple(rest)).html_table(None),
         ),
         *_calibration(model),
         "<h2>Privacy spent</h2>",
