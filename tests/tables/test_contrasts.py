@@ -153,3 +153,14 @@ def test_without_intervals_effects_have_no_errors(table):
     assert made.references["ward"] == "b"
     assert not made.has_errors
     assert "budget" not in str(made)
+
+
+def test_a_fit_of_an_array_forgets_the_categories_of_a_table(table):
+    """Columns of an array are no levels, and counts of them would have no bound."""
+    made = {"epsilon": 2.0, "delta": 1e-6}
+    model = fastmix.PrivateLinearRegression(bounds=BOUNDS, **made).fit(table)
+    X = np.random.default_rng(1).uniform(-1, 1, (5000, 8))
+    model.set_params(bounds=None, bounds_X=(-1, 1), bounds_y=(-1, 1)).fit(X, X[:, 0])
+    fresh = fastmix.PrivateLinearRegression(bounds_X=(-1, 1), bounds_y=(-1, 1), **made)
+    assert model.privacy_.spent.events == fresh.fit(X, X[:, 0]).privacy_.spent.events
+    assert not hasattr(model, "level_counts_")

@@ -34,7 +34,8 @@ fit_intercept : bool, default=True
     Fit an intercept, as a constant column inside the same row bound.
 inference : bool, default=False
     Spend a part of the budget on what standard errors, `summary` and `conf_int` need: 15% for
-    `AdaptiveRegression`, 5% for `IHM`, `FastIHM` and `AdaSSP`; the other methods have none.
+    `AdaptiveRegression` and 23% where a table has categories, 5% for `IHM`, `FastIHM` and
+    `AdaSSP`; the other methods have none.
 noise : {"float", "exact"}, default="float"
     "exact" draws the noise of scalars, gradients and statistics from discrete distributions on a
     grid, by OpenDP's samplers (``pip install "fastmix[exact]"``); sketches are always floating

@@ -161,6 +161,8 @@ def _fit_bounded(model: PrivateModel, data: Input, public: PublicBounds) -> Any:
     facts["categories"] = [len(columns) for columns in bound._categories]
     bound.privacy_ = replace(bound.privacy_, data=facts)
     bound.schema_ = public
+    # Columns of the next fit may be others: counts of levels of these would have no bound.
+    del bound._categories
     model.__dict__ = {**bound.__dict__, **given}
     return model
 

@@ -131,8 +131,9 @@ def contrast_errors(model: Any, made: Contrasts) -> tuple[FloatArray | None, Flo
     total, noise, bias = (
         np.maximum(np.sum((made.matrix @ C) * made.matrix, axis=1), 0.0) for C in matrices
     )
-    std = np.where(bias <= MOST_BIAS * total, np.sqrt(total + bias), np.inf)
-    return std, np.sqrt(noise)
+    # Rounding may leave no variance.
+    known = (bias <= MOST_BIAS * total) & (total > 0.0)
+    return np.where(known, np.sqrt(total + bias), np.inf), np.sqrt(noise)
 
 
 def level_effects(

@@ -345,6 +345,6 @@ def bound_pair(model: PrivateModel, bounds: PublicBounds) -> tuple[SavedModel, P
     """Return a fitted model and its certificate, each with the digest of the other."""
     saved = SavedModel.of(model, bounds)
     facts = {**model.privacy_.data, "missing": bounds.missing, "encoding": bounds.to_dict()}
-    facts["categories"] = [len(columns) for columns in model._categories]
+    facts.setdefault("categories", [len(columns) for columns in model._categories])
     certificate = replace(model.privacy_, data=facts, model=saved.digest)
     return replace(saved, certificate=certificate.digest), certificate
