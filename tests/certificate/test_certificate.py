@@ -119,6 +119,7 @@ def test_it_names_the_mechanism_and_every_parameter(name, fits):
     method = model._resolve(4)
     skipped = ("accountant", "random_state", "bounds", "bounds_X", "bounds_y", "score_share")
     skipped += ("max_weight", "public_rows")  # stated where they are given
+    skipped += ("clip_predictions",)  # of predictions, not of the fit
     stated = {key: value for key, value in model.get_params().items() if key not in skipped}
     for parameter, value in {**stated, **asdict(method), "method_": method.name}.items():
         assert data["parameters"][parameter] == value
