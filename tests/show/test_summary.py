@@ -103,6 +103,14 @@ def test_odds_ratios_have_a_table_of_their_own():
     assert "1+1.00e-09" in str(plain)
 
 
+def test_references_are_named_where_effects_are_shown():
+    for std, named in ((0.1, True), (math.inf, False)):
+        found = [Interval("ward=b", 1.0, std), Interval("intercept", 1.0, std)]
+        made = summarise(found, title="t", facts=[], widths=[1.0], references={"ward": "a"})
+        assert ("ward=a" in str(made)) == named
+        assert ("Noise is too large" in str(made)) != named
+
+
 def test_level_must_be_a_probability(model):
     with pytest.raises(ValueError, match="level must lie"):
         model.summary(1.0)

@@ -320,7 +320,7 @@ def summarise(
     slopes = [line for line in lines if line.name != "intercept"]
     said = level_notes(references or {}, pooled, counted=counted)
     if slopes and len(hidden) == len(slopes):
-        said.append(NOTHING_IDENTIFIED)
+        said = [NOTHING_IDENTIFIED]  # no level is shown that another would be compared with
     elif slopes and slopes[0].std_err is not None:
         said += advice(hidden, len(slopes), pooled, epsilon)
     said += notes
