@@ -106,11 +106,13 @@ def test_a_share_of_the_budget_pays_for_the_score(inference):
     ).fit(X, y)
     assert model.privacy_.epsilon <= 2.0
     assert verify_certificate(model.privacy_.to_json()).verified
-    assert model.scores_["r2"] == pytest.approx(model.score(X, y), abs=0.02)
+    assert model.scores_["r2"] == pytest.approx(model.score(X, y), abs=0.05)
+    low, high = model.scores_.interval("r2")
+    assert low <= model.score(X, y) <= high < low + 0.3
     plain = fastmix.PrivateLinearRegression(
         epsilon=2.0, inference=inference, random_state=0, **BOUNDS
     ).fit(X, y)
-    assert len(model.privacy_.events) == len(plain.privacy_.events) + 5
+    assert len(model.privacy_.events) == len(plain.privacy_.events) + 3
     assert "score_share" not in plain.privacy_.parameters
     assert "R-squared (private)" in str(model.summary())
     model.set_params(score_share=0.0).fit(X, y)

@@ -13,14 +13,14 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from fastmix.data import ArrayRows, RowMap, scores
 from fastmix.methods.class_scores import ClassScores, equal_bins
+from fastmix.methods.layers import layer_edges
 from fastmix.methods.scores import QuantileScores
 from fastmix.releases import (
     BELOW,
     CLASS_HITS,
     LABEL_COUNTS,
-    LOG_LOSS,
+    LOSS_LAYERS,
     ODDS_COUNTS,
-    PINBALL,
     sensitivity,
 )
 from fastmix.releases.noise import FloatNoise
@@ -64,16 +64,18 @@ def everything(X, y, theta):
     def given(release, of=rows, **values):
         return zero().release(release, of, sigma=1.0, **values)
 
+    def layers(of, thetas):
+        return LOSS_LAYERS.statistic(of, thetas=thetas, edges=layer_edges(3.0))
+
     codes = np.where(y == 0.0, -1, np.floor(1.5 * np.abs(y)).astype(int))
     several, thetas = Several(X, codes, 3), np.column_stack([theta, -theta, 0.5 * theta])
     return {
         "labels": (given(LABEL_COUNTS, theta=theta, edges=EDGES), 1.0),
         "both": (given(ODDS_COUNTS, theta=theta, edges=EDGES), 1.0),
         "hits": (given(CLASS_HITS, several.targets, thetas=thetas), 1.0),
-        "loss": (given(LOG_LOSS, (rows,), thetas=theta[:, None], level=3.0), 3.0),
-        "losses": (given(LOG_LOSS, several.targets, thetas=thetas, level=2.0), 2.0),
+        "loss": (layers((rows,), theta[:, None]), sensitivity.layer_sensitivity()),
+        "losses": (layers(several.targets, thetas), sensitivity.layer_sensitivity()),
         "below": (given(BELOW, theta=theta), 1.0),
-        "pinball": (given(PINBALL, theta=theta, quantile=0.8, level=0.7), 0.8 * 0.7),
     }
 
 
@@ -107,17 +109,11 @@ def test_the_sensitivities_are_attained_and_a_mutant_exceeds_them(monkeypatch):
             for name, (value, most) in here.items()
         }
 
-    assert changes()["labels"] == changes()["both"] == changes()["loss"] == pytest.approx(1.0)
-    assert changes()["hits"] == changes()["losses"] == pytest.approx(1.0)
-    up = everything(X, np.array([1.0]), -theta)
-    assert up["pinball"][0] == pytest.approx(up["pinball"][1])
-    assert up["below"][0] == 0.0
-    real = scores.log_losses
-    monkeypatch.setattr(
-        scores, "log_losses", lambda block, *, level, **given: real(block, level=1e9, **given)
-    )
+    for name in ("labels", "both", "loss", "hits", "losses"):
+        assert changes()[name] == pytest.approx(1.0), name
+    assert everything(X, np.array([1.0]), -theta)["below"][0] == 0.0
+    monkeypatch.setattr(scores, "layer_weights", lambda edges: np.ones(len(edges)))
     assert changes()["loss"] > 2.0
-    assert sensitivity.pinball_sensitivity(2.0, 0.9) == sensitivity.pinball_sensitivity(2.0, 0.1)
 
 
 def test_a_hit_does_not_depend_on_where_a_row_stands():
@@ -140,10 +136,8 @@ def test_an_absent_label_counts_nowhere():
     X, y = np.array([[0.5, 0.0], [0.2, 0.1]]), np.array([0.0, 1.0])
     found = everything(X, y, np.array([1.0, 0.0]))
     assert found["labels"][0].sum() == found["both"][0].sum() == found["hits"][0].sum() == 1.0
-    one = zero().release(
-        LOG_LOSS, (rows_of(X[1:], y[1:]),), thetas=np.eye(2)[:, :1], level=9.0, sigma=1.0
-    )
-    assert found["loss"][0] == pytest.approx(one)
+    one = everything(X[1:], y[1:], np.array([1.0, 0.0]))
+    assert found["loss"][0] == pytest.approx(one["loss"][0])
 
 
 def problem(n=20_000, constant=0.5):
@@ -216,20 +210,36 @@ def test_events_are_what_is_drawn_and_add_up(scoring, metrics):
     assert math.fsum(e.mu**2 for e in planned) == pytest.approx(1.0 / 9.0)
 
 
+@pytest.mark.parametrize("kind", ["usual", "ties", "few large"])
 @pytest.mark.parametrize("metric", ["accuracy", "log_loss", "auc"])
-def test_intervals_cover(metric):
-    """Seeded: 90% or more of 100 draws at n = 20,000 and the noise of epsilon 1."""
+def test_intervals_cover(metric, kind):
+    """Seeded: at least 95% of 200 draws at n = 20,000 and the noise of epsilon 1, less 3 errors.
+
+    Areas of rows with the same log-odds, or with few that are not near 0, were covered less often.
+    """
     rows, theta, z, y = problem()
+    if kind != "usual":
+        X = np.column_stack([np.zeros((rows.n, 2)), np.full(rows.n, 0.5)])
+        X[:, 0] = np.sign(z) * (0.3 if kind == "ties" else np.where(np.abs(z) > 2, 0.5, 0.01 * z))
+        rows, z = rows_of(X, y, 0.5), X @ theta
     truth = {
-        "accuracy": np.mean((z > 0) == (y > 0)),
+        "accuracy": np.mean((z >= 0) == (y > 0)),
         "log_loss": log_loss(y, expit(z)),
         "auc": roc_auc_score(y, z),
     }[metric]
     noise = FloatNoise(np.random.default_rng(6))
-    found = [ClassScores().release(rows, theta, (metric,), 6.0, noise)[metric] for _ in range(100)]
+    found = [ClassScores().release(rows, theta, (metric,), 6.0, noise)[metric] for _ in range(200)]
     covered = [low <= truth <= high for low, high in (each.interval() for each in found)]
-    assert np.mean(covered) >= 0.9
-    assert max(abs(each.value - truth) for each in found) < 0.01
+    assert np.mean(covered) >= 0.95 - 3.0 * math.sqrt(0.05 * 0.95 / 200)
+    if kind == "usual":
+        assert max(abs(each.value - truth) for each in found) < 0.015
+
+
+def test_probabilities_near_zero_have_a_bounded_loss():
+    X = np.ones((1000, 1))
+    y = np.where(np.arange(1000) < 100, -1.0, 1.0)
+    found = ClassScores().release(rows_of(X, y), np.full(1, 30.0), ("log_loss",), 1e-6, zero())
+    assert found["log_loss"].value == pytest.approx(0.1 * -math.log(1e-4))
 
 
 def test_bins_of_nothing_are_finite():

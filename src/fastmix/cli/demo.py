@@ -116,10 +116,15 @@ def command(
     )
     parts = found["parts"] if len(found["parts"]) > 1 else []
     r2 = found["r2_private"]
-    score = "Private R²: {value:.3f}, 95% interval {low:.3f} to {high:.3f}"
+    score = "Private R²: {value:.3f}, 95% interval {low} to {high:.3f}"
+    low = {"low": "-inf" if r2 is None or r2["low"] is None else f"{r2['low']:.3f}"}
     print_text(
         "",
-        *([] if r2 is None else [f"{score.format(**r2)} ({_SCORE_SHARE:.0%} of the budget)."]),
+        *(
+            []
+            if r2 is None
+            else [f"{score.format(**r2 | low)} ({_SCORE_SHARE:.0%} of the budget)."]
+        ),
         f"Method: {found['method']}, fitted in {found['seconds']:.2f} seconds.",
         f"Privacy spent: epsilon = {found['epsilon']:.6g}, delta = {found['delta']:.3g} "
         "(one flight removed; n is public).",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -241,34 +241,20 @@ class Rows(ABC):
         totals = self.run(Pass("curvature", value))
         return totals[0], totals[1]
 
-    def score_sums(
-        self,
-        theta: FloatArray,
-        base: FloatArray,
-        *,
-        level: float,
-        base_level: float,
-        weight: float,
+    def residual_layers(
+        self, theta: FloatArray, term: Callable[[FloatArray], FloatArray], edges: FloatArray
     ) -> FloatArray:
-        """Return clipped sums of residuals: squares less those of a baseline, squares, sizes."""
-        value = partial(
-            scores.score_sums,
-            theta=theta,
-            base=base,
-            level=level,
-            base_level=base_level,
-            weight=weight,
-        )
+        """Return the layers of terms of residuals, with predictions clipped to [-1, 1]."""
+        value = partial(scores.residual_layers, theta=theta, term=term, edges=edges)
         return self.run(Pass("scores", value))
+
+    def below(self, theta: FloatArray) -> FloatArray:
+        """Return how many targets are at most their predictions."""
+        return self.run(Pass("scores", partial(scores.below, theta=theta)))
 
     def contrasts(self, thetas: FloatArray, level: float) -> FloatArray:
         """Return clipped sums of squares of several models, less their mean."""
         return self.run(Pass("scores", partial(scores.contrasts, thetas=thetas, level=level)))
-
-    def quantile_sums(self, theta: FloatArray, quantile: float, level: float) -> FloatArray:
-        """Return how many targets are at most their predictions, and clipped pinball losses."""
-        value = partial(scores.quantile_sums, theta=theta, quantile=quantile, level=level)
-        return self.run(Pass("scores", value))
 
     def label_counts(self, theta: FloatArray, edges: FloatArray) -> FloatArray:
         """Return how many log-odds lie between the edges, for each of two labels."""
@@ -278,10 +264,10 @@ class Rows(ABC):
         """Return how many rows of a class are predicted to be of another one, and of it."""
         return self.run(Pass("scores", partial(scores.class_hits, thetas=thetas, own=own)))
 
-    def log_losses(self, thetas: FloatArray, own: int, level: float) -> float:
-        """Return the sum of clipped log-losses of rows with two labels, or of one class."""
-        value = partial(scores.log_losses, thetas=thetas, own=own, level=level)
-        return float(self.run(Pass("scores", value))[0])
+    def loss_layers(self, thetas: FloatArray, own: int, edges: FloatArray) -> FloatArray:
+        """Return the layers of log-losses of rows with two labels, or of one class."""
+        value = partial(scores.loss_layers, thetas=thetas, own=own, edges=edges)
+        return self.run(Pass("scores", value))
 
     @abstractmethod
     def measured(self, measure: Measure) -> Rows:

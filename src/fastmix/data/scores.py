@@ -1,5 +1,7 @@
 """Sums over predictions and residuals, clipped: what scores and lines are made of."""
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 from scipy.special import log_expit, logsumexp
 
@@ -21,25 +23,46 @@ def line(
     return total
 
 
-def score_sums(
-    block: Block,
-    *,
-    theta: FloatArray,
-    base: FloatArray,
-    level: float,
-    base_level: float,
-    weight: float,
-) -> FloatArray:
-    """Return sums of squared residuals, less those of a baseline, and of absolute ones, clipped.
+def layer_weights(edges: FloatArray) -> FloatArray:
+    """Return weights of norm 1 of the layers between 0 and the edges: low ones weigh more."""
+    shares = np.sqrt(np.diff(edges, prepend=0.0))
+    return np.asarray(np.sqrt(shares / shares.sum()))
 
-    A record adds ``min(r^2, C^2) - w min(u^2, D^2)``, ``min(r^2, C^2)`` and ``min(|r|, C)``.
+
+def layers(terms: FloatArray, edges: FloatArray) -> FloatArray:
+    """Return how far terms fill each layer between 0 and the edges, times `layer_weights`.
+
+    A term fills a layer by a part in [0, 1], so it adds a vector of norm 1 at most.
     """
-    totals = np.zeros(3)
-    for own, others in block.unweighted().residuals(theta, base):
-        sizes = np.minimum(np.abs(own), level)
-        squares, baseline = sizes**2, np.minimum(np.abs(others), base_level) ** 2
-        totals += (squares - weight * baseline).sum(), squares.sum(), sizes.sum()
-    return totals
+    below = np.append(0.0, edges[:-1])
+    filled = [
+        (np.clip(terms, low, high) - low).sum() / (high - low)
+        for low, high in zip(below, edges, strict=True)
+    ]
+    return np.asarray(layer_weights(edges) * filled)
+
+
+def residual_layers(
+    block: Block, *, theta: FloatArray, term: Callable[[FloatArray], FloatArray], edges: FloatArray
+) -> FloatArray:
+    """Return the layers of terms of residuals, with predictions clipped to [-1, 1]."""
+    total = np.zeros(len(edges))
+    for r in _bounded(block, theta):
+        total += layers(term(r), edges)
+    return total
+
+
+def _bounded(block: Block, theta: FloatArray) -> Iterator[FloatArray]:
+    """Yield residuals of predictions clipped to the range of targets, [-1, 1]."""
+    for r, y in block.unweighted().residuals(theta, np.zeros_like(theta)):
+        prediction = y - r
+        outside = np.abs(prediction) > 1.0
+        yield np.where(outside, y - np.sign(prediction), r)
+
+
+def below(block: Block, *, theta: FloatArray) -> FloatArray:
+    """Return how many targets are at most their predictions, clipped to [-1, 1]."""
+    return np.array([sum(float(np.sum(r <= 0.0)) for r in _bounded(block, theta))])
 
 
 def contrasts(block: Block, *, thetas: FloatArray, level: float) -> FloatArray:
@@ -49,18 +72,6 @@ def contrasts(block: Block, *, thetas: FloatArray, level: float) -> FloatArray:
         squares = np.minimum(np.abs(y[:, None] - A @ thetas), level) ** 2
         total += (squares - squares.mean(axis=1)[:, None]).sum(axis=0)
     return total
-
-
-def quantile_sums(block: Block, *, theta: FloatArray, quantile: float, level: float) -> FloatArray:
-    """Return how many targets are at most their predictions, and the sum of pinball losses.
-
-    The loss is that of residuals clipped to ``[-level, level]``.
-    """
-    totals = np.zeros(2)
-    for A, y in block.unweighted().formed():
-        r = np.clip(y - A @ theta, -level, level)
-        totals += np.sum(r <= 0.0), np.maximum(quantile * r, (quantile - 1.0) * r).sum()
-    return totals
 
 
 def label_counts(block: Block, *, theta: FloatArray, edges: FloatArray) -> FloatArray:
@@ -89,18 +100,18 @@ def class_hits(block: Block, *, thetas: FloatArray, own: int) -> FloatArray:
     return counts
 
 
-def log_losses(block: Block, *, thetas: FloatArray, own: int, level: float) -> FloatArray:
-    """Return the sum of ``min(-log p, level)``, p being the probability of the label.
+def loss_layers(block: Block, *, thetas: FloatArray, own: int, edges: FloatArray) -> FloatArray:
+    """Return the layers of ``-log p``, p being the probability of the label.
 
     With one column of ``thetas`` the labels are two, by the sign of the target; otherwise rows of
     the class ``own`` are those with positive targets. Absent records have a target of 0.
     """
-    total = 0.0
+    total = np.zeros(len(edges))
     for A, y in block.unweighted().formed():
         if thetas.shape[1] == 1:
             losses = -log_expit(np.sign(y) * (A @ thetas[:, 0]))[y != 0.0]
         else:
             likely = log_expit(A[y > 0.0] @ thetas)
             losses = logsumexp(likely, axis=1) - likely[:, own]
-        total += np.minimum(losses, level).sum()
-    return np.array([total])
+        total += layers(losses, edges)
+    return total

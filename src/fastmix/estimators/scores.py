@@ -1,5 +1,6 @@
 """Private scores of a fitted estimator on any rows, charged to a budget."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -48,8 +49,8 @@ class PrivateScores:
     Parameters
     ----------
     scores : dict of str to Score
-        The scores by name: value, standard error by noise, and the size at which residuals, in
-        the units of the target, or losses were clipped.
+        The scores by name: value, standard error by noise, limits, and the size of residuals, in
+        the units of the target, or of losses, beyond which noise hides what they add to the value.
     spent : fastmix.accounting.PrivacySpent or None
         What was charged; None if it is part of the account of a fit.
     n : int
@@ -71,12 +72,13 @@ class PrivateScores:
         name : str
             The metric.
         level : float, default=0.95
-            Probability with which the interval covers, if few residuals were clipped.
+            Probability with which the interval covers, at least, whatever the tails.
 
         Returns
         -------
         tuple of float
-            Lower and upper end.
+            Lower and upper end; the lower one of R^2 is ``-inf`` where noise hides the variance of
+            the target.
         """
         return self.scores[name].interval(check_probability("level", level))
 
@@ -86,19 +88,21 @@ class PrivateScores:
         Returns
         -------
         dict
-            For each metric its value, standard error, 95% interval, and the clipping level; for
-            the accuracy of two labels also that of always predicting the more frequent one.
+            For each metric its value, standard error, 95% interval (None for an end at infinity),
+            and the size beyond which noise hides residuals or losses, or None; for the accuracy of
+            two labels also that of always predicting the more frequent one.
         """
         return {
             name: {
                 "value": each.value,
                 "std": each.std,
-                "low": each.interval()[0],
-                "high": each.interval()[1],
+                "low": low if math.isfinite(low) else None,
+                "high": high,
                 "clipped_at": each.clip,
                 **({} if each.baseline is None else {"baseline": each.baseline}),
             }
             for name, each in self.scores.items()
+            for low, high in [each.interval()]
         }
 
     @property
@@ -213,10 +217,12 @@ class Evaluated:
 
         Notes
         -----
-        Paper: beyond it; docs/proofs/scores.md. Large residuals are clipped, at a level that is
-        chosen from released counts and stated: heavy tails make scores too good. Log-losses are
-        clipped at 5 to 15, by public sizes. A label outside the public list counts nowhere, and
-        adds 0 to the log-loss.
+        Paper: beyond it; docs/proofs/scores.md. The scores are those of these rows, with
+        predictions clipped to the bounds of the target. In the log-loss, probabilities of the label
+        below 0.0001 count as 0.0001. Intervals contain the score without privacy in at least 95% of
+        the evaluations, whatever the tails. A value leaves out what noise hides of the largest
+        residuals or losses. A label outside the public list counts nowhere, and adds 0 to the
+        log-loss.
         """
         check_is_fitted(self)
         if getattr(self, "max_rows_per_group", None) is not None:

@@ -16,18 +16,19 @@ from scipy.special import expit
 
 from fastmix._types import FloatArray
 from fastmix.data import Rows
+from fastmix.methods.layers import layer_edges, layered_mean
 from fastmix.methods.scores import Bin, Score, Scoring, shared
-from fastmix.releases import CLASS_HITS, LABEL_COUNTS, LOG_LOSS, ODDS_COUNTS, Gaussian, Noise
+from fastmix.releases import CLASS_HITS, LABEL_COUNTS, LOSS_LAYERS, ODDS_COUNTS, Gaussian, Noise
 
 #: Share of what scores cost for the first counts of log-odds.
 FIRST_SHARE = 0.1
 #: Bins of log-odds: of the first counts, and of those of both labels, in units of the root of the
 #: rows per noise.
-FINE, BINS, FEWEST_BINS, MOST_BINS = 128, 0.4, 16, 60
+FINE, BINS, FEWEST_BINS, MOST_BINS = 128, 1.0, 16, 120
 #: First counts below this many standard deviations of their noise count as none.
 EVIDENT = 2.0
-#: Log-losses are clipped where noise has this standard deviation in their mean, but between these.
-PRECISION, LEAST_LOSS, MOST_LOSS = 0.002, 5.0, 15.0
+#: In the log-loss, probabilities of the label below this count as this.
+LEAST_PROBABILITY = 1e-4
 #: What the order within bins adds to the area, in units of the share of pairs in the same bin.
 WITHIN = 1.0 / 32.0
 #: Points of the calibration: each has so large a share of the rows, and so many rows in units of
@@ -47,7 +48,7 @@ class ClassScores(Scoring):
     def releases(self) -> dict[str, Gaussian]:  # type: ignore[override]
         """The releases by the names of their noise."""
         counts = LABEL_COUNTS if self.n_classes == 2 else CLASS_HITS
-        return {"first": ODDS_COUNTS, "counts": counts, "log_loss": LOG_LOSS}
+        return {"first": ODDS_COUNTS, "counts": counts, "log_loss": LOSS_LAYERS}
 
     @property
     def metrics(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -77,10 +78,11 @@ class ClassScores(Scoring):
             wrong, right = noise.release(CLASS_HITS, targets, thetas=thetas, sigma=sigmas["counts"])
             found["accuracy"] = _share(right, wrong, sigmas["counts"], 1)
         if "log_loss" in metrics:
-            each = sigmas["log_loss"]
-            level = min(max(PRECISION * rows.n / each, LEAST_LOSS), MOST_LOSS)
-            total = noise.release(LOG_LOSS, targets, thetas=thetas, level=level, sigma=each)
-            found["log_loss"] = Score(max(total / rows.n, 0.0), each * level / rows.n, level)
+            edges = layer_edges(-math.log(LEAST_PROBABILITY))
+            given = {"thetas": thetas, "edges": edges, "sigma": sigmas["log_loss"]}
+            sums, stds = noise.release(LOSS_LAYERS, targets, **given)
+            made = layered_mean(sums, stds, edges, rows.n)
+            found["log_loss"] = Score(made.value, made.std, made.cut, limits=(made.limits,))
         return {name: found[name] for name in metrics}
 
 
@@ -145,7 +147,10 @@ def _accuracy(counts: FloatArray, edges: FloatArray, sigma: float) -> Score:
 
 
 def _area(counts: FloatArray, sigma: float) -> Score:
-    """Return the area under the curve; of pairs in the same bin a bit more than half is right."""
+    """Return the area under the curve; of pairs in the same bin a bit more than half is right.
+
+    The interval holds whatever the order in bins: none of these pairs, or all.
+    """
     least = sigma * math.sqrt(counts.shape[1])
     totals = np.maximum(counts.sum(axis=1), least)
     low, high = counts / totals[:, None]
@@ -153,9 +158,14 @@ def _area(counts: FloatArray, sigma: float) -> Score:
     above = np.cumsum(high[::-1])[::-1] - 0.5 * high
     value = min(max(float(high @ below), 0.0), 1.0)
     slopes = np.concatenate(((below - value) / totals[1], (above - value) / totals[0]))
-    within = WITHIN * max(float(low @ high), 0.0)
-    std = math.hypot(sigma * float(np.linalg.norm(slopes)), 0.5 * within)
-    return Score(min(value + within, 1.0), std)
+    same = float(low @ high)  # share of pairs in the same bin, and its error by noise
+    slopes_same = np.concatenate(((high - same) / totals[0], (low - same) / totals[1]))
+    error = sigma * float(np.linalg.norm(slopes_same))
+    return Score(
+        min(value + WITHIN * max(same, 0.0), 1.0),
+        sigma * float(np.linalg.norm(slopes)),
+        hidden=(0.5 + WITHIN) * (max(same, 0.0) + 2.0 * error),
+    )
 
 
 def _calibration(

@@ -1,9 +1,8 @@
 r"""Private scores of released coefficients: R^2, mean squared and mean absolute error; quantiles.
 
-A small share pays for counts of residuals, of the model and of the mean alone, which say where
-to clip. The rest pays for the scores. R^2 is that of one sum,
-:math:`\sum \min(r^2, C^2) - \rho_0 \min(u^2, D^2)`, with :math:`\rho_0` the first guess at the
-ratio that R^2 needs; so noise in the denominator hardly matters (docs/proofs/scores.md).
+Predictions are clipped to the public bounds of the target, so squared residuals are at most the
+squared range. Their sums are released in layers, and so are those of the target around its mean,
+which R^2 needs; `layers` makes values and limits of them (docs/proofs/scores.md).
 """
 
 import math
@@ -13,19 +12,24 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_choice, type_error, value_error
 from fastmix.accounting import GaussianEvent
 from fastmix.data import Rows
+from fastmix.methods.layers import (
+    Layered,
+    Limits,
+    explained,
+    layer_edges,
+    layered_mean,
+    normal,
+)
 from fastmix.releases import (
-    ABSOLUTE_RESIDUALS,
+    ABSOLUTE_LAYERS,
     BELOW,
-    PINBALL,
-    RESIDUAL_COUNTS,
-    SQUARED_RESIDUALS,
-    SQUARES_ABOVE_BASE,
+    PINBALL_LAYERS,
+    SQUARE_LAYERS,
     TARGET_MEAN,
     Gaussian,
     Noise,
@@ -35,17 +39,12 @@ from fastmix.releases.counts import RESIDUAL_EDGES
 METRICS = ("r2", "mse", "mae")
 #: What a share of the budget of a fit pays for.
 SCORED = ("r2",)
-#: Shares of what a score costs: counts of residuals of the model; and for R^2 the mean, counts of
-#: residuals of the mean, and their squares.
-MODEL_SHARE, MEAN_SHARE, BASE_SHARE, TOTAL_SHARE = 0.10, 0.02, 0.07, 0.12
-#: Residuals are counted up to this: targets lie in [-1, 1], and so do useful predictions.
+#: Shares of what R^2 costs: the mean of the target, and its squares around the mean.
+MEAN_SHARE, WHOLE_SHARE = 0.04, 0.2
+#: Targets and bounded predictions lie in [-1, 1]: the largest residual.
 WIDEST = 2.0
-#: Residuals are clipped where noise has this standard deviation in R^2, or this share of an error;
-#: but between these multiples of the size that most of them are below.
-PRECISION, RELATIVE, REACH, MOST = 0.0044, 0.015, (1.8, 8.0), 0.9
-#: Targets are clipped at this many times the distance from the mean that most of them are below, or
-#: where counts beyond it, in standard deviations of their noise, are no longer evident.
-WHOLE, EVIDENT = 2.2, 3.0
+#: Share of the residuals that are usual.
+MOST = 0.9
 
 
 class Bin(NamedTuple):
@@ -59,7 +58,11 @@ class Bin(NamedTuple):
 
 
 class Score(NamedTuple):
-    """A private score, its standard error by noise, and where its terms were clipped, if so."""
+    """A private score, its standard error by noise, and where its terms are cut off, if they are.
+
+    The value leaves out what terms have beyond ``clip``, because noise hides it; the interval does
+    not.
+    """
 
     value: float
     std: float
@@ -68,11 +71,22 @@ class Score(NamedTuple):
     bins: tuple[Bin, ...] = ()
     #: Accuracy of always predicting the more frequent of two labels, from the same counts.
     baseline: float | None = None
+    #: Limits of a mean, or of the three means that make R^2; none where only noise counts.
+    limits: tuple[Limits, ...] = ()
+    #: What the score can be off beside noise, such as by the order of rows in the same bin.
+    hidden: float = 0.0
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return an interval for the score of the same rows, terms clipped, without privacy."""
-        reach = float(ndtri(0.5 + level / 2.0)) * self.std
-        return self.value - reach, self.value + reach
+        """Return an interval for the score of the same rows without privacy."""
+        tail = 0.5 * (1.0 - level)
+        if len(self.limits) == 3:
+            low, high = explained(*self.limits, level)
+        elif self.limits:
+            low, high = self.limits[0].lowest(tail), self.limits[0].highest(tail)
+        else:
+            reach = normal(tail) * self.std + self.hidden
+            low, high = self.value - reach, self.value + reach
+        return min(low, self.value), max(high, self.value)
 
 
 class Scoring(ABC):
@@ -121,7 +135,9 @@ class Scoring(ABC):
         for name, each in scores.items():
             factor, clip = scale ** self.powers.get(name, 0), each.clip
             known = clip if clip is None or name not in self.clipped else scale * clip
-            made[name] = each._replace(value=factor * each.value, std=factor * each.std, clip=known)
+            limits = tuple(one.times(factor) for one in each.limits)
+            value, std = factor * each.value, factor * each.std
+            made[name] = each._replace(value=value, std=std, clip=known, limits=limits)
         return made
 
 
@@ -133,24 +149,32 @@ class ResidualScores(Scoring):
     powers: ClassVar[dict[str, int]] = {"mse": 2, "mae": 1}
     clipped = METRICS
     releases: ClassVar = {
-        "model": RESIDUAL_COUNTS,
         "mean": TARGET_MEAN,
-        "base": RESIDUAL_COUNTS,
-        "total": SQUARED_RESIDUALS,
-        "r2": SQUARES_ABOVE_BASE,
-        "mse": SQUARED_RESIDUALS,
-        "mae": ABSOLUTE_RESIDUALS,
+        "whole": SQUARE_LAYERS,
+        "squares": SQUARE_LAYERS,
+        "mae": ABSOLUTE_LAYERS,
     }
 
     def sigmas(self, metrics: Sequence[str], sigma: float) -> dict[str, float]:
         """Return the noise of every release."""
-        return score_sigmas(metrics, sigma)
+        first = {"mean": MEAN_SHARE, "whole": WHOLE_SHARE} if "r2" in metrics else {}
+        names = ["squares"] if "r2" in metrics or "mse" in metrics else []
+        return shared(first, [*names, *({"mae"} & set(metrics))], sigma)
 
     def release(
         self, rows: Any, theta: FloatArray, metrics: Sequence[str], sigma: float, noise: Noise
     ) -> dict[str, Score]:
         """Release scores of coefficients, in scaled units."""
-        return private_scores(rows, theta, metrics, sigma, noise)
+        sigmas, found = self.sigmas(metrics, sigma), {}
+        if "squares" in sigmas:
+            squares = _mean(rows, theta, SQUARE_LAYERS, WIDEST**2, sigmas["squares"], noise)
+            size = None if squares.cut is None else math.sqrt(squares.cut)
+            found["mse"] = _score(squares)._replace(clip=size)
+            if "r2" in metrics:
+                found["r2"] = _r2(rows, squares, sigmas, noise)._replace(clip=size)
+        if "mae" in metrics:
+            found["mae"] = _score(_mean(rows, theta, ABSOLUTE_LAYERS, WIDEST, sigmas["mae"], noise))
+        return {name: found[name] for name in metrics}
 
 
 @dataclass(frozen=True)
@@ -163,33 +187,24 @@ class QuantileScores(Scoring):
     scored = ("below",)
     powers: ClassVar[dict[str, int]] = {"pinball": 1}
     clipped = ("pinball",)
-    releases: ClassVar = {"model": RESIDUAL_COUNTS, "below": BELOW, "pinball": PINBALL}
+    releases: ClassVar = {"below": BELOW, "pinball": PINBALL_LAYERS}
 
     def sigmas(self, metrics: Sequence[str], sigma: float) -> dict[str, float]:
         """Return the noise of every release."""
-        first = {"model": MODEL_SHARE} if "pinball" in metrics else {}
-        return shared(first, metrics, sigma)
+        return shared({}, metrics, sigma)
 
     def release(
         self, rows: Any, theta: FloatArray, metrics: Sequence[str], sigma: float, noise: Noise
     ) -> dict[str, Score]:
         """Release scores of coefficients, in scaled units."""
         sigmas, n, found, q = self.sigmas(metrics, sigma), rows.n, {}, self.quantile
-        level = WIDEST
+        if "below" in metrics:
+            count = noise.release(BELOW, rows, theta=theta, sigma=sigmas["below"])
+            found["below"] = Score(min(max(count / n, 0.0), 1.0), sigmas["below"] / n)
         if "pinball" in metrics:
-            counts = noise.release(
-                RESIDUAL_COUNTS, rows, theta=theta, clip=WIDEST, sigma=sigmas["model"]
-            )
-            usual = most_below(counts, n)
-            level = _level(RELATIVE * n / sigmas["pinball"] * usual / 1.645, usual)
-        for name in metrics:
-            given: dict[str, Any] = {"theta": theta, "sigma": sigmas[name]}
-            size, clip = 1.0, None
-            if name == "pinball":
-                size, clip = max(q, 1.0 - q) * level, level
-                given |= {"quantile": q, "level": level}
-            total = noise.release(self.releases[name], rows, **given)
-            found[name] = Score(max(total / n, 0.0), sigmas[name] * size / n, clip)
+            top = WIDEST * max(q, 1.0 - q)
+            made = _mean(rows, theta, PINBALL_LAYERS, top, sigmas["pinball"], noise, quantile=q)
+            found["pinball"] = _score(made)
         return found
 
 
@@ -205,75 +220,40 @@ def shared(first: dict[str, float], names: Sequence[str], sigma: float) -> dict[
     return {name: sigma / math.sqrt(share) for name, share in shares.items()}
 
 
-def score_sigmas(metrics: Sequence[str], sigma: float) -> dict[str, float]:
-    """Return the noise of every release, for scores that cost one release of noise ``sigma``."""
-    first = {"model": MODEL_SHARE}
-    if "r2" in metrics:
-        first |= {"mean": MEAN_SHARE, "base": BASE_SHARE, "total": TOTAL_SHARE}
-    return shared(first, metrics, sigma)
-
-
-def private_scores(
-    rows: Rows, theta: FloatArray, metrics: Sequence[str], sigma: float, noise: Noise
-) -> dict[str, Score]:
-    """Release scores of coefficients, in scaled units."""
-    sigmas, n = score_sigmas(metrics, sigma), rows.n
-    counts = noise.release(RESIDUAL_COUNTS, rows, theta=theta, clip=WIDEST, sigma=sigmas["model"])
-    usual = most_below(counts, n)
-    found = {}
-    if "r2" in metrics:
-        found["r2"] = _r2(rows, theta, counts, usual, sigmas, noise)
-    for name, release, power in (("mse", SQUARED_RESIDUALS, 2), ("mae", ABSOLUTE_RESIDUALS, 1)):
-        if name in metrics:
-            allowed = RELATIVE * n / sigmas[name] * (usual / 1.645) ** power
-            level = _level(allowed ** (1.0 / power), usual)
-            total = noise.release(release, rows, theta=theta, level=level, sigma=sigmas[name])
-            found[name] = Score(max(total / n, 0.0), sigmas[name] * level**power / n, level)
-    return {name: found[name] for name in metrics}
-
-
-def _r2(
+def _mean(
     rows: Rows,
     theta: FloatArray,
-    counts: FloatArray,
-    usual: float,
-    sigmas: dict[str, float],
+    release: Gaussian,
+    top: float,
+    sigma: float,
     noise: Noise,
-) -> Score:
-    """Release R^2: one sum with a weight that makes noise in the denominator matter little."""
-    mean = noise.release(TARGET_MEAN, rows, sigma=sigmas["mean"])
-    base, apart = np.zeros(rows.d), rows.n * mean**2
+    **given: Any,
+) -> Layered:
+    """Release a sum of terms up to a public top, in layers, and return their mean."""
+    edges = layer_edges(top)
+    sums, stds = noise.release(release, rows, theta=theta, edges=edges, sigma=sigma, **given)
+    return layered_mean(sums, stds, edges, rows.n)
+
+
+def _score(mean: Layered) -> Score:
+    """Return the score that is a mean of terms."""
+    return Score(mean.value, mean.std, mean.cut, limits=(mean.limits,))
+
+
+def _r2(rows: Rows, squares: Layered, sigmas: dict[str, float], noise: Noise) -> Score:
+    """Release what R^2 needs beside squared residuals: the mean of the target and its spread."""
+    mean, error = noise.release(TARGET_MEAN, rows, sigma=sigmas["mean"]), sigmas["mean"] / rows.n
+    base, apart = np.zeros(rows.d), abs(mean)
     if rows.constant:  # an absent record has no constant either: its residual is 0
         base[-1], apart = mean / rows.constant, 0.0
-    around = noise.release(RESIDUAL_COUNTS, rows, theta=base, clip=WIDEST, sigma=sigmas["base"])
-    wide = most_below(around, rows.n)
-    whole = min(max(WHOLE * wide, _evident(around, sigmas["base"])), WIDEST)
-    total = noise.release(SQUARED_RESIDUALS, rows, theta=base, level=whole, sigma=sigmas["total"])
-    total = max(total, sigmas["total"] * whole**2)
-    level = _level(math.sqrt(PRECISION * total / sigmas["r2"]), usual)
-    weight = min(max(_squares(counts, level), sigmas["model"] * level**2) / total, 100.0)
-    # Both parts count as much, or the second less.
-    base_level = min(level / math.sqrt(weight), whole)
-    found = noise.release(
-        SQUARES_ABOVE_BASE,
-        rows,
-        theta=theta,
-        level=level,
-        base=base,
-        base_level=base_level,
-        weight=weight,
-        sigma=sigmas["r2"],
-    )
-    denominator = max(total - apart, sigmas["total"] * whole**2)
-    std = sigmas["r2"] * max(level**2, weight * base_level**2) / denominator
-    # The noise of the denominator counts where the weight is not the ratio itself.
-    std = math.hypot(std, found / denominator * sigmas["total"] * whole**2 / denominator)
-    return Score(1.0 - (found + weight * total) / denominator, std, level)
-
-
-def _level(wanted: float, usual: float) -> float:
-    """Return the level of clipping: what is wanted, in units of what is usual, within limits."""
-    return min(max(wanted, REACH[0] * usual), REACH[1] * usual, WIDEST)
+    top = (1.0 + abs(mean) - apart) ** 2
+    whole = _mean(rows, base, SQUARE_LAYERS, top, sigmas["whole"], noise)
+    limits = squares.limits, whole.limits, Limits(apart, error, apart, error)
+    variance = max(whole.value - apart**2 - (error**2 if apart == 0.0 else 0.0), whole.std)
+    low, high = explained(*limits, 0.95)
+    ratio = squares.value / variance
+    std = math.hypot(squares.std, ratio * whole.std) / variance
+    return Score(min(max(1.0 - ratio, low), high), std, limits=limits)
 
 
 def most_below(counts: FloatArray, n: int) -> float:
@@ -286,18 +266,3 @@ def most_below(counts: FloatArray, n: int) -> float:
     at = int(reached[-1])
     step = (above[at] - (1.0 - MOST) * n) / max(above[at] - above[at + 1], 1e-300)
     return float(edges[at] + min(step, 1.0) * (edges[min(at + 1, len(edges) - 1)] - edges[at]))
-
-
-def _evident(counts: FloatArray, sigma: float) -> float:
-    """Return the size beyond which noise may have made all counts."""
-    above = np.cumsum(counts[::-1])[::-1]
-    seen = np.flatnonzero(above > EVIDENT * sigma * np.sqrt(np.arange(len(counts), 0, -1)))
-    return float(WIDEST * RESIDUAL_EDGES[1:][seen[-1]]) if len(seen) else 0.0
-
-
-def _squares(counts: FloatArray, level: float) -> float:
-    """Return the sum of squares up to a level, from noisy counts."""
-    low, high = WIDEST * RESIDUAL_EDGES[:-1], WIDEST * RESIDUAL_EDGES[1:]
-    # The mean of squares over a flat density on (low, high].
-    mean = (low**2 + low * high + high**2) / 3.0
-    return float(counts @ np.minimum(mean, level**2))

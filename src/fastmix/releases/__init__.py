@@ -41,16 +41,15 @@ from fastmix.releases.objective import MINIMISER
 from fastmix.releases.release import Bound, Gaussian, Joint, Laplace, Release, spectral_events
 from fastmix.releases.sampling import PrivateGram, symmetric_solve
 from fastmix.releases.scores import (
-    ABSOLUTE_RESIDUALS,
+    ABSOLUTE_LAYERS,
     BELOW,
     CLASS_HITS,
     CONTRASTS,
     LABEL_COUNTS,
-    LOG_LOSS,
+    LOSS_LAYERS,
     ODDS_COUNTS,
-    PINBALL,
-    SQUARED_RESIDUALS,
-    SQUARES_ABOVE_BASE,
+    PINBALL_LAYERS,
+    SQUARE_LAYERS,
 )
 from fastmix.releases.sketch import (
     SKETCHES,
@@ -63,7 +62,7 @@ from fastmix.releases.sketch import (
 )
 
 __all__ = [
-    "ABSOLUTE_RESIDUALS",
+    "ABSOLUTE_LAYERS",
     "BELOW",
     "CLASS_HITS",
     "COLUMN_COUNTS",
@@ -78,13 +77,13 @@ __all__ = [
     "LABEL_COUNTS",
     "LEVEL_COUNTS",
     "LINE",
-    "LOG_LOSS",
+    "LOSS_LAYERS",
     "MEAN",
     "MINIMISER",
     "MOMENTS",
     "NUMBER_MOMENTS",
     "ODDS_COUNTS",
-    "PINBALL",
+    "PINBALL_LAYERS",
     "RESIDUAL_COUNTS",
     "SECOND_MOMENTS",
     "SIGNED_COUNTS",
@@ -93,9 +92,8 @@ __all__ = [
     "SKETCHED_GRAM",
     "SKETCHES",
     "SLOPES",
-    "SQUARED_RESIDUALS",
     "SQUARES",
-    "SQUARES_ABOVE_BASE",
+    "SQUARE_LAYERS",
     "STATISTICS",
     "TARGET_MEAN",
     "TOTAL_WEIGHT",

@@ -114,6 +114,13 @@ def rising(name: str, value: FloatArray, public: Public) -> FloatArray:
     return value
 
 
+def layered(name: str, value: FloatArray, public: Public) -> FloatArray:
+    """Accept the upper edges of layers, rising numbers above 0."""
+    if not rising(name, value, public)[0] > 0.0 or not value[-1] <= _LARGEST:
+        raise value_error(name, "be rising numbers above 0", value)
+    return value
+
+
 def _array(name: str, value: FloatArray, shape: tuple[int, ...]) -> FloatArray:
     if value.shape != shape or not np.abs(value).max() <= _LARGEST:
         raise value_error(name, f"be at most 1e100 and have shape {shape}", value)

@@ -1,79 +1,67 @@
-r"""Sums of residuals, and counts of labels, that scores are made of (docs/proofs/scores.md)."""
+r"""Sums of losses in layers, and counts of labels, for scores (docs/proofs/scores.md)."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix.data import Rows
+from fastmix.data.scores import layer_weights
 from fastmix.releases.checks import (
     coefficients,
+    layered,
     models,
-    not_negative,
     positive,
     probability,
     rising,
     several_models,
 )
-from fastmix.releases.release import Gaussian, number
+from fastmix.releases.release import Gaussian, Public, number
 from fastmix.releases.sensitivity import (
-    absolute_sensitivity,
     contrast_sensitivity,
     count_sensitivity,
-    log_loss_sensitivity,
-    pinball_sensitivity,
-    score_sensitivity,
+    layer_sensitivity,
 )
 
 _PROOF = "docs/proofs/scores.md"
 
 
-def _sums(rows: Rows, theta: FloatArray, level: float, **base: Any) -> FloatArray:
-    """Return the three sums of `Rows.score_sums`; by default without a baseline."""
-    given: dict[str, Any] = {"base": np.zeros(rows.d), "base_level": 1.0, "weight": 0.0, **base}
-    return rows.score_sums(theta, given.pop("base"), level=level, **given)
+def in_layers(
+    value: FloatArray, public: Public, edges: FloatArray, sigma: float, **given: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Return the sum of terms within each layer, and the standard deviations of its noise.
+
+    The sum over all layers is that of the terms.
+    """
+    units = np.diff(edges, prepend=0.0) / layer_weights(edges)
+    return value * units, sigma * layer_sensitivity() * units
 
 
-#: :math:`\sum \min(r^2, C^2) - w \min(u^2, D^2)` for residuals r of ``theta`` and u of ``base``; C
-#: is ``level``, D ``base_level``, w ``weight``.
-SQUARES_ABOVE_BASE = Gaussian(
-    name="squares above a baseline",
-    statement="squared residuals less those of a baseline, clipped at public levels",
-    proof=_PROOF,
-    statistic=lambda rows, **given: _sums(rows, **given)[0][None],
-    sensitivity=lambda public, level, base_level, weight, **given: score_sensitivity(
-        level, base_level, weight
-    ),
-    given={
-        "theta": coefficients,
-        "base": coefficients,
-        "level": positive,
-        "base_level": positive,
-        "weight": not_negative,
-    },
-    finish=number,
-)
+def _pinball(r: FloatArray, quantile: float) -> FloatArray:
+    return np.maximum(quantile * r, (quantile - 1.0) * r)
 
-#: :math:`\sum \min(r^2, C^2)`.
-SQUARED_RESIDUALS = Gaussian(
+
+#: Squared residuals of bounded predictions, in layers between 0 and ``edges``.
+SQUARE_LAYERS = Gaussian(
     name="squared residuals",
-    statement="the sum of squared residuals, clipped at a public level",
+    statement="the sum of squared residuals of bounded predictions, in layers",
     proof=_PROOF,
-    statistic=lambda rows, **given: _sums(rows, **given)[1][None],
-    sensitivity=lambda public, theta, level: score_sensitivity(level, 1.0, 0.0),
-    given={"theta": coefficients, "level": positive},
-    finish=number,
+    statistic=lambda rows, theta, edges: rows.residual_layers(theta, np.square, edges),
+    sensitivity=lambda public, **given: layer_sensitivity(),
+    given={"theta": coefficients, "edges": layered},
+    finish=in_layers,
 )
 
-#: :math:`\sum \min(|r|, C)`.
-ABSOLUTE_RESIDUALS = Gaussian(
+#: Absolute residuals of bounded predictions, in layers.
+ABSOLUTE_LAYERS = Gaussian(
     name="absolute residuals",
-    statement="the sum of absolute residuals, clipped at a public level",
+    statement="the sum of absolute residuals of bounded predictions, in layers",
     proof=_PROOF,
-    statistic=lambda rows, **given: _sums(rows, **given)[2][None],
-    sensitivity=lambda public, theta, level: absolute_sensitivity(level),
-    given={"theta": coefficients, "level": positive},
-    finish=number,
+    statistic=lambda rows, theta, edges: rows.residual_layers(theta, np.abs, edges),
+    sensitivity=lambda public, **given: layer_sensitivity(),
+    given={"theta": coefficients, "edges": layered},
+    finish=in_layers,
 )
 
 #: :math:`\sum_i \min(r_{ik}^2, C^2)` for several models k, the columns of ``thetas``, less their
@@ -87,26 +75,28 @@ CONTRASTS = Gaussian(
     given={"thetas": several_models, "level": positive},
 )
 
-#: How many targets are at or below predictions.
+#: How many targets are at or below bounded predictions.
 BELOW = Gaussian(
     name="below",
     statement="how many targets are at or below predictions",
     proof=_PROOF,
-    statistic=lambda rows, theta: rows.quantile_sums(theta, 0.5, 1.0)[:1],
+    statistic=lambda rows, theta: rows.below(theta),
     sensitivity=lambda public, theta: count_sensitivity(),
     given={"theta": coefficients},
     finish=number,
 )
 
-#: The sum of :math:`\rho_q(r) = \max(q r, (q-1) r)` of residuals clipped to ``level``.
-PINBALL = Gaussian(
+#: Pinball losses :math:`\rho_q(r) = \max(q r, (q-1) r)` of bounded predictions, in layers.
+PINBALL_LAYERS = Gaussian(
     name="pinball losses",
-    statement="the sum of pinball losses, residuals clipped at a public level",
+    statement="the sum of pinball losses of bounded predictions, in layers",
     proof=_PROOF,
-    statistic=lambda rows, theta, quantile, level: rows.quantile_sums(theta, quantile, level)[1:],
-    sensitivity=lambda public, theta, quantile, level: pinball_sensitivity(level, quantile),
-    given={"theta": coefficients, "quantile": probability, "level": positive},
-    finish=number,
+    statistic=lambda rows, theta, quantile, edges: rows.residual_layers(
+        theta, partial(_pinball, quantile=quantile), edges
+    ),
+    sensitivity=lambda public, **given: layer_sensitivity(),
+    given={"theta": coefficients, "quantile": probability, "edges": layered},
+    finish=in_layers,
 )
 
 #: How many log-odds :math:`x^\top\theta` lie between ``edges``, for each of two labels; the first
@@ -137,9 +127,10 @@ def _class_hits(targets: tuple[Rows, ...], thetas: FloatArray) -> FloatArray:
     return np.asarray(counts_hat, dtype=np.float64)
 
 
-def _log_loss(targets: tuple[Rows, ...], thetas: FloatArray, level: float) -> FloatArray:
-    r"""Return :math:`\sum_i \min(-\log p_i, C)`, :math:`p_i` the probability of the label of i."""
-    return np.array([sum(rows.log_losses(thetas, own, level) for own, rows in enumerate(targets))])
+def _losses(targets: tuple[Rows, ...], thetas: FloatArray, edges: FloatArray) -> FloatArray:
+    r"""Return the layers of :math:`-\log p_i`, :math:`p_i` the probability of the label of i."""
+    sums_hat = sum(rows.loss_layers(thetas, own, edges) for own, rows in enumerate(targets))
+    return np.asarray(sums_hat, dtype=np.float64)
 
 
 #: How many predicted classes are wrong, and how many are right.
@@ -155,13 +146,13 @@ CLASS_HITS = Gaussian(
     given={"thetas": models},
 )
 
-#: The sum of log-losses, clipped at ``level``; a tuple of one has two labels, by sign.
-LOG_LOSS = Gaussian(
+#: Log-losses in layers; the last edge is the largest. A tuple of one has two labels, by sign.
+LOSS_LAYERS = Gaussian(
     name="log-loss",
-    statement="the sum of log-losses, clipped at a public level",
+    statement="the sum of log-losses, at most a public number each, in layers",
     proof=_PROOF,
-    statistic=_log_loss,
-    sensitivity=lambda public, thetas, level: log_loss_sensitivity(level),
-    given={"thetas": models, "level": positive},
-    finish=number,
+    statistic=_losses,
+    sensitivity=lambda public, **given: layer_sensitivity(),
+    given={"thetas": models, "edges": layered},
+    finish=in_layers,
 )

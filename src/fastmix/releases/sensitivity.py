@@ -171,13 +171,13 @@ def gradient_square_sensitivity(lipschitz: float) -> float:
     return lipschitz**2
 
 
-def score_sensitivity(level: float, base_level: float, weight: float) -> float:
-    r"""Sensitivity of :math:`\sum_i \min(r_i^2, C^2) - w \min(u_i^2, D^2)`.
+def layer_sensitivity() -> float:
+    r"""Sensitivity (l2) of sums over layers, with weights of norm 1.
 
-    Paper: beyond it; a term lies between :math:`-w D^2` and :math:`C^2`, and that of an absent
-    record is 0 (docs/proofs/scores.md).
+    Paper: beyond it; a record fills each layer by a part in [0, 1], an absent one by 0
+    (docs/proofs/scores.md). The factor is for rounding.
     """
-    return max(level**2, weight * base_level**2)
+    return 1.0 + 2.0**-30
 
 
 def contrast_sensitivity(level: float, count: int) -> float:
@@ -187,28 +187,3 @@ def contrast_sensitivity(level: float, count: int) -> float:
     the l2 norm, and those of an absent record are 0 (docs/proofs/scores.md).
     """
     return level**2 * math.sqrt(count) / 2.0
-
-
-def absolute_sensitivity(level: float) -> float:
-    r"""Sensitivity of :math:`\sum_i \min(|r_i|, C)`.
-
-    Paper: beyond it; an absent record adds 0 (docs/proofs/scores.md).
-    """
-    return level
-
-
-def pinball_sensitivity(level: float, quantile: float) -> float:
-    r"""Sensitivity of :math:`\sum_i \rho_q(r_i)` for residuals clipped to [-C, C].
-
-    Paper: beyond it; :math:`0 \le \rho_q(r) \le \max(q, 1 - q) |r|`, and an absent record adds 0
-    (docs/proofs/scores.md).
-    """
-    return max(quantile, 1.0 - quantile) * level
-
-
-def log_loss_sensitivity(level: float) -> float:
-    r"""Sensitivity of :math:`\sum_i \min(-\log p_i, C)`.
-
-    Paper: beyond it; an absent record has no label and adds 0 (docs/proofs/scores.md).
-    """
-    return level

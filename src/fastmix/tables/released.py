@@ -10,6 +10,7 @@ from fastmix.certificate.documents import read_document, read_text
 from fastmix.errors import DataError
 from fastmix.estimators.scores import NAMES, PrivateScores
 from fastmix.estimators.summaries import interval_share
+from fastmix.methods.layers import Limits
 from fastmix.methods.scores import Bin, Score
 from fastmix.tables.contrasts import contrast_errors, contrasts
 from fastmix.tables.schema import PublicBounds
@@ -125,9 +126,16 @@ def scores_from_dict(data: Any) -> dict[str, Score] | None:
     return {name: _score(**each) for name, each in data.items()}
 
 
-def _score(value: Any, std: Any, clip: Any, bins: Any, baseline: Any) -> Score:
-    found = tuple(Bin(*map(real, each)) for each in listed(bins))
-    return Score(real(value), real(std), optional(clip), found, optional(baseline))
+def _score(*, bins: Any, limits: Any, clip: Any, baseline: Any, **numbers: Any) -> Score:
+    if numbers.keys() != {"value", "std", "hidden"}:
+        raise ValueError("scores")
+    return Score(
+        clip=optional(clip),
+        baseline=optional(baseline),
+        bins=tuple(Bin(*map(real, each)) for each in listed(bins)),
+        limits=tuple(Limits(*map(real, each)) for each in listed(limits)),
+        **{name: real(each) for name, each in numbers.items()},
+    )
 
 
 def scores_of(model: Any) -> dict[str, Score] | None:
