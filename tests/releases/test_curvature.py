@@ -46,6 +46,7 @@ def released(rows, theta, T, *, square=4.0, loss=LOSS, least=0.3, noise=None):
         transform=T,
         least=least,
         square=square,
+        weights=None,
         sigma=(2.0, 3.0),
     )
 
