@@ -269,7 +269,7 @@ def test_a_row_that_is_shortened_still_changes_counts_by_less():
     """Its level counts s, and the rest, 1 - s, is in the level without a column."""
     for s in np.linspace(0.0, 1.0, 11):
         rows, categories = rows_of(HOSTILE[:1])
-        A = np.array([*rows.blocks()][0][0])
+        A = np.array(next(iter(rows.blocks()))[0])
         A[:, :-1] *= s
         one = ArrayRows(A, RowMap(rows.bound * (1.0 + 1e-9)))
         one.constant = rows.constant
