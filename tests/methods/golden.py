@@ -13,6 +13,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 import fastmix
 from fastmix.datasets import make_sphere
@@ -120,11 +121,44 @@ def fit_of(name):
     return [*model.coef_.tolist(), float(model.intercept_)]
 
 
+#: Fits of a table with categories, by name.
+TABLES = {"table": {}, "table intervals": {"inference": True}, "table score": {"score_share": 0.1}}
+
+
+def table_of(name):
+    """Return the account and the coefficients of a seeded fit of a table, and standard errors."""
+    rng = np.random.default_rng(8)
+    n, cities = 6000, ["Ulm", "Bonn", "Kiel", "Jena"]
+    frame = pd.DataFrame({"city": rng.choice(cities[:3], n), "sex": rng.choice(["f", "m"], n)})
+    frame["age"], frame["hours"] = rng.uniform(0, 100, n), rng.normal(35, 8, n)
+    frame["pay"] = 3.0 + 0.02 * frame["age"] + (frame["city"] == "Bonn") + rng.normal(0, 0.5, n)
+    bounds = {
+        "target": {"pay": (0, 10)},
+        "features": {"age": (0, 100), "city": cities, "hours": (0, 60), "sex": ["f", "m"]},
+    }
+    model = fastmix.PrivateLinearRegression(
+        epsilon=2.0, delta=1e-6, bounds=bounds, random_state=11, **TABLES[name]
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(frame)
+    spent = model.privacy_.spent
+    finite = [each if math.isfinite(each) else None for each in getattr(model, "coef_std_", ())]
+    return {
+        "events": summary(event.to_dict() for event in spent.events),
+        "coef": [*model.coef_.tolist(), float(model.intercept_)],
+        "std": finite,
+    }
+
+
 def main():
     """Write the file."""
     plans = {name: [plan_of(name, *setting) for setting in settings()] for name in CONFIGURATIONS}
     fits = {name: fit_of(name) for name in CONFIGURATIONS}
-    text = json.dumps({"plans": plans, "fits": fits}).replace('{"epsilon"', '\n{"epsilon"')
+    tables = {name: table_of(name) for name in TABLES}
+    text = json.dumps({"plans": plans, "fits": fits, "tables": tables}).replace(
+        '{"epsilon"', '\n{"epsilon"'
+    )
     PATH.write_text(text + "\n")
 
 

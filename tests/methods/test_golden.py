@@ -58,3 +58,13 @@ def test_plans_at_all_settings(name):
 def test_seeded_fits(name):
     # Compiled and NumPy kernels add in another order.
     np.testing.assert_allclose(golden.fit_of(name), STORED["fits"][name], rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", golden.TABLES)
+def test_seeded_fits_of_a_table(name):
+    found, stored = golden.table_of(name), STORED["tables"][name]
+    assert same(json.loads(json.dumps(found["events"])), stored["events"])
+    np.testing.assert_allclose(found["coef"], stored["coef"], rtol=1e-7)
+    assert [each is None for each in found["std"]] == [each is None for each in stored["std"]]
+    pairs = zip(found["std"], stored["std"], strict=True)
+    assert all(a == pytest.approx(b, rel=1e-7) for a, b in pairs if b is not None)
