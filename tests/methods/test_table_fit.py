@@ -15,7 +15,7 @@ from fastmix.methods import AdaptiveObjective
 from fastmix.methods.logistic import LogisticObjective
 from fastmix.methods.plan import Sizes, Target
 from fastmix.methods.robust import HuberObjective, QuantileObjective
-from fastmix.methods.table_fit import STEPS, pays
+from fastmix.methods.table_fit import STEPS, level_shares, pays
 from tests.transcripts import names, recording, replaying
 
 CITIES, SEXES = ["Ulm", "Bonn", "Kiel", "Jena", "Gera"], ["f", "m"]
@@ -227,3 +227,9 @@ def test_other_losses_have_no_plan_for_tables():
     assert "level counts" not in names(transcript)
     for other in (HuberObjective, QuantileObjective, LogisticObjective):
         assert not other.tables
+
+
+def test_shares_of_levels_that_noise_hides_are_equal():
+    """Noise may leave no count above 0; the fit must not divide by their sum."""
+    assert level_shares(np.array([30.0, -2.0, 10.0])).tolist() == [0.75, 0.0, 0.25]
+    assert level_shares(np.array([-3.0, -1.0, 0.0, -0.5])).tolist() == [0.25] * 4

@@ -230,8 +230,7 @@ def _look(rows: Rows, categories: Categories, plan: AdaptivePlan, draws: Draws) 
     d = rows.d
     counts = draws.noise.release(LEVEL_COUNTS, rows, categories=categories, sigma=plan.level_sigma)
     ends = np.cumsum([1 + len(columns) for columns in categories.columns])[:-1]
-    known = [np.maximum(each, 0.0) for each in np.split(counts, ends)]
-    shares = tuple(each / max(float(each.sum()), 1e-300) for each in known)
+    shares = tuple(level_shares(each) for each in np.split(counts, ends))
     columns = [*categories.numbers(d), d - 1]
     moments = _number_moments(rows, [*columns, d], categories.unit, plan, draws)
     coordinates = geometry(categories, shares, moments[:-1, :-1], rows.constant, d)
@@ -241,6 +240,12 @@ def _look(rows: Rows, categories: Categories, plan: AdaptivePlan, draws: Draws) 
     spread = math.sqrt(min(max(variance, 1e-6), 1.0))
     noise = plan.level_sigma * math.sqrt(len(categories.columns))
     return Look(coordinates, start, spread, noise)
+
+
+def level_shares(counts: FloatArray) -> FloatArray:
+    """Return the shares of the levels of a category; equal ones where noise hides all counts."""
+    known = np.maximum(counts, 0.0)
+    return np.asarray(known / known.sum() if known.any() else np.full(len(known), 1.0 / len(known)))
 
 
 def _number_moments(
