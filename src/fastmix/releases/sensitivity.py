@@ -84,7 +84,7 @@ def level_sensitivity(categories: int) -> float:
     Paper: beyond it; docs/proofs/tables.md, Section 2. The factor is for the rounding of a sum
     that the count of the level without a column is a difference of.
     """
-    return math.sqrt(categories) * (1.0 + 2.0**-30)
+    return math.sqrt(categories) * (1.0 + 2.0**-24)
 
 
 def total_sensitivity(c_x: float = 1.0) -> float:
@@ -102,7 +102,7 @@ def slope_sensitivity(lipschitz: float) -> float:
     at most, so that the gradients of a person are no longer together. The factor is for the
     rounding of slopes.
     """
-    return lipschitz * (1.0 + 2.0**-40)
+    return lipschitz * (1.0 + 2.0**-24)
 
 
 def second_moment_sensitivity() -> float:
