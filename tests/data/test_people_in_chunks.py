@@ -80,7 +80,8 @@ def test_every_pass_uses_the_weights(table, files):
     np.testing.assert_allclose(
         rows.second_moments(np.eye(3) / 2.0), (Z * w[:, None]).T @ Z, atol=1e-9
     )
-    for refused in (rows.gram, rows.total, lambda: rows.gradient(np.zeros(2), 1.0)):
+    np.testing.assert_allclose(rows.total(), w @ X, atol=1e-9)
+    for refused in (rows.gram, lambda: rows.gradient(np.zeros(2), 1.0)):
         with pytest.raises(ValueError, match="rows with weights"):
             refused()
 
