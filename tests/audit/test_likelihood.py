@@ -184,6 +184,7 @@ def test_curvatures():
     value = np.eye(2), 0.5 * np.eye(2)
     exact = exact_ratio([*value[0][upper], *value[1][upper]], parts, covariance)
     given = {"theta": THETA, "loss": loss, "transform": T, "least": 0.4, "square": 1.5}
+    given["weights"] = None
     assert ratio(CURVATURES, value, sigma=(2.0, 3.0), **given) == pytest.approx(exact)
 
 

@@ -57,6 +57,7 @@ NOT_DEFAULT = {
     "score_share": 0.1,
     "max_weight": 2.0,
     "public_rows": False,
+    "clip_predictions": False,
 }
 
 
