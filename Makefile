@@ -21,7 +21,7 @@ test-slow: $(VENV)/.test
 # The kernels in NumPy, as on a machine without a compiler: against the same references, below the
 # same rows, and in seeded fits of every method, which are those of the compiled kernels.
 test-numpy: $(VENV)/.test
-	FASTMIX_NO_NATIVE=1 $(PYTEST) tests/kernels tests/sketches tests/data tests/methods/test_golden.py \
+	FASTMIX_NO_NATIVE=1 $(PYTEST) tests/kernels tests/sketches tests/data tests/engine/test_golden.py \
 	  --ignore tests/data/test_cluster.py
 
 # The kernel tests and the fuzzer on a build with address and undefined-behaviour sanitizers. They

@@ -36,8 +36,8 @@ import sets
 
 from fastmix import IHM, FastIHM
 from fastmix.data import ArrayRows
-from fastmix.methods import fast_ihm
-from fastmix.methods.averaging import GRAM_SHARE
+from fastmix.paper import fast_ihm
+from fastmix.paper.averaging import GRAM_SHARE
 from fastmix.random import secret_generator
 from fastmix.releases import GRAM, GramRelease, Release, sketched_gram
 from fastmix.releases.noise import FloatNoise

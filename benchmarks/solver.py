@@ -3,7 +3,7 @@
     python benchmarks/solver.py [--largest 2048]
 
 Each shape is fitted with the Gram matrix and with the sketch as preconditioner, in turn. The
-constants that `fastmix.methods.objective` chooses by are fitted to the times, by least squares on
+constants that `fastmix.engine.objective` chooses by are fitted to the times, by least squares on
 relative errors: seconds per n d^2, per n d, and per d^3. What they predict is printed beside what
 was measured.
 """

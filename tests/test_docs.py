@@ -11,7 +11,7 @@ from typer.main import get_command
 
 from fastmix.cli import main
 from fastmix.cli.app import make_app
-from fastmix.tables import PublicBounds
+from fastmix.schema import PublicBounds
 from reproduction.command import make_parser as reproduction_parser
 
 ROOT = Path(__file__).parents[1]

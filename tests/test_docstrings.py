@@ -112,7 +112,7 @@ def test_formulas_cite_their_source(name):
         assert re.search(r"^Paper: \S", inspect.getdoc(function) or "", re.MULTILINE), function
 
 
-@pytest.mark.parametrize("layer", ["accounting", "releases", "methods", "sketches"])
+@pytest.mark.parametrize("layer", ["accounting", "releases", "paper", "sketches"])
 def test_every_layer_of_the_mathematics_cites_the_paper(layer):
     docs = [doc for name, doc in DOCSTRINGS if name.startswith(f"src/fastmix/{layer}/")]
     cited = [doc for doc in docs if "Paper:" in doc]

@@ -22,10 +22,10 @@ from fastmix import (
     PrivateLinearRegression,
 )
 from fastmix.accounting import Part, PrivacySpent, calibrate_gaussian, objective_split
+from fastmix.engine import Method, Plan, Solution
+from fastmix.engine.objective import OUTPUT_SHARE
 from fastmix.estimators import PrivateRegressor, estimator
 from fastmix.kernels.losses import least_ridge
-from fastmix.methods import Method, Plan, Solution
-from fastmix.methods.objective import OUTPUT_SHARE
 from fastmix.releases import GRADIENT, STATISTICS, symmetric_solve
 
 try:

@@ -1,7 +1,7 @@
 """Turn results of `run.py` into tables in Markdown and one figure; compare two files.
 
-    python benchmarks/tables/report.py tables.csv --out report
-    python benchmarks/tables/report.py new.csv --against old.csv --out report
+    python benchmarks/files/report.py tables.csv --out report
+    python benchmarks/files/report.py new.csv --against old.csv --out report
 
 Ratios are geometric means of the new excess risk over the old one, where a share of the variance
 below `--floor` counts as that share. Constants were chosen on one half of the tables.

@@ -35,10 +35,10 @@ if _TYPE_CHECKING:
         PublicEncoder,
         compare,
     )
-    from fastmix.methods import calibrate_fast_mix, calibrate_gauss_mix
+    from fastmix.files.saving import load
+    from fastmix.paper import calibrate_fast_mix, calibrate_gauss_mix
     from fastmix.planning import plan
     from fastmix.sketches import SRHT, KerdockSketch, SubsampledDCT
-    from fastmix.tables.saving import load
 
     __version__: str
 
@@ -80,7 +80,7 @@ __all__ = [
 ]
 
 #: Packages that hold the names above, in the order in which they are searched.
-_HOMES = ("errors", "accounting", "sketches", "methods", "estimators", "planning", "tables.saving")
+_HOMES = ("errors", "accounting", "sketches", "paper", "estimators", "planning", "files.saving")
 
 
 def __getattr__(name: str) -> _Any:

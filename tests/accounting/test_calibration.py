@@ -20,16 +20,16 @@ from fastmix.accounting import (
     calibrate_gaussian,
     calibration,
 )
+from fastmix.engine import Target
 from fastmix.errors import CalibrationError
-from fastmix.methods import (
+from fastmix.paper import (
     FastIterativeHessianMixing,
     IterativeHessianMixing,
-    Target,
     calibrate_fast_mix,
     calibrate_gauss_mix,
 )
-from fastmix.methods.fast_ihm import _thirds
-from fastmix.methods.ihm import _paper
+from fastmix.paper.fast_ihm import _thirds
+from fastmix.paper.ihm import _paper
 from tests.accounting.paper import closed_form_epsilon
 
 EPSILONS = st.floats(math.log(1e-3), math.log(50.0)).map(math.exp)

@@ -14,8 +14,8 @@ from fastmix.accounting import (
     rdp_fast_mix_unbounded,
     rdp_to_epsilon,
 )
-from fastmix.methods import Target
-from fastmix.methods.fast_ihm import _thirds
+from fastmix.engine import Target
+from fastmix.paper.fast_ihm import _thirds
 from tests.accounting.paper import (
     closed_form_epsilon,
     closed_form_epsilon_unbounded,

@@ -22,9 +22,10 @@ from fastmix.accounting import (
     TailEvent,
 )
 from fastmix.accounting.account import ORDERS
-from fastmix.methods import Target, calibrate_fast_mix, calibrate_gauss_mix
-from fastmix.methods.fast_ihm import _thirds
-from fastmix.methods.ihm import _paper
+from fastmix.engine import Target
+from fastmix.paper import calibrate_fast_mix, calibrate_gauss_mix
+from fastmix.paper.fast_ihm import _thirds
+from fastmix.paper.ihm import _paper
 
 EPSILONS = st.floats(math.log(1e-2), math.log(50.0)).map(math.exp)
 DELTAS = st.floats(math.log(1e-14), math.log(1e-3)).map(math.exp)

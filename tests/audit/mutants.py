@@ -15,7 +15,7 @@ import numpy as np
 
 from fastmix.accounting import Part, PrivacySpent, SketchEvent
 from fastmix.data import ArrayRows, AugmentedRows, RowMap
-from fastmix.methods import GradientDescent
+from fastmix.paper import GradientDescent
 from fastmix.releases import (
     DISTORTION,
     EIGENVALUE,

@@ -7,7 +7,7 @@ from fastmix import FastIHM
 from fastmix.audit import estimator_case
 from fastmix.audit.fits import PresentRows
 from fastmix.data import ArrayRows, RowMap
-from fastmix.methods import FastIterativeHessianMixing
+from fastmix.paper import FastIterativeHessianMixing
 from fastmix.sketches import SRHT
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from fastmix.audit import audit, registry
 from fastmix.audit.estimators import ESTIMATORS
-from fastmix.methods import Plan
+from fastmix.engine import Plan
 from fastmix.releases import GRADIENT, MOMENTS
 from fastmix.releases.noise import FloatNoise
 

@@ -14,10 +14,10 @@ from fastmix.audit.case import Case, Claim, Data, Pair
 from fastmix.audit.fits import Fits
 from fastmix.audit.releases import release_case
 from fastmix.data import ArrayRows, RowMap
-from fastmix.data.categories import Categories
-from fastmix.methods.objective import squares
+from fastmix.engine.objective import squares
 from fastmix.releases import LEVEL_COUNTS, SLOPES
 from fastmix.releases.noise import FloatNoise
+from fastmix.schema.categories import Categories
 
 #: Four categories of two levels each, in the columns of their second levels.
 CATEGORIES = Categories(((0,), (1,), (2,), (3,)), 1.0)

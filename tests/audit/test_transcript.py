@@ -16,7 +16,7 @@ from fastmix.audit import audit, estimator_case
 from fastmix.audit import case as pairs
 from fastmix.audit.transcript import IncompleteTranscriptError, judging, numbers, ratios
 from fastmix.data import ArrayRows, RowMap, Rows
-from fastmix.methods import AdaptiveStatistics
+from fastmix.paper import AdaptiveStatistics
 from fastmix.releases import GRADIENT, Noise, Release, make_noise
 from fastmix.releases.bounds import Source
 from fastmix.releases.noise import FloatNoise

@@ -10,7 +10,7 @@ import pytest
 
 from fastmix.accounting import BudgetAccountant
 from fastmix.cli import bounds
-from fastmix.tables import read_bounds
+from fastmix.schema import read_bounds
 
 FIND = "bounds people.parquet --target income --epsilon 0.5 --delta 1e-7 --out found.toml"
 

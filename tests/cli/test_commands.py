@@ -19,8 +19,10 @@ import fastmix
 from fastmix.cli import main
 from fastmix.cli.app import COMMANDS, make_app
 from fastmix.cli.main import ExitCode
-from fastmix.tables import encode, read_bounds, read_columns
-from fastmix.tables.model import SavedModel
+from fastmix.data.encode import encode
+from fastmix.data.read import read_columns
+from fastmix.files.model import SavedModel
+from fastmix.schema import read_bounds
 
 FIT = "fit people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6"
 #: They may appear by chance in the middle of another number.

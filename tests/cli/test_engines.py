@@ -9,8 +9,9 @@ import pytest
 
 from fastmix.cli import fit as fit_module
 from fastmix.cli.main import ExitCode
-from fastmix.tables import encode, read_bounds, read_columns, table_bytes, table_chunks
-from fastmix.tables.encode import needed
+from fastmix.data.encode import encode, needed, table_bytes, table_chunks
+from fastmix.data.read import read_columns
+from fastmix.schema import read_bounds
 
 FIT = "fit {} --target income --bounds bounds.toml --epsilon 1 --delta 1e-6 --json"
 

@@ -15,7 +15,7 @@ import fastmix
 from fastmix.certificate.documents import digest
 from fastmix.certificate.verify import NOT_CHECKED, verify_certificate
 from fastmix.cli.main import ExitCode
-from fastmix.tables.model import OUTSIDE
+from fastmix.files.model import OUTSIDE
 
 FIT = (
     "fit people.csv --target income --bounds bounds.toml --delta 1e-6 --method adassp "

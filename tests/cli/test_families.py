@@ -13,7 +13,7 @@ import pytest
 
 import fastmix
 from fastmix import PrivateLogisticRegression
-from fastmix.tables.model import SavedModel
+from fastmix.files.model import SavedModel
 
 BOUNDS = """
 [target]

@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from fastmix.cli.main import ExitCode
-from fastmix.tables import read_bounds
+from fastmix.schema import read_bounds
 
 KNOWN = """
 include = "common.toml"

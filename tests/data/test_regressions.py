@@ -12,9 +12,10 @@ from numpy.testing import assert_allclose
 from fastmix.data import ArrayChunk, ArrayRows, Chunk, ChunkRows, Chunks, RowMap, TargetMap
 from fastmix.data.arrow import file_chunks, table_files
 from fastmix.data.dask import dask_chunks
+from fastmix.data.encode import table_bytes
 from fastmix.errors import DataError
+from fastmix.schema import Number, PublicBounds
 from fastmix.sketches import KerdockSketch
-from fastmix.tables import Number, PublicBounds, table_bytes
 
 D = 3
 BOX = np.full(D, 2.0)

@@ -16,7 +16,7 @@ import fastmix
 from fastmix import IHM, IHS, AdaSSP, BudgetAccountant, BudgetError, FastIHM, PrivacyLeakWarning
 from fastmix.errors import InvalidValueError
 from fastmix.estimators.base import PrivateRegressor
-from fastmix.methods import IterativeHessianMixing
+from fastmix.paper import IterativeHessianMixing
 from fastmix.releases import GRADIENT
 
 PRIVATE = [

@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 import fastmix
 from fastmix import IHM, AdaSSP, BudgetAccountant, BudgetError
 from fastmix.errors import InvalidValueError
-from fastmix.methods import AdaptiveStatistics
+from fastmix.paper import AdaptiveStatistics
 from fastmix.releases import Noise
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}

@@ -20,9 +20,10 @@ from fastmix import (
     PrivateLogisticRegression,
     PublicEncoder,
 )
+from fastmix.data.encode import encode, needed
+from fastmix.data.read import read_columns
 from fastmix.errors import DataError
-from fastmix.tables import Category, Number, PublicBounds, encode, read_columns
-from fastmix.tables.encode import needed
+from fastmix.schema import Category, Number, PublicBounds
 
 N = 3000
 PUBLIC = PublicBounds(

@@ -19,9 +19,9 @@ from fastmix.accounting import noted
 from fastmix.certificate.documents import read_document
 from fastmix.certificate.verify import verify_certificate
 from fastmix.data import ArrayChunk, Chunks
-from fastmix.tables import PublicBounds
-from fastmix.tables.model import SavedModel
-from fastmix.tables.saving import verify_pair
+from fastmix.files.model import SavedModel
+from fastmix.files.saving import verify_pair
+from fastmix.schema import PublicBounds
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant
-from fastmix.methods import AdaptiveStatistics
+from fastmix.paper import AdaptiveStatistics
 from fastmix.random import secret_generator
 from fastmix.releases import noise
 

@@ -15,13 +15,14 @@ import pytest
 
 from fastmix import PrivateLinearRegression, PrivateLogisticRegression, PublicEncoder
 from fastmix.data import LabelMap
+from fastmix.data.frames import frame_columns
 from fastmix.data.persons import InvalidGroupError, hash_ids
-from fastmix.data.values import as_reals
+from fastmix.data.read import read_columns
 from fastmix.errors import DataError
 from fastmix.estimators._labels import codes
-from fastmix.tables import Labels, PublicBounds, read_columns
-from fastmix.tables.elements import MISSING, UNLISTED, PublicList, days, real
-from fastmix.tables.frames import frame_columns
+from fastmix.schema import Labels, PublicBounds
+from fastmix.schema.elements import MISSING, UNLISTED, PublicList, days, real
+from fastmix.schema.values import as_reals
 
 N = 300
 FAR = 10**15

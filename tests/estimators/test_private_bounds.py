@@ -156,7 +156,7 @@ def test_bounds_that_protect_persons(data):
 
 def test_a_person_changes_counts_by_the_weight_of_one_record():
     from fastmix.data.persons import hash_ids, person_weights
-    from fastmix.methods.ranges import LARGEST, SMALLEST, octave_edges
+    from fastmix.engine.ranges import LARGEST, SMALLEST, octave_edges
     from fastmix.releases.columns import COLUMN_COUNTS, Columns
     from tests.releases.test_ranges import Recorder
 

@@ -16,9 +16,9 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant
+from fastmix.data.read import inferred_numbers, read_columns
 from fastmix.data.scaling import PublicScaling
 from fastmix.errors import DataError, InvalidValueError
-from fastmix.tables.read import inferred_numbers, read_columns
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
 MODELS = [

@@ -22,7 +22,7 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant, PrivacyCertificate
-from fastmix.methods import IterativeHessianMixing
+from fastmix.paper import IterativeHessianMixing
 
 MODELS = {
     "AdaSSP": fastmix.AdaSSP(),

@@ -32,7 +32,7 @@ DIRECT = [
     *("-k", "not large and not long and not layouts and not thread and not environment"),
     *("-p", "no:xdist"),
 ]
-ALL = ["tests/kernels", "tests/sketches", "tests/methods/test_golden.py", "-n", "auto"]
+ALL = ["tests/kernels", "tests/sketches", "tests/engine/test_golden.py", "-n", "auto"]
 
 #: Put into a folder of PYTHONPATH, it makes every process load the build of that folder.
 LOADER = """

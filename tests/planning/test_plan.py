@@ -16,8 +16,9 @@ from fastmix import (
     PrivateLogisticRegression,
     PrivateQuantileRegressor,
 )
-from fastmix.methods import METHODS, Sizes, Target, plan_fit
-from fastmix.methods.forecast import outlook
+from fastmix.engine import Sizes, Target, plan_fit
+from fastmix.engine.forecast import outlook
+from fastmix.paper import METHODS
 from fastmix.planning import FitPlan
 from fastmix.planning.plan import FAMILIES
 

@@ -12,9 +12,9 @@ from scipy.special import expit
 from sklearn.metrics import log_loss, roc_auc_score
 
 from fastmix.data import ArrayRows, RowMap, scores
-from fastmix.methods.class_scores import ClassScores, equal_bins
-from fastmix.methods.layers import layer_edges
-from fastmix.methods.scores import QuantileScores
+from fastmix.engine.class_scores import ClassScores, equal_bins
+from fastmix.engine.layers import layer_edges
+from fastmix.engine.scores import QuantileScores
 from fastmix.releases import (
     BELOW,
     CLASS_HITS,

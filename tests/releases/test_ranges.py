@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 from fastmix.accounting import GaussianEvent, LaplaceEvent, TailEvent
-from fastmix.methods.ranges import (
+from fastmix.engine.ranges import (
     LARGEST,
     SMALLEST,
     _trimmed,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fastmix.accounting import GaussianEvent, objective_mu
 from fastmix.data import ArrayRows, RowMap, scores
-from fastmix.methods.layers import layer_edges
-from fastmix.methods.scores import (
+from fastmix.engine.layers import layer_edges
+from fastmix.engine.scores import (
     METRICS,
     ResidualScores,
     checked_metrics,

@@ -8,7 +8,7 @@ import pytest
 from fastmix import AdaptiveRegression
 from fastmix.data import ArrayRows, RowMap
 from fastmix.data.persons import Persons
-from fastmix.methods.fit import sized
+from fastmix.engine.fit import sized
 from fastmix.releases import SIZE, make_noise
 
 

@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 
 from fastmix.data import ArrayRows, RowMap
-from fastmix.data.categories import Categories
+from fastmix.data.encode import encode
+from fastmix.data.frames import frame_columns
 from fastmix.data.persons import Persons
 from fastmix.data.scaling import public_scaling
 from fastmix.data.weights import on_grid
-from fastmix.methods.objective import squares
+from fastmix.engine.objective import squares
 from fastmix.releases import (
     CURVATURES,
     LEVEL_COUNTS,
@@ -23,8 +24,8 @@ from fastmix.releases import (
     sensitivity,
 )
 from fastmix.releases.noise import FloatNoise
-from fastmix.tables import PublicBounds, encode
-from fastmix.tables.frames import frame_columns
+from fastmix.schema import PublicBounds
+from fastmix.schema.categories import Categories
 
 BOUNDS = PublicBounds.from_dict(
     {

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import fastmix
+from fastmix.files.model import bound_pair
+from fastmix.files.report import fit_report, lead
+from fastmix.schema import PublicBounds
 from fastmix.show import Interval
 from fastmix.show.effects import effects_part
 from fastmix.show.html import number
 from fastmix.show.svg import chart_span, clear, interval_chart
-from fastmix.tables import PublicBounds
-from fastmix.tables.model import bound_pair
-from fastmix.tables.report import fit_report, lead
 
 BOUNDS = PublicBounds.from_dict(
     {"target": {"y": {"bounds": [0, 1], "unit": "km"}}, "features": {"a": [0, 1], "b": [0, 1]}}

@@ -155,7 +155,7 @@ def test_a_hidden_number_of_rows_does_not_show_in_shares(tmp_path, capsys):
 def test_a_text_file_reports_its_blocks_to_a_bar_alone(tmp_path, monkeypatch, capsys):
     """Blocks are counted by bytes: in lines, which stay, one long record would show."""
     for name in ("encode", "delimited"):
-        monkeypatch.setattr(import_module(f"fastmix.tables.{name}"), "CSV_BYTES", 1 << 14)
+        monkeypatch.setattr(import_module(f"fastmix.data.{name}"), "CSV_BYTES", 1 << 14)
     passing, shares = module.Bar.passing, []
 
     def noted(self, name, part):

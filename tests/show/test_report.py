@@ -13,12 +13,12 @@ import pytest
 import fastmix
 from fastmix.accounting import BudgetAccountant, LaplaceEvent, NonPrivateEvent, Part, PrivacySpent
 from fastmix.cli import main
+from fastmix.files.model import bound_pair
+from fastmix.files.report import fit_report
+from fastmix.schema import PublicBounds, read_bounds
 from fastmix.show import Interval, curve_chart, interval_chart, plot
 from fastmix.show.html import paragraphs, table
 from fastmix.show.plot import privacy_curve
-from fastmix.tables import PublicBounds, read_bounds
-from fastmix.tables.model import bound_pair
-from fastmix.tables.report import fit_report
 
 _spec = importlib.util.spec_from_file_location("browser", Path(__file__).parents[1] / "browser.py")
 browser = importlib.util.module_from_spec(_spec)

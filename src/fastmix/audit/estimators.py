@@ -22,6 +22,7 @@ from fastmix.audit.case import (
 )
 from fastmix.audit.fits import Fits
 from fastmix.audit.releases import release_case
+from fastmix.engine.ranges import BINS, LARGEST, SMALLEST, octave_edges, plan_ranges
 from fastmix.estimators import (
     IHM,
     AdaptiveRegression,
@@ -36,7 +37,6 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
-from fastmix.methods.ranges import BINS, LARGEST, SMALLEST, octave_edges, plan_ranges
 from fastmix.releases import COLUMN_COUNTS, Noise
 from fastmix.releases.columns import Columns
 

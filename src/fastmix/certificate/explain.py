@@ -17,8 +17,8 @@ from fastmix.accounting import (
     TailEvent,
 )
 from fastmix.certificate.certificate import PrivacyCertificate
-from fastmix.methods.forecast import weak_guarantee
-from fastmix.methods.last_stage import LEAST_KEPT
+from fastmix.engine.forecast import weak_guarantee
+from fastmix.engine.last_stage import LEAST_KEPT
 
 
 def headline(certificate: PrivacyCertificate) -> str:

@@ -13,8 +13,9 @@ from fastmix.accounting import NonPrivateEvent, PrivacySpent
 from fastmix.certificate.certificate import FORMAT
 from fastmix.certificate.documents import digest, jsonable, read_document
 from fastmix.data.scaling import public_scaling
-from fastmix.methods import METHODS, Sizes, Target, choose_method, default_delta, plan_fit
-from fastmix.methods.compare import comparing_plan
+from fastmix.engine import Sizes, Target, choose_method, default_delta, plan_fit
+from fastmix.engine.compare import comparing_plan
+from fastmix.paper import METHODS
 
 #: Relative difference of recomputed numbers that rounding explains.
 TOLERANCE = 1e-9

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from fastmix.cli import _options as options
-from fastmix.methods import METHODS
-from fastmix.tables import TextFormat
+from fastmix.data.delimited import TextFormat
+from fastmix.paper import METHODS
 
 #: Why fits of persons, or with weights, have neither intervals nor scores.
 _UNSEEN = {

@@ -14,15 +14,16 @@ from fastmix.certificate import PrivacyCertificate, headline
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, fill, writing
+from fastmix.data.delimited import TextFormat
+from fastmix.data.encode import first_file, table_columns
+from fastmix.data.read import check_columns, table_fields
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateBounds
+from fastmix.files.found import find_bounds
+from fastmix.files.template import bounds_template
+from fastmix.schema.bounds_file import read_tables
+from fastmix.schema.features import ISO
 from fastmix.show.progress import progress
-from fastmix.tables import TextFormat, bounds_template, table_fields
-from fastmix.tables.bounds_file import read_tables
-from fastmix.tables.encode import first_file, table_columns
-from fastmix.tables.features import ISO
-from fastmix.tables.found import find_bounds
-from fastmix.tables.read import check_columns
 
 EXAMPLES = (
     "fastmix bounds people.csv --target income --out people.toml",

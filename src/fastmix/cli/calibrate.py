@@ -5,7 +5,7 @@ from fastmix.certificate.explain import explain_events
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.estimators import PrivateLinearRegression
-from fastmix.tables.report import plan_settings
+from fastmix.files.report import plan_settings
 
 EXAMPLES = ("fastmix calibrate --rows 100000 --columns 10 --epsilon 1 --delta 1e-6 --method ihm",)
 

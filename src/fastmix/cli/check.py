@@ -8,9 +8,10 @@ import typer
 
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_table, print_text
-from fastmix.tables import TextFormat, read_bounds
-from fastmix.tables.check import check_table
-from fastmix.tables.encode import table_columns
+from fastmix.data.delimited import TextFormat
+from fastmix.data.encode import table_columns
+from fastmix.files.check import check_table
+from fastmix.schema import read_bounds
 
 EXAMPLES = ("fastmix check people.csv --bounds bounds.toml",)
 

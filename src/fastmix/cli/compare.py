@@ -12,15 +12,16 @@ from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._folder import model_folder
+from fastmix.data.delimited import TextFormat
+from fastmix.data.encode import encode, needed, table_columns
+from fastmix.data.read import read_columns
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression, compare
+from fastmix.files.model import bound_pair
+from fastmix.files.report import fit_report
+from fastmix.schema import read_bounds
+from fastmix.schema.bounds import check_number
 from fastmix.show.progress import progress
-from fastmix.tables import TextFormat, read_bounds
-from fastmix.tables.encode import encode, needed, table_columns
-from fastmix.tables.model import bound_pair
-from fastmix.tables.read import read_columns
-from fastmix.tables.report import fit_report
-from fastmix.tables.schema import check_number
 
 EXAMPLES = (
     "fastmix compare people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6 "

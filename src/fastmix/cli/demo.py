@@ -14,11 +14,11 @@ from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._folder import model_folder
 from fastmix.datasets import Table, load_nycflights13
 from fastmix.estimators import PrivateLinearRegression
-from fastmix.methods import METHODS
+from fastmix.files.model import bound_pair
+from fastmix.files.report import fit_report
+from fastmix.paper import METHODS
+from fastmix.schema import Number, PublicBounds
 from fastmix.show.progress import progress
-from fastmix.tables import Number, PublicBounds
-from fastmix.tables.model import bound_pair
-from fastmix.tables.report import fit_report
 
 EXAMPLES = ("fastmix demo", "fastmix demo --epsilon 0.1 --method adassp")
 

@@ -8,9 +8,10 @@ import typer
 from fastmix.accounting import BudgetAccountant
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
+from fastmix.data.delimited import TextFormat
+from fastmix.data.encode import table_chunks
+from fastmix.files.model import SavedModel
 from fastmix.show.progress import progress
-from fastmix.tables import TextFormat, table_chunks
-from fastmix.tables.model import SavedModel
 
 EXAMPLES = ("fastmix evaluate model people.csv --epsilon 0.5 --metrics r2,mae",)
 

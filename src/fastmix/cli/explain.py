@@ -15,10 +15,10 @@ from fastmix.cli._console import print_json, print_text
 from fastmix.cli.main import ExitCode
 from fastmix.errors import DataError
 from fastmix.estimators import PrivacyCertificate
-from fastmix.tables import PublicBounds
-from fastmix.tables.model import SavedModel
-from fastmix.tables.report import fit_report
-from fastmix.tables.saving import verify_pair
+from fastmix.files.model import SavedModel
+from fastmix.files.report import fit_report
+from fastmix.files.saving import verify_pair
+from fastmix.schema import PublicBounds
 
 EXAMPLES = (
     "fastmix explain model/certificate.json",

@@ -19,6 +19,8 @@ from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._folder import model_folder
 from fastmix.data import Streaming
 from fastmix.data.dask import Cluster
+from fastmix.data.encode import encode, needed, table_bytes, table_chunks, table_columns
+from fastmix.data.read import inferred_numbers, read_columns, table_fields
 from fastmix.errors import DataError
 from fastmix.estimators import (
     PrivateHuberRegressor,
@@ -27,16 +29,14 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
+from fastmix.files.model import bound_pair
+from fastmix.files.report import fit_report, minutes, minutes_in_words
+from fastmix.schema import PublicBounds, read_bounds
+from fastmix.schema.bounds import check_number, check_persons
+from fastmix.schema.features import Labels, Number
 from fastmix.show import RegressionSummary
 from fastmix.show.html import LONGEST
 from fastmix.show.progress import progress
-from fastmix.tables import PublicBounds, read_bounds
-from fastmix.tables.encode import encode, needed, table_bytes, table_chunks, table_columns
-from fastmix.tables.features import Labels, Number
-from fastmix.tables.model import bound_pair
-from fastmix.tables.read import inferred_numbers, read_columns, table_fields
-from fastmix.tables.report import fit_report, minutes, minutes_in_words
-from fastmix.tables.schema import check_number, check_persons
 
 #: Tables that take more bytes in memory are read in chunks.
 _LARGE = 1 << 30

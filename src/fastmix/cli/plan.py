@@ -9,13 +9,13 @@ from fastmix.cli import _options as options
 from fastmix.cli._asked import Asked
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._files import check_output, writing
+from fastmix.data.encode import complete, needed, table_chunks, table_columns
 from fastmix.data.persons import counted_weights, new_key
+from fastmix.data.read import read_columns
 from fastmix.estimators import PrivateModel
 from fastmix.planning import FitPlan, PersonCost, person_costs, plan, words
-from fastmix.tables import PublicBounds, read_bounds
-from fastmix.tables.encode import complete, needed, table_chunks, table_columns
-from fastmix.tables.read import read_columns
-from fastmix.tables.schema import check_number
+from fastmix.schema import PublicBounds, read_bounds
+from fastmix.schema.bounds import check_number
 
 EXAMPLES = (
     "fastmix plan --rows 100000 --columns 20 --epsilon 1",

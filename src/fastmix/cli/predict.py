@@ -12,11 +12,11 @@ from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.cli._folder import FILES
 from fastmix.data.arrow import table_files
+from fastmix.data.delimited import TextFormat
+from fastmix.data.encode import needed
+from fastmix.data.read import read_columns, table_suffix, write_predictions
+from fastmix.files.model import SavedModel
 from fastmix.show.progress import progress
-from fastmix.tables import TextFormat, read_columns, write_predictions
-from fastmix.tables.encode import needed
-from fastmix.tables.model import SavedModel
-from fastmix.tables.read import table_suffix
 
 EXAMPLES = ("fastmix predict model people.csv --out predictions.csv",)
 

@@ -8,8 +8,8 @@ import typer
 from fastmix._validation import check_probability
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
+from fastmix.files.model import SavedModel
 from fastmix.show.html import LONGEST
-from fastmix.tables.model import SavedModel
 
 EXAMPLES = ("fastmix summary model",)
 

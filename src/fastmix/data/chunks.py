@@ -27,9 +27,9 @@ from fastmix.data.maps import LabelMap, RowMap, TargetMap
 from fastmix.data.persons import Hashed, counted_weights, hash_ids, joined, new_key
 from fastmix.data.reductions import Block, Measure, Pass
 from fastmix.data.rows import Rows
-from fastmix.data.values import as_reals, check_finite
 from fastmix.data.weights import checked_weights, row_weights
 from fastmix.errors import DataError
+from fastmix.schema.values import as_reals, check_finite
 from fastmix.sketches import SketchDraw
 from fastmix.sketches.kerdock import KerdockDraw
 

@@ -31,10 +31,10 @@ from fastmix.data.chunks import (
     readings,
 )
 from fastmix.data.persons import Hashed, InvalidGroupError, hash_ids
-from fastmix.data.values import as_reals
 from fastmix.data.weights import InvalidWeightError, checked_weights
 from fastmix.errors import DataError, InvalidValueError
 from fastmix.kernels import one_thread
+from fastmix.schema.values import as_reals
 
 #: Values that one task combines.
 _FAN_IN = 16

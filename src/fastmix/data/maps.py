@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
-from fastmix.data.values import label_places
 from fastmix.errors import InvalidValueError
 from fastmix.kernels.mapped import Mapped, Targets, map_rows, squared_norms
+from fastmix.schema.values import label_places
 
 #: Bounds outside this range would overflow or vanish when squared.
 _SMALLEST, _LARGEST = 1e-100, 1e100

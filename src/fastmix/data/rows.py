@@ -15,11 +15,11 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data import reductions, scores
-from fastmix.data.categories import Categories
 from fastmix.data.persons import Persons
 from fastmix.data.reductions import Measure, Pass, Slope
 from fastmix.kernels import mapped, measured
 from fastmix.kernels.losses import Loss
+from fastmix.schema.categories import Categories
 from fastmix.sketches import SketchDraw
 
 T = TypeVar("T")

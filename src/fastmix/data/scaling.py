@@ -11,8 +11,8 @@ import numpy.typing as npt
 from fastmix._types import FloatArray
 from fastmix._validation import check_real, type_error, value_error
 from fastmix.data import RowMap, TargetMap
-from fastmix.data.values import as_reals, check_finite
 from fastmix.errors import PrivacyLeakWarning
+from fastmix.schema.values import as_reals, check_finite
 
 #: Bounds beyond this would overflow; half-widths below its inverse make a feature constant.
 LARGEST = 1e100

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix.data.values import as_reals
 from fastmix.errors import DataError
+from fastmix.schema.values import as_reals
 
 #: Binary digits of a weight beyond those of the number of rows that share it.
 _DIGITS = 30

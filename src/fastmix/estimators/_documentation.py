@@ -103,7 +103,7 @@ n_features_in_ : int
     Number of features.
 feature_names_in_ : ndarray of shape (n_features,)
     Names of the features, when X has names that are all strings.
-schema_ : fastmix.tables.PublicBounds
+schema_ : fastmix.schema.PublicBounds
     The bounds of a fit with ``bounds``, with patterns written out; ``feature_names_in_`` are then
     the encoded columns, in the order of the coefficients.
 bounds_X_ : tuple of ndarray or None

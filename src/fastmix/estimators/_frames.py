@@ -13,13 +13,13 @@ from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.accounting import noted
 from fastmix.data.chunks import Executor
+from fastmix.data.encode import complete, encode, table_chunks, table_columns
+from fastmix.data.frames import frame_columns, frame_length, frame_names, public_bounds
 from fastmix.estimators._input import ArrayInput, Input
 from fastmix.estimators._labels import LabelInput
-from fastmix.tables import PublicBounds, encode, table_chunks
-from fastmix.tables.encode import complete, table_columns
-from fastmix.tables.features import Labels
-from fastmix.tables.frames import frame_columns, frame_length, frame_names, public_bounds
-from fastmix.tables.schema import check_number, check_persons
+from fastmix.schema import PublicBounds
+from fastmix.schema.bounds import check_number, check_persons
+from fastmix.schema.features import Labels
 
 if TYPE_CHECKING:
     from fastmix.estimators.base import PrivateModel

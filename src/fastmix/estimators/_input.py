@@ -28,9 +28,9 @@ from fastmix.data import (
 )
 from fastmix.data.persons import Persons, counted_weights, hash_ids, new_key
 from fastmix.data.scaling import PublicScaling, public_scaling
-from fastmix.data.values import as_reals, check_finite, column_labels, object_columns
 from fastmix.data.weights import checked_weights, row_weights
 from fastmix.errors import DataError, InvalidValueError
+from fastmix.schema.values import as_reals, check_finite, column_labels, object_columns
 
 if TYPE_CHECKING:
     from fastmix.estimators.base import PrivateModel

@@ -19,8 +19,8 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_real, type_error, value_error
 from fastmix.data import ArrayRows, LabelMap, Report, Rows, TargetMap
 from fastmix.data.scaling import PublicScaling
-from fastmix.data.values import as_reals, check_finite, label_places
 from fastmix.estimators._input import ArrayInput, ChunkInput
+from fastmix.schema.values import as_reals, check_finite, label_places
 
 if TYPE_CHECKING:
     from fastmix.estimators.base import PrivateModel

@@ -10,13 +10,13 @@ from fastmix.accounting import BudgetAccountant, Part, PrivacySpent, noted
 from fastmix.accounting.budget import NOTHING_CHARGED
 from fastmix.accounting.notes import current_notes
 from fastmix.data import Chunks
+from fastmix.engine import Method, Plan, Sizes, Target
+from fastmix.engine.fit import COUNTED, default_delta, plan_fit
+from fastmix.engine.forecast import concerns
 from fastmix.errors import BudgetError
 from fastmix.estimators._found import check_found, found_releases
 from fastmix.estimators._input import ArrayInput, ChunkInput
 from fastmix.estimators.parameters import check_parameters, reasons_for_leaks
-from fastmix.methods import Method, Plan, Sizes, Target
-from fastmix.methods.fit import COUNTED, default_delta, plan_fit
-from fastmix.methods.forecast import concerns
 
 #: What a refusal says after the number of rows was paid for.
 _BEFORE = "The number of rows was charged and released before; the fit was not."

@@ -13,11 +13,11 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_bool
 from fastmix.certificate import PrivacyCertificate, jsonable
 from fastmix.data.scaling import PublicScaling
+from fastmix.engine import Method, Plan, Solution
 from fastmix.estimators._found import found_releases
 from fastmix.estimators.intervals import ConfidenceIntervals
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.scores import PrivateScores
-from fastmix.methods import Method, Plan, Solution
 from fastmix.random import RandomState, is_seeded
 
 
@@ -47,7 +47,7 @@ class Results(ConfidenceIntervals):
         The files are those of ``fastmix fit``, without its report: JSON, exact to the last bit, and
         no pickle. ``fastmix explain`` reads the certificate, ``fastmix predict`` the model.
         """
-        from fastmix.tables.saving import save_model  # it knows estimators
+        from fastmix.files.saving import save_model  # it knows estimators
 
         check_is_fitted(self)
         check_bool("replace", replace)

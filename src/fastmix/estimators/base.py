@@ -19,8 +19,9 @@ from fastmix._validation import unchained
 from fastmix.accounting import BudgetAccountant, PrivacySpent
 from fastmix.data import Chunks, Report, Rows
 from fastmix.data.arrow import file_chunks
-from fastmix.data.categories import Categories
 from fastmix.data.dask import Cluster, dask_chunks, is_dask
+from fastmix.engine import Draws, Method, Plan
+from fastmix.engine.fit import sized, solve_fit
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators._frames import encoded, fit_files, fit_table
 from fastmix.estimators._input import Input, features_to_predict
@@ -30,10 +31,9 @@ from fastmix.estimators._results import Results
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.scores import Evaluated
 from fastmix.estimators.summaries import Shown
-from fastmix.methods import Draws, Method, Plan
-from fastmix.methods.fit import sized, solve_fit
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
 from fastmix.releases import Noise, make_noise
+from fastmix.schema.categories import Categories
 from fastmix.show.progress import progress
 
 #: A number of rows that stands for the one that is not known before it is paid for, and numbers

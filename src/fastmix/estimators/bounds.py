@@ -23,13 +23,8 @@ from fastmix.accounting import BudgetAccountant, noted
 from fastmix.accounting.notes import current_notes
 from fastmix.certificate import PrivacyCertificate
 from fastmix.data.persons import Persons, hash_ids, new_key, person_weights
-from fastmix.data.values import as_reals, column_labels
-from fastmix.errors import InvalidValueError
-from fastmix.estimators._found import FoundBounds, Release
-from fastmix.estimators._pipelines import warn_of_fitted_steps
-from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
-from fastmix.methods import default_delta
-from fastmix.methods.ranges import (
+from fastmix.engine import default_delta
+from fastmix.engine.ranges import (
     LARGEST,
     SMALLEST,
     Range,
@@ -38,8 +33,13 @@ from fastmix.methods.ranges import (
     octave_edges,
     plan_ranges,
 )
+from fastmix.errors import InvalidValueError
+from fastmix.estimators._found import FoundBounds, Release
+from fastmix.estimators._pipelines import warn_of_fitted_steps
+from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
 from fastmix.random import RandomState, is_seeded
 from fastmix.releases import make_noise
+from fastmix.schema.values import as_reals, column_labels
 
 #: What the target is called among the columns.
 _TARGET = "the target"
@@ -313,7 +313,7 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        fastmix.methods.ranges.RangePlan
+        fastmix.engine.ranges.RangePlan
             The account and the noise.
         """
         epsilon = check_real(

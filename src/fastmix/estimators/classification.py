@@ -12,19 +12,19 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from fastmix import methods
+from fastmix import engine
 from fastmix._types import FloatArray
 from fastmix._validation import unchained, value_error
 from fastmix.certificate import jsonable
 from fastmix.data import TargetMap
 from fastmix.data.dask import is_dask
 from fastmix.data.scaling import PublicScaling
-from fastmix.data.values import check_finite
+from fastmix.engine import Method
 from fastmix.errors import PrivacyLeakWarning
 from fastmix.estimators._labels import LabelChunks, LabelInput, public_classes, public_weights
 from fastmix.estimators.base import PrivateModel, estimator
 from fastmix.estimators.scores import scaled_coefficients
-from fastmix.methods import Method
+from fastmix.schema.values import check_finite
 
 
 def _finite(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -87,7 +87,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
     rounds: int | None = None
     solver: str = "auto"
 
-    _method: ClassVar[type[Method]] = methods.LogisticObjective
+    _method: ClassVar[type[Method]] = engine.LogisticObjective
     _arrays: ClassVar[type[LabelInput]] = LabelInput
     _chunks: ClassVar[type[LabelChunks]] = LabelChunks
     _ends: ClassVar[str] = "classes"
@@ -254,7 +254,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
 
     def _resolve(self, columns: int | None = None) -> Method:
         count = 2 if self.classes is None else len(self.classes)
-        return methods.LogisticObjective(rounds=self.rounds, solver=self.solver, n_classes=count)
+        return engine.LogisticObjective(rounds=self.rounds, solver=self.solver, n_classes=count)
 
     def _store_coefficients(self, theta: FloatArray, scaling: PublicScaling) -> None:
         scaling = replace(scaling, target_map=TargetMap())

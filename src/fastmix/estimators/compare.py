@@ -10,16 +10,16 @@ from sklearn.base import clone
 
 from fastmix._validation import check_choice, type_error, unchained, value_error
 from fastmix.accounting import BudgetAccountant, PrivacySpent
-from fastmix.data.values import column_labels
+from fastmix.engine import Draws
+from fastmix.engine.compare import comparing_method, comparing_plan, ranked
+from fastmix.engine.fit import solve_fit
 from fastmix.estimators._found import found_like
 from fastmix.estimators._input import ArrayInput
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.regression import PrivateLinearRegression
-from fastmix.methods import Draws
-from fastmix.methods.compare import comparing_method, comparing_plan, ranked
-from fastmix.methods.fit import solve_fit
 from fastmix.random import is_seeded, public_generator, warn_seeded
 from fastmix.releases import make_noise
+from fastmix.schema.values import column_labels
 from fastmix.show.html import number, table
 from fastmix.show.progress import Bar, progress
 

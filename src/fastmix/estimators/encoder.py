@@ -9,9 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_bool, unchained
+from fastmix.data.encode import encode
+from fastmix.data.frames import frame_columns, frame_names, public_bounds
 from fastmix.estimators._found import FoundBounds, FoundNorm, Release
-from fastmix.tables import PublicBounds, encode
-from fastmix.tables.frames import frame_columns, frame_names, public_bounds
+from fastmix.schema import PublicBounds
 
 
 class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 from fastmix._types import FloatArray
 from fastmix._validation import check_probability, value_error
 from fastmix.data.scaling import PublicScaling
-from fastmix.methods import Plan, Solution
-from fastmix.methods.inference import intervals
-from fastmix.methods.table_inference import MOST_BIAS
+from fastmix.engine import Plan, Solution
+from fastmix.engine.inference import intervals
+from fastmix.engine.table_inference import MOST_BIAS
 
 #: What a fit with ``inference=True`` stores.
 _STORED = (

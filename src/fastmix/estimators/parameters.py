@@ -12,7 +12,7 @@ from fastmix._validation import (
     value_error,
 )
 from fastmix.accounting import BudgetAccountant
-from fastmix.methods import Plan
+from fastmix.engine import Plan
 from fastmix.random import is_seeded
 from fastmix.releases.noise import check_noise
 

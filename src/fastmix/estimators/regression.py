@@ -4,10 +4,11 @@ import math
 from dataclasses import fields
 from typing import Any, ClassVar
 
-from fastmix import methods
+from fastmix import engine, paper
 from fastmix._validation import check_choice, type_error, value_error
+from fastmix.engine import Method, choose_method
 from fastmix.estimators.base import PrivateRegressor, estimator
-from fastmix.methods import METHODS, Method, choose_method
+from fastmix.paper import METHODS
 
 
 @estimator
@@ -44,7 +45,7 @@ class AdaptiveRegression(PrivateRegressor):
     rounds: int | None = None
     solver: str = "auto"
 
-    _method: ClassVar[type[Method]] = methods.AdaptiveObjective
+    _method: ClassVar[type[Method]] = engine.AdaptiveObjective
 
 
 @estimator
@@ -75,7 +76,7 @@ class ObjectivePerturbation(PrivateRegressor):
     solver: str = "auto"
     residual_clip: float | None = None
 
-    _method: ClassVar[type[Method]] = methods.PerturbedObjective
+    _method: ClassVar[type[Method]] = engine.PerturbedObjective
 
 
 @estimator
@@ -114,7 +115,7 @@ class IHM(PrivateRegressor):
     shrinkage: bool = False
     literal: bool = False
 
-    _method: ClassVar[type[Method]] = methods.IterativeHessianMixing
+    _method: ClassVar[type[Method]] = paper.IterativeHessianMixing
 
 
 @estimator
@@ -164,7 +165,7 @@ class FastIHM(PrivateRegressor):
     shrinkage: bool = False
     literal: bool = False
 
-    _method: ClassVar[type[Method]] = methods.FastIterativeHessianMixing
+    _method: ClassVar[type[Method]] = paper.FastIterativeHessianMixing
 
 
 @estimator
@@ -193,7 +194,7 @@ class AdaSSP(PrivateRegressor):
     calibration: str = "joint"
     failure_probability: float | None = None
 
-    _method: ClassVar[type[Method]] = methods.AdaptiveStatistics
+    _method: ClassVar[type[Method]] = paper.AdaptiveStatistics
 
 
 @estimator
@@ -215,7 +216,7 @@ class DPGradientDescent(PrivateRegressor):
     n_steps: int | None = None
     residual_clip: float | None = None
 
-    _method: ClassVar[type[Method]] = methods.GradientDescent
+    _method: ClassVar[type[Method]] = paper.GradientDescent
 
 
 @estimator
@@ -245,7 +246,7 @@ class LinearMixing(PrivateRegressor):
     failure_probability: float | None = None
     literal: bool = False
 
-    _method: ClassVar[type[Method]] = methods.SketchAndSolve
+    _method: ClassVar[type[Method]] = paper.SketchAndSolve
 
 
 @estimator
@@ -267,7 +268,7 @@ class IHS(PrivateRegressor):
     sketch_size: int | None = None
     failure_probability: float | None = None
 
-    _method: ClassVar[type[Method]] = methods.IterativeHessianSketch
+    _method: ClassVar[type[Method]] = paper.IterativeHessianSketch
 
 
 def _linear_methods() -> list[str]:

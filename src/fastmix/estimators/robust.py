@@ -2,9 +2,9 @@
 
 from typing import Any, ClassVar
 
-from fastmix import methods
+from fastmix import engine
+from fastmix.engine import Method
 from fastmix.estimators.base import PrivateRegressor, estimator
-from fastmix.methods import Method
 
 
 @estimator
@@ -48,13 +48,13 @@ class PrivateQuantileRegressor(PrivateRegressor):
     rounds: int | None = None
     solver: str = "auto"
 
-    _method: ClassVar[type[Method]] = methods.QuantileObjective
+    _method: ClassVar[type[Method]] = engine.QuantileObjective
     _title: ClassVar[str] = "Private quantile regression"
 
     def _store(self, method: Method, plan: Any, solution: Any, scaling: Any, *facts: Any) -> None:
         super()._store(method, plan, solution, scaling, *facts)
         chosen = solution.chosen or {}
-        width = chosen.get("smoothing", methods.robust.NO_WIDTH)
+        width = chosen.get("smoothing", engine.robust.NO_WIDTH)
         self.smoothing_ = width * scaling.target_map.scale
 
 
@@ -92,7 +92,7 @@ class PrivateHuberRegressor(PrivateRegressor):
     rounds: int | None = None
     solver: str = "auto"
 
-    _method: ClassVar[type[Method]] = methods.HuberObjective
+    _method: ClassVar[type[Method]] = engine.HuberObjective
     _title: ClassVar[str] = "Private robust regression"
 
     def _store_intervals(self, *given: Any, **sizes: Any) -> None:

@@ -15,12 +15,12 @@ from fastmix.accounting import BudgetAccountant, PrivacySpent, gaussian_sigma
 from fastmix.data import Chunks, Report
 from fastmix.data.dask import dask_chunks, is_dask
 from fastmix.data.scaling import PublicScaling
+from fastmix.engine.fit import default_delta
+from fastmix.engine.plan import joint
+from fastmix.engine.scores import Bin, Score
 from fastmix.estimators._frames import table_input
 from fastmix.estimators._input import Input
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
-from fastmix.methods.fit import default_delta
-from fastmix.methods.plan import joint
-from fastmix.methods.scores import Bin, Score
 from fastmix.random import RandomState, is_seeded, warn_seeded
 from fastmix.releases import make_noise
 from fastmix.show.html import card, number, table

@@ -11,9 +11,9 @@ from fastmix._validation import check_probability
 from fastmix.accounting import GaussianEvent
 from fastmix.accounting.events import ObjectiveEvent
 from fastmix.certificate import PrivacyCertificate, headline
+from fastmix.schema.features import Category
 from fastmix.show import RegressionSummary, fit_card, summarise
 from fastmix.show.html import effects, number
-from fastmix.tables.features import Category
 
 
 def summary_facts(
@@ -133,7 +133,7 @@ class Shown(BaseEstimator):  # type: ignore[misc]
 
     def _effects(self) -> dict[str, Any]:
         """Return the effects of the columns as a summary takes them."""
-        from fastmix.tables import contrasts  # which only tables need
+        from fastmix.estimators import contrasts  # which only tables need
 
         model: Any = self
         found, schema = effects(self), getattr(self, "schema_", None)

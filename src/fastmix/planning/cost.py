@@ -8,7 +8,7 @@ import numpy as np
 
 from fastmix._validation import check_choice, check_integer
 from fastmix.accounting import objective_mu
-from fastmix.methods import Method, Plan, default_delta
+from fastmix.engine import Method, Plan, default_delta
 
 #: Methods whose cost is modelled.
 METHODS = ("adassp", "fast_ihm_paper", "fast_ihm_shared", "ihm",

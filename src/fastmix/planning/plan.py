@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, value_error
+from fastmix.engine import Method, Plan, choose_method, default_delta
+from fastmix.engine.forecast import Outlook, concerns, outlook
 from fastmix.errors import CalibrationError
 from fastmix.estimators import (
     PrivateHuberRegressor,
@@ -20,8 +22,6 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
-from fastmix.methods import Method, Plan, choose_method, default_delta
-from fastmix.methods.forecast import Outlook, concerns, outlook
 from fastmix.planning import words
 from fastmix.planning.cost import CostModel, memory, seconds
 

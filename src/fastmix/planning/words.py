@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from fastmix.methods.robust import DENSITY, TYPICAL
+from fastmix.engine.robust import DENSITY, TYPICAL
 from fastmix.show import html
 from fastmix.show.svg import range_chart
 

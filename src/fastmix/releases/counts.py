@@ -6,7 +6,6 @@ import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix.data import Measure, Rows
-from fastmix.data.categories import Categories
 from fastmix.kernels.sigmoids import Logistic
 from fastmix.releases.checks import (
     anything,
@@ -23,6 +22,7 @@ from fastmix.releases.sensitivity import (
     size_sensitivity,
     weight_sensitivity,
 )
+from fastmix.schema.categories import Categories
 
 #: Edges of the bins in units of the clipping level: half octaves from 2^-20 to 1. Smaller
 #: residuals are not counted, so that an absent record, whose residual is 0, counts nowhere.

@@ -1,0 +1,239 @@
+"""A table as the matrix of a regression, by public bounds only: in memory, or in chunks."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._types import FloatArray
+from fastmix.data import Chunk, Chunks, Streaming
+from fastmix.data.arrow import (
+    file_groups,
+    id_values,
+    record_batches,
+    table_files,
+    weight_values,
+)
+from fastmix.data.chunks import Executor, Records
+from fastmix.data.columns import Columns, columns_of
+from fastmix.data.delimited import TextFormat, is_text
+from fastmix.data.lines import CSV_BYTES
+from fastmix.data.read import (
+    check_columns,
+    csv_batches,
+    table_fields,
+)
+from fastmix.errors import DataError
+from fastmix.schema.bounds import PublicBounds
+from fastmix.schema.elements import EPOCH, MISSING
+from fastmix.schema.features import OTHER, Category, Labels, Number, Term
+
+
+def encode(
+    columns: Columns, bounds: PublicBounds, *, intercept: bool = True, target: bool = True
+) -> tuple[FloatArray, FloatArray]:
+    """Clip, impute and one-hot encode columns, as `read_columns` gives them for these bounds.
+
+    Beside an ``intercept`` the first category of each list has no column. Without the ``target``
+    among the columns zeros stand for it, and no row is dropped. With the rule "impute" the number
+    of rows is that of the table, so nothing about a value shows in the shape.
+    """
+    X = np.zeros((columns.n, len(bounds.columns(intercept))))
+    at = 0
+    places: dict[str, slice] = {}
+    for feature in bounds.features:
+        width = len(feature.columns(intercept))
+        places[feature.name] = slice(at, at + width)
+        if isinstance(feature, Number):
+            X[:, at] = _number(columns.numbers[feature.name], feature)
+        elif isinstance(feature, Category):
+            codes, levels = columns.codes[feature.name], feature.levels
+            level = np.where(codes >= 0, codes, levels.index(OTHER))
+            X[:, at : at + width] = level[:, None] == np.arange(len(levels))[-width:]
+        at += width
+    for feature in bounds.features:
+        if isinstance(feature, Term):  # its factors may come after it
+            X[:, places[feature.name]] = 1.0
+            for factor, power in feature.factors:
+                X[:, places[feature.name]] *= X[:, places[factor.name]] ** power
+    y = np.zeros(columns.n)
+    if target:
+        y = _target(columns, bounds.target)
+    if target and bounds.missing == "drop":
+        kept = complete(columns, bounds)
+        X, y = X[kept], y[kept]
+    return X, y
+
+
+def complete(columns: Columns, bounds: PublicBounds) -> npt.NDArray[np.bool_]:
+    """Return which rows have no missing value: those that the rule "drop" keeps."""
+    kept = np.ones(columns.n, dtype=bool)
+    for feature in (bounds.target, *bounds.features):
+        if feature.name in columns.numbers:
+            kept &= ~np.isnan(columns.numbers[feature.name])
+        elif feature.name in columns.codes:
+            kept &= columns.codes[feature.name] != MISSING
+    return kept
+
+
+def in_days(values: FloatArray, feature: Number) -> FloatArray:
+    """Return dates in days since the public date of their bounds; other numbers as they are."""
+    return values if feature.since is None else values - (feature.since - EPOCH).days
+
+
+def _target(columns: Columns, target: Number | Labels) -> FloatArray:
+    """Return targets: clipped numbers, or places of labels, -1 for rows that count as absent."""
+    if isinstance(target, Number):
+        return _number(columns.numbers[target.name], target)
+    if target.numbers:
+        return target.places(columns.numbers[target.name])
+    return np.maximum(columns.codes[target.name], -1).astype(np.float64)
+
+
+def _number(values: FloatArray, feature: Number) -> FloatArray:
+    """Return clipped values with the public one for missing ones."""
+    clipped = np.clip(in_days(values, feature), feature.lower, feature.upper)
+    return np.where(np.isnan(values), feature.filler, clipped)
+
+
+def table_chunks(
+    path: Path,
+    bounds: PublicBounds,
+    *,
+    intercept: bool = True,
+    executor: Executor | None = None,
+    person: str | None = None,
+    weight: str | None = None,
+    text: TextFormat | None = None,
+) -> Chunks:
+    """Return a table as chunks of what `encode` gives; only schemas are read.
+
+    The path is a CSV, Parquet, Arrow or Feather file, or a folder of Parquet and Arrow files;
+    ``person`` is a column of ids, ``weight`` one of sample weights, ``text`` says how a CSV file is
+    written.
+    """
+    numbers, categories = needed(bounds)
+    chunks: list[Chunk] = []
+    text = (text or TextFormat()).with_dates(bounds.dates)
+    for file in [path] if is_text(path) else table_files(path):
+        own = [[] if name is None else [name] for name in (weight, person)]
+        check_columns(file, [*numbers, *own[0]], categories, text, own[1])
+        groups = [(0, None)] if is_text(file) else file_groups(file)
+        for group, length in groups:
+            known = length if bounds.missing == "impute" else None
+            chunks.append(TableChunk(file, group, known, bounds, intercept, text, person, weight))
+    columns = bounds.columns(intercept)
+    beside: Any = {"grouped": person is not None, "weighted": weight is not None}
+    beside["coded"] = isinstance(bounds.target, Labels)
+    return Chunks(chunks, len(columns), columns, executor or Streaming(), **beside)
+
+
+@dataclass(frozen=True)
+class TableChunk(Chunk):
+    """A row group of a table, encoded by its bounds file; a CSV file is one group."""
+
+    path: Path
+    group: int
+    length: int | None
+    bounds: PublicBounds
+    intercept: bool
+    text: TextFormat
+    person: str | None = None
+    weight: str | None = None
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Name of the file."""
+        return self.path.name
+
+    @property
+    def blocks(self) -> int:  # type: ignore[override]
+        """How many blocks of text a CSV file has, about."""
+        return 1 + _text_bytes(self.path) // CSV_BYTES if is_text(self.path) else 1
+
+    def read(self) -> Iterator[Records]:
+        numbers, categories = needed(self.bounds)
+        for batch in self._batches(numbers, list(categories)):
+            columns = columns_of(batch, numbers, categories)
+            yield encode(columns, self.bounds, intercept=self.intercept)
+
+    def read_ids(self) -> Iterator[Any]:
+        if self.person is None:
+            return super().read_ids()
+        return self._read_beside(self.person, id_values, number=False)
+
+    def read_weights(self) -> Iterator[Any]:
+        if self.weight is None:
+            return super().read_weights()
+        return self._read_beside(self.weight, weight_values, number=True)
+
+    def _read_beside(
+        self, name: str, values: Callable[[Any], Any], *, number: bool
+    ) -> Iterator[Any]:
+        """Yield the values of a column that is no feature, for the rows that `read` gives."""
+        numbers, categories = needed(self.bounds)
+        dropped = self.bounds.missing == "drop"
+        clash = name in numbers
+        read = numbers if dropped or clash else []
+        texts = [*(categories if dropped else ())]
+        for batch in self._batches(
+            [*dict.fromkeys([*read, *([name] if number else [])])],
+            [*dict.fromkeys([*texts, *([] if number else [name])])],
+        ):
+            found = values(batch[name])
+            if dropped:
+                found = found[complete(columns_of(batch, numbers, categories), self.bounds)]
+            yield found
+
+    def _batches(self, numbers: list[str], texts: list[str]) -> Iterator[Any]:
+        """Yield columns of the table; those of a CSV file are read as numbers or as text."""
+        texts = [name for name in texts if name not in numbers]
+        if is_text(self.path):
+            return csv_batches(self.path, numbers, texts, self.text)
+        return record_batches(self.path, self.group, [*numbers, *texts])
+
+
+def table_bytes(path: Path, bounds: PublicBounds, *, intercept: bool = True) -> int:
+    """Return the bytes that the encoded table takes in memory, about, from metadata alone.
+
+    For what cannot be read in chunks, or not at all, it is 0.
+    """
+    if path.is_file() and is_text(path):
+        return _text_bytes(path)
+    try:
+        rows = sum(length for file in table_files(path) for _, length in file_groups(file))
+    except DataError:
+        return 0
+    return 8 * rows * (len(bounds.columns(intercept)) + 1)
+
+
+def _text_bytes(path: Path) -> int:
+    """Return the bytes of a text file, which shrinks to about a tenth when it is compressed."""
+    return path.stat().st_size * (10 if path.suffix.lower() == ".gz" else 1)
+
+
+def table_columns(path: Path, text: TextFormat | None = None) -> list[str]:
+    """Return the names of a table's columns: those of the first file if it is a folder."""
+    return list(table_fields(first_file(path), text or TextFormat()))
+
+
+def first_file(path: Path) -> Path:
+    """Return the first file of a folder, or the file itself."""
+    return path if path.is_file() or is_text(path) else table_files(path)[0]
+
+
+def needed(
+    bounds: PublicBounds, *, target: bool = True
+) -> tuple[list[str], dict[str, tuple[str, ...]]]:
+    """Return the columns of numbers, and the categories of the others; the target first."""
+    own = bounds.target
+    numbers = [f.name for f in bounds.features if isinstance(f, Number)]
+    listed = {f.name: f.categories for f in bounds.features if isinstance(f, Category)}
+    if not target:
+        return numbers, listed
+    if isinstance(own, Labels) and not own.numbers:
+        return numbers, {own.name: tuple(map(str, own.labels)), **listed}
+    return [own.name, *numbers], listed

@@ -1,0 +1,29 @@
+"""The engine: plans from public sizes, private fits, their intervals, scores and forecasts."""
+
+from fastmix.engine.adaptive import AdaptiveObjective
+from fastmix.engine.choice import choose_method
+from fastmix.engine.fit import default_delta, plan_fit, solve_fit
+from fastmix.engine.logistic import LogisticObjective
+from fastmix.engine.objective import PerturbedObjective
+from fastmix.engine.plan import METHODS, Draws, Forecast, Method, Plan, Sizes, Solution, Target
+from fastmix.engine.robust import HuberObjective, QuantileObjective
+
+__all__ = [
+    "METHODS",
+    "AdaptiveObjective",
+    "Draws",
+    "Forecast",
+    "HuberObjective",
+    "LogisticObjective",
+    "Method",
+    "PerturbedObjective",
+    "Plan",
+    "QuantileObjective",
+    "Sizes",
+    "Solution",
+    "Target",
+    "choose_method",
+    "default_delta",
+    "plan_fit",
+    "solve_fit",
+]

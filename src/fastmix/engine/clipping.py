@@ -1,0 +1,121 @@
+"""Clipping level, ridge and row length of an adaptive fit, from noisy counts and sizes."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from fastmix._types import FloatArray
+from fastmix.engine.adaptive_noise import AdaptivePlan
+from fastmix.engine.first_stage import SQUARES
+from fastmix.engine.objective import least_ridge_for
+
+#: Ridge: in units of noise over the residuals' spread; the share of the residuals' variance that
+#: is taken to be left to explain; and in units of the eigenvalues.
+RIDGE, LEFT, LEAST_RIDGE = 4.0, 0.3, 0.01
+#: A ridge in units of the least that the loss needs, and squared lengths that it is needed for.
+LEAST, LENGTHS = 1.5, 2.0
+#: The noise in the prediction of the longest row is at most so many residuals.
+PREDICTED = 8.0
+#: First guess at the clipping level of a gradient in units of sqrt(d) residuals, and its least.
+CLIP, LEAST_CLIP = 2.0, 0.5
+#: Rows that are shorter than this, in units of sqrt(d), count as if they were not.
+SHORTEST = 0.5
+#: Bins of gradients in units of sqrt(d) residuals: half octaves; those that noise may have filled
+#: are those above the last whose sum with all above it is so many standard deviations.
+EDGES: FloatArray = 2.0 ** (np.arange(-10, 15) / 2.0)
+EVIDENT = 4.0
+#: Share of gradients beyond one standard deviation, of normal residuals and rows of one length.
+BEYOND = 0.32
+
+
+class Levels(NamedTuple):
+    """Clipping level of gradients, ridge, and length up to which rows have full weight."""
+
+    clip: float
+    ridge: float
+    longest: float
+
+
+def typical_gradient(counts: FloatArray, edges: FloatArray, n: int) -> float:
+    """Return the size that a share `BEYOND` of n gradients exceeds.
+
+    It assumes that the logarithms of sizes are spread evenly in a bin.
+    """
+    tails = np.append(np.cumsum(counts[::-1])[::-1], 0.0)
+    at = int(np.argmax(tails[1:] <= BEYOND * n))
+    above = max(float(tails[at] - tails[at + 1]), 1.0)
+    share = min(max((float(tails[at]) - BEYOND * n) / above, 0.0), 1.0)
+    low, high = float(edges[at]), float(edges[at + 1])
+    return float(low * (high / low) ** share)
+
+
+def best_clip(
+    counts: FloatArray,
+    sizes: FloatArray,
+    sigma: float,
+    n: int,
+    d: int,
+    mu: float,
+    aligned: float = 1.0,
+    evident: float = EVIDENT,
+    single: bool = False,
+) -> float | None:
+    r"""Return the level that balances noise against clipping; None if noise hides all counts.
+
+    Noise of a level L adds :math:`(L/\mu)^2 d/n^2` to the risk, and clipping at most the square of
+    the mean of :math:`(g - L)_+` over the gradients g: a share ``aligned`` of that mean, if what is
+    clipped does not all point the same way. Bins count up to the last whose sum with all above it
+    is ``evident`` standard deviations of noise, or whose own count is, if ``single``.
+    """
+    tails = np.cumsum(counts[::-1])[::-1]
+    clear = tails > evident * sigma * np.sqrt(np.arange(len(counts), 0, -1))
+    if single:
+        clear |= counts > evident * sigma
+    seen = np.flatnonzero(clear)
+    if not len(seen):
+        return None
+    known = np.maximum(counts, 0.0)
+    known[seen[-1] + 1 :] = 0.0
+    clipped = np.maximum(sizes[None, :] - sizes[:, None], 0.0) @ known / n
+    risks = (sizes / mu) ** 2 * d / n**2 + (aligned * clipped) ** 2
+    return float(sizes[np.argmin(risks)])
+
+
+def chosen_levels(
+    plan: AdaptivePlan,
+    clip: float,
+    spread: float,
+    n: int,
+    d: int,
+    least_ridge: float = 0.0,
+    left: float = LEFT,
+    floor: float = LEAST_RIDGE,
+) -> Levels:
+    """Return the levels for a clipping level and the spread of residuals."""
+    ridge = max(ridge_for(plan, clip, spread, n, d, left, floor), least_ridge)
+    least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1)
+    longest = math.sqrt(ridge / least)
+    longest = min(longest, PREDICTED * ridge * plan.mu * spread / clip)
+    return Levels(clip, ridge, max(longest, math.sqrt(LENGTHS * d)))
+
+
+def ridge_for(
+    plan: AdaptivePlan,
+    level: float,
+    spread: float,
+    n: int,
+    d: int,
+    left: float = LEFT,
+    floor: float = LEAST_RIDGE,
+) -> float:
+    r"""Return the ridge for coordinates in which every eigenvalue is about n.
+
+    In a direction with the coefficient :math:`\phi` the best ridge is :math:`s/|\phi|` if its
+    eigenvalue is small, and :math:`s^2 d/(n v)` if all directions together explain v, which is the
+    share ``left`` of the residuals' variance. It is at least the share ``floor`` of n.
+    """
+    ratio = level / (plan.mu * spread)
+    least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1) * d
+    needed = max(LENGTHS * least, floor * n) if plan.n_rounds else least / SQUARES
+    return max(RIDGE * ratio, ratio**2 * d / (n * left), needed)

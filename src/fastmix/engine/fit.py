@@ -1,0 +1,240 @@
+"""One fit, from its plan to its solution: what all methods share.
+
+A fit has a fixed order, so that nothing is spent in vain and nothing is released unpaid: the plan
+is made from public quantities, the budget is asked, the data are checked and scaled, the plan is
+charged, the releases are drawn, and they must be exactly those of the plan.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from fastmix._types import FloatArray
+from fastmix._validation import value_error
+from fastmix.accounting import (
+    NonPrivateEvent,
+    Part,
+    PrivacySpent,
+    gaussian_epsilon,
+    gaussian_sigma,
+)
+from fastmix.data import ChunkRows, Rows
+from fastmix.data.scaling import PublicScaling
+from fastmix.engine.plan import Draws, Method, Plan, Sizes, Solution, Target
+from fastmix.errors import CalibrationError
+from fastmix.releases import RESIDUAL_COUNTS, SIZE, TOTAL_WEIGHT, symmetric_solve
+from fastmix.releases.noise import ExactNoise, FloatNoise, Noise
+
+#: What rounding may add to the epsilon of a plan.
+_ROUNDING = 1e-9
+#: The part of an account that is for the number of rows.
+COUNTED = "number of rows"
+#: Scales of noise that bound the number of rows, for rounding.
+_SAFE = 64.0
+#: Share of epsilon that pays for the number of rows where it is not public.
+SIZE_SHARE = 0.02
+#: Share of the squared signal-to-noise ratio that pays for the counts of residuals.
+_RESIDUAL_SHARE = 0.05
+
+
+class LeastSquaresPlan(Plan):
+    """No noise at all, for an infinite epsilon."""
+
+
+def default_delta(delta: float | None, n: int) -> float:
+    """Return delta, or 1/n^2 for None."""
+    return 1.0 / max(n, 2) ** 2 if delta is None else float(delta)
+
+
+def plan_fit(
+    method: Method,
+    sizes: Sizes,
+    target: Target,
+    *,
+    inference: bool = False,
+    noise: str = "float",
+    score_share: float = 0.0,
+) -> Plan:
+    """Plan a fit with everything that is released beside the method's own releases.
+
+    The account of the plan is within the target; an infinite epsilon asks for least squares. For
+    ``inference`` counts of residuals are released, which intervals need, and for a
+    ``score_share`` a score of the same rows, such as R^2.
+    """
+    if sizes.rows_per_person is not None and not method.persons:
+        raise ValueError(
+            f"groups must not be given for method {method.name!r}, which protects single rows "
+            "only. Use 'adaptive' or 'objective'; 'auto' is the first."
+        )
+    if sizes.hidden and not method.weights:
+        raise ValueError(
+            f"public_rows must be True for method {method.name!r}, which shows the number of rows. "
+            "Use 'adaptive' or 'objective'; 'auto' is the first."
+        )
+    if sizes.hidden and math.isinf(target.epsilon):
+        raise value_error("epsilon", "be finite with public_rows=False", target.epsilon)
+    if sizes.weighted and not method.weights:
+        raise ValueError(
+            f"sample_weight must not be given for method {method.name!r}, which counts all rows "
+            "alike. Use 'adaptive' or 'objective'; 'auto' is the first."
+        )
+    given = {"groups": sizes.rows_per_person is not None, "sample_weight": sizes.weighted}
+    for name in (name for name, holds in given.items() if holds):
+        if math.isinf(target.epsilon):
+            raise value_error("epsilon", f"be finite with {name}", target.epsilon)
+        if inference:
+            raise value_error("inference", f"be False with {name}", True)
+        if score_share:
+            raise value_error("score_share", f"be 0 with {name}", score_share)
+    if score_share and sizes.hidden and method.family != "linear":
+        raise value_error("score_share", "be 0 with public_rows=False", score_share)
+    if score_share and not method.reserves:
+        raise value_error("score_share", f"be 0 for method {method.name!r}", score_share)
+    if inference and not method.infers:
+        raise value_error("inference", f"be False for method {method.name!r}", inference)
+    if math.isinf(target.epsilon):
+        return LeastSquaresPlan(
+            spent=PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)]), steps=0
+        )
+    size_scale = (1.0 + _ROUNDING) / (SIZE_SHARE * target.epsilon) if sizes.hidden else None
+    counting = () if size_scale is None else (SIZE.event(size_scale),)
+    kind: type[Noise] = ExactNoise if noise == "exact" else FloatNoise
+    extra = kind.cost(method.coordinates(sizes))
+    within = Target(
+        target.epsilon - math.fsum(event.pure_epsilon for event in (*extra, *counting)),
+        target.delta,
+        target.delta / 10.0,
+        score_share,
+    )
+    plan = _inferring(method, sizes, within) if inference else method.plan(sizes, within)
+    if extra and not plan.is_private:
+        raise value_error("noise", f"be 'float' for method {method.name!r}", noise)
+    if extra:
+        parts = [*plan.spent.parts, Part("discrete noise", extra, 0.0)]
+        plan = replace(plan, spent=PrivacySpent(parts), extra=extra)
+    if counting:
+        parts = [Part(COUNTED, counting, 0.0), *plan.spent.parts]
+        plan = replace(plan, spent=PrivacySpent(parts), size_scale=size_scale)
+    spent, most = plan.spent, 1.0 + _ROUNDING
+    met = spent.epsilon <= target.epsilon * most and spent.delta <= target.delta * most
+    if plan.is_private and not met:
+        published = getattr(method, "calibration", None) == "published"
+        raise CalibrationError(
+            f"noise must meet epsilon={target.epsilon:g} at delta={target.delta:g}; that of "
+            f"{method.name} spends {spent.epsilon:g} at delta={spent.delta:g}."
+            + (" Use calibration='joint'." if published else "")
+        )
+    return plan
+
+
+def sized(rows: Rows, plan: Plan, noise: Noise) -> Rows:
+    r"""Release the number of records, and return the rows as if it were theirs.
+
+    What bounds rounding errors is the released number and 64 scales of noise, which the number of
+    records exceeds with probability :math:`e^{-64}/2`.
+    """
+    scale = plan.size_scale or math.nan
+    n = noise.release(SIZE, rows, sigma=scale)
+    return rows.counted(n, n + math.ceil(_SAFE * scale))
+
+
+def _inferring(method: Method, sizes: Sizes, target: Target) -> Plan:
+    """Plan what intervals need: by the method itself, or counts of residuals beside it."""
+    plan: Plan | None = method.inferring_plan(sizes, target)
+    return _with_residuals(method, sizes, target) if plan is None else plan
+
+
+def _with_residuals(method: Method, sizes: Sizes, target: Target) -> Plan:
+    """Plan counts of residuals too, from which standard errors take the spread of the errors.
+
+    A method with a joint account takes their event into it; one with several parts gets one part
+    more, of a tenth of the budget.
+    """
+    epsilon, delta = target.epsilon, target.delta
+    # The Gaussian release that would spend the same stands for the method when shares are set.
+    ratio = 1.0 / gaussian_sigma(epsilon, delta)
+    sigma = 1.0 / (math.sqrt(_RESIDUAL_SHARE) * ratio)
+    level = gaussian_epsilon(1.0, delta, math.sqrt(1.0 - _RESIDUAL_SHARE) * ratio) * (1.0 - 1e-3)
+    least = 1e-3 * epsilon  # below it delta alone allows nearly all of the noise
+    for attempt in range(30):
+        plan: Plan = method.plan(sizes, target._replace(epsilon=max(level, least)))
+        if len(plan.spent.parts) > 1:
+            share = math.nextafter(delta / 10.0, 0.0)
+            sigma = gaussian_sigma(epsilon / 10.0 * (1.0 - 1e-9), share)
+            plan = method.plan(sizes, target._replace(epsilon=epsilon * 0.9, delta=delta * 0.9))
+            parts = [*plan.spent.parts, Part("residuals", [RESIDUAL_COUNTS.event(sigma)], share)]
+            return replace(plan, spent=PrivacySpent(parts), residual_sigma=sigma)
+        (part,) = plan.spent.parts
+        spent = PrivacySpent([Part(part.name, [*part.events, RESIDUAL_COUNTS.event(sigma)], delta)])
+        if spent.epsilon <= epsilon and (spent.epsilon >= 0.99 * epsilon or attempt > 5):
+            return replace(plan, spent=spent, residual_sigma=sigma)
+        if level < least:
+            break
+        level *= epsilon / spent.epsilon * (1.0 - 1e-3)
+    raise CalibrationError(
+        f"inference must leave a budget for the method; none was found at epsilon={epsilon:g}."
+    )
+
+
+def solve_fit(
+    method: Method, rows: Rows, plan: Plan, scaling: PublicScaling, clip: float, draws: Draws
+) -> Solution:
+    """Draw the planned releases; refuse a result if anything else was drawn, or anything less."""
+    if isinstance(plan, LeastSquaresPlan):
+        solution = Solution(_not_private(method, rows, scaling, clip))
+    else:
+        counted, released = rows, {}
+        if (sigma := plan.weight_sigma) is not None:
+            total = draws.noise.release(TOTAL_WEIGHT, rows, sigma=sigma)
+            counted, released = rows.counted(round(total)), {"mean_weight": total / rows.n}
+        solution = method.solve(counted, plan, clip, draws)
+        if released:
+            solution = replace(solution, chosen={**(solution.chosen or {}), **released})
+    if (sigma := plan.residual_sigma) is not None:
+        theta, noise = solution.theta, draws.noise
+        counts = noise.release(RESIDUAL_COUNTS, rows, theta=theta, clip=clip, sigma=sigma)
+        solution = replace(solution, residuals=counts)
+    if (sigma := plan.score_sigma) is not None:
+        scoring = method.scoring()
+        given = solution.theta, scoring.scored, sigma, draws.noise
+        scores = scoring.release(rows, *given)
+        solution = replace(solution, scores=scores)
+    if plan.is_private and not plan.matches(draws.noise.drawn):
+        names = [entry.release.name for entry in draws.noise.transcript if entry.release]
+        raise RuntimeError(
+            f"the releases of {method.name} differ from the plan that was charged: it released "
+            f"{', '.join(names)}, and drew {draws.noise.drawn} where {list(plan.spent.events)} "
+            "were planned. Nothing is returned, and the charge stands. A method draws all that it "
+            "planned, by draws.noise."
+        )
+    if solution.theta.shape != (rows.d,):
+        raise RuntimeError(f"theta must have shape {(rows.d,)}; got shape {solution.theta.shape}.")
+    return solution
+
+
+def _not_private(method: Method, rows: Rows, scaling: PublicScaling, clip: float) -> FloatArray:
+    """Return the coefficients without privacy: by the method's own family, or least squares."""
+    theta = method.exact(rows, clip)
+    return _least_squares(rows, scaling) if theta is None else theta
+
+
+def _least_squares(rows: Rows, scaling: PublicScaling) -> FloatArray:
+    """Solve the clipped problem without privacy and return scaled coefficients."""
+    from sklearn.linear_model import LinearRegression  # half a second, for this function only
+
+    if isinstance(rows, ChunkRows):
+        return symmetric_solve(*rows.moments())
+    A, y = (np.concatenate(parts) for parts in zip(*rows.blocks(), strict=True))
+    public = scaling.row_map
+    intercept = public.constant > 0.0
+    d = rows.d - intercept
+    # Back in the user's units, so that a rank-deficient problem has scikit-learn's solution.
+    unit = public.divisor * np.ones(d)
+    if public.scale is not None:
+        unit *= np.where(np.isfinite(public.scale), public.scale, 0.0)
+    model = LinearRegression(fit_intercept=intercept).fit(A[:, :d] * unit, y)
+    theta: FloatArray = model.coef_ * unit
+    if intercept:
+        theta = np.append(theta, model.intercept_ * public.divisor / public.constant)
+    return theta

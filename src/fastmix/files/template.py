@@ -1,0 +1,55 @@
+"""A bounds file to fill in, from names and types of columns only."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from string import Template
+
+from fastmix._text import toml_key, visible
+from fastmix.data.read import no_column
+from fastmix.errors import DataError
+from fastmix.schema.kinds import is_date
+
+_FILE = Path(__file__).with_name("template.toml")
+
+_HINTS = {
+    "number": "[]  # a number: [lower, upper]; codes: { categories = [1, 2, 3] }",
+    "date": "[]  # a date: [2000-01-01, 2025-12-31], as days since the first",
+    "bool": "[0, 1]  # true or false, as 1 or 0",
+    "text": '[]  # a category: ["a", "b", ...]',
+    "unknown": '[]  # a number: [lower, upper]; a category: ["a", "b", ...]',
+}
+
+#: How a target is written; labels are for a logistic regression.
+_TARGETS = {
+    "bool": "[]  # true or false, for --family logistic: { labels = [false, true] }",
+    "text": '[]  # labels, for --family logistic: ["no", "yes"]',
+    "unknown": '[]  # a number: [lower, upper]; for --family logistic labels: ["no", "yes"]',
+}
+_NUMBER = "[]  # a number: [lower, upper]"
+
+
+def bounds_template(
+    fields: Mapping[str, str], target: str, features: Iterable[str] | None = None
+) -> str:
+    """Return a bounds file to fill in, made without a look at any value.
+
+    ``fields`` are kinds of columns as `table_fields` gives them; the features are all columns but
+    the target by default.
+    """
+    names = [name for name in fields if name != target] if features is None else list(features)
+    for name in (target, *names):
+        if name not in fields:
+            raise DataError(no_column("the table", name, fields))
+    lines = []
+    for name in names:
+        kind = "date" if is_date(fields[name]) else fields[name]
+        if kind in _HINTS:
+            lines.append(f"{toml_key(name)} = {_HINTS[kind]}")
+        else:
+            kind = visible(fields[name])  # the names of nested fields are part of it
+            lines.append(f"# {toml_key(name)} is of a type that cannot be used ({kind})")
+    made = {
+        "target": f"{toml_key(target)} = {_TARGETS.get(fields[target], _NUMBER)}",
+        "features": "\n".join(lines),
+    }
+    return Template(_FILE.read_text(encoding="utf-8")).substitute(made)

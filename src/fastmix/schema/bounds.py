@@ -1,0 +1,235 @@
+"""The bounds file: what values are possible, from public knowledge.
+
+::
+
+    include = "common.toml"         # entries for columns that this file does not name
+
+    [target]
+    income = [0, 200000]            # a number: [lower, upper]; for classes, a list of labels
+
+    [features]
+    age = { bounds = [0, 120], unit = "years", note = "at the interview" }
+    city = ["Ulm", "Bonn", "Kiel"]  # a category; anything else goes to a column "other"
+    region = { categories = [1, 2, 3] }  # codes
+    joined = [2000-01-01, 2025-12-31]    # a date, in days since the first one
+    "hour_*" = [0, 24]              # all other columns with such a name
+    id = false                      # a column that no pattern takes
+    "age^2" = true                  # terms, with bounds that follow from those of their columns
+    "age*city" = true
+
+    [missing]
+    rule = "impute"                 # or "drop"
+    values = { age = 40 }           # instead of the middle of the bounds
+
+Bounds that ``fastmix bounds --epsilon`` found privately have a table ``[found]`` that says what was
+spent on them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fastmix._types import FloatArray
+from fastmix._validation import check_choice, check_integer, check_real, value_error
+from fastmix.schema.entries import entry_of, feature_of, labels_of, table, term_of, unfilled
+from fastmix.schema.features import Category, Feature, Labels, Number, Term
+
+_DIGEST = re.compile("sha256:[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was spent on bounds that were found privately, and the digest of its certificate."""
+
+    epsilon: float
+    delta: float
+    coverage: float
+    certificate: str
+    rows_per_person: int | None = None  #: Persons that they protect have so many rows at most.
+
+    def __post_init__(self) -> None:
+        for name, above in (("epsilon", 0.0), ("delta", 0.0), ("coverage", 0.0)):
+            value = check_real(f"{name} of [found]", getattr(self, name), above=above)
+            object.__setattr__(self, name, value)
+        if not isinstance(self.certificate, str) or not _DIGEST.fullmatch(self.certificate):
+            raise value_error("certificate of [found]", "be a digest", self.certificate)
+        if self.rows_per_person is not None:
+            check_integer("rows_per_person of [found]", self.rows_per_person, at_least=1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON types, without what does not apply."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, entries: Mapping[str, Any]) -> Found:
+        """Build it from the table of a bounds file."""
+        needed = {"epsilon", "delta", "coverage", "certificate"}
+        if set(entries) - {"rows_per_person"} != needed:
+            raise value_error("[found]", "be as fastmix wrote it", sorted(entries))
+        return cls(**entries)
+
+
+@dataclass(frozen=True)
+class PublicBounds:
+    """Public knowledge about a table: the target's bounds, the features, the missing values.
+
+    The rule "impute" puts a public value for a missing one (a missing category is ``other``);
+    "drop" leaves such rows out, which makes the number of remaining rows public.
+    """
+
+    target: Number | Labels
+    features: tuple[Feature, ...]
+    missing: str = "impute"
+    found: Found | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("rule for missing values", self.missing, ("impute", "drop"))
+        names = [feature.name for feature in self.features]
+        if not names:
+            raise value_error("features", "name at least one column", names)
+        if len(set(names)) != len(names) or self.target.name in names:
+            raise value_error("features", "be different columns, without the target", names)
+        for feature in self.features:
+            for factor, _ in feature.factors if isinstance(feature, Term) else ():
+                if factor not in self.features:
+                    condition = f"have {factor.name} beside {feature.name}"
+                    raise value_error("features", condition, names)
+
+    @property
+    def ends(self) -> tuple[Any, ...]:
+        """The bounds of the target, or its labels."""
+        target = self.target
+        return target.labels if isinstance(target, Labels) else (target.lower, target.upper)
+
+    @property
+    def dates(self) -> tuple[tuple[str, str], ...]:
+        """Names of the columns of dates, with the form in which text files write them."""
+        numbers = [f for f in (self.target, *self.features) if isinstance(f, Number)]
+        return tuple((f.name, f.form) for f in numbers if f.since is not None)
+
+    def columns(self, intercept: bool = True) -> tuple[str, ...]:
+        """Return the names of all encoded columns."""
+        return tuple(name for feature in self.features for name in feature.columns(intercept))
+
+    def feature_bounds(self, intercept: bool = True) -> tuple[FloatArray, FloatArray]:
+        """Return bounds of the encoded columns, for ``bounds_X``.
+
+        A column of a category holds 0 or 1; its bounds are symmetric so that 0 stays 0, and the
+        columns of one category together have norm at most 1.
+        """
+        sides: list[tuple[float, float]] = []
+        for feature in self.features:
+            box = (-1.0, 1.0)
+            if isinstance(feature, Number):
+                box = feature.lower, feature.upper
+            elif isinstance(feature, Term):
+                box = feature.box
+            sides += [box] * len(feature.columns(intercept))
+        lower, upper = np.array(sides).T
+        return lower.copy(), upper.copy()
+
+    def categories(self) -> tuple[tuple[int, ...], ...]:
+        """Return the encoded columns of each category beside an intercept."""
+        found, at = [], 0
+        for feature in self.features:
+            end = at + len(feature.columns(True))
+            if isinstance(feature, Category):
+                found.append(tuple(range(at, end)))
+            at = end
+        return tuple(found)
+
+    @property
+    def data_norm(self) -> float:
+        """Longest row of scaled features: each number, category and term is at most 1."""
+        return math.sqrt(len(self.features))
+
+    def select(self, names: Iterable[str]) -> PublicBounds:
+        """Return the same bounds for some features only, in the order given."""
+        known = {feature.name: feature for feature in self.features}
+        chosen = list(names)
+        for name in chosen:
+            if name not in known:
+                raise value_error("features", f"be among {list(known)}", name)
+        return replace(self, features=tuple(known[name] for name in chosen))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the bounds as plain JSON types, in the form of the bounds file."""
+        numbers = [f for f in (self.target, *self.features) if isinstance(f, Number)]
+        values = {f.name: f.missing for f in numbers if f.missing is not None}
+        found = {} if self.found is None else {"found": self.found.to_dict()}
+        return {
+            "target": {self.target.name: entry_of(self.target)},
+            "features": {f.name: entry_of(f) for f in self.features},
+            "missing": {"rule": self.missing, "values": values},
+            **found,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> PublicBounds:
+        """Build bounds from the tables of a bounds file."""
+        unknown = sorted(set(data) - {"target", "features", "missing", "found"})
+        if unknown:
+            raise value_error("tables", "be [target], [features], [missing], [found]", unknown)
+        targets = table(data, "target")
+        entries = table(data, "features").items()
+        features = {name: entry for name, entry in entries if entry is not False}
+        if len(targets) != 1:
+            raise value_error("[target]", "name one column", targets)
+        rules = table(data, "missing")
+        if not set(rules) <= {"rule", "values"}:
+            raise value_error("[missing]", "hold rule and values only", rules)
+        values = table(rules, "values")
+        strangers = sorted(set(values) - {*targets, *features})
+        if strangers:
+            raise value_error("[missing] values", "be for columns that are named", strangers)
+        filled = (*targets.items(), *features.items())
+        if empty := [name for name, entry in filled if entry == []]:
+            raise ValueError(unfilled(empty))
+        ((name, entry),) = targets.items()
+        labels = labels_of(name, entry, values)
+        filled = filled if labels is None else (*features.items(),)
+        made: dict[str, Number | Category] = {
+            name: feature_of(name, entry, values) for name, entry in filled if entry is not True
+        }
+        terms = {name: term_of(name, made) for name, entry in features.items() if entry is True}
+        target = made.get(name) if labels is None else labels
+        if not isinstance(target, Number | Labels):
+            condition = "be a number with [lower, upper], or a list of labels"
+            raise value_error("[target]", condition, name)
+        chosen = tuple({**made, **terms}[name] for name in features)
+        found = Found.from_dict(table(data, "found")) if "found" in data else None
+        return cls(target, chosen, rules.get("rule", "impute"), found)
+
+
+def check_number(bounds: PublicBounds) -> None:
+    """Refuse labels as the target of a model that predicts numbers."""
+    if isinstance(bounds.target, Labels):
+        raise ValueError(
+            f"[target] must be a number with [lower, upper]; {bounds.target.name} has a list of "
+            "labels. Labels need a logistic regression: --family logistic, or "
+            "PrivateLogisticRegression."
+        )
+
+
+def check_persons(bounds: PublicBounds, persons: bool, public_rows: bool = True) -> None:
+    """Refuse bounds that were found at the cost of single rows where a fit protects persons.
+
+    Those that were found privately show the number of rows.
+    """
+    if bounds.found is not None and not public_rows:
+        raise ValueError(
+            "public_rows must be True with bounds that were found privately, because the number of "
+            "rows is public then. Take bounds from public knowledge."
+        )
+    found = bounds.found
+    if persons and found is not None and found.rows_per_person is None:
+        raise ValueError(
+            "bounds that were found privately must protect persons if the fit does: find them "
+            "with --person and --max-rows, or take public ones."
+        )

@@ -1,0 +1,68 @@
+"""Kinds of columns beside what a bounds file says of them: types decide, never values."""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+from fastmix.errors import DataError
+from fastmix.schema.elements import level_number
+
+
+def is_date(kind: str) -> bool:
+    """Tell whether a kind of column holds dates or times, by the names of Arrow's types."""
+    return kind.startswith(("date", "timestamp"))
+
+
+def check_kinds(
+    table: str, fields: Mapping[str, str], numbers: Iterable[str], dates: Container[str]
+) -> None:
+    """Refuse columns of numbers and of dates whose declared kind is another one."""
+    for name in numbers:
+        if name in dates:
+            if not (is_date(fields[name]) or fields[name] == "unknown"):
+                raise DataError(
+                    f"{table}: column {name!r} must hold dates, as its bounds say; it is of "
+                    f"type {fields[name]}."
+                )
+        elif fields[name] not in ("number", "bool", "unknown"):
+            raise DataError(
+                f"{table}: column {name!r} must hold numbers, as its bounds say; it is "
+                f"of type {fields[name]}."
+            )
+
+
+def check_list(table: str, name: str, kind: str, levels: Sequence[str]) -> None:
+    """Refuse a public list for a declared kind of column that can hold nothing of it."""
+    if is_date(kind):
+        raise DataError(
+            f"{table}: column {name!r} holds dates, of type {kind}, and its bounds "
+            "are a list of categories. In a bounds file write the first and the last date "
+            "without quotes, such as [2018-01-01, 2023-12-31]."
+        )
+    if not levels:
+        return
+    if kind == "bool" and not {"false", "true"} & set(levels):
+        raise DataError(
+            f"{table}: column {name!r} holds true and false, which its list does not name. In a "
+            "bounds file write { labels = [false, true] } for a target, { categories = [false, "
+            "true] } for a feature."
+        )
+    if kind == "number" and all(level_number(level) is None for level in levels):
+        raise DataError(
+            f"{table}: column {name!r} holds numbers, and its list names none. In a bounds file "
+            "write { labels = [0, 1] } for a target, { categories = [1, 2, 3] } for a feature."
+        )
+
+
+def check_kind(table: str, name: str, kind: str, date: bool, category: bool) -> None:
+    """Refuse a column of a table in memory whose declared kind is not what its bounds say."""
+    if kind == "null":
+        return
+    if category:
+        fits, what = kind in ("bool", "number", "text") or is_date(kind), "categories"
+    elif date:
+        fits, what = is_date(kind), "dates"
+    else:
+        fits, what = kind in ("bool", "number"), "numbers"
+    if not fits:
+        call = f"pd.to_datetime(X[{name!r}], format='%d.%m.%Y')"
+        how = f" {call} makes dates of text that is written so." if date else ""
+        raise DataError(f"{table}: column {name!r} must hold {what}, as its bounds say.{how}")

@@ -1,0 +1,209 @@
+"""Coordinates of a table with categories, and the estimate of its curvature."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from fastmix.engine import geometry as module
+from fastmix.engine.geometry import curvature_estimate, geometry
+from fastmix.schema.categories import Categories
+
+#: Two numbers, then a category of 4 levels, a number, and a category of 3 levels, scaled.
+CATEGORIES = Categories(((2, 3, 4), (6, 7)), 0.4)
+D, CONSTANT = 9, 0.25
+BLOCKS = [3, 3, 2, 1]  # numbers, levels, levels, constant
+
+
+def rows(n, seed=0, together=0.0):
+    """Return mapped rows of such a table; a share of the second category follows the first."""
+    rng = np.random.default_rng(seed)
+    X = np.zeros((n, D))
+    X[:, [0, 1, 5]] = rng.normal(size=(n, 3)) @ [[0.2, 0.1, 0], [0, 0.1, 0], [0, 0, 0.05]] + 0.1
+    first = rng.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])
+    second = np.where(
+        rng.uniform(size=n) < together, first % 3, rng.choice(3, n, p=[0.5, 0.3, 0.2])
+    )
+    for columns, level in zip(CATEGORIES.columns, (first, second), strict=True):
+        X[:, list(columns)] = 0.4 * (level[:, None] == np.arange(1, 1 + len(columns)))
+    X[:, -1] = CONSTANT
+    return X
+
+
+def exact(X, pseudo=None):
+    """Return the coordinates for the shares and moments of rows, without noise."""
+    shares = []
+    for columns in CATEGORIES.columns:
+        own = X[:, list(columns)].mean(axis=0) / CATEGORIES.unit
+        shares.append(np.append(1.0 - own.sum(), own))
+    numbers = [*CATEGORIES.numbers(D), D - 1]
+    moments = X[:, numbers].T @ X[:, numbers] / len(X)
+    return geometry(CATEGORIES, tuple(shares), moments, CONSTANT, D)
+
+
+def test_numbers_are_the_columns_of_no_category():
+    assert CATEGORIES.numbers(D) == [0, 1, 5]
+
+
+def test_blocks_are_the_identity_for_exact_shares_and_moments(monkeypatch):
+    """Without pseudo-rows, with mean 0, whatever the correlations between blocks are."""
+    monkeypatch.setattr(module, "PSEUDO_ROWS", 0.0)
+    X = rows(5_000, together=0.5)
+    found = exact(X)
+    assert [block.stop - block.start for block in found.blocks] == BLOCKS
+    Z = X @ found.transform
+    second = Z.T @ Z / len(Z)
+    for block in found.blocks:
+        np.testing.assert_allclose(
+            second[block, block], np.eye(block.stop - block.start), atol=1e-8
+        )
+    np.testing.assert_allclose(Z[:, :-1].mean(axis=0), 0.0, atol=1e-10)
+    np.testing.assert_allclose(Z[:, -1], 1.0)
+    np.testing.assert_allclose(found.expected, np.eye(D), atol=1e-8)
+    assert np.abs(second[found.blocks[1], found.blocks[2]]).max() > 0.2
+
+
+def test_expected_is_the_mean_of_squares_inside_blocks():
+    """With pseudo-rows blocks are less than the identity, by as much as `expected` says."""
+    X = rows(5_000)
+    found = exact(X)
+    Z = X @ found.transform
+    second = Z.T @ Z / len(Z)
+    for block in found.blocks:
+        np.testing.assert_allclose(second[block, block], found.expected[block, block], atol=1e-8)
+    values = np.linalg.eigvalsh(found.expected)
+    assert 0.85 < values[0] < values[-1] < 1.0 + 1e-9
+
+
+def test_levels_without_rows_are_not_stretched_beyond_the_pseudo_rows():
+    shares = (np.array([1.0, 0.0, 0.0, 0.0]), np.array([0.0, 0.0, 0.0]))
+    moments = np.diag([0.04, 0.04, 0.01, CONSTANT**2])
+    found = geometry(CATEGORIES, shares, moments, CONSTANT, D)
+    assert np.isfinite(found.transform).all()
+    assert np.linalg.matrix_rank(found.transform) == D
+    levels = found.transform[np.ix_(CATEGORIES.columns[0], range(3, 6))] * CATEGORIES.unit
+    assert np.linalg.norm(levels, axis=1).max() <= 2.0 / math.sqrt(module.PSEUDO_ROWS)
+
+
+def test_a_table_without_numbers():
+    categories = Categories(((0, 1), (2,)), 0.5)
+    shares = (np.array([0.5, 0.3, 0.2]), np.array([0.9, 0.1]))
+    found = geometry(categories, shares, np.array([[0.09]]), 0.3, 4)
+    assert [block.stop - block.start for block in found.blocks] == [2, 1, 1]
+    assert np.linalg.matrix_rank(found.transform) == 4
+
+
+def test_weights_are_a_power_of_the_sizes_of_blocks():
+    weights = exact(rows(500)).weights
+    expected = np.repeat(np.array(BLOCKS, float) ** module.BLOCK_POWER, BLOCKS)
+    np.testing.assert_allclose(weights, expected)
+    assert weights.max() <= 1.0
+
+
+def noisy(truth, scale, weights, rng):
+    """Return a weighted matrix with noise of a symmetric release."""
+    noise = rng.normal(size=truth.shape)
+    noise = np.triu(noise, 1) / math.sqrt(2.0)
+    noise = noise + noise.T + np.diag(rng.normal(size=len(truth)))
+    return truth * np.outer(weights, weights) + scale * noise
+
+
+def test_a_known_matrix_is_recovered_as_noise_goes_to_zero():
+    X = rows(4_000, together=0.5)
+    found = exact(X)
+    Z = X @ found.transform
+    truth, rng = Z.T @ Z, np.random.default_rng(3)
+    errors = []
+    for scale in (300.0, 30.0, 3.0, 1e-6):
+        estimate = curvature_estimate(noisy(truth, scale, found.weights, rng), scale, len(X), found)
+        errors.append(np.linalg.norm(estimate.of(estimate.values) - truth) / np.linalg.norm(truth))
+        assert (estimate.values > 0.0).all()
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] < 0.2
+    assert errors[-1] < 1e-6
+    assert estimate.share == pytest.approx(1.0, rel=1e-3)
+    np.testing.assert_allclose(estimate.allowance, 1.0, atol=1e-6)
+
+
+def test_without_correlations_the_estimate_is_what_counts_and_moments_tell():
+    """Noise that would move every entry by a fifth of n leaves the estimate nearly diagonal."""
+    X, rng = rows(4_000), np.random.default_rng(4)
+    found = exact(X)
+    Z = X @ found.transform
+    truth = Z.T @ Z
+    scale = 0.2 * len(X)
+    better = 0
+    for _ in range(20):
+        released = noisy(truth, scale, found.weights, rng)
+        estimate = curvature_estimate(released, scale, len(X), found)
+        own = np.linalg.norm(estimate.of(estimate.values) - truth)
+        plain = np.linalg.norm(released / np.outer(found.weights, found.weights) - truth)
+        better += own < 0.7 * plain
+    assert better >= 18
+
+
+@pytest.mark.parametrize("shape", [(30, 60), (60, 30), (40, 40)])
+@pytest.mark.parametrize("signal", [1.0, 1.7, 3.0])
+def test_the_shrinkage_of_singular_values_is_the_best(shape, signal):
+    """Against a grid of factors: one signal of known size in noise, in the Frobenius norm.
+
+    The rule is optimal in the limit of large matrices. Below the threshold it keeps nothing.
+    """
+    rng = np.random.default_rng(5)
+    short, long = sorted(shape)
+    tau = 0.7
+    unit = tau * math.sqrt(long)
+    u, v = (rng.normal(size=side) for side in shape)
+    truth = signal * unit * np.outer(u / np.linalg.norm(u), v / np.linalg.norm(v))
+    own, factors = [], np.linspace(0.0, 1.2, 61)
+    by_factor = np.zeros(len(factors))
+    for _ in range(40):
+        released = truth + tau * rng.normal(size=shape)
+        kept = module._shrunk_values(released, tau)
+        own.append(np.sum((kept - truth) ** 2) / unit**2)
+        U, values, V = np.linalg.svd(released, full_matrices=False)
+        leading = values[0] * np.outer(U[:, 0], V[0])
+        by_factor += [np.sum((f * leading - truth) ** 2) / unit**2 for f in factors]
+    best = by_factor.min() / 40
+    assert np.mean(own) <= best + 0.06 * (1.0 + signal**2)
+    beta = short / long
+    low = np.diag(np.full(short, 0.99 * unit * (1.0 + math.sqrt(beta))))
+    wide = np.zeros((short, long))
+    wide[:, :short] = low
+    assert not module._shrunk_values(wide, tau).any()
+
+
+def test_hidden_correlations_are_allowed_for():
+    """The allowance grows with noise, is at least 1, and ends at its bound."""
+    X = rows(4_000, together=0.3)
+    found = exact(X)
+    Z = X @ found.transform
+    truth, rng = Z.T @ Z, np.random.default_rng(6)
+    most = []
+    for scale in (1.0, 200.0, 1_000.0, 1e6):
+        estimate = curvature_estimate(noisy(truth, scale, found.weights, rng), scale, len(X), found)
+        assert (estimate.allowance >= 1.0).all()
+        most.append(estimate.allowance.max())
+    assert most[0] < 1.01
+    assert most[0] < most[1] < most[2]
+    assert max(most) <= 1.0 / math.sqrt(1.0 - module.MOST_ALLOWED) + 1e-12
+
+
+@pytest.mark.parametrize("value", [-20.0, -2.0, -0.3, 0.0, 0.5, 3.0, 30.0, 1e6])
+def test_the_positive_part_is_the_expectation_of_a_positive_value(value):
+    """Of a normal variable with a flat prior on positive values, by integration."""
+    error = 1.7
+    found = float(module._positive(np.array([value]), np.array([error]))[0])
+    assert found > 0.0
+    z = value / error
+    if abs(z) <= 8.0:
+        top = max(z, 0.0) + 12.0
+        mass = quad(lambda x: norm.pdf(x, z), 0.0, top, points=[max(z, 0.1)])[0]
+        mean = quad(lambda x: x * norm.pdf(x, z), 0.0, top, points=[max(z, 0.1)])[0]
+        assert found == pytest.approx(error * mean / mass, rel=1e-5)
+    elif z > 0.0:
+        assert found == pytest.approx(value, rel=1e-6)

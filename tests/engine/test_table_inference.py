@@ -1,0 +1,183 @@
+"""Intervals of a table's fit: coverage, width, and the pull of levels towards their category."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fastmix import PrivateLinearRegression
+from fastmix.engine import table_inference as module
+from fastmix.engine.geometry import geometry
+from fastmix.schema.categories import Categories
+
+CITIES, SEXES = ["Ulm", "Bonn", "Kiel", "Jena"], ["f", "m", "d"]
+BOUNDS = {
+    "target": {"pay": (0.0, 10.0)},
+    "features": {"age": (0.0, 100.0), "city": CITIES, "hours": (0.0, 60.0), "sex": SEXES},
+}
+TRUTH = {
+    "age": 0.02,
+    "hours": 0.03,
+    "city=Bonn": 1.0,
+    "city=Kiel": -0.5,
+    "city=Jena": 0.0,
+    "sex=m": 0.5,
+    "sex=d": 0.2,
+}
+
+
+def simulated(n, fits, epsilon, seed=0):
+    """Return errors over standard errors of fits of fresh tables, and standard errors."""
+    rng = np.random.default_rng(seed)
+    errors, stds = [], []
+    for _ in range(fits):
+        frame = pd.DataFrame(
+            {
+                "age": rng.uniform(0, 100, n),
+                "city": rng.choice(CITIES, n, p=[0.4, 0.3, 0.2, 0.1]),
+                "hours": rng.uniform(10, 60, n),
+                "sex": rng.choice(SEXES, n, p=[0.45, 0.45, 0.1]),
+            }
+        )
+        mean = 3.0 + 0.02 * frame.age + 0.03 * frame.hours
+        for name in ("city", "sex"):
+            mean += [TRUTH.get(f"{name}={level}", 0.0) for level in frame[name]]
+        frame["pay"] = mean + rng.normal(0.0, 0.5, n)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = PrivateLinearRegression(
+                epsilon=epsilon, delta=1e-6, bounds=BOUNDS, inference=True, random_state=rng
+            ).fit(frame)
+        found = dict(
+            zip(
+                model.feature_names_in_,
+                np.column_stack((model.coef_, model.coef_std_)),
+                strict=True,
+            )
+        )
+        errors.append([found[name][0] - true for name, true in TRUTH.items()])
+        stds.append([found[name][1] for name in TRUTH])
+    return np.array(errors), np.array(stds)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 5.0])
+def test_coverage(epsilon):
+    """Nominal 95% covers at least 90%, and standard errors are those of the errors.
+
+    Seeded; 7 coefficients of 40 fits. The coefficients of one category have errors in common, so
+    that 280 intervals count as about 160: with other seeds a true coverage of 95% is below 90%
+    with probability below 1e-2. Hardly any coefficient is without an interval.
+    """
+    errors, stds = simulated(20_000, 40, epsilon)
+    told = np.isfinite(stds)
+    assert told.mean() >= 0.97
+    z = errors[told] / stds[told]
+    assert np.mean(np.abs(z) <= 1.96) >= 0.90
+    assert 0.75 <= np.sqrt(np.mean(z**2)) <= 1.25
+
+
+def test_standard_errors_fall_as_epsilon_grows_to_those_of_least_squares():
+    stds = [
+        np.median(simulated(20_000, 2, epsilon)[1], axis=0) for epsilon in (0.5, 1.0, 5.0, 20.0)
+    ]
+    for wide, narrow in pairwise(stds):
+        assert (narrow < 1.02 * wide).all()
+    # Of two groups with shares p and q the difference has the variance s^2/n (1/p + 1/q).
+    exact = 0.5 * np.sqrt((1 / 0.4 + 1 / 0.3) / 20_000)
+    assert stds[-1][list(TRUTH).index("city=Bonn")] == pytest.approx(exact, rel=0.2)
+
+
+#: One number, four levels, a constant.
+CATEGORIES = Categories(((1, 2, 3),), 0.5)
+
+
+def released(n, shares, **given):
+    """Return coordinates and a minimiser whose releases have these noises."""
+    shares = np.array(shares)
+    coordinates = geometry(CATEGORIES, (shares,), np.diag([0.1, 0.09]), 0.3, 5)
+    usual = {"noise": 1e-6, "ridge": 0.01 * n, "count_noise": 0.0}
+    return coordinates, module.Released(
+        first=np.zeros(5), theta=np.zeros(5), n=n, **{**usual, **given}
+    )
+
+
+def effects(theta):
+    """Return the effects of all levels around 0, in the units of the target."""
+    return 0.5 * np.append(0.0, theta[1:4]) + 0.3 * theta[-1]
+
+
+THETA = np.array([0.3, 0.4, -0.2, 0.1, 0.05])
+
+
+def test_effects_far_beyond_their_noise_stay():
+    coordinates, known = released(10**6, [0.4, 0.3, 0.2, 0.1])
+    found = module.pooled(THETA, known, coordinates, CATEGORIES)
+    np.testing.assert_allclose(effects(found), effects(THETA), atol=5e-3)
+    assert found[0] == THETA[0]
+
+
+def test_effects_that_are_noise_go_to_the_mean_of_their_category():
+    coordinates, known = released(1_000, [0.4, 0.3, 0.2, 0.1], noise=1e5)
+    found = module.pooled(THETA, known, coordinates, CATEGORIES)
+    mean = effects(THETA) @ [0.4, 0.3, 0.2, 0.1]
+    np.testing.assert_allclose(effects(found), mean, atol=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001])
+def test_a_level_that_is_not_seen_stays_within_the_range_of_the_others(share):
+    """Whether its count is 0, or above it by noise: less than two standard deviations."""
+    shares = [0.4, 0.3, 0.3 - share, share]
+    coordinates, known = released(10**5, shares, count_noise=100.0)
+    assert known.seen(np.array(shares)).tolist() == [True, True, True, False]
+    far = THETA.copy()
+    far[3] = 50.0
+    found = effects(module.pooled(far, known, coordinates, CATEGORIES))
+    assert found[:3].min() <= found[3] <= found[:3].max()
+    np.testing.assert_allclose(found[:3], effects(far)[:3], atol=5e-3)
+    assert module.seen_columns(known, coordinates, CATEGORIES).tolist() == [True] * 3 + [
+        False,
+        True,
+    ]
+
+
+def test_the_largest_level_is_always_seen():
+    _, known = released(100, [0.4, 0.3, 0.2, 0.1], count_noise=1e6)
+    assert known.seen(np.array([0.4, 0.3, 0.2, 0.1])).tolist() == [True, False, False, False]
+
+
+def test_what_the_ridge_leaves_is_estimated_from_groups_of_directions():
+    """Groups are those of least curvature first, and none has a smaller size than the next."""
+    rng = np.random.default_rng(0)
+    along = rng.normal(size=40)
+    sizes = module._sizes(along)
+    assert (np.diff(sizes) <= 0.0).all()
+    first = np.mean(along[:3] ** 2) * (1.0 + np.sqrt(2.0 / 3.0))
+    assert sizes[0] >= first
+    assert module._sizes(np.zeros(5)).tolist() == [0.0] * 5
+
+
+def test_four_terms_of_the_ridge_are_taken_off():
+    """With a known curvature and no noise, the fourth power of the pull is left."""
+    coordinates, known = released(1_000, [0.4, 0.3, 0.2, 0.1], noise=1e-9, ridge=200.0)
+    K = coordinates.transform
+    J = 1_000 * coordinates.expected
+    truth = np.array([0.5, -0.2, 0.3, 0.1, 0.4])
+    V = np.linalg.inv(J + 200.0 * np.eye(5))
+    phi = V @ J @ truth
+    known = known._replace(theta=K @ phi)
+    weights = coordinates.weights
+    weighted = J * np.outer(weights, weights)
+    theta, found = module.inferred(known, coordinates, weighted, 1e-3 * weighted, 1e-6, 1e-9)
+    left = -np.linalg.matrix_power(200.0 * V, 4) @ truth
+    np.testing.assert_allclose(np.linalg.solve(K, theta) - truth, left, atol=1e-6)
+    G = sum(np.linalg.matrix_power(200.0 * V, power) for power in range(4)) @ V
+    sampling = K @ G @ (1e-3 * J) @ G.T @ K.T
+    np.testing.assert_allclose(found.covariance, sampling, rtol=1e-3, atol=1e-9)
+    assert found.variance == pytest.approx(1e-3, rel=1e-3)
+    assert found.sure
+    bias = np.sqrt(np.diag(found.bias))
+    assert (np.abs(K @ left) <= 4.0 * bias).all()
