@@ -12,8 +12,8 @@ from fastmix import PrivateLogisticRegression
 from fastmix.accounting import GaussianEvent, ObjectiveEvent
 from fastmix.data import ArrayRows, RowMap, TargetMap
 from fastmix.engine import Draws, LogisticObjective, Sizes, Target, plan_fit
+from fastmix.engine.families.logistic import log_odds
 from fastmix.engine.first_stage import Guess
-from fastmix.engine.logistic import log_odds
 from fastmix.releases import make_noise
 
 

@@ -9,12 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fastmix import PrivateLinearRegression, PrivateLogisticRegression
+from fastmix import PrivateHuberRegressor, PrivateLinearRegression, PrivateLogisticRegression
 from fastmix.accounting import GaussianEvent
-from fastmix.engine import AdaptiveObjective
-from fastmix.engine.logistic import LogisticObjective
+from fastmix.engine import AdaptiveObjective, QuantileObjective
 from fastmix.engine.plan import Sizes, Target
-from fastmix.engine.robust import HuberObjective, QuantileObjective
 from fastmix.engine.table_fit import STEPS, level_shares, pays
 from tests.transcripts import names, recording, replaying
 
@@ -215,18 +213,27 @@ def test_a_matrix_after_a_table_has_no_categories():
     assert math.isclose(model.coef_[1], 1.0, abs_tol=0.2)
 
 
-def test_other_losses_have_no_plan_for_tables():
-    """They have no steps of their own: a plan for tables would not be what they draw."""
-    frame, _ = table(8_000)
-    label = {"target": {"rich": ["no", "yes"]}, "features": BOUNDS["features"]}
-    frame = frame.assign(rich=np.where(frame.pay > 5.5, "yes", "no")).drop(columns="pay")
-    model = PrivateLogisticRegression(epsilon=2.0, delta=1e-6, bounds=label, random_state=0)
+@pytest.mark.parametrize("kind", [PrivateHuberRegressor, PrivateLogisticRegression])
+def test_other_losses_fit_tables_in_the_same_way(kind):
+    """They release what they planned, and most coefficients have a standard error."""
+    frame, _ = table(20_000)
+    bounds = BOUNDS
+    if kind is PrivateLogisticRegression:
+        bounds = {"target": {"rich": ["no", "yes"]}, "features": BOUNDS["features"]}
+        frame = frame.assign(rich=np.where(frame.pay > 5.5, "yes", "no")).drop(columns="pay")
+    model = kind(epsilon=3.0, delta=1e-6, bounds=bounds, inference=True, random_state=0)
     with warnings.catch_warnings(), recording() as transcript:
         warnings.simplefilter("ignore")
         model.fit(frame)
-    assert "level counts" not in names(transcript)
-    for other in (HuberObjective, QuantileObjective, LogisticObjective):
-        assert not other.tables
+    assert {"level counts", "slopes", "gradient counts", "curvatures"} <= set(names(transcript))
+    # Three columns are of levels that hardly any row has.
+    assert np.isfinite(np.ravel(model.coef_std_)).sum() >= 6
+    assert np.isfinite(np.ravel(model.coef_)).all()
+
+
+def test_quantiles_have_no_plan_for_tables():
+    """Their intercept needs counts of its own, for which a table's plan has no share."""
+    assert not QuantileObjective.tables
 
 
 def test_shares_of_levels_that_noise_hides_are_equal():

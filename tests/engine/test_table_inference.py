@@ -11,7 +11,7 @@ import pytest
 
 from fastmix import PrivateLinearRegression
 from fastmix.engine import table_inference as module
-from fastmix.engine.geometry import geometry
+from fastmix.engine.geometry import curvature_estimate, geometry
 from fastmix.schema.categories import Categories
 
 CITIES, SEXES = ["Ulm", "Bonn", "Kiel", "Jena"], ["f", "m", "d"]
@@ -171,7 +171,8 @@ def test_four_terms_of_the_ridge_are_taken_off():
     known = known._replace(theta=K @ phi)
     weights = coordinates.weights
     weighted = J * np.outer(weights, weights)
-    theta, found = module.inferred(known, coordinates, weighted, 1e-3 * weighted, 1e-6, 1e-9)
+    curvature = curvature_estimate(weighted, 1e-6, 1_000, coordinates)
+    theta, found = module.inferred(known, coordinates, curvature, 1e-3 * weighted, 1e-9)
     left = -np.linalg.matrix_power(200.0 * V, 4) @ truth
     np.testing.assert_allclose(np.linalg.solve(K, theta) - truth, left, atol=1e-6)
     G = sum(np.linalg.matrix_power(200.0 * V, power) for power in range(4)) @ V

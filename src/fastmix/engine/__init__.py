@@ -1,17 +1,22 @@
 """The engine: plans from public sizes, private fits, their intervals, scores and forecasts."""
 
-from fastmix.engine.adaptive import AdaptiveObjective
 from fastmix.engine.choice import choose_method
+from fastmix.engine.families import (
+    AdaptiveObjective,
+    HuberObjective,
+    LogisticObjective,
+    QuantileObjective,
+)
+from fastmix.engine.family import Family
 from fastmix.engine.fit import default_delta, plan_fit, solve_fit
-from fastmix.engine.logistic import LogisticObjective
 from fastmix.engine.objective import PerturbedObjective
 from fastmix.engine.plan import METHODS, Draws, Forecast, Method, Plan, Sizes, Solution, Target
-from fastmix.engine.robust import HuberObjective, QuantileObjective
 
 __all__ = [
     "METHODS",
     "AdaptiveObjective",
     "Draws",
+    "Family",
     "Forecast",
     "HuberObjective",
     "LogisticObjective",

@@ -25,8 +25,6 @@ CURVATURE_SHARE, SQUARES_SHARE = 0.12, 0.03
 #: Curvatures are limited such that their noise hides at most this share of the eigenvalues, and at
 #: least to this much in units of d, which is the mean squared length of rows.
 NOISY, LEAST_SQUARE = 0.25, 2.0
-#: The ridge in units of the eigenvalues: its pull is taken off, and rows may be longer with it.
-RIDGE = 0.1
 #: Gradients are clipped where noise adds this much to the standard error of the sampling, or
 #: above, as long as noise is at most this share of the sum of their squares.
 CLIP, UNCERTAIN = 0.5, 0.03
@@ -47,7 +45,7 @@ MOST_UNSURE = 0.1
 OUTPUT = 0.1
 
 
-class Levels(NamedTuple):
+class Known(NamedTuple):
     """How a released minimiser came about: noise of the objective, ridge, sizes."""
 
     noise: float
@@ -73,7 +71,7 @@ def least_clip(spread: float, mu: float, sigma: float, n: int, d: int) -> float:
 
 
 def inferred(
-    theta: FloatArray, guess: Guess, released: CurvatureRelease, levels: Levels
+    theta: FloatArray, guess: Guess, released: CurvatureRelease, levels: Known
 ) -> tuple[FloatArray, Intervals]:
     """Return coefficients without the pull of the ridge, and how far off they may be."""
     d, T, n = len(theta), guess.transform, levels.whole
@@ -120,7 +118,7 @@ def inferred(
     return theta, Intervals(noise + sampling, noise, variance, levels.size * hidden, sure)
 
 
-def _unsure(phi: FloatArray, values: FloatArray, levels: Levels) -> FloatArray:
+def _unsure(phi: FloatArray, values: FloatArray, levels: Known) -> FloatArray:
     """Return the parts of coefficients in directions that are not identified that noise explains.
 
     That is all of one of less than `UNSURE` standard deviations; then that of the first stage is

@@ -1,173 +1,139 @@
-"""What an adaptive fit will release, and with how much noise, from public sizes."""
+"""The plan of an adaptive fit: which releases it draws, and with how much noise."""
 
 import math
-from abc import abstractmethod
-from contextlib import nullcontext
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from fastmix._validation import check_integer
-from fastmix.accounting import PrivacyEvent, objective_mu, objective_split
-from fastmix.engine import adaptive_inference as inference
-from fastmix.engine import table_fit
-from fastmix.engine.adaptive_noise import AdaptivePlan
-from fastmix.engine.first_stage import OCTAVES, ROOM, least_eigenvalue, spread_known
-from fastmix.engine.last_stage import LINE_ERROR, LINE_SHARE
-from fastmix.engine.objective import OUTPUT_SHARE, WEIGHT_SHARE, chosen_solver
-from fastmix.engine.plan import Draws, Method, Sizes, Solution, Target, joint
-from fastmix.kernels import NATIVE, one_blas_thread
-from fastmix.kernels.mapped import FEW_COLUMNS
+from fastmix.accounting import PrivacyEvent, objective_split
+from fastmix.engine.objective import OUTPUT_SHARE, WEIGHT_SHARE
+from fastmix.engine.plan import Plan, Sizes, Target, joint
+from fastmix.engine.scores import Scoring
 from fastmix.releases import (
     CURVATURE,
+    LEVEL_COUNTS,
     LINE,
     MINIMISER,
+    NUMBER_MOMENTS,
     RESIDUAL_COUNTS,
     SECOND_MOMENTS,
+    SLOPES,
     SQUARES,
     TARGET_MEAN,
     TOTAL_WEIGHT,
+    Gaussian,
 )
 
-#: Shares of the budget (of mu^2) for all rounds of second moments and for counts of gradients.
-MOMENTS_SHARE, COUNTS_SHARE = 0.12, 0.03
-#: The mean of the target, where there are no rounds, has this standard deviation, for a share
-#: between these two.
-MEAN_ERROR, MEAN_SHARES = 1.0 / 26.0, (0.02, 0.3)
-#: Rounds: at most so many, with a reach of so much; none if a round gains less than 1.
-MOST_ROUNDS, REACH = 5, 100.0
+#: Gaussian releases before the minimiser and after it, by the name of their share, in the order in
+#: which they are drawn. `RESIDUAL_COUNTS` stands for all counts of records in bins.
+BEFORE = {
+    "weight": TOTAL_WEIGHT,
+    "mean": TARGET_MEAN,
+    "level": LEVEL_COUNTS,
+    "moment": SECOND_MOMENTS,
+    "number": NUMBER_MOMENTS,
+    "step": SLOPES,
+    "count": RESIDUAL_COUNTS,
+}
+AFTER = {
+    "line": LINE,
+    "curvature": CURVATURE,
+    "square": SQUARES,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveMethod(Method):
-    """A method with a first stage, one objective release, and what may follow it."""
+class AdaptivePlan(Plan):
+    """Noise levels of all releases, and how many rounds of second moments there are."""
 
-    rounds: int | None = None
-    solver: str = "auto"
+    mu: float
+    eps_c: float
+    mu_output: float
+    n_rounds: int
+    moment_sigma: float | None
+    count_sigma: float | None
+    mean_sigma: float | None
+    line_sigma: float | None
+    preconditioner: str
+    #: Noise of the curvature and of the squares of gradients, for intervals.
+    curvature_sigma: float | None = None
+    square_sigma: float | None = None
+    #: Noise of counts of levels and of gradient steps, for a table with categories.
+    level_sigma: float | None = None
+    step_sigma: float | None = None
 
-    chooses: ClassVar[bool] = True
-    last_step: ClassVar[float] = 4.0
-    #: Whether the slope of the loss has one sign for each record.
-    one_sided: ClassVar[bool] = False
-    #: Whether gradients are counted after rounds, and targets, with a line, without rounds.
-    counts: ClassVar[bool] = False
-    lines: ClassVar[bool] = False
-    choices: ClassVar[dict[str, tuple[str, ...]]] = {"solver": ("auto", "gram", "sketch")}
-
-    def check(self) -> None:
-        """Check the parameters."""
-        if self.rounds is not None:
-            check_integer("rounds", self.rounds, at_least=0, at_most=20)
-        super().check()
-
-    def plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
-        """Plan a fit: the shares of all releases from public sizes."""
-        return self._planned(sizes, target, inferring=False)
-
-    def _planned(self, sizes: Sizes, target: Target, *, inferring: bool) -> AdaptivePlan:
-        form: dict[str, Any] = {
-            "one_sided": self.one_sided,
-            "rows_per_person": sizes.rows_per_person or 1,
-        }
-        mu = objective_mu(target.epsilon, target.delta, **form)
-        if self.tables and self.rounds is None and table_fit.pays(sizes, mu):
-            return table_fit.table_plan(sizes, target, self.scoring(), inferring=inferring)
-        rounds = useful_rounds(sizes, mu) if self.rounds is None else int(self.rounds)
-        if inferring and rounds and self.rounds is None:
-            rounds = max(rounds, inference.LEAST_ROUNDS)
-        first = self._shares(sizes, mu, rounds, inferring=inferring)
-        last = (target.reserved, 0.0, 0.0)
-        if inferring:
-            last = (target.reserved, inference.CURVATURE_SHARE, inference.SQUARES_SHARE)
-        counted = WEIGHT_SHARE if sizes.weighted else 0.0
-        share = rounds * first[0] + sum(first[1:]) + sum(last) + counted + OUTPUT_SHARE
-        mu, eps_c, mu_gaussian = objective_split(target.epsilon, target.delta, share, **form)
-        total = math.hypot(mu, mu_gaussian)
-        moment, count, mean, line, score, curvature, square, weight = (
-            1.0 / (math.sqrt(each) * total) if each else None for each in (*first, *last, counted)
-        )
-        mu_output = math.sqrt(OUTPUT_SHARE) * total
-        events: list[PrivacyEvent] = []
-        if weight is not None:
-            events.append(TOTAL_WEIGHT.event(weight))
-        if mean is not None:
-            events.append(TARGET_MEAN.event(mean))
-        if moment is not None:
-            events.append(SECOND_MOMENTS.event(moment, count=rounds))
-        if count is not None:
-            events.append(RESIDUAL_COUNTS.event(count))
-        events += MINIMISER.events(mu, eps_c, mu_output, **form)
-        if line is not None:
-            events.append(LINE.event(line))
-        if curvature is not None and square is not None:
-            events += [CURVATURE.event(curvature), SQUARES.event(square)]
-        if score is not None:
-            scoring = self.scoring()
-            events += scoring.events(scoring.scored, score)
-        solver = chosen_solver(self.solver, sizes)
-        if self.solver == "auto" and rounds:
-            solver = "gram"  # which is known before the solver starts
-        return AdaptivePlan(
-            spent=joint(events, target.delta),
-            rows_per_person=sizes.rows_per_person,
-            weight_sigma=weight,
-            mu=mu,
-            eps_c=eps_c,
-            mu_output=mu_output,
-            n_rounds=rounds,
-            moment_sigma=moment,
-            count_sigma=count,
-            mean_sigma=mean,
-            line_sigma=line,
-            preconditioner=solver,
-            score_sigma=score,
-            curvature_sigma=curvature,
-            square_sigma=square,
-        )
-
-    def _shares(
-        self, sizes: Sizes, mu: float, rounds: int, *, inferring: bool
-    ) -> tuple[float, float, float, float]:
-        """Return the shares of a round, of counts, mean and line, from public sizes."""
-        if rounds:
-            return MOMENTS_SHARE / rounds, COUNTS_SHARE if self.counts else 0.0, 0.0, 0.0
-        mean = counts = line = 0.0
-        if sizes.intercept:
-            wanted = (1.0 / (MEAN_ERROR * sizes.n * mu)) ** 2
-            mean = min(max(wanted, MEAN_SHARES[0]), MEAN_SHARES[1])
-        if self.lines:
-            sigma, error = (1.0 / (math.sqrt(share) * mu) for share in (COUNTS_SHARE, LINE_SHARE))
-            counts = COUNTS_SHARE if spread_known(sizes.n, len(OCTAVES) - 1, sigma) else 0.0
-            line = LINE_SHARE if error <= LINE_ERROR * sizes.n and not inferring else 0.0
-        return 0.0, counts, mean, line
-
-    def solve(self, rows: Any, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
-        """Fit; if BLAS gets no rows, only their moments, on one thread of it."""
-        small = NATIVE and rows.d < FEW_COLUMNS
-        with one_blas_thread() if small else nullcontext():
-            return self._solve(rows, plan, clip, draws)
-
-    @abstractmethod
-    def _solve(self, rows: Any, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
-        """Release what the first stage needs, decide, and release the minimiser."""
-
-    def coordinates(self, sizes: Sizes) -> int:
-        """Return how many coordinates of noise a fit draws at most: second moments, and more."""
-        rounds = MOST_ROUNDS if self.rounds is None else int(self.rounds)
-        return super().coordinates(sizes) + rounds * (sizes.d + 2) ** 2
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Sizes and noise levels by name; those of intervals and tables if there are any."""
+        settings = super().settings
+        for first, second in (("curvature_sigma", "square_sigma"), ("level_sigma", "step_sigma")):
+            if settings[first] is None:
+                del settings[first], settings[second]
+        return settings
 
 
-def useful_rounds(sizes: Sizes, mu: float) -> int:
-    """Return how many rounds of second moments pay, from public sizes.
+def divided(
+    sizes: Sizes,
+    target: Target,
+    shares: Mapping[str, float],
+    *,
+    repeats: Mapping[str, int],
+    scoring: Scoring,
+    one_sided: bool,
+    rounds: int,
+    preconditioner: str,
+) -> AdaptivePlan:
+    r"""Divide the budget among the releases of a fit.
 
-    A round tells directions apart whose eigenvalues differ by its gain: that of a direction among
-    d + 1 equal ones over the least that noise lets through.
+    A release that is drawn ``repeats`` times and has the share w of :math:`\mu^2` in all gets noise
+    of standard deviation :math:`\sqrt{\text{repeats}/w}/\mu` in units of its sensitivity; the
+    minimiser gets the rest of the budget.
     """
+    form: dict[str, Any] = {"one_sided": one_sided, "rows_per_person": sizes.rows_per_person or 1}
+    shares = {
+        **shares,
+        "weight": WEIGHT_SHARE if sizes.weighted else 0.0,
+        "score": target.reserved,
+        "output": OUTPUT_SHARE,
+    }
+    mu, eps_c, mu_gaussian = objective_split(
+        target.epsilon, target.delta, math.fsum(shares.values()), **form
+    )
+    total = math.hypot(mu, mu_gaussian)
+    sigma = {
+        name: math.sqrt(repeats.get(name, 1) / share) / total
+        for name, share in shares.items()
+        if share
+    }
 
-    def gain(rounds: int) -> float:
-        sigma = 1.0 / (math.sqrt(MOMENTS_SHARE / rounds) * mu)
-        return sizes.n / (ROOM * (sizes.d + 1) * least_eigenvalue(sigma, sizes.d + 1))
+    def events_of(releases: Mapping[str, Gaussian]) -> list[PrivacyEvent]:
+        return [
+            release.event(sigma[name], repeats.get(name, 1))
+            for name, release in releases.items()
+            if name in sigma
+        ]
 
-    if gain(4) <= 1.0:
-        return 0
-    enough = (k for k in range(2, MOST_ROUNDS) if gain(k) > 1.0 and gain(k) ** k >= REACH)
-    return next(enough, MOST_ROUNDS)
+    mu_output = 1.0 / sigma["output"]
+    minimiser = MINIMISER.events(mu, eps_c, mu_output, **form)
+    events = [*events_of(BEFORE), *minimiser, *events_of(AFTER)]
+    if "score" in sigma:
+        events += scoring.events(scoring.scored, sigma["score"])
+    return AdaptivePlan(
+        spent=joint(events, target.delta),
+        rows_per_person=sizes.rows_per_person,
+        mu=mu,
+        eps_c=eps_c,
+        mu_output=mu_output,
+        n_rounds=rounds,
+        preconditioner=preconditioner,
+        moment_sigma=sigma.get("moment", sigma.get("number")),
+        weight_sigma=sigma.get("weight"),
+        level_sigma=sigma.get("level"),
+        step_sigma=sigma.get("step"),
+        count_sigma=sigma.get("count"),
+        mean_sigma=sigma.get("mean"),
+        line_sigma=sigma.get("line"),
+        score_sigma=sigma.get("score"),
+        curvature_sigma=sigma.get("curvature"),
+        square_sigma=sigma.get("square"),
+    )

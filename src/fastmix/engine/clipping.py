@@ -6,13 +6,16 @@ from typing import NamedTuple
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix.engine.adaptive_noise import AdaptivePlan
+from fastmix.engine.adaptive_plan import AdaptivePlan
 from fastmix.engine.first_stage import SQUARES
 from fastmix.engine.objective import least_ridge_for
 
 #: Ridge: in units of noise over the residuals' spread; the share of the residuals' variance that
 #: is taken to be left to explain; and in units of the eigenvalues.
 RIDGE, LEFT, LEAST_RIDGE = 4.0, 0.3, 0.01
+#: The same share and units for a table with categories (chosen on Black Friday, King County and
+#: Rossmann), and the least ridge of other fits with intervals in units of the eigenvalues.
+TABLE_LEFT, TABLE_RIDGE, INFERRING_RIDGE = 1.0, 0.002, 0.1
 #: A ridge in units of the least that the loss needs, and squared lengths that it is needed for.
 LEAST, LENGTHS = 1.5, 2.0
 #: The noise in the prediction of the longest row is at most so many residuals.
@@ -35,6 +38,8 @@ class Levels(NamedTuple):
     clip: float
     ridge: float
     longest: float
+    #: Width of the smoothing of a quantile loss.
+    width: float = math.nan
 
 
 def typical_gradient(counts: FloatArray, edges: FloatArray, n: int) -> float:
@@ -82,40 +87,31 @@ def best_clip(
     return float(sizes[np.argmin(risks)])
 
 
-def chosen_levels(
-    plan: AdaptivePlan,
-    clip: float,
-    spread: float,
-    n: int,
-    d: int,
-    least_ridge: float = 0.0,
-    left: float = LEFT,
-    floor: float = LEAST_RIDGE,
-) -> Levels:
-    """Return the levels for a clipping level and the spread of residuals."""
-    ridge = max(ridge_for(plan, clip, spread, n, d, left, floor), least_ridge)
+def chosen_levels(plan: AdaptivePlan, clip: float, spread: float, n: int, d: int) -> Levels:
+    """Return the levels of squares for a clipping level and the spread of residuals."""
+    ridge = ridge_for(plan, clip, spread, n, d)
     least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1)
     longest = math.sqrt(ridge / least)
     longest = min(longest, PREDICTED * ridge * plan.mu * spread / clip)
     return Levels(clip, ridge, max(longest, math.sqrt(LENGTHS * d)))
 
 
-def ridge_for(
-    plan: AdaptivePlan,
-    level: float,
-    spread: float,
-    n: int,
-    d: int,
-    left: float = LEFT,
-    floor: float = LEAST_RIDGE,
-) -> float:
-    r"""Return the ridge for coordinates in which every eigenvalue is about n.
+def ridge_for(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -> float:
+    r"""Return the ridge of squares for coordinates in which every eigenvalue is about n.
 
     In a direction with the coefficient :math:`\phi` the best ridge is :math:`s/|\phi|` if its
-    eigenvalue is small, and :math:`s^2 d/(n v)` if all directions together explain v, which is the
-    share ``left`` of the residuals' variance. It is at least the share ``floor`` of n.
+    eigenvalue is small, and :math:`s^2 d/(n v)` if all directions together explain v, which is a
+    share of the residuals' variance (`LEFT`). It is at least a share of n (`LEAST_RIDGE`), with
+    intervals a larger one: they undo its pull, and it allows longer rows.
     """
+    table = plan.level_sigma is not None
+    left, floor = (TABLE_LEFT, TABLE_RIDGE) if table else (LEFT, LEAST_RIDGE)
+    if plan.curvature_sigma is not None and not table:
+        floor = INFERRING_RIDGE
     ratio = level / (plan.mu * spread)
     least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1) * d
-    needed = max(LENGTHS * least, floor * n) if plan.n_rounds else least / SQUARES
+    if plan.n_rounds:
+        needed = max(LENGTHS * least, floor * n)
+    else:
+        needed = max(least / SQUARES, floor * n if plan.curvature_sigma is not None else 0.0)
     return max(RIDGE * ratio, ratio**2 * d / (n * left), needed)

@@ -16,9 +16,9 @@ from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.accounting import PrivacyEvent, objective_mu
 from fastmix.data import Rows
-from fastmix.engine.adaptive import AdaptiveObjective
-from fastmix.engine.adaptive_noise import AdaptivePlan
-from fastmix.engine.adaptive_plan import useful_rounds
+from fastmix.engine.adaptive import useful_rounds
+from fastmix.engine.adaptive_plan import AdaptivePlan
+from fastmix.engine.families.squares import AdaptiveObjective
 from fastmix.engine.first_stage import first_stage
 from fastmix.engine.fit import plan_fit
 from fastmix.engine.plan import Draws, Method, Plan, Sizes, Target, joint

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix.engine.adaptive_noise import AdaptivePlan
+from fastmix.engine.adaptive_plan import AdaptivePlan
 from fastmix.engine.first_stage import ROOM, SQUARES, least_eigenvalue
 from fastmix.engine.plan import Forecast, Method, Plan, Sizes, Target
 from fastmix.errors import LowAccuracyWarning, WeakPrivacyWarning

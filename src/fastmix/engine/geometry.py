@@ -37,7 +37,8 @@ ALLOWED, MOST_ALLOWED = 1.0, 0.5
 class Geometry(NamedTuple):
     """Coordinates ``z = K'x`` in blocks, all from released values.
 
-    ``expected`` is the mean of ``z z'`` if the blocks were independent; ``shares`` are the shares
+    ``expected`` is the mean of ``z z'``, or of it times the curvature of a row, if the blocks were
+    independent; ``shares`` are the shares
     of rows of the levels of each category, that without a column first.
     """
 
@@ -77,7 +78,7 @@ def geometry(
         blocks.append(slice(0, at))
     for columns, p in zip(categories.columns, shares, strict=True):
         end = at + len(columns)
-        codes = _codes(p)
+        codes = level_codes(p)
         K[np.ix_(columns, range(at, end))] = (codes[1:] - codes[0]) / categories.unit
         K[-1, at:end] = codes[0] / constant
         expected[at:end, at:end] = (codes * p[:, None]).T @ codes
@@ -89,7 +90,7 @@ def geometry(
     return Geometry(K, tuple(blocks), expected, shares)
 
 
-def _codes(p: FloatArray) -> FloatArray:
+def level_codes(p: FloatArray) -> FloatArray:
     """Return the coordinates of each level: with mean 0, and a covariance of about I."""
     q = p + PSEUDO_ROWS
     values, vectors = np.linalg.eigh(np.diag(q) - np.outer(q, q) / q.sum())
@@ -135,9 +136,10 @@ def curvature_estimate(
             released[block, block], share * expected[block, block], scale
         )
         for other in blocks[number + 1 :]:
-            part = released[block, other]
+            known = share * expected[block, other]
+            part = released[block, other] - known
             kept = _shrunk_values(part, tau)
-            matrix[block, other], matrix[other, block] = kept, kept.T
+            matrix[block, other], matrix[other, block] = known + kept, (known + kept).T
             unseen = float(np.sum(part**2) - np.sum(kept**2)) - tau**2 * part.size
             unseen = max(unseen, 0.0) + ALLOWED * tau**2 * math.sqrt(2.0 * part.size)
             unseen /= (share * n * weights[block.start] * weights[other.start]) ** 2

@@ -10,43 +10,46 @@ of a perturbed objective is the fit. With intervals, its curvature is released l
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from fastmix._types import FloatArray
-from fastmix.accounting import PrivacyEvent, objective_split
 from fastmix.data import Rows
-from fastmix.engine.adaptive_noise import AdaptivePlan
+from fastmix.engine.adaptive_plan import AdaptivePlan, divided
 from fastmix.engine.clipping import (
     CLIP,
     EDGES,
     LEAST_CLIP,
     SHORTEST,
+    Levels,
     best_clip,
-    chosen_levels,
-    ridge_for,
     typical_gradient,
 )
-from fastmix.engine.first_stage import FIRST, LEAST_VARIANCE, ROOM, least_eigenvalue, rounded
+from fastmix.engine.first_stage import (
+    FIRST,
+    LEAST_VARIANCE,
+    ROOM,
+    Guess,
+    least_eigenvalue,
+    rounded,
+)
 from fastmix.engine.geometry import Geometry, geometry
-from fastmix.engine.objective import OUTPUT_SHARE, WEIGHT_SHARE, squares
-from fastmix.engine.plan import Draws, Sizes, Solution, Target, joint
+from fastmix.engine.plan import Draws, Sizes, Solution, Target
 from fastmix.engine.table_inference import Released, inferred, pooled, seen_columns
 from fastmix.releases import (
-    CURVATURE,
     CURVATURES,
     GRADIENT_COUNTS,
     LEVEL_COUNTS,
     MINIMISER,
     NUMBER_MOMENTS,
-    RESIDUAL_COUNTS,
     SLOPES,
-    SQUARES,
-    TOTAL_WEIGHT,
 )
 from fastmix.schema.categories import Categories
+
+if TYPE_CHECKING:
+    from fastmix.engine.family import Family
 
 #: Shares of the budget (of mu^2): counts of levels, moments of numbers, steps, counts of gradients;
 #: with intervals, curvature and squares of gradients. Chosen on Black Friday, King County and
@@ -62,10 +65,10 @@ MOST_NOISE = 1.1
 #: Bins of gradients count up to the last whose count, or sum with all above it, is this many
 #: standard deviations of noise.
 EVIDENT = 2.5
-#: Share of the residuals' variance that is left to explain after the first fit.
-LEFT = 1.0
-#: The least ridge in units of n.
-FLOOR = 0.002
+#: A ridge in units of squared lengths, so large that a loss is limited by its clipping level only.
+STIFF = 1e6
+#: Lengths of rows that bins of gradients reach to, in units of sqrt(d), for a loss without a limit.
+LONGEST = 10.0
 #: Squared lengths up to which curvatures count in full, in units of their mean.
 SQUARE_LENGTHS = 1.5
 
@@ -78,153 +81,117 @@ def pays(sizes: Sizes, mu: float) -> bool:
     return STEP * noise <= MOST_NOISE
 
 
-def table_plan(sizes: Sizes, target: Target, scoring: Any, *, inferring: bool) -> AdaptivePlan:
+def table_plan(family: Family, sizes: Sizes, target: Target, *, inferring: bool) -> AdaptivePlan:
     """Plan the releases of `solve_table` from public sizes."""
     numbers = sizes.d - 1 - sum(sizes.categories)
-    form: Any = {"one_sided": False, "rows_per_person": sizes.rows_per_person or 1}
     rounds = ROUNDS if numbers else 1
     shares = {
-        "weight": WEIGHT_SHARE if sizes.weighted else 0.0,
         "level": LEVELS_SHARE,
-        "moment": NUMBERS_SHARE if numbers else TARGET_SHARE,
+        "number": NUMBERS_SHARE if numbers else TARGET_SHARE,
         "step": STEPS_SHARE,
         "count": COUNTS_SHARE,
-        "curvature": CURVATURE_SHARE if inferring else 0.0,
-        "square": SQUARES_SHARE if inferring else 0.0,
-        "score": target.reserved,
-        "output": OUTPUT_SHARE,
     }
-    mu, eps_c, mu_gaussian = objective_split(
-        target.epsilon, target.delta, sum(shares.values()), **form
-    )
-    total = math.hypot(mu, mu_gaussian)
-    repeats = {"moment": rounds, "step": STEPS}
-    sigma = {
-        name: math.sqrt(repeats.get(name, 1)) / (math.sqrt(share) * total) if share else None
-        for name, share in shares.items()
-    }
-    mu_output = math.sqrt(OUTPUT_SHARE) * total
-    releases = {
-        "weight": TOTAL_WEIGHT,
-        "level": LEVEL_COUNTS,
-        "moment": NUMBER_MOMENTS,
-        "step": SLOPES,
-    }
-    releases |= {"count": RESIDUAL_COUNTS, "curvature": CURVATURE, "square": SQUARES}
-    events: list[PrivacyEvent] = [
-        release.event(level, repeats.get(name, 1))
-        for name, release in releases.items()
-        if (level := sigma[name]) is not None
-    ]
-    events += MINIMISER.events(mu, eps_c, mu_output, **form)
-    if (score := sigma["score"]) is not None:
-        events += scoring.events(scoring.scored, score)
-    return AdaptivePlan(
-        spent=joint(events, target.delta),
-        rows_per_person=sizes.rows_per_person,
-        weight_sigma=sigma["weight"],
-        mu=mu,
-        eps_c=eps_c,
-        mu_output=mu_output,
-        n_rounds=rounds,
-        level_sigma=sigma["level"],
-        moment_sigma=sigma["moment"],
-        step_sigma=sigma["step"],
-        count_sigma=sigma["count"],
-        mean_sigma=None,
-        line_sigma=None,
+    if inferring:
+        shares |= {"curvature": CURVATURE_SHARE, "square": SQUARES_SHARE}
+    return divided(
+        sizes,
+        target,
+        shares,
+        repeats={"number": rounds, "step": STEPS},
+        scoring=family.scoring(),
+        one_sided=family.one_sided,
+        rounds=rounds,
         preconditioner="gram",
-        score_sigma=score,
-        curvature_sigma=sigma["curvature"],
-        square_sigma=sigma["square"],
     )
 
 
-def solve_table(rows: Rows, plan: AdaptivePlan, draws: Draws) -> Solution:
-    """Look, decide, release the minimiser, and with intervals what they need."""
+def solve_table(
+    family: Family, rows: Rows, plan: AdaptivePlan, residual_clip: float, draws: Draws
+) -> Solution:
+    """Look, decide, release the minimiser, and with intervals its curvature.
+
+    ``residual_clip`` is the user's clipping level of residuals, in scaled units.
+    """
     assert rows.categories is not None
-    n, d, persons = rows.n, rows.d, plan.rows_per_person or 1
-    look = _look(rows, rows.categories, plan, draws)
-    root = math.sqrt(d)
-    least = SHORTEST * root
-    levels = chosen_levels(
-        plan, CLIP * root * look.spread, look.spread, n, d, left=LEFT, floor=FLOOR
-    )
-    longest = levels.longest
-    first = _steps(rows, look, plan, draws, longest, least)
-    clip, spread = _clip(rows, first, look, plan, draws, longest, least)
-    clip = max(LEAST_CLIP * levels.clip, clip)
-    ridge = max(levels.ridge, ridge_for(plan, clip, spread, n, d, LEFT, FLOOR))
-    loss = squares(clip, ridge, plan.eps_c, longest, rows_per_person=persons)
-    transform = look.coordinates.transform
+    n, d, least = rows.n, rows.d, SHORTEST * math.sqrt(rows.d)
+    look = _look(family, rows, rows.categories, plan, draws)
+    guess = look.guess
+    levels = family.first_levels(plan, guess, residual_clip, n, d)
+    first = _steps(family, rows, guess, levels, plan, draws)
+    guess = family.refined(guess._replace(center=first), look.coordinates)
+    guess, level = _counted(family, rows, guess, levels, plan, draws)
+    levels = family.raised(plan, guess, levels, level, n, d)
+    loss = family.loss(plan, levels)
     theta: FloatArray = draws.noise.release(
         MINIMISER,
         rows,
         loss=loss,
-        ridge=ridge,
+        ridge=levels.ridge,
         mu=plan.mu,
         eps_c=plan.eps_c,
         mu_output=plan.mu_output,
         center=first,
-        transform=transform,
+        transform=guess.transform,
         least=least,
-        rows_per_person=persons,
+        rows_per_person=plan.rows_per_person or 1,
     )
-    chosen = {
-        "rounds": plan.n_rounds,
-        "residual_spread": spread,
-        "gradient_clip": clip,
-        "ridge": ridge,
-        "longest_row": longest,
-        "kept": 1.0,
-    }
-    noise = clip / plan.mu
-    released = Released(first, theta, noise, ridge, n, look.count_noise)
-    intervals = None
+    noise = levels.clip / plan.mu
+    released = Released(first, theta, noise, levels.ridge, n, look.count_noise)
+    bent = family.expected(guess, look.coordinates, theta, loss)
+    coordinates, intervals = look.coordinates._replace(expected=bent), None
     if plan.curvature_sigma is not None and plan.square_sigma is not None:
-        weights = look.coordinates.weights
-        square = SQUARE_LENGTHS * float(np.sum(weights**2))
-        curvature, gradients = draws.noise.release(
+        weights = coordinates.weights
+        square = family.bend * SQUARE_LENGTHS * float(np.sum(weights**2))
+        curvatures, gradients = draws.noise.release(
             CURVATURES,
             rows,
             theta=theta,
-            loss=loss,
-            transform=transform,
+            loss=family.curvature_loss(plan, levels),
+            transform=guess.transform,
             least=least,
             square=square,
             weights=weights,
             sigma=(plan.curvature_sigma, plan.square_sigma),
         )
-        scales = plan.curvature_sigma * square, plan.square_sigma * clip**2
-        theta, intervals = inferred(released, look.coordinates, curvature, gradients, *scales)
-        known = seen_columns(released, look.coordinates, rows.categories)
+        noisy = curvatures, plan.curvature_sigma * square, n
+        scale = plan.square_sigma * levels.clip**2
+        moved = theta
+        for _ in range(family.passes):
+            J = family.table_curvature(*noisy, look.coordinates, bent)
+            moved, intervals = inferred(
+                released, coordinates, J, gradients, scale, family.least_variance
+            )
+            # The curvature half way from the minimiser to what it is moved to.
+            bent = family.expected(guess, look.coordinates, 0.5 * (theta + moved), loss)
+            coordinates = coordinates._replace(expected=bent)
+        theta = moved
+        assert intervals is not None
+        known = seen_columns(released, coordinates, rows.categories)
         intervals = intervals._replace(known=known)
-    theta = pooled(theta, released, look.coordinates, rows.categories)
-    counts = tuple(n * p for p in look.coordinates.shares)
     return Solution(
-        theta,
+        pooled(theta, released, coordinates, rows.categories),
         gradient_noise=noise,
-        chosen=chosen,
+        chosen={"rounds": plan.n_rounds, **family.chosen(guess, levels), "kept": 1.0},
         intervals=intervals,
-        levels=counts,
+        levels=tuple(n * p for p in coordinates.shares),
         level_noise=look.count_noise,
     )
 
 
 class Look(NamedTuple):
-    """What is known before the first step.
+    """Coordinates from the released counts and moments, and a first guess from the numbers alone.
 
-    ``start`` are coefficients that use the numbers alone, ``spread`` is the standard deviation of
-    their residuals, and ``count_noise`` that of the count of a level.
+    ``count_noise`` is the standard deviation of the noise of the count of a level.
     """
 
     coordinates: Geometry
-    start: FloatArray
-    spread: float
+    guess: Guess
     count_noise: float
 
 
-def _look(rows: Rows, categories: Categories, plan: AdaptivePlan, draws: Draws) -> Look:
+def _look(
+    family: Family, rows: Rows, categories: Categories, plan: AdaptivePlan, draws: Draws
+) -> Look:
     """Release counts of levels and second moments of numbers and target, and read them."""
     assert plan.level_sigma is not None
     d = rows.d
@@ -234,12 +201,15 @@ def _look(rows: Rows, categories: Categories, plan: AdaptivePlan, draws: Draws) 
     columns = [*categories.numbers(d), d - 1]
     moments = _number_moments(rows, [*columns, d], categories.unit, plan, draws)
     coordinates = geometry(categories, shares, moments[:-1, :-1], rows.constant, d)
-    start = np.zeros(d)
-    start[columns] = np.linalg.solve(moments[:-1, :-1], moments[:-1, -1])
-    variance = float(moments[-1, -1] - moments[-1, :-1] @ start[columns])
+    center, baseline = np.zeros(d), np.zeros(d)
+    center[columns] = np.linalg.solve(moments[:-1, :-1], moments[:-1, -1])
+    baseline[-1] = moments[-2, -1] / moments[-2, -2]
+    variance = float(moments[-1, -1] - moments[-1, :-1] @ center[columns])
     spread = math.sqrt(min(max(variance, 1e-6), 1.0))
+    K = coordinates.transform
+    guess = Guess(center, K, np.asarray(np.linalg.inv(K), np.float64), np.ones(d), baseline, spread)
     noise = plan.level_sigma * math.sqrt(len(categories.columns))
-    return Look(coordinates, start, spread, noise)
+    return Look(coordinates, family.guess(guess, rows, plan.n_rounds), noise)
 
 
 def level_shares(counts: FloatArray) -> FloatArray:
@@ -276,60 +246,61 @@ def _number_moments(
 
 
 def _steps(
-    rows: Rows, look: Look, plan: AdaptivePlan, draws: Draws, longest: float, least: float
+    family: Family, rows: Rows, guess: Guess, levels: Levels, plan: AdaptivePlan, draws: Draws
 ) -> FloatArray:
-    """Release a few gradients from the fit of the numbers on, and return a first fit."""
+    r"""Release a few gradients from the fit of the numbers on, and return a first fit.
+
+    In coordinates where the curvature of n rows is about :math:`n c I`, a step is
+    :math:`\phi \gets \phi + 0.6\,g/(nc)` with some momentum.
+    """
     assert plan.step_sigma is not None
-    n, d, K = rows.n, rows.d, look.coordinates.transform
-    clip = CLIP * math.sqrt(d) * look.spread
-    # A squared loss with slopes that end at the clipping level, which needs no ridge.
-    loss = squares(clip, 1e6 * longest**2, 1.0, longest)
+    n, d, K = rows.n, rows.d, guess.transform
+    curved = n * family.curvature(guess)
+    stiff = STIFF * max(min(levels.longest, 1e3), math.sqrt(d)) ** 2
+    loss = family.loss(plan, levels._replace(ridge=stiff))
     phi, move = np.zeros(d), np.zeros(d)
     for _ in range(STEPS):
         gradient = draws.noise.release(
             SLOPES,
             rows,
-            theta=look.start + K @ phi,
+            theta=guess.center + K @ phi,
             loss=loss,
             transform=K,
-            least=least,
+            least=SHORTEST * math.sqrt(d),
             sigma=plan.step_sigma,
         )
-        move = MOMENTUM * move + STEP * gradient / n
+        move = MOMENTUM * move + STEP * gradient / curved
         phi = phi + move
     # The positive part of James and Stein's estimator: noise of the steps is taken off.
-    expected = d * (1.0 + MOMENTUM) * (STEP * plan.step_sigma * clip / n) ** 2
+    expected = d * (1.0 + MOMENTUM) * (STEP * plan.step_sigma * levels.clip / curved) ** 2
     kept = max(0.0, 1.0 - expected / max(float(phi @ phi), 1e-300))
-    return np.asarray(look.start + kept * (K @ phi))
+    return np.asarray(guess.center + kept * (K @ phi))
 
 
-def _clip(
-    rows: Rows,
-    first: FloatArray,
-    look: Look,
-    plan: AdaptivePlan,
-    draws: Draws,
-    longest: float,
-    least: float,
-) -> tuple[float, float]:
-    """Release counts of gradients, and return the clipping level and the spread of residuals."""
+def _counted(
+    family: Family, rows: Rows, guess: Guess, levels: Levels, plan: AdaptivePlan, draws: Draws
+) -> tuple[Guess, float]:
+    """Release counts of gradients, and read the spread of residuals and a clipping level."""
     assert plan.count_sigma is not None
-    root = math.sqrt(rows.d)
-    edges = EDGES * (root * look.spread)
+    n, d, root = rows.n, rows.d, math.sqrt(rows.d)
+    edges = EDGES * (root * guess.spread)
     # Targets are in [-1, 1], so that hardly any gradient is longer: empty bins add noise only.
+    longest = min(levels.longest, LONGEST * root)
     edges = edges[: max(3, int(np.searchsorted(edges, 2.0 * longest)) + 1)]
     counts = draws.noise.release(
         GRADIENT_COUNTS,
         rows,
-        theta=first,
-        transform=look.coordinates.transform,
-        least=least,
-        longest=longest,
+        theta=guess.center,
+        transform=guess.transform,
+        least=SHORTEST * root,
+        longest=min(levels.longest, 1e100),
         edges=edges,
-        loss=None,
+        loss=family.counted,
         sigma=plan.count_sigma,
     )
-    spread = min(typical_gradient(counts, edges, rows.n) / root, look.spread)
-    given = plan.count_sigma, rows.n, rows.d, plan.mu
+    given = plan.count_sigma, n, d, plan.mu, family.aligned
     best = best_clip(counts, edges[1:], *given, evident=EVIDENT, single=True)
-    return CLIP * root * look.spread if best is None else best, spread
+    if family.counted is None:
+        typical = typical_gradient(counts, edges, n) / root
+        guess = guess._replace(spread=min(typical, guess.spread))
+    return guess, max(LEAST_CLIP * levels.clip, levels.clip if best is None else best)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastmix._types import BoolArray, FloatArray
-from fastmix.engine.geometry import Geometry, curvature_estimate
+from fastmix.engine.geometry import Curvature, Geometry
 from fastmix.engine.inference import Intervals
 from fastmix.schema.categories import Categories
 
@@ -55,15 +55,14 @@ class Released(NamedTuple):
 def inferred(
     released: Released,
     coordinates: Geometry,
-    curvature: FloatArray,
+    J: Curvature,
     gradients: FloatArray,
-    curvature_scale: float,
     gradient_scale: float,
+    least_variance: float = 0.0,
 ) -> tuple[FloatArray, Intervals]:
     """Return coefficients without most of the pull of the ridge, and how far off they may be."""
     n, ridge, K = released.n, released.ridge, coordinates.transform
     d, weights = len(K), coordinates.weights
-    J = curvature_estimate(curvature, curvature_scale, n, coordinates)
     phi = np.linalg.solve(K, released.theta - released.first)
     pull = ridge / (J.values + ridge)
     along = J.vectors.T @ phi
@@ -72,6 +71,7 @@ def inferred(
     expected = n * np.diag(coordinates.expected) * weights**2
     total, unsure = float(np.trace(gradients)), gradient_scale * math.sqrt(d)
     m = max(total, gradient_scale) / (J.share * float(np.sum(expected)))
+    m = max(m, least_variance)
     sure = unsure <= MOST_UNSURE * total
     G = gain / (J.values + ridge)
     output = (OUTPUT * released.noise / (n + ridge)) ** 2

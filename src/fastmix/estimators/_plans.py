@@ -65,7 +65,8 @@ class Planned:
 
     def _resolve(self, columns: int | None = None) -> Method:
         """Return the algorithm with its parameters, for so many columns with the intercept."""
-        return self._method(**{f.name: getattr(self, f.name) for f in fields(self._method)})
+        names = [field.name for field in fields(self._method) if hasattr(self, field.name)]
+        return self._method(**{name: getattr(self, name) for name in names})
 
     def _check_parameters(self) -> None:
         check_parameters(self)

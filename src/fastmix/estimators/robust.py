@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 from fastmix import engine
 from fastmix.engine import Method
+from fastmix.engine.families.quantile import NO_WIDTH
 from fastmix.estimators.base import PrivateRegressor, estimator
 
 
@@ -54,7 +55,7 @@ class PrivateQuantileRegressor(PrivateRegressor):
     def _store(self, method: Method, plan: Any, solution: Any, scaling: Any, *facts: Any) -> None:
         super()._store(method, plan, solution, scaling, *facts)
         chosen = solution.chosen or {}
-        width = chosen.get("smoothing", engine.robust.NO_WIDTH)
+        width = chosen.get("smoothing", NO_WIDTH)
         self.smoothing_ = width * scaling.target_map.scale
 
 

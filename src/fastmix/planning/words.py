@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from fastmix.engine.robust import DENSITY, TYPICAL
+from fastmix.engine.families.bounded import TYPICAL
+from fastmix.engine.families.quantile import DENSITY
 from fastmix.show import html
 from fastmix.show.svg import range_chart
 

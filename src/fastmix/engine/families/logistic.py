@@ -1,9 +1,7 @@
-"""Adaptive objective perturbation for logistic regression, one class against the rest.
+"""Logistic regression, of more than two classes by one class against the rest for each.
 
-The first stage is that of `AdaptiveObjective`: second moments of features and label, released in
-rounds.  They make the coordinates, and first coefficients by linear discriminant analysis; counts
-of gradients give the clipping level.  Then the minimiser of the perturbed logistic loss is
-released.
+Linear discriminant analysis turns the first look at features and label into a first guess at the
+log-odds; released counts of gradients give the clipping level.
 """
 
 import math
@@ -17,25 +15,26 @@ from fastmix._validation import check_integer, value_error
 from fastmix.accounting import Part, PrivacySpent
 from fastmix.data import Rows
 from fastmix.engine import adaptive_inference as inference
-from fastmix.engine.adaptive import AdaptiveObjective
-from fastmix.engine.adaptive_noise import AdaptivePlan
+from fastmix.engine.adaptive_plan import AdaptivePlan
 from fastmix.engine.class_scores import ClassScores
-from fastmix.engine.clipping import EDGES, SHORTEST, Levels, best_clip
-from fastmix.engine.first_stage import Guess, first_stage
+from fastmix.engine.clipping import Levels
+from fastmix.engine.expected_curvature import expected_logistic
+from fastmix.engine.family import Family
+from fastmix.engine.first_stage import Guess
 from fastmix.engine.forecast import adaptive_forecast
-from fastmix.engine.inference import Intervals
-from fastmix.engine.last_stage import shrunk
+from fastmix.engine.geometry import Curvature, Geometry, curvature_estimate
 from fastmix.engine.plan import Draws, Forecast, Sizes, Solution, Target, joint
 from fastmix.kernels.losses import Loss
-from fastmix.kernels.sigmoids import Logistic
-from fastmix.releases import GRADIENT_COUNTS
+from fastmix.kernels.sigmoids import Logistic, UpperLogistic
 from fastmix.releases.minimise import Objective, minimise
 
+#: Share of the budget (of mu^2) for counts of gradients.
+COUNTS_SHARE = 0.03
 #: Ridge: in units of noise times the spread of slopes; the variance of log-odds that is taken to be
 #: left to explain, in units of one over the mean curvature; and in units of the eigenvalues.
 RIDGE, LEFT, LEAST_RIDGE = 5.0, 0.2, 0.0005
-#: First guess at the clipping level of a gradient in units of sqrt(d) slopes, and its least.
-CLIP, LEAST_CLIP = 2.0, 0.5
+#: First guess at the clipping level of a gradient in units of sqrt(d) slopes.
+CLIP = 2.0
 #: Ridge of a fit with intervals: in units of the eigenvalues, and of what lets rows of length
 #: sqrt(d) have the curvature of the logistic loss.
 INFERRING, BENDS = 0.005, 3.0
@@ -43,8 +42,6 @@ INFERRING, BENDS = 0.005, 3.0
 LONG = 1.2
 #: How far a feature is taken to move log-odds where the data do not tell, across half its bounds.
 FARTHEST = 10.0
-#: Share of what is clipped that is taken to point the same way.
-ALIGNED = 0.1
 #: Log-odds of first coefficients: a probability is not taken to be nearer to 0 or 1 than this, and
 #: the variance of a label around its prediction not to be smaller.
 LEAST_PROBABILITY, LEAST_VARIANCE = 0.01, 0.05
@@ -58,18 +55,19 @@ NO_RIDGE = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogisticObjective(AdaptiveObjective):
+class LogisticObjective(Family):
     """Objective perturbation with the logistic loss (docs/proofs/objective.md, Section 8)."""
 
     n_classes: int = 2
 
     name: ClassVar[str] = "logistic"
-    tables: ClassVar[bool] = False
     estimator: ClassVar[str] = "PrivateLogisticRegression"
     family: ClassVar[str] = "logistic"
     one_sided: ClassVar[bool] = True
-    persons: ClassVar[bool] = True
-    lines: ClassVar[bool] = False
+    aligned: ClassVar[float] = 0.1
+    passes: ClassVar[int] = 3
+    #: By the information equality, slopes of a true model have its curvature as variance.
+    least_variance: ClassVar[float] = 1.0
     #: Less than for squares: rows far out have little curvature, and eigenvalues differ more.
     noisy: ClassVar[float] = 0.08
 
@@ -119,15 +117,16 @@ class LogisticObjective(AdaptiveObjective):
         """Return how many coordinates of noise a fit draws at most."""
         return self.n_classes * super().coordinates(sizes)
 
-    def _solve(self, rows: Any, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
+    def solve(self, rows: Any, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release the coefficients, for more than two classes those of each against the rest."""
         if self.n_classes == 2:
-            theta, choice, intervals = self._one(rows, plan, draws)
-            noise = choice["gradient_clip"] / plan.mu
-            return Solution(theta, gradient_noise=noise, chosen=choice, intervals=intervals)
-        found = [self._one(each, plan, draws) for each in rows.targets]
-        chosen: dict[str, Any] = {name: [each[1][name] for each in found] for name in found[0][1]}
-        return Solution(np.concatenate([each[0] for each in found]), chosen=chosen)
+            return super().solve(rows, plan, clip, draws)
+        found = [
+            super(LogisticObjective, self).solve(each, plan, clip, draws) for each in rows.targets
+        ]
+        settings = [each.chosen or {} for each in found]
+        chosen: dict[str, Any] = {name: [each[name] for each in settings] for name in settings[0]}
+        return Solution(np.concatenate([each.theta for each in found]), chosen=chosen)
 
     def exact(self, rows: Any, clip: float) -> FloatArray:
         """Return the coefficients without privacy, with hardly any ridge."""
@@ -135,56 +134,103 @@ class LogisticObjective(AdaptiveObjective):
             return np.concatenate([_not_private(each) for each in rows.targets])
         return _not_private(rows)
 
-    def _one(
-        self, rows: Rows, plan: AdaptivePlan, draws: Draws
-    ) -> tuple[FloatArray, dict[str, float], Intervals | None]:
-        """Release what the first stage needs, decide, and release the minimiser."""
-        steps, root = plan.n_rounds + 2, math.sqrt(rows.d)
-        guess = first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
-        guess = log_odds(guess, rows, discriminant=plan.n_rounds > 0)
-        level = CLIP * root * guess.spread
-        if plan.count_sigma is not None:
-            draws.progress(steps - 1, steps)
-            edges = EDGES * (root * guess.spread)
-            counts = draws.noise.release(
-                GRADIENT_COUNTS,
-                rows,
-                theta=guess.center,
-                transform=guess.transform,
-                least=SHORTEST * root,
-                longest=1e100,
-                edges=edges,
-                sigma=plan.count_sigma,
-                loss=Logistic(1.0, 1.0, 1.0),
-            )
-            sizes = rows.n, rows.d, plan.mu
-            best = best_clip(counts, edges[1:], plan.count_sigma, *sizes, ALIGNED)
-            level = max(LEAST_CLIP * level, level if best is None else best)
-        if plan.square_sigma is not None:
-            given = guess.spread, plan.mu, plan.square_sigma, rows.n, rows.d
-            level = max(level, inference.least_clip(*given), LONG * root)
-        levels = Levels(level, _ridge(plan, level, guess.spread, rows.n, rows.d), math.inf)
-        draws.progress(steps, steps)
-        theta = self._minimiser(rows, plan, draws, guess, levels)
-        noise, curvature, kept, intervals = level / plan.mu, guess.spread**2, 1.0, None
-        if plan.curvature_sigma is not None:
-            theta, intervals = self._inferred(rows, plan, draws, guess, theta, levels, curvature)
-        elif plan.n_rounds:  # without rounds the ridge alone shrinks enough
-            theta, kept = shrunk(theta, guess, noise, levels.ridge, rows.n, curvature)
-        choice = {
-            "rounds": plan.n_rounds,
-            "slope_spread": guess.spread,
-            "gradient_clip": level,
-            "ridge": levels.ridge,
-            "kept": kept,
-        }
-        return theta, choice, intervals
+    def shares(self, sizes: Sizes, mu: float, rounds: int, *, inferring: bool) -> dict[str, float]:
+        """Return the share of counts of gradients, after rounds."""
+        return {"count": COUNTS_SHARE} if rounds else {}
 
-    def _loss(self, plan: AdaptivePlan, level: float, ridge: float, longest: float) -> Loss:
-        return Logistic(level, ridge, plan.eps_c)
+    def guess(self, guess: Guess, rows: Rows, rounds: int) -> Guess:
+        """Return first log-odds, by discriminant analysis where features were looked at."""
+        return log_odds(guess, rows, discriminant=rounds > 0)
 
-    def _size(self, d: int) -> float:
+    def first_levels(self, plan: AdaptivePlan, guess: Guess, clip: float, n: int, d: int) -> Levels:
+        """Clip gradients at a multiple of the length that the spread of slopes suggests."""
+        level = CLIP * math.sqrt(d) * guess.spread
+        return self.raised(plan, guess, Levels(level, 0.0, math.inf), level, n, d)
+
+    def raised(
+        self, plan: AdaptivePlan, guess: Guess, levels: Levels, level: float, n: int, d: int
+    ) -> Levels:
+        """Return the levels for a clipping level; intervals may ask for a higher one."""
+        if plan.square_sigma is not None and plan.level_sigma is None:
+            given = guess.spread, plan.mu, plan.square_sigma, n, d
+            level = max(level, inference.least_clip(*given), LONG * math.sqrt(d))
+        ridge = _ridge(plan, level, guess.spread, n, d)
+        return levels._replace(clip=level, ridge=ridge)
+
+    @property
+    def counted(self) -> Logistic:
+        """The logistic loss without a limit."""
+        return Logistic(1.0, 1.0, 1.0)
+
+    def loss(self, plan: AdaptivePlan, levels: Levels) -> Loss:
+        """Return the logistic loss whose gradients are limited at the level."""
+        return Logistic(levels.clip, levels.ridge, plan.eps_c)
+
+    def curvature(self, guess: Guess) -> float:
+        """Return the mean square of the slopes, which is the mean curvature of a true model."""
+        return guess.spread**2
+
+    def refined(self, guess: Guess, coordinates: Geometry) -> Guess:
+        """Return a guess with the mean curvature of the first fit of a table."""
+        bent = float(expected_logistic(coordinates, guess.center)[-1, -1])
+        return guess._replace(spread=math.sqrt(max(bent, LEAST_VARIANCE / 4.0)))
+
+    @property
+    def bend(self) -> float:
+        """The largest curvature of a row."""
+        return Logistic.bend
+
+    def curvature_loss(self, plan: AdaptivePlan, levels: Levels) -> Loss:
+        """Return the logistic loss with its largest curvature."""
+        return UpperLogistic(levels.clip, levels.ridge, plan.eps_c)
+
+    def expected(
+        self, guess: Guess, coordinates: Geometry, theta: FloatArray, loss: Loss
+    ) -> FloatArray:
+        """Return the mean curvature of a row of a table that coefficients lead to expect."""
+        assert isinstance(loss, Logistic)
+        return expected_logistic(coordinates, theta, loss)
+
+    def table_curvature(
+        self, released: FloatArray, scale: float, n: int, flat: Geometry, expected: FloatArray
+    ) -> Curvature:
+        r"""Estimate the curvature of a table from its released second moments M, times a quarter.
+
+        Coefficients and shares of levels tell the curvature J that independent blocks with the
+        moments I would have. What is released tells how the blocks depend on each other, and
+        :math:`J = T M T^\top` with the T that makes J of I.
+        """
+        flat = flat._replace(expected=self.bend * flat.expected)
+        moments = curvature_estimate(released, scale, n, flat)
+        T = _root(expected) @ _root(flat.expected, inverse=True)
+        values, vectors = np.linalg.eigh(T @ moments.of(moments.values) @ T.T)
+        return moments._replace(values=np.maximum(values, 1e-9 * n), vectors=vectors, share=1.0)
+
+    def size(self, d: int) -> float:
+        """Return how long log-odds may be where the data do not tell."""
         return FARTHEST * math.sqrt(d)
+
+    def finished(
+        self,
+        rows: Rows,
+        plan: AdaptivePlan,
+        guess: Guess,
+        theta: FloatArray,
+        levels: Levels,
+        draws: Draws,
+    ) -> tuple[FloatArray, dict[str, float]]:
+        """Shrink the minimiser after rounds; without them the ridge alone shrinks enough."""
+        if not plan.n_rounds:
+            return theta, {"kept": 1.0}
+        return super().finished(rows, plan, guess, theta, levels, draws)
+
+    def chosen(self, guess: Guess, levels: Levels) -> dict[str, float]:
+        """Return the settings that were chosen from released values, by name."""
+        return {
+            "slope_spread": guess.spread,
+            "gradient_clip": levels.clip,
+            "ridge": levels.ridge,
+        }
 
     def scoring(self) -> ClassScores:
         """Return which scores its models have, and how they are released."""
@@ -264,7 +310,7 @@ def _ridge(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -> f
     """
     noise = level / plan.mu
     needed = LEAST_RIDGE * n * spread**2 if plan.n_rounds else 0.0
-    if plan.curvature_sigma is not None:
+    if plan.curvature_sigma is not None and plan.level_sigma is None:
         needed = max(INFERRING * n * spread**2, BENDS * 0.25 * d / plan.eps_c)
     return max(RIDGE * noise * spread, noise**2 * d / (n * LEFT), needed)
 
@@ -275,3 +321,10 @@ def _not_private(rows: Rows) -> FloatArray:
     loss = Logistic(1.0, ridge, 1e12 / ridge)
     objective = Objective(loss, ridge, np.zeros(rows.d), np.zeros(rows.d))
     return minimise(rows, objective, tolerance=1e-3, sketch=False)
+
+
+def _root(matrix: FloatArray, *, inverse: bool = False) -> FloatArray:
+    """Return the symmetric root of a matrix, or its inverse; eigenvalues are made positive."""
+    values, vectors = np.linalg.eigh(matrix)
+    values = np.maximum(values, 1e-6 * values[-1])
+    return np.asarray((vectors * values ** (-0.5 if inverse else 0.5)) @ vectors.T)

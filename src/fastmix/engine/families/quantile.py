@@ -1,0 +1,163 @@
+"""Quantile regression: the quantile loss, smoothed, and an intercept that released counts move."""
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import ndtri
+
+from fastmix._types import FloatArray
+from fastmix._validation import check_probability, check_real
+from fastmix.data import Rows
+from fastmix.engine.adaptive_plan import AdaptivePlan
+from fastmix.engine.clipping import Levels
+from fastmix.engine.families.bounded import LIMITED, TYPICAL, minimum, ridge_of
+from fastmix.engine.family import Family
+from fastmix.engine.first_stage import SPREAD, Guess
+from fastmix.engine.forecast import adaptive_forecast
+from fastmix.engine.last_stage import SHIFT_SHARE, at_quantile, shift_pays
+from fastmix.engine.plan import Draws, Forecast, Sizes
+from fastmix.engine.scores import QuantileScores
+from fastmix.errors import SolverError
+from fastmix.kernels.losses import Loss
+from fastmix.kernels.sigmoids import SmoothedQuantile
+
+#: Lengths of rows up to which the loss is not limited, in units of sqrt(d).
+REACH = 1.5
+#: Width of the smoothing in units of the residuals' spread, and the density of residuals at the
+#: quantile in units of one over it.
+WIDTH, DENSITY = 0.03, 0.35
+#: Without privacy: ridges in units of the number of rows, smallest first, and the smoothing.
+NO_RIDGES, NO_WIDTH = (1e-5, 1e-4, 1e-3), 3e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantileObjective(Family):
+    """Quantile regression by objective perturbation (docs/proofs/objective.md, Section 8).
+
+    ``smoothing`` is the width of the smoothing in the units of the target.
+    """
+
+    quantile: float = 0.5
+    smoothing: float | None = None
+
+    name: ClassVar[str] = "quantile"
+    estimator: ClassVar[str] = "PrivateQuantileRegressor"
+    family: ClassVar[str] = "quantile"
+    counts: ClassVar[bool] = False
+    infers: ClassVar[bool] = False
+    tables: ClassVar[bool] = False
+
+    @property
+    def residual_clip(self) -> float | None:
+        """The smoothing, which is in the units of residuals."""
+        return self.smoothing
+
+    def check(self) -> None:
+        """Check the parameters."""
+        check_probability("quantile", self.quantile)
+        if self.smoothing is not None:
+            check_real("smoothing", self.smoothing, above=0.0)
+        super().check()
+
+    def shares(self, sizes: Sizes, mu: float, rounds: int, *, inferring: bool) -> dict[str, float]:
+        """Return the share of counts of residuals, which move the intercept."""
+        pays = sizes.intercept and shift_pays(sizes.n, 1.0 / (math.sqrt(SHIFT_SHARE) * mu))
+        return {"count": SHIFT_SHARE if pays else 0.0}
+
+    def guess(self, guess: Guess, rows: Rows, rounds: int) -> Guess:
+        """Move the intercept from the mean to the quantile of a normal law."""
+        if not rows.constant:
+            return guess
+        moved = np.zeros(rows.d)
+        moved[-1] = guess.spread * float(ndtri(float(self.quantile))) / rows.constant
+        return guess._replace(center=guess.center + moved, baseline=guess.baseline + moved)
+
+    def first_levels(self, plan: AdaptivePlan, guess: Guess, clip: float, n: int, d: int) -> Levels:
+        """Take the slope of the loss as clipping level, and choose ridge and smoothing."""
+        q = float(self.quantile)
+        level = REACH * math.sqrt(d) * max(q, 1.0 - q)
+        ridge = ridge_of(plan, level, guess.spread, self.curvature(guess), n, d)
+        needed = q * (1.0 - q) * REACH**2 * d / (ridge * plan.eps_c)
+        width = max(WIDTH * guess.spread if self.smoothing is None else clip, needed)
+        return Levels(level, ridge, math.inf, width)
+
+    def loss(self, plan: AdaptivePlan, levels: Levels) -> Loss:
+        """Return the smoothed quantile loss."""
+        given = levels.clip, levels.ridge, plan.eps_c, float(self.quantile), levels.width
+        return SmoothedQuantile(*given)
+
+    def curvature(self, guess: Guess) -> float:
+        """Return the density of normal residuals at the quantile, about."""
+        return DENSITY / guess.spread
+
+    def finished(
+        self,
+        rows: Rows,
+        plan: AdaptivePlan,
+        guess: Guess,
+        theta: FloatArray,
+        levels: Levels,
+        draws: Draws,
+    ) -> tuple[FloatArray, dict[str, float]]:
+        """Shrink the minimiser, and move its intercept to the quantile of counted residuals."""
+        theta, last = super().finished(rows, plan, guess, theta, levels, draws)
+        shift = 0.0
+        if plan.count_sigma is not None:
+            given = float(self.quantile), guess.spread, plan.count_sigma, draws.noise
+            theta, shift = at_quantile(rows, theta, *given)
+        return theta, {"shift": shift, **last}
+
+    def chosen(self, guess: Guess, levels: Levels) -> dict[str, float]:
+        """Return the settings that were chosen from released values, by name."""
+        return {
+            "residual_spread": guess.spread,
+            "smoothing": levels.width,
+            "gradient_clip": levels.clip,
+            "ridge": levels.ridge,
+        }
+
+    def exact(self, rows: Any, clip: float) -> FloatArray:
+        """Return the coefficients without privacy, with little smoothing."""
+        width = NO_WIDTH if self.smoothing is None else clip
+        for ridge in (share * rows.n for share in NO_RIDGES):
+            # Where residuals are tied and columns collinear, only a ridge makes a minimum sharp.
+            with suppress(SolverError):
+                loss = SmoothedQuantile(1.0, ridge, 1e12 / ridge, self.quantile, width)
+                return minimum(rows, loss)
+        raise SolverError("the quantile fit without privacy was not found; use more smoothing.")
+
+    def scoring(self) -> QuantileScores:
+        """Return which scores its models have, and how they are released."""
+        return QuantileScores(float(self.quantile))
+
+    def forecast(
+        self,
+        plan: AdaptivePlan,
+        n: int,
+        eigenvalues: FloatArray,
+        theta_squared: FloatArray,
+    ) -> Forecast:
+        """Return the expected excess pinball loss, of targets in [-1, 1]."""
+        d, q = len(eigenvalues), float(self.quantile)
+        spread = TYPICAL if plan.n_rounds else SPREAD
+        level = REACH * math.sqrt(d) * max(q, 1.0 - q)
+        curvature = DENSITY / spread
+        return adaptive_forecast(
+            plan,
+            n,
+            eigenvalues,
+            theta_squared,
+            level=level,
+            ridge=ridge_of(plan, level, spread, curvature, n, d),
+            curvature=curvature,
+            limited=LIMITED,
+            unit=curvature / 2.0,
+        )
+
+    @property
+    def risk_of_nothing(self) -> float:
+        """Excess pinball loss without features, in units of the signal of a `Case`."""
+        return DENSITY / TYPICAL / 2.0

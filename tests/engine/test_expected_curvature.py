@@ -1,0 +1,69 @@
+"""The curvature of a logistic model in a table, from shares of levels and coefficients alone."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from fastmix.engine.expected_curvature import expected_logistic
+from fastmix.engine.geometry import geometry, level_codes
+from fastmix.kernels.sigmoids import Logistic, UpperLogistic
+from fastmix.schema.categories import Categories
+
+SHARES = (np.array([0.5, 0.3, 0.15, 0.05]), np.array([0.6, 0.4]))
+CATEGORIES = Categories(columns=((2, 3, 4), (5,)), unit=1.0)
+
+
+def coordinates(numbers):
+    moments = np.eye(numbers + 1)
+    columns = tuple(tuple(j - 2 + numbers for j in each) for each in CATEGORIES.columns)
+    categories = Categories(columns=columns, unit=1.0)
+    return geometry(categories, SHARES, moments, 1.0, numbers + 5)
+
+
+def drawn(numbers, count, seed=0):
+    """Return rows of a table with independent columns, in its coordinates."""
+    rng = np.random.default_rng(seed)
+    parts = [rng.standard_normal((count, numbers))]
+    parts += [level_codes(p)[rng.choice(len(p), count, p=p)] for p in SHARES]
+    return np.column_stack([*parts, np.ones(count)])
+
+
+@pytest.mark.parametrize("numbers", [0, 2])
+@pytest.mark.parametrize("limited", [False, True])
+def test_it_is_the_mean_over_many_rows(numbers, limited):
+    made, rng = coordinates(numbers), np.random.default_rng(3)
+    phi = 0.7 * rng.standard_normal(len(made.transform))
+    theta = made.transform @ phi
+    Z = drawn(numbers, 400_000)
+    s = Z @ phi
+    p, lengths = expit(s), np.linalg.norm(Z, axis=1)
+    loss = Logistic(1.5, 3.0, 1.0) if limited else None
+    if loss is None:
+        bent = p * (1.0 - p)
+    else:
+        one = np.ones_like(s)
+        bent = p * loss.curvature(1.0 - s, lengths, one)
+        bent += (1.0 - p) * loss.curvature(-1.0 - s, lengths, -one)
+    exact = (Z * bent[:, None]).T @ Z / len(Z)
+    found = expected_logistic(made, theta, loss)
+    # Lengths vary around the mean given a level, and without numbers the rest is not normal.
+    room = (0.12 if limited else 0.05) if numbers else 0.2
+    scale = np.sqrt(np.outer(np.diag(exact), np.diag(exact)))
+    assert np.abs(found - exact).max() / scale.max() < room
+    np.testing.assert_allclose(np.diag(found), np.diag(exact), rtol=2.5 * room)
+    np.testing.assert_allclose(found, found.T)
+
+
+def test_coefficients_of_zero_have_a_quarter():
+    made = coordinates(2)
+    found = expected_logistic(made, np.zeros(len(made.transform)))
+    np.testing.assert_allclose(found, 0.25 * made.expected, atol=1e-9)
+
+
+def test_the_largest_curvature_does_not_depend_on_label_or_place():
+    u = np.linspace(-5.0, 5.0, 11)
+    loss = UpperLogistic(2.0, 5.0, 1.0)
+    for sign in (-1.0, 1.0):
+        np.testing.assert_array_equal(loss.curvature(u, None, sign * np.full(11, 0.6)), 0.15)
+    assert loss.curvature(u, None, np.zeros(11)).max() == 0.0  # an absent record
+    np.testing.assert_array_equal(loss.slope(u), Logistic(2.0, 5.0, 1.0).slope(u))
