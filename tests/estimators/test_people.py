@@ -1,6 +1,7 @@
 """Fits that protect persons: what they compute, what they say, and what they refuse."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.model_selection import cross_validate
@@ -132,11 +133,6 @@ def test_refusals_charge_nothing(data):
             (IHM(max_rows_per_group=3, **KNOWN), ids, "protects single rows only"),
             (AdaSSP(max_rows_per_group=3, **KNOWN), ids, "protects single rows only"),
             (
-                PrivateLinearRegression(max_rows_per_group=3, inference=True, **KNOWN),
-                ids,
-                "inference must be False with groups",
-            ),
-            (
                 PrivateLinearRegression(max_rows_per_group=3, score_share=0.1, **KNOWN),
                 ids,
                 "score_share must be 0 with groups",
@@ -199,3 +195,37 @@ def test_scores_of_a_model_for_persons_are_refused(data):
     with pytest.raises(ValueError, match="protects persons"):
         model.evaluate(X, y, epsilon=1.0, accountant=budget)
     assert len(budget) == 0
+
+
+@pytest.mark.parametrize("table", [True, False], ids=["table", "array"])
+def test_intervals_of_persons_cover_the_truth(table):
+    """Errors of rows of a person are alike: intervals that take rows for persons are too short."""
+    covered, naive, total = 0, 0, 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        sizes = rng.integers(1, 6, 4_000)
+        ids = np.repeat(np.arange(4_000), sizes)
+        level = rng.choice(3, 4_000, p=[0.5, 0.3, 0.2])[ids]
+        age, own = rng.uniform(0.0, 1.0, 4_000)[ids], rng.normal(size=4_000)[ids]
+        pay = 2.0 + age + np.array([0.0, 0.4, -0.4])[level] + 0.7 * own
+        pay = pay + 0.4 * rng.normal(size=len(ids))
+        truth = np.array([1.0, 0.4, -0.4])
+        known = {"epsilon": 3.0, "inference": True, "random_state": seed}
+        if table:
+            frame = pd.DataFrame({"age": age, "ward": np.array(list("abc"))[level], "pay": pay})
+            features = {"age": (0.0, 1.0), "ward": ["a", "b", "c"]}
+            known |= {"bounds": {"target": {"pay": (-2.0, 7.0)}, "features": features}}
+            given = (frame,)
+        else:
+            X = np.column_stack([age, level == 1, level == 2]).astype(float)
+            known |= {"bounds_X": (0.0, 1.0), "bounds_y": (-2.0, 7.0)}
+            given = (X, pay)
+        model = PrivateLinearRegression(max_rows_per_group=5, **known).fit(*given, groups=ids)
+        rows = PrivateLinearRegression(**known).fit(*given)
+        std = model.coef_std_[:3]
+        assert np.isfinite(std).all()
+        covered += int((np.abs(model.coef_[:3] - truth) < 1.96 * std).sum())
+        naive += int((np.abs(rows.coef_[:3] - truth) < 1.96 * rows.coef_std_[:3]).sum())
+        total += 3
+    assert covered / total > 0.85  # 0.95 is exact: fails by chance once in 500
+    assert naive / total < covered / total

@@ -46,7 +46,7 @@ class ArrayRows(Rows):
         self.n, self.d = self._block.A.shape
         self.persons = persons
         if persons is not None:
-            self._block = replace(self._block, weights=persons.weights)
+            self._block = replace(self._block, weights=persons.weights, persons=persons.codes)
             self.n = persons.count
         #: The last coordinates that rows were measured in, and what was found.
         self._measured: tuple[Measure, Block] | None = None

@@ -24,7 +24,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data import reductions
 from fastmix.data.maps import LabelMap, RowMap, TargetMap
-from fastmix.data.persons import Hashed, counted_weights, hash_ids, joined, new_key
+from fastmix.data.persons import Hashed, Persons, counted_weights, hash_ids, joined, new_key
 from fastmix.data.reductions import Block, Measure, Pass
 from fastmix.data.rows import Rows
 from fastmix.data.weights import checked_weights, row_weights
@@ -85,17 +85,17 @@ class ArrayChunk(Chunk):
 class Place:
     """Where a chunk is among all: its number, and its rows once they are counted.
 
-    ``weights`` are those of its rows, where persons have several.
+    ``persons`` has the weights of its rows, where they have any.
     """
 
     index: int
     start: int = 0
     stop: int | None = None
-    weights: FloatArray | None = None
+    persons: Persons | None = None
 
 
-#: Some records, the number of their chunk, the position of the first among all rows, and weights.
-Reading: TypeAlias = tuple[int, int, Records, FloatArray | None]
+#: Some records, the number of their chunk, the position of the first among all rows, and persons.
+Reading: TypeAlias = tuple[int, int, Records, Persons | None]
 
 
 def readings(chunks: Iterable[tuple[Chunk, Place]]) -> Iterator[Reading]:
@@ -106,9 +106,9 @@ def readings(chunks: Iterable[tuple[Chunk, Place]]) -> Iterator[Reading]:
             start, end = end, end + len(records[0])
             if place.stop is not None and end > place.stop:
                 raise DataError(_CHANGED)
-            own = place.weights
+            own = place.persons
             if own is not None:
-                own = own[start - place.start : end - place.start]
+                own = own.of_rows(slice(start - place.start, end - place.start))
             yield place.index, start, records, own
         if place.stop is not None and end < place.stop:
             raise DataError(_CHANGED)
@@ -130,19 +130,21 @@ class Work:
 
         In which chunk the trouble is depends on the data, and a chunk may be a single record.
         """
-        for index, start, (features, target), weights in readings:
+        for index, start, (features, target), persons in readings:
             if not len(features):
                 continue
             X, y = as_reals("X", features), as_reals("y", target).astype(np.float64, copy=False)
             if X.shape != (len(y), self.d) or y.ndim != 1:
                 raise DataError(f"the data must have {self.d} features and a target in each row.")
             check_finite(y)
-            if weights is not None:
-                kept = weights > 0.0  # of rows that were all checked before they were weighed
+            own: dict[str, Any] = {}
+            if persons is not None:
+                kept = persons.weights > 0.0  # of rows that were all checked before
                 kept[0] |= not kept.any()  # so that there is a value if no row counts at all
-                X, y, weights = X[kept], y[kept], weights[kept]
+                X, y, persons = X[kept], y[kept], persons.of_rows(kept)
+                own = {"weights": persons.weights, "persons": persons.codes}
             rows = self.row_map(X, checked=self.checked)
-            block = Block(rows, self.target_map(y), start, index, weights=weights)
+            block = Block(rows, self.target_map(y), start, index, **own)
             yield block.measured(self.measure)
 
     def of_no_rows(self) -> Any:
@@ -286,9 +288,9 @@ class ChunkRows(Rows):
             if [len(part.hashes) for part in hashed] != sizes:
                 raise DataError("groups must have an id for each row, and no more.")
         self.persons = counted_weights(self.n, hashed, most_rows, own, key)
-        self.n, weights = self.persons.count, self.persons.weights
+        self.n, persons = self.persons.count, self.persons
         self._chunks = [
-            (chunk, replace(place, weights=weights[place.start : place.stop]))
+            (chunk, replace(place, persons=persons.of_rows(slice(place.start, place.stop))))
             for chunk, place in self._chunks
         ]
 

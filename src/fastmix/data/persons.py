@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastmix._types import FloatArray
+from fastmix._types import BoolArray, FloatArray
 from fastmix.data.weights import on_grid
 from fastmix.errors import DataError
 
@@ -149,14 +149,20 @@ class Persons:
     """How many persons there are, and the weight of each row: those of a person add up to 1.
 
     ``rows`` is the public number of rows, also of those that do not count and have no weight here,
-    ``most_rows`` how many of a person count at most. Rows with sample weights are persons of one
-    row.
+    ``most_rows`` how many of a person count at most. ``codes`` number the person of each row; they
+    are None where each row is a person of its own, as rows with sample weights are.
     """
 
     count: int
     weights: FloatArray
     rows: int | None = None
     most_rows: int = 1
+    codes: npt.NDArray[np.int64] | None = None
+
+    def of_rows(self, chosen: slice | BoolArray) -> "Persons":
+        """Return the weights and persons of some rows."""
+        codes = None if self.codes is None else self.codes[chosen]
+        return replace(self, weights=self.weights[chosen], codes=codes)
 
 
 def person_weights(parts: Iterable[Hashed], most_rows: int, key: bytes) -> Persons:
@@ -182,7 +188,9 @@ def person_weights(parts: Iterable[Hashed], most_rows: int, key: bytes) -> Perso
         rows = order[start : start + size]
         out = _left_out(hashes[rows[0]].tobytes(), int(size), most_rows, key)
         weights[rows[out]] = 0.0
-    return Persons(len(starts), weights, len(weights), most_rows)
+    codes = np.empty(len(order), dtype=np.int64)
+    codes[order] = np.repeat(np.arange(len(starts)), sizes)
+    return Persons(len(starts), weights, len(weights), most_rows, codes)
 
 
 def counted_weights(

@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from fastmix._types import FloatArray
 from fastmix.kernels import mapped, measured, reference
@@ -52,7 +53,8 @@ class Block:
     """Consecutive rows of bounded norm with their targets, zeros if there are none.
 
     ``offset`` is the position of the first among all rows, ``chunk`` the number of their chunk,
-    ``lengths`` bounds their lengths in other coordinates, ``weights`` say how often each counts.
+    ``lengths`` bounds their lengths in other coordinates, ``weights`` say how often each counts,
+    and ``persons`` number the person of each, where they have several rows.
     """
 
     A: Mapped
@@ -61,6 +63,7 @@ class Block:
     chunk: int = 0
     lengths: FloatArray | None = None
     weights: FloatArray | None = None
+    persons: npt.NDArray[np.int64] | None = None
 
     def unweighted(self) -> "Block":
         """Refuse rows with weights, where a pass does not know them."""
@@ -293,12 +296,50 @@ def curvatures(
 
     No term of the first has a norm above ``square``; gradients, whose squares the second has, are
     limited by the loss. Coordinates may have ``weights`` of at most 1, which shorten all rows.
+    With weights w of rows the sums are those of ``w f'' z z'`` and ``(w f')^2 z z'``.
     """
+    totals = np.zeros((2, transform.shape[1], transform.shape[1]))
+    for own, Z, bends, slopes in _terms(block, theta, loss, transform, square, weights):
+        totals[0] += (Z * (own * bends)[:, None]).T @ Z
+        Z *= (own * slopes)[:, None]
+        totals[1] += Z.T @ Z
+    return totals
+
+
+def person_gradients(
+    block: Block,
+    *,
+    theta: FloatArray,
+    loss: Loss,
+    transform: FloatArray,
+    weights: FloatArray | None,
+    count: int,
+) -> csr_array:
+    """Return the sums ``w f' z`` of the rows of each of ``count`` persons."""
+    d, gradients = transform.shape[1], []
+    for own, Z, _, slopes in _terms(block, theta, loss, transform, np.inf, weights):
+        gradients.append(Z * (own * slopes)[:, None])
+    rows = np.concatenate([np.zeros((0, d)), *gradients])
+    persons = np.zeros(0, np.int64) if block.persons is None else block.persons
+    ones = np.ones(len(persons))
+    return csr_array((ones, (persons, np.arange(len(persons)))), (count, len(rows))) @ csr_array(
+        rows
+    )
+
+
+def _terms(
+    block: Block,
+    theta: FloatArray,
+    loss: Loss,
+    transform: FloatArray,
+    square: float,
+    weights: FloatArray | None,
+) -> Iterator[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
+    """Yield weights of rows, rows ``z = T'a``, limited curvatures, and slopes, some at a time."""
     if block.lengths is None:
         raise ValueError("lengths must be known to limit curvatures.")
-    d, start = transform.shape[1], 0
-    totals = np.zeros((2, d, d))
-    for A, y in block.unweighted().formed():
+    start = 0
+    for A, y in block.formed():
         lengths = block.lengths[start : start + len(y)]
         residuals, Z = y - A @ theta, A @ transform
         squared = lengths**2
@@ -307,11 +348,9 @@ def curvatures(
             squared = np.maximum(np.einsum("ij,ij->i", Z, Z), 1e-300)
         bends = np.minimum(loss.curvature(residuals, lengths, y), square / squared)
         Z *= 1.0 - 2.0**-40  # so that rounding cannot exceed the limits
-        totals[0] += (Z * bends[:, None]).T @ Z
-        Z *= np.clip(loss.slope(residuals, lengths, y), *_reach(loss, lengths))[:, None]
-        totals[1] += Z.T @ Z
+        slopes = np.clip(loss.slope(residuals, lengths, y), *_reach(loss, lengths))
+        yield block.weights_of(start, len(y)), Z, bends, slopes
         start += len(y)
-    return totals
 
 
 def _reach(loss: Loss, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -234,12 +234,16 @@ class Rows(ABC):
         """Return sums of ``f'' z z'`` and ``f'^2 z z'`` for rows ``z = T'x`` that were `measured`.
 
         No term of the first has a norm above ``square``. Coordinates may have ``weights`` of at
-        most 1.
+        most 1. Of persons, the second sum has the squares of their gradients, which are the sums
+        of the gradients of their rows.
         """
-        given: Any = {"transform": transform, "square": square, "weights": weights}
-        value = partial(reductions.curvatures, theta=theta, loss=loss, **given)
-        totals = self.run(Pass("curvature", value))
-        return totals[0], totals[1]
+        given: Any = {"theta": theta, "loss": loss, "transform": transform, "weights": weights}
+        totals = self.run(Pass("curvature", partial(reductions.curvatures, square=square, **given)))
+        if self.persons is None or self.persons.codes is None:
+            return totals[0], totals[1]
+        value = partial(reductions.person_gradients, count=self.persons.count, **given)
+        gradients = self.run(Pass("gradients of persons", value))
+        return totals[0], (gradients.T @ gradients).toarray()
 
     def residual_layers(
         self, theta: FloatArray, term: Callable[[FloatArray], FloatArray], edges: FloatArray

@@ -180,4 +180,7 @@ def _inferred(
         whole=n * curvature,
         size=family.size(d),
     )
-    return inference.inferred(theta, guess, released, known)
+    theta, intervals = inference.inferred(theta, guess, released, known)
+    if rows.persons is not None:  # squares of sums of residuals tell no variance of one
+        intervals = intervals._replace(sure=False)
+    return theta, intervals

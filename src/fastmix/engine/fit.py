@@ -83,8 +83,6 @@ def plan_fit(
     for name in (name for name, holds in given.items() if holds):
         if math.isinf(target.epsilon):
             raise value_error("epsilon", f"be finite with {name}", target.epsilon)
-        if inference:
-            raise value_error("inference", f"be False with {name}", True)
         if score_share:
             raise value_error("score_share", f"be 0 with {name}", score_share)
     if score_share and sizes.hidden and method.family != "linear":

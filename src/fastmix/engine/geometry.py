@@ -132,7 +132,7 @@ def curvature_estimate(
     matrix, hidden = np.zeros_like(released), np.zeros(len(released))
     tau = scale / math.sqrt(2.0)
     for number, block in enumerate(blocks):
-        matrix[block, block] = _within(
+        matrix[block, block] = shrunk_towards(
             released[block, block], share * expected[block, block], scale
         )
         for other in blocks[number + 1 :]:
@@ -151,7 +151,7 @@ def curvature_estimate(
     return Curvature(_positive(values, error), vectors, share, allowance)
 
 
-def _within(released: FloatArray, expected: FloatArray, scale: float) -> FloatArray:
+def shrunk_towards(released: FloatArray, expected: FloatArray, scale: float) -> FloatArray:
     """Move what is expected towards what is released by the share that noise does not explain."""
     rest, size = released - expected, len(released)
     noise = scale**2 * size * (size + 1) / 2.0

@@ -159,7 +159,13 @@ def solve_table(
         for _ in range(family.passes):
             J = family.table_curvature(*noisy, look.coordinates, bent)
             moved, intervals = inferred(
-                released, coordinates, J, gradients, scale, family.least_variance
+                released,
+                coordinates,
+                J,
+                gradients,
+                scale,
+                family.least_variance,
+                robust=rows.persons is not None,
             )
             # The curvature half way from the minimiser to what it is moved to.
             bent = family.expected(guess, look.coordinates, 0.5 * (theta + moved), loss)
@@ -168,6 +174,8 @@ def solve_table(
         assert intervals is not None
         known = seen_columns(released, coordinates, rows.categories)
         intervals = intervals._replace(known=known)
+        if rows.persons is not None:  # squares of sums of residuals tell no variance of one
+            intervals = intervals._replace(sure=False)
     return Solution(
         pooled(theta, released, coordinates, rows.categories),
         gradient_noise=noise,

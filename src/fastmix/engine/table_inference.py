@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastmix._types import BoolArray, FloatArray
-from fastmix.engine.geometry import Curvature, Geometry
+from fastmix.engine.geometry import Curvature, Geometry, shrunk_towards
 from fastmix.engine.inference import Intervals
 from fastmix.schema.categories import Categories
 
@@ -59,8 +59,14 @@ def inferred(
     gradients: FloatArray,
     gradient_scale: float,
     least_variance: float = 0.0,
+    *,
+    robust: bool = False,
 ) -> tuple[FloatArray, Intervals]:
-    """Return coefficients without most of the pull of the ridge, and how far off they may be."""
+    """Return coefficients without most of the pull of the ridge, and how far off they may be.
+
+    With ``robust``, for persons of several rows, the sampling of records has the covariance of the
+    released squares of gradients, as far as noise lets it be seen, in place of :math:`mJ`.
+    """
     n, ridge, K = released.n, released.ridge, coordinates.transform
     d, weights = len(K), coordinates.weights
     phi = np.linalg.solve(K, released.theta - released.first)
@@ -77,11 +83,23 @@ def inferred(
     output = (OUTPUT * released.noise / (n + ridge)) ** 2
     noise = J.of(G**2 * released.noise**2 + output)
     sampling = J.of(G**2 * m * J.values)
+    if robust:
+        middle = _middle(gradients, gradient_scale, m * J.of(J.values), weights)
+        sampling = J.of(G) @ middle @ J.of(G)
     left = J.of(pull**8 * _sizes(gain * along))
     scale = J.allowance
     noise, sampling = (K @ (scale[:, None] * C * scale) @ K.T for C in (noise, sampling))
     bias = K @ left @ K.T
     return theta, Intervals(noise + sampling, noise, m, None, sure, bias)
+
+
+def _middle(
+    released: FloatArray, scale: float, expected: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """Move an expected covariance of gradients towards the released one as noise permits."""
+    expected = expected * np.outer(weights, weights)
+    values, vectors = np.linalg.eigh(shrunk_towards(released, expected, scale))
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T / np.outer(weights, weights))
 
 
 def _sizes(along: FloatArray) -> FloatArray:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -142,7 +141,7 @@ class ArrayInput:
                 check_finite(self.X)  # all of them, so that no choice of rows decides on an error
             self.X, self.y = self.X[kept], self.y[kept]
             self._mapped = False
-        self._persons = replace(persons, weights=persons.weights[kept])
+        self._persons = persons.of_rows(kept)
 
     def scaling(self, **parameters: Any) -> PublicScaling:
         """Return the public scaling; bounds that are missing are taken from the data."""
