@@ -133,11 +133,6 @@ def test_refusals_charge_nothing(data):
             (IHM(max_rows_per_group=3, **KNOWN), ids, "protects single rows only"),
             (AdaSSP(max_rows_per_group=3, **KNOWN), ids, "protects single rows only"),
             (
-                PrivateLinearRegression(max_rows_per_group=3, score_share=0.1, **KNOWN),
-                ids,
-                "score_share must be 0 with groups",
-            ),
-            (
                 AdaptiveRegression(max_rows_per_group=3, epsilon=float("inf"), **KNOWN),
                 ids,
                 "epsilon must be finite with groups",

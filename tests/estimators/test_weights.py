@@ -147,7 +147,6 @@ def test_refusals_charge_nothing(data):
             (AdaptiveRegression(max_weight=np.nan, **KNOWN), w, "max_weight must"),
             (AdaptiveRegression(**weighted), w[1:], "sample_weight must have 20000 entries"),
             (IHM(**weighted), w, "counts all rows alike"),
-            (PrivateLinearRegression(score_share=0.1, **weighted), w, "score_share must be 0"),
             (AdaptiveRegression(epsilon=np.inf, **weighted), w, "epsilon must be finite"),
             (AdaptiveRegression(solver="sketch", **weighted), w, "'auto' or 'gram'"),
             (

@@ -29,14 +29,15 @@ def layer_weights(edges: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(shares / shares.sum()))
 
 
-def layers(terms: FloatArray, edges: FloatArray) -> FloatArray:
+def layers(terms: FloatArray, edges: FloatArray, own: FloatArray) -> FloatArray:
     """Return how far terms fill each layer between 0 and the edges, times `layer_weights`.
 
-    A term fills a layer by a part in [0, 1], so it adds a vector of norm 1 at most.
+    A term fills a layer by a part in [0, 1], so it adds a vector of norm 1 at most. ``own`` are the
+    weights of the rows, at most 1 in all for each person.
     """
     below = np.append(0.0, edges[:-1])
     filled = [
-        (np.clip(terms, low, high) - low).sum() / (high - low)
+        (own * (np.clip(terms, low, high) - low)).sum() / (high - low)
         for low, high in zip(below, edges, strict=True)
     ]
     return np.asarray(layer_weights(edges) * filled)
@@ -47,22 +48,32 @@ def residual_layers(
 ) -> FloatArray:
     """Return the layers of terms of residuals, with predictions clipped to [-1, 1]."""
     total = np.zeros(len(edges))
-    for r in _bounded(block, theta):
-        total += layers(term(r), edges)
+    for own, r in _bounded(block, theta):
+        total += layers(term(r), edges, own)
     return total
 
 
-def _bounded(block: Block, theta: FloatArray) -> Iterator[FloatArray]:
-    """Yield residuals of predictions clipped to the range of targets, [-1, 1]."""
-    for r, y in block.unweighted().residuals(theta, np.zeros_like(theta)):
+def _bounded(block: Block, theta: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield weights, and residuals of predictions clipped to the range of targets, [-1, 1]."""
+    start = 0
+    for r, y in block.residuals(theta, np.zeros_like(theta)):
         prediction = y - r
         outside = np.abs(prediction) > 1.0
-        yield np.where(outside, y - np.sign(prediction), r)
+        yield block.weights_of(start, len(r)), np.where(outside, y - np.sign(prediction), r)
+        start += len(r)
+
+
+def _weighted(block: Block) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+    """Yield the weights of rows, the rows, and their targets, a few at a time."""
+    start = 0
+    for A, y in block.formed():
+        yield block.weights_of(start, len(y)), A, y
+        start += len(y)
 
 
 def below(block: Block, *, theta: FloatArray) -> FloatArray:
     """Return how many targets are at most their predictions, clipped to [-1, 1]."""
-    return np.array([sum(float(np.sum(r <= 0.0)) for r in _bounded(block, theta))])
+    return np.array([sum(float(np.sum(own[r <= 0.0])) for own, r in _bounded(block, theta))])
 
 
 def contrasts(block: Block, *, thetas: FloatArray, level: float) -> FloatArray:
@@ -80,10 +91,10 @@ def label_counts(block: Block, *, theta: FloatArray, edges: FloatArray) -> Float
     A target is a label by its sign, and 0 is that of an absent record, which counts nowhere.
     """
     counts = np.zeros((2, len(edges) + 1))
-    for A, y in block.unweighted().formed():
+    for weights, A, y in _weighted(block):
         at = np.searchsorted(edges, A @ theta, side="right")
         for label, own in enumerate((y < 0.0, y > 0.0)):
-            counts[label] += np.bincount(at[own], minlength=len(edges) + 1)
+            counts[label] += np.bincount(at[own], weights[own], minlength=len(edges) + 1)
     return counts
 
 
@@ -107,11 +118,13 @@ def loss_layers(block: Block, *, thetas: FloatArray, own: int, edges: FloatArray
     the class ``own`` are those with positive targets. Absent records have a target of 0.
     """
     total = np.zeros(len(edges))
-    for A, y in block.unweighted().formed():
+    for weights, A, y in _weighted(block):
         if thetas.shape[1] == 1:
-            losses = -log_expit(np.sign(y) * (A @ thetas[:, 0]))[y != 0.0]
+            there = y != 0.0
+            losses = -log_expit(np.sign(y) * (A @ thetas[:, 0]))[there]
         else:
-            likely = log_expit(A[y > 0.0] @ thetas)
+            there = y > 0.0
+            likely = log_expit(A[there] @ thetas)
             losses = logsumexp(likely, axis=1) - likely[:, own]
-        total += layers(losses, edges)
+        total += layers(losses, edges, weights[there])
     return total
