@@ -35,12 +35,7 @@ LAYERS = {
     "cli": 11,
     "__main__": 12,
 }
-#: The method ``save`` of an estimator writes a file.
-ALLOWED_SIDEWAYS = {
-    ("random", "_validation"),
-    ("random", "errors"),
-    ("estimators", "files"),
-}
+ALLOWED_SIDEWAYS = {("random", "_validation"), ("random", "errors")}
 
 
 def imports(path):

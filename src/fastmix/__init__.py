@@ -35,7 +35,7 @@ if _TYPE_CHECKING:
         PublicEncoder,
         compare,
     )
-    from fastmix.files.saving import load
+    from fastmix.files.loading import load
     from fastmix.paper import calibrate_fast_mix, calibrate_gauss_mix
     from fastmix.planning import plan
     from fastmix.sketches import SRHT, KerdockSketch, SubsampledDCT
@@ -80,7 +80,7 @@ __all__ = [
 ]
 
 #: Packages that hold the names above, in the order in which they are searched.
-_HOMES = ("errors", "accounting", "sketches", "paper", "estimators", "planning", "files.saving")
+_HOMES = ("errors", "accounting", "sketches", "paper", "estimators", "planning", "files.loading")
 
 
 def __getattr__(name: str) -> _Any:

@@ -21,7 +21,7 @@ from fastmix.cli.app import COMMANDS, make_app
 from fastmix.cli.main import ExitCode
 from fastmix.data.encode import encode
 from fastmix.data.read import read_columns
-from fastmix.files.model import SavedModel
+from fastmix.estimators.saving import model_document
 from fastmix.schema import read_bounds
 
 FIT = "fit people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6"
@@ -141,7 +141,7 @@ def test_bounds_from_the_data_must_be_asked_for_and_are_marked(folder, run):
     assert "warning" in err
     certificate = json.loads(Path("model/certificate.json").read_text())
     assert certificate["private"] is False
-    assert json.loads(Path("model/model.json").read_text())["private"] is False
+    assert json.loads(Path("model/model.json").read_text())["certificate"]["private"] is False
     code, out, _ = run("explain model --verify")
     assert code == 0
     assert out.startswith("NOT PRIVATE")
@@ -169,22 +169,22 @@ def test_a_fit_is_the_estimators_fit(folder, run):
 
 def test_model_round_trips_exactly_and_predicts(folder, run):
     assert run(FIT)[0] == 0
-    text = Path("model/model.json").read_text()
-    model = SavedModel.load(Path("model"))
-    assert model.to_json() == text
+    written = json.loads(Path("model/model.json").read_text())
+    model = fastmix.load("model")
+    assert model_document(model)[0] == written
     assert run("predict model people.csv --out p.npz")[0] == 0
     columns = read_columns(Path("people.csv"), ["age"], {"city": ("Ulm", "Bonn", "Kiel")})
     np.testing.assert_array_equal(np.load("p.npz")["predicted_income"], model.predict(columns))
     age = columns.numbers["age"][3]
     city = ("Ulm", "Bonn", "Kiel", "other")[columns.codes["city"][3]]
-    effects = dict(zip(model.bounds.columns(), model.coef, strict=True))
-    expected = model.intercept + effects["age"] * age + effects.get(f"city={city}", 0.0)
+    effects = dict(zip(model.schema_.columns(), model.coef_, strict=True))
+    expected = model.intercept_ + effects["age"] * age + effects.get(f"city={city}", 0.0)
     assert model.predict(columns)[3] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("format", "x"), ("coef", [1.0]), ("columns", ["a"]), ("intercept", "x"), ("bounds", {})],
+    [("format", "x"), ("format", "fastmix-model-5"), ("columns", ["a"]), ("fitted", {})],
 )
 def test_a_damaged_model_is_refused(folder, run, key, value):
     assert run(FIT)[0] == 0
@@ -192,7 +192,8 @@ def test_a_damaged_model_is_refused(folder, run, key, value):
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
     code, _, err = run("predict model people.csv")
     assert code == ExitCode.DATA
-    assert "fastmix-model-5" in err
+    assert "fastmix-model-6" in err
+    assert ("Fit the model again" in err) == (value == "fastmix-model-5")
 
 
 def test_an_existing_model_is_not_lost(folder, run):

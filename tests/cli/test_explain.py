@@ -15,7 +15,7 @@ import fastmix
 from fastmix.certificate.documents import digest
 from fastmix.certificate.verify import NOT_CHECKED, verify_certificate
 from fastmix.cli.main import ExitCode
-from fastmix.files.model import OUTSIDE
+from fastmix.estimators.saving import OUTSIDE
 
 FIT = (
     "fit people.csv --target income --bounds bounds.toml --delta 1e-6 --method adassp "
@@ -130,7 +130,8 @@ def test_the_attacks_of_the_report(model, run):
         assert found["verified"] is False
         return found["complaints"]
 
-    assert any("n of the model" in text for text in attack(lambda d: d["data"].update(n_samples=9)))
+    said = attack(lambda d: d["data"].update(n_samples=9))
+    assert "the certificate in model.json differs in data, digest" in said
     assert attack(lambda d: d["versions"].update(numpy="9.9"))
 
     def louder(forged):
@@ -207,7 +208,7 @@ def test_a_report_is_written_again_and_compared(folder, run, asked):
     assert "report.html was written again from both and is the same" in out
     report, saved = Path("model/report.html"), json.loads(Path("model/model.json").read_text())
     page = report.read_text()
-    assert (saved["scores"] is not None) == ("--score-share" in asked)
+    assert ("scores_" in saved["fitted"]) == ("--score-share" in asked)
     body = page[page.index("<body") : page.index("<h2>Certificate</h2>")]
     numbers = set(re.findall(r"(?<=[>( ])-?\d+\.\d+", body))
     assert len(numbers) > 5
@@ -226,13 +227,15 @@ def test_a_report_is_written_again_and_compared(folder, run, asked):
 @pytest.mark.parametrize("line", ["predict model people.csv", "summary model", EVALUATE])
 def test_no_command_uses_a_changed_model(model, run, line):
     data = json.loads((model / "model.json").read_text())
-    for change in ({"coef": [each + 1.0 for each in data["coef"]]}, {"private": False}):
+    more = {**data["fitted"], "coef_": [each + 1.0 for each in data["fitted"]["coef_"]]}
+    for change in ({"fitted": more}, {"parameters": {**data["parameters"], "score_share": 0.1}}):
         (model / "model.json").write_text(json.dumps({**data, **change}))
         code, out, err = run(line)
         assert (code, out) == (ExitCode.DATA, "")
         assert "the model was changed after it was written" in err
         forged = {**data, **change}
         forged["digest"] = digest(forged, without=OUTSIDE)
+        forged["certificate"] = sealed({**data["certificate"], "model": forged["digest"]})
         (model / "model.json").write_text(json.dumps(forged))
         code, out, err = run(line)
         assert (code, out) == (ExitCode.DATA, "")

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -130,17 +131,19 @@ def test_scores_of_single_rows_are_refused_for_persons(run):
     assert "no private scores for persons yet" in err
     assert len(BudgetAccountant.load("mine.jsonl")) == 0
     loaded = fastmix.load("model")
-    assert (loaded.max_rows_per_person, loaded.public_rows) == (3, True)
-    X = np.zeros((9, len(loaded.coef)))
+    assert (loaded.max_rows_per_group, loaded.public_rows) == (3, True)
     with pytest.raises(ValueError, match="protects persons"):
-        loaded.estimator().evaluate(X, X[:, 0], epsilon=0.5, delta=1e-6)
+        loaded.evaluate(pd.read_csv("visits.csv"), epsilon=0.5, delta=1e-6)
     # A model that does not say whom it protects is not read as one that protects rows.
     path = Path("model/model.json")
     entries = json.loads(path.read_text())
-    for changed in ({"max_rows_per_person": None}, {"public_rows": False}):
-        path.write_text(json.dumps(entries | changed))
+    stated = entries["certificate"]["parameters"]
+    for changed in ({"max_rows_per_group": None}, {"public_rows": False}):
+        entries["certificate"]["parameters"] = stated | changed
+        path.write_text(json.dumps(entries))
         assert run("explain model --verify")[0] == 1
-    del entries["max_rows_per_person"]
+    del stated["max_rows_per_group"]
+    entries["certificate"]["parameters"] = stated
     path.write_text(json.dumps(entries))
     assert run("evaluate model visits.csv --epsilon 0.5 --delta 1e-6")[0] == 3
 

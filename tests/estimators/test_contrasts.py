@@ -10,6 +10,7 @@ import pytest
 
 import fastmix
 from fastmix.estimators.contrasts import contrast_errors, contrasts
+from fastmix.files.loading import read_model
 from fastmix.schema import PublicBounds
 
 FEATURES = {"age": [0, 100], "ward": ["a", "b", "c", "rare"], "sex": ["f", "m"]}
@@ -140,11 +141,10 @@ def test_a_saved_model_says_the_same(model, tmp_path):
     assert (theirs.notes, theirs.facts) == (ours.notes, ours.facts)
     assert (theirs.references, theirs.pooled) == (ours.references, ours.pooled)
     document = json.loads((tmp_path / "m" / "model.json").read_text())
-    assert len(document["effect_std"]) == len(ours.lines)
-    for name in ("effect_std", "effect_noise_std", "level_counts"):
-        damaged = {**document, name: document[name][:-1]}
+    for name in ("coef_covariance_", "_coef_noise", "_level_counts"):
+        damaged = {**document["fitted"], name: document["fitted"][name][:-1]}
         with pytest.raises(fastmix.errors.DataError, match="JSON document of format"):
-            fastmix.files.model.SavedModel.from_json(json.dumps(damaged))
+            read_model(json.dumps({**document, "fitted": damaged}))
 
 
 def test_without_intervals_effects_have_no_errors(table):

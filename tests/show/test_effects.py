@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fastmix
-from fastmix.files.model import bound_pair
+from fastmix.estimators.saving import model_document
 from fastmix.files.report import fit_report, lead
 from fastmix.schema import PublicBounds
 from fastmix.show import Interval
@@ -119,10 +119,9 @@ def test_a_report_knows_which_columns_are_outside_the_lists():
     X = rng.uniform(0, 1, (4000, len(bounds.columns())))
     given = {"bounds_y": (0, 1), "bounds_X": (0, 1), "delta": 1e-6}
     model = fastmix.PrivateLinearRegression(**given).fit(X, X[:, 0])
-    _, model.privacy_ = bound_pair(model, bounds)
-    _, _, last = fit_report(*bound_pair(model, bounds)).partition(
-        "<h3>Values outside the lists</h3>"
-    )
+    model.schema_ = bounds
+    _, model.privacy_ = model_document(model)
+    _, _, last = fit_report(model).partition("<h3>Values outside the lists</h3>")
     assert sorted(names(last)) == ["c=other", "c=other*a"]
 
 
@@ -143,7 +142,9 @@ def fitted(kind=fastmix.PrivateLinearRegression, spread=0.0, **given):
         y = (y > 0.5).astype(float)
     else:
         given["bounds_y"] = (0, 1)
-    return kind(**{"bounds_X": (0, 1), "delta": 1e-6, **given}).fit(X, y)
+    model = kind(**{"bounds_X": (0, 1), "delta": 1e-6, **given}).fit(X, y)
+    model.schema_ = BOUNDS
+    return model
 
 
 def test_the_sentence_on_top():
@@ -174,8 +175,9 @@ def test_columns_coefficients_and_what_categories_are_compared_with():
         given = {"bounds_y": (0, 1), "bounds_X": (0, 1), "delta": 1e-6, "fit_intercept": intercept}
         rows = X if intercept else np.column_stack([X[:, :1], 1 - X[:, 1:].sum(axis=1), X[:, 1:]])
         model = fastmix.PrivateLinearRegression(inference=True, **given).fit(rows, X[:, 0])
-        _, model.privacy_ = bound_pair(model, bounds)
-        page = fit_report(*bound_pair(model, bounds))
+        model.schema_ = bounds
+        _, model.privacy_ = model_document(model)
+        page = fit_report(model)
         assert "from 2 columns" in page
         assert "<dt>columns</dt><dd>2</dd>" in page
         count = "3 and the intercept" if intercept else "4"
@@ -203,8 +205,8 @@ def test_a_spread_that_noise_may_hide_is_not_said():
 def test_families():
     model = fitted(fastmix.PrivateQuantileRegressor, quantile=0.9)
     assert "to predict the 90% quantile of y from" in lead(model, BOUNDS)
-    assert "change in the 90% quantile of y across" in fit_report(*bound_pair(model, BOUNDS))
+    assert "change in the 90% quantile of y across" in fit_report(model)
     model = fitted(fastmix.PrivateLogisticRegression, classes=(0.0, 1.0))
-    page = fit_report(*bound_pair(model, BOUNDS))
+    page = fit_report(model)
     assert "<h1>Private classification of y</h1>" in page
     assert "log-odds of y = 1" in page

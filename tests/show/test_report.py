@@ -13,7 +13,7 @@ import pytest
 import fastmix
 from fastmix.accounting import BudgetAccountant, LaplaceEvent, NonPrivateEvent, Part, PrivacySpent
 from fastmix.cli import main
-from fastmix.files.model import bound_pair
+from fastmix.estimators.saving import model_document
 from fastmix.files.report import fit_report
 from fastmix.schema import PublicBounds, read_bounds
 from fastmix.show import Interval, curve_chart, interval_chart, plot
@@ -86,9 +86,10 @@ def reports(tmp_path_factory):
     model = fastmix.PrivateLinearRegression(
         epsilon=np.inf, bounds_X=bounds.feature_bounds(), bounds_y=(-10, 10)
     ).fit(np.column_stack([a, b, a]), y)
-    _, model.privacy_ = bound_pair(model, bounds)
+    model.schema_ = bounds
+    _, model.privacy_ = model_document(model)
     (folder / "inf").mkdir()
-    (folder / "inf" / "report.html").write_text(fit_report(*bound_pair(model, bounds)))
+    (folder / "inf" / "report.html").write_text(fit_report(model))
     return {kind: folder / kind / "report.html" for kind in (*kinds, "inf")}
 
 
@@ -141,9 +142,10 @@ def wide(tmp_path_factory):
     ).fit(X, 9.0 * X[:, 0])
     features = {"z" * 70 if j == 3 else f"column_{j}": [0, 1] for j in range(d)}
     bounds = PublicBounds.from_dict({"target": {"y": [0, 10]}, "features": features})
-    _, model.privacy_ = bound_pair(model, bounds)
+    model.schema_ = bounds
+    _, model.privacy_ = model_document(model)
     path = tmp_path_factory.mktemp("wide") / "report.html"
-    path.write_text(fit_report(*bound_pair(model, bounds)))
+    path.write_text(fit_report(model))
     return path
 
 

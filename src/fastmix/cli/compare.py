@@ -8,6 +8,7 @@ import typer
 
 from fastmix._validation import value_error
 from fastmix.accounting import BudgetAccountant
+from fastmix.certificate.documents import write_document
 from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
@@ -17,7 +18,7 @@ from fastmix.data.encode import encode, needed, table_columns
 from fastmix.data.read import read_columns
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression, compare
-from fastmix.files.model import bound_pair
+from fastmix.estimators.saving import model_document
 from fastmix.files.report import fit_report
 from fastmix.schema import read_bounds
 from fastmix.schema.bounds import check_number
@@ -92,10 +93,11 @@ def command(
             if not len(y):
                 raise DataError(f"{data.name} must have at least one row to fit.")
             found = compare(candidates, X, y, model=model)
-        saved, found.model.privacy_ = bound_pair(found.model, chosen[found.best])
-        report = fit_report(saved, found.model.privacy_)
+        best = found.model
+        best.schema_ = chosen[found.best]
+        document, best.privacy_ = model_document(best)
         try:
-            publish(saved.to_json(), found.model.privacy_.to_json(), report)
+            publish(write_document(document), best.privacy_.to_json(), fit_report(best))
         except OSError as error:
             charged = " The ledger was charged for this." if ledger is not None else ""
             raise DataError(
@@ -104,10 +106,11 @@ def command(
             ) from None
     if json:
         ranking = [{"features": name, "excess_mse": value} for name, value in found.excess.items()]
-        told = {"epsilon": saved.epsilon, "delta": saved.delta, "private": saved.private}
+        spent = best.privacy_
+        told = {"epsilon": spent.epsilon, "delta": spent.delta, "private": spent.private}
         print_json({**told, "best": found.best, "ranking": ranking, "std": found.std})
         return
     print_table(["features", "columns", "excess MSE"], found.rows())
     print_text("", f"Standard error of a difference: {found.std:.2g}.", "")
-    print_text(headline(found.model.privacy_))
+    print_text(headline(best.privacy_))
     print_text(f"Wrote model.json, certificate.json and report.html of the best model to {out}.")

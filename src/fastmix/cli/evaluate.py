@@ -10,7 +10,8 @@ from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.data.delimited import TextFormat
 from fastmix.data.encode import table_chunks
-from fastmix.files.model import SavedModel
+from fastmix.estimators.saving import public_schema
+from fastmix.files.loading import load
 from fastmix.show.progress import progress
 
 EXAMPLES = ("fastmix evaluate model people.csv --epsilon 0.5 --metrics r2,mae",)
@@ -42,22 +43,20 @@ def command(
     Rows of the fit are allowed: their privacy is charged once more.
     """
     text = TextFormat(sep, decimal, thousands, encoding)
-    saved = SavedModel.load(model)
-    estimator = saved.estimator()
+    fitted = load(model)
     asked = [name.strip() for name in metrics.split(",")] if metrics else None
-    names = estimator._resolve().scoring().checked(asked)
     budget = None if ledger is None else BudgetAccountant.load(ledger)
     with progress("evaluating"):
-        rows = table_chunks(data, saved.bounds, intercept=saved.fit_intercept, text=text)
-        found = estimator.evaluate(
-            rows, metrics=names, epsilon=epsilon, delta=delta, accountant=budget
+        rows = table_chunks(data, public_schema(fitted), intercept=fitted.fit_intercept, text=text)
+        found = fitted.evaluate(
+            rows, metrics=asked, epsilon=epsilon, delta=delta, accountant=budget
         )
     spent = found.spent
     assert spent is not None
     if json:
         print_json(
             {
-                "private": saved.private,
+                "private": fitted.privacy_.private,
                 "epsilon": spent.epsilon,
                 "delta": spent.delta,
                 "n": found.n,

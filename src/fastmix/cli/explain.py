@@ -15,9 +15,8 @@ from fastmix.cli._console import print_json, print_text
 from fastmix.cli.main import ExitCode
 from fastmix.errors import DataError
 from fastmix.estimators import PrivacyCertificate
-from fastmix.files.model import SavedModel
+from fastmix.files.loading import read_model, verify_pair
 from fastmix.files.report import fit_report
-from fastmix.files.saving import verify_pair
 from fastmix.schema import PublicBounds
 
 EXAMPLES = (
@@ -121,11 +120,8 @@ def _reproduced(report: Path, model: Path | None, text: str) -> bool:
     """Tell whether a report is what model and certificate give."""
     with suppress(*INCOMPLETE):
         if model is not None:
-            saved, certificate = SavedModel.from_json(read_text(model)), read_document(text)
-            made = fit_report(
-                saved, PrivacyCertificate.from_json(text), write_document(certificate)
-            )
-            return made == read_text(report)
+            document = write_document(read_document(text))
+            return fit_report(read_model(read_text(model)), document) == read_text(report)
     return False
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from fastmix._validation import check_choice, value_error
 from fastmix.accounting import BudgetAccountant, noted
+from fastmix.certificate.documents import write_document
 from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
 from fastmix.cli._asked import Asked
@@ -29,8 +30,9 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
-from fastmix.files.model import bound_pair
-from fastmix.files.report import fit_report, minutes, minutes_in_words
+from fastmix.estimators.saving import model_document
+from fastmix.files.report import fit_report, minutes, minutes_in_words, model_summary
+from fastmix.paper import METHODS
 from fastmix.schema import PublicBounds, read_bounds
 from fastmix.schema.bounds import check_number, check_persons
 from fastmix.schema.features import Labels, Number
@@ -43,6 +45,9 @@ _LARGE = 1 << 30
 
 #: Bytes of a file of a fit that do not depend on the number of columns, with a wide margin.
 _ROOM = 1 << 18
+
+#: Bytes that a number takes in a file, with its indent.
+_NUMBER = 40
 
 #: The estimators of the families beside linear regression.
 _FAMILIES: dict[str, type[PrivateModel]] = {
@@ -103,10 +108,10 @@ def command(asked: Asked) -> None:
         with noted(label=asked.label or None, **notes):
             _fit(model, asked, public)
         seconds = time.perf_counter() - started
-        saved, model.privacy_ = bound_pair(model, public)
-        report = fit_report(saved, model.privacy_)
+        model.schema_ = public
+        document, model.privacy_ = model_document(model)
         try:
-            publish(saved.to_json(), model.privacy_.to_json(), report)
+            publish(write_document(document), model.privacy_.to_json(), fit_report(model))
         except OSError as error:
             spent = " The ledger was charged for this fit." if asked.ledger is not None else ""
             raise DataError(
@@ -115,15 +120,13 @@ def command(asked: Asked) -> None:
             ) from None
     known = getattr(model, "scores_", None)
     if asked.json:
-        names = ("epsilon", "delta", "family", "method", "n", "columns", "coef", "intercept")
-        stored = saved.to_dict()
-        told = {name: stored[name] for name in (*names, "coef_std", "intercept_std")}
-        leaks = {"private": saved.private, "leaks": list(model.privacy_.leaks)}
         scores = {} if known is None else {"scores": known.to_dict()}
-        print_json({**leaks, **told, **scores, "minutes": minutes(seconds), "out": str(asked.out)})
+        told = {**_numbers(model, document["fitted"]), **scores, "minutes": minutes(seconds)}
+        print_json({**told, "out": str(asked.out)})
         return
-    print_text(saved.title, "", style="bold")
-    _print_effects(saved.summary(), asked.out)
+    made = model_summary(model)
+    print_text(made.title, "", style="bold")
+    _print_effects(made, asked.out)
     if known is not None:
         print_text("", *(f"{name} (private): {words}." for name, words in known.in_words()))
         print_text("Scores are of the rows of the fit, with 95% intervals for the noise.")
@@ -132,9 +135,29 @@ def command(asked: Asked) -> None:
     print_text(
         "",
         headline(model.privacy_),
-        f"Method {saved.method}, {_size(model)}, {minutes_in_words(seconds)}.",
+        f"Method {dict(made.facts)['Method']}, {_size(model)}, {minutes_in_words(seconds)}.",
         f"Wrote model.json, certificate.json and report.html to {asked.out}.",
     )
+
+
+def _numbers(model: Any, fitted: dict[str, Any]) -> dict[str, Any]:
+    """Return the guarantee and the coefficients of a fit as plain types."""
+    spent, method = model.privacy_, model.privacy_.parameters["method_"]
+    names = ("coef", "intercept", "coef_std", "intercept_std")
+    found = {name: fitted.get(f"{name}_") for name in names}
+    if len(getattr(model, "classes_", ())) == 2:  # one row of coefficients
+        found = {name: v[0] if isinstance(v, list) else v for name, v in found.items()}
+    return {
+        "private": spent.private,
+        "leaks": list(spent.leaks),
+        "epsilon": spent.epsilon,
+        "delta": spent.delta,
+        "family": METHODS[method].family,
+        "method": getattr(model, "method_", method),
+        "n": spent.data["n_samples"],
+        "columns": list(model.schema_.columns(bool(model.fit_intercept))),
+        **found,
+    }
 
 
 def _size(model: PrivateModel) -> str:
@@ -229,7 +252,9 @@ def _room(asked: Asked, public: PublicBounds | None) -> int:
         features = (public.target, *public.features)
         words = [getattr(each, key, "") for each in features for key in ("note", "unit")]
         words += public.columns(asked.intercept)
-    return _ROOM + sum(1024 + 48 * len(word.encode(errors="replace")) for word in words)
+    room = _ROOM + sum(1024 + 48 * len(word.encode(errors="replace")) for word in words)
+    # Intervals have three symmetric matrices.
+    return room + _NUMBER * 3 * (len(words) + 1) ** 2 // 2
 
 
 def _leaky(asked: Asked) -> PublicBounds:

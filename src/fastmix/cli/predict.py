@@ -1,8 +1,7 @@
 """``fastmix predict``: predictions of a saved model for the rows of a table."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -15,7 +14,9 @@ from fastmix.data.arrow import table_files
 from fastmix.data.delimited import TextFormat
 from fastmix.data.encode import needed
 from fastmix.data.read import read_columns, table_suffix, write_predictions
-from fastmix.files.model import SavedModel
+from fastmix.errors import DataError
+from fastmix.estimators.saving import public_schema
+from fastmix.files.loading import load
 from fastmix.show.progress import progress
 
 EXAMPLES = ("fastmix predict model people.csv --out predictions.csv",)
@@ -58,21 +59,28 @@ def command(
     files = table_files(data) if data.is_dir() else [data]
     inputs = [*files, *(model / file for file in FILES), model]
     check_output(out, force=force, inputs=inputs)
-    saved = SavedModel.load(model)
-    if extrapolate:
-        saved = replace(saved, clip_predictions=False)
-    text = text.with_dates(saved.bounds.dates)
-    numbers, categories = needed(saved.bounds, target=False)
-    name = f"{'probability' if proba else 'predicted'}_{saved.bounds.target.name}"
+    fitted: Any = load(model)
+    classifier = hasattr(fitted, "classes_")
+    if proba and not classifier:
+        raise DataError("--proba needs a logistic regression: fit with --family logistic.")
+    if extrapolate and not classifier:
+        fitted.set_params(clip_predictions=False)
+    schema = fitted.schema_ = public_schema(fitted)
+    text = text.with_dates(schema.dates)
+    numbers, categories = needed(schema, target=False)
+    name = f"{'probability' if proba else 'predicted'}_{schema.target.name}"
+    answer = fitted.predict_proba if proba else fitted.predict
     with progress("predicting") as bar, writing(out, force=force) as temporary:
         parts = []
         for k, file in enumerate(files):
             bar.say("reading", k, len(files))
             part = read_columns(file, numbers, categories, text)
-            parts.append(saved.predict(part, proba=proba))
+            parts.append(answer(part))
         bar.say("writing")
         values = np.concatenate(parts)
-        labels = () if values.ndim == 1 else tuple(map(str, saved.classes or ()))
+        labels = tuple(map(str, fitted.classes_)) if values.ndim > 1 else ()
+        if len(labels) == 2:  # the probability of the second label says it all
+            values, labels = values[:, 1], ()
         write_predictions(temporary, name, values, labels)
     named = [f"{name}={label}" for label in labels] or [name]
     if json:

@@ -8,7 +8,8 @@ import typer
 from fastmix._validation import check_probability
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
-from fastmix.files.model import SavedModel
+from fastmix.files.loading import load
+from fastmix.files.report import model_summary
 from fastmix.show.html import LONGEST
 
 EXAMPLES = ("fastmix summary model",)
@@ -24,8 +25,7 @@ def command(
     Everything is computed from released values: it costs no privacy.
     """
     check_probability("level", level)
-    saved = SavedModel.load(model)
-    made = saved.summary(level)
+    made = model_summary(load(model), level)
     if json:
         print_json(made.to_dict())
         return

@@ -13,8 +13,15 @@ from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.accounting import noted
 from fastmix.data.chunks import Executor
+from fastmix.data.columns import Columns
 from fastmix.data.encode import complete, encode, table_chunks, table_columns
-from fastmix.data.frames import frame_columns, frame_length, frame_names, public_bounds
+from fastmix.data.frames import (
+    encoded_array,
+    frame_columns,
+    frame_length,
+    frame_names,
+    public_bounds,
+)
 from fastmix.estimators._input import ArrayInput, Input
 from fastmix.estimators._labels import LabelInput
 from fastmix.schema import PublicBounds
@@ -168,6 +175,9 @@ def _fit_bounded(model: PrivateModel, data: Input, public: PublicBounds) -> Any:
 
 
 def encoded(model: PrivateModel, X: Any) -> FloatArray:
-    """Return the columns of a table as the model's fit encoded them."""
-    columns = frame_columns(X, model.schema_, target=False)
-    return encode(columns, model.schema_, intercept=bool(model.fit_intercept), target=False)[0]
+    """Return the rows of a table as the model's fit encoded them; an array is encoded already."""
+    if isinstance(X, np.ndarray):
+        return encoded_array(X, model.n_features_in_)
+    schema = model.schema_
+    columns = X if isinstance(X, Columns) else frame_columns(X, schema, target=False)
+    return encode(columns, schema, intercept=bool(model.fit_intercept), target=False)[0]

@@ -17,6 +17,7 @@ from fastmix.engine import Method, Plan, Solution
 from fastmix.estimators._found import found_releases
 from fastmix.estimators.intervals import ConfidenceIntervals
 from fastmix.estimators.parameters import reasons_for_leaks
+from fastmix.estimators.saving import save_model
 from fastmix.estimators.scores import PrivateScores
 from fastmix.random import RandomState, is_seeded
 
@@ -47,8 +48,6 @@ class Results(ConfidenceIntervals):
         The files are those of ``fastmix fit``, without its report: JSON, exact to the last bit, and
         no pickle. ``fastmix explain`` reads the certificate, ``fastmix predict`` the model.
         """
-        from fastmix.files.saving import save_model  # it knows estimators
-
         check_is_fitted(self)
         check_bool("replace", replace)
         save_model(self, Path(path), replace=replace)

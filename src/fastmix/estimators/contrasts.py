@@ -12,6 +12,7 @@ from fastmix.engine.table_inference import MOST_BIAS
 from fastmix.schema.bounds import PublicBounds
 from fastmix.schema.features import OTHER, Category, Feature, Labels, Number, Term
 from fastmix.show import Interval
+from fastmix.show.html import effects
 
 #: A level has an effect of its own if its released count is at least this many standard deviations
 #: of the noise of a count.
@@ -160,6 +161,21 @@ def column_effects(found: Sequence[Interval], bounds: PublicBounds, intercept: b
     references = {each.name: each.levels[0] for each in categories}
     classes = len(found) // (len(widths) + intercept)
     return Effects(tuple(found), tuple(widths * classes), references)
+
+
+def table_effects(model: Any) -> Effects:
+    """Return the effects of a model that was fitted to a table.
+
+    Levels are compared with the most frequent level of their category where the fit released
+    counts of levels, and with the first level otherwise.
+    """
+    schema, counts = model.schema_, getattr(model, "_level_counts", None)
+    if counts is None:
+        intercept = bool(model.fit_intercept)
+        return column_effects(effects(model, schema.columns(intercept)), schema, intercept)
+    made = contrasts(schema, counts, model._count_noise)
+    values = np.append(model.coef_, model.intercept_)
+    return level_effects(made, values, *contrast_errors(model, made))
 
 
 def public_range(feature: Feature | Labels) -> tuple[str, float]:

@@ -102,11 +102,11 @@ class ConfidenceIntervals:
         if found.known is not None:
             identified &= found.known
         std = np.where(identified, np.hypot(std, bias), np.inf)
-        self.coef_covariance_ = J @ found.covariance @ J.T
-        self._coef_noise = J @ found.noise @ J.T
+        self.coef_covariance_ = _symmetric(J @ found.covariance @ J.T)
+        self._coef_noise = _symmetric(J @ found.noise @ J.T)
         self._coef_bias = np.zeros_like(self.coef_covariance_)
         if found.bias is not None:
-            self._coef_bias = J @ found.bias @ J.T
+            self._coef_bias = _symmetric(J @ found.bias @ J.T)
         self.coef_std_, self.intercept_std_ = std[:d].reshape(shape), float(std[d])
         self.coef_noise_std_ = noise[:d].reshape(shape)
         self.coef_bias_bound_ = bias[:d].reshape(shape)
@@ -121,6 +121,11 @@ def _deviations(rows: FloatArray, covariance: FloatArray) -> FloatArray:
     with np.errstate(all="ignore"):
         variances = np.sum((rows @ covariance) * rows, axis=1)
         return np.asarray(np.sqrt(np.where(variances >= 0.0, variances, np.inf)))
+
+
+def _symmetric(C: FloatArray) -> FloatArray:
+    """Return a matrix whose upper triangle is a copy of the lower one, free of rounding."""
+    return np.where(np.tri(len(C), dtype=bool), C, C.T)
 
 
 def _lengths(rows: FloatArray) -> FloatArray:

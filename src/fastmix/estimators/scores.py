@@ -297,8 +297,7 @@ def _evaluate(
     sigma = gaussian_sigma(epsilon, given) * (1.0 + 1e-9)
     scoring = model._resolve().scoring()
     spent = joint(list(scoring.events(names, sigma)), given)
-    said = model.privacy_.leaks if hasattr(model, "privacy_") else model.from_data_
-    leaks = [each for each in said if "taken from the data" in each]
+    leaks = [each for each in model.privacy_.leaks if "taken from the data" in each]
     if is_seeded(random_state):
         warn_seeded(stacklevel=4)
         leaks.append("the noise was seeded by the caller")

@@ -136,18 +136,12 @@ class Shown(BaseEstimator):  # type: ignore[misc]
         from fastmix.estimators import contrasts  # which only tables need
 
         model: Any = self
-        found, schema = effects(self), getattr(self, "schema_", None)
-        if schema is None:
-            ends = model.bounds_X_
-            widths = None if ends is None else np.ravel(ends[1]) - np.ravel(ends[0])
-            rows = len(np.atleast_2d(model.coef_))
-            return {"effects": found, "widths": None if widths is None else [*widths] * rows}
-        if (counts := getattr(self, "_level_counts", None)) is None:
-            return contrasts.column_effects(found, schema, bool(model.fit_intercept)).given
-        made = contrasts.contrasts(schema, counts, model._count_noise)
-        errors = contrasts.contrast_errors(self, made)
-        values = np.append(model.coef_, model.intercept_)
-        return contrasts.level_effects(made, values, *errors).given
+        if hasattr(self, "schema_"):
+            return contrasts.table_effects(self).given
+        ends = model.bounds_X_
+        widths = None if ends is None else np.ravel(ends[1]) - np.ravel(ends[0])
+        rows = len(np.atleast_2d(model.coef_))
+        return {"effects": effects(self), "widths": None if widths is None else [*widths] * rows}
 
     def _repr_html_inner(self) -> str:
         """Return a card with coefficients and guarantee; scikit-learn's diagram before a fit."""

@@ -6,17 +6,16 @@ from typing import Any
 
 from fastmix._text import label_text
 from fastmix.accounting import PrivacySpent
-from fastmix.certificate import PrivacyCertificate
 from fastmix.certificate.explain import explain
 from fastmix.engine.forecast import weak_guarantee
 from fastmix.estimators import PrivateModel
-from fastmix.estimators.contrasts import public_range
+from fastmix.estimators.contrasts import public_range, table_effects
+from fastmix.estimators.saving import public_schema
 from fastmix.estimators.summaries import residual_spread
-from fastmix.files.model import SavedModel
 from fastmix.paper import METHODS
 from fastmix.schema.bounds import PublicBounds
 from fastmix.schema.features import OTHER, Category, Feature, Term
-from fastmix.show import html
+from fastmix.show import RegressionSummary, html
 from fastmix.show.effects import effects_part
 from fastmix.show.html import escape, number, table
 from fastmix.show.notes import NOTHING_IDENTIFIED, level_notes
@@ -46,20 +45,24 @@ _SETTINGS = {
 }
 
 
-def fit_report(
-    saved: SavedModel, certificate: PrivacyCertificate, document: str | None = None
-) -> str:
-    """Return the report of a fit of a table as an HTML page, from its model and certificate alone.
+def model_title(model: PrivateModel) -> str:
+    """Return the name of a fit of a table."""
+    kind = "logistic regression" if _binary(model) else "regression"
+    return f"Private {kind} of {public_schema(model).target.name}"
+
+
+def fit_report(model: PrivateModel, document: str | None = None) -> str:
+    """Return the report of a fit of a table as an HTML page.
 
     ``document`` is the certificate as it was read from a file, if it was: its numbers are shown in
     full, and another machine may round them differently.
     """
-    model, bounds = saved.estimator(), saved.bounds
-    model.privacy_, target = certificate, bounds.target.name
+    certificate, bounds = model.privacy_, model.schema_
+    target = bounds.target.name
     document = certificate.to_json() if document is None else document
     spent, facts = certificate.spent, certificate.data
     intercept = bool(model.fit_intercept)
-    effects, made = saved.effects(), saved.summary()
+    effects, made = table_effects(model), model_summary(model)
     levels = level_notes(effects.references, effects.pooled, counted=effects.counted)
     rest = [note for note in made.notes if note not in (*levels, NOTHING_IDENTIFIED)]
     several = len(model.classes_) if _several(model) else 1
@@ -82,7 +85,7 @@ def fit_report(
                 *_size(facts, hidden=not certificate.parameters.get("public_rows", True)),
                 ("columns", f"{len(bounds.features):,}"),
                 ("coefficients", f"{columns:,}{_and_intercepts(several) if intercept else ''}"),
-                ("method", saved.method),
+                ("method", made.facts[0][1]),
             ]
         ),
         f"<p>{escape(guarantee)}</p>",
@@ -120,6 +123,11 @@ def fit_report(
         '<p class="soft">Made by fastmix from public and released values.</p>',
     ]
     return html.page(title, "\n".join(body))
+
+
+def model_summary(model: PrivateModel, level: float = 0.95) -> RegressionSummary:
+    """Return the summary of a fit of a table under its title."""
+    return replace(model.summary(level), title=model_title(model))
 
 
 def lead(model: PrivateModel, bounds: PublicBounds) -> str:

@@ -1,0 +1,272 @@
+"""Saved models: the estimator that ``model.save`` or ``fastmix fit`` wrote, built again."""
+
+import math
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from fastmix.certificate import PrivacyCertificate
+from fastmix.certificate.documents import digest, read_document, read_text, write_document
+from fastmix.certificate.verify import INCOMPLETE
+from fastmix.errors import DataError, ReproducibleNoiseWarning
+from fastmix.estimators import PrivateModel
+from fastmix.estimators.saving import FORMAT, MATRICES, OUTSIDE, RELEASED, restore_bounds
+from fastmix.estimators.scores import PrivateScores
+from fastmix.files.released import (
+    array_of,
+    counts,
+    finite,
+    optional,
+    parameter,
+    real,
+    scores,
+    symmetric,
+    truth,
+    whole,
+)
+from fastmix.paper import METHODS
+from fastmix.schema import PublicBounds
+
+__all__ = ["load", "read_model", "verify_pair"]
+
+_ENTRIES = ["format", "estimator", "parameters", "fitted_to", "found", "columns", "fitted"]
+_ENTRIES += ["certificate", "digest"]
+
+#: Attributes that every fit stores, and attributes that a fit stores together or not at all.
+_ALWAYS = {"coef_", "intercept_", "n_steps_", "gamma_", "eta_", "gradient_noise_"}
+_TOGETHER = (
+    {
+        *("coef_std_", "coef_noise_std_", "coef_bias_bound_", "coef_identified_"),
+        *("intercept_std_", "intercept_identified_", *MATRICES),
+    },
+    {"residual_std_", "residual_std_identified_"},
+    {"_level_counts", "_count_noise"},
+)
+
+
+def load(path: str | os.PathLike[str]) -> PrivateModel:
+    """Read a model that ``model.save`` or ``fastmix fit`` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The folder, or the file ``model.json`` in it.
+
+    Returns
+    -------
+    estimator
+        The fitted estimator, of the class that was saved. Its accountant and its random state are
+        None, because files do not contain them: set an accountant before you fit it again.
+
+    Raises
+    ------
+    fastmix.errors.DataError
+        If there is no model, or the model is damaged, was changed, has the format of another
+        version, or does not belong to the certificate in the same folder. The digests that tell so
+        need no key: whoever changes both files on purpose can compute them anew.
+    """
+    path = Path(path)
+    file = path / "model.json" if path.is_dir() else path
+    beside = file.with_name("certificate.json")
+    try:
+        certified = file.name == "model.json" and beside.exists()
+        text, other = read_text(file), read_text(beside) if certified else None
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise DataError(f"There is no model in {str(path)!r} that can be read: {why}.") from None
+    model = read_model(text)
+    if other is not None and not _is_certificate_of(text, other):
+        raise DataError(
+            "model.json does not match certificate.json in the same folder: one of them was "
+            "changed, or comes from another fit. Use both as one fit wrote them."
+        )
+    if model.privacy_.noise == "seeded":
+        warnings.warn(
+            "the noise of this model was seeded, so whoever knows the seed can remove it and the "
+            "model is NOT private.",
+            ReproducibleNoiseWarning,
+            stacklevel=2,
+        )
+    return model
+
+
+def read_model(text: str) -> PrivateModel:
+    """Build an estimator from its document; refuse a document that is damaged or was changed."""
+    try:
+        data = read_document(text)
+        if data["format"] != FORMAT:
+            _refuse_format(data["format"])
+        certificate = data["certificate"]
+        same = (
+            data["digest"] == digest(data, without=OUTSIDE) == certificate["model"]
+            and digest(certificate, without=("digest",)) == certificate["digest"]
+        )
+        model: PrivateModel = _restored(data)
+        str(model.summary())  # which uses every released value
+    except INCOMPLETE as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"the model must be a JSON document of format {FORMAT!r}.") from None
+    if not same:
+        raise DataError(
+            "the model was changed after it was written: its digest is not that of its "
+            "contents. Use the file as the fit wrote it, or fit again."
+        )
+    return model
+
+
+def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
+    """Say where a model does not belong to a certificate that verifies by itself."""
+    try:
+        model = read_model(text)
+    except DataError as error:
+        return [f"model.json: {str(error).removesuffix('.')}"]
+    data = read_document(text)
+    wrong = []
+    if certificate["model"] != data["digest"]:
+        wrong.append(
+            "model.json does not match the certificate: it was changed, or comes from another fit"
+        )
+    own = data["certificate"]
+    if differ := [
+        name for name in own.keys() | certificate.keys() if _differ(own, certificate, name)
+    ]:
+        wrong.append(f"the certificate in model.json differs in {', '.join(sorted(differ))}")
+    asked = certificate["parameters"]
+    stored = {"coef_std_": asked["inference"], "scores_": bool(asked.get("score_share"))}
+    return wrong + [
+        f"the model must have {name} if and only if the fit released it"
+        for name, expected in stored.items()
+        if hasattr(model, name) != expected
+    ]
+
+
+def _differ(one: dict[str, Any], other: dict[str, Any], name: str) -> bool:
+    """Tell whether two documents differ in an entry, in its order too."""
+    pair = ({name: each[name]} if name in each else {} for each in (one, other))
+    first, second = map(digest, pair)
+    return first != second
+
+
+def _is_certificate_of(text: str, other: str) -> bool:
+    """Tell whether a certificate is the one that a model contains."""
+    try:
+        return digest(read_document(other)) == digest(read_document(text)["certificate"])
+    except ValueError:
+        return False
+
+
+def _refuse_format(form: Any) -> NoReturn:
+    """Refuse a document of another format."""
+    known = isinstance(form, str) and form.startswith("fastmix-model-")
+    said = f"the model must be a JSON document of format {FORMAT!r}"
+    raise DataError(
+        f"{said}; got {form!r}, the format of another version of fastmix. Fit the model again."
+        if known
+        else f"{said}."
+    )
+
+
+def _restored(data: dict[str, Any]) -> Any:
+    """Build an estimator from the entries of its document, and check each of them."""
+    certificate = PrivacyCertificate.from_json(write_document(data["certificate"]))
+    facts, stated = certificate.data, certificate.parameters
+    schema, kind = PublicBounds.from_dict(facts["encoding"]), data["fitted_to"]
+    columns = schema.columns(truth(stated["fit_intercept"]))
+    if (
+        list(data) != _ENTRIES
+        or data["estimator"] != certificate.mechanism
+        or data["columns"] != list(columns)
+        or facts["n_features"] != len(columns)
+        or kind not in ("table", "named array", "array")
+    ):
+        raise ValueError("entries")
+    model: Any = _estimator(data["estimator"], stated, data["parameters"])
+    model.privacy_, model.n_features_in_ = certificate, len(columns)
+    ends = array_of(facts["bounds_y"], (2,), finite)
+    sides = array_of(facts["bounds_X"], (2, len(columns)), finite)
+    model.bounds_X_, model.bounds_y_ = (sides[0], sides[1]), (float(ends[0]), float(ends[1]))
+    if "chosen" in facts:
+        model.chosen_ = facts["chosen"]
+    if kind != "array":
+        model.feature_names_in_ = np.asarray(columns, dtype=object)
+    if kind == "table":
+        model.schema_ = schema
+    restore_bounds(model, data["found"])
+    model._check_parameters()
+    for name, value in _fitted(data["fitted"], model).items():
+        setattr(model, name, value)
+    return model
+
+
+def _estimator(name: str, stated: dict[str, Any], others: dict[str, Any]) -> Any:
+    """Return an estimator with the parameters that its certificate states, and with others."""
+    classes = _classes(PrivateModel)
+    if name not in classes:
+        raise DataError(f"the model is of the class {name!r}: import the module that defines it.")
+    method = METHODS[stated["method_"]]
+    own = {field.name: parameter(stated[field.name]) for field in fields(method)}
+    given = {field.name for field in fields(PrivateModel)} - {"data_norm"}
+    known = {key: parameter(value) for key, value in stated.items() if key in given} | own
+    if "method" in stated:
+        named = stated["method"] == "auto" or method(**own) == method()
+        known["method"] = stated["method"] if named else classes[method.estimator](**own)
+    names = {field.name for field in fields(classes[name])}
+    known = {key: value for key, value in known.items() if key in names}
+    return classes[name](**known, **{key: parameter(value) for key, value in others.items()})
+
+
+def _classes(kind: type[Any]) -> dict[str, type[Any]]:
+    """Return the estimators that are known here by name; names of fastmix are its own."""
+    found: dict[str, type[Any]] = {}
+    for each in kind.__subclasses__():
+        for name, one in {each.__name__: each, **_classes(each)}.items():
+            if one.__module__.startswith("fastmix.") or name not in found:
+                found[name] = one
+    return found
+
+
+def _fitted(stored: dict[str, Any], model: Any) -> dict[str, Any]:
+    """Return the released values of a fit by attribute."""
+    names = stored.keys()
+    if not (names >= _ALWAYS and names <= {*RELEASED, *MATRICES}):
+        raise ValueError("attributes")
+    if any(names & group not in (set(), group) for group in _TOGETHER):
+        raise ValueError("attributes")
+    d, classes = model.n_features_in_, len(getattr(model, "classes_", ()))
+    several = (1 if classes == 2 else classes,) if classes else ()
+    shape, size = (*several, d), d * math.prod(several)
+    facts = model.privacy_.data
+    n = whole(facts.get("n_persons", facts["n_samples"]))
+    kinds: dict[str, Callable[[Any], Any]] = {
+        "coef_": lambda value: array_of(value, shape, finite),
+        "intercept_": lambda value: array_of(value, several, finite),
+        "method_": lambda value: _method(value, model),
+        "n_steps_": whole,
+        **dict.fromkeys(("gamma_", "eta_", "gradient_noise_", "smoothing_"), optional),
+        **dict.fromkeys(
+            ("coef_std_", "coef_noise_std_", "coef_bias_bound_"),
+            lambda value: array_of(value, shape, real),
+        ),
+        "coef_identified_": lambda value: array_of(value, shape, truth),
+        **dict.fromkeys(("intercept_std_", "residual_std_"), real),
+        **dict.fromkeys(("intercept_identified_", "residual_std_identified_"), truth),
+        "_level_counts": counts,
+        "_count_noise": real,
+        "scores_": lambda value: PrivateScores(scores(value), None, n),
+        **dict.fromkeys(MATRICES, lambda value: symmetric(value, size + 1)),
+    }
+    return {name: kinds[name](value) for name, value in stored.items()}
+
+
+def _method(value: Any, model: Any) -> str:
+    """Return the name of the method that was used."""
+    without_noise = math.isinf(model.epsilon)
+    if value != ("least_squares" if without_noise else model.privacy_.parameters["method_"]):
+        raise ValueError("method")
+    return str(value)
