@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
-from fastmix.data.maps import RowMap, TargetMap
+from fastmix.data.maps import LabelMap, RowMap, TargetMap
 from fastmix.data.persons import Persons
 from fastmix.data.reductions import Block, Measure, Pass
 from fastmix.data.rows import Rows
@@ -32,7 +32,7 @@ class ArrayRows(Rows):
         X: npt.NDArray[np.floating[Any]],
         row_map: RowMap,
         y: FloatArray | None = None,
-        target_map: TargetMap | None = None,
+        target_map: TargetMap | LabelMap | None = None,
         persons: Persons | None = None,
     ) -> None:
         if y is None:

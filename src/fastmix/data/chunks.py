@@ -330,7 +330,7 @@ class ChunkRows(Rows):
         rows._measure = measure
         return rows
 
-    def with_targets(self, target_map: LabelMap) -> ChunkRows:
+    def with_targets(self, target_map: TargetMap | LabelMap) -> ChunkRows:
         """Return the same rows with other targets."""
         rows = copy(self)
         rows._target_map, rows._joint = target_map, None

@@ -22,8 +22,7 @@ from fastmix.data.frames import (
     frame_names,
     public_bounds,
 )
-from fastmix.estimators._input import ArrayInput, Input
-from fastmix.estimators._labels import LabelInput
+from fastmix.estimators._input import Arrays, InChunks, Source
 from fastmix.schema import PublicBounds
 from fastmix.schema.bounds import check_number, check_persons
 from fastmix.schema.features import Labels
@@ -32,16 +31,15 @@ if TYPE_CHECKING:
     from fastmix.estimators.base import PrivateModel
 
 
-class TableInput(ArrayInput):
-    """A table in memory, which is encoded when the budget has been asked."""
+class Table(Arrays):
+    """A table in memory, which is encoded by public bounds after the budget was asked."""
 
-    _public: PublicBounds
-    _intercept: bool
-
-    def by(self, public: PublicBounds, intercept: bool) -> Input:
-        """Say what the table is encoded by."""
+    def __init__(
+        self, public: PublicBounds, intercept: bool, X: Any, y: Any, groups: Any, weights: Any
+    ) -> None:
+        super().__init__(X, y, groups, weights)
         self._public, self._intercept = public, intercept
-        return self
+        self._coded = isinstance(public.target, Labels)
 
     @property
     def shape(self) -> tuple[int, int] | None:
@@ -61,19 +59,13 @@ class TableInput(ArrayInput):
         """Encode the table, and return the number of columns."""
         columns = frame_columns(self.X, self._public, self.y)
         self.X, self.y = encode(columns, self._public, intercept=self._intercept)
-        if isinstance(self._public.target, Labels):
-            self.y = self._public.target.decoded(self.y)
         if self._public.missing == "drop":
             kept = complete(columns, self._public)
             self._groups = _kept("groups", self._groups, kept)
-            self._weights_given = _kept("sample_weight", self._weights_given, kept)
+            self._weights = _kept("sample_weight", self._weights, kept)
         d = super().check(model)
         self.names = np.asarray(self._public.columns(self._intercept), dtype=object)
         return d
-
-
-class LabelTable(TableInput, LabelInput):
-    """A table in memory with labels: those of its target, or two that are its bounds."""
 
 
 def _kept(name: str, values: Any, kept: Any) -> Any:
@@ -87,16 +79,6 @@ def _kept(name: str, values: Any, kept: Any) -> Any:
     return np.asarray(values)[kept]
 
 
-def table_input(
-    model: PrivateModel, X: Any, y: Any, public: PublicBounds, groups: Any, weights: Any = None
-) -> Input:
-    """Return a table in memory as what a fit is given."""
-    kind = LabelTable if issubclass(model._arrays, LabelInput) else TableInput
-    made: Any = model._in_memory(kind, X, y, groups, weights)
-    given: Input = made.by(public, bool(model.fit_intercept))
-    return given
-
-
 def fit_table(model: PrivateModel, X: Any, y: Any, groups: Any = None, weights: Any = None) -> Any:
     """Fit a table in memory by the model's bounds."""
     others = {getattr(groups, "name", None), getattr(weights, "name", None)}
@@ -104,7 +86,8 @@ def fit_table(model: PrivateModel, X: Any, y: Any, groups: Any = None, weights: 
     name = getattr(y, "name", None)
     target = name if isinstance(name, str) and name else None
     public = _public(model, names, target, persons=groups is not None)
-    return _fit_bounded(model, table_input(model, X, y, public, groups, weights), public)
+    source = Table(public, bool(model.fit_intercept), X, y, groups, weights)
+    return _fit_bounded(model, source, public)
 
 
 def fit_files(
@@ -133,7 +116,7 @@ def fit_files(
         person=groups,
         weight=weight,
     )
-    return _fit_bounded(model, model._in_chunks(table), public)
+    return _fit_bounded(model, InChunks(table), public)
 
 
 def _public(
@@ -151,7 +134,7 @@ def _public(
     return public
 
 
-def _fit_bounded(model: PrivateModel, data: Input, public: PublicBounds) -> Any:
+def _fit_bounded(model: PrivateModel, data: Source, public: PublicBounds) -> Any:
     """Fit encoded columns with the bounds that follow; the model's parameters stay as they are."""
     bound = object.__new__(type(model))
     bound.__dict__.update(model.__dict__)

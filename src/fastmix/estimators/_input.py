@@ -1,59 +1,45 @@
-"""What a fit is given: arrays in memory, or a table in chunks.
+"""Sources of a fit: arrays in memory, or a table in chunks.
 
-Both know their shape before a value is read, are checked before anything is charged, and become
-rows.
+A source knows its shape before it reads a value. A fit checks the source before anything is
+charged, and reads it as rows, whose targets the codec of the model maps to [-1, 1].
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from sklearn.utils import check_array, check_X_y, validation
 
 from fastmix._validation import value_error
-from fastmix.data import (
-    ArrayChunk,
-    ArrayRows,
-    ChunkRows,
-    Chunks,
-    LabelMap,
-    Report,
-    RowMap,
-    Rows,
-    TargetMap,
-)
+from fastmix.data import ArrayChunk, ArrayRows, ChunkRows, Chunks, Report
 from fastmix.data.persons import Persons, counted_weights, hash_ids, new_key
 from fastmix.data.scaling import PublicScaling, public_scaling
 from fastmix.data.weights import checked_weights, row_weights
 from fastmix.errors import DataError, InvalidValueError
+from fastmix.estimators._labels import ClassRows, Codec, NumberCodec
 from fastmix.schema.values import as_reals, check_finite, column_labels, object_columns
 
 if TYPE_CHECKING:
     from fastmix.estimators.base import PrivateModel
 
 
-class ArrayInput:
-    """Records and targets as arrays, or as anything that can be made arrays of numbers.
+class Arrays:
+    """Records and targets as arrays, or as anything that converts to arrays of numbers.
 
-    They are converted once, and what is checked is what is used.  A memory map of a file is read
-    in blocks where the method can do with that.
+    The data are converted once, and the fit uses exactly what was checked. A memory map of a file
+    is read in blocks if the method can work in blocks.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        y: Any,
-        groups: Any = None,
-        most_rows: int | None = None,
-        weights: Any = None,
-        most_weight: float | None = None,
-    ) -> None:
-        self.X, self.y = X, y
-        self._groups, self._most_rows = groups, most_rows
-        self._weights_given, self._most_weight = weights, most_weight
+    _codec: Codec = NumberCodec()
+    #: Whether targets are places in a list of labels already.
+    _coded = False
+
+    def __init__(self, X: Any, y: Any, groups: Any = None, weights: Any = None) -> None:
+        self.X, self.y, self._groups, self._weights = X, y, groups, weights
         self._persons: Persons | None = None
         self.table_rows: int | None = None
         self._mapped = isinstance(X, np.memmap)
@@ -73,9 +59,9 @@ class ArrayInput:
         return (n, d) if n >= 1 and d >= 1 else None
 
     def check_shapes(self) -> None:
-        """Refuse parts that do not belong together, without saying how many rows there are."""
+        """Refuse parts of different lengths, without revealing the number of rows."""
         n = self._length()
-        parts = {"y": self.y, "groups": self._groups, "sample_weight": self._weights_given}
+        parts = {"y": self.y, "groups": self._groups, "sample_weight": self._weights}
         for name, values in parts.items():
             if values is not None and validation._num_samples(values) != n:
                 raise ValueError(f"{name} must have one entry per row of X.")
@@ -100,11 +86,13 @@ class ArrayInput:
         name = type(model).__name__
         if self.y is None:
             raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+        self._codec = model._codec()
+        self._codec.check(grouped=self._groups is not None, coded=True)
         self.names, self._labels = validation._get_feature_names(self.X), column_labels(self.X)
         self._objects = [*object_columns(self.X), *object_columns(self.y)]
         with self._one_message():
-            X, y = as_reals("X", self.X), as_reals("y", self.y).astype(np.float64, copy=False)
-            check_finite(y)
+            X = as_reals("X", self.X)
+            y = self.y if self._coded else self._codec.values(self.y)
         # Rows of X are checked where their norms are taken, which spares a pass.
         self.X, self.y = check_X_y(
             _two_axes(X),
@@ -114,26 +102,26 @@ class ArrayInput:
             ensure_min_samples=1 if model.public_rows else 0,
             estimator=name,
         )
-        if self._groups is not None or self._weights_given is not None:
-            self._weigh()
+        if self._groups is not None or self._weights is not None:
+            self._weigh(model.max_rows_per_group, model.max_weight or 1.0)
         return int(self.X.shape[1])
 
-    def _weigh(self) -> None:
-        """Find the weights of the rows, and leave out those that do not count."""
+    def _weigh(self, most_rows: int | None, most_weight: float) -> None:
+        """Find the weights of the rows, and leave out rows that do not count."""
         key, n = new_key(), len(self.X)
         hashed, weights = None, None
         self.table_rows = n
-        if self._weights_given is not None:
-            weights = checked_weights(self._weights_given)
+        if self._weights is not None:
+            weights = checked_weights(self._weights)
             if len(weights) != n:
                 raise value_error("sample_weight", f"have {n} entries, as X has rows", len(weights))
-            weights = row_weights(weights, self._most_weight or 1.0)
+            weights = row_weights(weights, most_weight)
         if self._groups is not None:
             hashed = [hash_ids(self._groups, key)]
             found = len(hashed[0].hashes)
             if found != n:
                 raise value_error("groups", f"have {n} entries, as X has rows", found)
-        persons = counted_weights(n, hashed, self._most_rows, weights, key)
+        persons = counted_weights(n, hashed, most_rows, weights, key)
         kept = persons.weights > 0.0
         kept[:1] |= not kept.any()
         if not kept.all():
@@ -143,19 +131,26 @@ class ArrayInput:
             self._mapped = False
         self._persons = persons.of_rows(kept)
 
-    def scaling(self, **parameters: Any) -> PublicScaling:
+    def scaling(self, *, bounds_y: Any, **parameters: Any) -> PublicScaling:
         """Return the public scaling; bounds that are missing are taken from the data."""
         with self._one_message():
-            return public_scaling(self.X, self.y, labels=self._labels, **parameters)
+            scale = partial(public_scaling, self.X, self.y, labels=self._labels, **parameters)
+            return self._codec.scaling(scale, bounds_y)
 
-    def rows(self, scaling: PublicScaling, report: Report, *, in_blocks: bool) -> Rows:
+    def rows(self, scaling: PublicScaling, report: Report, *, in_blocks: bool) -> Any:
         """Return the records as rows of norm at most 1."""
+        maps = self._codec.maps(scaling, coded=True)
         with self._one_message():
             if self._mapped and in_blocks and self._persons is None:
                 table = Chunks([ArrayChunk("X", self.X, self.y)], self.X.shape[1])
-                return ChunkRows(table, scaling.row_map, scaling.target_map, report)
-            maps = scaling.row_map, self.y, scaling.target_map
-            return ArrayRows(self.X, *maps, persons=self._persons)
+                first = ChunkRows(table, scaling.row_map, maps[0], report)
+                return _by_class([first, *map(first.with_targets, maps[1:])])
+            return _by_class(
+                [
+                    ArrayRows(self.X, scaling.row_map, self.y, each, persons=self._persons)
+                    for each in maps
+                ]
+            )
 
     @contextmanager
     def _one_message(self) -> Iterator[None]:
@@ -169,13 +164,11 @@ class ArrayInput:
             raise
 
 
-class ChunkInput:
+class InChunks:
     """A table in chunks."""
 
-    def __init__(
-        self, chunks: Chunks, most_rows: int | None = None, most_weight: float | None = None
-    ) -> None:
-        self._chunks, self._most_rows, self._most_weight = chunks, most_rows, most_weight
+    def __init__(self, chunks: Chunks) -> None:
+        self._chunks = chunks
         self.table_rows: int | None = None
         self.names = None if chunks.names is None else np.asarray(chunks.names, dtype=object)
 
@@ -190,43 +183,46 @@ class ChunkInput:
 
     def check(self, model: PrivateModel) -> int:
         """Return the number of features; values are checked when the rows are made."""
+        table, self._codec = self._chunks, model._codec()
+        self._codec.check(grouped=table.grouped, coded=table.coded)
+        self._most_rows = model.max_rows_per_group if table.grouped else None
+        self._most_weight = model.max_weight if table.weighted else None
         self._least_rows = 1 if model.public_rows else 0
-        return self._chunks.d
+        return table.d
 
-    def scaling(self, **parameters: Any) -> PublicScaling:
+    def scaling(self, *, bounds_y: Any, **parameters: Any) -> PublicScaling:
         """Return the public scaling; bounds must be given."""
         if parameters["bounds_X"] is None and parameters["data_norm"] is None:
             raise value_error("bounds_X", "be given for data that are not in memory", None)
-        if parameters["bounds_y"] is None:
-            raise value_error("bounds_y", "be given for data that are not in memory", None)
+        if bounds_y is None:
+            raise value_error(self._codec.ends, "be given for data that are not in memory", None)
         empty = np.empty((0, self._chunks.d)), np.empty(0)
-        return public_scaling(
-            *empty, labels=self._chunks.names or self._chunks.labels, **parameters
-        )
+        labels = self._chunks.names or self._chunks.labels
+        scale = partial(public_scaling, *empty, labels=labels, **parameters)
+        return self._codec.scaling(scale, bounds_y)
 
-    def rows(self, scaling: PublicScaling, report: Report, *, in_blocks: bool) -> Rows:
+    def rows(self, scaling: PublicScaling, report: Report, *, in_blocks: bool) -> Any:
         """Return the records as rows of norm at most 1; reads all of them once."""
-        return self._rows(scaling.row_map, scaling.target_map, report, in_blocks)
-
-    def _rows(
-        self, row_map: RowMap, target_map: TargetMap | LabelMap, report: Report, in_blocks: bool
-    ) -> ChunkRows:
-        """Return the records through public maps."""
         if not in_blocks:
             raise ValueError(
                 "this method needs its data in memory: use literal=False, and of the fast "
                 "sketches 'kerdock'."
             )
-        most = self._most_rows if self._chunks.grouped else None
-        heaviest = self._most_weight if self._chunks.weighted else None
-        rows = ChunkRows(self._chunks, row_map, target_map, report, most, heaviest)
+        first, *others = self._codec.maps(scaling, coded=self._chunks.coded)
+        limits = self._most_rows, self._most_weight
+        rows = ChunkRows(self._chunks, scaling.row_map, first, report, *limits)
         if rows.table_rows < self._least_rows:
             raise DataError("the data must have at least one row to fit.")
         self.table_rows = rows.table_rows
-        return rows
+        return _by_class([rows, *map(rows.with_targets, others)])
 
 
-Input: TypeAlias = ArrayInput | ChunkInput
+Source: TypeAlias = Arrays | InChunks
+
+
+def _by_class(targets: list[Any]) -> Any:
+    """Return the rows, or the rows of all classes together."""
+    return targets[0] if len(targets) == 1 else ClassRows(tuple(targets))
 
 
 def features_to_predict(model: PrivateModel, X: Any) -> Any:

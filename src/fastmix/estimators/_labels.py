@@ -1,15 +1,13 @@
-"""Labels from a public list of classes, as targets.
+"""Target codecs: what a target becomes in [-1, 1], and in which units it is read.
 
-A label counts as the sign of its class times a public weight.  A label that is not in the list
-counts as absent: its target is 0, and it adds nothing to the objective, so that neither an error
-nor the number of rows tells of it.
+A number counts as its place between public bounds. A label from a public list counts as the sign
+of its class times a public weight. A label that is not in the list counts as absent: its target is
+0, and it adds nothing to the objective, so neither an error nor the number of rows reveals it.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +15,12 @@ from sklearn.utils import column_or_1d
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_real, type_error, value_error
-from fastmix.data import ArrayRows, LabelMap, Report, Rows, TargetMap
+from fastmix.data import LabelMap, Rows, TargetMap
 from fastmix.data.scaling import PublicScaling
-from fastmix.estimators._input import ArrayInput, ChunkInput
 from fastmix.schema.values import as_reals, check_finite, label_places
 
-if TYPE_CHECKING:
-    from fastmix.estimators.base import PrivateModel
-
 Labels = npt.NDArray[Any]
+Scale: TypeAlias = Callable[..., PublicScaling]
 
 
 def public_classes(classes: Any) -> Labels:
@@ -95,9 +90,81 @@ def _one_axis(y: Labels) -> Labels:
     return column_or_1d(y, warn=True)  # type: ignore[no-any-return]
 
 
+class NumberCodec:
+    """Targets that are numbers inside public bounds."""
+
+    #: The parameter that gives the bounds or the labels of the target.
+    ends: ClassVar[str] = "bounds_y"
+
+    def check(self, *, grouped: bool, coded: bool) -> None:
+        """Do nothing: rows of any source can have numbers as targets."""
+
+    def values(self, y: Any) -> FloatArray:
+        """Return raw targets as finite numbers."""
+        found = as_reals("y", y).astype(np.float64, copy=False)
+        check_finite(found)
+        return found
+
+    def scaling(self, scale: Scale, bounds_y: Any) -> PublicScaling:
+        """Return the public scaling."""
+        return scale(bounds_y=bounds_y)
+
+    def maps(self, scaling: PublicScaling, *, coded: bool) -> list[TargetMap | LabelMap]:
+        """Return the map of targets to [-1, 1]."""
+        return [scaling.target_map]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCodec:
+    """Targets that are labels from a public list; more than two are one target per class.
+
+    A source that is ``coded`` gives places in the list, -1 for other labels; any other source
+    gives the labels themselves, which must be numbers.
+    """
+
+    classes: Labels
+    weights: FloatArray
+
+    ends: ClassVar[str] = "classes"
+
+    def check(self, *, grouped: bool, coded: bool) -> None:
+        """Refuse persons with more than two classes, and text where labels must be numbers."""
+        if grouped and len(self.classes) > 2:
+            raise ValueError(
+                "groups must not be given with more than two classes: such fits protect single "
+                "rows. Fit each label against the others as two classes, and share the budget "
+                "among them."
+            )
+        if not coded and self.classes.dtype.kind not in "biuf":
+            condition = "be numbers for data not in memory, unless bounds list the labels"
+            raise value_error("classes", condition, self.classes.tolist())
+
+    def values(self, y: Any) -> FloatArray:
+        """Return the places of raw labels in the list."""
+        return codes(y, self.classes).astype(np.float64)
+
+    def scaling(self, scale: Scale, bounds_y: Any) -> PublicScaling:
+        """Return the public scaling; labels that were found in the data are a leak."""
+        made = scale(bounds_y=(0.0, 1.0))
+        taken = (*made.from_data, "classes") if bounds_y is None else made.from_data
+        first, second = self.weights[:2].tolist()
+        unit = 1.0 / (first + second)
+        return replace(made, target_map=TargetMap(0.0, 1.0, first * unit, unit), from_data=taken)
+
+    def maps(self, scaling: PublicScaling, *, coded: bool) -> list[TargetMap | LabelMap]:
+        """Return the map of labels to signed weights, for more than two classes one per class."""
+        count = len(self.classes)
+        known = np.arange(float(count)) if coded else self.classes.astype(np.float64)
+        positive = [1] if count == 2 else range(count)
+        return [LabelMap(known, self.weights, own) for own in positive]
+
+
+Codec: TypeAlias = NumberCodec | LabelCodec
+
+
 @dataclass(frozen=True)
 class ClassRows:
-    """The same rows with a target for each class, against the rest."""
+    """The same rows with one target per class, each against the rest."""
 
     targets: tuple[Rows, ...]
 
@@ -110,85 +177,3 @@ class ClassRows:
     def d(self) -> int:
         """The number of coefficients of all classes."""
         return sum(rows.d for rows in self.targets)
-
-
-def _target_map(low: float, high: float, weights: FloatArray) -> TargetMap:
-    """Return the map of two labels to minus the weight of one and the weight of the other."""
-    total = float(weights.sum())
-    return TargetMap(
-        low, high, low + (high - low) * float(weights[0]) / total, (high - low) / total
-    )
-
-
-def _check_persons(grouped: bool, classes: Labels) -> None:
-    """Refuse persons with more than two classes, whose rows do not carry their weights."""
-    if grouped and len(classes) > 2:
-        raise ValueError(
-            "groups must not be given with more than two classes: such fits protect single rows. "
-            "Fit each label against the others as two classes, and share the budget among them."
-        )
-
-
-class LabelInput(ArrayInput):
-    """Records as arrays, with labels."""
-
-    def check(self, model: PrivateModel) -> int:
-        """Convert the data, labels to numbers, and return the number of features."""
-        if self.y is not None:
-            self._classes, self._weights = model._labels()
-            _check_persons(self._groups is not None, self._classes)
-            self._codes = codes(self.y, self._classes)
-            absent = _target_map(0.0, 1.0, self._weights[:2]).center
-            self.y = np.where(self._codes >= 0, self._codes, absent).astype(np.float64)
-        return super().check(model)
-
-    def scaling(self, **parameters: Any) -> PublicScaling:
-        """Return the public scaling, with the map of labels to signed weights."""
-        leaky = parameters.pop("bounds_y")
-        made = super().scaling(bounds_y=(0.0, 1.0), **parameters)
-        taken = (*made.from_data, "classes") if leaky is None else made.from_data
-        target_map = _target_map(0.0, 1.0, self._weights[:2])
-        return replace(made, target_map=target_map, from_data=taken)
-
-    def rows(self, scaling: PublicScaling, report: Report, *, in_blocks: bool) -> Any:
-        """Return the records as rows, for more than two classes with a target for each."""
-        if len(self._classes) == 2:
-            return super().rows(scaling, report, in_blocks=in_blocks)
-        sizes = np.where(self._codes >= 0, self._weights[self._codes], 0.0)
-        targets = (np.where(self._codes == k, sizes, -sizes) for k in range(len(self._classes)))
-        with self._one_message():
-            return ClassRows(
-                tuple(ArrayRows(self.X, scaling.row_map, y, TargetMap()) for y in targets)
-            )
-
-
-class LabelChunks(ChunkInput):
-    """A table in chunks, with labels that are numbers or places in the list of classes."""
-
-    def check(self, model: PrivateModel) -> int:
-        """Return the number of features; values are checked when the rows are made."""
-        self._classes, self._weights = model._labels()
-        _check_persons(self._chunks.grouped, self._classes)
-        if self._chunks.coded:
-            self._known = np.arange(float(len(self._classes)))
-        elif self._classes.dtype.kind in "biuf":
-            self._known = self._classes.astype(np.float64)
-        else:
-            condition = "be numbers for data not in memory, unless bounds list the labels"
-            raise value_error("classes", condition, self._classes.tolist())
-        return super().check(model)
-
-    def scaling(self, **parameters: Any) -> PublicScaling:
-        """Return the public scaling; labels have a map of their own."""
-        if parameters.pop("bounds_y") is None:
-            raise value_error("classes", "be given for data that are not in memory", None)
-        made = super().scaling(bounds_y=(0.0, 1.0), **parameters)
-        return replace(made, target_map=_target_map(0.0, 1.0, self._weights[:2]))
-
-    def rows(self, scaling: PublicScaling, report: Report, *, in_blocks: bool) -> Any:
-        """Return the records as rows, for more than two classes with a target for each."""
-        maps = [LabelMap(self._known, self._weights, own) for own in range(len(self._known))]
-        made = self._rows(scaling.row_map, maps[1], report, in_blocks)
-        if len(maps) == 2:
-            return made
-        return ClassRows(tuple(made.with_targets(each) for each in maps))

@@ -9,13 +9,12 @@ from fastmix._validation import check_integer, value_error
 from fastmix.accounting import BudgetAccountant, Part, PrivacySpent, noted
 from fastmix.accounting.budget import NOTHING_CHARGED
 from fastmix.accounting.notes import current_notes
-from fastmix.data import Chunks
 from fastmix.engine import Method, Plan, Sizes, Target
 from fastmix.engine.fit import COUNTED, default_delta, plan_fit
 from fastmix.engine.forecast import concerns
 from fastmix.errors import BudgetError
 from fastmix.estimators._found import check_found, found_releases
-from fastmix.estimators._input import ArrayInput, ChunkInput
+from fastmix.estimators._labels import Codec, NumberCodec
 from fastmix.estimators.parameters import check_parameters, reasons_for_leaks
 
 #: What a refusal says after the number of rows was paid for.
@@ -41,9 +40,6 @@ class Planned:
     _categories: tuple[tuple[int, ...], ...] = ()
     #: The algorithm, whose parameters are those that an estimator adds to the common ones.
     _method: ClassVar[type[Method]]
-    #: What targets are made arrays, or chunks, by.
-    _arrays: ClassVar[type[ArrayInput]] = ArrayInput
-    _chunks: ClassVar[type[ChunkInput]] = ChunkInput
 
     def account(self, n_samples: int, n_features: int) -> PrivacySpent:
         """Return the account of a fit of this size, as it would be charged; reads no data.
@@ -85,15 +81,9 @@ class Planned:
             if not given and getattr(self, bound) is not None:
                 raise value_error(bound, f"be None without {name}", getattr(self, bound))
 
-    def _in_memory(
-        self, kind: type[ArrayInput], X: Any, y: Any, groups: Any, weights: Any
-    ) -> ArrayInput:
-        """Return arrays as what a fit is given."""
-        return kind(X, y, groups, self.max_rows_per_group, weights, self.max_weight)
-
-    def _in_chunks(self, table: Chunks) -> ChunkInput:
-        """Return a table in chunks as what a fit is given."""
-        return self._chunks(table, self.max_rows_per_group, self.max_weight)
+    def _codec(self) -> Codec:
+        """Return the map of targets to [-1, 1]."""
+        return NumberCodec()
 
     def _sizes(self, n: int, d: int) -> Sizes:
         """Return the public sizes; n counts persons if there are groups."""

@@ -24,7 +24,7 @@ from fastmix.engine import Draws, Method, Plan
 from fastmix.engine.fit import sized, solve_fit
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators._frames import encoded, fit_files, fit_table
-from fastmix.estimators._input import Input, features_to_predict
+from fastmix.estimators._input import Arrays, InChunks, Source, features_to_predict
 from fastmix.estimators._pipelines import warn_of_fitted_steps
 from fastmix.estimators._plans import Planned
 from fastmix.estimators._results import Results
@@ -95,9 +95,9 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
             if self.bounds is not None:
                 fit_table(self, X, y, groups, sample_weight)
             elif is_dask(X):
-                self._fit(self._in_chunks(dask_chunks(X, y, None, groups, sample_weight)))
+                self._fit(InChunks(dask_chunks(X, y, None, groups, sample_weight)))
             else:
-                self._fit(self._in_memory(self._arrays, X, y, groups, sample_weight))
+                self._fit(Arrays(X, y, groups, sample_weight))
             return self._advise_late()
 
     def fit_parquet(
@@ -163,10 +163,10 @@ class PrivateModel(Planned, Results, Shown, Evaluated, BaseEstimator):  # type: 
             )
         with unchained():
             self._check_counting(table.grouped, table.weighted)
-            self._fit(self._in_chunks(table), report)
+            self._fit(InChunks(table), report)
             return self._advise_late()
 
-    def _fit(self, data: Input, report: Report | None = None) -> Any:
+    def _fit(self, data: Source, report: Report | None = None) -> Any:
         self._check_parameters()
         warn_of_fitted_steps(self)
         accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()

@@ -21,7 +21,8 @@ from fastmix.data.dask import is_dask
 from fastmix.data.scaling import PublicScaling
 from fastmix.engine import Method
 from fastmix.errors import PrivacyLeakWarning
-from fastmix.estimators._labels import LabelChunks, LabelInput, public_classes, public_weights
+from fastmix.estimators._input import Arrays
+from fastmix.estimators._labels import LabelCodec, public_classes, public_weights
 from fastmix.estimators.base import PrivateModel, estimator
 from fastmix.estimators.scores import scaled_coefficients
 from fastmix.schema.values import check_finite
@@ -88,8 +89,6 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
     solver: str = "auto"
 
     _method: ClassVar[type[Method]] = engine.LogisticObjective
-    _arrays: ClassVar[type[LabelInput]] = LabelInput
-    _chunks: ClassVar[type[LabelChunks]] = LabelChunks
     _ends: ClassVar[str] = "classes"
     _title: ClassVar[str] = "Private logistic regression"
     _odds: ClassVar[bool] = True
@@ -143,7 +142,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
             # A copy knows the classes; the parameter itself stays as it was given.
             fitted = copy(self)
             fitted.classes, fitted._found = found, True  # type: ignore[misc]
-            fitted._fit(LabelInput(X, y))
+            fitted._fit(Arrays(X, y))
             fitted.classes = None
             del fitted.__dict__["_found"]
         self.__dict__ = fitted.__dict__
@@ -233,6 +232,9 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
             raise value_error("classes", "be given for data that are not in memory", None)
         classes = public_classes(self.classes)
         return classes, public_weights(self.class_weight, classes)
+
+    def _codec(self) -> LabelCodec:
+        return LabelCodec(*self._labels())
 
     def _check_parameters(self) -> None:
         if self.classes is not None:

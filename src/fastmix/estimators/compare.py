@@ -14,7 +14,7 @@ from fastmix.engine import Draws
 from fastmix.engine.compare import comparing_method, comparing_plan, ranked
 from fastmix.engine.fit import solve_fit
 from fastmix.estimators._found import found_like
-from fastmix.estimators._input import ArrayInput
+from fastmix.estimators._input import Arrays
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.regression import PrivateLinearRegression
 from fastmix.random import is_seeded, public_generator, warn_seeded
@@ -170,7 +170,7 @@ def _compare(
     if model.epsilon == float("inf"):
         raise value_error("epsilon", "be finite in a comparison", model.epsilon)
     sets, columns = _declared(candidates, X)
-    data = ArrayInput(X, y)
+    data = Arrays(X, y)
     d = data.check(model)
     if max(max(each) for each in columns) >= d:
         raise value_error("candidates", f"name columns below {d}", candidates)
@@ -202,7 +202,7 @@ def _compare(
         fitted.bounds_X = found_like(model.bounds_X, *(side[winner] for side in bounds))
     if scaling.bounds_y is not None:
         fitted.bounds_y = found_like(model.bounds_y, *scaling.bounds_y)
-    part = ArrayInput(data.X[:, winner], data.y)
+    part = Arrays(data.X[:, winner], data.y)
     own = part.scaling(
         bounds_X=fitted.bounds_X,
         bounds_y=fitted.bounds_y,

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,8 @@ from fastmix.data.scaling import PublicScaling
 from fastmix.engine.fit import default_delta
 from fastmix.engine.plan import joint
 from fastmix.engine.scores import Bin, Score
-from fastmix.estimators._frames import table_input
-from fastmix.estimators._input import Input
+from fastmix.estimators._frames import Table
+from fastmix.estimators._input import Arrays, InChunks, Source
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
 from fastmix.random import RandomState, is_seeded, warn_seeded
 from fastmix.releases import make_noise
@@ -241,15 +241,15 @@ class Evaluated:
         names = model._resolve().scoring().checked(metrics)
         check_real("epsilon", epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)
         with unchained(), progress("evaluating", verbose=model.verbose, lines=True) as bar:
-            data: Input
+            data: Source
             schema = getattr(self, "schema_", None)
             if isinstance(X, Chunks):
-                data = model._chunks(X)
+                data = InChunks(replace(X, grouped=False, weighted=False))  # single rows count
             elif schema is not None:
-                data = table_input(model, X, y, schema, None)
+                data = Table(schema, bool(model.fit_intercept), X, y, None, None)
             else:
                 validation._check_feature_names(self, X, reset=False)
-                data = model._chunks(dask_chunks(X, y)) if is_dask(X) else model._arrays(X, y)
+                data = InChunks(dask_chunks(X, y)) if is_dask(X) else Arrays(X, y)
             asked = names, float(epsilon), delta, accountant, random_state
             return _evaluate(model, data, *asked, bar.passing)
 
@@ -265,7 +265,7 @@ class Evaluated:
 
 def _evaluate(
     model: Any,
-    data: Input,
+    data: Source,
     names: tuple[str, ...],
     epsilon: float,
     delta: float | None,
