@@ -1,4 +1,4 @@
-"""A bounds file from a table, found privately, with what is known kept as it is."""
+"""Bounds files found privately from a table; known bounds stay as they are."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -43,72 +43,101 @@ def find_bounds(
     person: str | None = None,
     text: TextFormat | None = None,
 ) -> tuple[str, PrivacyCertificate]:
-    """Return a bounds file for a table, a file or a folder of files, and what it spent.
+    """Return a bounds file for a table, a file or a folder of files, and its certificate.
 
-    ``categories`` and ``dates`` name columns of a CSV file, which has no types. ``known`` holds the
-    tables of a bounds file, written out and perhaps in part filled in: its bounds are kept and
-    cost nothing. With ``person``, a column of ids, the bounds protect persons. ``text`` says how a
-    CSV file is written.
+    ``categories`` and ``dates`` name columns of a CSV file, which has no types. ``known`` contains
+    the tables of a bounds file, perhaps filled in only in part: its bounds are kept and cost
+    nothing. With ``person``, a column of ids, the bounds protect persons. ``text`` describes the
+    format of a CSV file.
     """
     text = text or TextFormat()
     files = table_files(path) if path.is_dir() else [path]
     fields = table_fields(files[0], text)
     given, missing = _known(known or {}, target)
-    out = {name for name, entry in given.items() if entry is False}
+    left_out = {name for name, entry in given.items() if entry is False}
     terms = [name for name, entry in given.items() if entry is True]
-    others = [name for name in fields if name not in (target, person) and name not in out]
-    names = [name for name in (others if features is None else features) if name not in terms]
-    chosen, listed = [target, *(name for name in names if name != target)], set(categories)
-    days = set(dates)
+    if features is None:
+        features = [name for name in fields if name != person and name not in left_out]
+    chosen = [target, *(name for name in features if name not in (target, *terms))]
+    listed, days = set(categories), set(dates)
     for name in (*chosen, *listed, *days, *([] if person is None else [person])):
         if name not in fields:
             raise DataError(no_column(path.name, name, fields, files[0], text))
     if target in listed or target in days:
         kind = "categories" if target in listed else "dates"
         raise ValueError(f"target must hold numbers; it is among the {kind}.")
+    entries = {name: given[name] for name in chosen if name in given and name not in left_out}
     kinds = {name: _kind(name, fields[name], listed, days) for name in chosen}
-    entries = {name: given[name] for name in chosen if name in given and name not in out}
     asked = {name: kind for name, kind in kinds.items() if name not in entries}
     entries |= {name: [0, 1] for name, kind in asked.items() if kind == "bool"}
     texts = [name for name, kind in asked.items() if kind == "text"]
     numbers = [name for name, kind in asked.items() if kind in ("number", "unknown")]
     if target not in (*entries, *numbers):
         raise DataError(f"{path.name}: column {target!r} must hold numbers to be the target.")
-    columns = [name for name in (person,) if name is not None and name not in (*numbers, *texts)]
-    with progress("finding bounds", verbose=False) as bar:
-        tables = []
-        for k, file in enumerate(files):
-            bar.say("reading", k, len(files))
-            tables.append(read_arrow(file, numbers, [*texts, *columns], text))
-        bar.say("counting")
-    n = sum(part.num_rows for part in tables)
-    if not n:
-        raise DataError(f"{path.name} must have at least one row.")
-    persons = None
-    if person is not None:
-        ids = [id_values(part) for each in tables for part in each[person].chunks]
-        persons = finder.persons(*ids)
-    values, levels = _counted(tables, numbers, texts, persons)
-    found, lists, certificate = finder.find(values, levels, n, {}, persons)
-    lines = {name: _line(name, entry) for name, entry in entries.items()}
+    found, lists, certificate = _release(path.name, files, finder, numbers, texts, person, text)
+    lines = {name: f"{toml_key(name)} = {toml_value(e)}  # known" for name, e in entries.items()}
     lines |= {name: _number(name, one) for name, one in found.items()}
     lines |= {name: _category(name, several) for name, several in lists.items()}
     lines |= {name: _unused(name, asked[name]) for name in asked if name not in lines}
     bounded = {name for name, line in lines.items() if not line.startswith("#")}
     lines |= {name: _term(name, bounded) for name in terms if _columns(name) <= {*chosen}}
-    target_line = lines.pop(target)
-    if target_line.startswith("#"):
-        target_line += f"\n{toml_key(target)} = []"
+    lines = {name: lines[name] for name in (*chosen, *terms) if name in lines}
+    most = None if person is None else finder.max_rows_per_group
+    return _written(
+        target, lines, missing, bounded, certificate, finder.coverage, most
+    ), certificate
+
+
+def _release(
+    name: str,
+    files: list[Path],
+    finder: PrivateBounds,
+    numbers: list[str],
+    texts: list[str],
+    person: str | None,
+    text: TextFormat,
+) -> tuple[dict[str, Range | None], dict[str, tuple[str, ...]], PrivacyCertificate]:
+    """Read the columns, and release their ranges and levels."""
+    ids = [] if person is None or person in (*numbers, *texts) else [person]
+    with progress("finding bounds", verbose=False) as bar:
+        tables = []
+        for k, file in enumerate(files):
+            bar.say("reading", k, len(files))
+            tables.append(read_arrow(file, numbers, [*texts, *ids], text))
+        bar.say("counting")
+    n = sum(part.num_rows for part in tables)
+    if not n:
+        raise DataError(f"{name} must have at least one row.")
+    persons = None
+    if person is not None:
+        persons = finder.persons(*(id_values(part) for t in tables for part in t[person].chunks))
+    values, levels = _counted(tables, numbers, texts, persons)
+    return finder.find(values, levels, n, {}, persons)
+
+
+def _written(
+    target: str,
+    lines: dict[str, str],
+    missing: Mapping[str, Any],
+    bounded: set[str],
+    certificate: PrivacyCertificate,
+    coverage: float,
+    rows_per_person: int | None,
+) -> str:
+    """Return the text of a bounds file with these lines."""
+    first, *others = [lines[target], *(line for name, line in lines.items() if name != target)]
+    if first.startswith("#"):
+        first += f"\n{toml_key(target)} = []"
     kept = {name: value for name, value in missing.get("values", {}).items() if name in bounded}
     spent = certificate.spent
-    made = "\n".join(
+    return "\n".join(
         [
             _HEAD.format(epsilon=spent.epsilon, delta=spent.delta),
             "[target]",
-            target_line,
+            first,
             "",
             "[features]",
-            *(lines[name] for name in (*chosen, *terms) if name in lines),
+            *others,
             "",
             "[missing]",
             f"rule = {toml_value(missing.get('rule', 'impute'))}",
@@ -117,21 +146,22 @@ def find_bounds(
             "[found]",
             f"epsilon = {spent.epsilon!r}",
             f"delta = {spent.delta!r}",
-            f"coverage = {float(finder.coverage)!r}",
+            f"coverage = {float(coverage)!r}",
             f"certificate = {toml_string(certificate.digest)}",
-            *([] if persons is None else [f"rows_per_person = {finder.max_rows_per_group}"]),
+            *([] if rows_per_person is None else [f"rows_per_person = {rows_per_person}"]),
             "",
         ]
     )
-    return made, certificate
 
 
 def _known(data: Mapping[str, Any], target: str) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """Return what a bounds file, perhaps in part filled in, says of columns and missing values."""
+    """Return the entries of a bounds file for columns, and its table [missing]."""
     targets, features = table(data, "target"), table(data, "features")
     for name in targets:
         if name != target:
-            raise ValueError(f"target must be that of the known bounds, {name!r}; got {target!r}.")
+            raise ValueError(
+                f"target must be the target of the known bounds, {name!r}; got {target!r}."
+            )
     if "found" in data:
         raise ValueError(
             "known bounds must be public; these have a table [found], so they were found "
@@ -184,20 +214,15 @@ def _category(name: str, levels: tuple[str, ...]) -> str:
     return f"{toml_key(name)} = [{', '.join(map(toml_string, levels))}]"
 
 
-def _line(name: str, entry: Any) -> str:
-    """Return known bounds as they were given."""
-    return f"{toml_key(name)} = {toml_value(entry)}  # known"
-
-
 def _unused(name: str, kind: str) -> str:
-    """Say why nothing is found for a column."""
+    """Return a comment on a column for which bounds cannot be found."""
     if kind == "date":
         return f"# {toml_key(name)}: dates need public knowledge, such as [2000-01-01, 2025-12-31]"
     return f"# {toml_key(name)} is of a type that cannot be used ({visible(kind)})"
 
 
 def _term(name: str, bounded: set[str]) -> str:
-    """Return a known term, unless a column of it has no bounds."""
+    """Return the line of a known term: a comment if one of its columns has no bounds."""
     return f"{'' if _columns(name) <= bounded else '# '}{toml_key(name)} = true  # known"
 
 
