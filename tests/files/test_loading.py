@@ -11,9 +11,9 @@ import pytest
 from sklearn.base import clone
 
 import fastmix
-from fastmix.certificate.documents import write_document
+from fastmix.certificate.documents import digest, write_document
 from fastmix.errors import DataError, PrivacyLeakWarning, ReproducibleNoiseWarning
-from fastmix.estimators.saving import model_document
+from fastmix.estimators.saving import OUTSIDE, model_document
 from fastmix.files.loading import verify_pair
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -265,3 +265,28 @@ def test_loading_warns_of_nothing_else(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fastmix.load(tmp_path / "m").predict(X)
+
+
+@pytest.mark.parametrize("name", ["random_state", "accountant", "epsilon", "bounds_X"])
+def test_a_file_cannot_set_other_parameters(tmp_path, name):
+    """A forged seed, with digests that fit, would make the noise of the next fit public."""
+    X, y = array(None)
+    fastmix.AdaSSP(**ARRAY).fit(X, y).save(tmp_path / "m")
+    data = json.loads((tmp_path / "m" / "model.json").read_text())
+    data["parameters"][name] = 5
+    data["digest"] = digest(data, without=OUTSIDE)
+    certificate = {**data["certificate"], "model": data["digest"]}
+    certificate["digest"] = digest(certificate, without=("digest",))
+    (tmp_path / "model.json").write_text(json.dumps({**data, "certificate": certificate}))
+    with pytest.raises(DataError, match="JSON document of format"):
+        fastmix.load(tmp_path)
+
+
+def test_exact_noise_needs_its_package_for_fits_only(tmp_path, monkeypatch):
+    pytest.importorskip("opendp")
+    X, y = array(None)
+    fastmix.AdaSSP(noise="exact", **ARRAY).fit(X, y).save(tmp_path / "m")
+    monkeypatch.setattr("fastmix.releases.noise._opendp", lambda: 1 / 0)
+    loaded = fastmix.load(tmp_path / "m")
+    assert loaded.noise == "exact"
+    assert len(loaded.predict(X)) == 2000

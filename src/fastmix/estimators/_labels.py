@@ -28,14 +28,13 @@ def public_classes(classes: Any) -> Labels:
     if isinstance(classes, (str, bytes, Mapping)) or not hasattr(classes, "__len__"):
         raise type_error("classes", "be a list of labels", classes)
     found = np.asarray(classes)
-    if found.ndim != 1 or found.dtype.kind not in "biufUO" or len(found) < 2:
+    kind = found.dtype.kind
+    # NumPy makes text of numbers beside text.
+    text = kind in "UO" and all(isinstance(each, str) for each in classes)
+    if found.ndim != 1 or len(found) < 2 or not (text or kind in "biuf"):
         raise value_error("classes", "be at least two labels, all numbers or all text", classes)
-    if found.dtype.kind == "O" and not all(isinstance(each, str) for each in found):
-        raise value_error("classes", "be at least two labels, all numbers or all text", classes)
-    if found.dtype.kind == "f" and not np.isfinite(found).all():
+    if kind == "f" and not np.isfinite(found).all():
         raise value_error("classes", "be finite", classes)
-    if found.dtype.kind == "U" and not all(isinstance(each, str) for each in classes):
-        raise value_error("classes", "be at least two labels, all numbers or all text", classes)
     if len(np.unique(found)) < len(found):
         raise value_error("classes", "have no label twice", classes)
     return np.sort(found)

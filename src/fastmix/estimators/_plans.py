@@ -13,9 +13,10 @@ from fastmix.engine import Method, Plan, Sizes, Target
 from fastmix.engine.fit import COUNTED, default_delta, plan_fit
 from fastmix.engine.forecast import concerns
 from fastmix.errors import BudgetError
-from fastmix.estimators._found import check_found, found_releases
+from fastmix.estimators._found import found_releases
 from fastmix.estimators._labels import Codec, NumberCodec
 from fastmix.estimators.parameters import check_parameters, reasons_for_leaks
+from fastmix.schema.bounds import check_protection
 
 #: What a refusal says after the number of rows was paid for.
 _BEFORE = "The number of rows was charged and released before; the fit was not."
@@ -71,7 +72,8 @@ class Planned:
     def _check_counting(self, grouped: bool, weighted: bool) -> None:
         """Refuse ids or weights without their public bound, and a bound without them."""
         self._check_parameters()
-        check_found(found_releases(self), persons=grouped, public_rows=self.public_rows)
+        found = [each.rows_per_person for each in found_releases(self)]
+        check_protection(found, persons=grouped, public_rows=self.public_rows)
         for name, bound, given in (
             ("groups", "max_rows_per_group", grouped),
             ("sample_weight", "max_weight", weighted),

@@ -4,6 +4,7 @@ The document contains the certificate of the fit, and the certificate contains t
 rest of the document. `fastmix.load` builds the estimator again.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -115,9 +116,14 @@ def _target(name: str, model: Any) -> Number | Labels:
 
 def _parameters(model: Any) -> dict[str, Any]:
     """Return the parameters that the certificate does not state, such as clip_predictions."""
-    known = {*_ELSEWHERE, *model.privacy_.parameters}
     given = model.get_params(deep=False)
-    return {name: value for name, value in given.items() if name not in known}
+    names = unstated(given, model.privacy_.parameters)
+    return {name: value for name, value in given.items() if name in names}
+
+
+def unstated(names: Iterable[str], stated: Iterable[str]) -> set[str]:
+    """Return the names of parameters that the document contains beside those of its certificate."""
+    return {*names} - {*stated} - _ELSEWHERE
 
 
 def _found(model: Any) -> dict[str, list[Any]]:

@@ -6,16 +6,17 @@ import warnings
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
+from fastmix._validation import check_choice
 from fastmix.certificate import PrivacyCertificate
 from fastmix.certificate.documents import digest, read_document, read_text, write_document
 from fastmix.certificate.verify import INCOMPLETE
 from fastmix.errors import DataError, ReproducibleNoiseWarning
 from fastmix.estimators import PrivateModel
-from fastmix.estimators.saving import FORMAT, MATRICES, OUTSIDE, RELEASED, restore_bounds
+from fastmix.estimators.saving import FORMAT, MATRICES, OUTSIDE, RELEASED, restore_bounds, unstated
 from fastmix.estimators.scores import PrivateScores
 from fastmix.files.released import (
     array_of,
@@ -99,15 +100,18 @@ def read_model(text: str) -> PrivateModel:
     """Build an estimator from its document; refuse a document that is damaged or was changed."""
     try:
         data = read_document(text)
-        if data["format"] != FORMAT:
-            _refuse_format(data["format"])
+        if str(data["format"]).startswith("fastmix-model-") and data["format"] != FORMAT:
+            raise DataError(
+                f"the model must be a JSON document of format {FORMAT!r}; got {data['format']!r}, "
+                "the format of another version of fastmix. Fit the model again."
+            )
         certificate = data["certificate"]
         same = (
             data["digest"] == digest(data, without=OUTSIDE) == certificate["model"]
             and digest(certificate, without=("digest",)) == certificate["digest"]
         )
         model: PrivateModel = _restored(data)
-        str(model.summary())  # which uses every released value
+        str(model.summary())  # fails if released values do not fit together
     except INCOMPLETE as error:
         if isinstance(error, DataError):
             raise
@@ -132,11 +136,11 @@ def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
         wrong.append(
             "model.json does not match the certificate: it was changed, or comes from another fit"
         )
-    own = data["certificate"]
+    own: dict[str, Any] = data["certificate"]
     if differ := [
-        name for name in own.keys() | certificate.keys() if _differ(own, certificate, name)
+        name for name in {**own, **certificate} if own.get(name) != certificate.get(name)
     ]:
-        wrong.append(f"the certificate in model.json differs in {', '.join(sorted(differ))}")
+        wrong.append(f"the certificate in model.json differs in {', '.join(differ)}")
     asked = certificate["parameters"]
     stored = {"coef_std_": asked["inference"], "scores_": bool(asked.get("score_share"))}
     return wrong + [
@@ -144,13 +148,6 @@ def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
         for name, expected in stored.items()
         if hasattr(model, name) != expected
     ]
-
-
-def _differ(one: dict[str, Any], other: dict[str, Any], name: str) -> bool:
-    """Tell whether two documents differ in an entry, in its order too."""
-    pair = ({name: each[name]} if name in each else {} for each in (one, other))
-    first, second = map(digest, pair)
-    return first != second
 
 
 def _is_certificate_of(text: str, other: str) -> bool:
@@ -161,17 +158,6 @@ def _is_certificate_of(text: str, other: str) -> bool:
         return False
 
 
-def _refuse_format(form: Any) -> NoReturn:
-    """Refuse a document of another format."""
-    known = isinstance(form, str) and form.startswith("fastmix-model-")
-    said = f"the model must be a JSON document of format {FORMAT!r}"
-    raise DataError(
-        f"{said}; got {form!r}, the format of another version of fastmix. Fit the model again."
-        if known
-        else f"{said}."
-    )
-
-
 def _restored(data: dict[str, Any]) -> Any:
     """Build an estimator from the entries of its document, and check each of them."""
     certificate = PrivacyCertificate.from_json(write_document(data["certificate"]))
@@ -179,7 +165,7 @@ def _restored(data: dict[str, Any]) -> Any:
     schema, kind = PublicBounds.from_dict(facts["encoding"]), data["fitted_to"]
     columns = schema.columns(truth(stated["fit_intercept"]))
     if (
-        list(data) != _ENTRIES
+        (list(data), data["format"]) != (_ENTRIES, FORMAT)
         or data["estimator"] != certificate.mechanism
         or data["columns"] != list(columns)
         or facts["n_features"] != len(columns)
@@ -198,7 +184,9 @@ def _restored(data: dict[str, Any]) -> Any:
     if kind == "table":
         model.schema_ = schema
     restore_bounds(model, data["found"])
-    model._check_parameters()
+    noise, model.noise = check_choice("noise", model.noise, ("float", "exact")), "float"
+    model._check_parameters()  # without OpenDP, which only a fit with exact noise needs
+    model.noise = noise
     for name, value in _fitted(data["fitted"], model).items():
         setattr(model, name, value)
     return model
@@ -217,12 +205,14 @@ def _estimator(name: str, stated: dict[str, Any], others: dict[str, Any]) -> Any
         named = stated["method"] == "auto" or method(**own) == method()
         known["method"] = stated["method"] if named else classes[method.estimator](**own)
     names = {field.name for field in fields(classes[name])}
+    if others.keys() != unstated(names, stated):
+        raise ValueError("parameters")
     known = {key: value for key, value in known.items() if key in names}
     return classes[name](**known, **{key: parameter(value) for key, value in others.items()})
 
 
 def _classes(kind: type[Any]) -> dict[str, type[Any]]:
-    """Return the estimators that are known here by name; names of fastmix are its own."""
+    """Return the subclasses by name, those of other modules too; fastmix's own come first."""
     found: dict[str, type[Any]] = {}
     for each in kind.__subclasses__():
         for name, one in {each.__name__: each, **_classes(each)}.items():

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -218,18 +218,25 @@ def check_number(bounds: PublicBounds) -> None:
 
 
 def check_persons(bounds: PublicBounds, persons: bool, public_rows: bool = True) -> None:
-    """Refuse bounds that were found at the cost of single rows where a fit protects persons.
+    """Refuse bounds of a table whose release protects less than the fit."""
+    if bounds.found is not None:
+        check_protection([bounds.found.rows_per_person], persons=persons, public_rows=public_rows)
 
-    Those that were found privately show the number of rows.
+
+def check_protection(
+    rows_per_person: Sequence[int | None], *, persons: bool, public_rows: bool
+) -> None:
+    """Refuse bounds that were found privately if their releases protect less than the fit.
+
+    ``rows_per_person`` has one entry per release, None for a release that protects single rows.
     """
-    if bounds.found is not None and not public_rows:
+    if rows_per_person and not public_rows:
         raise ValueError(
             "public_rows must be True with bounds that were found privately, because the number of "
             "rows is public then. Take bounds from public knowledge."
         )
-    found = bounds.found
-    if persons and found is not None and found.rows_per_person is None:
+    if persons and None in rows_per_person:
         raise ValueError(
             "bounds that were found privately must protect persons if the fit does: find them "
-            "with --person and --max-rows, or take public ones."
+            "with groups (--person and --max-rows), or take public ones."
         )
