@@ -1,4 +1,4 @@
-"""Columns as numbers and as places in public lists: each value by itself.
+"""Conversion of columns to numbers and to places in public lists, one value at a time.
 
 A column has a declared type, and is converted as a whole, or it holds objects, which are converted
 one by one.  Types are never taken from the values.
@@ -20,7 +20,7 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of a table: numbers with NaN for missing ones, categories as codes."""
+    """Columns of a table: numbers, NaN where missing, and codes of categories."""
 
     n: int
     numbers: dict[str, FloatArray]
@@ -29,7 +29,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Objects:
-    """A column of objects; with ``at``, the places of its rows among them, -1 for missing ones."""
+    """A column of objects; ``at``, if given, is the place of each row among them, -1 if missing."""
 
     values: Sequence[Any]
     at: npt.NDArray[np.integer[Any]] | None = None
@@ -52,7 +52,7 @@ def arrow_array(array: npt.NDArray[Any]) -> Any:
 
 
 def text_array(values: Any) -> Any:
-    """Return text as an Arrow array; what is no text is missing, and no character is refused."""
+    """Return text as an Arrow array; other objects are missing, and no character is refused."""
     pa = pyarrow()
     try:
         return pa.array(values, pa.large_string(), from_pandas=True)

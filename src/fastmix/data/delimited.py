@@ -1,8 +1,8 @@
-"""How a text file of a table is written: separator, decimal mark, encoding.
+"""The format of a CSV file: separator, decimal mark, encoding.
 
-The first line names the columns and is public, so it may be looked at; values may not.  What is
-not given is therefore taken from the first line alone, or from fixed rules.  An entry that does
-not fit is refused, never read in another way.
+The first line names the columns and is public; values are not.  So options that are not given
+follow from the first line alone, or from fixed rules.  A fit refuses an entry that does not match
+the format; it never tries another format.
 """
 
 import codecs
@@ -21,10 +21,10 @@ from fastmix.data.arrow import distinct, pyarrow
 from fastmix.data.lines import CSV_BYTES, Lines, by_line, misread, record_lines
 from fastmix.errors import DataError
 
-#: Separators that the first line is searched for, with what they are called.
+#: Separators to look for in the first line, with their names.
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
-#: What people write for separators that are hard to type.
+#: Words for separators that are hard to type.
 _SPELLED = {
     "comma": ",",
     "semicolon": ";",
@@ -43,17 +43,17 @@ _MARKS = (
 
 _THOUSANDS = (".", ",", "'", "\u2019", " ", "\u00a0", "\u202f", "_")
 
-#: Characters of the first line that are looked at for a separator.
+#: Longest first line, in characters.
 _LONGEST_LINE = 1 << 24
 
 
 @dataclass(frozen=True)
 class TextFormat:
-    """How a CSV file is written; None is for what the first line or the file's name tells.
+    """The format of a CSV file; None leaves an option to the first line or the file's name.
 
     ``sep`` separates fields (one character, or "tab", "semicolon", "comma", "pipe", "space");
-    ``decimal`` is "." or ","; ``thousands`` stands between groups of three digits, which by
-    default have nothing between them; ``encoding`` is any that Python knows.
+    ``decimal`` is "." or ","; ``thousands`` separates groups of three digits, none by default;
+    ``encoding`` is any encoding that Python knows.
     """
 
     sep: str | None = None
@@ -100,7 +100,7 @@ class TextFormat:
 
 @dataclass(frozen=True)
 class Resolved:
-    """The format of one file, complete: what was given, and what its first line tells."""
+    """The complete format of one file: the given options, and the rest from its first line."""
 
     sep: str
     decimal: str
@@ -151,12 +151,12 @@ class Resolved:
 
 
 def is_text(path: Path) -> bool:
-    """Tell whether a file's name is that of a text file of a table."""
+    """Tell whether a file is a CSV file, by its name."""
     return text_suffix(path) is not None
 
 
 def text_suffix(path: Path) -> str | None:
-    """Return the format that a name tells: .csv or .tsv, with .gz if compressed, or None."""
+    """Return .csv or .tsv, with .gz if compressed, by the name of a file; None for other names."""
     found = re.search(r"(\.csv|\.tsv|\.tab)(\.gz)?$", path.name.lower())
     if found is None:
         return None
@@ -208,7 +208,7 @@ def _open(path: Path, encoding: str) -> Any:
 
 
 def _encoding(path: Path) -> tuple[str, bool]:
-    """Return the encoding that the first line tells, and whether it is a guess."""
+    """Return the encoding by the first line, and whether it is a guess."""
     compressed = path.name.lower().endswith(".gz")
     with gzip.open(path) if compressed else path.open("rb") as file:
         line = file.readline(_LONGEST_LINE)
@@ -225,7 +225,7 @@ def _encoding(path: Path) -> tuple[str, bool]:
 
 
 def _separates(sep: str) -> bool:
-    """Tell whether fields can be separated by this."""
+    """Tell whether a character can separate fields."""
     marks = "\"'\r\n.+-_" + "\0"
     return len(sep) == 1 and sep.isascii() and not sep.isalnum() and sep not in marks
 
@@ -270,7 +270,7 @@ def csv_layout(found: Resolved) -> dict[str, Any]:
 
 
 def parsed(path: Path, found: Resolved, table: Any, numbers: list[str]) -> Any:
-    """Return a table whose dates and numbers with thousands, read as text, are numbers."""
+    """Convert columns of dates and of numbers with thousands, which were read as text."""
     for name in numbers:
         at = table.schema.get_field_index(name)
         if name in found.dates:

@@ -1,4 +1,4 @@
-"""A table as the matrix of a regression, by public bounds only: in memory, or in chunks."""
+"""Encoding of a table as a matrix by public bounds alone, in memory or in chunks."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -35,11 +35,11 @@ from fastmix.schema.features import OTHER, Category, Labels, Number, Term
 def encode(
     columns: Columns, bounds: PublicBounds, *, intercept: bool = True, target: bool = True
 ) -> tuple[FloatArray, FloatArray]:
-    """Clip, impute and one-hot encode columns, as `read_columns` gives them for these bounds.
+    """Clip, impute and one-hot encode the columns that `read_columns` returns for these bounds.
 
-    Beside an ``intercept`` the first category of each list has no column. Without the ``target``
-    among the columns zeros stand for it, and no row is dropped. With the rule "impute" the number
-    of rows is that of the table, so nothing about a value shows in the shape.
+    With an ``intercept``, the first category of each list has no column. Without a ``target``, the
+    targets are zeros, and no row is dropped. With the rule "impute", the result has as many rows
+    as the table, so its shape reveals no value.
     """
     X = np.zeros((columns.n, len(bounds.columns(intercept))))
     at = 0
@@ -69,7 +69,7 @@ def encode(
 
 
 def complete(columns: Columns, bounds: PublicBounds) -> npt.NDArray[np.bool_]:
-    """Return which rows have no missing value: those that the rule "drop" keeps."""
+    """Return which rows have no missing value; the rule "drop" keeps these rows."""
     kept = np.ones(columns.n, dtype=bool)
     for feature in (bounds.target, *bounds.features):
         if feature.name in columns.numbers:
@@ -94,7 +94,7 @@ def _target(columns: Columns, target: Number | Labels) -> FloatArray:
 
 
 def _number(values: FloatArray, feature: Number) -> FloatArray:
-    """Return clipped values with the public one for missing ones."""
+    """Return clipped values, with the public value in place of missing values."""
     clipped = np.clip(in_days(values, feature), feature.lower, feature.upper)
     return np.where(np.isnan(values), feature.filler, clipped)
 
@@ -109,11 +109,11 @@ def table_chunks(
     weight: str | None = None,
     text: TextFormat | None = None,
 ) -> Chunks:
-    """Return a table as chunks of what `encode` gives; only schemas are read.
+    """Return a table as chunks, which `encode` makes of its files; reads only their schemas.
 
     The path is a CSV, Parquet, Arrow or Feather file, or a folder of Parquet and Arrow files;
-    ``person`` is a column of ids, ``weight`` one of sample weights, ``text`` says how a CSV file is
-    written.
+    ``person`` is a column of ids, ``weight`` a column of sample weights, and ``text`` the format of
+    a CSV file.
     """
     numbers, categories = needed(bounds)
     chunks: list[Chunk] = []
@@ -151,7 +151,7 @@ class TableChunk(Chunk):
 
     @property
     def blocks(self) -> int:  # type: ignore[override]
-        """How many blocks of text a CSV file has, about."""
+        """Approximate number of blocks of text in a CSV file."""
         return 1 + _text_bytes(self.path) // CSV_BYTES if is_text(self.path) else 1
 
     def read(self) -> Iterator[Records]:
@@ -173,7 +173,7 @@ class TableChunk(Chunk):
     def _read_beside(
         self, name: str, values: Callable[[Any], Any], *, number: bool
     ) -> Iterator[Any]:
-        """Yield the values of a column that is no feature, for the rows that `read` gives."""
+        """Yield the values of a column that is not a feature, for the rows that `read` yields."""
         numbers, categories = needed(self.bounds)
         dropped = self.bounds.missing == "drop"
         clash = name in numbers
@@ -189,7 +189,7 @@ class TableChunk(Chunk):
             yield found
 
     def _batches(self, numbers: list[str], texts: list[str]) -> Iterator[Any]:
-        """Yield columns of the table; those of a CSV file are read as numbers or as text."""
+        """Yield columns of the table; a CSV file has columns of numbers and of text."""
         texts = [name for name in texts if name not in numbers]
         if is_text(self.path):
             return csv_batches(self.path, numbers, texts, self.text)
@@ -197,9 +197,9 @@ class TableChunk(Chunk):
 
 
 def table_bytes(path: Path, bounds: PublicBounds, *, intercept: bool = True) -> int:
-    """Return the bytes that the encoded table takes in memory, about, from metadata alone.
+    """Estimate from metadata the bytes that the encoded table takes in memory.
 
-    For what cannot be read in chunks, or not at all, it is 0.
+    The result is 0 for files that cannot be read in chunks, or not at all.
     """
     if path.is_file() and is_text(path):
         return _text_bytes(path)
@@ -211,12 +211,12 @@ def table_bytes(path: Path, bounds: PublicBounds, *, intercept: bool = True) -> 
 
 
 def _text_bytes(path: Path) -> int:
-    """Return the bytes of a text file, which shrinks to about a tenth when it is compressed."""
+    """Estimate the bytes of a text file; compression shrinks text to about a tenth."""
     return path.stat().st_size * (10 if path.suffix.lower() == ".gz" else 1)
 
 
 def table_columns(path: Path, text: TextFormat | None = None) -> list[str]:
-    """Return the names of a table's columns: those of the first file if it is a folder."""
+    """Return the names of the columns of a file, or of the first file in a folder."""
     return list(table_fields(first_file(path), text or TextFormat()))
 
 
@@ -228,7 +228,7 @@ def first_file(path: Path) -> Path:
 def needed(
     bounds: PublicBounds, *, target: bool = True
 ) -> tuple[list[str], dict[str, tuple[str, ...]]]:
-    """Return the columns of numbers, and the categories of the others; the target first."""
+    """Return the names of columns of numbers, and the lists of categories; the target first."""
     own = bounds.target
     numbers = [f.name for f in bounds.features if isinstance(f, Number)]
     listed = {f.name: f.categories for f in bounds.features if isinstance(f, Category)}

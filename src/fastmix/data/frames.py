@@ -19,7 +19,7 @@ from fastmix.schema.bounds_file import read_bounds, written_out
 from fastmix.schema.kinds import check_kind, check_list
 from fastmix.schema.values import as_reals, check_finite
 
-#: What a bounds file consists of.
+#: Tables of a bounds file.
 _TABLES = {"target", "features", "missing", "include", "found"}
 
 #: Columns of a data frame of bounds.
@@ -36,10 +36,10 @@ def public_bounds(
 ) -> PublicBounds:
     """Return public bounds, however they are given, for a table with these columns.
 
-    They are a bounds file, the same as a dict, a dict of features by name, a data frame with one
-    row per column, or an object that was made before. Where they do not name the target, it is
-    ``target``, with its entry among the others or with the ``ends`` that a parameter tells, which
-    is ``called`` so.
+    ``bounds`` is a path to a bounds file, its contents as a dict, a dict of features by name, a
+    data frame with one row per column, or a `PublicBounds`. If the bounds do not name a target,
+    the target is the column ``target``; its entry is among the features, or follows from
+    ``ends``, the value of the parameter ``called``.
     """
     if isinstance(bounds, PublicBounds):
         found = bounds
@@ -67,7 +67,7 @@ def public_bounds(
 
 
 def _target_of(ends: Any, called: str) -> Any:
-    """Return the entry of a target by its ends; classes are its labels."""
+    """Return the entry of a target from the value of ``bounds_y`` or ``classes``."""
     given = _plain(ends)
     if called == "classes":
         if not isinstance(given, list):
@@ -121,7 +121,7 @@ def _rows(frame: Any) -> dict[str, Any]:
 
 
 def bounds_kind(value: Any) -> str:
-    """Return what something is that was passed as bounds."""
+    """Return the name of a type, for messages."""
     return type(value).__name__
 
 
@@ -156,9 +156,9 @@ def frame_length(frame: Any) -> int:
 def frame_columns(
     frame: Any, bounds: PublicBounds, y: Any = None, *, target: bool = True
 ) -> Columns:
-    """Return the columns that the bounds name of a table in memory: raw data.
+    """Return the columns of a table in memory that the bounds name: raw data.
 
-    The target is ``y`` if that is given, or else a column of the table.
+    The target is ``y`` if given, else a column of the table.
     """
     numbers, categories = needed(bounds, target=target and y is None)
     there = frame_names(frame)
@@ -225,7 +225,7 @@ def _column(values: Any) -> Any:
 
 
 def _pandas_column(values: Any) -> Any:
-    """Return a pandas column whose type is one of pandas."""
+    """Return a column with a type of pandas as an Arrow array, or as objects."""
     pa, declared = arrow(), values.dtype
     if hasattr(declared, "categories"):  # pandas takes their type from the values
         at = np.asarray(values.cat.codes if hasattr(values, "cat") else values.codes)

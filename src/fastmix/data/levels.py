@@ -1,4 +1,4 @@
-"""Levels of columns of categories as they are in a table: raw data."""
+"""Counts of the levels in columns of categories: raw data."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from fastmix.data.read import arrow
 
 
 def _text(column: Any) -> Any:
-    """Return a column as text: a number always in the same words, and none for NaN."""
+    """Return a column as text: every number has one spelling, and NaN is missing."""
     pa, column = arrow(), decoded(column)
     if pa.types.is_floating(column.type):
         column = pa.compute.if_else(pa.compute.is_nan(column), None, column)
@@ -22,7 +22,7 @@ def _text(column: Any) -> Any:
 
 
 def _readable(level: bytes) -> str:
-    """Return a level, empty if it is no text: no list can name it."""
+    """Return a level as text, empty if it is not valid UTF-8: no list can name it."""
     try:
         return level.decode()
     except UnicodeError:
@@ -45,7 +45,7 @@ def text_counts(column: Any, weights: FloatArray | None = None) -> dict[str, flo
 
 
 def same_but_for_spelling(column: Any, levels: Sequence[str]) -> int:
-    """Count values that are not in a list, but would be if capitals and outer spaces were not."""
+    """Count values that differ from an entry of the list only in capitals or outer spaces."""
     pa = arrow()
     text = _text(column)
     loose = pa.compute.utf8_lower(pa.compute.utf8_trim_whitespace(text))

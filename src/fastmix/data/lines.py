@@ -22,7 +22,7 @@ _ACROSS_LINES = ("hz", "idna", "iso2022", "punycode", "raw-unicode", "unicode-",
 
 
 def by_line(encoding: str) -> bool:
-    """Tell whether an encoding that Python knows writes every line by itself."""
+    """Tell whether an encoding decodes every line independently of the other lines."""
     return not codecs.lookup(encoding).name.startswith(_ACROSS_LINES)
 
 
@@ -50,7 +50,7 @@ def misread(name: str) -> DataError:
 
 
 class Lines(io.RawIOBase):
-    """A text file in UTF-8 that gives whole lines, after it has seen that they are records."""
+    """A text file in UTF-8 that returns whole lines, after checking that each is a record."""
 
     def __init__(self, file: Any, name: str, sep: str, columns: int, encoding: str) -> None:
         self._more = file.read
@@ -61,11 +61,11 @@ class Lines(io.RawIOBase):
         self._columns, self._records = columns, record_lines(sep, columns)
 
     def readable(self) -> bool:
-        """Return True: Arrow asks."""
+        """Return True, for Arrow."""
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """Return lines of at most so many bytes together; none at the end, or after an error.
+        """Return whole lines of at most ``size`` bytes; empty at the end, and after an error.
 
         Arrow reads in threads of its own, where an error can keep the process from ending. The
         error is kept in ``failure``, for whoever opened the file.
@@ -92,7 +92,7 @@ class Lines(io.RawIOBase):
         return block
 
     def _check(self, block: bytes) -> None:
-        """Refuse lines that are not records; most blocks have nothing that needs a closer look."""
+        """Refuse lines that are not records; look closer only where quotes or empty lines occur."""
         empty = self._columns > 1 and (block.startswith(b"\n") or b"\n\n" in block)
         if (empty or b'"' in block or b"\r" in block) and not self._records.fullmatch(block):
             raise misread(self._name)

@@ -1,6 +1,6 @@
 """Readers of CSV, Parquet, Arrow or Feather, and NPZ files, and a writer of predictions.
 
-What a column is comes from the bounds file, never from its values.  Errors name the file, the
+The bounds file decides how a column is read, never its values.  Errors name the file, the
 column and the kind of trouble; they never quote a value or the number of a row.
 """
 
@@ -28,7 +28,7 @@ _ARROW = (".arrow", ".feather", ".ipc")
 
 _SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", *_ARROW, ".npz")
 
-#: The format of a text file for which no option is given: its first line decides.
+#: The format of a text file without options: the first line decides.
 _PLAIN = TextFormat()
 
 
@@ -76,7 +76,7 @@ def check_columns(
     text: TextFormat = _PLAIN,
     others: Iterable[str] = (),
 ) -> None:
-    """Check that a table has the columns that a bounds file names, and others, of any kind."""
+    """Check that a table has the columns that a bounds file names, and ``others`` of any kind."""
     fields = table_fields(path, text)
     lists = categories if isinstance(categories, Mapping) else dict.fromkeys(categories, ())
     for name in (*numbers, *lists, *others):
@@ -94,9 +94,9 @@ def no_column(
     path: Path | None = None,
     text: TextFormat = _PLAIN,
 ) -> str:
-    """Say that a column is not there, and which are, unless their names may be a record.
+    """Return the message that a column is missing; it names the columns of typed files only.
 
-    The first line of a text file without a header is data.
+    The first line of a text file without a header is a record, so the message must not quote it.
     """
     if "unknown" in fields.values():
         how = "separated by commas." if path is None else resolve(path, text).described()
@@ -188,7 +188,7 @@ def _read(path: Path, numbers: list[str], categories: list[str], text: TextForma
 
 @contextmanager
 def _without_values(path: Path, text: TextFormat = _PLAIN) -> Iterator[None]:
-    """Say what is wrong with a file without the values and rows that Arrow's errors quote."""
+    """Replace the errors of Arrow, which quote values and rows, by errors that do not."""
     damaged = DataError(f"{path.name} is damaged, or not what its name says.")
     try:
         yield

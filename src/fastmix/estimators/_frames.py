@@ -1,4 +1,4 @@
-"""Fits of tables by public bounds: the part of the estimators that knows columns by name."""
+"""Fits of tables with named columns by public bounds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Table(Arrays):
-    """A table in memory, which is encoded by public bounds after the budget was asked."""
+    """A table in memory, which is encoded after the budget was checked."""
 
     def __init__(
         self, public: PublicBounds, intercept: bool, X: Any, y: Any, groups: Any, weights: Any
@@ -69,7 +69,7 @@ class Table(Arrays):
 
 
 def _kept(name: str, values: Any, kept: Any) -> Any:
-    """Return the ids or weights, if there are any, of the rows that are not dropped."""
+    """Return the ids or weights of the rows that are not dropped; None if there are none."""
     if values is None:
         return None
     if len(values) != len(kept):
@@ -122,7 +122,7 @@ def fit_files(
 def _public(
     model: PrivateModel, names: Sequence[str], target: str | None, *, persons: bool
 ) -> PublicBounds:
-    """Return the bounds of a table with these columns, whose ends of the target may be apart."""
+    """Return the bounds of a table; bounds_y or classes may give the bounds of its target."""
     for name in ("bounds_X", "data_norm"):
         if getattr(model, name) is not None:
             raise value_error(name, "be None when bounds are given", getattr(model, name))
@@ -135,7 +135,7 @@ def _public(
 
 
 def _fit_bounded(model: PrivateModel, data: Source, public: PublicBounds) -> Any:
-    """Fit encoded columns with the bounds that follow; the model's parameters stay as they are."""
+    """Fit encoded columns with their bounds, and leave the parameters of the model unchanged."""
     bound = object.__new__(type(model))
     bound.__dict__.update(model.__dict__)
     parameters = ("bounds", "bounds_X", "data_norm", model._ends)

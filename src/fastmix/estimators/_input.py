@@ -49,7 +49,7 @@ class Arrays:
 
     @property
     def shape(self) -> tuple[int, int] | None:
-        """Rows and features without reading a value; None leaves the complaint to `check`."""
+        """Rows and features without reading a value; None if `check` will raise."""
         if self._groups is not None:  # persons are counted first
             return None
         try:
@@ -154,7 +154,7 @@ class Arrays:
 
     @contextmanager
     def _one_message(self) -> Iterator[None]:
-        """Name the columns of objects in the error for a bad value, wherever that is."""
+        """Name all columns of objects in the error for a bad value, whichever column has it."""
         try:
             yield
         except InvalidValueError as error:
@@ -226,7 +226,7 @@ def _by_class(targets: list[Any]) -> Any:
 
 
 def features_to_predict(model: PrivateModel, X: Any) -> Any:
-    """Return features as an array of finite numbers, as many and named as in the fit."""
+    """Return features as an array of finite numbers, with the columns of the fit."""
     validation._check_feature_names(model, X, reset=False)
     X = _two_axes(as_reals("X", X))
     X = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
@@ -236,7 +236,7 @@ def features_to_predict(model: PrivateModel, X: Any) -> Any:
 
 
 def _shape(value: Any) -> tuple[int, ...]:
-    """Return the shape of data; rows of different lengths get the error of any bad value."""
+    """Return the shape of data; rows of different lengths give the error of any bad value."""
     try:
         return np.shape(value)
     except ValueError:
@@ -245,7 +245,7 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def _two_axes(X: Any) -> Any:
-    """Refuse arrays that are no table, without the values that scikit-learn quotes."""
+    """Refuse arrays without two axes; scikit-learn's own message would quote values."""
     if X.ndim != 2:
         raise ValueError(
             f"X must have two axes, rows and columns; got an array of shape {X.shape}. Reshape "

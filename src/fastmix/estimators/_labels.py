@@ -1,4 +1,4 @@
-"""Target codecs: what a target becomes in [-1, 1], and in which units it is read.
+"""Target codecs, which map targets to [-1, 1]: numbers inside bounds, or labels from a list.
 
 A number counts as its place between public bounds. A label from a public list counts as the sign
 of its class times a public weight. A label that is not in the list counts as absent: its target is
@@ -41,7 +41,7 @@ def public_classes(classes: Any) -> Labels:
 
 
 def public_weights(class_weight: Any, classes: Labels) -> FloatArray:
-    """Return the weight of each class over the largest; 1 for classes that are not named."""
+    """Return the weight of each class, 1 by default, divided by the largest weight."""
     if class_weight is None:
         return np.ones(len(classes))
     if not isinstance(class_weight, Mapping):
@@ -58,7 +58,7 @@ def public_weights(class_weight: Any, classes: Labels) -> FloatArray:
 
 
 def codes(y: Any, classes: Labels) -> npt.NDArray[np.int64]:
-    """Return the place of each label in the list, -1 for labels that are not in it."""
+    """Return the place of each label in the list, -1 for other labels."""
     if classes.dtype.kind in "biuf":
         values = as_reals("y", y).astype(np.float64, copy=False)
         check_finite(values)
@@ -76,7 +76,7 @@ def codes(y: Any, classes: Labels) -> npt.NDArray[np.int64]:
 
 
 def _objects(y: Any) -> Labels:
-    """Return a list as objects; NumPy would make text of the numbers in it beside one text."""
+    """Return a list as objects, None for numbers, which NumPy would convert to text."""
     labels = np.empty(len(y), dtype=object)
     labels[:] = [each if isinstance(each, str) else None for each in y]
     return labels

@@ -1,4 +1,4 @@
-"""The part of the estimators that keeps what a fit released, with its certificate."""
+"""The attributes of a fitted estimator: released values and the certificate."""
 
 import math
 import os
@@ -23,7 +23,7 @@ from fastmix.random import RandomState, is_seeded
 
 
 class Results(ConfidenceIntervals):
-    """Coefficients, intervals, scores and certificate of a fit, and files of them."""
+    """Stores coefficients, intervals, scores and certificate of a fit, and saves them."""
 
     epsilon: float
     fit_intercept: bool
@@ -39,14 +39,14 @@ class Results(ConfidenceIntervals):
         Parameters
         ----------
         path : path
-            The folder, which is made if it is not there.
+            The folder; it is created if it does not exist.
         replace : bool, default=False
             Replace a model in the folder.
 
         Notes
         -----
-        The files are those of ``fastmix fit``, without its report: JSON, exact to the last bit, and
-        no pickle. ``fastmix explain`` reads the certificate, ``fastmix predict`` the model.
+        The files are those of ``fastmix fit`` without the report: JSON, exact to the last bit, no
+        pickle. They contain public and released values only, and no random state.
         """
         check_is_fitted(self)
         check_bool("replace", replace)
@@ -110,5 +110,5 @@ class Results(ConfidenceIntervals):
         self.coef_, self.intercept_ = scaling.coefficients(theta, self.n_features_in_)
 
     def _facts(self) -> dict[str, Any]:
-        """Return what a certificate says of the data beside their bounds."""
+        """Return the entries of the certificate about the data, other than bounds."""
         return {}

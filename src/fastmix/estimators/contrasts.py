@@ -1,4 +1,4 @@
-"""Effects of a table as people read them: each level against the most frequent of its category."""
+"""Effects of a table: each level compared with the most frequent level of its category."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from fastmix.show.html import effects
 #: A level has an effect of its own if its released count is at least this many standard deviations
 #: of the noise of a count.
 LEAST_COUNT = 2.0
-#: The same for "other", which most tables have in no row: rarely shown by chance.
+#: The same for "other", which has no rows in most tables: noise rarely exceeds this.
 LEAST_OTHER = 3.0
 
 
 class Contrasts(NamedTuple):
     """Effects as combinations of coefficients, the intercept last.
 
-    A row of ``matrix`` has the weights of the columns, then that of the intercept. The intercept is
-    for rows at the reference levels. ``pooled`` names levels with too few rows for an effect.
+    A row of ``matrix`` has the weights of the columns, then the weight of the intercept. The
+    intercept is for rows at the reference levels. ``pooled`` names levels with too few rows
+    for an effect.
     """
 
     names: tuple[str, ...]
@@ -38,8 +39,8 @@ class Contrasts(NamedTuple):
 class Effects(NamedTuple):
     """Effects of a fit, the intercepts last, with the widths of the public ranges of the others.
 
-    ``references`` are the levels that those of each category are compared with; ``counted`` says
-    whether released counts chose them.
+    ``references`` has the level of each category that its other levels are compared with;
+    ``counted`` says whether released counts chose the references.
     """
 
     found: tuple[Interval, ...]
@@ -88,7 +89,7 @@ def contrasts(bounds: PublicBounds, counts: Sequence[FloatArray], noise: float) 
         if category is None:
             row = np.zeros(intercept + 1)
             row[places[feature.name]] = 1.0
-            # The slope of a number beside its product with a category is that of the reference.
+            # With its product with a category, the slope of a number is the slope at the reference.
             for term in bounds.features:
                 if isinstance(term, Term) and term.category and _numbers(term) == _numbers(feature):
                     row += weights(term, chosen[term.category.name])
@@ -122,7 +123,7 @@ def contrasts(bounds: PublicBounds, counts: Sequence[FloatArray], noise: float) 
 
 
 def contrast_errors(model: Any, made: Contrasts) -> tuple[FloatArray | None, FloatArray | None]:
-    """Return standard errors of effects and the part that is noise; twice None without intervals.
+    """Return standard errors of effects, and the part by noise; two Nones without intervals.
 
     The standard error is infinite where the bias of the ridge may be too large a share of it.
     """
@@ -153,8 +154,8 @@ def level_effects(
 def column_effects(found: Sequence[Interval], bounds: PublicBounds, intercept: bool) -> Effects:
     """Return coefficients as effects where no counts of levels were released.
 
-    Beside an intercept the levels of a category are compared with the first one. Of several classes
-    the coefficients of one follow those of another, and then the intercepts.
+    With an intercept, levels are compared with the first level of their category. With several
+    classes, the coefficients come class by class, then all intercepts.
     """
     widths = [public_range(each)[1] for each in bounds.features for _ in each.columns(intercept)]
     categories = [each for each in bounds.features if isinstance(each, Category) and intercept]

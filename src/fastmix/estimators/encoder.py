@@ -1,4 +1,4 @@
-"""A transformer for pipelines: a table as a matrix, by public bounds alone."""
+"""A transformer for pipelines that encodes a table by public bounds alone."""
 
 from typing import Any
 
@@ -18,8 +18,8 @@ from fastmix.schema import PublicBounds
 class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Clip, impute and one-hot encode a table by public bounds, for pipelines.
 
-    It learns nothing from values: `fit` reads the names of the columns only. So it costs no
-    privacy, and a pipeline of it and a private regressor is as private as the regressor.
+    `fit` reads only the names of the columns, so the encoder learns nothing from values and costs
+    no privacy. A pipeline of an encoder and a private regressor is as private as the regressor.
 
     Parameters
     ----------
@@ -124,14 +124,14 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.schema_.columns(self.drop_first), dtype=object)
 
     def _flat(self) -> bool:
-        """Tell whether the bounds are of features alone."""
+        """Tell whether the bounds have entries for features only."""
         if isinstance(self.bounds, dict):
             return not isinstance(self.bounds.get("features"), dict)
         rows = hasattr(self.bounds, "columns") and not isinstance(self.bounds, PublicBounds)
         return rows and "role" not in list(self.bounds.columns)
 
 
-#: Bounds of a target that is not there.
+#: Bounds of the target, which the encoder does not use.
 _UNUSED = (0.0, 1.0)
 
 

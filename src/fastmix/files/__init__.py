@@ -1,4 +1,4 @@
-"""Models, reports and bounds in files: what fits write, and what is read back."""
+"""Files of fits: saved models, reports, and bounds files."""
 
 from fastmix.files.loading import load
 from fastmix.files.template import bounds_template

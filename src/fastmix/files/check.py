@@ -1,4 +1,4 @@
-"""What bounds do to a table: shares of its values, for the eyes of the data holder only.
+"""Shares of values outside bounds, for the eyes of the data holder only.
 
 Nothing here is private, and nothing here is ever written to a file.
 """
@@ -28,10 +28,10 @@ _MANY_OUTSIDE, _MANY_OTHER, _MANY_MISSING = 0.05, 0.2, 0.2
 
 @dataclass(frozen=True)
 class ColumnCheck:
-    """What bounds do to one column, in rows; NOT private.
+    """Numbers of rows of one column that bounds change; NOT private.
 
-    ``spelling`` counts values that a category would list if capitals and outer spaces did not
-    matter; they are among the ``other`` ones.
+    ``other`` counts values that are not in the list, ``spelling`` those among them that differ
+    from an entry of the list only in capitals or outer spaces.
     """
 
     name: str
@@ -45,7 +45,7 @@ class ColumnCheck:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What deserves a second look."""
+        """Remarks on shares that look like mistakes."""
         known = max(1, self.rows - self.missing)
         said = {
             "all values are missing": self.missing == self.rows,
@@ -63,7 +63,7 @@ def check_table(
 ) -> list[ColumnCheck]:
     """Compare a table, a file or a folder of files, with its bounds; the result is NOT private.
 
-    ``text`` says how a CSV file is written. Terms have no values of their own to compare.
+    ``text`` is the format of a CSV file. Terms have no values of their own to compare.
     """
     numbers, categories = needed(bounds)
     text = (text or TextFormat()).with_dates(bounds.dates)
@@ -117,7 +117,7 @@ def _category(
 
 
 def _joined(parts: Iterable[ColumnCheck], values: FloatArray) -> ColumnCheck:
-    """Return what is found in all files together, whose values are these."""
+    """Return the counts of all files together; ``values`` are the clipped values of the column."""
     whole = list(parts)
     names = ("rows", "missing", "below", "above", "other", "spelling")
     totals = {name: sum(getattr(each, name) for each in whole) for name in names}

@@ -1,4 +1,4 @@
-"""A bounds file to fill in, from names and types of columns only."""
+"""Empty bounds files, made from names and types of columns only."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ _HINTS = {
     "unknown": '[]  # a number: [lower, upper]; a category: ["a", "b", ...]',
 }
 
-#: How a target is written; labels are for a logistic regression.
+#: Hints for the target; labels are for a logistic regression.
 _TARGETS = {
     "bool": "[]  # true or false, for --family logistic: { labels = [false, true] }",
     "text": '[]  # labels, for --family logistic: ["no", "yes"]',
@@ -31,7 +31,7 @@ _NUMBER = "[]  # a number: [lower, upper]"
 def bounds_template(
     fields: Mapping[str, str], target: str, features: Iterable[str] | None = None
 ) -> str:
-    """Return a bounds file to fill in, made without a look at any value.
+    """Return a bounds file to fill in; no value of the table is read.
 
     ``fields`` are kinds of columns as `table_fields` gives them; the features are all columns but
     the target by default.

@@ -1,4 +1,4 @@
-"""The bounds file: what values are possible, from public knowledge.
+"""The bounds file: the public range or list of the values of each column.
 
 ::
 
@@ -45,13 +45,13 @@ _DIGEST = re.compile("sha256:[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Found:
-    """What was spent on bounds that were found privately, and the digest of its certificate."""
+    """Cost of bounds that were found privately, and the digest of their certificate."""
 
     epsilon: float
     delta: float
     coverage: float
     certificate: str
-    rows_per_person: int | None = None  #: Persons that they protect have so many rows at most.
+    rows_per_person: int | None = None  #: Largest number of rows of a protected person.
 
     def __post_init__(self) -> None:
         for name, above in (("epsilon", 0.0), ("delta", 0.0), ("coverage", 0.0)):
@@ -63,12 +63,12 @@ class Found:
             check_integer("rows_per_person of [found]", self.rows_per_person, at_least=1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON types, without what does not apply."""
+        """Return the table [found] as plain JSON types."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_dict(cls, entries: Mapping[str, Any]) -> Found:
-        """Build it from the table of a bounds file."""
+        """Build the cost from the table [found] of a bounds file."""
         needed = {"epsilon", "delta", "coverage", "certificate"}
         if set(entries) - {"rows_per_person"} != needed:
             raise value_error("[found]", "be as fastmix wrote it", sorted(entries))
@@ -79,8 +79,8 @@ class Found:
 class PublicBounds:
     """Public knowledge about a table: the target's bounds, the features, the missing values.
 
-    The rule "impute" puts a public value for a missing one (a missing category is ``other``);
-    "drop" leaves such rows out, which makes the number of remaining rows public.
+    The rule "impute" replaces missing numbers by a public value, and missing categories by
+    ``other``. "drop" leaves out rows with missing values, so the number of other rows is public.
     """
 
     target: Number | Labels
@@ -109,7 +109,7 @@ class PublicBounds:
 
     @property
     def dates(self) -> tuple[tuple[str, str], ...]:
-        """Names of the columns of dates, with the form in which text files write them."""
+        """Names of the columns of dates, each with its format in text files."""
         numbers = [f for f in (self.target, *self.features) if isinstance(f, Number)]
         return tuple((f.name, f.form) for f in numbers if f.since is not None)
 
@@ -135,7 +135,7 @@ class PublicBounds:
         return lower.copy(), upper.copy()
 
     def categories(self) -> tuple[tuple[int, ...], ...]:
-        """Return the encoded columns of each category beside an intercept."""
+        """Return the encoded columns of each category, for a fit with an intercept."""
         found, at = [], 0
         for feature in self.features:
             end = at + len(feature.columns(True))
@@ -146,7 +146,7 @@ class PublicBounds:
 
     @property
     def data_norm(self) -> float:
-        """Longest row of scaled features: each number, category and term is at most 1."""
+        """Norm of the longest row of scaled features: each feature adds at most 1 to its square."""
         return math.sqrt(len(self.features))
 
     def select(self, names: Iterable[str]) -> PublicBounds:

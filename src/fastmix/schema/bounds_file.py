@@ -1,4 +1,4 @@
-"""Readers of bounds files: included files and patterns, written out for the columns of a table."""
+"""Reading bounds files: included files and patterns are replaced by one entry per column."""
 
 import re
 import tomllib
@@ -14,7 +14,7 @@ from fastmix.schema.entries import factors_of, table, unfilled
 #: Bytes of a bounds file: enough for a million categories.
 _LARGEST_FILE = 1 << 25
 
-#: How often included files may include others.
+#: Largest depth of included files.
 _DEEPEST = 8
 
 
@@ -65,7 +65,7 @@ def written_out(
     folder: Path,
     depth: int = 0,
 ) -> dict[str, Any]:
-    """Return tables without ``include`` and patterns; ``false`` stays for columns left out."""
+    """Replace ``include`` and patterns by entries; columns that are left out keep ``false``."""
     data = dict(data)
     files = data.pop("include", [])
     files = [files] if isinstance(files, str) else files
@@ -107,7 +107,7 @@ def written_out(
 
 
 def _with_found(data: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what was spent on bounds of an included file; one table holds one release only."""
+    """Take the table [found] from an included file; refuse tables of two releases."""
     if "found" not in shared:
         return data
     if data.get("found", shared["found"]) != shared["found"]:
@@ -126,14 +126,14 @@ def _applies(name: str, entry: Any, names: Sequence[str]) -> bool:
 
 
 def _matched(entries: Mapping[str, Any], names: Sequence[str], *, strict: bool) -> dict[str, Any]:
-    """Put for each pattern the columns that match it and that no other entry names."""
+    """Replace each pattern by the columns that match it and have no entry of their own."""
     found: dict[str, Any] = {}
     for name, entry in entries.items():
         if not _is_pattern(name, entry):
             found[name] = entry
             continue
         if strict and not any(fnmatchcase(each, _escaped(name)) for each in names):
-            raise value_error("a pattern", "match a column of the table", name)
+            raise ValueError(f"Pattern {name!r} matches no column of the table.")
         for each in names:
             if fnmatchcase(each, _escaped(name)) and (each not in entries or each == name):
                 found.setdefault(each, entry)
@@ -141,7 +141,7 @@ def _matched(entries: Mapping[str, Any], names: Sequence[str], *, strict: bool) 
 
 
 def _check_filled(path: Path, data: Mapping[str, Any]) -> None:
-    """Say that a pattern would cover columns without bounds, if it covers all of them."""
+    """Point out the pattern if it would cover all columns without bounds."""
     empty = [name for name, entry in table(data, "features").items() if entry == []]
     if not empty or [] in table(data, "target").values():
         return

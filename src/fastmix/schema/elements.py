@@ -1,4 +1,4 @@
-"""What one value becomes: a number, days, or a place in a public list.
+"""Conversion of one value to a number, to days, or to its place in a public list.
 
 Every function here sees one value at a time, so that no record decides what another one becomes.
 A value that does not fit is missing or not in the list; it never raises an error.
@@ -18,7 +18,7 @@ import numpy as np
 
 from fastmix.schema.values import NARROWER
 
-#: Codes of values that are not in the public list, and of missing ones.
+#: Codes of values that are not in the public list, and of missing values.
 UNLISTED, MISSING = -1, -2
 
 #: Dates are read as days since this one.
@@ -69,7 +69,7 @@ def days(value: Any) -> float:
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a value stands for a missing one: None, NaN, NaT, NA or a masked one."""
+    """Tell whether a value is missing: None, NaN, NaT, NA or masked."""
     if value is None or value is np.ma.masked:
         return True
     if isinstance(value, (float, np.floating)):
@@ -83,7 +83,7 @@ def is_missing(value: Any) -> bool:
 
 
 def level_number(level: str) -> int | float | None:
-    """Return the number that a category spells, integers of any size exactly; None for text."""
+    """Return the number that a category spells, None for text; integers of any size are exact."""
     if not _NUMBER.fullmatch(level):
         return None
     whole, parts = Decimal(level).as_integer_ratio()
@@ -107,7 +107,7 @@ class PublicList:
 
     @classmethod
     def of(cls, levels: Sequence[str]) -> "PublicList":
-        """Build the list; of two categories that spell one number the plain spelling is it."""
+        """Build the list; if two categories spell the same number, the plain spelling counts."""
         texts = {level: place for place, level in enumerate(levels)}
         numbers: dict[Any, int] = {}
         for level, place in texts.items():

@@ -31,7 +31,7 @@ def unfilled(names: Sequence[str], covered: bool = False) -> str:
 
 
 def feature_of(name: str, entry: Any, values: Mapping[str, Any]) -> Number | Category:
-    """Build a column from its entry, in the short form or the long one."""
+    """Build a column from its entry, in the short or the long form."""
     given = dict(entry) if isinstance(entry, Mapping) else {}
     forms = [key for key in ("bounds", "categories", "dates") if key in given]
     if isinstance(entry, list):
@@ -85,7 +85,7 @@ def feature_of(name: str, entry: Any, values: Mapping[str, Any]) -> Number | Cat
 
 
 def labels_of(name: str, entry: Any, values: Mapping[str, Any]) -> Labels | None:
-    """Build a target of labels from its entry; None if that is not one of labels."""
+    """Build a target of labels from its entry; None if the entry has no labels."""
     given = dict(entry) if isinstance(entry, Mapping) else {"labels": entry}
     form = "labels" if "labels" in given else "categories"
     found = given.pop(form, None)
@@ -102,7 +102,7 @@ def labels_of(name: str, entry: Any, values: Mapping[str, Any]) -> Labels | None
 
 
 def _text(found: list[Any]) -> bool:
-    """Whether a list alone is one of labels: of words, or of true and false."""
+    """Tell whether a list in the short form contains labels: words, or true and false."""
     return bool(found) and any(all(isinstance(x, kind) for x in found) for kind in (str, bool))
 
 
@@ -136,7 +136,7 @@ def factors_of(name: str) -> list[tuple[str, int]]:
         if not mark:
             column, power = part.strip(), "1"
         if not column.strip() or not power.strip().isdecimal() or not 1 <= int(power) <= 9:
-            raise value_error("a term", "be such as 'age*hours' or 'age^2'", name)
+            raise ValueError(f"Invalid term {name!r}; write 'age*hours' or 'age^2'.")
         powers[column.strip()] = powers.get(column.strip(), 0) + int(power)
     return list(powers.items())
 
@@ -146,16 +146,16 @@ def term_of(name: str, made: Mapping[str, Number | Category]) -> Term:
     factors = factors_of(name)
     for column, _ in factors:
         if column not in made:
-            raise value_error("a term", f"be of columns that have bounds, unlike {column!r}", name)
+            raise ValueError(f"Term {name!r} needs bounds for its column {column!r}.")
     if sum(power for _, power in factors) < 2:
-        raise value_error("a term", "be such as 'age*hours' or 'age^2'", name)
+        raise ValueError(f"Invalid term {name!r}; write 'age*hours' or 'age^2'.")
     if all(isinstance(made[column], Category) for column, _ in factors):
-        raise value_error("a term", "have a number among its factors", name)
+        raise ValueError(f"Term {name!r} must have a number among its factors.")
     return Term(name, tuple((made[column], power) for column, power in factors))
 
 
 def entry_of(feature: Feature | Labels) -> Any:
-    """Return the entry of a column in a bounds file, in the short form where that says all."""
+    """Return the entry of a column in a bounds file, in the short form if it is complete."""
     if isinstance(feature, Labels):
         labels = list(feature.labels)
         note = {"note": feature.note} if feature.note else {}

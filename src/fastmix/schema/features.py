@@ -1,4 +1,4 @@
-"""The columns of a bounds file: numbers and dates, categories, and terms of them."""
+"""The columns of a bounds file: numbers, dates and categories, and products of columns."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.schema.values import label_places
 
-#: Name of the category that takes everything that the public list does not name.
+#: Name of the category for all values outside the public list.
 OTHER = "other"
 
-#: How text files write dates unless the bounds file tells another form.
+#: Default format of dates in text files.
 ISO = "%Y-%m-%d"
 
-#: Largest magnitude of a bound, and of what follows from bounds.
+#: Largest magnitude of bounds, also of the bounds of products.
 _LARGEST = 1e100
 
 
 @dataclass(frozen=True)
 class Number:
-    """A column of numbers, clipped to ``[lower, upper]``; ``missing`` replaces absent ones.
+    """A column of numbers, clipped to ``[lower, upper]``; ``missing`` replaces missing numbers.
 
-    Dates are days ``since`` a public date; ``form`` is how text files write them.
+    Dates are days ``since`` a public date; ``form`` is their format in text files.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Number:
 
     @property
     def filler(self) -> float:
-        """The public value that is put for a missing one."""
+        """The public value that replaces missing numbers."""
         return self.lower / 2.0 + self.upper / 2.0 if self.missing is None else self.missing
 
     def columns(self, intercept: bool) -> tuple[str, ...]:
@@ -88,20 +88,20 @@ class Category:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """The categories with ``other``, which is added at the end if it is not among them."""
+        """The categories and ``other``, which comes last unless the list names it."""
         return self.categories if OTHER in self.categories else (*self.categories, OTHER)
 
     def columns(self, intercept: bool) -> tuple[str, ...]:
         """Return the names of the encoded columns.
 
-        Beside an intercept the first category has none: it is what the others are compared with.
+        With an intercept, the first category has no column: the others are compared with it.
         """
         return tuple(f"{self.name}={level}" for level in self.levels[bool(intercept) :])
 
 
 @dataclass(frozen=True)
 class Labels:
-    """A target of labels from a public list, all text or all numbers, which is sorted.
+    """A target of labels from a sorted public list, all text or all numbers.
 
     Encoded targets are places in the list; a row with another label counts as absent.
     """
@@ -142,12 +142,12 @@ class Labels:
         return ", ".join([*shown, *([f"{more} more"] if more else [])])
 
     def places(self, values: npt.NDArray[Any]) -> FloatArray:
-        """Return the places of labels that are numbers; -1 for those that are not in the list."""
+        """Return the places of labels that are numbers; -1 for other numbers."""
         found = label_places(values, np.array(self.labels, dtype=np.float64))
         return found.astype(np.float64)
 
     def decoded(self, places: FloatArray) -> npt.NDArray[Any]:
-        """Return the labels at places; for -1 something that is not in the list."""
+        """Return the labels at places; -1 gives a value that is not in the list."""
         absent = None if isinstance(self.labels[0], str) else float(self.labels[0]) - 1.0
         kind = np.float64 if self.numbers else object
         return np.array([*self.labels, absent], dtype=kind)[places.astype(np.int64)]
@@ -167,7 +167,9 @@ class Term:
     def __post_init__(self) -> None:
         categories = [f for f, _ in self.factors if isinstance(f, Category)]
         if len(categories) > 1 or any(power != 1 for f, power in self.factors if f in categories):
-            raise value_error("a term", "hold at most one category, to no power", self.name)
+            raise ValueError(
+                f"Term {self.name!r} must have at most one category, and no power of a category."
+            )
         if not max(map(abs, self.range)) <= _LARGEST:
             raise value_error("bounds of a term", f"be at most {_LARGEST:g}", self.name)
 

@@ -1,4 +1,4 @@
-"""Kinds of columns beside what a bounds file says of them: types decide, never values."""
+"""Checks that declared types of columns agree with the bounds file; values are never read."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
@@ -7,14 +7,14 @@ from fastmix.schema.elements import level_number
 
 
 def is_date(kind: str) -> bool:
-    """Tell whether a kind of column holds dates or times, by the names of Arrow's types."""
+    """Tell whether a type of Arrow, by its name, holds dates or times."""
     return kind.startswith(("date", "timestamp"))
 
 
 def check_kinds(
     table: str, fields: Mapping[str, str], numbers: Iterable[str], dates: Container[str]
 ) -> None:
-    """Refuse columns of numbers and of dates whose declared kind is another one."""
+    """Refuse columns of numbers or dates whose declared type is different."""
     for name in numbers:
         if name in dates:
             if not (is_date(fields[name]) or fields[name] == "unknown"):
@@ -30,7 +30,7 @@ def check_kinds(
 
 
 def check_list(table: str, name: str, kind: str, levels: Sequence[str]) -> None:
-    """Refuse a public list for a declared kind of column that can hold nothing of it."""
+    """Refuse a public list if the declared type can hold none of its entries."""
     if is_date(kind):
         raise DataError(
             f"{table}: column {name!r} holds dates, of type {kind}, and its bounds "
@@ -53,7 +53,7 @@ def check_list(table: str, name: str, kind: str, levels: Sequence[str]) -> None:
 
 
 def check_kind(table: str, name: str, kind: str, date: bool, category: bool) -> None:
-    """Refuse a column of a table in memory whose declared kind is not what its bounds say."""
+    """Refuse a column of a table in memory whose declared type contradicts its bounds."""
     if kind == "null":
         return
     if category:

@@ -1,8 +1,7 @@
-"""From whatever holds the data to arrays of real numbers, converted once.
+"""Conversion of arrays, lists and data frames to arrays of real numbers, once.
 
-What a table declares (types, names of columns) is public, and errors name it.  What its values are
-is not: a value that is not a finite real number gives one and the same error, whatever it is and
-wherever it is.
+Types and names of columns are public, and errors name them.  Values are not: a value that is not a
+finite real number gives the same error, whatever the value is and wherever it is.
 """
 
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from fastmix.errors import InvalidValueError
 
 FloatArray = npt.NDArray[np.floating[Any]]
 
-#: What arrays hold that are not numbers, by the kind of their dtype.
+#: Contents of arrays that are not numbers, by the kind of their dtype.
 _KINDS = {
     "M": "dates",
     "m": "time spans",
@@ -36,7 +35,7 @@ NARROWER = (np.float32, np.float16)
 
 
 def as_reals(name: str, value: Any) -> FloatArray:
-    """Return data as an array of float32 or float64; only an array of such is not copied.
+    """Return data as an array of float32 or float64; only such arrays are not copied.
 
     Lists become float64, whatever they hold: no value decides how another one is stored.
     Booleans count as 0 and 1; `decimal.Decimal` and `fractions.Fraction` are rounded to float64; a
@@ -77,7 +76,7 @@ def as_reals(name: str, value: Any) -> FloatArray:
 
 
 def label_places(values: FloatArray, labels: FloatArray) -> npt.NDArray[np.int64]:
-    """Return the places of numbers in a sorted list of labels, -1 for those that are not in it.
+    """Return the places of numbers in a sorted list of labels, -1 for other numbers.
 
     Integers are compared exactly. A number with a fraction is a label, too, if it is the label in
     single or half precision.
@@ -142,7 +141,7 @@ def _declared(value: Any) -> str:
 
 
 def _not_numbers(value: Any, array: npt.NDArray[Any]) -> str:
-    """Return what the declared type of an array or a column holds, if not numbers or objects."""
+    """Name what the declared type holds if it is neither numbers nor objects; else empty."""
     declared = _declared(value).split("[")[0].split("(")[0]
     if array.dtype.kind == "O" and declared in _TEXT:
         return "text"
