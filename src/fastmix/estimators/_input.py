@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -133,9 +132,10 @@ class Arrays:
 
     def scaling(self, *, bounds_y: Any, **parameters: Any) -> PublicScaling:
         """Return the public scaling; bounds that are missing are taken from the data."""
+        parameters |= {"bounds_y": self._codec.bounds(bounds_y), "labels": self._labels}
         with self._one_message():
-            scale = partial(public_scaling, self.X, self.y, labels=self._labels, **parameters)
-            return self._codec.scaling(scale, bounds_y)
+            made = public_scaling(self.X, self.y, **parameters)
+        return self._codec.scaling(made, leaky=bounds_y is None)
 
     def rows(self, scaling: PublicScaling, report: Report, *, in_blocks: bool) -> Any:
         """Return the records as rows of norm at most 1."""
@@ -198,8 +198,8 @@ class InChunks:
             raise value_error(self._codec.ends, "be given for data that are not in memory", None)
         empty = np.empty((0, self._chunks.d)), np.empty(0)
         labels = self._chunks.names or self._chunks.labels
-        scale = partial(public_scaling, *empty, labels=labels, **parameters)
-        return self._codec.scaling(scale, bounds_y)
+        parameters |= {"bounds_y": self._codec.bounds(bounds_y), "labels": labels}
+        return self._codec.scaling(public_scaling(*empty, **parameters), leaky=False)
 
     def rows(self, scaling: PublicScaling, report: Report, *, in_blocks: bool) -> Any:
         """Return the records as rows of norm at most 1; reads all of them once."""

@@ -5,7 +5,7 @@ of its class times a public weight. A label that is not in the list counts as ab
 0, and it adds nothing to the objective, so neither an error nor the number of rows reveals it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
@@ -20,7 +20,6 @@ from fastmix.data.scaling import PublicScaling
 from fastmix.schema.values import as_reals, check_finite, label_places
 
 Labels = npt.NDArray[Any]
-Scale: TypeAlias = Callable[..., PublicScaling]
 
 
 def public_classes(classes: Any) -> Labels:
@@ -104,9 +103,13 @@ class NumberCodec:
         check_finite(found)
         return found
 
-    def scaling(self, scale: Scale, bounds_y: Any) -> PublicScaling:
-        """Return the public scaling."""
-        return scale(bounds_y=bounds_y)
+    def bounds(self, bounds_y: Any) -> Any:
+        """Return the bounds of the values."""
+        return bounds_y
+
+    def scaling(self, made: PublicScaling, *, leaky: bool) -> PublicScaling:
+        """Return the public scaling as it is."""
+        return made
 
     def maps(self, scaling: PublicScaling, *, coded: bool) -> list[TargetMap | LabelMap]:
         """Return the map of targets to [-1, 1]."""
@@ -142,10 +145,13 @@ class LabelCodec:
         """Return the places of raw labels in the list."""
         return codes(y, self.classes).astype(np.float64)
 
-    def scaling(self, scale: Scale, bounds_y: Any) -> PublicScaling:
-        """Return the public scaling; labels that were found in the data are a leak."""
-        made = scale(bounds_y=(0.0, 1.0))
-        taken = (*made.from_data, "classes") if bounds_y is None else made.from_data
+    def bounds(self, bounds_y: Any) -> Any:
+        """Return bounds in which the values of two classes lie."""
+        return 0.0, 1.0
+
+    def scaling(self, made: PublicScaling, *, leaky: bool) -> PublicScaling:
+        """Return the public scaling with the map of two labels; ``leaky`` labels are from data."""
+        taken = (*made.from_data, "classes") if leaky else made.from_data
         first, second = self.weights[:2].tolist()
         unit = 1.0 / (first + second)
         return replace(made, target_map=TargetMap(0.0, 1.0, first * unit, unit), from_data=taken)
