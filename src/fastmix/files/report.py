@@ -1,4 +1,4 @@
-"""The report of a fit: one self-contained page, from public and released values only."""
+"""The report of a fit: one page that stands alone, from public and released values only."""
 
 import math
 from dataclasses import fields, replace
@@ -22,7 +22,7 @@ from fastmix.show.notes import NOTHING_IDENTIFIED, level_notes
 from fastmix.show.plot import privacy_curve
 from fastmix.show.svg import calibration_chart, curve_chart
 
-#: Settings of a plan in words; other settings keep their names.
+#: What the settings of a plan are called for people; others keep their names.
 _SETTINGS = {
     "fast_sketches": "fast sketches",
     "k": "rows of the sketch",
@@ -131,7 +131,7 @@ def model_summary(model: PrivateModel, level: float = 0.95) -> RegressionSummary
 
 
 def lead(model: PrivateModel, bounds: PublicBounds) -> str:
-    """Return one sentence on the model, its quality and its guarantee."""
+    """Return in one sentence what was learned, how well, and what is guaranteed."""
     certificate, target = model.privacy_, bounds.target.name
     facts, columns = certificate.data, len(bounds.features)
     what = f"the {100 * model.quantile:g}% quantile of {target}" if _quantile(model) else target
@@ -189,7 +189,7 @@ def _quantile(model: PrivateModel) -> bool:
 
 
 def _size(facts: dict[str, Any], *, hidden: bool) -> list[tuple[str, str]]:
-    """Return the sizes of the data, the protected unit, and the bound on weights."""
+    """Return how many rows there are, whom the fit protects, and how rows count."""
     said, noisy = [], " (released with noise)" if hidden else ""
     if "n_persons" not in facts or not hidden:
         said.append(("rows", f"{facts['n_samples']:,}{noisy}"))
@@ -211,7 +211,7 @@ def _score(model: PrivateModel) -> list[tuple[str, str]]:
 
 
 def _calibration(model: PrivateModel) -> list[str]:
-    """Return the chart of predicted and observed probabilities, if the fit released them."""
+    """Return predicted beside observed probabilities, if the fit released counts of them."""
     scores = getattr(model, "scores_", None)
     if scores is None or not scores.calibration:
         return []
@@ -226,7 +226,7 @@ def _calibration(model: PrivateModel) -> list[str]:
 
 
 def _axis(model: PrivateModel, target: str) -> str:
-    """Return the axis label of the chart of effects."""
+    """Return what a chart of effects shows."""
     what = f"change in {target}"
     if _several(model):
         what = f"change in the log-odds of a label of {target} against the others"
@@ -267,7 +267,7 @@ def _clipping(bounds: PublicBounds, intercept: bool, clip: float | None) -> str:
 
 
 def _folded_if_long(name: str, rows: int, body: str) -> str:
-    """Return a table; a long table is folded."""
+    """Return a table, which is folded away if it is a long one."""
     return body if rows <= html.LONGEST else html.folded(f"Show all {rows:,} {name}", body)
 
 
