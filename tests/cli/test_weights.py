@@ -10,6 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+import fastmix
 from fastmix.accounting import BudgetAccountant
 
 FIT = "fit survey.{} --target income --bounds survey.toml --epsilon 3 --delta 1e-6 --out model"
@@ -54,8 +55,8 @@ def test_a_weighted_fit(form, rule, run):
     assert "survey weights" in " ".join(out.split())
     assert "survey or sample weights, clipped at" in Path("model/report.html").read_text()
     # The heavy half of the rows decides on the level.
-    model = json.loads(Path("model/model.json").read_text())
-    assert model["intercept"] + 75 * model["coef"][0] > 65.0
+    model = fastmix.load("model")
+    assert model.intercept_ + 75 * model.coef_[0] > 65.0
 
 
 def test_weights_and_persons(run):
