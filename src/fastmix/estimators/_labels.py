@@ -17,6 +17,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_real, type_error, value_error
 from fastmix.data import LabelMap, Rows, TargetMap
 from fastmix.data.scaling import PublicScaling
+from fastmix.schema.categories import Categories
 from fastmix.schema.values import as_reals, check_finite, label_places
 
 Labels = npt.NDArray[Any]
@@ -167,11 +168,21 @@ class LabelCodec:
 Codec: TypeAlias = NumberCodec | LabelCodec
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class ClassRows:
     """The same rows with one target per class, each against the rest."""
 
     targets: tuple[Rows, ...]
+
+    @property
+    def categories(self) -> Categories | None:
+        """The columns of the categories, which all classes share."""
+        return self.targets[0].categories
+
+    @categories.setter
+    def categories(self, value: Categories | None) -> None:
+        for rows in self.targets:
+            rows.categories = value
 
     @property
     def n(self) -> int:
