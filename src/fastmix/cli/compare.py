@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,9 +27,6 @@ EXAMPLES = (
     "fastmix compare people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6 "
     "--set age,city --set age",
 )
-
-#: Bytes of a file of a fit that do not depend on the number of columns, with a wide margin.
-_ROOM = 1 << 18
 
 
 def command(
@@ -83,8 +80,8 @@ def command(
         data_norm=public.data_norm,
         accountant=None if ledger is None else BudgetAccountant.load(ledger),
     )
-    room = _ROOM + sum(1024 + 48 * len(name.encode(errors="replace")) for name in places)
-    with model_folder(out, force=force, room=room, inputs=(data, bounds, ledger)) as publish:
+    given: Any = {"words": places, "inputs": (data, bounds), "ledger": ledger}
+    with model_folder(out, force=force, **given) as publish:
         with progress("comparing") as bar:
             bar.say("reading")
             columns = read_columns(data, *needed(public), text.with_dates(public.dates))
@@ -94,14 +91,7 @@ def command(
             found = compare(candidates, X, y, model=model)
         saved, found.model.privacy_ = bound_pair(found.model, chosen[found.best])
         report = fit_report(saved, found.model.privacy_)
-        try:
-            publish(saved.to_json(), found.model.privacy_.to_json(), report)
-        except OSError as error:
-            charged = " The ledger was charged for this." if ledger is not None else ""
-            raise DataError(
-                f"The model could not be written to {out.name}: {error.strerror}. What was there "
-                f"before is unchanged.{charged}"
-            ) from None
+        publish(saved.to_json(), found.model.privacy_.to_json(), report)
     if json:
         ranking = [{"features": name, "excess_mse": value} for name, value in found.excess.items()]
         told = {"epsilon": saved.epsilon, "delta": saved.delta, "private": saved.private}

@@ -41,9 +41,6 @@ from fastmix.show.progress import progress
 #: Tables that take more bytes in memory are read in chunks.
 _LARGE = 1 << 30
 
-#: Bytes of a file of a fit that do not depend on the number of columns, with a wide margin.
-_ROOM = 1 << 18
-
 #: The estimators of the families beside linear regression.
 _FAMILIES: dict[str, type[PrivateModel]] = {
     "logistic": PrivateLogisticRegression,
@@ -82,11 +79,10 @@ def command(asked: Asked) -> None:
 
         dry_run(model, asked, public)
         return
-    room = _room(asked, public)
-    inputs = (asked.data, asked.bounds, asked.ledger)
+    output: Any = {"words": _words(asked, public), "inputs": (asked.data, asked.bounds)}
     with (
         _charge_told(model.accountant),
-        model_folder(asked.out, force=asked.force, room=room, inputs=inputs) as publish,
+        model_folder(asked.out, force=asked.force, ledger=asked.ledger, **output) as publish,
     ):
         if public is None:
             with progress("reading"):
@@ -104,15 +100,7 @@ def command(asked: Asked) -> None:
             _fit(model, asked, public)
         seconds = time.perf_counter() - started
         saved, model.privacy_ = bound_pair(model, public)
-        report = fit_report(saved, model.privacy_)
-        try:
-            publish(saved.to_json(), model.privacy_.to_json(), report)
-        except OSError as error:
-            spent = " The ledger was charged for this fit." if asked.ledger is not None else ""
-            raise DataError(
-                f"The model could not be written to {asked.out.name}: {error.strerror}. What was "
-                f"there before is unchanged.{spent}"
-            ) from None
+        publish(saved.to_json(), model.privacy_.to_json(), fit_report(saved, model.privacy_))
     known = getattr(model, "scores_", None)
     if asked.json:
         names = ("epsilon", "delta", "family", "method", "n", "columns", "coef", "intercept")
@@ -221,15 +209,13 @@ def _public(asked: Asked, bounds: Path) -> PublicBounds:
     return public.select(asked.names) if asked.names else public
 
 
-def _room(asked: Asked, public: PublicBounds | None) -> int:
-    """Return the bytes that a file of the fit takes at most, from public names and words."""
+def _words(asked: Asked, public: PublicBounds | None) -> list[str]:
+    """Return the public names, units and notes that the files of a fit repeat."""
     if public is None:
-        words = list(table_fields(asked.data, asked.text))
-    else:
-        features = (public.target, *public.features)
-        words = [getattr(each, key, "") for each in features for key in ("note", "unit")]
-        words += public.columns(asked.intercept)
-    return _ROOM + sum(1024 + 48 * len(word.encode(errors="replace")) for word in words)
+        return list(table_fields(asked.data, asked.text))
+    features = (public.target, *public.features)
+    words = [getattr(each, key, "") for each in features for key in ("note", "unit")]
+    return words + list(public.columns(asked.intercept))
 
 
 def _leaky(asked: Asked) -> PublicBounds:
