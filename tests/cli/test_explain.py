@@ -138,7 +138,7 @@ def test_the_attacks_of_the_report(model, run):
         forged["parameters"]["sigma"] *= 1000
 
     assert "sigma" in data["parameters"]
-    assert any("its sigma is not the one" in text for text in attack(louder))
+    assert any("its parameters.sigma is" in text for text in attack(louder))
     # The same where no model is beside it.
     Path("alone.json").write_text((model / "certificate.json").read_text())
     assert run("explain alone.json --verify")[0] == ExitCode.CHECK_FAILED
