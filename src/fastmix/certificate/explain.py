@@ -33,6 +33,11 @@ def headline(certificate: PrivacyCertificate) -> str:
     )
 
 
+def odds_factor(epsilon: float) -> str:
+    """Return the factor by which odds about one record can change, with three digits."""
+    return f"{math.exp(epsilon):.3g}" if epsilon < 700.0 else "infinity"
+
+
 def explain(certificate: PrivacyCertificate) -> list[str]:
     """Return what a certificate says as paragraphs, from public and released values only."""
     data = certificate.data
@@ -42,7 +47,7 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
     unit = "person" if "n_persons" in data else "record"
     weak = weak_guarantee(epsilon, delta, n)
     if certificate.private:
-        most = f"{math.exp(epsilon):.3g}" if epsilon < 700.0 else "infinity"
+        most = odds_factor(epsilon)
         learnt, bound = (
             ("The guarantee is weak. Whoever sees the coefficients may learn whether a", "up to")
             if weak

@@ -9,12 +9,31 @@ import typer
 from fastmix.cli import _options as options
 from fastmix.data.delimited import TextFormat
 from fastmix.paper import METHODS
+from fastmix.schema import Number, PublicBounds
+from fastmix.schema.bounds import check_number
+
+#: How to find labels outside the public list; the fit itself must not tell.
+UNLISTED = "'fastmix check' shows their share, for your eyes only"
 
 #: Why fits of persons, or with weights, have neither intervals nor scores.
 _UNSEEN = {
     "person": "treat each row as a person of its own, and there are none for persons yet",
     "weight": "count all rows alike, and there are none with weights yet",
 }
+
+
+def check_target(public: PublicBounds, family: str) -> None:
+    """Refuse a target of numbers for classes, and a target of labels for any other family."""
+    if family != "logistic":
+        check_number(public)
+        return
+    target = public.target
+    if isinstance(target, Number) and (target.upper - target.lower, target.lower % 1.0) != (1, 0):
+        raise ValueError(
+            f"--family logistic needs a target of labels; {target.name} has the bounds "
+            f"[{target.lower:g}, {target.upper:g}]. List its labels in the bounds file, for example "
+            f"{target.name} = {{ labels = [0, 1] }}, or use --family linear."
+        )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from fastmix._validation import check_choice, value_error
 from fastmix.accounting import BudgetAccountant, noted
 from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
-from fastmix.cli._asked import Asked
+from fastmix.cli._asked import UNLISTED, Asked, check_target
 from fastmix.cli._cluster import cluster_client
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._folder import model_folder
@@ -30,9 +30,9 @@ from fastmix.estimators import (
     PrivateQuantileRegressor,
 )
 from fastmix.files.model import bound_pair
-from fastmix.files.report import fit_report, minutes, minutes_in_words
+from fastmix.files.report import bounds_look_wrong, fit_report, minutes, minutes_in_words
 from fastmix.schema import PublicBounds, read_bounds
-from fastmix.schema.bounds import check_number, check_persons
+from fastmix.schema.bounds import check_persons
 from fastmix.schema.features import Labels, Number
 from fastmix.show import RegressionSummary
 from fastmix.show.html import LONGEST
@@ -70,9 +70,8 @@ def command(asked: Asked) -> None:
     public = None if asked.bounds is None else _public(asked, asked.bounds)
     if public is not None:
         check_persons(public, bool(asked.person), not asked.private_rows)
-        if model._ends != "classes":
-            check_number(public)
-        elif len(public.ends) > 2:
+        check_target(public, asked.family)
+        if asked.family == "logistic" and len(public.ends) > 2:
             _several(model, asked)
     if asked.dry_run:
         from fastmix.cli.plan import dry_run  # which no other fit needs
@@ -117,6 +116,10 @@ def command(asked: Asked) -> None:
         print_text("Scores are of the rows of the fit, with 95% intervals for the noise.")
         if known.baseline:
             print_text(f"{known.baseline.capitalize()} of them.")
+        if doubts := bounds_look_wrong(known):
+            print_text(doubts, style="bold")
+    if isinstance(public.target, Labels):
+        print_text("", f"Rows whose {asked.target} is not in the list count as absent; {UNLISTED}.")
     print_text(
         "",
         headline(model.privacy_),

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from fastmix.cli import _options as options
-from fastmix.cli._asked import Asked
+from fastmix.cli._asked import Asked, check_target
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.data.encode import complete, needed, table_chunks, table_columns
@@ -15,7 +15,6 @@ from fastmix.data.read import read_columns
 from fastmix.estimators import PrivateModel
 from fastmix.planning import FitPlan, PersonCost, person_costs, plan, words
 from fastmix.schema import PublicBounds, read_bounds
-from fastmix.schema.bounds import check_number
 
 EXAMPLES = (
     "fastmix plan --rows 100000 --columns 20 --epsilon 1",
@@ -84,8 +83,7 @@ def command(
     ends: tuple[Any, ...] | None = tuple(range(classes)) if family == "logistic" else None
     if bounds is not None:
         public = read_bounds(bounds, lambda: _names(data))
-        if family != "logistic":
-            check_number(public)
+        check_target(public, family)
         columns, ends = len(public.columns(intercept)), public.ends
         given |= _named(public)
     if ends is not None:

@@ -39,7 +39,7 @@ from fastmix.files.released import (
 )
 from fastmix.paper import METHODS
 from fastmix.schema import PublicBounds
-from fastmix.show import RegressionSummary, summarise
+from fastmix.show import RegressionSummary, summarise, summary_title
 from fastmix.show.html import effects as coefficients
 
 __all__ = ["FORMAT", "SavedModel", "bound_pair"]
@@ -207,9 +207,10 @@ class SavedModel:
 
     @property
     def title(self) -> str:
-        """What stands above the coefficients."""
-        kind = "logistic regression" if self.family == "logistic" else "regression"
-        return f"Private {kind} of {self.bounds.target.name}"
+        """Title of the summary."""
+        r2 = (self.scores or {}).get("r2")
+        given = {"quantile": self.quantile, "r2": None if r2 is None else r2.value}
+        return summary_title(self.family, self.bounds.target.name, **given)
 
     def summary(self, level: float = 0.95) -> RegressionSummary:
         """Return the coefficients in the form that statisticians know."""

@@ -7,10 +7,11 @@ from typing import Any
 from fastmix._text import label_text
 from fastmix.accounting import PrivacySpent
 from fastmix.certificate import PrivacyCertificate
-from fastmix.certificate.explain import explain
+from fastmix.certificate.explain import explain, odds_factor
 from fastmix.engine.forecast import weak_guarantee
 from fastmix.estimators import PrivateModel
 from fastmix.estimators.contrasts import public_range
+from fastmix.estimators.scores import PrivateScores
 from fastmix.estimators.summaries import residual_spread
 from fastmix.files.model import SavedModel
 from fastmix.paper import METHODS
@@ -62,6 +63,7 @@ def fit_report(
     effects, made = saved.effects(), saved.summary()
     levels = level_notes(effects.references, effects.pooled, counted=effects.counted)
     rest = [note for note in made.notes if note not in (*levels, NOTHING_IDENTIFIED)]
+    scores: PrivateScores | None = getattr(model, "scores_", None)
     several = len(model.classes_) if _several(model) else 1
     columns = len(bounds.columns(intercept)) * several
     outside = [out for each in bounds.features for out in _outside(each, intercept)] * several
@@ -85,7 +87,7 @@ def fit_report(
                 ("method", saved.method),
             ]
         ),
-        f"<p>{escape(guarantee)}</p>",
+        html.paragraphs(filter(None, [bounds_look_wrong(scores), guarantee])),
         "<h2>What was learned</h2>",
         effects_part(
             effects.found[: len(effects.widths)],
@@ -150,15 +152,25 @@ def lead(model: PrivateModel, bounds: PublicBounds) -> str:
         quality = "how well it predicts was not released"
     who = "person" if "n_persons" in facts else "row"
     n = facts.get("n_persons", facts["n_samples"])
+    if not certificate.private:
+        return f"{learned}: {quality}, and it is NOT PRIVATE, so do not publish it."
     weak = weak_guarantee(certificate.epsilon, certificate.delta, n)
-    promise = (
-        "it is NOT PRIVATE, so do not publish it"
-        if not certificate.private
-        else f"what it reveals about any one {who} is limited only weakly"
-        if weak
-        else f"it reveals almost nothing about any one {who}"
+    seen = "The guarantee is weak: seeing the model" if weak else "Seeing the model"
+    return (
+        f"{learned}: {quality}. {seen} changes the odds that anyone assigns to a fact about one "
+        f"{who} by a factor of at most {odds_factor(certificate.epsilon)}."
     )
-    return f"{learned}: {quality}, and {promise}."
+
+
+def bounds_look_wrong(scores: PrivateScores | None) -> str:
+    """Say that bounds look wrong if a private R^2 is below 0 beyond its noise."""
+    r2 = {} if scores is None else scores.scores
+    if "r2" not in r2 or not r2["r2"].interval()[1] < 0.0:
+        return ""
+    return (
+        "Private R² is below 0: the model predicts worse than the mean of the target. Your bounds "
+        "look wrong. Compare them with the table by 'fastmix check', for your eyes only."
+    )
 
 
 def _binary(model: PrivateModel) -> bool:

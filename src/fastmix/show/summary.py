@@ -261,6 +261,16 @@ class RegressionSummary:
         return found
 
 
+def summary_title(
+    family: str, target: str, *, quantile: float | None = None, r2: float | None = None
+) -> str:
+    """Return the title of a summary: family, target, and the private R^2 if it was released."""
+    kind = "robust" if family == "huber" else family
+    level = "" if quantile is None else f" ({100 * quantile:g}%)"
+    score = "" if r2 is None else f", private R² {r2:.2f}"
+    return f"Private {kind} regression of {target}{level}{score}"
+
+
 def _exponential(value: float | None) -> float | None:
     """Return e to a power; infinite where that is beyond numbers."""
     if value is None:
