@@ -277,4 +277,4 @@ def test_a_logistic_regression_of_a_number_is_refused(table, run):
     ):
         code, out, err = run(line)
         assert (code, out) == (2, "")
-        assert "List its labels in the bounds file, for example y = { labels = [0, 1] }" in err
+        assert "List its labels in the bounds file: y = { labels = [0, 1] }" in err
