@@ -154,7 +154,7 @@ def test_the_sentence_on_top():
     assert lead(model, BOUNDS) == (
         f"From 4,000 rows this model learned to predict y from 2 columns: it explains about "
         f"{share:.0%} of the variance. Seeing the model changes the odds that anyone assigns to a "
-        "fact about one row by a factor of at most 2.72."
+        "fact about one row by a factor of at most 2.72, except with probability 1e-06."
     )
     sure = fitted(spread=0.1, inference=True, epsilon=2.0)
     said = f"are typically off by about {number(sure.residual_std_, 2)} km. Seeing the model"

@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import cache
 from html import escape as _escape
+from importlib import import_module
 from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +20,39 @@ LONGEST = 30
 HIDDEN = "Noise is too large to separate the effects of the columns."
 
 STYLE = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
+
+
+class Safe(str):
+    """HTML whose texts are escaped already; templates insert it as it is."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return self
+
+
+@cache
+def _templates() -> Any:
+    try:
+        jinja2 = import_module("jinja2")
+    except ImportError:
+        raise ImportError('reports need jinja2: pip install "fastmix[cli]".') from None
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
+        autoescape=True,
+        finalize=lambda value: value if hasattr(value, "__html__") else visible(str(value)),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pieces = (badge, definition_list, folded, folded_if_long, paragraphs, table)
+    made.globals.update({piece.__name__: piece for piece in pieces})
+    return made
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a template with values; every text among them is escaped."""
+    return str(_templates().get_template(template).render(values))
 
 
 def escape(text: str) -> str:
@@ -46,7 +81,7 @@ def number(value: float, digits: int = 4) -> str:
 
 def table(
     header: Sequence[str], rows: Iterable[Sequence[str]], longest: int | None = LONGEST
-) -> str:
+) -> Safe:
     """Return a table that scrolls sideways where it is too wide, and folds most rows away."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
     lines = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows]
@@ -58,29 +93,34 @@ def table(
         )
 
     if longest is None or len(lines) <= longest:
-        return part(lines)
+        return Safe(part(lines))
     rest = lines[longest:]
-    return part(lines[:longest]) + folded(f"{len(rest):,} more rows", part(rest))
+    return Safe(part(lines[:longest]) + folded(f"{len(rest):,} more rows", part(rest)))
 
 
-def folded(name: str, body: str) -> str:
+def folded(name: str, body: str) -> Safe:
     """Return a part of a page that its reader unfolds."""
-    return f"<details><summary>{escape(name)}</summary>{body}</details>"
+    return Safe(f"<details><summary>{escape(name)}</summary>{body}</details>")
 
 
-def definition_list(facts: Iterable[tuple[str, str]]) -> str:
+def folded_if_long(name: str, rows: int, body: str) -> Safe:
+    """Return a table, folded away if it has many rows."""
+    return Safe(body) if rows <= LONGEST else folded(f"Show all {rows:,} {name}", body)
+
+
+def definition_list(facts: Iterable[tuple[str, str]]) -> Safe:
     """Return facts as a grid of names and values."""
     cells = [f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts]
-    return f'<dl class="facts">{"".join(cells)}</dl>'
+    return Safe(f'<dl class="facts">{"".join(cells)}</dl>')
 
 
-def badge(private: bool) -> str:
+def badge(private: bool) -> Safe:
     """Return a mark that says whether a fit is private."""
     kind, text = ("badge", "private") if private else ("badge bad", "NOT PRIVATE")
-    return f'<span class="{kind}">{text}</span>'
+    return Safe(f'<span class="{kind}">{text}</span>')
 
 
-def paragraphs(lines: Iterable[str]) -> str:
+def paragraphs(lines: Iterable[str]) -> Safe:
     """Return lines as paragraphs; those that begin with a dash as a list."""
     parts: list[str] = []
     listed = False
@@ -92,7 +132,7 @@ def paragraphs(lines: Iterable[str]) -> str:
         parts.append(f"<li>{escape(line[2:])}</li>" if item else f"<p>{escape(line)}</p>")
     if listed:
         parts.append("</ul>")
-    return "\n".join(parts)
+    return Safe("\n".join(parts))
 
 
 class Interval(NamedTuple):
