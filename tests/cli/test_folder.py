@@ -17,6 +17,7 @@ from fastmix import BudgetAccountant, PrivateLinearRegression
 from fastmix.cli import _folder
 from fastmix.cli._folder import FILES, model_folder
 from fastmix.cli.main import ExitCode
+from fastmix.show.html import templates
 
 FIT = (
     "fit people.csv --target income --bounds bounds.toml --epsilon 0.1 --delta 1e-8 "
@@ -221,6 +222,16 @@ def test_a_kill_between_renames_is_repaired(ledger, run):
     assert contents("model") != old
     assert list(Path().glob(".fastmix-*")) == []
     assert ledger() == 2
+
+
+def test_a_missing_package_of_the_report_is_refused_before_a_charge(ledger, run, monkeypatch):
+    templates.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    code, _, err = run(f"{CHARGED} --out model")
+    assert code == ExitCode.MISSING_PACKAGE
+    assert 'pip install "fastmix[cli]"' in err
+    assert ledger() == 0
+    assert not Path("model").exists()
 
 
 def test_two_fits_to_one_place_exclude_each_other(ledger, run):

@@ -24,6 +24,7 @@ from pathlib import Path
 from fastmix._system import WINDOWS, is_named, is_owned, open_file, sync_folder, try_lock, unlock
 from fastmix.cli._files import fill, reserve
 from fastmix.errors import DataError
+from fastmix.show.html import templates
 
 FILES = ("model.json", "certificate.json", "report.html")
 
@@ -45,6 +46,7 @@ def model_folder(
     The folder is new, or empty, or contains a model to replace, and none of the ``inputs``. The
     public ``words`` of a fit, such as the names of its columns, set how much room its files need.
     """
+    templates()  # a report that cannot be written fails before a charge
     target = Path(os.path.realpath(out))
     name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
     new, old, lock = (target.with_name(f".fastmix-{name}{end}") for end in ("", "-old", "-lock"))

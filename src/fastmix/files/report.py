@@ -83,18 +83,16 @@ def fit_report(
         ],
         doubts=bounds_look_wrong(scores),
         guarantee=guarantee,
-        effects=html.Safe(
-            effects_part(
-                effects.found[: len(effects.widths)],
-                effects.widths,
-                axis=_axis(model, bounds.target.name),
-                unit="columns" if columns == len(bounds.features) else "effects",
-                outside=None if effects.counted else _outside(bounds, intercept) * several,
-            )
+        effects=effects_part(
+            effects.found[: len(effects.widths)],
+            effects.widths,
+            axis=_axis(model, bounds.target.name),
+            unit="columns" if columns == len(bounds.features) else "effects",
+            outside=None if effects.counted else _outside(bounds, intercept) * several,
         ),
         levels=levels,
         coefficients=len(effects.found),
-        summary=html.Safe(replace(made, notes=tuple(notes)).html_table(None)),
+        summary=replace(made, notes=tuple(notes)).html_table(None),
         calibration=_calibration(scores),
         curve=_curve(certificate.spent),
         parts=[[p.name, f"{p.epsilon:.4g}", f"{p.delta:.3g}"] for p in certificate.parts],

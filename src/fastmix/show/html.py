@@ -32,7 +32,8 @@ class Safe(str):
 
 
 @cache
-def _templates() -> Any:
+def templates() -> Any:
+    """Return the templates of pages; fail where jinja2 is missing or a template is damaged."""
     try:
         jinja2 = import_module("jinja2")
     except ImportError:
@@ -47,12 +48,14 @@ def _templates() -> Any:
     )
     pieces = (badge, definition_list, folded, folded_if_long, paragraphs, table)
     made.globals.update({piece.__name__: piece for piece in pieces})
+    for name in made.list_templates():
+        made.get_template(name)
     return made
 
 
 def render(template: str, **values: Any) -> str:
     """Return a template with values; every text among them is escaped."""
-    return str(_templates().get_template(template).render(values))
+    return str(templates().get_template(template).render(values))
 
 
 def escape(text: str) -> str:

@@ -12,6 +12,7 @@ from fastmix._text import visible
 from fastmix.show.html import (
     LONGEST,
     Interval,
+    Safe,
     card,
     definition_list,
     escape,
@@ -203,7 +204,7 @@ class RegressionSummary:
         title = f"<p><b>{escape(self.title)}</b></p>"
         return card(f"{title}{definition_list(self.facts)}{self.html_table()}")
 
-    def html_table(self, longest: int | None = LONGEST) -> str:
+    def html_table(self, longest: int | None = LONGEST) -> Safe:
         """Return the table alone, with its notes, as HTML.
 
         Parameters
@@ -225,7 +226,7 @@ class RegressionSummary:
             )
             for block in self._blocks
         ]
-        return "".join(tables) + paragraphs(self.notes)
+        return Safe("".join(tables) + paragraphs(self.notes))
 
     def _cells(self, lines: Iterable[Line]) -> Iterable[list[str]]:
         for line in lines:
