@@ -39,7 +39,7 @@ def odds_factor(epsilon: float) -> str:
 
 
 def explain(certificate: PrivacyCertificate) -> list[str]:
-    """Return what a certificate says as paragraphs, from public and released values only."""
+    """Return a certificate in plain words, one paragraph per fact."""
     data, asked = certificate.data, certificate.parameters
     unit = "person" if "n_persons" in data else "record"
     said = [headline(certificate), *_meaning(certificate, unit)]
@@ -172,7 +172,7 @@ def _clipping(data: dict[str, Any]) -> str:
 
 
 def _hidden(data: dict[str, Any], unit: str) -> str:
-    """Return what is known of a table whose number of rows is not public."""
+    """Return the facts about a table whose number of rows is not public."""
     size = f"The number of {unit}s is not public. It was released with noise: {data['n_samples']:,}"
     persons = (
         f"The rows of a person share the weight of one record, and rows beyond "

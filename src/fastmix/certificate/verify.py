@@ -57,7 +57,7 @@ NOT_CHECKED = (
 
 @dataclass(frozen=True)
 class Verification:
-    """What is wrong with a certificate, nothing if it verifies; what was not checked, and why."""
+    """Complaints about a certificate, none if it verifies, and entries that were not checked."""
 
     complaints: tuple[str, ...]
     not_checked: tuple[str, ...] = NOT_CHECKED

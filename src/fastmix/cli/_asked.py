@@ -1,4 +1,4 @@
-"""What ``fastmix fit`` is asked for."""
+"""The options of ``fastmix fit``, with checks of their combinations."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +42,7 @@ _MODEL, _PRIVACY, _COUNTED, _OUTPUT, _READING = map(
 
 @dataclass(frozen=True)
 class Asked:
-    """What ``fastmix fit`` is asked for."""
+    """The options of ``fastmix fit``."""
 
     data: options.Tables
     target: Annotated[str, _MODEL("Column to predict.")]
@@ -110,16 +110,16 @@ class Asked:
 
     @property
     def text(self) -> TextFormat:
-        """How a CSV file is written."""
+        """Format of a CSV file."""
         return TextFormat(self.sep, self.decimal, self.thousands, self.encoding)
 
     @property
     def names(self) -> list[str]:
-        """The features that are asked for by name."""
+        """Names of the features to use; none for all."""
         return [name.strip() for name in self.features.split(",") if name.strip()]
 
     def check(self) -> None:
-        """Refuse options that do not go together."""
+        """Refuse combinations of options that have no meaning."""
         if (self.bounds is None) != self.unsafe_bounds_from_data:
             raise ValueError(
                 "bounds must be given from public knowledge: write a file with 'fastmix bounds' "
@@ -138,7 +138,7 @@ class Asked:
         self._check_counting()
 
     def _check_counting(self) -> None:
-        """Refuse what fits of persons, with weights or of a hidden number of rows do not have."""
+        """Refuse options that do not support persons, weights or a hidden number of rows."""
         other = self.method if self.family == "linear" else self.family
         choice = f"--{'method' if self.family == 'linear' else 'family'} {other}"
         kind = METHODS.get(other)  # None for auto

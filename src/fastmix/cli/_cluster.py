@@ -8,7 +8,7 @@ from typing import Any
 
 @contextmanager
 def cluster_client(scheduler: str) -> Iterator[Any]:
-    """Give a client of a Dask cluster: the one at an address, or a new one on this machine."""
+    """Give a client of the Dask cluster at an address, or of a new cluster on this machine."""
     try:
         distributed = import_module("distributed")
     except ImportError:

@@ -60,7 +60,7 @@ Thousands = Annotated[str | None, _READING("Thousands separator of a CSV file; b
 
 
 def grouped(kind: type[T]) -> Callable[[Callable[[T], None]], Callable[..., None]]:
-    """Let a command have the fields of a dataclass as its options, and take them as one object."""
+    """Make the fields of a dataclass the options of a command, which takes them as one object."""
 
     def wrap(run: Callable[[T], None]) -> Callable[..., None]:
         def command(**given: Any) -> None:

@@ -41,8 +41,8 @@ _MAX_ROWS = 10
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What ``fastmix bounds`` is asked for."""
+class AskedBounds:
+    """The options of ``fastmix bounds``."""
 
     data: options.Tables
     target: options.Target
@@ -86,17 +86,17 @@ class Asked:
 
     @property
     def text(self) -> TextFormat:
-        """How a CSV file is written."""
+        """Format of a CSV file."""
         return TextFormat(self.sep, self.decimal, self.thousands, self.encoding)
 
     @property
     def names(self) -> list[str] | None:
-        """The columns that are asked for; None for all."""
+        """Names of the columns to use; None for all."""
         return _names(self.features) or None
 
 
-@options.grouped(Asked)
-def command(asked: Asked) -> None:
+@options.grouped(AskedBounds)
+def command(asked: AskedBounds) -> None:
     """Write a bounds file to fill in; with --epsilon, find the bounds privately."""
     text_format, out = asked.text, asked.out
     if out is not None:
@@ -146,7 +146,7 @@ def command(asked: Asked) -> None:
         print_text(f"  {shlex.join([*fit, '--epsilon', '1'])}")
 
 
-def _fields(asked: Asked) -> dict[str, str]:
+def _fields(asked: AskedBounds) -> dict[str, str]:
     """Return the kinds of the columns for a template: as given, or as the file declares."""
     given = {"known": asked.known, "ledger": asked.ledger, "delta": asked.delta}
     for name, value in given.items():
@@ -165,8 +165,8 @@ def _fields(asked: Asked) -> dict[str, str]:
     return {name: kind for name, kind in {**fields, **kinds}.items() if name not in out}
 
 
-def _found(asked: Asked, epsilon: float) -> tuple[str, PrivacyCertificate]:
-    """Return a bounds file found privately, and what it spent."""
+def _found(asked: AskedBounds, epsilon: float) -> tuple[str, PrivacyCertificate]:
+    """Find bounds privately; return the bounds file and its certificate."""
     finder = PrivateBounds(
         epsilon=options.with_meaning(epsilon),
         delta=asked.delta,
@@ -178,7 +178,7 @@ def _found(asked: Asked, epsilon: float) -> tuple[str, PrivacyCertificate]:
         raise ValueError("--person and --max-rows must be given together.")
 
     def columns() -> list[str]:
-        """Return the columns that patterns and included files of known bounds are for."""
+        """Return the columns that patterns and included files may cover."""
         there = table_columns(asked.data, asked.text)
         return [name for name in there if name not in (asked.target, asked.person)]
 
@@ -197,5 +197,5 @@ def _found(asked: Asked, epsilon: float) -> tuple[str, PrivacyCertificate]:
 
 
 def _names(listed: str) -> list[str]:
-    """Return the names in a list that commas separate."""
+    """Return the names in a comma-separated list."""
     return [name.strip() for name in listed.split(",") if name.strip()]

@@ -29,7 +29,7 @@ _SCORE_SHARE = 0.1
 def run_demo(
     epsilon: float = 1.0, method: str = "auto", out: Path = Path("fastmix-demo")
 ) -> dict[str, Any]:
-    """Fit the flights privately and not, write model, certificate and report, and return both."""
+    """Fit the flights with and without privacy, write the private fit, and compare both."""
     scored = method == "auto" or (method in METHODS and METHODS[method].reserves)
     model = PrivateLinearRegression(
         epsilon=epsilon,

@@ -129,7 +129,7 @@ def command(asked: Asked) -> None:
 
 
 def _size(model: PrivateModel) -> str:
-    """Return how many rows and persons there are, as far as that is public or was released."""
+    """Return the numbers of rows and persons that are public or were released."""
     rows, persons = (model.privacy_.data.get(name) for name in ("n_samples", "n_persons"))
     if not model.public_rows:
         unit = "rows" if persons is None else "persons"
@@ -138,7 +138,7 @@ def _size(model: PrivateModel) -> str:
 
 
 def _model(asked: Asked) -> PrivateModel:
-    """Return the estimator of the family that is asked for."""
+    """Return the estimator for the given family and options."""
     check_choice("family", asked.family, ("linear", *_FAMILIES))
     common: dict[str, Any] = {
         "epsilon": asked.epsilon,
@@ -170,7 +170,7 @@ def _model(asked: Asked) -> PrivateModel:
 
 
 def _several(model: PrivateModel, asked: Asked) -> None:
-    """Refuse what there is for two classes alone; leave out intervals unless they are asked for."""
+    """Refuse persons and intervals, which fits of more than two classes do not support."""
     if asked.person:
         raise ValueError(
             "--person must not be given with more than two classes: such fits protect single rows. "
@@ -183,7 +183,7 @@ def _several(model: PrivateModel, asked: Asked) -> None:
 
 @contextmanager
 def _charge_told(budget: BudgetAccountant | None) -> Iterator[None]:
-    """Say whether the ledger was charged if an interrupt ends the fit."""
+    """Print whether the ledger was charged, if an interrupt ends the fit."""
     before = 0 if budget is None else len(budget)
     try:
         yield
@@ -199,10 +199,10 @@ def _charge_told(budget: BudgetAccountant | None) -> Iterator[None]:
 
 
 def _public(asked: Asked, bounds: Path) -> PublicBounds:
-    """Read the bounds file, and keep the features that are asked for."""
+    """Read the bounds file, and keep the chosen features."""
 
     def columns() -> list[str]:
-        """Return the columns that patterns are for; ids and weights are no features."""
+        """Return the columns that patterns may cover: all but ids and weights."""
         there = table_columns(asked.data, asked.text)
         return [name for name in there if name not in (asked.person, asked.weight)]
 
@@ -222,7 +222,7 @@ def _words(asked: Asked, public: PublicBounds | None) -> list[str]:
 
 
 def _leaky(asked: Asked) -> PublicBounds:
-    """Take bounds from the table, which is not private; a fit without bounds is marked so."""
+    """Take bounds from the table: the certificate of such a fit says NOT PRIVATE."""
     data, found = asked.data, inferred_numbers(asked.data, asked.text)
     wanted = [asked.target, *(asked.names or (name for name in found if name != asked.target))]
     for name in wanted:
@@ -241,7 +241,7 @@ def _leaky(asked: Asked) -> PublicBounds:
 
 
 def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
-    """Fit the table where the engine says."""
+    """Fit the table in memory, block by block, or on a cluster."""
     data, intercept, engine = asked.data, asked.intercept, asked.engine
     if engine == "auto" and asked.bounds is not None:
         large = (
@@ -280,7 +280,7 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
 
 
 def _print_effects(made: RegressionSummary, out: Path) -> None:
-    """Print the effects that the data identify, the largest alone if there are many."""
+    """Print the effects that the data identify; only the largest if there are many."""
     slopes = [line for line in made.shown if line.over_range is not None]
     others = [line for line in made.shown if line.over_range is None]
     header = ["effect of", "per unit", "across range"]

@@ -118,7 +118,7 @@ def command(
 
 
 def dry_run(model: PrivateModel, asked: Asked, public: PublicBounds | None) -> None:
-    """Print the plan of the fit that is asked for; read the sizes of its table alone."""
+    """Print the plan of a fit with these options; count the rows of the table, read no values."""
     if public is None:
         raise ValueError("--dry-run must be given with --bounds.")
     if asked.private_rows:
@@ -166,7 +166,7 @@ def _named(public: PublicBounds) -> dict[str, str]:
 
 
 def _names(data: Path | None) -> list[str]:
-    """Return the names of the columns of a table, which patterns need."""
+    """Return the column names of a table, for patterns."""
     if data is None:
         raise ValueError(
             "a bounds file with patterns or included files needs the names of the table's columns; "
@@ -176,7 +176,7 @@ def _names(data: Path | None) -> list[str]:
 
 
 def show(made: FitPlan, costs: list[PersonCost], json: bool, out: Path | None = None) -> None:
-    """Print a plan, and what persons cost."""
+    """Print a plan, and the cost of protecting persons."""
     if json:
         beside = {"persons": [each._asdict() for each in costs]} if costs else {}
         print_json({**made.to_dict(), **beside, "out": None if out is None else str(out)})

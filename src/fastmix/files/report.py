@@ -24,7 +24,7 @@ from fastmix.show.notes import NOTHING_IDENTIFIED, level_notes
 from fastmix.show.plot import privacy_curve
 from fastmix.show.svg import calibration_chart, curve_chart
 
-#: What the settings of a plan are called for people; others keep their names.
+#: Names of the settings of a plan in words; other settings keep their names.
 _SETTINGS = {
     "fast_sketches": "fast sketches",
     "k": "rows of the sketch",
@@ -105,7 +105,7 @@ def fit_report(
 
 
 def lead(model: PrivateModel, bounds: PublicBounds) -> str:
-    """Return in one sentence what was learned, how well, and what is guaranteed."""
+    """Return a summary of model, quality and guarantee in two sentences."""
     certificate, target = model.privacy_, bounds.target.name
     facts, columns = certificate.data, len(bounds.features)
     what = f"the {100 * model.quantile:g}% quantile of {target}" if _quantile(model) else target
@@ -203,7 +203,7 @@ def _calibration(scores: PrivateScores | None) -> html.Safe:
 
 
 def _axis(model: PrivateModel, target: str) -> str:
-    """Return what a chart of effects shows."""
+    """Return the label of the axis of a chart of effects."""
     what = f"change in {target}"
     if _several(model):
         what = f"change in the log-odds of a label of {target} against the others"

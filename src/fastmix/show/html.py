@@ -16,7 +16,7 @@ from fastmix._text import label_text, visible
 #: Rows of a table or chart that are shown at once; the others are folded away.
 LONGEST = 30
 
-#: What is said where noise hides all effects.
+#: Message where noise hides all effects.
 HIDDEN = "Noise is too large to separate the effects of the columns."
 
 STYLE = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
@@ -59,12 +59,12 @@ def render(template: str, **values: Any) -> str:
 
 
 def escape(text: str) -> str:
-    """Return text without the effect of markup, control characters and direction marks."""
+    """Return text with markup, control characters and direction marks escaped."""
     return _escape(visible(text))
 
 
 def page(title: str, body: str) -> str:
-    """Return a whole page that needs nothing from anywhere else."""
+    """Return a page that loads nothing from elsewhere."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -75,7 +75,7 @@ def page(title: str, body: str) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number with some digits, without an exponent where it reads well without one."""
+    """Return a number with this many digits; very large and small ones with an exponent."""
     if value == 0.0 or not 1e-4 <= abs(value) < 1e7:
         return f"{value:.{digits}g}"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
@@ -147,7 +147,7 @@ class Interval(NamedTuple):
     noise: float | None = None
 
     def times(self, factor: float) -> "Interval":
-        """Return the same in another unit."""
+        """Return the interval in another unit."""
         errors = (None if each is None else each * factor for each in (self.std, self.noise))
         return Interval(self.name, self.value * factor, *errors)
 

@@ -81,7 +81,7 @@ def coefficients(
 
 
 def budget(accountant: BudgetAccountant, *, ax: Any = None) -> Any:
-    """Draw what the charges of a budget have spent together, one after the other.
+    """Draw the epsilon that a budget has spent after each of its charges.
 
     Draws on ``ax`` or on a new figure, and returns the axes.
     """
