@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 from fastmix.cli import _options as options
-from fastmix.data.delimited import TextFormat
 from fastmix.paper import METHODS
 from fastmix.schema import Number, PublicBounds
 from fastmix.schema.bounds import check_number
@@ -41,7 +40,7 @@ _MODEL, _PRIVACY, _COUNTED, _OUTPUT, _READING = map(
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asked(options.CsvOptions):
     """The options of ``fastmix fit``."""
 
     data: options.Tables
@@ -100,23 +99,11 @@ class Asked:
     scheduler: Annotated[
         str, _READING("Address of a Dask scheduler; by default a cluster on this machine.")
     ] = ""
-    sep: options.Sep = None
-    decimal: options.Decimal = None
-    thousands: options.Thousands = None
-    encoding: options.Encoding = None
-
-    def __post_init__(self) -> None:
-        _ = self.text  # refused before anything is read
-
-    @property
-    def text(self) -> TextFormat:
-        """Format of a CSV file."""
-        return TextFormat(self.sep, self.decimal, self.thousands, self.encoding)
 
     @property
     def names(self) -> list[str]:
         """Names of the features to use; none for all."""
-        return [name.strip() for name in self.features.split(",") if name.strip()]
+        return options.names_in(self.features)
 
     def check(self) -> None:
         """Refuse combinations of options that have no meaning."""

@@ -2,12 +2,14 @@
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 
 from fastmix._validation import check_real
+from fastmix.data.delimited import TextFormat
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
 
 T = TypeVar("T")
@@ -57,6 +59,29 @@ Tables = Annotated[
 ]
 Target = Annotated[str, typer.Option(help="Column to predict.")]
 Thousands = Annotated[str | None, _READING("Thousands separator of a CSV file; by default none.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvOptions:
+    """The options that describe a CSV file."""
+
+    sep: Sep = None
+    decimal: Decimal = None
+    thousands: Thousands = None
+    encoding: Encoding = None
+
+    def __post_init__(self) -> None:
+        _ = self.text  # refused before anything is read
+
+    @property
+    def text(self) -> TextFormat:
+        """Format of a CSV file."""
+        return TextFormat(self.sep, self.decimal, self.thousands, self.encoding)
+
+
+def names_in(listed: str) -> list[str]:
+    """Return the names in a comma-separated list."""
+    return [name.strip() for name in listed.split(",") if name.strip()]
 
 
 def grouped(kind: type[T]) -> Callable[[Callable[[T], None]], Callable[..., None]]:

@@ -14,7 +14,6 @@ from fastmix.certificate import PrivacyCertificate, headline
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, fill, writing
-from fastmix.data.delimited import TextFormat
 from fastmix.data.encode import first_file, table_columns
 from fastmix.data.read import check_columns, table_fields
 from fastmix.errors import DataError
@@ -41,7 +40,7 @@ _MAX_ROWS = 10
 
 
 @dataclass(frozen=True)
-class AskedBounds:
+class AskedBounds(options.CsvOptions):
     """The options of ``fastmix bounds``."""
 
     data: options.Tables
@@ -78,21 +77,12 @@ class AskedBounds:
     ] = None
     out: Annotated[Path | None, typer.Option(help="File to write; by default the screen.")] = None
     force: options.Force = False
-    sep: options.Sep = None
-    decimal: options.Decimal = None
-    thousands: options.Thousands = None
-    encoding: options.Encoding = None
     json: Annotated[bool, typer.Option("--json", help="Print names and kinds as JSON.")] = False
-
-    @property
-    def text(self) -> TextFormat:
-        """Format of a CSV file."""
-        return TextFormat(self.sep, self.decimal, self.thousands, self.encoding)
 
     @property
     def names(self) -> list[str] | None:
         """Names of the columns to use; None for all."""
-        return _names(self.features) or None
+        return options.names_in(self.features) or None
 
 
 @options.grouped(AskedBounds)
@@ -152,7 +142,11 @@ def _fields(asked: AskedBounds) -> dict[str, str]:
     for name, value in given.items():
         if value is not None:
             raise value_error(name, "be given with --epsilon", str(value))
-    listed, days, text = _names(asked.categories), _names(asked.dates), asked.text
+    listed, days, text = (
+        options.names_in(asked.categories),
+        options.names_in(asked.dates),
+        asked.text,
+    )
     data = first_file(asked.data)
     fields = table_fields(data, text)
     written = text.with_dates(tuple((name, ISO) for name in days))
@@ -188,14 +182,9 @@ def _found(asked: AskedBounds, epsilon: float) -> tuple[str, PrivacyCertificate]
             asked.target,
             finder,
             features=asked.names,
-            categories=_names(asked.categories),
-            dates=_names(asked.dates),
+            categories=options.names_in(asked.categories),
+            dates=options.names_in(asked.dates),
             known=None if asked.known is None else read_tables(asked.known, columns),
             person=asked.person or None,
             text=asked.text,
         )
-
-
-def _names(listed: str) -> list[str]:
-    """Return the names in a comma-separated list."""
-    return [name.strip() for name in listed.split(",") if name.strip()]

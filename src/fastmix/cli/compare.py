@@ -61,7 +61,7 @@ def command(
     if public.target.name != target:
         raise value_error("target", f"be that of the bounds file, {public.target.name!r}", target)
     check_number(public)
-    named = [[name.strip() for name in each.split(",") if name.strip()] for each in sets]
+    named = [options.names_in(each) for each in sets]
     chosen = {",".join(names): public.select(names) for names in named}
     if len(chosen) < len(named):
         raise value_error("set", "be another one each time", sets)
