@@ -82,7 +82,7 @@ def plot(path):
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    from fastmix.show.plot import COLOURS, label_lines
+    from reproduction.style import COLOURS, label_lines
 
     rows = list(csv.DictReader(path.open()))
     figure, axis = plt.subplots(figsize=(6.2, 4.2), constrained_layout=True)

@@ -26,9 +26,9 @@ from fastmix import (
 from fastmix.datasets import make_sphere
 from fastmix.errors import LowAccuracyWarning
 from fastmix.planning import CostModel, Problem
-from fastmix.show.plot import COLOURS, label_lines
 from reproduction.cost import Measurement, crossover, fit_cost_model
 from reproduction.machine import machine
+from reproduction.style import COLOURS, label_lines
 
 __all__ = ["Row", "plot_sweep", "run_bench", "write_csv", "write_page"]
 

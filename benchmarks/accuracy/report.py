@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from sets import CHOSEN_ON, NAMES
 
-from fastmix.show.plot import COLOURS, label_lines
+from reproduction.style import COLOURS, label_lines
 
 #: Methods in the plots of every set.
 PLOTTED = ("default", "ObjectivePerturbation", "IHM", "AdaSSP", "boosted AdaSSP", "private mean")

@@ -11,11 +11,11 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from fastmix.show.plot import COLOURS
 from reproduction.experiments.figure1 import CURVES
 from reproduction.experiments.methods import label, order
 from reproduction.experiments.problems import TITLES
 from reproduction.report.summary import Curve, Summary
+from reproduction.style import COLOURS
 
 __all__ = ["draw_figures", "inline_svg", "save_figures"]
 

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import sys
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -19,10 +18,7 @@ else:
 #: The byte that is locked on Windows, beyond the end of any file: nobody can read a locked byte.
 _LOCKED_BYTE = (1 << 31) - 2
 
-#: Flag of ``renameat2`` (Linux) and ``renamex_np`` (macOS) that exchanges two names.
-_EXCHANGE, _AT_FDCWD = 2, -100
-
-#: What a system or file system answers that cannot make a hard link, or exchange names.
+#: What a system or file system answers that cannot make a hard link.
 UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTTY, errno.EPERM)
 
 #: A file that knows when each process was started, in ticks that no change of the clock moves.
@@ -110,27 +106,6 @@ def rename_new(old: Path, new: Path) -> None:
     else:
         os.link(old, new)
         os.unlink(old)
-
-
-def exchange(one: Path, other: Path) -> bool:
-    """Exchange two names in one step; return False where the system cannot."""
-    if WINDOWS:
-        return False
-    import ctypes
-
-    library = ctypes.CDLL(None, use_errno=True)
-    names = os.fsencode(one), os.fsencode(other)
-    try:
-        if sys.platform == "darwin":
-            failed = library.renamex_np(*names, _EXCHANGE)
-        else:
-            failed = library.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _EXCHANGE)
-    except AttributeError:
-        return False
-    number = ctypes.get_errno() if failed else 0
-    if failed and number not in UNSUPPORTED:
-        raise OSError(number, os.strerror(number), str(other))
-    return not failed
 
 
 def is_owned(found: os.stat_result) -> bool:

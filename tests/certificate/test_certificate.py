@@ -311,6 +311,6 @@ def test_an_objective_and_shrinkage_in_words():
 
 def test_a_logistic_fit_of_few_rows_in_words():
     chosen = {"rounds": 0, "slope_spread": 0.5, "gradient_clip": 1.4, "ridge": 13.6, "kept": 1.0}
-    assert "took the label to be off its probability by 0.5 on average, and chose" in _choices(
-        chosen
-    )
+    said = _choices(chosen)
+    assert "assumed that labels are off their probabilities by 0.5 on average." in said
+    assert said.endswith("a clipping level of 1.4 for gradients and a ridge of 13.6.")

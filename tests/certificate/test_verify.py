@@ -96,18 +96,18 @@ def test_tampering_shows(certificates):
         data["format"] = "x"
 
     for change, complaint in (
-        (lower_epsilon, "its events cost"),
-        (lower_part, "part 'all releases'"),
-        (less_noise, "its events cost"),
-        (other_rows, "its parameters call for"),
-        (asked_less, "more than the epsilon"),
-        (from_data, "claims to be private"),
-        (hidden_leak, "contradicts itself"),
-        (other_relation, "its neighbouring relation"),
-        (other_clipping, "its residuals_clipped_at"),
-        (other_target, "its residuals_clipped_at"),
-        (other_rows_bound, "its row_norm"),
-        (other_size, "its k is not the one"),
+        (lower_epsilon, "its account.epsilon is 0.98"),
+        (lower_part, "its account.parts[0].epsilon is 0.1"),
+        (less_noise, "its account.parts[0].events[0].sigma is"),
+        (other_rows, "its other entries call for"),
+        (asked_less, "its account.epsilon is 0.99"),
+        (from_data, "its private is True; its other entries call for False"),
+        (hidden_leak, "its leaks is ["),
+        (other_relation, "its account.neighboring_relation is 'replace-one'"),
+        (other_clipping, "its data.residuals_clipped_at is 2.0"),
+        (other_target, "its data.residuals_clipped_at is"),
+        (other_rows_bound, "its data.row_norm is"),
+        (other_size, "its parameters.k is"),
         (other_noise, "source of noise"),
         (other_format, "its format"),
     ):
@@ -147,7 +147,25 @@ def test_a_parameter_of_another_kind_shows_under_a_new_digest(name, parameter, v
     data["parameters"][parameter] = value
     data["digest"] = digest(data, without=("digest",))
     found = verify_certificate(json.dumps(data))
-    assert "its entries are not those of a certificate" in found.complaints
+    assert not found.verified
+    told = (f"its parameters.{parameter} is", "it is not a complete certificate")
+    assert any(text.startswith(told) for text in found.complaints), found.complaints
+
+
+@pytest.mark.parametrize("place", [(), ("data",), ("parameters",), ("account",), ("versions",)])
+def test_an_entry_more_or_less_shows_under_a_new_digest(place, certificates):
+    text = certificates["IHM"].to_json()
+    for change in ("more", "less"):
+        data = json.loads(text)
+        part = data
+        for key in place:
+            part = part[key]
+        if change == "more":
+            part["x"] = 1
+        else:
+            part.pop(next(name for name in reversed(part) if name != "digest"))
+        data["digest"] = digest(data, without=("digest",))
+        assert not verify_certificate(json.dumps(data)).verified, (place, change)
 
 
 def test_a_true_certificate_of_a_fit_that_is_not_private_verifies_as_such():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -291,6 +292,7 @@ def test_completion_is_offered():
             "PATH": "/usr/bin:/bin",
             "SHELL": "/bin/bash",
             "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1",
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         },
     )
     assert "_FASTMIX_COMPLETE" in done.stdout, done.stderr

@@ -267,3 +267,13 @@ def test_two_labels_in_words(words, run, tmp_path):
     code, _, err = run("predict model words.csv --out out.csv")
     assert code == 0, err
     assert set(pyarrow.csv.read_csv("out.csv")["predicted_y"].to_pylist()) == {"high", "low"}
+
+
+def test_a_logistic_regression_of_a_number_is_refused(table, run):
+    for line in (
+        "fit numbers.csv --target y --bounds numbers.toml --family logistic",
+        "plan --rows 6000 --bounds numbers.toml --family logistic",
+    ):
+        code, out, err = run(line)
+        assert (code, out) == (2, "")
+        assert "List its labels in the bounds file: y = { labels = [0, 1] }" in err

@@ -17,6 +17,7 @@ from fastmix import BudgetAccountant, PrivateLinearRegression
 from fastmix.cli import _folder
 from fastmix.cli._folder import FILES, model_folder
 from fastmix.cli.main import ExitCode
+from fastmix.show.html import templates
 
 FIT = (
     "fit people.csv --target income --bounds bounds.toml --epsilon 0.1 --delta 1e-8 "
@@ -148,7 +149,7 @@ def test_a_full_disk_keeps_the_old_model_and_charges_nothing(ledger, run):
     assert list(Path().glob(".fastmix-*")) == []
 
 
-@pytest.mark.parametrize("name", ["fill", "sync_folder", "exchange"])
+@pytest.mark.parametrize("name", ["fill", "sync_folder"])
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_failure_after_the_charge_keeps_the_old_model(ledger, run, monkeypatch, name, error):
     assert run(f"{CHARGED} --out model")[0] == 0
@@ -170,9 +171,7 @@ def test_a_failure_after_the_charge_keeps_the_old_model(ledger, run, monkeypatch
 
 
 @pytest.mark.parametrize("at", [1, 2])
-def test_without_an_exchange_in_one_step_a_failure_keeps_the_old_model(
-    ledger, run, monkeypatch, at
-):
+def test_a_rename_that_fails_keeps_the_old_model(ledger, run, monkeypatch, at):
     """The first or the second of two renames fails."""
     assert run(f"{CHARGED} --out model")[0] == 0
     old, rename, calls = contents("model"), os.rename, []
@@ -183,7 +182,6 @@ def test_without_an_exchange_in_one_step_a_failure_keeps_the_old_model(
             raise OSError(5, "Input/output error")
         rename(*names)
 
-    monkeypatch.setattr(_folder, "exchange", lambda *_: False)
     with monkeypatch.context() as patch:
         patch.setattr(os, "rename", fail)
         code, _, err = run(f"{CHARGED} --out model --force")
@@ -198,20 +196,19 @@ def test_without_an_exchange_in_one_step_a_failure_keeps_the_old_model(
 
 KILLED = """
 import os, signal, sys
-from fastmix.cli import _folder, main
+from fastmix.cli import main
 rename, calls = os.rename, []
 def dying(*names):
     calls.append(names)
     if len(calls) == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     rename(*names)
-_folder.exchange = lambda *_: False
 os.rename = dying
 main(sys.argv[1:])
 """
 
 
-def test_without_an_exchange_in_one_step_a_kill_between_renames_is_repaired(ledger, run):
+def test_a_kill_between_renames_is_repaired(ledger, run):
     assert run(f"{CHARGED} --out model")[0] == 0
     old = contents("model")
     line = f"{CHARGED} --out model --force"
@@ -227,8 +224,18 @@ def test_without_an_exchange_in_one_step_a_kill_between_renames_is_repaired(ledg
     assert ledger() == 2
 
 
+def test_a_missing_package_of_the_report_is_refused_before_a_charge(ledger, run, monkeypatch):
+    templates.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    code, _, err = run(f"{CHARGED} --out model")
+    assert code == ExitCode.MISSING_PACKAGE
+    assert 'pip install "fastmix[cli]"' in err
+    assert ledger() == 0
+    assert not Path("model").exists()
+
+
 def test_two_fits_to_one_place_exclude_each_other(ledger, run):
-    with model_folder(Path("model"), force=False, room=100):
+    with model_folder(Path("model"), force=False):
         code, _, err = run(f"{CHARGED} --out model")
         assert code == ExitCode.USAGE
         assert "another fit writes to the same folder" in err
@@ -237,15 +244,16 @@ def test_two_fits_to_one_place_exclude_each_other(ledger, run):
 
 
 def test_a_file_of_the_user_is_kept_whenever_it_comes(ledger, run, monkeypatch):
-    """It appears in the old folder after all checks, just before the exchange."""
+    """It appears in the old folder after all checks, just before the renames."""
     assert run(f"{CHARGED} --out model")[0] == 0
-    real = _folder.exchange
+    real = os.rename
 
-    def late(one, other):
-        Path("model/mine.txt").write_text("mine")
-        return real(one, other)
+    def late(old, new):
+        if Path(old).name == "model":
+            Path("model/mine.txt").write_text("mine")
+        real(old, new)
 
-    monkeypatch.setattr(_folder, "exchange", late)
+    monkeypatch.setattr(os, "rename", late)
     assert run(f"{CHARGED} --out model --force")[0] == 0
     assert sorted(contents("model")) == sorted(FILES)
     (kept,) = Path().glob(".fastmix-*")

@@ -110,6 +110,6 @@ def test_an_explanation_does_not_praise_a_weak_guarantee():
     strong, weak = (
         explain(IHM(epsilon=epsilon, **BOUNDS).fit(X, y).privacy_) for epsilon in (1.0, 100.0)
     )
-    assert "learns little" in strong[1]
+    assert "by a factor of at most e^1 = 2.72" in strong[1]
     assert "The guarantee is weak" in weak[1]
     assert "protects hardly anyone" in weak[2]

@@ -223,7 +223,6 @@ def test_a_fit_of_persons_warns_of_too_few_persons():
         ({"family": "quantile", "quantile": 1.0}, "quantile must lie"),
         ({"max_rows_per_group": 3}, "persons must be given"),
         ({"public_rows": False}, "delta must be given"),
-        ({"persons": 10, "inference": True}, "inference must be False with groups"),
     ],
 )
 def test_bad_arguments_are_named(options, message):

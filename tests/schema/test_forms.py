@@ -228,3 +228,16 @@ def test_the_template_knows_dates_and_codes():
     text = bounds_template({"y": "number", "n": "number", "d": "date32[day]"}, "y")
     assert "d = []  # a date: [2000-01-01, 2025-12-31]" in text
     assert "n = []  # a number: [lower, upper]; codes: { categories = [1, 2, 3] }" in text
+
+
+def test_patterns_that_match_the_same_column_are_refused(tmp_path):
+    text = HEAD + '"hour_*" = [0, 24]\n"*_1" = [0, 1]\n'
+    with pytest.raises(ValueError, match=r"'hour_\*' and '\*_1' both match the column 'hour_1'"):
+        read(tmp_path, text, ["hour_1", "hour_2"])
+    found = read(tmp_path, text + "hour_1 = [0, 12]\n", ["hour_1", "hour_2", "day_1"])
+    assert {each.name: each.upper for each in found.features}["hour_1"] == 12
+
+
+def test_an_asterisk_alone_covers_the_rest_wherever_it_stands(tmp_path):
+    found = read(tmp_path, HEAD + '"*" = [0, 9]\n"hour_*" = [0, 24]\n', ["a", "hour_1"])
+    assert {each.name: each.upper for each in found.features} == {"a": 9, "hour_1": 24}

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import fastmix
+from fastmix.engine.scores import Score
 from fastmix.estimators.saving import model_document
-from fastmix.files.report import fit_report, lead
+from fastmix.estimators.scores import PrivateScores
+from fastmix.files.report import bounds_look_wrong, fit_report, lead
 from fastmix.schema import PublicBounds
-from fastmix.show import Interval
+from fastmix.show import Interval, summary_title
 from fastmix.show.effects import effects_part
 from fastmix.show.html import number
 from fastmix.show.svg import chart_span, clear, interval_chart
@@ -152,16 +154,17 @@ def test_the_sentence_on_top():
     share = max(0.0, model.scores_["r2"])
     assert lead(model, BOUNDS) == (
         f"From 4,000 rows this model learned to predict y from 2 columns: it explains about "
-        f"{share:.0%} of the variance, and it reveals almost nothing about any one row."
+        f"{share:.0%} of the variance. Seeing the model changes the odds that anyone assigns to a "
+        "fact about one row by a factor of at most 2.72, except with probability 1e-06."
     )
     sure = fitted(spread=0.1, inference=True, epsilon=2.0)
-    said = f"are typically off by about {number(sure.residual_std_, 2)} km, and it reveals"
+    said = f"are typically off by about {number(sure.residual_std_, 2)} km. Seeing the model"
     assert said in lead(sure, BOUNDS)
     assert "how well it predicts was not released" in lead(fitted(), BOUNDS)
     assert lead(fitted(random_state=0), BOUNDS).endswith("NOT PRIVATE, so do not publish it.")
     with pytest.warns(fastmix.errors.WeakPrivacyWarning):
         weak = fitted(epsilon=50.0)
-    assert "limited only weakly" in lead(weak, BOUNDS)
+    assert "The guarantee is weak" in lead(weak, BOUNDS)
     noisy = fitted(public_rows=False)
     assert lead(noisy, BOUNDS).startswith(f"From about {noisy.privacy_.data['n_samples']:,} rows")
 
@@ -210,3 +213,16 @@ def test_families():
     page = fit_report(model)
     assert "<h1>Private classification of y</h1>" in page
     assert "log-odds of y = 1" in page
+
+
+def test_a_score_far_below_zero_says_that_bounds_look_wrong():
+    good, bad = (PrivateScores({"r2": Score(value, 0.1)}, None, 100) for value in (-0.1, -3.0))
+    assert bounds_look_wrong(None) == bounds_look_wrong(good) == ""
+    assert "Your bounds look wrong" in bounds_look_wrong(bad)
+
+
+def test_a_title_names_family_quantile_and_score():
+    assert summary_title("linear", "y") == "Private linear regression of y"
+    assert summary_title("huber", "y", r2=0.5) == "Private robust regression of y, private R² 0.50"
+    title = summary_title("quantile", "y", quantile=0.9)
+    assert title == "Private quantile regression of y (90%)"

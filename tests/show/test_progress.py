@@ -12,34 +12,34 @@ import pytest
 
 import fastmix
 from fastmix.show import progress as module
-from fastmix.show.progress import Pace, Screen, progress, times
+from fastmix.show.progress import progress
 
 
-class Clock:
-    """A clock that a test moves."""
-
-    now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-class Drawn(Screen):
-    """A screen that keeps what was drawn on it."""
+class Drawn:
+    """A screen that keeps what was drawn on it, as a progress display of rich has it."""
 
     def __init__(self):
-        self.words, self.cleared = [], 0
+        self.reports, self.started, self.stopped = [], 0, 0
 
-    def draw(self, words, pace):
-        self.words.append(words)
+    def add_task(self, description, total):
+        self.reports.append({"description": description, "total": total})
+        return 0
 
-    def clear(self):
-        self.cleared += 1
+    def update(self, task, **shown):
+        self.reports.append(shown)
+
+    def reset(self, task):
+        self.reports.append("reset")
+
+    def start(self):
+        self.started += 1
+
+    def stop(self):
+        self.stopped += 1
+
+    @property
+    def words(self):
+        return {each["description"] for each in self.reports if "description" in each}
 
 
 @pytest.fixture
@@ -47,53 +47,28 @@ def screen(monkeypatch):
     """A screen on which bars appear at once."""
     drawn = Drawn()
     monkeypatch.setattr(module, "AFTER", 0.0)
-    monkeypatch.setattr(module, "TICK", 0.001)
     monkeypatch.setattr(module, "_screen", lambda: drawn)
     return drawn
 
 
-def test_time_left_follows_from_what_is_done(clock):
-    pace = Pace(clock)
-    assert pace.now() == (None, None)
-    pace.reach(0, 4)
-    clock.now += 5
-    assert pace.now() == (None, None)  # nothing is done yet, so nothing is known
-    pace.reach(1, 4)
-    assert pace.now() == (0.25, 15.0)
-    clock.now += 2.5
-    assert pace.now() == (0.375, 12.5)
-    clock.now += 100  # a step that takes long does not count as done
-    assert pace.now() == (pytest.approx(1.95 / 4), pytest.approx(2.05 * 5))
-    pace.reach(4, 4)
-    assert pace.now() == (1.0, 0.0)
-    assert times(pace) == "1:48, about 0:00 left"
-
-
-def test_a_long_last_step_counts_as_several(clock):
-    pace = Pace(clock)
-    pace.reach(0, 7)
-    clock.now += 3
-    pace.reach(3, 7, 4.0)
-    assert pace.now() == (3 / 7, 4.0)
-    clock.now += 2
-    assert pace.now() == (5 / 7, 2.0)
-
-
-def test_a_pass_tells_how_long_the_steps_after_it_may_take(clock):
-    pace = Pace(clock)
-    pace.reach(0.0, 1.0)
-    clock.now += 3
-    pace.reach(1.0, 1.0)
-    pace.reach(0, 4, 4.0)
-    assert pace.now() == (0.0, 12.0)
-
-
-def test_work_without_a_plan_has_no_time_left(clock):
-    pace = Pace(clock)
-    pace.reach(0.0, 0.0)
-    clock.now += 3725
-    assert pace.now() == (None, None)
-    assert times(pace) == "1:02:05"
+def test_a_new_count_has_a_speed_of_its_own(screen):
+    with progress("work") as bar:
+        bar.passing("check", 0.0)
+        bar.passing("check", 1.0)
+        bar.step(1, 4, last=4.0)
+        bar.passing("gram", 0.5)  # inside a step, the steps go on
+        bar.step(4, 4, last=4.0)
+        bar.say("writing")
+    assert screen.reports[1:] == [
+        {"description": "work: check: 0%", "completed": 0.0, "total": 1.0},
+        {"description": "work: check: 100%", "completed": 1.0, "total": 1.0},
+        "reset",
+        {"description": "work: step 1 of 4", "completed": 0, "total": 7.0},
+        {"description": "work: gram: 50%"},
+        {"description": "work: step 4 of 4", "completed": 3, "total": 7.0},
+        "reset",
+        {"description": "work: writing", "completed": 0.0, "total": None},
+    ]
 
 
 def test_a_bar_says_the_steps_of_the_plan_and_vanishes(screen):
@@ -101,24 +76,24 @@ def test_a_bar_says_the_steps_of_the_plan_and_vanishes(screen):
     fitted = fastmix.PrivateLinearRegression(bounds_X=(-1, 1), bounds_y=(-1, 1), verbose=True)
     with progress("outer") as bar:
         fitted.fit(X[:, None], y)
-        assert bar._words == "step 4 of 4"
-        while not screen.words:
+        assert bar._title == "outer"
+        while not screen.started:
             pass
-    assert screen.cleared == 1
-    assert set(screen.words) <= {"outer", *(f"outer: step {k} of 4" for k in (1, 2, 3, 4))}
+    assert screen.stopped == 1
+    assert screen.words == {"outer", *(f"outer: step {k} of 4" for k in (1, 2, 3, 4))}
 
 
 def test_short_work_shows_nothing(screen, monkeypatch):
     monkeypatch.setattr(module, "AFTER", 100.0)
     with progress("short"):
         pass
-    assert screen.words == []
+    assert screen.started == 0
 
 
 def test_an_error_removes_the_bar(screen):
     with pytest.raises(RuntimeError), progress("failing"):
         raise RuntimeError
-    assert screen.cleared == 1
+    assert screen.stopped == 1
     with progress("next") as bar:
         assert bar._title == "next"
 
@@ -175,25 +150,24 @@ def test_a_text_file_reports_its_blocks_to_a_bar_alone(tmp_path, monkeypatch, ca
     assert shares[:6] == pytest.approx([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
 
 
-def test_a_notebook_gets_a_bar_that_is_emptied(monkeypatch):
-    shown = []
-    display = types.SimpleNamespace(
-        HTML=str,
-        display=lambda made, display_id: (
-            shown.append(made) or types.SimpleNamespace(update=shown.append)
-        ),
-    )
+@pytest.mark.parametrize("missing", ["rich", "ipywidgets"])
+def test_a_notebook_without_the_packages_of_a_bar_shows_nothing(monkeypatch, capsys, missing):
     kernel = types.SimpleNamespace(has_trait=lambda name: name == "kernel")
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: kernel))
-    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    monkeypatch.setattr(module, "find_spec", lambda name: None if name == missing else name)
     monkeypatch.setattr(module, "AFTER", 0.0)
-    with progress("fit <of> people") as bar:
+    with progress("fit of people") as bar:
         bar.step(2, 4)
-        while not shown:
-            pass
-    assert shown[0].startswith("fit &lt;of&gt; people")
-    assert "<progress" in shown[0]
-    assert shown[-1] == ""
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_notebook_with_widgets_has_a_screen(monkeypatch):
+    pytest.importorskip("rich")
+    kernel = types.SimpleNamespace(has_trait=lambda name: name == "kernel")
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: kernel))
+    monkeypatch.setattr(module, "find_spec", lambda name: name)
+    shown = module._screen()
+    assert shown.live.transient
 
 
 LONG = """

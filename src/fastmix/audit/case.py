@@ -1,4 +1,4 @@
-"""What is audited: a claim, a release, and neighbours that are as hard to hide as can be."""
+"""Audit cases: a claim, a release, and the two neighbours that are hardest to hide."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Data(NamedTuple):
 
     @property
     def present(self) -> BoolArray:
-        """Which records are there."""
+        """Mask of the records that are present."""
         return np.asarray(np.linalg.norm(self.X, axis=1) > 0.0)
 
     def stretched(self) -> tuple[FloatArray, FloatArray]:
@@ -118,7 +118,7 @@ def one_direction(n: int) -> Pair:
 
 
 def person_of(rows: int, n: int) -> Pair:
-    """Return n persons of equal rows, of whom one, with several rows, is removed."""
+    """Return n persons with equal rows; one person, with several rows, is removed."""
     groups = np.concatenate((np.zeros(rows), np.arange(1.0, n)))
     X, y = np.ones((len(groups), 1)), (groups == 0.0).astype(float)
     there = groups > 0.0
@@ -128,7 +128,7 @@ def person_of(rows: int, n: int) -> Pair:
 
 
 def heaviest_row(n: int) -> Pair:
-    """Return n equal rows of which one, with the largest weight, is removed."""
+    """Return n equal rows; the row with the largest weight is removed."""
     description, present, absent = one_direction(n)
     weights = np.append(1.0, np.full(n - 1, 0.25))
     without = np.append(0.0, weights[1:])

@@ -38,7 +38,7 @@ class Fits:
         return self._listen(data, public_generator(0))[0].privacy_
 
     def draw(self, data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
-        """Fit that many times and return the scores of the transcripts and the coefficients."""
+        """Fit ``trials`` times; return the scores of the transcripts, and the coefficients."""
         own, other, shown = [], [], []
         present = data is self._pair.present
         neighbour = self._pair.absent if present else self._pair.present
@@ -67,7 +67,7 @@ class Fits:
         return True
 
     def rows_alone(self, delta: float) -> float:
-        """Return the exact epsilon of a sketch of (X, y) whose eigenvalue says nothing, lone row.
+        """Return the exact epsilon of a sketch of (X, y) with a lone row, whose eigenvalue is 0.
 
         The smallest eigenvalue of one row is 0 with it and without it. What is released about it
         is 0 as well, outside a rare event, and the sketch has all of its noise. Its rows differ in
@@ -152,7 +152,7 @@ class _Prepared:
         self._made: dict[str, Any] = {}
 
     def of(self, data: Any) -> Any:
-        """Return the input of a fit, which is that of the first."""
+        """Return the input of the first fit, for every fit."""
         self._made.setdefault("data", data)
         return self
 

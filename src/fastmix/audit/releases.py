@@ -75,7 +75,7 @@ def release_case(
     listening, replaying = judging(kind)
 
     def shared(data: Data, rng: np.random.Generator) -> tuple[Any, Any, Noise]:
-        """Return what ``first`` makes of a data set, and of its neighbour, and the noise of it."""
+        """Apply ``first`` to a data set and to its neighbour; return both results and the noise."""
         other = pair.absent if data is pair.present else pair.present
         before = listening(rng)
         here = first(rows_of(data), before)

@@ -39,7 +39,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found: the claim, and a ``lower`` bound on epsilon at ``confidence``.
+    """Result of an audit: the claim, and a ``lower`` bound on epsilon at ``confidence``.
 
     Of the ``trials`` on each data set a quarter chose the ``event``; ``present`` and ``absent`` are
     the scores of the others. ``sealed`` says whether nothing leaves but what is scored, as far as
@@ -72,7 +72,7 @@ class AuditResult:
 
     @property
     def reached(self) -> float:
-        """Lower bound as a share of what a test on these neighbours could show."""
+        """Lower bound as a share of the largest epsilon that these neighbours could show."""
         most = min(self.epsilon, self.attainable)
         return self.lower / most if most > 0.0 else np.inf
 

@@ -25,7 +25,7 @@ def _versions() -> dict[str, str]:
 
 @dataclass(frozen=True, repr=False)
 class PrivacyCertificate:
-    """What a fit has spent, and how: the account, ``spent``, with the public facts behind it.
+    """The privacy account of a fit, ``spent``, with the public facts behind it.
 
     Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
     public).

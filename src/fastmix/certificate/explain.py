@@ -33,46 +33,17 @@ def headline(certificate: PrivacyCertificate) -> str:
     )
 
 
+def odds_factor(epsilon: float) -> str:
+    """Return the factor by which odds about one record can change, with three digits."""
+    return f"{math.exp(epsilon):.3g}" if epsilon < 700.0 else "infinity"
+
+
 def explain(certificate: PrivacyCertificate) -> list[str]:
-    """Return what a certificate says as paragraphs, from public and released values only."""
-    data = certificate.data
-    said = [headline(certificate)]
-    epsilon, delta = certificate.epsilon, certificate.delta
-    n = data.get("n_persons", data["n_samples"])
+    """Return a certificate in plain words, one paragraph per fact."""
+    data, asked = certificate.data, certificate.parameters
     unit = "person" if "n_persons" in data else "record"
-    weak = weak_guarantee(epsilon, delta, n)
-    if certificate.private:
-        most = f"{math.exp(epsilon):.3g}" if epsilon < 700.0 else "infinity"
-        learnt, bound = (
-            ("The guarantee is weak. Whoever sees the coefficients may learn whether a", "up to")
-            if weak
-            else ("Whoever sees the coefficients learns little about whether any one", "at most")
-        )
-        said.append(
-            f"{learnt} {unit} was in the data: the odds move by a factor of {bound} "
-            f"e^{epsilon:.3g} = {most}, except with probability {delta:.3g}."
-        )
-        said += weak
-    else:
-        said.append(
-            "The rest describes the noise that the fit added. For the reason above it guarantees "
-            "nothing. Do not publish this fit as private."
-        )
-    absent = "An absent record counts as a row of zeros after scaling."
-    if unit == "person":
-        absent = (
-            f"Each of the {n:,} persons, whose number is public too, counts as one record. The "
-            f"rows of a person share its weight, and the fit dropped rows beyond "
-            f"{data['max_rows_per_person']:,} at random. An absent person counts as rows of zeros "
-            f"after scaling."
-        )
-    size = (
-        f"The table has {data['n_samples']:,} rows and {data['n_features']} columns of features; "
-    )
-    size += f"we treat these numbers, the bounds and all settings as public. {absent}"
-    if not certificate.parameters.get("public_rows", True):
-        size = _hidden(data, unit)
-    said.append(size)
+    said = [headline(certificate), *_meaning(certificate, unit)]
+    said.append(_size(data) if asked.get("public_rows", True) else _hidden(data, unit))
     if data.get("missing") == "drop":
         said.append(
             "The fit dropped rows with a missing value; we treat the number of complete rows as "
@@ -87,8 +58,7 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
             f"{found['delta']:.3g}. This certificate does not include that cost; a ledger adds "
             f"them up."
         )
-    method = certificate.parameters.get("method_")
-    named = f", method {method}" if method else ""
+    named = f", method {asked['method_']}" if asked.get("method_") else ""
     said.append(f"The fit used {certificate.mechanism}{named}. It released:")
     said += [f"- {phrase}" for phrase in explain_events(certificate.events, unit)]
     if "rounds" in (chosen := data.get("chosen", {})):
@@ -98,6 +68,23 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
         f"that are made from the raw data: keep them as secret as the data."
     )
     return said
+
+
+def _meaning(certificate: PrivacyCertificate, unit: str) -> list[str]:
+    """Return what the guarantee means for one record or person, and why it is weak if it is."""
+    if not certificate.private:
+        return [
+            "The rest describes the noise that the fit added. For the reason above it guarantees "
+            "nothing. Do not publish this fit as private."
+        ]
+    data, epsilon, delta = certificate.data, certificate.epsilon, certificate.delta
+    weak = weak_guarantee(epsilon, delta, data.get("n_persons", data["n_samples"]))
+    return [
+        f"{'The guarantee is weak. ' if weak else ''}Seeing the coefficients changes the odds that "
+        f"any one {unit} was in the data by a factor of at most e^{epsilon:.3g} = "
+        f"{odds_factor(epsilon)}, except with probability {delta:.3g}.",
+        *weak,
+    ]
 
 
 def explain_events(events: Iterable[PrivacyEvent], unit: str = "record") -> list[str]:
@@ -119,31 +106,31 @@ def explain_events(events: Iterable[PrivacyEvent], unit: str = "record") -> list
 
 def explain_event(event: PrivacyEvent, unit: str = "record") -> str:
     """Return one release in words."""
-    if isinstance(event, GaussianEvent):
-        ratio = event.sigma / event.sensitivity if event.sensitivity else math.inf
-        return (
-            f"{_times(event.count)} with Gaussian noise of {ratio:.4g} times what one {unit} can "
-            f"change"
-        )
-    if isinstance(event, LaplaceEvent):
-        return f"{_times(event.count)} with Laplace noise, epsilon {event.pure_epsilon:.4g} in all"
-    if isinstance(event, SketchEvent):
-        return f"a random mixture of the records in {event.rows:,} rows, at level {event.gamma:.4g}"
-    if isinstance(event, TailEvent):
-        return f"a safety margin that fails with probability {event.tail:.3g}, counted in delta"
-    if isinstance(event, ChoiceEvent):
-        last = "; ".join(explain_events(event.options[-1], unit))
-        return (
-            f"{last} (or one of {len(event.options) - 1} settings that cost no more, chosen from "
-            f"what was released before)"
-        )
-    if isinstance(event, ObjectiveEvent):
-        return (
-            f"the minimiser of an objective whose slope has Gaussian noise of {1.0 / event.mu:.4g} "
-            f"times what one {unit} can change"
-        )
-    if isinstance(event, NonPrivateEvent):
-        return "something without any noise"
+    change = f"times what one {unit} can change"
+    match event:
+        case GaussianEvent():
+            ratio = event.sigma / event.sensitivity if event.sensitivity else math.inf
+            return f"{_times(event.count)} with Gaussian noise of {ratio:.4g} {change}"
+        case LaplaceEvent():
+            cost = f"epsilon {event.pure_epsilon:.4g} in all"
+            return f"{_times(event.count)} with Laplace noise, {cost}"
+        case SketchEvent():
+            mixed = f"a random mixture of the records in {event.rows:,} rows"
+            return f"{mixed}, at level {event.gamma:.4g}"
+        case TailEvent():
+            return f"a safety margin that fails with probability {event.tail:.3g}, counted in delta"
+        case ChoiceEvent():
+            last, others = (
+                "; ".join(explain_events(event.options[-1], unit)),
+                len(event.options) - 1,
+            )
+            why = "that cost no more, chosen from what was released before"
+            return f"{last} (or one of {others} settings {why})"
+        case ObjectiveEvent():
+            noise = f"Gaussian noise of {1.0 / event.mu:.4g} {change}"
+            return f"the minimiser of an objective whose slope has {noise}"
+        case NonPrivateEvent():
+            return "something without any noise"
     return f"an event of kind {event.kind}"
 
 
@@ -151,28 +138,41 @@ def _times(count: int) -> str:
     return "one value or vector" if count == 1 else f"{count} values or vectors"
 
 
-def _clipping(data: dict[str, Any]) -> str:
-    taken = ", ".join(data["taken_from_data"])
-    source = f" ({taken} came from the data)" if taken else ""
-    low, high = data["bounds_y"]
-    clip = data.get("residuals_clipped_at")
-    residuals = "" if clip is None else f", residuals to at most {clip:g} either way"
-    if "classes" in data:
-        labels = ", ".join(map(label_text, data["classes"]))
-        return (
-            f"The fit moved values outside the bounds to the nearest bound{source}. The classes "
-            f"are {labels}; a record with another label counts as absent. "
-            "The number of such values is not reported, because it is not private."
+def _size(data: dict[str, Any]) -> str:
+    """Return the public sizes of the table, and how an absent record counts."""
+    absent = "An absent record counts as a row of zeros after scaling."
+    if "n_persons" in data:
+        absent = (
+            f"Each of the {data['n_persons']:,} persons, whose number is public too, counts as one "
+            f"record. The rows of a person share its weight, and the fit dropped rows beyond "
+            f"{data['max_rows_per_person']:,} at random. An absent person counts as rows of zeros "
+            f"after scaling."
         )
     return (
-        f"The fit moved values outside the bounds to the nearest bound{source}: the target to "
-        f"[{low:g}, {high:g}]{residuals}. "
-        f"The number of clipped values is not reported, because it is not private."
+        f"The table has {data['n_samples']:,} rows and {data['n_features']} columns of features; "
+        f"we treat these numbers, the bounds and all settings as public. {absent}"
+    )
+
+
+def _clipping(data: dict[str, Any]) -> str:
+    """Return how values outside the bounds, or labels outside the list, count."""
+    taken = ", ".join(data["taken_from_data"])
+    source = f" ({taken} came from the data)" if taken else ""
+    clip = data.get("residuals_clipped_at")
+    residuals = "" if clip is None else f", residuals to at most {clip:g} either way"
+    low, high = data["bounds_y"]
+    rest = f": the target to [{low:g}, {high:g}]{residuals}."
+    if "classes" in data:
+        labels = ", ".join(map(label_text, data["classes"]))
+        rest = f". The classes are {labels}; a record with another label counts as absent."
+    return (
+        f"The fit moved values outside the bounds to the nearest bound{source}{rest} The number "
+        "of such values is not reported, because it is not private."
     )
 
 
 def _hidden(data: dict[str, Any], unit: str) -> str:
-    """Return what is known of a table whose number of rows is not public."""
+    """Return the facts about a table whose number of rows is not public."""
     size = f"The number of {unit}s is not public. It was released with noise: {data['n_samples']:,}"
     persons = (
         f"The rows of a person share the weight of one record, and rows beyond "
@@ -208,52 +208,34 @@ def _choices(chosen: dict[str, Any]) -> str:
             f"clipping levels of {', '.join(f'{each:.3g}' for each in chosen['gradient_clip'])} "
             f"for gradients, ridges of {', '.join(f'{each:.3g}' for each in chosen['ridge'])}."
         )
-    if chosen["rounds"] and "slope_spread" in chosen:
-        source = (
-            "From the released second moments it found that the label is off its probability by "
-            f"{chosen['slope_spread']:.2g} on average, and from them and the counts it chose"
-        )
-    elif chosen["rounds"]:
-        counts = "" if {"smoothing", "residual_clip"} & {*chosen} else " and the counts"
-        source = (
-            "From the released second moments it found residuals with a standard deviation of "
-            f"{chosen['residual_spread']:.2g}, where 1 is half the width of the target's bounds, "
-            f"and from them{counts} it chose"
-        )
-    else:
-        assumed = (
-            f"took the label to be off its probability by {chosen['slope_spread']:.2g} on average"
-            if "slope_spread" in chosen
-            else f"assumed a spread of {chosen['residual_spread']:.2g}, where 1 is half the width "
-            "of the target's bounds"
-        )
-        source = (
-            "There are too few rows for second moments, so it treated all directions alike. It "
-            f"{assumed}, and chose"
-        )
-    kept = chosen["kept"]
-    learned = (
-        "Noise alone explains the result, so the model predicts the mean of the target."
-        if kept <= LEAST_KEPT
-        else ""
-        if f"{kept:.0%}" == "100%"
-        else f"It shrank the coefficients to {kept:.0%}, because noise alone explains the rest."
-        if kept <= 1.0
-        else f"A line through predictions and targets made the coefficients {kept:.2f} times as "
-        "large, to correct for clipping."
+    spread = (
+        f"labels are off their probabilities by {chosen['slope_spread']:.2g} on average"
+        if "slope_spread" in chosen
+        else f"residuals have a standard deviation of {chosen['residual_spread']:.2g}, where 1 is "
+        "half the width of the target's bounds"
     )
-    level = (
-        f"{chosen['residual_clip']:.3g} for residuals"
-        if "residual_clip" in chosen
-        else f"{chosen['gradient_clip']:.3g} for gradients"
-    )
+    said = [f"By the released second moments, {spread}."]
+    if not chosen["rounds"]:
+        said = [
+            "There are too few rows for second moments, so the fit treated all directions alike "
+            f"and assumed that {spread}."
+        ]
+    what = "residual" if "residual_clip" in chosen else "gradient"
     smoothed = f", a smoothing of {chosen['smoothing']:.2g}" if "smoothing" in chosen else ""
-    moved = (
-        f" Counts of residuals moved the intercept by {chosen['shift']:.2g}, to the quantile."
-        if chosen.get("shift")
-        else ""
+    said.append(
+        f"From released values it chose a clipping level of {chosen[f'{what}_clip']:.3g} for "
+        f"{what}s{smoothed} and a ridge of {chosen['ridge']:.3g}."
     )
-    return (
-        f"{source} a clipping level of {level}{smoothed} and a ridge of "
-        f"{chosen['ridge']:.3g}. {learned}"
-    ).rstrip() + moved
+    kept = chosen["kept"]
+    if kept <= LEAST_KEPT:
+        said.append("Noise alone explains the result, so the model predicts the target's mean.")
+    elif kept > 1.0 and f"{kept:.0%}" != "100%":
+        said.append(
+            f"A line through predictions and targets made the coefficients {kept:.2f} times as "
+            "large, to correct for clipping."
+        )
+    elif f"{kept:.0%}" != "100%":
+        said.append(f"It shrank the coefficients to {kept:.0%}: noise alone explains the rest.")
+    if chosen.get("shift"):
+        said.append(f"Counts of residuals moved the intercept by {chosen['shift']:.2g}.")
+    return " ".join(said)

@@ -1,7 +1,8 @@
-"""Check a certificate: recompute its account, its scaling, and the plan from its parameters."""
+"""Check a certificate: build it once more from its public parameters, and compare."""
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from importlib.metadata import version
 from typing import Any
@@ -9,46 +10,35 @@ from typing import Any
 import numpy as np
 
 from fastmix._validation import check_integer
-from fastmix.accounting import NonPrivateEvent, PrivacySpent
 from fastmix.certificate.certificate import FORMAT
 from fastmix.certificate.documents import digest, jsonable, read_document
 from fastmix.data.scaling import public_scaling
-from fastmix.engine import Sizes, Target, choose_method, default_delta, plan_fit
+from fastmix.engine import Plan, Sizes, Target, choose_method, default_delta, plan_fit
 from fastmix.engine.compare import comparing_plan
 from fastmix.paper import METHODS
 
 #: Relative difference of recomputed numbers that rounding explains.
 TOLERANCE = 1e-9
 
-#: What a document raises that has not the entries of a certificate.
+#: Errors that a document without the entries of a certificate raises.
 INCOMPLETE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
-#: Entries of the document, and of its part about the data.
-_ENTRIES = {
-    *("format", "private", "leaks", "mechanism", "account", "parameters", "data", "noise"),
-    *("versions", "kernels", "model", "digest"),
-}
-_FACTS = {
-    *("n_samples", "n_features", "bounds_X", "bounds_y", "row_norm", "intercept_column"),
-    *("taken_from_data", "residuals_clipped_at"),
-}
-#: Those that ``fastmix fit`` adds.
-_TABLE_FACTS = {"missing", "encoding", "categories"}
-#: Those of a fit that protects persons.
-_PERSON_FACTS = {"n_persons", "max_rows_per_person"}
-_PACKAGES = {"fastmix", "numpy", "scipy", "scikit-learn", "python"}
-#: Entries about compiled kernels; without them there is the first one only.
-_COMPILED = {"compiled", "instruction_set", "compiler", "check", "numpy"}
+#: Facts about the data that a certificate has in some cases, and that cannot be recomputed.
+_TABLE_FACTS = ("missing", "encoding", "categories")  # of ``fastmix fit``
+_CLASS_FACTS = ("classes", "class_weight")
 
-#: Parameters that every estimator has and a certificate states.
-_COMMON = {
-    *("epsilon", "delta", "data_norm", "fit_intercept", "inference", "noise", "verbose"),
-    "max_rows_per_group",
-}
+#: Parameters of every estimator that a certificate states, and those that some have.
+_COMMON = ("epsilon", "delta", "data_norm", "fit_intercept", "inference", "noise", "verbose",
+           "max_rows_per_group")  # fmt: skip
+_OPTIONAL = ("score_share", "compared", "max_weight")
+
+_PACKAGES = ("fastmix", "numpy", "scipy", "scikit-learn", "python")
+#: Entries about compiled kernels; without them there is the first one only.
+_KERNELS = ("compiled", "instruction_set", "compiler", "check", "numpy")
 
 _SOURCE = "AES-128-CTR keyed by the OS"
 
-#: What no computation on the certificate alone can confirm: fields, then why.
+#: Entries that no computation on the certificate alone can confirm, each with the reason.
 NOT_CHECKED = (
     "versions: nothing else in the certificate depends on the packages that made the fit",
     "kernels: nothing else in the certificate depends on the compiled code that made the fit",
@@ -67,7 +57,7 @@ NOT_CHECKED = (
 
 @dataclass(frozen=True)
 class Verification:
-    """What is wrong with a certificate, nothing if it verifies; what was not checked, and why."""
+    """Complaints about a certificate, none if it verifies, and entries that were not checked."""
 
     complaints: tuple[str, ...]
     not_checked: tuple[str, ...] = NOT_CHECKED
@@ -81,9 +71,9 @@ class Verification:
 def verify_certificate(text: str) -> Verification:
     """Check everything that a certificate, a JSON document, says and that can be recomputed.
 
-    The account is recomputed from the events, the events, sizes and noise levels from the
-    parameters, and the clipping from the bounds. The digest shows a change by accident; it is not a
-    signature, because whoever changes a certificate can compute it anew.
+    The certificate is built once more from its public parameters, sizes and bounds, and compared
+    entry by entry. The digest shows a change by accident; it is not a signature, because whoever
+    changes a certificate can compute it anew.
     """
     try:
         data = read_document(text)
@@ -92,217 +82,192 @@ def verify_certificate(text: str) -> Verification:
         if (name := data["parameters"]["method_"]) not in METHODS:
             complaint = f"its method {name!r} is not known here: import the module that defines it"
             return Verification((complaint,))
-        said = _Said(data)
-        wrong = [*_entries(said), *_account(said), *_leaks(said), *_scaling(said), *_plan(said)]
-        if data["digest"] != digest(data, without=("digest",)):
-            wrong.append("its digest is not that of its contents: it was changed")
+        again = _Rebuilt(data)
+        wrong = [*again.complaints(), *_differences(data, again.document())]
+        made_by = data["versions"]["fastmix"]
     except INCOMPLETE:
         return Verification(("it is not a complete certificate",))
-    return Verification(tuple(wrong))
-
-
-class _Said:
-    """What a certificate says, with its account and its algorithm rebuilt."""
-
-    def __init__(self, data: dict[str, Any]) -> None:
-        self.data, self.facts, self.asked = data, data["data"], data["parameters"]
-        self.spent = PrivacySpent.from_dict(data["account"])
-        self.without_noise = any(isinstance(each, NonPrivateEvent) for each in self.spent.events)
-        kind = METHODS[self.asked["method_"]]
-        self.method = kind(**{each.name: self.asked[each.name] for each in fields(kind)})
-        self.method.check()
-        clips = self.method.clips or "residual_sigma" in self.asked
-        self.clips = bool(clips) and self.asked["epsilon"] != "inf"
-
-
-def _entries(said: _Said) -> list[str]:
-    """Compare the names and kinds of entries with those of every certificate."""
-    data, asked = said.data, said.asked
-    expected = _FACTS if said.clips else _FACTS - {"residuals_clipped_at"}
-    if said.method.chooses and asked["epsilon"] != "inf":
-        expected = expected | {"chosen"}
-    if said.method.family == "logistic":
-        expected = expected | {"classes", "class_weight"}
-    if asked["max_rows_per_group"] is not None:
-        expected = expected | _PERSON_FACTS
-    if asked.get("max_weight") is not None:
-        expected = expected | {"max_weight", "chosen"}
-    complete = (
-        set(data) == _ENTRIES
-        and {*said.facts} - {"bounds_found"} in (expected, expected | _TABLE_FACTS)
-        and set(data["versions"]) == _PACKAGES
-        and all(isinstance(value, str) for value in data["versions"].values())
-        and set(data["kernels"]) in (_COMPILED, {"compiled"})
-        and isinstance(data["private"], bool)
-        and all(isinstance(asked[name], bool) for name in ("fit_intercept", "inference", "verbose"))
-        and asked["noise"] in ("float", "exact")
-        and (asked["epsilon"] == "inf" or type(asked["epsilon"]) in (int, float))
-        and (data["model"] is None or re.fullmatch("sha256:[0-9a-f]{64}", data["model"]))
-    )
-    return [] if complete else ["its entries are not those of a certificate"]
-
-
-def _same(stored: Any, computed: Any) -> bool:
-    """Compare plain JSON values; numbers may differ by rounding, on another machine."""
-    if isinstance(stored, dict) and isinstance(computed, dict):
-        return stored.keys() == computed.keys() and all(
-            _same(stored[key], computed[key]) for key in computed
-        )
-    if isinstance(stored, list) and isinstance(computed, list):
-        return len(stored) == len(computed) and all(map(_same, stored, computed))
-    if isinstance(stored, float) and isinstance(computed, float):
-        return not _differs(stored, computed)
-    return type(stored) is type(computed) and bool(stored == computed)
-
-
-def _differs(stored: Any, computed: float) -> bool:
-    return not math.isclose(float(stored), computed, rel_tol=TOLERANCE, abs_tol=0.0)
-
-
-def _account(said: _Said) -> list[str]:
-    """Compare epsilon and delta with what the events cost, and with what was asked for."""
-    account, asked, spent = said.data["account"], said.asked, said.spent
-    wrong = []
-    if account["neighboring_relation"] != spent.neighboring_relation:
-        wrong.append(f"its neighbouring relation is not {spent.neighboring_relation}")
-    stated = [
-        (f"part {part.name!r} states epsilon", one["epsilon"], part.epsilon)
-        for one, part in zip(account["parts"], spent.parts, strict=True)
-    ]
-    stated.append(("it states epsilon", account["epsilon"], spent.epsilon))
-    stated.append(("it states delta", account["delta"], spent.delta))
-    wrong += [
-        f"{what} {float(value):.6g}; its events cost {cost:.6g}"
-        for what, value, cost in stated
-        if _differs(value, cost)
-    ]
-    # A fit without noise promises nothing, and says so among its leaks.
-    limits = {"epsilon": not said.without_noise, "delta": asked["delta"] is not None}
-    for name, holds in limits.items():
-        if holds and getattr(spent, name) > float(asked[name]) * (1.0 + TOLERANCE):
-            wrong.append(f"it spent more than the {name} {float(asked[name]):.6g} asked for")
-    return wrong
-
-
-def _leaks(said: _Said) -> list[str]:
-    """Derive the leaks from the other entries and compare."""
-    taken, noise = said.facts["taken_from_data"], said.data["noise"]
-    private, leaks = said.data["private"], said.data["leaks"]
-    reasons = [f"{name} was taken from the data" for name in taken]
-    if noise == "seeded":
-        reasons.append("the noise was seeded by the caller")
-    if said.without_noise:
-        reasons.append("the method adds no noise")
-    exact = f"OpenDP [0-9][0-9A-Za-z.+-]*; for sketches {_SOURCE}"
-    known = _SOURCE if said.asked["noise"] == "float" else exact
-    denied = reasons and private
-    wrong = {
-        "it names no source of noise that is known": noise != "seeded"
-        and not re.fullmatch(known, noise),
-        "it takes something from the data that is no bound": {*taken}
-        - {"bounds_X", "bounds_y", "classes"},
-        "what it says about leaks contradicts itself": private == bool(leaks),
-        "it claims to be private, and its own entries say why it is not": denied,
-        "its leaks are not those that follow from its other entries": leaks != reasons
-        and not denied,
-    }
-    return [complaint for complaint, holds in wrong.items() if holds]
-
-
-def _scaling(said: _Said) -> list[str]:
-    """Compare the clipping with what the bounds and parameters call for."""
-    facts, asked = said.facts, said.asked
-    # Nothing is read from the rows: both bounds, or a norm in place of one, are given.
-    made = public_scaling(
-        np.zeros((1, check_integer("n_features", facts["n_features"], at_least=1, at_most=10**7))),
-        np.zeros(1),
-        bounds_X=facts["bounds_X"],
-        bounds_y=facts["bounds_y"],
-        data_norm=asked["data_norm"],
-        fit_intercept=asked["fit_intercept"],
-    )
-    computed = {"row_norm": made.row_map.row_norm, "intercept_column": made.row_map.constant}
-    if said.clips:
-        clip = asked.get("residual_clip")
-        computed["residuals_clipped_at"] = made.target_map.scale if clip is None else float(clip)
-    wrong = [
-        f"its {name} is not the one that its bounds and parameters call for"
-        for name, value in computed.items()
-        if not isinstance(facts.get(name), float) or _differs(facts[name], value)
-    ]
-    described = made.describe()
-    bounds = [name for name in ("bounds_X", "bounds_y") if described[name] != facts[name]]
-    return wrong + [f"its {name} must be written in full" for name in bounds]
-
-
-def _labelled(said: _Said) -> bool:
-    """Whether classes and weights, the largest of which is 1, are as many as were accounted for."""
-    classes, weights = said.facts["classes"], said.facts["class_weight"]
-    return (
-        len(classes) == len(weights) == said.asked["n_classes"]
-        and len(set(classes)) == len(classes)
-        and all(0.0 < weight <= 1.0 for weight in weights)
-        and max(weights) == 1.0
-    )
-
-
-def _plan(said: _Said) -> list[str]:
-    """Compare events, sizes and noise levels with the plan for the same public parameters."""
-    data, stated, method = said.data, said.asked, said.method
-    rows = check_integer("n_samples", said.facts["n_samples"], at_least=1)
-    d = check_integer("n_features", said.facts["n_features"], at_least=1)
-    most = stated["max_rows_per_group"]
-    n = rows
-    if most is not None:  # persons take the place of rows
-        n = check_integer("n_persons", said.facts["n_persons"], at_least=1, at_most=rows)
-        most = check_integer("max_rows_per_group", most, at_least=1)
-    given = {"bounds_X": said.facts["bounds_X"], "data_norm": stated["data_norm"]}
-    given |= {"rows_per_person": most, "weighted": stated.get("max_weight") is not None}
-    given["hidden"] = not stated.get("public_rows", True)
-    given["categories"] = tuple(map(int, said.facts.get("categories", ())))
-    sizes = Sizes.of(n, d, intercept=stated["fit_intercept"], **given)
-    target = Target(float(stated["epsilon"]), default_delta(stated["delta"], n))
-    share = stated.get("score_share", 0.0)
-    given = {"inference": stated["inference"], "noise": stated["noise"], "score_share": share}
-    if "compared" in stated:
-        planned, _ = comparing_plan(method, sizes, target, inference=stated["inference"])
-    else:
-        planned = plan_fit(method, sizes, target, **given)
-    derived = jsonable(planned.settings)
-    names = {*_COMMON, *(f.name for f in fields(method)), *derived, "method_"}
-    names |= {name for name in ("score_share", "compared", "max_weight") if stated.get(name)}
-    wrong = []
-    if "public_rows" in stated:
-        names.add("public_rows")
-        if stated["public_rows"] is not False or stated["delta"] is None:
-            wrong.append("its delta must be given where the number of rows is not public")
-    if not _same(stated.get("max_weight"), said.facts.get("max_weight")):
-        wrong.append("its largest weight is not the one that was asked for")
-    if most is not None and said.facts["max_rows_per_person"] != most:
-        wrong.append("its rows per person are not those that were asked for")
-    if not _same(data["account"], jsonable(planned.spent.to_dict())):
-        wrong.append("its events are not those that its parameters call for")
-    if data["mechanism"] == "PrivateLinearRegression":
-        names.add("method")
-        auto, _ = choose_method(sizes.d, inference=bool(stated["inference"]))
-        if method.name != (auto if stated.get("method") == "auto" else stated.get("method")):
-            wrong.append("its method is not the one that was asked for")
-    elif data["mechanism"] != method.estimator:
-        wrong.append("its method is not that of its mechanism")
-    if method.family == "logistic" and not _labelled(said):
-        wrong.append("its classes and their weights are not those of its mechanism")
-    if set(stated) != names:
-        wrong.append("its parameters are not those of its mechanism")
-    wrong += [
-        f"its {name} is not the one that its parameters call for"
-        for name in derived
-        if not _same(stated.get(name), derived[name])
-    ]
-    made_by = data["versions"]["fastmix"]
     if wrong and made_by != version("fastmix"):
         # An older version may have planned otherwise, and a forger may say so.
         wrong.append(
             f"this is fastmix {version('fastmix')}: if version {made_by} made the certificate and "
             f"planned differently, verify it with that version"
         )
-    return wrong
+    return Verification(tuple(wrong))
+
+
+class _Rebuilt:
+    """A certificate, built once more from the parameters, sizes and bounds that it states."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data, self.facts, self.asked = data, data["data"], data["parameters"]
+        kind = METHODS[self.asked["method_"]]
+        self.method = kind(**{each.name: self.asked[each.name] for each in fields(kind)})
+        self.method.check()
+        self.epsilon = float(self.asked["epsilon"])
+        self.rows = check_integer("n_samples", self.facts["n_samples"], at_least=1)
+        self.d = check_integer("n_features", self.facts["n_features"], at_least=1, at_most=10**7)
+        self.n, self.most = self.rows, self.asked["max_rows_per_group"]
+        if self.most is not None:  # persons take the place of rows
+            self.n = check_integer(
+                "n_persons", self.facts["n_persons"], at_least=1, at_most=self.rows
+            )
+            self.most = check_integer("max_rows_per_group", self.most, at_least=1)
+        self.sizes = Sizes.of(
+            self.n,
+            self.d,
+            intercept=self.asked["fit_intercept"],
+            bounds_X=self.facts["bounds_X"],
+            data_norm=self.asked["data_norm"],
+            rows_per_person=self.most,
+            weighted=self.asked.get("max_weight") is not None,
+            hidden=not self.asked.get("public_rows", True),
+            categories=tuple(map(int, self.facts.get("categories", ()))),
+        )
+        self.plan = self._planned()
+
+    def _planned(self) -> Plan:
+        asked, target = self.asked, Target(self.epsilon, default_delta(self.asked["delta"], self.n))
+        if "compared" in asked:
+            return comparing_plan(self.method, self.sizes, target, inference=asked["inference"])[0]
+        share = asked.get("score_share", 0.0)
+        given = {"inference": asked["inference"], "noise": asked["noise"], "score_share": share}
+        return plan_fit(self.method, self.sizes, target, **given)
+
+    def document(self) -> dict[str, Any]:
+        """Return the entries that the certificate must have."""
+        data, leaks, kernels = self.data, self._leaks(), self.data["kernels"]
+        entries = _KERNELS if kernels["compiled"] else _KERNELS[:1]
+        return {
+            "format": FORMAT,
+            "private": not leaks,
+            "leaks": leaks,
+            "mechanism": self._mechanism(),
+            "account": jsonable(self.plan.spent.to_dict()),
+            "parameters": self._parameters(),
+            "data": self._facts(),
+            "noise": data["noise"],
+            "versions": {name: str(data["versions"][name]) for name in _PACKAGES},
+            "kernels": {name: kernels[name] for name in entries},
+            "model": data["model"],
+            "digest": digest(data, without=("digest",)),
+        }
+
+    def _leaks(self) -> list[str]:
+        """Return the reasons why the fit is not private."""
+        reasons = [f"{name} was taken from the data" for name in self.facts["taken_from_data"]]
+        if self.data["noise"] == "seeded":
+            reasons.append("the noise was seeded by the caller")
+        if not self.plan.is_private:
+            reasons.append("the method adds no noise")
+        return reasons
+
+    def _mechanism(self) -> str:
+        chosen = self.data["mechanism"] == "PrivateLinearRegression"
+        return "PrivateLinearRegression" if chosen else self.method.estimator
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return the parameters, and the sizes and noise levels that follow from them."""
+        asked, method = self.asked, self.method
+        stated = {name: asked[name] for name in _COMMON}
+        stated |= {name: bool(asked[name]) for name in ("fit_intercept", "inference", "verbose")}
+        stated |= {name: asked[name] for name in _OPTIONAL if asked.get(name)}
+        if "public_rows" in asked:
+            stated["public_rows"] = False  # a public number of rows goes without saying
+        if self.data["mechanism"] == "PrivateLinearRegression":
+            auto, _ = choose_method(self.sizes.d, inference=stated["inference"])
+            automatic = asked["method"] == "auto" and method.name == auto
+            stated["method"] = "auto" if automatic else method.name
+        stated |= {each.name: getattr(method, each.name) for each in fields(method)}
+        derived = {**self.plan.settings, "method_": method.name, "epsilon": self.epsilon}
+        return jsonable({**stated, **derived})  # type: ignore[no-any-return]
+
+    def _facts(self) -> dict[str, Any]:
+        """Return the facts about the data, with the clipping that the bounds call for."""
+        facts, asked = self.facts, self.asked
+        # Nothing is read from the rows: both bounds, or a norm in place of one, are given.
+        made = public_scaling(
+            np.zeros((1, self.d)),
+            np.zeros(1),
+            bounds_X=facts["bounds_X"],
+            bounds_y=facts["bounds_y"],
+            data_norm=asked["data_norm"],
+            fit_intercept=asked["fit_intercept"],
+        )
+        private, weighted = self.epsilon < math.inf, self.sizes.weighted
+        said = {"n_samples": self.rows, "n_features": self.d, **made.describe()}
+        said["taken_from_data"] = facts["taken_from_data"]
+        if private and (self.method.clips or "residual_sigma" in asked):
+            clip = asked.get("residual_clip")
+            said["residuals_clipped_at"] = made.target_map.scale if clip is None else float(clip)
+        if self.most is not None:
+            said |= {"n_persons": self.n, "max_rows_per_person": self.most}
+        if weighted:
+            said["max_weight"] = asked["max_weight"]
+        kept = ["chosen"] if weighted or (self.method.chooses and private) else []
+        kept += _CLASS_FACTS if self.method.family == "logistic" else ()
+        kept += _TABLE_FACTS if {*_TABLE_FACTS} & {*facts} else ()
+        kept += ["bounds_found"] if "bounds_found" in facts else []
+        return {**said, **{name: facts[name] for name in kept}}
+
+    def complaints(self) -> Iterator[str]:
+        """Yield what is wrong with entries that are stated and not computed."""
+        data, asked, spent = self.data, self.asked, self.plan.spent
+        exact = f"OpenDP [0-9][0-9A-Za-z.+-]*; for sketches {_SOURCE}"
+        source = _SOURCE if asked["noise"] == "float" else exact
+        if asked["noise"] not in ("float", "exact"):
+            yield "its parameters.noise is neither 'float' nor 'exact'"
+        if data["noise"] != "seeded" and not re.fullmatch(source, data["noise"]):
+            yield "it names no source of noise that is known"
+        if {*self.facts["taken_from_data"]} - {"bounds_X", "bounds_y", "classes"}:
+            yield "it takes something from the data that is no bound"
+        if data["model"] is not None and not re.fullmatch("sha256:[0-9a-f]{64}", data["model"]):
+            yield "its model is not a digest"
+        if self.plan.is_private and spent.epsilon > self.epsilon * (1.0 + TOLERANCE):
+            yield f"it spent more than the epsilon {self.epsilon:.6g} asked for"
+        if asked["delta"] is not None and spent.delta > asked["delta"] * (1.0 + TOLERANCE):
+            yield f"it spent more than the delta {asked['delta']:.6g} asked for"
+        if "public_rows" in asked and asked["delta"] is None:
+            yield "its delta must be given where the number of rows is not public"
+        if self.method.family == "logistic" and not self._labelled():
+            yield "its classes and their weights are not those of its mechanism"
+
+    def _labelled(self) -> bool:
+        """Whether classes and weights, the largest of which is 1, are as many as accounted for."""
+        classes, weights = self.facts["classes"], self.facts["class_weight"]
+        return (
+            len(classes) == len(weights) == self.asked["n_classes"]
+            and len(set(classes)) == len(classes)
+            and all(0.0 < weight <= 1.0 for weight in weights)
+            and max(weights) == 1.0
+        )
+
+
+def _differences(stored: Any, computed: Any, name: str = "") -> Iterator[str]:
+    """Yield where two JSON values differ; numbers may differ by rounding, on another machine."""
+    if isinstance(stored, dict) and isinstance(computed, dict):
+        for key in {**computed, **stored}:
+            path = f"{name}.{key}" if name else key
+            if key not in computed:
+                yield f"it has an entry {path!r}, which belongs to no certificate of this kind"
+            elif key not in stored:
+                yield f"it lacks the entry {path!r}"
+            else:
+                yield from _differences(stored[key], computed[key], path)
+    elif isinstance(stored, list) and isinstance(computed, list) and len(stored) == len(computed):
+        for at, (one, other) in enumerate(zip(stored, computed, strict=True)):
+            yield from _differences(one, other, f"{name}[{at}]")
+    elif not _same(stored, computed):
+        found, wanted = (_shortened(repr(each)) for each in (stored, computed))
+        yield f"its {name} is {found}; its other entries call for {wanted}"
+
+
+def _shortened(text: str, longest: int = 60) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}..."
+
+
+def _same(stored: Any, computed: Any) -> bool:
+    kinds = {type(stored), type(computed)}
+    if kinds <= {int, float} and float in kinds:
+        return math.isclose(stored, computed, rel_tol=TOLERANCE, abs_tol=0.0)
+    return len(kinds) == 1 and bool(stored == computed)

@@ -1,14 +1,16 @@
-"""What ``fastmix fit`` is asked for."""
+"""The options of ``fastmix fit``, with checks of their combinations."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from fastmix.cli import _options as options
-from fastmix.data.delimited import TextFormat
 from fastmix.paper import METHODS
+from fastmix.schema import Number, PublicBounds
+from fastmix.schema.bounds import check_number
+
+#: How to find labels outside the public list; the fit itself must not tell.
+UNLISTED = "'fastmix check' shows their share, for your eyes only"
 
 #: Why fits of persons, or with weights, have neither intervals nor scores.
 _UNSEEN = {
@@ -17,100 +19,94 @@ _UNSEEN = {
 }
 
 
+def check_target(public: PublicBounds, family: str) -> None:
+    """Refuse a target of numbers for classes, and a target of labels for any other family."""
+    if family != "logistic":
+        check_number(public)
+        return
+    target = public.target
+    if isinstance(target, Number) and (target.upper - target.lower, target.lower % 1.0) != (1, 0):
+        raise ValueError(
+            f"--family logistic needs a target of labels; {target.name} has the bounds "
+            f"[{target.lower:g}, {target.upper:g}]. List its labels in the bounds file: "
+            f"{target.name} = {{ labels = [0, 1] }}, or pass --family linear."
+        )
+
+
+_MODEL, _PRIVACY, _COUNTED, _OUTPUT, _READING = map(
+    options.panel,
+    ("Model", "Privacy", "Who and what counts", "Output", options.READING),
+)
+
+
 @dataclass(frozen=True)
-class Asked:
-    """What ``fastmix fit`` is asked for."""
+class Asked(options.CsvOptions):
+    """The options of ``fastmix fit``."""
 
     data: options.Tables
-    target: options.Target
-    epsilon: options.Epsilon = 1.0
-    delta: options.Delta = None
-    bounds: Annotated[Path | None, typer.Option(help="Bounds file; see 'fastmix bounds'.")] = None
-    features: Annotated[str, typer.Option(help="Features to use, separated by commas.")] = ""
-    family: Annotated[
-        str,
-        typer.Option(
-            help="linear, logistic (labels are listed, or the target's bounds), quantile or huber."
-        ),
-    ] = "linear"
-    quantile: Annotated[float, typer.Option(help="Quantile, for --family quantile.")] = 0.5
-    method: options.MethodName = "auto"
-    intercept: Annotated[bool, typer.Option(help="Fit an intercept.")] = True
+    target: Annotated[str, _MODEL("Column to predict.")]
+    bounds: Annotated[Path | None, _MODEL("Bounds file; see 'fastmix bounds'.")] = None
+    features: Annotated[str, _MODEL("Features to use, separated by commas.")] = ""
+    family: Annotated[str, _MODEL("linear, logistic (for labels), quantile or huber.")] = "linear"
+    quantile: Annotated[float, _MODEL("Quantile, for --family quantile.")] = 0.5
+    method: Annotated[
+        str, _MODEL("auto, adassp, dp_gd, fast_ihm, ihm, linear_mixing or objective.")
+    ] = "auto"
+    intercept: Annotated[bool, _MODEL("Fit an intercept.")] = True
+    epsilon: Annotated[float, _PRIVACY("Privacy budget.", callback=options.with_meaning)] = 1.0
+    delta: Annotated[float | None, _PRIVACY("Failure probability; by default 1/n^2.")] = None
     intervals: Annotated[
         bool | None,
-        typer.Option(
-            help="Compute standard errors, for 5 to 15% of the budget, if the method has them."
-        ),
+        _PRIVACY("Compute standard errors, for 5 to 15% of the budget, if the method has them."),
     ] = None
     score_share: Annotated[
-        float, typer.Option(help="Share of the budget for private scores of these rows, e.g. 0.05.")
+        float, _PRIVACY("Share of the budget for private scores of these rows, e.g. 0.05.")
     ] = 0.0
-    engine: Annotated[
-        str,
-        typer.Option(help="memory, stream (block by block), dask (a cluster), or auto (by size)."),
-    ] = "auto"
-    scheduler: Annotated[
-        str, typer.Option(help="Address of a Dask scheduler; by default a cluster on this machine.")
-    ] = ""
-    ledger: Annotated[
-        Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
-    ] = None
-    person: Annotated[str, typer.Option(help="Column of ids; protect persons instead of rows.")] = (
-        ""
+    ledger: Annotated[Path | None, _PRIVACY("Shared budget to charge; see 'fastmix ledger'.")] = (
+        None
     )
-    max_rows: Annotated[
-        int | None, typer.Option(help="With --person: the most rows per person that count.")
-    ] = None
-    weight: Annotated[
-        str, typer.Option(help="Column of sample weights: how much each row counts.")
-    ] = ""
-    max_weight: Annotated[
-        float | None, typer.Option(help="With --weight: largest weight that counts, public.")
-    ] = None
-    private_rows: Annotated[
-        bool,
-        typer.Option(
-            "--private-rows",
-            help="The number of rows is not public: release it with noise. Needs --delta.",
-        ),
-    ] = False
-    label: Annotated[str, typer.Option(help="Name of the fit in the ledger.")] = ""
-    out: Annotated[Path, typer.Option(help="Folder for model, certificate and report.")] = Path(
-        "model"
-    )
-    force: Annotated[bool, typer.Option("--force", help="Replace a model in the folder.")] = False
+    label: Annotated[str, _PRIVACY("Name of the fit in the ledger.")] = ""
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print the error to expect, and stop; nothing is spent."),
+        bool, _PRIVACY("Print the error to expect, and stop; nothing is spent.", "--dry-run")
     ] = False
     unsafe_bounds_from_data: Annotated[
         bool,
-        typer.Option(
-            "--unsafe-bounds-from-data",
-            help="Take bounds from the data. The result is NOT PRIVATE.",
+        _PRIVACY(
+            "Take bounds from the data. The result is NOT PRIVATE.", "--unsafe-bounds-from-data"
         ),
     ] = False
-    sep: options.Sep = None
-    decimal: options.Decimal = None
-    thousands: options.Thousands = None
-    encoding: options.Encoding = None
-    json: options.Json = False
-
-    def __post_init__(self) -> None:
-        _ = self.text  # refused before anything is read
-
-    @property
-    def text(self) -> TextFormat:
-        """How a CSV file is written."""
-        return TextFormat(self.sep, self.decimal, self.thousands, self.encoding)
+    person: Annotated[str, _COUNTED("Column of ids; protect persons instead of rows.")] = ""
+    max_rows: Annotated[
+        int | None, _COUNTED("With --person: the most rows per person that count.")
+    ] = None
+    weight: Annotated[str, _COUNTED("Column of sample weights: how much each row counts.")] = ""
+    max_weight: Annotated[
+        float | None, _COUNTED("With --weight: largest weight that counts, public.")
+    ] = None
+    private_rows: Annotated[
+        bool,
+        _COUNTED(
+            "The number of rows is not public: release it with noise. Needs --delta.",
+            "--private-rows",
+        ),
+    ] = False
+    out: Annotated[Path, _OUTPUT("Folder for model, certificate and report.")] = Path("model")
+    force: Annotated[bool, _OUTPUT("Replace a model in the folder.", "--force")] = False
+    json: Annotated[bool, _OUTPUT("Print JSON.", "--json")] = False
+    engine: Annotated[
+        str, _READING("memory, stream (block by block), dask (a cluster), or auto (by size).")
+    ] = "auto"
+    scheduler: Annotated[
+        str, _READING("Address of a Dask scheduler; by default a cluster on this machine.")
+    ] = ""
 
     @property
     def names(self) -> list[str]:
-        """The features that are asked for by name."""
-        return [name.strip() for name in self.features.split(",") if name.strip()]
+        """Names of the features to use; none for all."""
+        return options.names_in(self.features)
 
     def check(self) -> None:
-        """Refuse options that do not go together."""
+        """Refuse combinations of options that have no meaning."""
         if (self.bounds is None) != self.unsafe_bounds_from_data:
             raise ValueError(
                 "bounds must be given from public knowledge: write a file with 'fastmix bounds' "
@@ -129,7 +125,7 @@ class Asked:
         self._check_counting()
 
     def _check_counting(self) -> None:
-        """Refuse what fits of persons, with weights or of a hidden number of rows do not have."""
+        """Refuse options that do not support persons, weights or a hidden number of rows."""
         other = self.method if self.family == "linear" else self.family
         choice = f"--{'method' if self.family == 'linear' else 'family'} {other}"
         kind = METHODS.get(other)  # None for auto

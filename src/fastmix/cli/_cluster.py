@@ -5,13 +5,10 @@ from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Any
 
-from fastmix.cli._startup import allow_pandas
-
 
 @contextmanager
 def cluster_client(scheduler: str) -> Iterator[Any]:
-    """Give a client of a Dask cluster: the one at an address, or a new one on this machine."""
-    allow_pandas()  # Dask uses it
+    """Give a client of the Dask cluster at an address, or of a new cluster on this machine."""
     try:
         distributed = import_module("distributed")
     except ImportError:

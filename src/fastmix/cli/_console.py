@@ -1,4 +1,4 @@
-"""What commands print with: text for people, JSON for machines."""
+"""Output of commands: text for people, JSON for machines."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_text(*lines: str, style: str | None = None) -> None:
-    """Print lines: brackets in names are no markup, and escape sequences have no effect."""
+    """Print lines as plain text: markup and escape sequences in names have no effect."""
     for line in lines:
         console().print(Text(visible(line), style=style or ""), soft_wrap=True)
 

@@ -42,9 +42,9 @@ def check_output(out: Path, *, force: bool = False, inputs: Iterable[Path] = ())
 
 @contextmanager
 def writing(out: Path, *, force: bool = False, room: int = 0) -> Iterator[Path]:
-    """Give the name of a new file beside ``out`` that takes its place in one step at the end.
+    """Give the name of a new file beside ``out``, which replaces ``out`` in one step at the end.
 
-    With ``room`` the file is there, with this many bytes allocated, for `fill`.
+    With ``room``, the new file exists and has this many bytes allocated, for `fill`.
     """
     real = Path(os.path.realpath(out))
     ending = "".join(real.suffixes[-2 if real.suffix.lower() == ".gz" else -1 :]).lower()
@@ -66,7 +66,7 @@ def writing(out: Path, *, force: bool = False, room: int = 0) -> Iterator[Path]:
 
 
 def reserve(path: Path, room: int) -> None:
-    """Make a file and allocate room for its content: a full disk is an error now, not later."""
+    """Make a file and allocate room for its content, so that a full disk is an error now."""
     with path.open("xb") as file:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, room)
@@ -75,7 +75,7 @@ def reserve(path: Path, room: int) -> None:
 
 
 def fill(path: Path, content: bytes) -> None:
-    """Write over room that was allocated, and wait until it is on the disk."""
+    """Write content into a reserved file, and wait until it is on the disk."""
     with path.open("r+b") as file:
         file.write(content)
         file.truncate()

@@ -1,18 +1,16 @@
-"""The folder of a fit: the old one or the new one, whole.
+"""The output folder of a fit: written beside its place, then renamed.
 
-1. Before anything is charged, a folder is made beside the one that is asked for, and the room
-   that the files need is allocated in it: a place that cannot be written fails here.
+1. Before a charge, a fit makes the folder ``.fastmix-...`` beside the output folder and reserves
+   the room that its three files need. A place that cannot be written fails here.
 2. After the fit, the files are written there and are on the disk.
-3. The two folders exchange their names in one step of the file system, or the new one takes a
-   name that is free.  Where the system has no such step (Windows, some file systems), the old
-   folder is first renamed to ``.fastmix-...-old``.
-4. The old files are removed.
+3. The old output folder, if there is one, is renamed to ``.fastmix-...-old``, the new one takes its
+   place, and the old files are removed.
 
-A process that is killed leaves at most folders and a lock beside, with names that begin with
-``.fastmix-``; the next fit to the same place removes them.  Without an exchange in one step, a
-process that is killed between its two renames leaves no folder under the name that was asked for;
-the next fit to this place puts the new one there.  Only files with the three names below are ever
-removed.
+A process that is killed leaves the old model or the new one, whole, and at most these hidden
+folders and a lock. Between the two renames of step 3 the output folder is absent for a moment; a
+process that is killed there leaves both models under their hidden names. The next fit to the same
+place puts the new one in its place and removes the rest. Only files with the three names below are
+ever removed.
 """
 
 import errno
@@ -21,63 +19,73 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 
-from fastmix._system import (
-    WINDOWS,
-    exchange,
-    is_named,
-    is_owned,
-    open_file,
-    sync_folder,
-    try_lock,
-    unlock,
-)
+from fastmix._system import WINDOWS, is_named, is_owned, open_file, sync_folder, try_lock, unlock
 from fastmix.cli._files import fill, reserve
+from fastmix.errors import DataError
+from fastmix.show.html import templates
 
 FILES = ("model.json", "certificate.json", "report.html")
+
+#: Bytes of a file of a fit that do not depend on the number of columns, with a wide margin.
+_ROOM = 1 << 18
+#: Bytes that a number takes in a file, with its indent.
+_NUMBER = 40
 
 
 @contextmanager
 def model_folder(
-    out: Path, *, force: bool, room: int, inputs: Iterable[Path | None] = ()
+    out: Path,
+    *,
+    force: bool,
+    words: Iterable[str] = (),
+    inputs: Iterable[Path | None] = (),
+    ledger: Path | None = None,
 ) -> Iterator[Callable[..., None]]:
-    """Make sure that a fit can be written to a folder, and give what writes its three texts.
+    """Make sure that a fit can be written to a folder, and give a function that writes its texts.
 
-    The folder is new, or empty, or holds a model that is to be replaced, and none of the inputs; no
-    file of the fit exceeds ``room`` bytes.
+    The folder is new, or empty, or contains a model to replace, and none of the ``inputs``. The
+    public ``words`` of a fit, such as the names of its columns, set how much room its files need.
     """
+    templates()  # a report that cannot be written fails before a charge
     target = Path(os.path.realpath(out))
-    beside, inputs = _beside(target, ""), list(inputs)
-    made: list[Path] = []
+    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
+    new, old, lock = (target.with_name(f".fastmix-{name}{end}") for end in ("", "-old", "-lock"))
+    words = list(words)
+    room = _ROOM + sum(1024 + 48 * len(word.encode(errors="replace")) for word in words)
+    room += _NUMBER * 3 * (len(words) + 1) ** 2 // 2  # the symmetric matrices of intervals
+    inputs, made = [*inputs, ledger], list[Path]()
+
+    def publish(*texts: str) -> None:
+        try:
+            _publish(target, new, old, force, texts)
+        except OSError as error:
+            charged = "" if ledger is None else " The ledger was charged for this fit."
+            raise DataError(
+                f"The model could not be written to {out.name}: {error.strerror}. What was there "
+                f"before is unchanged.{charged}"
+            ) from None
+
     try:
         with _refusals(out):
             _check_target(out, target, force, inputs)
             for parent in reversed([path for path in target.parents if not path.exists()]):
                 parent.mkdir()
                 made.append(parent)
-        with _claimed(out, _beside(target, "-lock")):
-            with _refusals(out):
-                _recover(target, beside)
-                _check_target(out, target, force, inputs)
-                _make(beside)
+        with _claimed(out, lock):
             try:
                 with _refusals(out):
-                    _reserve(target, beside, room)
-                yield partial(_publish, target, beside, force)
+                    _recover(target, new, old)
+                    _check_target(out, target, force, inputs)
+                    _reserve(target, new, room)
+                yield publish
             finally:
-                _remove(beside)
+                _remove(new)
     finally:
         for parent in reversed(made):
             with suppress(OSError):
                 parent.rmdir()  # fails unless it is empty
-
-
-def _beside(target: Path, ending: str) -> Path:
-    """Return the name of a folder or file of fits to ``target``."""
-    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
-    return target.with_name(f".fastmix-{name}{ending}")
 
 
 @contextmanager
@@ -96,14 +104,10 @@ def _refusals(out: Path) -> Iterator[None]:
 def _claimed(out: Path, path: Path) -> Iterator[None]:
     """Hold a lock that keeps other fits to the same place away; remove its file at the end."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-    while True:
-        with _refusals(out):
-            fd = open_file(path, flags)
-            if try_lock(fd):
-                if is_named(fd, path):
-                    break
-                os.close(fd)  # another fit has just removed it
-                continue
+    with _refusals(out):
+        fd = open_file(path, flags)
+    # A file that lost its name was just removed by the fit that held it.
+    if not try_lock(fd) or not is_named(fd, path):
         os.close(fd)
         raise ValueError(
             "out must not be in use; another fit writes to the same folder. Nothing was charged."
@@ -111,40 +115,17 @@ def _claimed(out: Path, path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        if not WINDOWS:
+        if not WINDOWS:  # which removes no file that is open
             path.unlink(missing_ok=True)
         unlock(fd)
         os.close(fd)
-        if WINDOWS:  # which removes no file that is open, here or in another fit
+        if WINDOWS:
             with suppress(OSError):
                 path.unlink()
 
 
-def _publish(target: Path, beside: Path, force: bool, *texts: str) -> None:
-    """Write the files, then put the folder in its place."""
-    for name, text in zip(FILES, texts, strict=True):
-        fill(beside / name, text.encode())
-    with suppress(FileNotFoundError):
-        beside.chmod(stat.S_IMODE(target.stat().st_mode))
-    sync_folder(beside)
-    if not target.exists():
-        os.rename(beside, target)
-    elif not force or not any(target.iterdir()):
-        target.rmdir()  # fails unless it is empty
-        os.rename(beside, target)
-    elif not exchange(beside, target):
-        old = _beside(target, "-old")
-        os.rename(target, old)
-        try:
-            os.rename(beside, target)
-        except BaseException:
-            os.rename(old, target)
-            raise
-        _remove(old)
-    sync_folder(target.parent)
-
-
 def _check_target(out: Path, target: Path, force: bool, inputs: Iterable[Path | None]) -> None:
+    """Refuse a folder that cannot or must not be replaced."""
     with suppress(FileNotFoundError, NotADirectoryError):
         os.lstat(target / max(FILES, key=len))  # also tells a path that is too long
     got = f"; got out={str(out)!r}"
@@ -174,42 +155,54 @@ def _check_target(out: Path, target: Path, force: bool, inputs: Iterable[Path | 
             f"The folder {str(out)!r} already contains a model. Choose another folder, or pass "
             f"--force to replace it."
         )
-    if not os.access(target, os.W_OK | os.X_OK) or _is_stuck(target):
+    # In a folder with the sticky bit, such as /tmp, only owners rename.
+    parent = target.parent.stat()
+    owned = is_owned(parent) or is_owned(target.stat()) or os.geteuid() == 0
+    if not os.access(target, os.W_OK | os.X_OK) or (parent.st_mode & stat.S_ISVTX and not owned):
         raise PermissionError(errno.EACCES, "it cannot be replaced by this user", str(out))
 
 
-def _is_stuck(target: Path) -> bool:
-    """Tell whether a folder with the sticky bit keeps this user from renaming the target."""
-    parent = target.parent.stat()
-    ours = is_owned(parent) or is_owned(target.stat()) or os.geteuid() == 0
-    return bool(parent.st_mode & stat.S_ISVTX) and not ours
-
-
-def _recover(target: Path, beside: Path) -> None:
+def _recover(target: Path, new: Path, old: Path) -> None:
     """Finish for a fit that was killed between its two renames, or after them."""
-    old = _beside(target, "-old")
     if old.is_dir():
         if not target.exists():
-            os.rename(beside if beside.is_dir() else old, target)
+            os.rename(new if new.is_dir() else old, target)
         _remove(old)
         _refuse_strangers(target, old)
 
 
-def _make(beside: Path) -> None:
-    """Make the folder beside, or take over what a killed fit of this user left of it."""
+def _reserve(target: Path, new: Path, room: int) -> None:
+    """Make the new folder, or take over what a killed fit of this user left, and allocate room."""
     with suppress(FileExistsError):
-        beside.mkdir()
-    found = os.lstat(beside)
+        new.mkdir()
+    found = os.lstat(new)
     if not stat.S_ISDIR(found.st_mode) or not is_owned(found):
-        raise PermissionError(errno.EACCES, f"{beside.name} beside it belongs to another user")
-
-
-def _reserve(target: Path, beside: Path, room: int) -> None:
-    """Allocate room for the files."""
-    _clear(beside)
-    _refuse_strangers(target, beside)
+        raise PermissionError(errno.EACCES, f"{new.name} beside it belongs to another user")
+    _clear(new)
+    _refuse_strangers(target, new)
     for name in FILES:
-        reserve(beside / name, room)
+        reserve(new / name, room)
+
+
+def _publish(target: Path, new: Path, old: Path, force: bool, texts: Iterable[str]) -> None:
+    """Write the files, then put the folder in its place."""
+    for name, text in zip(FILES, texts, strict=True):
+        fill(new / name, text.encode())
+    with suppress(FileNotFoundError):
+        new.chmod(stat.S_IMODE(target.stat().st_mode))
+    sync_folder(new)
+    if force and target.exists() and any(target.iterdir()):
+        os.rename(target, old)
+    elif target.exists():
+        target.rmdir()  # fails unless it is empty
+    try:
+        os.rename(new, target)
+    except BaseException:
+        if old.exists():
+            os.rename(old, target)
+        raise
+    sync_folder(target.parent)
+    _remove(old)
 
 
 def _refuse_strangers(target: Path, folder: Path) -> None:
@@ -221,13 +214,13 @@ def _refuse_strangers(target: Path, folder: Path) -> None:
 
 
 def _clear(folder: Path) -> None:
-    """Remove what a fit may have left, and nothing else."""
+    """Remove the files of a fit, and nothing else."""
     for name in FILES:
         (folder / name).unlink(missing_ok=True)
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder of a fit, unless it holds other files."""
+    """Remove a folder of a fit, unless it contains other files."""
     with suppress(OSError):
         _clear(folder)
         folder.rmdir()

@@ -1,13 +1,15 @@
-"""Options that several commands take, with the range in which an epsilon has a meaning."""
+"""Options that several commands share."""
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 
 from fastmix._validation import check_real
+from fastmix.data.delimited import TextFormat
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
 
 T = TypeVar("T")
@@ -17,20 +19,30 @@ INFERRING = ("auto", "adaptive", "adassp", "fast_ihm", "ihm")
 
 
 def with_meaning(epsilon: float) -> float:
-    """Refuse an epsilon without meaning; no command makes a fit without privacy by accident."""
+    """Reject epsilon outside [1e-6, 1e6]: no command makes a fit without privacy by accident."""
     check_real("epsilon", epsilon, above=0.0)
     return check_real("epsilon", epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)
 
 
+def panel(title: str) -> Callable[..., Any]:
+    """Return a function that makes an option of the named group of a help page."""
+
+    def option(help: str, *names: str, **given: Any) -> Any:
+        return typer.Option(*names, help=help, rich_help_panel=title, **given)
+
+    return option
+
+
+#: The group of the options that say how a table is read.
+READING = "Reading the table"
+_READING = panel(READING)
+
 Columns = Annotated[int, typer.Option(min=1, max=10**6, help="Number of features, after encoding.")]
 Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, Arrow, Feather or NPZ file.")]
-Decimal = Annotated[
-    str | None,
-    typer.Option(help="Decimal mark of a CSV file; by default ',' with ';'."),
-]
+Decimal = Annotated[str | None, _READING("Decimal mark of a CSV file; by default ',' with ';'.")]
 Delta = Annotated[float | None, typer.Option(help="Failure probability; by default 1/n^2.")]
 Encoding = Annotated[
-    str | None, typer.Option(help="Encoding of a CSV file, such as cp1252; detected by default.")
+    str | None, _READING("Encoding of a CSV file, such as cp1252; detected by default.")
 ]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget.", callback=with_meaning)]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
@@ -40,21 +52,40 @@ MethodName = Annotated[
     str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm, linear_mixing or objective.")
 ]
 Rows = Annotated[int, typer.Option(min=1, max=10**12, help="Number of rows.")]
-Sep = Annotated[
-    str | None, typer.Option(help="Separator of a CSV file, or 'tab'; detected by default.")
-]
+Sep = Annotated[str | None, _READING("Separator of a CSV file, or 'tab'; detected by default.")]
 Tables = Annotated[
     Path,
     typer.Argument(help="CSV, TSV, Parquet, Arrow, Feather or NPZ file; a folder of files."),
 ]
 Target = Annotated[str, typer.Option(help="Column to predict.")]
-Thousands = Annotated[
-    str | None, typer.Option(help="Thousands separator of a CSV file; by default none.")
-]
+Thousands = Annotated[str | None, _READING("Thousands separator of a CSV file; by default none.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvOptions:
+    """The options that describe a CSV file."""
+
+    sep: Sep = None
+    decimal: Decimal = None
+    thousands: Thousands = None
+    encoding: Encoding = None
+
+    def __post_init__(self) -> None:
+        _ = self.text  # refused before anything is read
+
+    @property
+    def text(self) -> TextFormat:
+        """Format of a CSV file."""
+        return TextFormat(self.sep, self.decimal, self.thousands, self.encoding)
+
+
+def names_in(listed: str) -> list[str]:
+    """Return the names in a comma-separated list."""
+    return [name.strip() for name in listed.split(",") if name.strip()]
 
 
 def grouped(kind: type[T]) -> Callable[[Callable[[T], None]], Callable[..., None]]:
-    """Let a command have the fields of a dataclass as its options, and take them as one object."""
+    """Make the fields of a dataclass the options of a command, which takes them as one object."""
 
     def wrap(run: Callable[[T], None]) -> Callable[..., None]:
         def command(**given: Any) -> None:

@@ -1,4 +1,4 @@
-"""The commands and how they hang together: one module per command, each with ``command``.
+"""The application: one module per command, each with a function ``command``.
 
 Only the module of the command that runs is imported: the others would take seconds, and a help
 page needs one line of each.
@@ -48,7 +48,7 @@ _EXIT_CODES = (
 
 
 def make_app(wanted: Container[str] = frozenset(COMMANDS)) -> typer.Typer:
-    """Return the application; commands that are not ``wanted`` have a line of help and no more."""
+    """Return the application; only ``wanted`` commands are loaded, the others have a help line."""
     app = typer.Typer(
         name="fastmix",
         help="Differentially private regression for tables about people.",
@@ -84,11 +84,11 @@ def _fastmix(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Take options that stand before a command."""
+    """Take the options before a command."""
 
 
 def _not_loaded() -> None:
-    """Stand for a command on the help page."""
+    """Raise an error: the help page names this command without loading it."""
     raise AssertionError("the command was not loaded")
 
 

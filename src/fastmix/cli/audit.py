@@ -75,7 +75,7 @@ def _line(*cells: str) -> str:
 
 
 def summary(results: Sequence[AuditResult]) -> Iterator[str]:
-    """Yield what the audit found and how strong it was."""
+    """Yield the findings of the audit and its strength."""
     count = len(results)
     yield (
         f"{sum(r.passed for r in results)} of {count} claims survived. 'at least' is a lower bound "

@@ -14,7 +14,6 @@ from fastmix.certificate import PrivacyCertificate, headline
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, fill, writing
-from fastmix.data.delimited import TextFormat
 from fastmix.data.encode import first_file, table_columns
 from fastmix.data.read import check_columns, table_fields
 from fastmix.errors import DataError
@@ -41,8 +40,8 @@ _MAX_ROWS = 10
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What ``fastmix bounds`` is asked for."""
+class AskedBounds(options.CsvOptions):
+    """The options of ``fastmix bounds``."""
 
     data: options.Tables
     target: options.Target
@@ -78,25 +77,16 @@ class Asked:
     ] = None
     out: Annotated[Path | None, typer.Option(help="File to write; by default the screen.")] = None
     force: options.Force = False
-    sep: options.Sep = None
-    decimal: options.Decimal = None
-    thousands: options.Thousands = None
-    encoding: options.Encoding = None
     json: Annotated[bool, typer.Option("--json", help="Print names and kinds as JSON.")] = False
 
     @property
-    def text(self) -> TextFormat:
-        """How a CSV file is written."""
-        return TextFormat(self.sep, self.decimal, self.thousands, self.encoding)
-
-    @property
     def names(self) -> list[str] | None:
-        """The columns that are asked for; None for all."""
-        return _names(self.features) or None
+        """Names of the columns to use; None for all."""
+        return options.names_in(self.features) or None
 
 
-@options.grouped(Asked)
-def command(asked: Asked) -> None:
+@options.grouped(AskedBounds)
+def command(asked: AskedBounds) -> None:
     """Write a bounds file to fill in; with --epsilon, find the bounds privately."""
     text_format, out = asked.text, asked.out
     if out is not None:
@@ -146,13 +136,17 @@ def command(asked: Asked) -> None:
         print_text(f"  {shlex.join([*fit, '--epsilon', '1'])}")
 
 
-def _fields(asked: Asked) -> dict[str, str]:
+def _fields(asked: AskedBounds) -> dict[str, str]:
     """Return the kinds of the columns for a template: as given, or as the file declares."""
     given = {"known": asked.known, "ledger": asked.ledger, "delta": asked.delta}
     for name, value in given.items():
         if value is not None:
             raise value_error(name, "be given with --epsilon", str(value))
-    listed, days, text = _names(asked.categories), _names(asked.dates), asked.text
+    listed, days, text = (
+        options.names_in(asked.categories),
+        options.names_in(asked.dates),
+        asked.text,
+    )
     data = first_file(asked.data)
     fields = table_fields(data, text)
     written = text.with_dates(tuple((name, ISO) for name in days))
@@ -165,8 +159,8 @@ def _fields(asked: Asked) -> dict[str, str]:
     return {name: kind for name, kind in {**fields, **kinds}.items() if name not in out}
 
 
-def _found(asked: Asked, epsilon: float) -> tuple[str, PrivacyCertificate]:
-    """Return a bounds file found privately, and what it spent."""
+def _found(asked: AskedBounds, epsilon: float) -> tuple[str, PrivacyCertificate]:
+    """Find bounds privately; return the bounds file and its certificate."""
     finder = PrivateBounds(
         epsilon=options.with_meaning(epsilon),
         delta=asked.delta,
@@ -178,7 +172,7 @@ def _found(asked: Asked, epsilon: float) -> tuple[str, PrivacyCertificate]:
         raise ValueError("--person and --max-rows must be given together.")
 
     def columns() -> list[str]:
-        """Return the columns that patterns and included files of known bounds are for."""
+        """Return the columns that patterns and included files may cover."""
         there = table_columns(asked.data, asked.text)
         return [name for name in there if name not in (asked.target, asked.person)]
 
@@ -188,14 +182,9 @@ def _found(asked: Asked, epsilon: float) -> tuple[str, PrivacyCertificate]:
             asked.target,
             finder,
             features=asked.names,
-            categories=_names(asked.categories),
-            dates=_names(asked.dates),
+            categories=options.names_in(asked.categories),
+            dates=options.names_in(asked.dates),
             known=None if asked.known is None else read_tables(asked.known, columns),
             person=asked.person or None,
             text=asked.text,
         )
-
-
-def _names(listed: str) -> list[str]:
-    """Return the names in a list that commas separate."""
-    return [name.strip() for name in listed.split(",") if name.strip()]

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,9 +28,6 @@ EXAMPLES = (
     "fastmix compare people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6 "
     "--set age,city --set age",
 )
-
-#: Bytes of a file of a fit that do not depend on the number of columns, with a wide margin.
-_ROOM = 1 << 18
 
 
 def command(
@@ -65,7 +62,7 @@ def command(
     if public.target.name != target:
         raise value_error("target", f"be that of the bounds file, {public.target.name!r}", target)
     check_number(public)
-    named = [[name.strip() for name in each.split(",") if name.strip()] for each in sets]
+    named = [options.names_in(each) for each in sets]
     chosen = {",".join(names): public.select(names) for names in named}
     if len(chosen) < len(named):
         raise value_error("set", "be another one each time", sets)
@@ -84,8 +81,8 @@ def command(
         data_norm=public.data_norm,
         accountant=None if ledger is None else BudgetAccountant.load(ledger),
     )
-    room = _ROOM + sum(1024 + 48 * len(name.encode(errors="replace")) for name in places)
-    with model_folder(out, force=force, room=room, inputs=(data, bounds, ledger)) as publish:
+    given: Any = {"words": places, "inputs": (data, bounds), "ledger": ledger}
+    with model_folder(out, force=force, **given) as publish:
         with progress("comparing") as bar:
             bar.say("reading")
             columns = read_columns(data, *needed(public), text.with_dates(public.dates))
@@ -96,14 +93,7 @@ def command(
         best = found.model
         best.schema_ = chosen[found.best]
         document, best.privacy_ = model_document(best)
-        try:
-            publish(write_document(document), best.privacy_.to_json(), fit_report(best))
-        except OSError as error:
-            charged = " The ledger was charged for this." if ledger is not None else ""
-            raise DataError(
-                f"The model could not be written to {out.name}: {error.strerror}. What was there "
-                f"before is unchanged.{charged}"
-            ) from None
+        publish(write_document(document), best.privacy_.to_json(), fit_report(best))
     if json:
         ranking = [{"features": name, "excess_mse": value} for name, value in found.excess.items()]
         spent = best.privacy_

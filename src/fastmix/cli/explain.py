@@ -73,16 +73,16 @@ def command(
 
 
 def _beside(file: Path, name: str) -> Path | None:
-    """Return a file of the same fit, if it is there.
+    """Return another file of the same fit, if it exists.
 
-    What a fit wrote is one folder; a certificate under another name stands alone.
+    A fit writes one folder; a certificate under another name stands alone.
     """
     found = file.with_name(name)
     return found if file.name == "certificate.json" and found.is_file() else None
 
 
 def _verified(file: Path) -> str:
-    """Say what was verified."""
+    """Return a sentence about everything that was verified."""
     said = [_VERIFIED]
     if _beside(file, "model.json"):
         said.append("model.json belongs to this certificate.")
@@ -92,7 +92,7 @@ def _verified(file: Path) -> str:
 
 
 def _verify(file: Path, text: str, data: dict[str, Any]) -> Verification:
-    """Verify a certificate alone, then against its bounds file and what lies beside it."""
+    """Verify a certificate alone, then against its bounds file and the files in its folder."""
     found = verify_certificate(text)
     model, report = _beside(file, "model.json"), _beside(file, "report.html")
     wrong = [*found.complaints]
@@ -117,7 +117,7 @@ def _verify(file: Path, text: str, data: dict[str, Any]) -> Verification:
 
 
 def _reproduced(report: Path, model: Path | None, text: str) -> bool:
-    """Tell whether a report is what model and certificate give."""
+    """Whether model and certificate give the same report once more."""
     with suppress(*INCOMPLETE):
         if model is not None:
             document = write_document(read_document(text))
@@ -126,7 +126,7 @@ def _reproduced(report: Path, model: Path | None, text: str) -> bool:
 
 
 def _bounds_file(data: dict[str, Any]) -> list[str]:
-    """Compare the bounds file that a certificate of 'fastmix fit' holds with its bounds."""
+    """Compare the bounds file inside a certificate with the bounds of the certificate."""
     facts = data["data"]
     with suppress(*INCOMPLETE):
         public = PublicBounds.from_dict(facts["encoding"])

@@ -14,7 +14,7 @@ from fastmix.accounting import BudgetAccountant, noted
 from fastmix.certificate.documents import write_document
 from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
-from fastmix.cli._asked import Asked
+from fastmix.cli._asked import UNLISTED, Asked, check_target
 from fastmix.cli._cluster import cluster_client
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._folder import model_folder
@@ -31,10 +31,16 @@ from fastmix.estimators import (
     PrivateQuantileRegressor,
 )
 from fastmix.estimators.saving import model_document
-from fastmix.files.report import fit_report, minutes, minutes_in_words, model_summary
+from fastmix.files.report import (
+    bounds_look_wrong,
+    fit_report,
+    minutes,
+    minutes_in_words,
+    model_summary,
+)
 from fastmix.paper import METHODS
 from fastmix.schema import PublicBounds, read_bounds
-from fastmix.schema.bounds import check_number, check_persons
+from fastmix.schema.bounds import check_persons
 from fastmix.schema.features import Labels, Number
 from fastmix.show import RegressionSummary
 from fastmix.show.html import LONGEST
@@ -42,12 +48,6 @@ from fastmix.show.progress import progress
 
 #: Tables that take more bytes in memory are read in chunks.
 _LARGE = 1 << 30
-
-#: Bytes of a file of a fit that do not depend on the number of columns, with a wide margin.
-_ROOM = 1 << 18
-
-#: Bytes that a number takes in a file, with its indent.
-_NUMBER = 40
 
 #: The estimators of the families beside linear regression.
 _FAMILIES: dict[str, type[PrivateModel]] = {
@@ -78,20 +78,18 @@ def command(asked: Asked) -> None:
     public = None if asked.bounds is None else _public(asked, asked.bounds)
     if public is not None:
         check_persons(public, bool(asked.person), not asked.private_rows)
-        if model._ends != "classes":
-            check_number(public)
-        elif len(public.ends) > 2:
+        check_target(public, asked.family)
+        if asked.family == "logistic" and len(public.ends) > 2:
             _several(model, asked)
     if asked.dry_run:
         from fastmix.cli.plan import dry_run  # which no other fit needs
 
         dry_run(model, asked, public)
         return
-    room = _room(asked, public)
-    inputs = (asked.data, asked.bounds, asked.ledger)
+    output: Any = {"words": _words(asked, public), "inputs": (asked.data, asked.bounds)}
     with (
         _charge_told(model.accountant),
-        model_folder(asked.out, force=asked.force, room=room, inputs=inputs) as publish,
+        model_folder(asked.out, force=asked.force, ledger=asked.ledger, **output) as publish,
     ):
         if public is None:
             with progress("reading"):
@@ -110,14 +108,7 @@ def command(asked: Asked) -> None:
         seconds = time.perf_counter() - started
         model.schema_ = public
         document, model.privacy_ = model_document(model)
-        try:
-            publish(write_document(document), model.privacy_.to_json(), fit_report(model))
-        except OSError as error:
-            spent = " The ledger was charged for this fit." if asked.ledger is not None else ""
-            raise DataError(
-                f"The model could not be written to {asked.out.name}: {error.strerror}. What was "
-                f"there before is unchanged.{spent}"
-            ) from None
+        publish(write_document(document), model.privacy_.to_json(), fit_report(model))
     known = getattr(model, "scores_", None)
     if asked.json:
         scores = {} if known is None else {"scores": known.to_dict()}
@@ -132,6 +123,10 @@ def command(asked: Asked) -> None:
         print_text("Scores are of the rows of the fit, with 95% intervals for the noise.")
         if known.baseline:
             print_text(f"{known.baseline.capitalize()} of them.")
+        if doubts := bounds_look_wrong(known):
+            print_text(doubts, style="bold")
+    if isinstance(public.target, Labels):
+        print_text("", f"Rows whose {asked.target} is not in the list count as absent; {UNLISTED}.")
     print_text(
         "",
         headline(model.privacy_),
@@ -161,7 +156,7 @@ def _numbers(model: Any, fitted: dict[str, Any]) -> dict[str, Any]:
 
 
 def _size(model: PrivateModel) -> str:
-    """Return how many rows and persons there are, as far as that is public or was released."""
+    """Return the numbers of rows and persons that are public or were released."""
     rows, persons = (model.privacy_.data.get(name) for name in ("n_samples", "n_persons"))
     if not model.public_rows:
         unit = "rows" if persons is None else "persons"
@@ -170,7 +165,7 @@ def _size(model: PrivateModel) -> str:
 
 
 def _model(asked: Asked) -> PrivateModel:
-    """Return the estimator of the family that is asked for."""
+    """Return the estimator for the given family and options."""
     check_choice("family", asked.family, ("linear", *_FAMILIES))
     common: dict[str, Any] = {
         "epsilon": asked.epsilon,
@@ -202,7 +197,7 @@ def _model(asked: Asked) -> PrivateModel:
 
 
 def _several(model: PrivateModel, asked: Asked) -> None:
-    """Refuse what there is for two classes alone; leave out intervals unless they are asked for."""
+    """Refuse persons and intervals, which fits of more than two classes do not support."""
     if asked.person:
         raise ValueError(
             "--person must not be given with more than two classes: such fits protect single rows. "
@@ -215,7 +210,7 @@ def _several(model: PrivateModel, asked: Asked) -> None:
 
 @contextmanager
 def _charge_told(budget: BudgetAccountant | None) -> Iterator[None]:
-    """Say whether the ledger was charged if an interrupt ends the fit."""
+    """Print whether the ledger was charged, if an interrupt ends the fit."""
     before = 0 if budget is None else len(budget)
     try:
         yield
@@ -231,10 +226,10 @@ def _charge_told(budget: BudgetAccountant | None) -> Iterator[None]:
 
 
 def _public(asked: Asked, bounds: Path) -> PublicBounds:
-    """Read the bounds file, and keep the features that are asked for."""
+    """Read the bounds file, and keep the chosen features."""
 
     def columns() -> list[str]:
-        """Return the columns that patterns are for; ids and weights are no features."""
+        """Return the columns that patterns may cover: all but ids and weights."""
         there = table_columns(asked.data, asked.text)
         return [name for name in there if name not in (asked.person, asked.weight)]
 
@@ -244,21 +239,17 @@ def _public(asked: Asked, bounds: Path) -> PublicBounds:
     return public.select(asked.names) if asked.names else public
 
 
-def _room(asked: Asked, public: PublicBounds | None) -> int:
-    """Return the bytes that a file of the fit takes at most, from public names and words."""
+def _words(asked: Asked, public: PublicBounds | None) -> list[str]:
+    """Return the public names, units and notes that the files of a fit repeat."""
     if public is None:
-        words = list(table_fields(asked.data, asked.text))
-    else:
-        features = (public.target, *public.features)
-        words = [getattr(each, key, "") for each in features for key in ("note", "unit")]
-        words += public.columns(asked.intercept)
-    room = _ROOM + sum(1024 + 48 * len(word.encode(errors="replace")) for word in words)
-    # Intervals have three symmetric matrices.
-    return room + _NUMBER * 3 * (len(words) + 1) ** 2 // 2
+        return list(table_fields(asked.data, asked.text))
+    features = (public.target, *public.features)
+    words = [getattr(each, key, "") for each in features for key in ("note", "unit")]
+    return words + list(public.columns(asked.intercept))
 
 
 def _leaky(asked: Asked) -> PublicBounds:
-    """Take bounds from the table, which is not private; a fit without bounds is marked so."""
+    """Take bounds from the table: the certificate of such a fit says NOT PRIVATE."""
     data, found = asked.data, inferred_numbers(asked.data, asked.text)
     wanted = [asked.target, *(asked.names or (name for name in found if name != asked.target))]
     for name in wanted:
@@ -277,7 +268,7 @@ def _leaky(asked: Asked) -> PublicBounds:
 
 
 def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
-    """Fit the table where the engine says."""
+    """Fit the table in memory, block by block, or on a cluster."""
     data, intercept, engine = asked.data, asked.intercept, asked.engine
     if engine == "auto" and asked.bounds is not None:
         large = (
@@ -316,7 +307,7 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
 
 
 def _print_effects(made: RegressionSummary, out: Path) -> None:
-    """Print the effects that the data identify, the largest alone if there are many."""
+    """Print the effects that the data identify; only the largest if there are many."""
     slopes = [line for line in made.shown if line.over_range is not None]
     others = [line for line in made.shown if line.over_range is None]
     header = ["effect of", "per unit", "across range"]

@@ -115,7 +115,7 @@ def _show(budget: BudgetAccountant, json: bool) -> None:
 
 
 def _left_for_default(budget: BudgetAccountant, most: float) -> tuple[float, float]:
-    """Return the range of epsilons, by size and options, up to which a default fit is covered."""
+    """Return the smallest and largest epsilon that a default fit may have, by size and options."""
     if not 0.0 < most < math.inf:
         return most, most
     found = [
@@ -154,6 +154,6 @@ def _span(low: float, high: float) -> str:
 
 
 def _delta(budget: BudgetAccountant) -> float:
-    """Return the delta of a next fit: that of the last charge, or a tenth of the budget's."""
+    """Return a delta for the next fit: the last charge's, or a tenth of the budget's."""
     charges = budget.charges
     return charges[-1].spent.delta if charges else budget.delta / 10.0

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from fastmix.cli import _options as options
-from fastmix.cli._asked import Asked
+from fastmix.cli._asked import Asked, check_target
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.data.encode import complete, needed, table_chunks, table_columns
@@ -15,7 +15,6 @@ from fastmix.data.read import read_columns
 from fastmix.estimators import PrivateModel
 from fastmix.planning import FitPlan, PersonCost, person_costs, plan, words
 from fastmix.schema import PublicBounds, read_bounds
-from fastmix.schema.bounds import check_number
 
 EXAMPLES = (
     "fastmix plan --rows 100000 --columns 20 --epsilon 1",
@@ -84,8 +83,7 @@ def command(
     ends: tuple[Any, ...] | None = tuple(range(classes)) if family == "logistic" else None
     if bounds is not None:
         public = read_bounds(bounds, lambda: _names(data))
-        if family != "logistic":
-            check_number(public)
+        check_target(public, family)
         columns, ends = len(public.columns(intercept)), public.ends
         given |= _named(public)
     if ends is not None:
@@ -120,7 +118,7 @@ def command(
 
 
 def dry_run(model: PrivateModel, asked: Asked, public: PublicBounds | None) -> None:
-    """Print the plan of the fit that is asked for; read the sizes of its table alone."""
+    """Print the plan of a fit with these options; count the rows of the table, read no values."""
     if public is None:
         raise ValueError("--dry-run must be given with --bounds.")
     if asked.private_rows:
@@ -168,7 +166,7 @@ def _named(public: PublicBounds) -> dict[str, str]:
 
 
 def _names(data: Path | None) -> list[str]:
-    """Return the names of the columns of a table, which patterns need."""
+    """Return the column names of a table, for patterns."""
     if data is None:
         raise ValueError(
             "a bounds file with patterns or included files needs the names of the table's columns; "
@@ -178,7 +176,7 @@ def _names(data: Path | None) -> list[str]:
 
 
 def show(made: FitPlan, costs: list[PersonCost], json: bool, out: Path | None = None) -> None:
-    """Print a plan, and what persons cost."""
+    """Print a plan, and the cost of protecting persons."""
     if json:
         beside = {"persons": [each._asdict() for each in costs]} if costs else {}
         print_json({**made.to_dict(), **beside, "out": None if out is None else str(out)})

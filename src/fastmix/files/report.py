@@ -6,23 +6,25 @@ from typing import Any
 
 from fastmix._text import label_text
 from fastmix.accounting import PrivacySpent
-from fastmix.certificate.explain import explain
+from fastmix.certificate import PrivacyCertificate
+from fastmix.certificate.explain import explain, odds_factor
 from fastmix.engine.forecast import weak_guarantee
 from fastmix.estimators import PrivateModel
 from fastmix.estimators.contrasts import public_range, table_effects
 from fastmix.estimators.saving import public_schema
+from fastmix.estimators.scores import PrivateScores
 from fastmix.estimators.summaries import residual_spread
 from fastmix.paper import METHODS
 from fastmix.schema.bounds import PublicBounds
-from fastmix.schema.features import OTHER, Category, Feature, Term
-from fastmix.show import RegressionSummary, html
+from fastmix.schema.features import OTHER, Category, Term
+from fastmix.show import RegressionSummary, html, summary_title
 from fastmix.show.effects import effects_part
-from fastmix.show.html import escape, number, table
+from fastmix.show.html import number, render
 from fastmix.show.notes import NOTHING_IDENTIFIED, level_notes
 from fastmix.show.plot import privacy_curve
 from fastmix.show.svg import calibration_chart, curve_chart
 
-#: What the settings of a plan are called for people; others keep their names.
+#: Names of the settings of a plan in words; other settings keep their names.
 _SETTINGS = {
     "fast_sketches": "fast sketches",
     "k": "rows of the sketch",
@@ -47,8 +49,11 @@ _SETTINGS = {
 
 def model_title(model: PrivateModel) -> str:
     """Return the title of a fit."""
-    kind = "logistic regression" if _binary(model) else "regression"
-    return f"Private {kind} of {public_schema(model).target.name}"
+    scores: PrivateScores | None = getattr(model, "scores_", None)
+    r2 = None if scores is None else scores.scores.get("r2")
+    family = METHODS[model.privacy_.parameters["method_"]].family
+    given = {"quantile": getattr(model, "quantile", None), "r2": None if r2 is None else r2.value}
+    return summary_title(family, public_schema(model).target.name, **given)
 
 
 def fit_report(model: PrivateModel, document: str | None = None) -> str:
@@ -58,71 +63,51 @@ def fit_report(model: PrivateModel, document: str | None = None) -> str:
     full, and another machine may round them differently.
     """
     certificate, bounds = model.privacy_, model.schema_
-    target = bounds.target.name
-    document = certificate.to_json() if document is None else document
-    spent, facts = certificate.spent, certificate.data
     intercept = bool(model.fit_intercept)
     effects, made = table_effects(model), model_summary(model)
+    scores: PrivateScores | None = getattr(model, "scores_", None)
     levels = level_notes(effects.references, effects.pooled, counted=effects.counted)
-    rest = [note for note in made.notes if note not in (*levels, NOTHING_IDENTIFIED)]
+    notes = [note for note in made.notes if note not in (*levels, NOTHING_IDENTIFIED)]
     several = len(model.classes_) if _several(model) else 1
     columns = len(bounds.columns(intercept)) * several
-    outside = [out for each in bounds.features for out in _outside(each, intercept)] * several
-    guarantee, *said = explain(certificate)
-    method = METHODS[certificate.parameters["method_"]]
-    given = {"method", "method_", *(f.name for f in (*fields(PrivateModel), *fields(method)))}
-    plan = {k: v for k, v in certificate.parameters.items() if k not in given}
-    title = f"Private {'classification' if _binary(model) else 'regression'} of {target}"
-    body = [
-        html.badge(certificate.private),
-        f"<h1>{escape(title)}</h1>",
-        f'<p class="lead">{escape(lead(model, bounds))}</p>',
-        html.definition_list(
-            [
-                *_score(model),
-                ("epsilon", f"{spent.epsilon:.6g}"),
-                ("delta", f"{spent.delta:.3g}"),
-                *_size(facts, hidden=not certificate.parameters.get("public_rows", True)),
-                ("columns", f"{len(bounds.features):,}"),
-                ("coefficients", f"{columns:,}{_and_intercepts(several) if intercept else ''}"),
-                ("method", made.facts[0][1]),
-            ]
-        ),
-        f"<p>{escape(guarantee)}</p>",
-        "<h2>What was learned</h2>",
-        effects_part(
+    guarantee, *explanation = explain(certificate)
+    title = f"Private {'classification' if _binary(model) else 'regression'} of "
+    title += bounds.target.name
+    body = render(
+        "report.html",
+        title=title,
+        private=certificate.private,
+        lead=lead(model, bounds),
+        facts=[
+            *_score(scores),
+            ("epsilon", f"{certificate.epsilon:.6g}"),
+            ("delta", f"{certificate.delta:.3g}"),
+            *_size(certificate),
+            ("columns", f"{len(bounds.features):,}"),
+            ("coefficients", f"{columns:,}{_and_intercepts(several) if intercept else ''}"),
+            ("method", made.facts[0][1]),
+        ],
+        doubts=bounds_look_wrong(scores),
+        guarantee=guarantee,
+        effects=effects_part(
             effects.found[: len(effects.widths)],
             effects.widths,
             axis=_axis(model, bounds.target.name),
             unit="columns" if columns == len(bounds.features) else "effects",
-            outside=None if effects.counted else outside,
+            outside=None if effects.counted else _outside(bounds, intercept) * several,
         ),
-        html.paragraphs(levels),
-        "<h2>Regression table</h2>",
-        _folded_if_long(
-            "coefficients",
-            len(effects.found),
-            replace(made, notes=tuple(rest)).html_table(None),
-        ),
-        *_calibration(model),
-        "<h2>Privacy spent</h2>",
-        *_privacy(spent),
-        "<h2>What the guarantee says</h2>",
-        html.paragraphs(said),
-        "<h2>What was clipped</h2>",
-        "<p>Values outside these public bounds were moved to the nearer one. The number of clipped "
-        "values is not reported, because it is not private.</p>",
-        _clipping(bounds, intercept, facts.get("residuals_clipped_at")),
-        "<h2>Plan</h2>",
-        html.folded("Show the settings", table(["setting", "value"], plan_settings(plan))),
-        "<h2>Certificate</h2>",
-        "<p>Check it with <code>fastmix explain certificate.json --verify</code>.</p>",
-        "<details><summary>Show the certificate</summary><pre>",
-        *map(escape, document.split("\n")),
-        "</pre></details>",
-        '<p class="soft">Made by fastmix from public and released values.</p>',
-    ]
-    return html.page(title, "\n".join(body))
+        levels=levels,
+        coefficients=len(effects.found),
+        summary=replace(made, notes=tuple(notes)).html_table(None),
+        calibration=_calibration(scores),
+        curve=_curve(certificate.spent),
+        parts=[[p.name, f"{p.epsilon:.4g}", f"{p.delta:.3g}"] for p in certificate.parts],
+        explanation=explanation,
+        clipped=_clipped(bounds, intercept, certificate.data.get("residuals_clipped_at")),
+        plan=plan_settings(_derived(certificate)),
+        document=(certificate.to_json() if document is None else document).split("\n"),
+    )
+    return html.page(title, body)
 
 
 def model_summary(model: PrivateModel, level: float = 0.95) -> RegressionSummary:
@@ -131,7 +116,7 @@ def model_summary(model: PrivateModel, level: float = 0.95) -> RegressionSummary
 
 
 def lead(model: PrivateModel, bounds: PublicBounds) -> str:
-    """Return in one sentence what was learned, how well, and what is guaranteed."""
+    """Return a summary of model, quality and guarantee in two sentences."""
     certificate, target = model.privacy_, bounds.target.name
     facts, columns = certificate.data, len(bounds.features)
     what = f"the {100 * model.quantile:g}% quantile of {target}" if _quantile(model) else target
@@ -158,15 +143,26 @@ def lead(model: PrivateModel, bounds: PublicBounds) -> str:
         quality = "how well it predicts was not released"
     who = "person" if "n_persons" in facts else "row"
     n = facts.get("n_persons", facts["n_samples"])
+    if not certificate.private:
+        return f"{learned}: {quality}, and it is NOT PRIVATE, so do not publish it."
     weak = weak_guarantee(certificate.epsilon, certificate.delta, n)
-    promise = (
-        "it is NOT PRIVATE, so do not publish it"
-        if not certificate.private
-        else f"what it reveals about any one {who} is limited only weakly"
-        if weak
-        else f"it reveals almost nothing about any one {who}"
+    seen = "The guarantee is weak: seeing the model" if weak else "Seeing the model"
+    return (
+        f"{learned}: {quality}. {seen} changes the odds that anyone assigns to a fact about one "
+        f"{who} by a factor of at most {odds_factor(certificate.epsilon)}, except with probability "
+        f"{certificate.delta:.2g}."
     )
-    return f"{learned}: {quality}, and {promise}."
+
+
+def bounds_look_wrong(scores: PrivateScores | None) -> str:
+    """Say that bounds look wrong if a private R^2 is below 0 beyond its noise."""
+    r2 = {} if scores is None else scores.scores
+    if "r2" not in r2 or not r2["r2"].interval()[1] < 0.0:
+        return ""
+    return (
+        "Private R² is below 0: the model predicts worse than the mean of the target. Your bounds "
+        "look wrong. Compare them with the table by 'fastmix check', for your eyes only."
+    )
 
 
 def _binary(model: PrivateModel) -> bool:
@@ -188,8 +184,9 @@ def _quantile(model: PrivateModel) -> bool:
     return hasattr(model, "quantile")
 
 
-def _size(facts: dict[str, Any], *, hidden: bool) -> list[tuple[str, str]]:
+def _size(certificate: PrivacyCertificate) -> list[tuple[str, str]]:
     """Return how many rows there are, whom the fit protects, and how rows count."""
+    facts, hidden = certificate.data, not certificate.parameters.get("public_rows", True)
     said, noisy = [], " (released with noise)" if hidden else ""
     if "n_persons" not in facts or not hidden:
         said.append(("rows", f"{facts['n_samples']:,}{noisy}"))
@@ -201,32 +198,23 @@ def _size(facts: dict[str, Any], *, hidden: bool) -> list[tuple[str, str]]:
     return said
 
 
-def _score(model: PrivateModel) -> list[tuple[str, str]]:
+def _score(scores: PrivateScores | None) -> list[tuple[str, str]]:
     """Return the private scores of the training rows, if the fit released some."""
-    scores = getattr(model, "scores_", None)
-    if scores is None:
-        return []
-    words = [(name.replace("R-squared", "R²"), value) for name, value in scores.in_words()]
-    return [(f"private {name} (training rows)", value) for name, value in words]
-
-
-def _calibration(model: PrivateModel) -> list[str]:
-    """Return predicted beside observed probabilities, if the fit released counts of them."""
-    scores = getattr(model, "scores_", None)
-    if scores is None or not scores.calibration:
-        return []
-    chart = calibration_chart([each[:3] for each in scores.calibration])
+    words = [] if scores is None else scores.in_words()
     return [
-        "<h2>Calibration</h2>",
-        f'<figure style="max-width: 26rem">{chart}</figure>',
-        '<p class="soft">Points show how often the second label is right among rows of about the '
-        "same predicted probability, from private counts; a calibrated model has them on the "
-        "dashed line. Bars are 95% intervals for the noise.</p>",
+        (f"private {name.replace('R-squared', 'R²')} (training rows)", value)
+        for name, value in words
     ]
 
 
+def _calibration(scores: PrivateScores | None) -> html.Safe:
+    """Return predicted beside observed probabilities, if the fit released counts of them."""
+    bins = () if scores is None else scores.calibration
+    return html.Safe(calibration_chart([each[:3] for each in bins]) if bins else "")
+
+
 def _axis(model: PrivateModel, target: str) -> str:
-    """Return what a chart of effects shows."""
+    """Return the label of the axis of a chart of effects."""
     what = f"change in {target}"
     if _several(model):
         what = f"change in the log-odds of a label of {target} against the others"
@@ -237,46 +225,46 @@ def _axis(model: PrivateModel, target: str) -> str:
     return f"{what} across the public range of the column"
 
 
-def _privacy(spent: PrivacySpent) -> list[str]:
+def _curve(spent: PrivacySpent) -> html.Safe:
+    """Return epsilon against delta; nothing for a method that adds no noise."""
     points = privacy_curve(spent)
     if not points:
-        return ["<p>The method adds no noise: nothing is guaranteed.</p>"]
+        return html.Safe("")
     chart = curve_chart(
         points,
         mark=(spent.delta, spent.epsilon),
         x_axis="delta, the probability with which the guarantee may fail",
         y_axis="epsilon",
     )
-    rows = [[p.name, f"{p.epsilon:.4g}", f"{p.delta:.3g}"] for p in spent.parts]
-    return [
-        f"<figure>{chart}</figure>",
-        '<p class="soft">Every point of the curve holds at once: the same releases, read at '
-        "another delta.</p>",
-        table(["part", "epsilon", "delta"], rows),
-    ]
+    return html.Safe(chart)
 
 
-def _clipping(bounds: PublicBounds, intercept: bool, clip: float | None) -> str:
+def _clipped(bounds: PublicBounds, intercept: bool, clip: float | None) -> list[list[str]]:
+    """Return the public bound of every column, and of residuals if they were clipped."""
     rows = [[bounds.target.name, public_range(bounds.target)[0], "target"]]
     for feature in bounds.features:
         rows += [[name, public_range(feature)[0], "feature"] for name in feature.columns(intercept)]
     if clip is not None:
         rows.append(["residuals", f"{-clip:g} to {clip:g}", "every step"])
-    whole = table(["column", "public bound", "what"], rows, None)
-    return _folded_if_long("bounds", len(rows), whole)
+    return rows
 
 
-def _folded_if_long(name: str, rows: int, body: str) -> str:
-    """Return a table, which is folded away if it is a long one."""
-    return body if rows <= html.LONGEST else html.folded(f"Show all {rows:,} {name}", body)
+def _outside(bounds: PublicBounds, intercept: bool) -> list[bool]:
+    """Return which columns are for values that the public list of a category does not name."""
+    found: list[bool] = []
+    for feature in bounds.features:
+        category = feature.category if isinstance(feature, Term) else feature
+        unlisted = isinstance(category, Category) and OTHER not in category.categories
+        count = len(feature.columns(intercept))
+        found += [unlisted and j == count - 1 for j in range(count)]
+    return found
 
 
-def _outside(feature: Feature, intercept: bool) -> list[bool]:
-    """Return which columns of a feature are for values that its public list does not name."""
-    category = feature.category if isinstance(feature, Term) else feature
-    unlisted = isinstance(category, Category) and OTHER not in category.categories
-    count = len(feature.columns(intercept))
-    return [unlisted and j == count - 1 for j in range(count)]
+def _derived(certificate: PrivacyCertificate) -> dict[str, Any]:
+    """Return the sizes and noise levels that the plan derived from the parameters."""
+    method = METHODS[certificate.parameters["method_"]]
+    given = {"method", "method_", *(f.name for f in (*fields(PrivateModel), *fields(method)))}
+    return {name: value for name, value in certificate.parameters.items() if name not in given}
 
 
 def minutes(seconds: float) -> int:

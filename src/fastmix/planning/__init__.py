@@ -1,10 +1,10 @@
 """Plans from public sizes: is a table big enough for the fit, and what does the fit cost?"""
 
-from fastmix.planning.cost import METHODS, CostModel, PersonCost, Problem, person_costs, work
+from fastmix.planning.cost import COSTED, CostModel, PersonCost, Problem, person_costs, work
 from fastmix.planning.plan import Error, FitPlan, plan
 
 __all__ = [
-    "METHODS",
+    "COSTED",
     "CostModel",
     "Error",
     "FitPlan",

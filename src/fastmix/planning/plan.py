@@ -164,7 +164,7 @@ class FitPlan:
 
     @property
     def useless(self) -> float:
-        """The error of a fit that is of no use: that of a model without features."""
+        """The error of a model without features; a fit with this error is of no use."""
         return self._in_units(self.outlook.nothing)
 
     def _with(self, **parameters: object) -> "FitPlan":
@@ -201,7 +201,7 @@ class FitPlan:
 
     @cached_property
     def methods(self) -> tuple["FitPlan", ...]:
-        """This plan, then those of other methods that can release the same."""
+        """This plan, and the plans of other methods that can make the same fit."""
         model, able = self.model, []
         if isinstance(model, PrivateLinearRegression) and isinstance(model.method, str):
             for name in COMPARED:

@@ -28,7 +28,7 @@ def size(plan: FitPlan) -> str:
 
 
 def headline(plan: FitPlan) -> str:
-    """Say what error to expect."""
+    """Return the expected error in one sentence."""
     e = plan.asked
     low, typical, high = (amount(plan, each) for each in (e.low, e.typical, e.high))
     added = f"an error of about {typical} to"
@@ -41,7 +41,7 @@ def headline(plan: FitPlan) -> str:
 
 
 def notes(plan: FitPlan) -> list[str]:
-    """Return what is needed to read the numbers, and the warnings of the fit."""
+    """Return notes on how to read the numbers, and the warnings of the fit."""
     useless = amount(plan, plan.useless)
     best = f"the best predictions vary by {useless} (root mean squares)"
     if plan.family in _LOSSES:

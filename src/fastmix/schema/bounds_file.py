@@ -128,7 +128,8 @@ def _applies(name: str, entry: Any, names: Sequence[str]) -> bool:
 def _matched(entries: Mapping[str, Any], names: Sequence[str], *, strict: bool) -> dict[str, Any]:
     """Replace each pattern by the columns that match it and have no entry of their own."""
     found: dict[str, Any] = {}
-    for name, entry in entries.items():
+    taken: dict[str, str] = {}
+    for name, entry in sorted(entries.items(), key=lambda each: each[0] == "*"):  # "*" for the rest
         if not _is_pattern(name, entry):
             found[name] = entry
             continue
@@ -136,6 +137,11 @@ def _matched(entries: Mapping[str, Any], names: Sequence[str], *, strict: bool) 
             raise ValueError(f"Pattern {name!r} matches no column of the table.")
         for each in names:
             if fnmatchcase(each, _escaped(name)) and (each not in entries or each == name):
+                if name not in ("*", taken.setdefault(each, name)):
+                    raise ValueError(
+                        f"Patterns {taken[each]!r} and {name!r} both match the column {each!r}. "
+                        "Give this column an entry of its own, or change a pattern."
+                    )
                 found.setdefault(each, entry)
     return found
 

@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import cache
 from html import escape as _escape
+from importlib import import_module
 from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,19 +16,55 @@ from fastmix._text import label_text, visible
 #: Rows of a table or chart that are shown at once; the others are folded away.
 LONGEST = 30
 
-#: What is said where noise hides all effects.
+#: Message where noise hides all effects.
 HIDDEN = "Noise is too large to separate the effects of the columns."
 
 STYLE = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 
 
+class Safe(str):
+    """HTML whose texts are escaped already; templates insert it as it is."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return self
+
+
+@cache
+def templates() -> Any:
+    """Return the templates of pages; fail where jinja2 is missing or a template is damaged."""
+    try:
+        jinja2 = import_module("jinja2")
+    except ImportError:
+        raise ImportError('reports need jinja2: pip install "fastmix[cli]".') from None
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
+        autoescape=True,
+        finalize=lambda value: value if hasattr(value, "__html__") else visible(str(value)),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pieces = (badge, definition_list, folded, folded_if_long, paragraphs, table)
+    made.globals.update({piece.__name__: piece for piece in pieces})
+    for name in made.list_templates():
+        made.get_template(name)
+    return made
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a template with values; every text among them is escaped."""
+    return str(templates().get_template(template).render(values))
+
+
 def escape(text: str) -> str:
-    """Return text without the effect of markup, control characters and direction marks."""
+    """Return text with markup, control characters and direction marks escaped."""
     return _escape(visible(text))
 
 
 def page(title: str, body: str) -> str:
-    """Return a whole page that needs nothing from anywhere else."""
+    """Return a page that loads nothing from elsewhere."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -37,7 +75,7 @@ def page(title: str, body: str) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number with some digits, without an exponent where it reads well without one."""
+    """Return a number with this many digits; very large and small ones with an exponent."""
     if value == 0.0 or not 1e-4 <= abs(value) < 1e7:
         return f"{value:.{digits}g}"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
@@ -46,7 +84,7 @@ def number(value: float, digits: int = 4) -> str:
 
 def table(
     header: Sequence[str], rows: Iterable[Sequence[str]], longest: int | None = LONGEST
-) -> str:
+) -> Safe:
     """Return a table that scrolls sideways where it is too wide, and folds most rows away."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
     lines = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows]
@@ -58,29 +96,34 @@ def table(
         )
 
     if longest is None or len(lines) <= longest:
-        return part(lines)
+        return Safe(part(lines))
     rest = lines[longest:]
-    return part(lines[:longest]) + folded(f"{len(rest):,} more rows", part(rest))
+    return Safe(part(lines[:longest]) + folded(f"{len(rest):,} more rows", part(rest)))
 
 
-def folded(name: str, body: str) -> str:
+def folded(name: str, body: str) -> Safe:
     """Return a part of a page that its reader unfolds."""
-    return f"<details><summary>{escape(name)}</summary>{body}</details>"
+    return Safe(f"<details><summary>{escape(name)}</summary>{body}</details>")
 
 
-def definition_list(facts: Iterable[tuple[str, str]]) -> str:
+def folded_if_long(name: str, rows: int, body: str) -> Safe:
+    """Return a table, folded away if it has many rows."""
+    return Safe(body) if rows <= LONGEST else folded(f"Show all {rows:,} {name}", body)
+
+
+def definition_list(facts: Iterable[tuple[str, str]]) -> Safe:
     """Return facts as a grid of names and values."""
     cells = [f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts]
-    return f'<dl class="facts">{"".join(cells)}</dl>'
+    return Safe(f'<dl class="facts">{"".join(cells)}</dl>')
 
 
-def badge(private: bool) -> str:
+def badge(private: bool) -> Safe:
     """Return a mark that says whether a fit is private."""
     kind, text = ("badge", "private") if private else ("badge bad", "NOT PRIVATE")
-    return f'<span class="{kind}">{text}</span>'
+    return Safe(f'<span class="{kind}">{text}</span>')
 
 
-def paragraphs(lines: Iterable[str]) -> str:
+def paragraphs(lines: Iterable[str]) -> Safe:
     """Return lines as paragraphs; those that begin with a dash as a list."""
     parts: list[str] = []
     listed = False
@@ -92,7 +135,7 @@ def paragraphs(lines: Iterable[str]) -> str:
         parts.append(f"<li>{escape(line[2:])}</li>" if item else f"<p>{escape(line)}</p>")
     if listed:
         parts.append("</ul>")
-    return "\n".join(parts)
+    return Safe("\n".join(parts))
 
 
 class Interval(NamedTuple):
@@ -104,7 +147,7 @@ class Interval(NamedTuple):
     noise: float | None = None
 
     def times(self, factor: float) -> "Interval":
-        """Return the same in another unit."""
+        """Return the interval in another unit."""
         errors = (None if each is None else each * factor for each in (self.std, self.noise))
         return Interval(self.name, self.value * factor, *errors)
 

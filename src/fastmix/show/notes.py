@@ -1,4 +1,4 @@
-"""Notes below a table of effects: references, levels with few rows, and what noise hides."""
+"""Notes below a table of effects: reference levels, levels with few rows, hidden effects."""
 
 import math
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fastmix._text import visible
 from fastmix.show.html import HIDDEN
 
-#: What is said where no coefficient is identified, and what to do then.
+#: Message where no coefficient is identified, with advice.
 NOTHING_IDENTIFIED = (
     f"{HIDDEN} The model uses them together, and may still predict well. "
     "More rows or a larger epsilon can separate them; without intervals (--no-intervals, in "
@@ -27,7 +27,7 @@ def _listed(names: Sequence[str]) -> str:
 def level_notes(
     references: dict[str, str], pooled: Sequence[str], *, counted: bool = True
 ) -> list[str]:
-    """Return what levels are compared with, and which have too few rows for an effect."""
+    """Return notes on reference levels, and on levels with too few rows for an effect."""
     said = []
     if references:
         kind = "most frequent" if counted else "first"
@@ -45,7 +45,7 @@ def level_notes(
 
 
 def advice(hidden: Sequence[str], effects: int, pooled: Sequence[str], epsilon: float) -> list[str]:
-    """Return how many effects noise hides, their names, and what shows more effects."""
+    """Return notes on effects that noise hides, and advice on how to see more."""
     said = []
     if hidden:
         verb = "is" if len(hidden) == 1 else "are"

@@ -12,6 +12,7 @@ from fastmix._text import visible
 from fastmix.show.html import (
     LONGEST,
     Interval,
+    Safe,
     card,
     definition_list,
     escape,
@@ -57,16 +58,16 @@ class RegressionSummary:
     Parameters
     ----------
     title : str
-        What stands above.
+        Title above the table.
     facts : tuple of (str, str)
-        Names and values that stand above the table.
+        Names and values above the table.
     lines : tuple of Line
         The effects in the order of the columns, the intercept last. Text and HTML show those that
         the data identify, the largest across its public range first.
     level : float
         Level of the intervals.
     notes : tuple of str
-        What stands below.
+        Notes below the table.
     odds : bool, default=False
         Whether coefficients are of log-odds: the table has odds ratios, too.
     references : dict, default={}
@@ -100,7 +101,7 @@ class RegressionSummary:
 
     @property
     def header(self) -> list[str]:
-        """Names of the columns, that of the coefficients first."""
+        """Names of the columns; the first is that of the coefficients."""
         tail = (1.0 - self.level) / 2.0
         ends = [f"[{tail:.4g}", f"{1.0 - tail:.4g}]"]
         across = ["over range"] if self.has_ranges else []
@@ -117,7 +118,7 @@ class RegressionSummary:
 
     @property
     def has_errors(self) -> bool:
-        """Whether the fit released what standard errors need."""
+        """Whether the fit has standard errors."""
         return any(line.std_err is not None for line in self.lines)
 
     def to_frame(self) -> Any:
@@ -203,7 +204,7 @@ class RegressionSummary:
         title = f"<p><b>{escape(self.title)}</b></p>"
         return card(f"{title}{definition_list(self.facts)}{self.html_table()}")
 
-    def html_table(self, longest: int | None = LONGEST) -> str:
+    def html_table(self, longest: int | None = LONGEST) -> Safe:
         """Return the table alone, with its notes, as HTML.
 
         Parameters
@@ -225,7 +226,7 @@ class RegressionSummary:
             )
             for block in self._blocks
         ]
-        return "".join(tables) + paragraphs(self.notes)
+        return Safe("".join(tables) + paragraphs(self.notes))
 
     def _cells(self, lines: Iterable[Line]) -> Iterable[list[str]]:
         for line in lines:
@@ -261,15 +262,25 @@ class RegressionSummary:
         return found
 
 
+def summary_title(
+    family: str, target: str, *, quantile: float | None = None, r2: float | None = None
+) -> str:
+    """Return the title of a summary: family, target, and the private R^2 if it was released."""
+    kind = "robust" if family == "huber" else family
+    level = "" if quantile is None else f" ({100 * quantile:g}%)"
+    score = "" if r2 is None else f", private R² {r2:.2f}"
+    return f"Private {kind} regression of {target}{level}{score}"
+
+
 def _exponential(value: float | None) -> float | None:
-    """Return e to a power; infinite where that is beyond numbers."""
+    """Return e to a power; infinity on overflow."""
     if value is None:
         return None
     return math.exp(value) if value < 700.0 else math.inf
 
 
 def _ratio(log_odds: float | None) -> str:
-    """Return an odds ratio with four digits of what it differs from 1 by."""
+    """Return an odds ratio; its difference from 1 has four digits."""
     if log_odds is None:
         return ""
     more = math.expm1(log_odds) if log_odds < 700.0 else math.inf
@@ -281,7 +292,7 @@ def _ratio(log_odds: float | None) -> str:
 
 
 def _number(value: float | None, digits: int = 4) -> str:
-    """Return a number, nothing for None."""
+    """Return a number as text; None is empty."""
     return "" if value is None else number(value, digits)
 
 

@@ -15,12 +15,12 @@ _APART = 8.0
 
 
 def clear(interval: Interval, reach: float = 1.96) -> bool:
-    """Whether an interval tells its value from zero."""
+    """Whether an interval excludes zero."""
     return interval.std is not None and bool(abs(interval.value) > reach * interval.std)
 
 
 def chart_span(intervals: Sequence[Interval], reach: float = 1.96) -> tuple[float, float]:
-    """Return the ends of an axis, which values that stand out set, and noise does not.
+    """Return the ends of an axis that shows values that stand out from noise.
 
     Values stand out if they would among as many that are zero. Without such values the axis shows
     intervals of middle length; what is longer ends in an arrow.
@@ -46,7 +46,7 @@ def interval_chart(
     span: tuple[float, float] | None = None,
     reach: float = 1.96,
 ) -> str:
-    """Return dots with error bars, one line each, below and above it its two parts.
+    """Return dots with error bars, each with the two parts of its error.
 
     Above the line is privacy noise, below it sampling error. What is longer than the axis, which
     has the ends ``span``, ends in an arrow.
@@ -83,7 +83,7 @@ def interval_chart(
 
 
 def _shares(i: Interval) -> str:
-    """Return a bar with the shares of the two parts in the square of a standard error."""
+    """Return a bar with the shares of noise and sampling in a squared standard error."""
     if i.noise is None or i.std is None or not 0.0 < i.std < math.inf:
         return ""
     share = 100.0 * min(i.noise / i.std, 1.0) ** 2
@@ -230,7 +230,7 @@ def calibration_chart(points: Sequence[tuple[float, float, float]], *, reach: fl
 
 
 def frame(parts: Sequence[str], *, x_axis: str, y_axis: str, wide: bool = False) -> str:
-    """Return a drawing with the names of its axes, ``wide`` with room for labels at its right."""
+    """Return a drawing with names of its axes; ``wide`` leaves room for labels at its right."""
     label = escape(f"{y_axis} against {x_axis}")
     kind = "plot labelled" if wide else "plot"
     return (
