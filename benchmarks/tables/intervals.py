@@ -8,6 +8,9 @@ import numpy as np
 import pandas as pd
 from reference import Reference
 
+from fastmix.engine.table_inference import MOST_BIAS
+from fastmix.estimators.contrasts import LEAST_COUNT
+
 #: 97.5% quantile of the normal distribution.
 REACH = 1.959964
 #: Levels with fewer rows than this are counted apart.
@@ -27,6 +30,7 @@ class Intervals:
         self.estimates: list[Any] = []
         self.stds: list[Any] = []
         self.covariances: list[Any] = []
+        self.known: list[Any] = []
 
     def add(self, model: Any) -> None:
         """Add the estimates and standard errors of a fit."""
@@ -35,7 +39,10 @@ class Intervals:
         covariance = getattr(model, "coef_covariance_", None)
         if covariance is not None:
             d = len(self.names)
-            self.covariances.append(np.asarray(covariance)[:d, :d])
+            bias = getattr(model, "_coef_bias", np.zeros_like(covariance))
+            self.covariances.append((np.asarray(covariance)[:d, :d], bias[:d, :d]))
+            counts = getattr(model, "_level_counts", None)
+            self.known.append(None if counts is None else (counts, model._count_noise))
 
     def quantities(self) -> dict[str, float]:
         """Return shares and ratios by name, those of contrasts and rare levels with a prefix."""
@@ -44,11 +51,34 @@ class Intervals:
         made = self._compared(E, S, unchanged, counts)
         if self.covariances:
             C, counts = self._contrasts(counts)
-            with np.errstate(invalid="ignore"):
-                squares = [np.einsum("ij,jk,ik->i", C, V, C) for V in self.covariances]
-            found = self._compared(E @ C.T, np.sqrt(np.array(squares)), C, counts)
+            S = np.array(
+                [self._errors(C, *each) for each in zip(self.covariances, self.known, strict=True)]
+            )
+            found = self._compared(E @ C.T, S, C, counts)
             made |= {f"contrast_{name}": value for name, value in found.items()}
         return made
+
+    def _errors(self, C: Any, matrices: Any, known: Any) -> Any:
+        """Return standard errors of contrasts by the rules of a model's table of effects.
+
+        They are infinite where the bias may be too large, and where a released count is too small.
+        """
+        with np.errstate(invalid="ignore"):
+            total, bias = (np.einsum("ij,jk,ik->i", C, V, C) for V in matrices)
+            stds = np.where(bias <= MOST_BIAS * total, np.sqrt(total + bias), np.inf)
+        if known is None:
+            return stds
+        names = [name.split("=")[0] for name in self.names]
+        listed = [name for name in dict.fromkeys(names) if f"{name}=other" in self.names]
+        for name, own in zip(listed, known[0], strict=True):
+            at = [j for j, each in enumerate(names) if each == name]
+            # The place of the most frequent level is that of the level without a column.
+            rows = np.array(own[1:])
+            most = int(np.argmax(rows))
+            if rows[most] > own[0]:
+                rows[most] = own[0]
+            stds[at] = np.where(rows < LEAST_COUNT * known[1], np.inf, stds[at])
+        return stds
 
     def _counts(self, X: Any) -> Any:
         """Return the rows of each level, and RARE for numbers."""

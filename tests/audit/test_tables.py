@@ -14,6 +14,7 @@ from fastmix.audit.case import Case, Claim, Data, Pair
 from fastmix.audit.fits import Fits
 from fastmix.audit.releases import release_case
 from fastmix.data import ArrayRows, RowMap
+from fastmix.engine import table_fit
 from fastmix.engine.objective import squares
 from fastmix.releases import LEVEL_COUNTS, SLOPES
 from fastmix.releases.noise import FloatNoise
@@ -132,9 +133,12 @@ def test_a_wrong_sensitivity_is_caught(release, wrong):
     assert found.lower > 1.05 * found.epsilon
 
 
-def test_a_wrong_sensitivity_is_caught_in_the_fit_itself():
-    """Slopes and counts with a tenth of their noise, by the transcript of the whole fit."""
+def test_a_wrong_sensitivity_is_caught_in_the_fit_itself(monkeypatch):
+    """Slopes and counts with a tenth of their noise, by the transcript of the whole fit.
 
+    The table is so small that the fit would take no steps.
+    """
+    monkeypatch.setattr(table_fit, "MOST_NOISE", 1e9)
     weaker = {each: replace(each, sensitivity=tenth(each)) for each in (LEVEL_COUNTS, SLOPES)}
 
     class Weaker(FloatNoise):

@@ -12,6 +12,7 @@ import pytest
 from fastmix import PrivateLinearRegression
 from fastmix.engine import table_inference as module
 from fastmix.engine.geometry import curvature_estimate, geometry
+from fastmix.engine.inference import Intervals
 from fastmix.schema.categories import Categories
 
 CITIES, SEXES = ["Ulm", "Bonn", "Kiel", "Jena"], ["f", "m", "d"]
@@ -99,10 +100,8 @@ def released(n, shares, **given):
     """Return coordinates and a minimiser whose releases have these noises."""
     shares = np.array(shares)
     coordinates = geometry(CATEGORIES, (shares,), np.diag([0.1, 0.09]), 0.3, 5)
-    usual = {"noise": 1e-6, "ridge": 0.01 * n, "count_noise": 0.0}
-    return coordinates, module.Released(
-        first=np.zeros(5), theta=np.zeros(5), n=n, **{**usual, **given}
-    )
+    usual = {"noise": 1e-6, "ridge": 0.01 * n, "count_noise": 0.0, "theta": np.zeros(5)}
+    return coordinates, module.Released(first=np.zeros(5), n=n, **{**usual, **given})
 
 
 def effects(theta):
@@ -114,30 +113,113 @@ THETA = np.array([0.3, 0.4, -0.2, 0.1, 0.05])
 
 
 def test_effects_far_beyond_their_noise_stay():
-    coordinates, known = released(10**6, [0.4, 0.3, 0.2, 0.1])
-    found = module.pooled(THETA, known, coordinates, CATEGORIES)
+    coordinates, known = released(10**6, [0.4, 0.3, 0.2, 0.1], theta=THETA)
+    found = module.shrunk(THETA, known, coordinates)
     np.testing.assert_allclose(effects(found), effects(THETA), atol=5e-3)
-    assert found[0] == THETA[0]
+    assert found[0] == pytest.approx(THETA[0], rel=1e-6)
+    np.testing.assert_array_equal(module.ranged(THETA, known, coordinates, CATEGORIES), THETA)
 
 
 def test_effects_that_are_noise_go_to_the_mean_of_their_category():
+    coordinates, known = released(1_000, [0.4, 0.3, 0.2, 0.1], noise=1e5, theta=THETA)
+    found = module.shrunk(THETA, known, coordinates)
+    mean = effects(THETA) @ [0.4, 0.3, 0.2, 0.1]
+    np.testing.assert_allclose(effects(found), mean, atol=1e-9)
+    assert found[0] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_pooled_effects_that_are_noise_go_to_the_mean_of_their_category():
     coordinates, known = released(1_000, [0.4, 0.3, 0.2, 0.1], noise=1e5)
     found = module.pooled(THETA, known, coordinates, CATEGORIES)
     mean = effects(THETA) @ [0.4, 0.3, 0.2, 0.1]
     np.testing.assert_allclose(effects(found), mean, atol=1e-9)
+    coordinates, known = released(10**6, [0.4, 0.3, 0.2, 0.1])
+    found = module.pooled(THETA, known, coordinates, CATEGORIES)
+    np.testing.assert_allclose(effects(found), effects(THETA), atol=5e-3)
+
+
+def test_shrinking_has_less_error_than_the_minimiser():
+    """Over draws of coefficients and noise, in the coordinates of the fit."""
+    rng = np.random.default_rng(0)
+    coordinates, known = released(1_000, [0.25] * 4, noise=1_000.0, ridge=500.0)
+    K, J = coordinates.transform, 1_000 * np.diag(coordinates.expected)
+    before, after = [], []
+    for _ in range(200):
+        truth = rng.normal(0.0, 0.3, 5)
+        psi = (J * truth + rng.normal(0.0, 1_000.0, 5)) / (J + 500.0)
+        own = known._replace(theta=K @ psi)
+        found = np.linalg.solve(K, module.shrunk(own.theta, own, coordinates))
+        before.append(np.sum((psi - truth)[:-1] ** 2))
+        after.append(np.sum((found - truth)[:-1] ** 2))
+    assert np.mean(after) < 0.95 * np.mean(before)
+
+
+def given_intervals(coordinates, covariance):
+    """Return intervals with a covariance in the coordinates of the fit."""
+    K = coordinates.transform
+    C = K @ covariance @ K.T
+    return Intervals(C, 0.5 * C, 1.0, None, True, np.zeros_like(C))
+
+
+def test_the_posterior_keeps_what_is_known_and_its_intervals_cover():
+    """95% intervals cover coefficients drawn from the prior; small errors change little."""
+    rng = np.random.default_rng(1)
+    coordinates, known = released(10**6, [0.25] * 4, noise=1.0, ridge=1.0)
+    K = coordinates.transform
+    intervals = given_intervals(coordinates, 1e-8 * np.eye(5))
+    sure = known._replace(theta=K @ np.ones(5))
+    theta, found = module.posterior(sure.theta, intervals, sure, coordinates)
+    np.testing.assert_allclose(theta, sure.theta, rtol=1e-6)
+    np.testing.assert_allclose(found.covariance, intervals.covariance, rtol=1e-6, atol=1e-14)
+    errors = np.diag([0.2, 0.2, 0.2, 0.2, 0.01])
+    intervals, covered = given_intervals(coordinates, errors), []
+    for _ in range(300):
+        truth = rng.normal(0.0, 0.3, 5)
+        own = known._replace(theta=K @ truth)  # whose size is that of the truth
+        psi = truth + rng.normal(0.0, np.sqrt(np.diag(errors)))
+        theta, found = module.posterior(K @ psi, intervals, own, coordinates)
+        std = np.sqrt(np.diag(found.covariance + found.bias))
+        covered.append(np.abs(theta - K @ truth) <= 1.96 * std)
+        narrower = np.diag(found.covariance) <= np.diag(intervals.covariance)
+        assert narrower[:4].all()
+    assert 0.92 <= np.mean(covered) <= 0.995
+
+
+def test_the_posterior_does_not_identify_a_direction_without_information():
+    """Of two coordinates whose sum alone is known, neither is identified, and the sum is."""
+    coordinates, known = released(10**6, [0.25] * 4, noise=1.0, ridge=1.0)
+    known = known._replace(theta=coordinates.transform @ np.full(5, 0.3))
+    apart = np.zeros(5)
+    apart[1], apart[2] = 1.0, -1.0
+    intervals = given_intervals(coordinates, 1e-4 * np.eye(5) + 1e4 * np.outer(apart, apart))
+    _, found = module.posterior(known.theta, intervals, known, coordinates)
+    back = np.linalg.inv(coordinates.transform)
+    C, B = (back @ each @ back.T for each in (found.covariance, found.bias))
+    assert B[1, 1] > module.MOST_BIAS * C[1, 1]
+    both = np.array([0.0, 1.0, 1.0, 0.0, 0.0])
+    assert both @ B @ both <= module.MOST_BIAS * (both @ C @ both)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001])
 def test_a_level_that_is_not_seen_stays_within_the_range_of_the_others(share):
-    """Whether its count is 0, or above it by noise: less than two standard deviations."""
+    """Whether its count is 0, or above it by noise: less than two standard deviations.
+
+    If noise hides many rows, an effect that is far beyond its noise stays.
+    """
     shares = [0.4, 0.3, 0.3 - share, share]
     coordinates, known = released(10**5, shares, count_noise=100.0)
     assert known.seen(np.array(shares)).tolist() == [True, True, True, False]
     far = THETA.copy()
-    far[3] = 50.0
-    found = effects(module.pooled(far, known, coordinates, CATEGORIES))
+    far[3] = 2.0
+    found = effects(module.ranged(far, known, coordinates, CATEGORIES))
     assert found[:3].min() <= found[3] <= found[:3].max()
-    np.testing.assert_allclose(found[:3], effects(far)[:3], atol=5e-3)
+    np.testing.assert_allclose(found[:3], effects(far)[:3], atol=1e-12)
+    hidden = known._replace(count_noise=1_000.0)
+    np.testing.assert_array_equal(module.ranged(far, hidden, coordinates, CATEGORIES), far)
+    noisy = hidden._replace(noise=1e5)
+    np.testing.assert_allclose(
+        effects(module.ranged(far, noisy, coordinates, CATEGORIES)), found, atol=1e-12
+    )
     assert module.seen_columns(known, coordinates, CATEGORIES).tolist() == [True] * 3 + [
         False,
         True,

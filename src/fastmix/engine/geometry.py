@@ -102,13 +102,15 @@ class Curvature(NamedTuple):
     """An estimate of the curvature in blocks: eigenvalues, which are positive, and vectors.
 
     ``share`` is the mean curvature of a row, ``allowance`` the factor by which the standard error
-    of each coordinate grows for correlations that noise hides.
+    of each coordinate grows for correlations that noise hides, and ``hidden`` the mean square of
+    such a correlation for every two coordinates.
     """
 
     values: FloatArray
     vectors: FloatArray
     share: float
     allowance: FloatArray
+    hidden: FloatArray
 
     def of(self, values: FloatArray) -> FloatArray:
         """Return the matrix with the same vectors and other eigenvalues."""
@@ -129,7 +131,7 @@ def curvature_estimate(
     weights, blocks = coordinates.weights, coordinates.blocks
     expected = n * coordinates.expected * np.outer(weights, weights)
     share = max(float(np.trace(released)), scale) / float(np.trace(expected))
-    matrix, hidden = np.zeros_like(released), np.zeros(len(released))
+    matrix, hidden = np.zeros_like(released), np.zeros_like(released)
     tau = scale / math.sqrt(2.0)
     for number, block in enumerate(blocks):
         matrix[block, block] = shrunk_towards(
@@ -143,12 +145,12 @@ def curvature_estimate(
             unseen = float(np.sum(part**2) - np.sum(kept**2)) - tau**2 * part.size
             unseen = max(unseen, 0.0) + ALLOWED * tau**2 * math.sqrt(2.0 * part.size)
             unseen /= (share * n * weights[block.start] * weights[other.start]) ** 2
-            hidden[block] += unseen / part.shape[0]
-            hidden[other] += unseen / part.shape[1]
+            hidden[block, other] = unseen / part.size
+            hidden[other, block] = unseen / part.size
     values, vectors = np.linalg.eigh(matrix / np.outer(weights, weights))
     error = POSITIVE * scale * np.sum((vectors / weights[:, None]) ** 2, axis=0)
-    allowance = 1.0 / np.sqrt(1.0 - np.minimum(hidden, MOST_ALLOWED))
-    return Curvature(_positive(values, error), vectors, share, allowance)
+    allowance = 1.0 / np.sqrt(1.0 - np.minimum(hidden.sum(axis=1), MOST_ALLOWED))
+    return Curvature(_positive(values, error), vectors, share, allowance, hidden)
 
 
 def shrunk_towards(released: FloatArray, expected: FloatArray, scale: float) -> FloatArray:

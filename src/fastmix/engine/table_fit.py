@@ -10,12 +10,13 @@ of a perturbed objective is the fit. With intervals, its curvature is released l
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from fastmix._types import FloatArray
+from fastmix.accounting import objective_mu
 from fastmix.data import Rows
 from fastmix.engine.adaptive_plan import AdaptivePlan, divided
 from fastmix.engine.clipping import (
@@ -37,7 +38,15 @@ from fastmix.engine.first_stage import (
 )
 from fastmix.engine.geometry import Geometry, geometry
 from fastmix.engine.plan import Draws, Sizes, Solution, Target
-from fastmix.engine.table_inference import Released, inferred, pooled, seen_columns
+from fastmix.engine.table_inference import (
+    Released,
+    inferred,
+    pooled,
+    posterior,
+    ranged,
+    seen_columns,
+    shrunk,
+)
 from fastmix.releases import (
     CURVATURES,
     GRADIENT_COUNTS,
@@ -45,12 +54,16 @@ from fastmix.releases import (
     MINIMISER,
     NUMBER_MOMENTS,
     SLOPES,
+    TARGET_MEAN,
 )
 from fastmix.schema.categories import Categories
 
 if TYPE_CHECKING:
     from fastmix.engine.family import Family
 
+#: The family whose fits need no steps, and whose coefficients are shrunk block by block. Shrinking
+#: in blocks made predictions and coverage of logistic fits worse, so other losses use `pooled`.
+LEAST_SQUARES = "adaptive"
 #: Shares of the budget (of mu^2): counts of levels, moments of numbers, steps, counts of gradients;
 #: with intervals, curvature and squares of gradients. Chosen on Black Friday, King County and
 #: Rossmann.
@@ -60,8 +73,20 @@ CURVATURE_SHARE, SQUARES_SHARE = 0.20, 0.03
 TARGET_SHARE = 0.02
 #: Rounds of moments of numbers, and steps of the first fit with their length and momentum.
 ROUNDS, STEPS, STEP, MOMENTUM = 3, 3, 0.6, 0.3
-#: The noise of a step in units of the target's spread, up to which steps pay.
-MOST_NOISE = 1.1
+#: The noise of a step in units of the target's spread, up to which steps pay: for least squares,
+#: which can do without steps, and for losses that cannot. The first, `MOST_COLUMNS` and `ALIGNED`
+#: were chosen on Black Friday, King County and Rossmann.
+MOST_NOISE, MOST_WITH_STEPS = 0.8, 1.1
+#: Columns in units of rows times mu up to which the fit of a table pays.
+MOST_COLUMNS = 0.6
+#: Without steps, the mean of the target has this standard deviation if its share of the budget is
+#: between these two; it is not released if a smaller share would do.
+MEAN_ERROR, MEAN_SHARES = 1.0 / 26.0, (0.05, 0.3)
+#: Variance of the sum of all steps, in units of the noise of one: where rows have half of the
+#: curvature, and where they have none (docs/proofs/tables.md, Section 6).
+GAIN, FLAT = 2.5, 4.6
+#: Without intervals, the share of clipped gradients that is taken to point the same way.
+ALIGNED = 0.5
 #: Bins of gradients count up to the last whose count, or sum with all above it, is this many
 #: standard deviations of noise.
 EVIDENT = 2.5
@@ -73,22 +98,41 @@ LONGEST = 10.0
 SQUARE_LENGTHS = 1.5
 
 
-def pays(sizes: Sizes, mu: float) -> bool:
-    """Whether a table has categories and, by its public sizes, rows enough for steps."""
+def pays(sizes: Sizes, mu: float, family: str = LEAST_SQUARES) -> bool:
+    """Whether a table has categories and, by its public sizes, rows enough for this fit."""
     if not sizes.categories or not sizes.intercept:
         return False
-    noise = CLIP * sizes.d * math.sqrt(STEPS / STEPS_SHARE) / (mu * sizes.n)
-    return STEP * noise <= MOST_NOISE
+    if family == LEAST_SQUARES:
+        return sizes.d <= MOST_COLUMNS * mu * sizes.n
+    return step_noise(sizes, mu) <= MOST_WITH_STEPS
+
+
+def step_noise(sizes: Sizes, mu: float) -> float:
+    """Return the noise of a step in units of the target's spread, from public sizes."""
+    return STEP * CLIP * sizes.d * math.sqrt(STEPS / STEPS_SHARE) / (mu * sizes.n)
+
+
+def mean_share(n: int, mu: float) -> float:
+    """Return the share of the budget for the mean of the target, from public sizes.
+
+    Where there are rows enough, the moments of numbers tell the mean at no extra cost.
+    """
+    share = (1.0 / (MEAN_ERROR * n * mu)) ** 2
+    return 0.0 if share < MEAN_SHARES[0] else min(share, MEAN_SHARES[1])
 
 
 def table_plan(family: Family, sizes: Sizes, target: Target, *, inferring: bool) -> AdaptivePlan:
     """Plan the releases of `solve_table` from public sizes."""
     numbers = sizes.d - 1 - sum(sizes.categories)
     rounds = ROUNDS if numbers else 1
+    form: Any = {"one_sided": family.one_sided, "rows_per_person": sizes.rows_per_person or 1}
+    mu = objective_mu(target.epsilon, target.delta, **form)
+    stepping = family.name != LEAST_SQUARES or step_noise(sizes, mu) <= MOST_NOISE
     shares = {
+        "mean": 0.0 if stepping else mean_share(sizes.n, mu),
         "level": LEVELS_SHARE,
         "number": NUMBERS_SHARE if numbers else TARGET_SHARE,
-        "step": STEPS_SHARE,
+        "step": STEPS_SHARE if stepping else 0.0,
         "count": COUNTS_SHARE,
     }
     if inferring:
@@ -117,7 +161,9 @@ def solve_table(
     look = _look(family, rows, rows.categories, plan, draws)
     guess = look.guess
     levels = family.first_levels(plan, guess, residual_clip, n, d)
-    first = _steps(family, rows, guess, levels, plan, draws)
+    first, first_noise = guess.center, 0.0
+    if plan.step_sigma is not None:
+        first, first_noise = _steps(family, rows, guess, levels, plan, draws)
     guess = family.refined(guess._replace(center=first), look.coordinates)
     guess, level = _counted(family, rows, guess, levels, plan, draws)
     levels = family.raised(plan, guess, levels, level, n, d)
@@ -136,7 +182,7 @@ def solve_table(
         rows_per_person=plan.rows_per_person or 1,
     )
     noise = levels.clip / plan.mu
-    released = Released(first, theta, noise, levels.ridge, n, look.count_noise)
+    released = Released(first, theta, noise, levels.ridge, n, look.count_noise, first_noise)
     bent = family.expected(guess, look.coordinates, theta, loss)
     coordinates, intervals = look.coordinates._replace(expected=bent), None
     if plan.curvature_sigma is not None and plan.square_sigma is not None:
@@ -176,8 +222,16 @@ def solve_table(
         intervals = intervals._replace(known=known)
         if rows.persons is not None:  # squares of sums of residuals tell no variance of one
             intervals = intervals._replace(sure=False)
+    if family.name != LEAST_SQUARES:
+        theta = pooled(theta, released, coordinates, rows.categories)
+    elif intervals is not None:
+        theta, intervals = posterior(theta, intervals, released, coordinates)
+        theta = ranged(theta, released, coordinates, rows.categories, intervals.covariance)
+    else:
+        theta = shrunk(theta, released, coordinates)
+        theta = ranged(theta, released, coordinates, rows.categories)
     return Solution(
-        pooled(theta, released, coordinates, rows.categories),
+        theta,
         gradient_noise=noise,
         chosen={"rounds": plan.n_rounds, **family.chosen(guess, levels), "kept": 1.0},
         intervals=intervals,
@@ -202,12 +256,15 @@ def _look(
 ) -> Look:
     """Release counts of levels and second moments of numbers and target, and read them."""
     assert plan.level_sigma is not None
-    d = rows.d
+    d, mean = rows.d, 0.0
+    if plan.mean_sigma is not None:
+        mean = draws.noise.release(TARGET_MEAN, rows, sigma=plan.mean_sigma)
     counts = draws.noise.release(LEVEL_COUNTS, rows, categories=categories, sigma=plan.level_sigma)
     ends = np.cumsum([1 + len(columns) for columns in categories.columns])[:-1]
-    shares = tuple(level_shares(each) for each in np.split(counts, ends))
+    noise = plan.level_sigma * math.sqrt(len(categories.columns))
+    shares = tuple(level_shares(each, noise) for each in np.split(counts, ends))
     columns = [*categories.numbers(d), d - 1]
-    moments = _number_moments(rows, [*columns, d], categories.unit, plan, draws)
+    moments = _number_moments(rows, [*columns, d], categories.unit, mean, plan, draws)
     coordinates = geometry(categories, shares, moments[:-1, :-1], rows.constant, d)
     center, baseline = np.zeros(d), np.zeros(d)
     center[columns] = np.linalg.solve(moments[:-1, :-1], moments[:-1, -1])
@@ -216,20 +273,30 @@ def _look(
     spread = math.sqrt(min(max(variance, 1e-6), 1.0))
     K = coordinates.transform
     guess = Guess(center, K, np.asarray(np.linalg.inv(K), np.float64), np.ones(d), baseline, spread)
-    noise = plan.level_sigma * math.sqrt(len(categories.columns))
     return Look(coordinates, family.guess(guess, rows, plan.n_rounds), noise)
 
 
-def level_shares(counts: FloatArray) -> FloatArray:
-    """Return the shares of the levels of a category; equal ones where noise hides all counts."""
-    known = np.maximum(counts, 0.0)
+def level_shares(counts: FloatArray, noise: float = 0.0) -> FloatArray:
+    """Return the shares of the levels of a category; equal ones where noise hides all counts.
+
+    Counts with noise of this standard deviation are moved towards their mean by what noise explains
+    (the positive part of James and Stein's estimator).
+    """
+    mean = float(np.mean(counts))
+    rest = counts - mean
+    expected = (len(counts) - 1) * noise**2
+    kept = max(0.0, 1.0 - expected / max(float(rest @ rest), 1e-300))
+    known = np.maximum(mean + kept * rest, 0.0)
     return np.asarray(known / known.sum() if known.any() else np.full(len(known), 1.0 / len(known)))
 
 
 def _number_moments(
-    rows: Rows, columns: list[int], unit: float, plan: AdaptivePlan, draws: Draws
+    rows: Rows, columns: list[int], unit: float, mean: float, plan: AdaptivePlan, draws: Draws
 ) -> FloatArray:
-    """Release mean second moments of some columns and the target, in ever rounder coordinates."""
+    """Release mean second moments of some columns and the target, in ever rounder coordinates.
+
+    The constant is the last column; the first coordinates have targets around ``mean``.
+    """
     assert plan.moment_sigma is not None
     size, n = len(columns), rows.n
     floor = least_eigenvalue(plan.moment_sigma, size)
@@ -237,6 +304,7 @@ def _number_moments(
     units = np.full(size, FIRST / math.sqrt(2.0 * (size - 1)) / unit)
     units[-1] = FIRST / math.sqrt(2.0)
     inner = np.diag(units)
+    inner[-2, -1] = -units[-1] * mean / rows.constant
     for step in range(plan.n_rounds):
         draws.progress(step + 1, plan.n_rounds + 2)
         transform = np.zeros((rows.d + 1, rows.d + 1))
@@ -255,8 +323,10 @@ def _number_moments(
 
 def _steps(
     family: Family, rows: Rows, guess: Guess, levels: Levels, plan: AdaptivePlan, draws: Draws
-) -> FloatArray:
-    r"""Release a few gradients from the fit of the numbers on, and return a first fit.
+) -> tuple[FloatArray, float]:
+    r"""Release a few gradients from the fit of the numbers on.
+
+    Return a first fit and the standard deviation of its noise where rows have no curvature.
 
     In coordinates where the curvature of n rows is about :math:`n c I`, a step is
     :math:`\phi \gets \phi + 0.6\,g/(nc)` with some momentum.
@@ -280,9 +350,11 @@ def _steps(
         move = MOMENTUM * move + STEP * gradient / curved
         phi = phi + move
     # The positive part of James and Stein's estimator: noise of the steps is taken off.
-    expected = d * (1.0 + MOMENTUM) * (STEP * plan.step_sigma * levels.clip / curved) ** 2
+    noise = STEP * plan.step_sigma * levels.clip / curved
+    gain = GAIN if family.name == LEAST_SQUARES else 1.0 + MOMENTUM
+    expected = d * gain * noise**2
     kept = max(0.0, 1.0 - expected / max(float(phi @ phi), 1e-300))
-    return np.asarray(guess.center + kept * (K @ phi))
+    return np.asarray(guess.center + kept * (K @ phi)), kept * math.sqrt(FLAT) * noise
 
 
 def _counted(
@@ -306,7 +378,10 @@ def _counted(
         loss=family.counted,
         sigma=plan.count_sigma,
     )
-    given = plan.count_sigma, n, d, plan.mu, family.aligned
+    aligned = family.aligned
+    if plan.curvature_sigma is None:
+        aligned = min(aligned, ALIGNED)
+    given = plan.count_sigma, n, d, plan.mu, aligned
     best = best_clip(counts, edges[1:], *given, evident=EVIDENT, single=True)
     if family.counted is None:
         typical = typical_gradient(counts, edges, n) / root
