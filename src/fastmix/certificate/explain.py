@@ -7,7 +7,6 @@ from typing import Any
 
 from fastmix._text import label_text
 from fastmix.accounting import (
-    ChoiceEvent,
     GaussianEvent,
     LaplaceEvent,
     NonPrivateEvent,
@@ -131,12 +130,6 @@ def explain_event(event: PrivacyEvent, unit: str = "record") -> str:
         return f"a random mixture of the records in {event.rows:,} rows, at level {event.gamma:.4g}"
     if isinstance(event, TailEvent):
         return f"a safety margin that fails with probability {event.tail:.3g}, counted in delta"
-    if isinstance(event, ChoiceEvent):
-        last = "; ".join(explain_events(event.options[-1], unit))
-        return (
-            f"{last} (or one of {len(event.options) - 1} settings that cost no more, chosen from "
-            f"what was released before)"
-        )
     if isinstance(event, ObjectiveEvent):
         return (
             f"the minimiser of an objective whose slope has Gaussian noise of {1.0 / event.mu:.4g} "
