@@ -261,7 +261,7 @@ def one_draw_of_noise_for_all_counts(patch):
     return Same
 
 
-@mutant("LinearMixing", 400)
+@mutant("IHM, paper", 400)
 def spectral_bounds_released_as_they_are(patch):
     class Bare(FloatNoise):
         def _bound(self, value, *given):
