@@ -37,6 +37,6 @@ def crossover(
         problem = Problem(n, d, max(1, round(k2_per_column * d)))
         if d > largest or problem.k2 > n:
             return None
-        if model.predict("fast_ihm_shared", problem) < model.predict("ihm", problem):
+        if model.predict("fast_ihm", problem) < model.predict("ihm", problem):
             return d
     return None

@@ -69,18 +69,14 @@ def assert_gauss_mix_tight(oracle, gamma, epsilon, delta, k, rows):
 def fast_ihm(epsilon, delta, k1, steps, method="numerical", *, varrho=None):
     """Return the plan of Algorithm 2, its gamma and its sigma, which is that of every step."""
     varrho = delta / 10.0 if varrho is None else varrho
-    plan = _thirds(k1, steps, steps, Target(epsilon, delta), varrho, method)
-    (level,) = plan.levels
-    assert level.sigmas == (level.sigmas[0],) * steps
-    return plan, level.gamma, level.sigmas[0]
+    plan = _thirds(k1, steps, Target(epsilon, delta), varrho, method)
+    return plan, plan.gamma, plan.sigma
 
 
 def ihm(epsilon, delta, k, steps, *, varrho=None):
     """Return the plan of iterative Hessian mixing, its gamma and its sigma."""
     plan = _paper(k, steps, Target(epsilon, delta), delta / 10.0 if varrho is None else varrho)
-    (level,) = plan.levels
-    assert level.sigmas == (level.sigmas[0],) * steps
-    return plan, level.gamma, level.sigmas[0]
+    return plan, plan.gamma, plan.sigma
 
 
 # --- the search ---------------------------------------------------------------------------------
@@ -302,7 +298,7 @@ def test_fast_ihm_varrho_only_raises_tau():
     assert 4 * math.exp(-loose.tau) <= 1e-6 / 3.0
     assert loose.tau < plain.tau < strict.tau
     for other in (loose, strict):
-        assert (other.levels, other.omega) == (plain.levels, plain.omega)
+        assert (other.gamma, other.sigma, other.omega) == (plain.gamma, plain.sigma, plain.omega)
 
 
 # --- iterative Hessian mixing -------------------------------------------------------------------

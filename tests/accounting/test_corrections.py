@@ -151,7 +151,7 @@ def test_our_gamma_2_spends_its_share(oracle):
     assert gamma <= explicit <= 1.01 * gamma
     assert oracle.theorem_1_sketch(explicit, rows, delta / 3.0) == pytest.approx(0.332, abs=5e-4)
     for method in ("numerical", "closed_form"):
-        (level,) = _thirds(10, 4, 4, Target(epsilon, delta), delta / 10.0, method).levels
+        level = _thirds(10, 4, Target(epsilon, delta), delta / 10.0, method)
         assert oracle.sketch_epsilon(40, level.gamma, delta / 3.0) <= epsilon / 3.0
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fastmix.accounting import (
-    ChoiceEvent,
     GaussianEvent,
     LaplaceEvent,
     RdpAccountant,
@@ -21,14 +20,12 @@ from fastmix.accounting import (
 from fastmix.accounting.conversion import rdp_to_delta, rdp_to_epsilon
 from fastmix.accounting.events import ComposedEvent
 from fastmix.accounting.exact import (
-    Mixture,
-    Option,
+    Pair,
     _gaussian_profile,
     exact_delta,
     exact_epsilon,
-    mixture,
+    known_pair,
 )
-from fastmix.accounting.gaussian import gaussian_delta
 
 CASES = [(150.0, 768, 0.15), (20.0, 768, 0.8), (400.0, 6744, 0.1), (2.0, 24, 1.0)]
 
@@ -63,7 +60,7 @@ def loss_distribution(gamma, rows, mu, interval=1e-3):
 @pytest.mark.parametrize(("gamma", "rows", "mu"), CASES)
 def test_delta_is_that_of_dp_accounting(gamma, rows, mu):
     oracle = loss_distribution(gamma, rows, mu)
-    ours = mixture([sketch(gamma, rows), GaussianEvent(1.0 / mu)])
+    ours = known_pair([sketch(gamma, rows), GaussianEvent(1.0 / mu)])
     for delta in (1e-3, 1e-6, 1e-9):
         epsilon = oracle.get_epsilon_for_delta(delta)
         assert exact_epsilon(ours, delta, 1e3) == pytest.approx(epsilon, rel=3e-3)
@@ -74,7 +71,7 @@ def test_delta_is_that_of_a_simulation(gamma, rows, mu):
     """A mean of 400,000 draws; a false alarm needs five standard errors (6e-7 each)."""
     rng = np.random.default_rng(0)
     s, n = 1.0 / gamma, 400_000
-    ours = Mixture(0.0, (Option(gamma, rows, mu),))
+    ours = Pair(gamma, rows, mu)
     epsilon = exact_epsilon(ours, 1e-2, 1e3)
     x, z = rng.chisquare(rows, n), rng.standard_normal(n)
     normal = mu**2 / 2.0 + mu * z
@@ -93,7 +90,7 @@ def test_never_above_the_renyi_bound(gamma, rows, mu):
     events = [sketch(gamma, rows), GaussianEvent(1.0 / mu)]
     for epsilon in (0.1, 0.5, 1.0, 3.0):
         bound = rdp_to_delta(ComposedEvent(events).rdp, epsilon)
-        assert exact_delta(mixture(events), epsilon) <= bound * 1.01 + 1e-24
+        assert exact_delta(known_pair(events), epsilon) <= bound * 1.01 + 1e-24
         assert RdpAccountant(events).get_delta(epsilon) <= bound
 
 
@@ -109,55 +106,20 @@ def test_the_renyi_conversion_asks_for_more(case, delta):
 
 def test_smaller_perturbations_are_dominated():
     for sign in (0.3, 1.0, 3.0):
-        deltas = [exact_delta(Mixture(0.0, (Option(g, 300, 0.3),)), sign) for g in (20, 40, 160)]
+        deltas = [exact_delta(Pair(g, 300, 0.3), sign) for g in (20, 40, 160)]
         assert deltas == sorted(deltas, reverse=True)
-
-
-def test_without_a_sketch_it_is_the_gaussian_mechanism():
-    choice = ChoiceEvent([GaussianEvent(5.0), GaussianEvent(5.0)])
-    joint = exact_epsilon(mixture([GaussianEvent(20.0), choice]), 1e-6, 10.0)
-    mu = math.hypot(1 / 5.0, 1 / 20.0)
-    assert joint == pytest.approx(RdpAccountant([GaussianEvent(1.0 / mu)]).get_epsilon(1e-6), 1e-3)
-
-
-def test_a_choice_costs_the_worst_of_its_options_and_little_more():
-    options = [ComposedEvent([sketch(g, 400), GaussianEvent(s)]) for g, s in ((90, 6), (300, 5.2))]
-    first = GaussianEvent(40.0)
-    alone = [RdpAccountant([first, option]).get_delta(1.0) for option in options]
-    both = RdpAccountant([first, ChoiceEvent(options)]).get_delta(1.0)
-    assert max(alone) <= both * 1.01
-    assert both <= 1.02 * max(alone)
-
-
-def test_a_choice_of_the_worse_option_everywhere_is_that_option():
-    worse, better = GaussianEvent(2.0), GaussianEvent(3.0)
-    first = sketch(50.0, 100)
-    with_choice = RdpAccountant([GaussianEvent(30.0), ChoiceEvent([worse, better])])
-    alone = RdpAccountant([GaussianEvent(30.0), worse])
-    assert 1.0 <= with_choice.get_delta(1.0) / alone.get_delta(1.0) < 1.005
-    assert mixture([first, ChoiceEvent([worse, better])]) is None
 
 
 def test_only_known_pairs_have_an_exact_account():
     gaussian, tail = GaussianEvent(3.0), TailEvent(1e-9)
-    assert mixture([sketch(9.0, 5), gaussian, tail]) is not None
-    assert mixture([sketch(9.0, 5), sketch(9.0, 7), gaussian]).options[0].rows == 12
-    assert mixture([gaussian]) is None
-    assert mixture([sketch(9.0, 5), sketch(8.0, 5), gaussian]) is None
-    assert mixture([sketch(9.0, 5), LaplaceEvent(3.0)]) is None
-    assert mixture([SketchEvent("fast_mix", 9.0, 5), gaussian]) is None
-    assert mixture([ChoiceEvent([gaussian, LaplaceEvent(3.0)])]) is None
+    assert known_pair([sketch(9.0, 5), gaussian, tail]) is not None
+    assert known_pair([sketch(9.0, 5), sketch(9.0, 7), gaussian]).rows == 12
+    assert known_pair([gaussian]) is None
+    assert known_pair([sketch(9.0, 5), sketch(8.0, 5), gaussian]) is None
+    assert known_pair([sketch(9.0, 5), LaplaceEvent(3.0)]) is None
+    assert known_pair([SketchEvent("fast_mix", 9.0, 5), gaussian]) is None
     # A normal loss too narrow to be computed is left to the Rényi conversion.
-    assert mixture([sketch(3.0, 500), GaussianEvent(1e7)]) is None
-
-
-@pytest.mark.parametrize("narrow", [0.01, 0.1, 1.0])
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0, 7.62, 7.85])
-def test_a_wide_first_release_never_hides_a_narrow_option(narrow, epsilon):
-    """Known in closed form: a Gaussian release, then a choice of one, is a Gaussian release."""
-    events = [GaussianEvent(1.0), ChoiceEvent([GaussianEvent(1.0 / narrow)])]
-    truth = gaussian_delta(1.0, epsilon, math.hypot(1.0, narrow))
-    assert truth <= exact_delta(mixture(events), epsilon) <= 1.3 * truth
+    assert known_pair([sketch(3.0, 500), GaussianEvent(1e7)]) is None
 
 
 def test_levels_near_one_are_not_below_a_computation_at_30_digits():
@@ -174,7 +136,7 @@ def test_levels_near_one_are_not_below_a_computation_at_30_digits():
         edge = float(2 * (1 - s) / s * (epsilon - mpmath.log(1 - s)))
         cuts = [edge + step for step in (-2, -0.5, 0, 0.5, 2, 20, 200)]
         truth = float(mpmath.quad(integrand, cuts) / 2)
-    ours = exact_delta(Mixture(0.0, (Option(gamma, 2, mu),)), epsilon)
+    ours = exact_delta(Pair(gamma, 2, mu), epsilon)
     assert truth <= ours <= 1.5 * truth
 
 
@@ -186,8 +148,8 @@ def test_levels_near_one_are_not_below_a_computation_at_30_digits():
     log_delta=st.floats(-28.0, -2.0),
 )
 def test_never_below_a_dense_quadrature(log_gap, log_rows, log_mu, log_delta):
-    option = Option(1.0 + math.exp(log_gap), int(math.exp(log_rows)), math.exp(log_mu))
-    ours = Mixture(0.0, (option,))
+    option = Pair(1.0 + math.exp(log_gap), int(math.exp(log_rows)), math.exp(log_mu))
+    ours = option
     epsilon = exact_epsilon(ours, math.exp(log_delta), 1e5)
     if 0.0 < epsilon < math.inf:
         assert dense(option, epsilon) <= exact_delta(ours, epsilon)
@@ -209,7 +171,7 @@ def dense(option, epsilon):
 
 
 def test_no_finite_epsilon_beyond_the_bracket():
-    ours = mixture([sketch(9.0, 50), GaussianEvent(3.0)])
+    ours = known_pair([sketch(9.0, 50), GaussianEvent(3.0)])
     assert exact_epsilon(ours, 1e-9, 0.1) == math.inf
     assert exact_epsilon(ours, 0.999, 10.0) == 0.0
 

@@ -12,7 +12,7 @@ from fastmix import releases
 from fastmix.accounting import GaussianEvent, RdpAccountant, SketchEvent
 from fastmix.accounting.conversion import rdp_to_epsilon
 from fastmix.accounting.events import ComposedEvent
-from fastmix.accounting.exact import Option, exact_delta, exact_epsilon, mixture
+from fastmix.accounting.exact import Pair, exact_delta, exact_epsilon, known_pair
 from fastmix.accounting.rdp import unbounded_level
 from fastmix.sketches import SRHT
 
@@ -140,8 +140,8 @@ def test_appendix_c2_is_attained():
     ("gamma", "rows", "mu"), [(150.0, 768, 0.15), (20.0, 90, 0.8), (3.0, 8, 1)]
 )
 def test_delta_is_the_integral_of_the_larger_direction(gamma, rows, mu):
-    ours = mixture([SketchEvent("fast_mix_sharp", gamma, rows), GaussianEvent(1.0 / mu)])
-    assert ours.options == (Option(gamma, rows, pytest.approx(mu), fast=True),)
+    ours = known_pair([SketchEvent("fast_mix_sharp", gamma, rows), GaussianEvent(1.0 / mu)])
+    assert ours == Pair(gamma, rows, pytest.approx(mu), fast=True)
     for delta in (1e-2, 1e-4, 1e-6):
         epsilon = exact_epsilon(ours, delta, 1e3)
 
@@ -152,7 +152,7 @@ def test_delta_is_the_integral_of_the_larger_direction(gamma, rows, mu):
 
         truth = integrate.quad(mass, -9.0, 12.0, epsabs=1e-13, limit=400)[0]
         assert truth <= exact_delta(ours, epsilon) <= 1.03 * truth
-        one_direction = mixture([SketchEvent("gauss_mix", gamma, rows), GaussianEvent(1.0 / mu)])
+        one_direction = known_pair([SketchEvent("gauss_mix", gamma, rows), GaussianEvent(1.0 / mu)])
         assert exact_delta(one_direction, epsilon) <= exact_delta(ours, epsilon) * (1.0 + 1e-6)
 
 
@@ -164,16 +164,16 @@ def test_the_renyi_account_asks_for_more():
 
 def test_the_bound_without_distortion_has_its_level():
     h = 1.0 / math.sqrt(40.0)
-    ours = mixture([SketchEvent("fast_mix_unbounded", 40.0, 10), GaussianEvent(2.0)])
-    assert 1.0 / ours.options[0].gamma == pytest.approx(2.0 * h - h * h)
+    ours = known_pair([SketchEvent("fast_mix_unbounded", 40.0, 10), GaussianEvent(2.0)])
+    assert 1.0 / ours.gamma == pytest.approx(2.0 * h - h * h)
 
 
 def test_only_one_fast_sketch_has_an_exact_account():
     sharp, noise = SketchEvent("fast_mix_sharp", 40.0, 10), GaussianEvent(2.0)
-    assert mixture([sharp, noise]) is not None
-    assert mixture([sharp, sharp, noise]) is None
-    assert mixture([sharp, SketchEvent("gauss_mix", 40.0, 10), noise]) is None
-    assert mixture([SketchEvent("fast_mix", 40.0, 10), noise]) is None
+    assert known_pair([sharp, noise]) is not None
+    assert known_pair([sharp, sharp, noise]) is None
+    assert known_pair([sharp, SketchEvent("gauss_mix", 40.0, 10), noise]) is None
+    assert known_pair([SketchEvent("fast_mix", 40.0, 10), noise]) is None
 
 
 @pytest.mark.parametrize(("count", "rows"), [(1, [6]), (2, [6, 6]), (3, [12, 6])])
@@ -188,5 +188,5 @@ def test_every_fast_sketch_has_its_event(count, rows):
 
 def test_a_level_that_rounds_to_one_has_no_account():
     events = [SketchEvent("fast_mix_unbounded", 1.0 + 1e-12, 4), GaussianEvent(2.0)]
-    assert mixture(events) is None
+    assert known_pair(events) is None
     assert RdpAccountant().compose(ComposedEvent(events)).get_epsilon(1e-6) == math.inf

@@ -40,27 +40,25 @@ def third(delta):
 
 def fast_ihm_in_thirds(epsilon, delta, k1, steps, method="numerical"):
     """Write down the parts of a plan independently, with tails that fill their share."""
-    got = _thirds(k1, steps, steps, Target(epsilon, delta), delta / 10.0, method)
-    (level,) = got.levels
+    got = _thirds(k1, steps, Target(epsilon, delta), delta / 10.0, method)
     return PrivacySpent(
         [
             Part("spectral releases", [LaplaceEvent(got.omega, 1.0, 2 * steps)], 0.0),
             Part("tails", [TailEvent(third(delta))], third(delta)),
-            Part("sketches", [SketchEvent("fast_mix", level.gamma, k1 * steps)], third(delta)),
-            Part("gradients", [GaussianEvent(level.sigmas[0], 1.0, steps)], third(delta)),
+            Part("sketches", [SketchEvent("fast_mix", got.gamma, k1 * steps)], third(delta)),
+            Part("gradients", [GaussianEvent(got.sigma, 1.0, steps)], third(delta)),
         ]
     )
 
 
 def ihm_in_halves(epsilon, delta, k, steps):
     got = _paper(k, steps, Target(epsilon, delta), delta / 10.0)
-    (level,) = got.levels
     return PrivacySpent(
         [
             Part("eigenvalue", [GaussianEvent(got.omega)], delta / 4.0),
             Part("tail", [TailEvent(delta / 4.0)], delta / 4.0),
-            Part("sketches", [SketchEvent("gauss_mix", level.gamma, k * steps)], delta / 4.0),
-            Part("gradients", [GaussianEvent(level.sigmas[0], 1.0, steps)], delta / 4.0),
+            Part("sketches", [SketchEvent("gauss_mix", got.gamma, k * steps)], delta / 4.0),
+            Part("gradients", [GaussianEvent(got.sigma, 1.0, steps)], delta / 4.0),
         ]
     )
 
@@ -105,7 +103,7 @@ def test_plans_state_the_releases_that_are_written_down_here(epsilon, delta, k, 
     target = Target(epsilon, delta)
     for plan, expected in (
         (
-            _thirds(k, steps, steps, target, delta / 10.0, "numerical"),
+            _thirds(k, steps, target, delta / 10.0, "numerical"),
             fast_ihm_in_thirds(epsilon, delta, k, steps),
         ),
         (_paper(k, steps, target, delta / 10.0), ihm_in_halves(epsilon, delta, k, steps)),

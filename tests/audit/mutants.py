@@ -29,6 +29,7 @@ from fastmix.releases import (
     SKETCHED_EIGENVALUE,
     SKETCHED_GRAM,
     SKETCHES,
+    SLOPES,
     STATISTICS,
 )
 from fastmix.releases.noise import ExactNoise, FloatNoise
@@ -260,7 +261,7 @@ def one_draw_of_noise_for_all_counts(patch):
     return Same
 
 
-@mutant("FastIHM, with intercept", 400)
+@mutant("IHM, paper", 400)
 def spectral_bounds_released_as_they_are(patch):
     class Bare(FloatNoise):
         def _bound(self, value, *given):
@@ -444,7 +445,7 @@ def counts_of_residuals_with_a_tenth_of_their_noise(patch):
     return weaker(RESIDUAL_COUNTS, share=0.1)
 
 
-@mutant("IHM", 200)
+@mutant("DPGradientDescent", 200)
 def residuals_unclipped_in_the_first_step(patch):
     def unclipped(rows, theta, clip):
         return rows.gradient(theta, clip if theta.any() else np.inf)
@@ -462,14 +463,14 @@ def tail_shift_off_in_the_estimator(patch):
     return shifted(EIGENVALUE)
 
 
-@mutant("FastIHM, joint", 4_000, slow=True)
+@mutant("FastIHM", 4_000, slow=True)
 def gradient_noise_of_fast_ihm_halved(patch):
-    return weaker(GRADIENT)
+    return weaker(SLOPES)
 
 
 @mutant("IHM", 4_000, slow=True)
 def gradient_noise_of_ihm_halved(patch):
-    return weaker(GRADIENT)
+    return weaker(SLOPES)
 
 
 @mutant("Gram matrix", 12_000)

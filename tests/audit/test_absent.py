@@ -54,7 +54,7 @@ def test_an_estimator_with_an_intercept_sees_one_record_or_none(monkeypatch):
         return solve(self, rows, *plan)
 
     monkeypatch.setattr(FastIterativeHessianMixing, "solve", watched)
-    model = FastIHM(epsilon=2.0, delta=1e-5, sketch_size=16, n_steps=2, variant="joint")
+    model = FastIHM(epsilon=2.0, delta=1e-5, sketch_size=16, n_steps=2)
     case = estimator_case(model)
     seen.clear()
     for data in (case.pair.present, case.pair.absent):

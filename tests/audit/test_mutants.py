@@ -9,7 +9,7 @@ import pytest
 from fastmix.audit import audit, registry
 from fastmix.audit.estimators import ESTIMATORS
 from fastmix.engine import Plan
-from fastmix.releases import GRADIENT, MOMENTS
+from fastmix.releases import MOMENTS, SLOPES
 from fastmix.releases.noise import FloatNoise
 
 _SPEC = importlib.util.spec_from_file_location("mutants", Path(__file__).with_name("mutants.py"))
@@ -60,7 +60,7 @@ def test_what_is_drawn_and_not_planned_is_refused_by_the_fit_itself(name, monkey
 
 
 @pytest.mark.parametrize(
-    ("release", "case"), [(GRADIENT, "IHM"), (MOMENTS, "AdaSSP")], ids=["IHM", "AdaSSP"]
+    ("release", "case"), [(SLOPES, "IHM"), (MOMENTS, "AdaSSP")], ids=["IHM", "AdaSSP"]
 )
 def test_releases_at_another_level_than_planned_are_refused_by_the_fit_itself(release, case):
     class Louder(FloatNoise):

@@ -40,20 +40,22 @@ MODELS = [
     (AdaSSP(**PLAIN, inference=True), ["moments", "residual counts"]),
     (AdaSSP(**PLAIN, variant="paper"), ["statistics"]),
     (DPGradientDescent(**PLAIN, n_steps=3), ["gradient"] * 3),
-    (IHM(**PLAIN, n_steps=2), ["gram", "gradient", "gradient"]),
-    (IHM(**PLAIN, n_steps=4), ["gram", "gradient", "residual counts", *["gradient"] * 3]),
+    (IHM(**PLAIN, n_steps=2), [*["second moments"] * 5, "gradient counts", "slopes", "slopes"]),
     (
-        IHM(**PLAIN, n_steps=2, variant="joint"),
+        IHM(**PLAIN, n_steps=2, variant="paper"),
         ["eigenvalue", "sketches", "gradient", "gradient"],
     ),
     (LinearMixing(**PLAIN), ["eigenvalue", "sketches"]),
     (
         FastIHM(**BOUNDS, bounds_X=(-1, 1), n_steps=1, sketch_size=8),
-        ["mean", "distortion", "gram of a fast sketch", "gradient"],
+        [
+            *("mean", "distortion", "gram of a fast sketch"),
+            *("target mean", "gradient counts", "slopes"),
+        ],
     ),
     (
-        FastIHM(**BOUNDS, bounds_X=(-1, 1), n_steps=1, sketch_size=16, variant="joint"),
-        ["mean", "sketched eigenvalue", "sketches", "gradient"],
+        FastIHM(**BOUNDS, bounds_X=(-1, 1), n_steps=1, sketch_size=16, variant="paper"),
+        ["sketched eigenvalue", "sketches", "gradient"],
     ),
 ]
 

@@ -19,7 +19,7 @@ MODELS = {
     "FastIHM": fastmix.FastIHM(),
     "FastIHM paper": fastmix.FastIHM(variant="paper"),
     "IHM": fastmix.IHM(),
-    "IHM joint": fastmix.IHM(variant="joint"),
+    "IHM paper": fastmix.IHM(variant="paper"),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
     "ObjectivePerturbation": fastmix.ObjectivePerturbation(ridge=4.0),
     "AdaptiveRegression": fastmix.AdaptiveRegression(),
@@ -51,7 +51,7 @@ def tampered(certificate, change):
 
 
 def test_tampering_shows(certificates):
-    one = certificates["IHM joint"]
+    one = certificates["DPGradientDescent"]
 
     def lower_epsilon(data):
         data["account"]["epsilon"] *= 0.99
@@ -87,7 +87,7 @@ def test_tampering_shows(certificates):
         data["data"]["row_norm"] *= 0.5
 
     def other_size(data):
-        data["parameters"]["k"] += 1
+        data["parameters"]["sigma"] += 1
 
     def other_noise(data):
         data["noise"] = "random.random"
@@ -107,7 +107,7 @@ def test_tampering_shows(certificates):
         (other_clipping, "its data.residuals_clipped_at is 2.0"),
         (other_target, "its data.residuals_clipped_at is"),
         (other_rows_bound, "its data.row_norm is"),
-        (other_size, "its parameters.k is"),
+        (other_size, "its parameters.sigma is"),
         (other_noise, "source of noise"),
         (other_format, "its format"),
     ):

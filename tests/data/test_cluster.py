@@ -216,7 +216,7 @@ def test_workers_get_public_values_and_draw_no_noise(client, data, monkeypatch):
 
     monkeypatch.setattr(Cluster, "run", spy)
     X, y = (da.from_array(each, chunks=(5000, *each.shape[1:])) for each in data)
-    fastmix.FastIHM(**PARAMETERS, n_steps=2, variant="joint", inference=True).fit(X, y)
+    fastmix.FastIHM(**PARAMETERS, n_steps=2, sketch_size=256, inference=True).fit(X, y)
     values = {work.task.name: work.task.value for work in sent}
     fields = {name: sorted(getattr(value, "keywords", {})) for name, value in values.items()}
     assert fields == {
@@ -224,8 +224,9 @@ def test_workers_get_public_values_and_draw_no_noise(client, data, monkeypatch):
         "mean": [],
         "sketch": ["draw"],
         "distortion": ["Z", "draw"],
-        "gradient": ["clip", "theta"],
-        "residuals": ["clip", "edges", "theta"],
+        "gradients": ["edges", "free", "longest", "theta"],
+        "objective": ["excess", "loss", "theta"],
+        "curvature": ["loss", "square", "theta", "transform", "weights"],
     }
     assert not any(getattr(value, "args", ()) for value in values.values())
     passed = {"name", "value", "combine", "quiet", "large"}

@@ -29,17 +29,12 @@ CONFIGURATIONS = {
     "DPGradientDescent": (fastmix.DPGradientDescent, {}),
     "IHM": (fastmix.IHM, {}),
     "IHM intervals": (fastmix.IHM, {"inference": True}),
-    "IHM joint": (fastmix.IHM, {"variant": "joint"}),
-    "IHM joint intervals": (fastmix.IHM, {"variant": "joint", "inference": True}),
     "IHM paper": (fastmix.IHM, {"variant": "paper"}),
     "IHM paper intervals": (fastmix.IHM, {"variant": "paper", "inference": True}),
     "FastIHM": (fastmix.FastIHM, {}),
     "FastIHM intervals": (fastmix.FastIHM, {"inference": True}),
-    "FastIHM joint": (fastmix.FastIHM, {"variant": "joint"}),
-    "FastIHM joint intervals": (fastmix.FastIHM, {"variant": "joint", "inference": True}),
-    "FastIHM joint srht": (fastmix.FastIHM, {"variant": "joint", "sketch": "srht"}),
     "FastIHM srht": (fastmix.FastIHM, {"sketch": "srht"}),
-    "FastIHM shared": (fastmix.FastIHM, {"variant": "shared"}),
+    "FastIHM sketch": (fastmix.FastIHM, {"sketch_size": 256}),
     "FastIHM paper": (fastmix.FastIHM, {"variant": "paper"}),
     "FastIHM closed form": (fastmix.FastIHM, {"variant": "paper", "calibration": "closed_form"}),
     "LinearMixing": (fastmix.LinearMixing, {}),
@@ -86,8 +81,6 @@ def summary(events):
             sigmas = [event["sigma"] for event in run]
             squares = [e["count"] * (e["sensitivity"] / e["sigma"]) ** 2 for e in run]
             short.append([len(run), sigmas[0], sigmas[-1], math.fsum(squares)])
-        elif kind == "choice":
-            short += [[summary(option["events"]) for option in event["options"]] for event in run]
         else:
             short += [list(event.values()) for event in run]
     return short

@@ -22,8 +22,8 @@ from fastmix.sketches import SRHT
     "model",
     [
         IHM(variant="paper", n_steps=np.int8(5), gaussian_size=np.int8(100)),
-        FastIHM(variant="shared", n_steps=np.int8(3), gaussian_size=np.int8(120)),
-        FastIHM(variant="joint", gaussian_size=np.int8(120), sketch_size=np.uint8(128)),
+        FastIHM(variant="paper", n_steps=np.int8(3), gaussian_size=np.int8(120)),
+        FastIHM(variant="paper", gaussian_size=np.int8(120), sketch_size=np.uint8(128)),
     ],
 )
 def test_small_integers_do_not_overflow(model):
@@ -65,7 +65,7 @@ def test_a_plan_above_the_delta_of_the_target_is_refused():
 def test_no_budget_beside_residuals_is_an_error_of_calibration():
     with pytest.raises(CalibrationError, match="inference must leave a budget"):
         AdaSSP(epsilon=1e-5, delta=0.9, inference=True).account(1000, 5)
-    model = FastIHM(variant="shared", epsilon=1e-3, delta=0.1, inference=True)
+    model = FastIHM(variant="paper", epsilon=1e-3, delta=0.1, inference=True)
     assert model.account(5000, 5).epsilon <= 1e-3
 
 

@@ -38,9 +38,7 @@ def coverage(model, X, repetitions, seed=1, level=0.95):
     ("model", "make", "n", "options"),
     [
         (IHM, make_sphere, 2**13, {}),
-        # On half as many rows the steps have not converged in all directions: it covers 98.3%.
         (IHM, make_correlated, 2**14, {"correlation": 0.5}),
-        (fastmix.IHM(delta=1e-6, variant="joint"), make_correlated, 2**13, {"correlation": 0.5}),
         (ADASSP, make_sphere, 2**13, {}),
         # On half as many rows its ridge is at work, and the first order is not enough: 91%.
         (ADASSP, make_correlated, 2**14, {"correlation": 0.5}),
@@ -48,7 +46,6 @@ def coverage(model, X, repetitions, seed=1, level=0.95):
     ids=[
         "IHM sphere",
         "IHM correlated",
-        "IHM joint correlated",
         "AdaSSP sphere",
         "AdaSSP correlated",
     ],
@@ -87,7 +84,7 @@ def test_coverage_at_length(model, epsilon, high):
 def test_badly_conditioned_data_widen_the_intervals():
     """Where the steps do not converge the intervals say so instead of being wrong."""
     X, _ = make_correlated(2**12, 8, random_state=0)
-    assert coverage(IHM, X, 15) >= 0.92
+    assert coverage(IHM, X, 40) >= 0.91
     assert coverage(fastmix.FastIHM(delta=1e-6), make_sphere(2**12, 8, random_state=0)[0], 8) >= 0.9
 
 
@@ -121,9 +118,9 @@ def test_intercept_and_units():
         ADASSP,
         fastmix.FastIHM(delta=1e-6),
         fastmix.IHM(delta=1e-6, variant="paper"),
-        fastmix.FastIHM(delta=1e-6, variant="shared"),
+        fastmix.FastIHM(delta=1e-6, variant="paper"),
     ],
-    ids=["IHM", "AdaSSP", "FastIHM", "IHM paper", "FastIHM shared"],
+    ids=["IHM", "AdaSSP", "FastIHM", "IHM paper", "FastIHM paper"],
 )
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 def test_the_release_is_paid_for(model, epsilon):
@@ -133,10 +130,12 @@ def test_the_release_is_paid_for(model, epsilon):
     certificate = fit.privacy_
     assert 0.9 * epsilon < certificate.epsilon <= epsilon
     assert certificate.delta <= 1e-6 * (1 + 1e-12)
-    sigma = certificate.parameters["residual_sigma"]
-    assert GaussianEvent(sigma, 1.0) in certificate.events
+    counts, curvatures = ("residual_sigma",), ("curvature_sigma", "square_sigma")
+    stated = counts if counts[0] in certificate.parameters else curvatures
+    for name in stated:
+        assert GaussianEvent(certificate.parameters[name], 1.0) in certificate.events
     plain = clone(model).set_params(**given).fit(X, y).privacy_
-    assert len(certificate.events) == len(plain.events) + 1
+    assert len(certificate.events) == len(plain.events) + len(stated)
     assert verify_certificate(certificate.to_json()).verified
 
 

@@ -41,7 +41,7 @@ MODELS = [
     fastmix.DPGradientDescent(n_steps=3),
     fastmix.FastIHM(n_steps=3),
     fastmix.FastIHM(n_steps=3, sketch="dct"),
-    fastmix.FastIHM(n_steps=3, variant="shared"),
+    fastmix.FastIHM(n_steps=3, variant="paper"),
     fastmix.IHM(n_steps=3),
     fastmix.IHM(n_steps=3, variant="paper"),
     fastmix.LinearMixing(),

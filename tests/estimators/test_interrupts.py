@@ -24,7 +24,7 @@ MODELS = {
     "FastIHM": fastmix.FastIHM(n_steps=3),
     "FastIHM paper": fastmix.FastIHM(variant="paper", n_steps=2),
     "IHM": fastmix.IHM(n_steps=3),
-    "IHM literal": fastmix.IHM(variant="joint", n_steps=2, literal=True),
+    "IHM literal": fastmix.IHM(variant="paper", n_steps=2, literal=True),
     "LinearMixing": fastmix.LinearMixing(),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
     "ObjectivePerturbation": fastmix.ObjectivePerturbation(),

@@ -27,14 +27,9 @@ MODELS = {
     "AdaSSP inference": fastmix.AdaSSP(inference=True),
     "DPGradientDescent": fastmix.DPGradientDescent(),
     "FastIHM": fastmix.FastIHM(),
-    "FastIHM joint": fastmix.FastIHM(variant="joint"),
-    "FastIHM sized": fastmix.FastIHM(variant="joint", **SIZED),
-    "FastIHM shared": fastmix.FastIHM(variant="shared"),
     "FastIHM paper": fastmix.FastIHM(variant="paper"),
     "FastIHM paper sized": fastmix.FastIHM(variant="paper", **SIZED),
     "IHM": fastmix.IHM(),
-    "IHM joint": fastmix.IHM(variant="joint"),
-    "IHM sized": fastmix.IHM(variant="joint", gaussian_size=50),
     "IHM paper": fastmix.IHM(variant="paper"),
     "IHM paper sized": fastmix.IHM(variant="paper", gaussian_size=50),
     "IHS": fastmix.IHS(),
@@ -76,7 +71,7 @@ OTHERS = {
     "random_state": [1],
     "score_share": [0.1],
     "verbose": [True],
-    "variant": ["paper", "joint", "tuned"],
+    "variant": ["paper", "tuned"],
     "calibration": ["closed_form", "published", "joint", "numerical"],
     "sketch": ["dct", "gaussian", "srht"],
     "fast": [True, False],
@@ -94,6 +89,8 @@ REFUSED = {
     ),
     *((name, "noise") for name in MODELS if name.startswith("IHS")),
     ("AdaSSP inference", "noise"),
+    ("FastIHM paper sized", "variant"),
+    ("IHM paper sized", "variant"),
     ("LinearMixing fast sized", "fast"),
     ("Private linear_mixing", "inference"),
 }
@@ -220,11 +217,8 @@ IGNORED = [
     (fastmix.FastIHM(literal=True), "literal"),
     (fastmix.IHM(gaussian_size=50), "gaussian_size"),
     (fastmix.IHM(shrinkage=True), "shrinkage"),
-    (fastmix.FastIHM(variant="joint", failure_probability=0.1, **SIZED), "failure_probability"),
-    (
-        fastmix.IHM(variant="joint", failure_probability=0.1, gaussian_size=50),
-        "failure_probability",
-    ),
+    (fastmix.IHM(residual_clip=0.5), "residual_clip"),
+    (fastmix.FastIHM(failure_probability=0.1), "failure_probability"),
 ]
 IGNORED += [(PrivateLinearRegression(method=model), f"method__{name}") for model, name in IGNORED]
 # Not private, and so no method of the front door.

@@ -35,8 +35,8 @@ STEPS = {"n_steps": 3, "residual_clip": 0.7}
 OPTIONS = {
     "adassp": {"variant": "paper", "calibration": "published"},
     "dp_gd": STEPS,
-    "fast_ihm": STEPS,
-    "ihm": STEPS,
+    "fast_ihm": {"n_steps": 3},
+    "ihm": {"n_steps": 3},
     "linear_mixing": {"gaussian_size": 60},
 }
 #: A value of every common parameter that is not its default.

@@ -187,7 +187,8 @@ def test_gradients_of_an_exact_fit_lie_on_the_grid(cls, monkeypatch):
         return noisy
 
     monkeypatch.setattr(ExactNoise, "_gaussian", spy)
-    model = cls(noise="exact", n_steps=3, residual_clip=0.5, **BOUNDS).fit(X, y)
+    variant = {} if cls is fastmix.DPGradientDescent else {"variant": "paper"}
+    model = cls(noise="exact", n_steps=3, residual_clip=0.5, **variant, **BOUNDS).fit(X, y)
     assert len(drawn) == 3
     for noisy, sigma in drawn:
         step = grid_step(sigma, 32)

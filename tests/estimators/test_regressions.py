@@ -31,7 +31,7 @@ def problem(n=60, d=3, seed=0):
 # 1. A tail that equals its share of delta is above it by one rounding: epsilon becomes inf.
 @pytest.mark.parametrize(
     "model",
-    [LinearMixing(), LinearMixing(fast=True), FastIHM(variant="joint", failure_probability=0.5)],
+    [LinearMixing(), LinearMixing(fast=True), FastIHM(variant="paper", failure_probability=0.5)],
 )
 def test_account_is_finite_and_never_above(model):
     for n in (*range(2, 40), 100, 1000, 12345, 2**17):
@@ -110,7 +110,7 @@ def test_conversion_is_fully_optimised():
     "parameters",
     [
         {"n_steps": np.int64(3)},
-        {"gaussian_size": np.int64(50), "variant": "joint"},
+        {"gaussian_size": np.int64(50), "variant": "paper"},
         {"epsilon": np.float32(1)},
         {"fit_intercept": np.bool_(True)},
         {"data_norm": np.float32(1)},

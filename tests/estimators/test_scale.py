@@ -125,7 +125,7 @@ def test_bounds_must_be_given(parquet, missing):
         fastmix.FastIHM(variant="paper"),
         fastmix.FastIHM(sketch="srht"),
         fastmix.FastIHM(sketch="dct"),
-        fastmix.IHM(variant="joint", literal=True),
+        fastmix.IHM(variant="paper", literal=True),
         fastmix.LinearMixing(fast=True),
     ],
     ids=repr,
@@ -165,12 +165,12 @@ def test_a_spent_budget_is_refused_before_anything_is_read(data):
 
 @pytest.mark.parametrize(
     ("method", "passes"),
-    [(fastmix.IHM, 2 + 3), (fastmix.FastIHM, 4 + 3), (fastmix.AdaSSP, 2)],
+    [(fastmix.IHM, 4 + 3), (fastmix.FastIHM, 6 + 3), (fastmix.AdaSSP, 2)],
 )
 def test_an_interrupt_in_any_pass_leaves_the_release_paid(method, passes, data):
     steps = {} if method is fastmix.AdaSSP else {"n_steps": 3}
     if method is fastmix.FastIHM:
-        steps["variant"] = "joint"  # the default makes no sketch of so few columns
+        steps["sketch_size"] = 256  # the default makes no sketch of so few columns
     for fails_at in range(1, passes + 1):
         budget = BudgetAccountant(epsilon=5.0, delta=1e-5)
         model = method(**BOUNDS, accountant=budget, **steps)
@@ -197,7 +197,7 @@ def test_progress_depends_on_public_values_only(data, parquet, capsys):
     def lines(targets):
         table = pq.read_table(parquet).drop_columns("y").append_column("y", [targets])
         pq.write_table(table, parquet, row_group_size=777)
-        given = {"random_state": 0, "verbose": True, "n_steps": 2, "variant": "joint"}
+        given = {"random_state": 0, "verbose": True, "n_steps": 2, "sketch_size": 256}
         fastmix.FastIHM(**BOUNDS, **given).fit_parquet(parquet)
         return capsys.readouterr().err
 

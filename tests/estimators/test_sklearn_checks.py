@@ -10,7 +10,7 @@ ESTIMATORS = [
     fastmix.AdaSSP(variant="paper", calibration="published"),
     fastmix.DPGradientDescent(),
     fastmix.FastIHM(),
-    fastmix.FastIHM(variant="shared", sketch="dct", calibration="closed_form"),
+    fastmix.FastIHM(variant="paper", sketch="dct", calibration="closed_form"),
     fastmix.IHM(),
     fastmix.IHS(),
     fastmix.IHS(sketch="gaussian"),

@@ -12,7 +12,9 @@ from fastmix import BudgetAccountant, FastIHM
 from fastmix.data import ArrayRows, RowMap
 from fastmix.datasets import make_sphere
 from fastmix.engine import Draws, Sizes, Target
-from fastmix.paper import FastIterativeHessianMixing
+from fastmix.paper import FastIterativeHessianMixing, fast_ihm
+from fastmix.planning.cost import CostModel
+from fastmix.releases import GramRelease
 from fastmix.releases.noise import FloatNoise
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
@@ -264,30 +266,36 @@ def test_the_mean_is_released_with_an_intercept_and_bounds_only():
     kinds = {}
     for name, options in {
         "centred": {"bounds_X": (0, 1), "sketch_size": 2**12},
-        "joint": {"bounds_X": (0, 1), "variant": "joint"},
         "no sketch": {"bounds_X": (0, 1)},
-        "no intercept": {"bounds_X": (0, 1), "fit_intercept": False},
-        "no bounds": {"data_norm": 2.0},
+        "no intercept": {"bounds_X": (0, 1), "fit_intercept": False, "sketch_size": 2**12},
+        "no bounds": {"data_norm": 2.0, "sketch_size": 2**12},
         "paper": {"bounds_X": (0, 1), "variant": "paper"},
     }.items():
         model = FastIHM(bounds_y=(-1, 1), random_state=0, **options).fit(X, y)
-        kinds[name] = model.privacy_.parameters["mean_sigma"] is not None
+        kinds[name] = model.privacy_.parameters.get("centre_sigma") is not None
         assert model.privacy_.epsilon <= 1.0
     released = {name for name, is_released in kinds.items() if is_released}
-    assert released == {"centred", "joint"}
+    assert released == {"centred"}
 
 
 def test_centring_lowers_the_noise_of_data_with_a_mean(monkeypatch):
     X, y = problem_with_mean()
     options = {"bounds_X": (0, 1), "bounds_y": (-1, 1), "random_state": 0, "epsilon": 3.0}
-    options["variant"] = "joint"
-    centred = FastIHM(**options).fit(X, y)
-    monkeypatch.setattr(FastIHM, "_sizes", lambda self, n, d: Sizes(n, d + 1, centred=False))
-    plain = FastIHM(**options).fit(X, y)
-    assert centred.eta_ < 0.8 * plain.eta_
-    best = np.linalg.lstsq(np.c_[X, np.ones(len(X))], y, rcond=None)[0]
-    risks = [np.mean((m.predict(X) - X @ best[:-1] - best[-1]) ** 2) for m in (centred, plain)]
-    assert risks[0] < 0.5 * risks[1]
+    scales = []
+    release = fast_ihm.sketched_gram
+
+    def watched(*given, **levels):
+        released = release(*given, **levels)
+        scales.append(released.scale)
+        return released
+
+    monkeypatch.setattr(fast_ihm, "sketched_gram", watched)
+    FastIHM(sketch_size=2**12, **options).fit(X, y)
+    monkeypatch.setattr(
+        FastIHM, "_sizes", lambda self, n, d: Sizes(n, d + 1, centred=False, intercept=True)
+    )
+    FastIHM(sketch_size=2**12, **options).fit(X, y)
+    assert scales[0] < 0.8 * scales[1]
 
 
 def problem_with_mean():
@@ -307,7 +315,7 @@ def test_the_fast_sketch_is_chosen_by_sizes_and_variant():
         return plan["family"], plan["k2"]
 
     assert used() == ("kerdock", 4096)
-    assert used(variant="shared", sketch_size=256) == ("kerdock", 256)
+    assert used(sketch_size=256) == ("kerdock", 256)
     assert used(sketch_size=200) == ("srht", 200)
     assert used(variant="paper")[0] == "srht"
     assert used(sketch="srht", sketch_size=256) == ("srht", 256)
@@ -326,3 +334,33 @@ def test_the_sketch_begins_at_the_columns_that_the_documentation_names(n, least)
 
     assert rows(least - 1) >= n
     assert rows(least) < n
+
+
+def test_the_fast_sketch_costs_what_its_gram_matrix_does():
+    """The constant is that of the fitted cost model, and sizes are powers of two below it."""
+    cost = CostModel()
+    assert pytest.approx(cost.product / cost.butterfly, rel=0.05) == fast_ihm._PRODUCT
+    for n, d, k2 in (
+        (2**16, 1024, 2**13),
+        (2**17, 512, 2**15),
+        (2**17, 256, 2**17),
+        (2**17, 90, 2**17),
+        (1000, 3, 1024),
+    ):
+        plan = FastIHM(**PAPER)._planned(n, d)[1]
+        assert plan.k2 == k2
+        assert (plan.tau is None) == (k2 >= n)
+
+
+def test_the_gram_matrix_of_a_sketch_gives_round_coordinates():
+    rng = np.random.default_rng(0)
+    half = rng.standard_normal((40, 4)) * [5.0, 2.0, 1.0, 0.5]
+    gram = half.T @ half
+    guess = fast_ihm.gram_guess(GramRelease(gram, 1e-9), 40)
+    T, axes = guess.transform, guess.axes
+    np.testing.assert_allclose(T.T @ gram @ T / 40, np.eye(4), atol=1e-5)
+    # The axes are a rotation of the coordinates.
+    np.testing.assert_allclose((axes @ T) @ (axes @ T).T, np.eye(4), atol=1e-9)
+    assert guess.seen == pytest.approx(1.0, abs=1e-5)
+    hidden = fast_ihm.gram_guess(GramRelease(0.0 * gram, 1.0), 40)
+    assert (hidden.seen == 0.05).all()

@@ -1,11 +1,15 @@
 """The tuned variants: account, stability, and far less error than the paper's."""
 
+import math
+
 import numpy as np
 import pytest
 
 from fastmix import IHM, AdaSSP, FastIHM
+from fastmix.accounting.gaussian import gaussian_delta
 from fastmix.datasets import make_correlated, make_sphere
-from fastmix.paper.levels import step_size
+from fastmix.engine.plan import Sizes
+from fastmix.releases.noise import FloatNoise
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 
@@ -39,7 +43,7 @@ def test_the_whole_budget_is_spent_and_no_more(cls, epsilon, sphere):
     assert 0.999999 * epsilon <= model.privacy_.epsilon <= epsilon
     assert model.privacy_.delta == 1.0 / 2**30
     assert len(model.privacy_.parts) == 1
-    assert model.n_steps_ == 16
+    assert model.n_steps_ == 32
 
 
 @pytest.mark.parametrize("epsilon", [1.0, pytest.param(3.0, marks=pytest.mark.slow), 10.0])
@@ -69,31 +73,54 @@ def test_no_fit_of_many_diverges(cls, epsilon):
     assert np.isfinite(risks).all()
 
 
-def test_steps_are_stable_for_every_size():
-    """The step times the top of the spectrum stays below 2, so no direction can grow."""
-    for r in np.linspace(0.001, 0.9, 50):
-        top = (1.0 - np.sqrt(r)) ** -2
-        assert step_size(r) > 0.0
-        assert step_size(r) * top < 2.0
-        assert step_size(r, r) * top**2 < 2.0
-    assert step_size(1e-12) == pytest.approx(1.0, abs=1e-5)
+@pytest.mark.parametrize("options", [{}, {"n_steps": 1}, {"n_steps": 3}, {"inference": True}])
+@pytest.mark.parametrize("cls", [IHM, FastIHM])
+def test_the_account_is_one_gaussian_release_with_its_tail(cls, options):
+    """Recomputed from the squared ratios of the plan; the whole of delta is used."""
+    more = {"sketch_size": 256} if cls is FastIHM else {}
+    for epsilon in (0.1, 1.0, 10.0):
+        made = cls(epsilon=epsilon, delta=1e-6, **options, **more, **PAPER)
+        plan = made._planned(1000, 3)[1]
+        gaussian = [event for event in plan.spent.events if hasattr(event, "sigma")]
+        mu = math.sqrt(sum(e.count * (e.sensitivity / e.sigma) ** 2 for e in gaussian))
+        delta = gaussian_delta(1.0 / mu, epsilon) + plan.spent.tail
+        assert delta <= 1e-6
+        assert delta == pytest.approx(1e-6, rel=1e-5)
+        assert (plan.spent.tail > 0.0) == (cls is FastIHM)
 
 
-@pytest.mark.parametrize("method", [IHM, FastIHM])
-def test_shrinkage_shrinks(method):
-    """The sketch's noise is the ridge then: it must not be taken out of the Hessian."""
-    X, y = make_correlated(2**16, 8, random_state=0)
-    free, shrunk = (
-        method(
-            epsilon=1.0,
-            variant="joint",
-            shrinkage=keep,
-            data_norm=1.0,
-            bounds_y=(-1, 1),
-            fit_intercept=False,
-            random_state=0,
-        ).fit(X, y)
-        for keep in (False, True)
-    )
-    assert shrunk.eta_ > 0.0
-    assert np.linalg.norm(shrunk.coef_) < np.linalg.norm(free.coef_)
+def test_without_a_sketch_it_is_ihm():
+    X, y = make_sphere(500, 3, random_state=0)
+    fits = [cls(random_state=0, **PAPER).fit(X, y) for cls in (IHM, FastIHM)]
+    assert np.array_equal(fits[0].coef_, fits[1].coef_)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_where_nothing_is_evident_the_model_is_next_to_the_mean():
+    X = np.random.default_rng(3).uniform(0, 1, (2000, 20))
+    for level in (0.5, 0.9):
+        options = {"epsilon": 0.3, "bounds_X": (0, 1), "bounds_y": (0, 1)}
+        model = IHM(random_state=0, **options).fit(X, np.full(2000, level))
+        assert model.predict(X).std() < 0.05
+        assert model.predict(X).mean() == pytest.approx(level, abs=0.1)
+
+
+@pytest.mark.parametrize("inference", [False, True])
+@pytest.mark.parametrize("steps", [1, 4, None])
+@pytest.mark.parametrize("options", [{}, {"sketch_size": 256}], ids=str)
+@pytest.mark.filterwarnings("ignore")
+def test_exact_noise_is_charged_for_all_coordinates(options, steps, inference, monkeypatch):
+    drawn = []
+
+    def counted(self, values, sensitivity, ratio):
+        drawn.append(values.size)
+        return values
+
+    monkeypatch.setattr(FloatNoise, "_gaussian", counted)
+    x = np.linspace(-1, 1, 500)
+    for n in (500, 20_000):
+        drawn.clear()
+        x = np.linspace(-1, 1, n)
+        model = FastIHM(n_steps=steps, delta=1e-6, inference=inference, **PAPER, **options)
+        model.fit(x[:, None], x / 2)
+        assert sum(drawn) <= model._resolve(1).coordinates(Sizes(n, 1))

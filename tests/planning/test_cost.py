@@ -10,7 +10,7 @@ def test_more_work_takes_longer():
     small, large = Problem(2**14, 16, 2**10), Problem(2**15, 32, 2**11)
     for method in COSTED:
         assert model.predict(method, large) > model.predict(method, small)
-    assert model.predict("fast_ihm_paper", large) > model.predict("fast_ihm_shared", large)
+    assert model.predict("fast_ihm_paper", large) > model.predict("fast_ihm", large)
 
 
 def test_errors():

@@ -79,7 +79,7 @@ MODELS = [
     PrivateLinearRegression(max_rows_per_group=7),
     PrivateLinearRegression(public_rows=False, delta=1e-8),
     PrivateLinearRegression(noise="exact"),
-    IHM(variant="joint"),
+    IHM(variant="paper"),
     PrivateLogisticRegression(classes=[0.0, 1.0], inference=True),
     PrivateLogisticRegression(classes=[0, 1, 2]),
     PrivateQuantileRegressor(quantile=0.9, max_rows_per_group=3),

@@ -30,7 +30,7 @@ def test_crossover_is_where_the_predictions_cross():
 
     def gain(width):
         problem = Problem(2**18, width, 16 * width)
-        return model.predict("ihm", problem) - model.predict("fast_ihm_shared", problem)
+        return model.predict("ihm", problem) - model.predict("fast_ihm", problem)
 
     assert gain(d) > 0.0 >= gain(round(d / 2))
 

@@ -6,7 +6,6 @@ from fastmix.accounting.calibration import calibrate, calibrate_gaussian
 from fastmix.accounting.closed_form import closed_form_gamma, closed_form_gradient_sigma
 from fastmix.accounting.conversion import rdp_to_delta, rdp_to_epsilon
 from fastmix.accounting.events import (
-    ChoiceEvent,
     ComposedEvent,
     GaussianEvent,
     LaplaceEvent,
@@ -36,7 +35,6 @@ from fastmix.accounting.rdp import (
 
 __all__ = [
     "BudgetAccountant",
-    "ChoiceEvent",
     "ComposedEvent",
     "GaussianEvent",
     "LaplaceEvent",

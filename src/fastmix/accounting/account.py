@@ -18,7 +18,7 @@ from fastmix.accounting.events import (
     PrivacyEvent,
     event_from_dict,
 )
-from fastmix.accounting.exact import exact_delta, exact_epsilon, mixture
+from fastmix.accounting.exact import exact_delta, exact_epsilon, known_pair
 from fastmix.accounting.gaussian import gaussian_delta, least_epsilon
 from fastmix.accounting.objective import objective_delta
 
@@ -120,16 +120,16 @@ def _epsilon(events: tuple[PrivacyEvent, ...], delta: float) -> float:
     if (profile := _profile(events)) is not None:
         return least_epsilon(lambda epsilon: profile(epsilon) - delta)
     by_renyi = rdp_to_epsilon(ComposedEvent(events).rdp, delta)
-    if (exact := mixture(events)) is None:
+    if (pair := known_pair(events)) is None:
         return by_renyi
-    return min(by_renyi, exact_epsilon(exact, delta, min(by_renyi, _LARGEST_EPSILON)))
+    return min(by_renyi, exact_epsilon(pair, delta, min(by_renyi, _LARGEST_EPSILON)))
 
 
 def _delta(events: tuple[PrivacyEvent, ...], epsilon: float) -> float:
     if (profile := _profile(events)) is not None:
         return profile(epsilon)
-    exact = mixture(events)
-    delta = 1.0 if exact is None else exact_delta(exact, epsilon)
+    pair = known_pair(events)
+    delta = 1.0 if pair is None else exact_delta(pair, epsilon)
     # Where it is known the exact account is the smaller one, down to what it leaves out.
     if 1e-20 < delta < 1.0:
         return delta

@@ -255,36 +255,11 @@ class ComposedEvent(PrivacyEvent):
         yield from self.events
 
 
-@dataclass(frozen=True)
-class ChoiceEvent(PrivacyEvent):
-    """One of several options, chosen from what was released before: the dearest is counted."""
-
-    options: tuple[ComposedEvent, ...]
-    kind = "choice"
-
-    def __init__(self, options: Iterable[PrivacyEvent]) -> None:
-        composed = tuple(ComposedEvent([option]) for option in options)
-        if not composed:
-            raise value_error("options", "hold at least one event", composed)
-        object.__setattr__(self, "options", composed)
-
-    def rdp(self, alpha: npt.ArrayLike) -> Any:
-        return np.max([option.rdp(alpha) for option in self.options], axis=0)
-
-    @property
-    def pure_epsilon(self) -> float:
-        return max(option.pure_epsilon for option in self.options)
-
-    @property
-    def tail(self) -> float:
-        return max(option.tail for option in self.options)
-
-
 _KINDS: dict[str, Any] = {
     each.kind: each
     for each in (
         *(GaussianEvent, LaplaceEvent, SketchEvent, ObjectiveEvent, TailEvent, NonPrivateEvent),
-        *(ComposedEvent, ChoiceEvent),
+        ComposedEvent,
     )
 }
 

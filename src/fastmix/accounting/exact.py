@@ -2,10 +2,9 @@
 
 K rows of a dense Gaussian sketch are dominated by one pair, N(0, 1)^K against N(0, 1 - 1/gamma)^K,
 whose privacy loss is a shifted and scaled chi-square; Gaussian releases add a normal loss. Delta is
-then an integral in one dimension, and in two when one of several options is chosen from a Gaussian
-release (docs/proofs/exact_account.md). K rows of a fast sketch are dominated, at every epsilon, by
-the larger of the two directions of the same pair (docs/proofs/fast_account.md). The Rényi
-conversion is 4% and more above it.
+then an integral in one dimension (docs/proofs/exact_account.md). K rows of a fast sketch are
+dominated, at every epsilon, by the larger of the two directions of the same pair
+(docs/proofs/fast_account.md). The Rényi conversion is 4% and more above it.
 """
 
 import math
@@ -19,11 +18,11 @@ from scipy.optimize import brentq
 from scipy.special import erfcx, gammainc, gammaincc, gammainccinv, gammaincinv, ndtr, ndtri
 
 from fastmix._types import FloatArray
-from fastmix.accounting.events import ChoiceEvent, GaussianEvent, PrivacyEvent, SketchEvent
+from fastmix.accounting.events import GaussianEvent, PrivacyEvent, SketchEvent
 from fastmix.accounting.rdp import unbounded_level
 
-#: Nodes for the chi-square loss and for the normal one; more of them only make the bound tighter.
-_CHI_SQUARE_NODES, _NORMAL_NODES = 400, 120
+#: Nodes for the chi-square loss; more of them only make the bound tighter.
+_NODES = 400
 #: Probability beyond the first and beyond the last node.
 _OUTSIDE = 1e-25
 #: Relative rounding error that is granted to the profile of the Gaussian mechanism.
@@ -39,8 +38,8 @@ _KNOWN: dict[str, Callable[[float], float]] = {
 
 
 @dataclass(frozen=True)
-class Option:
-    """A sketch at level ``gamma``, or none, with Gaussian releases of ratio ``mu``.
+class Pair:
+    """The worst pair of a sketch at level ``gamma`` with Gaussian releases of ratio ``mu``.
 
     ``fast`` says that it is the sketch of a fast sketch, for which both directions count at once.
     """
@@ -51,30 +50,11 @@ class Option:
     fast: bool = False
 
 
-@dataclass(frozen=True)
-class Mixture:
-    """A Gaussian release with ratio ``mu``, from which one of the options is chosen."""
+def known_pair(events: Sequence[PrivacyEvent]) -> Pair | None:
+    """Return the pair of Gaussian sketches of one level, or of one fast sketch, or None.
 
-    mu: float
-    options: tuple[Option, ...]
-
-
-def mixture(events: Sequence[PrivacyEvent]) -> Mixture | None:
-    """Return the events as a `Mixture`, or None where no exact account is known."""
-    choices = [event for event in events if isinstance(event, ChoiceEvent)]
-    rest = [event for event in events if not isinstance(event, ChoiceEvent)]
-    option = _option(rest)
-    if option is None or len(choices) > 1 or (choices and option.rows):
-        return None
-    if not choices:
-        return Mixture(0.0, (option,)) if option.rows else None
-    options = [_option(tuple(each)) for each in choices[0].options]
-    known = tuple(each for each in options if each is not None)
-    return Mixture(option.mu, known) if len(known) == len(options) else None
-
-
-def _option(events: Sequence[PrivacyEvent]) -> Option | None:
-    """Return Gaussian sketches of one level, or one fast one, with Gaussian releases, or None."""
+    None means that no exact account is known; Gaussian releases must be among the events.
+    """
     sketches = [e for e in events if isinstance(e, SketchEvent) and e.bound in _KNOWN]
     gaussians = [e for e in events if isinstance(e, GaussianEvent)]
     fast = any(e.bound != "gauss_mix" for e in sketches)
@@ -84,73 +64,64 @@ def _option(events: Sequence[PrivacyEvent]) -> Option | None:
     # Several fast sketches of the same data are not one with more rows.
     if len(sketches) > 1 and (fast or len({e.gamma for e in sketches}) > 1):
         return None
-    level = _KNOWN[sketches[0].bound](sketches[0].gamma) if sketches else math.inf
+    if not sketches:
+        return None
+    level = _KNOWN[sketches[0].bound](sketches[0].gamma)
     if not level > 1.0:  # rounded to 1, where there is no bound
         return None
-    option = Option(
+    pair = Pair(
         gamma=level,
         rows=sum(event.rows for event in sketches),
         mu=math.sqrt(math.fsum(event.mu_squared for event in gaussians)),
         fast=fast,
     )
-    return option if option.mu >= _SMALLEST_MU else None
+    return pair if pair.mu >= _SMALLEST_MU else None
 
 
-def exact_delta(mixture: Mixture, epsilon: float) -> float:
-    r"""Return the delta of a mixture at an epsilon: the larger of the two directions.
+def exact_delta(pair: Pair, epsilon: float) -> float:
+    r"""Return the delta of a pair at an epsilon: the larger of the two directions.
 
-    It is :math:`\mathrm{E}_z \max_j \mathrm{E}_x\, \delta_{\mu_j}(\epsilon - \mu^2/2 - \mu z -
-    L_j(x))` with z standard normal, x chi-square and :math:`\delta_\mu` the profile of the Gaussian
-    mechanism, bounded from above.
+    It is :math:`\mathrm{E}_x\, \delta_\mu(\epsilon - L(x))` with x chi-square and
+    :math:`\delta_\mu` the profile of the Gaussian mechanism, bounded from above.
 
     Paper: beyond it; Proposition 2 bounds the same pair through RDP.
     Deviation: integrals are replaced by upper sums, and the mass that they leave out is added.
     """
-    return max(_delta(mixture, epsilon, sign) for sign in _signs(mixture))
+    return max(_delta(pair, epsilon, sign) for sign in _signs(pair))
 
 
 @lru_cache(maxsize=1024)
-def exact_epsilon(mixture: Mixture, delta: float, largest: float) -> float:
+def exact_epsilon(pair: Pair, delta: float, largest: float) -> float:
     """Return the least epsilon at most ``largest`` with `exact_delta` at most ``delta``."""
-    if delta <= 0.0 or not exact_delta(mixture, largest) <= delta:
+    if delta <= 0.0 or not exact_delta(pair, largest) <= delta:
         return math.inf
 
     def gap(epsilon: float, sign: float) -> float:
-        return math.log(max(_delta(mixture, epsilon, sign), 1e-300) / delta)
+        return math.log(max(_delta(pair, epsilon, sign), 1e-300) / delta)
 
     # The direction that is larger at the end is so at the root, nearly always: it is searched
     # alone, and what is found is checked in both.
-    for sign in sorted(_signs(mixture), key=lambda sign: -_delta(mixture, largest, sign)):
+    for sign in sorted(_signs(pair), key=lambda sign: -_delta(pair, largest, sign)):
         low = next((low for low in (0.8 * largest, 0.0) if gap(low, sign) > 0.0), None)
         root = 0.0
         if low is not None:
             root = float(brentq(gap, low, largest, (sign,), xtol=1e-14 * largest, rtol=1e-12))
         for slack in (0.0, 1e-11, 1e-9, 1e-6):
-            if exact_delta(mixture, root * (1.0 + slack)) <= delta:
+            if exact_delta(pair, root * (1.0 + slack)) <= delta:
                 return root * (1.0 + slack)
     return math.inf
 
 
-def _signs(mixture: Mixture) -> tuple[float, ...]:
+def _signs(pair: Pair) -> tuple[float, ...]:
     """Return the directions that differ; fast sketches have both in one."""
-    return (1.0, -1.0) if any(not option.fast for option in mixture.options) else (1.0,)
+    return (1.0,) if pair.fast else (1.0, -1.0)
 
 
 @lru_cache(maxsize=4096)
-def _delta(mixture: Mixture, epsilon: float, sign: float) -> float:
-    """Return the delta of one direction."""
-    loss, weights = _normal_rule(mixture.mu)
-    profiles = [_option_delta(option, epsilon - loss, sign) for option in mixture.options]
-    outside = _OUTSIDE if mixture.mu else 0.0
-    return min(1.0, float(weights @ np.max(profiles, axis=0)) + outside)
-
-
-def _option_delta(option: Option, epsilon: FloatArray, sign: float) -> FloatArray:
-    r"""Return :math:`\mathrm{E}_x\, \delta_\mu(\epsilon - L(x))`, or a little more, each."""
-    if option.rows == 0:
-        return _gaussian_profile(option.mu, epsilon)
-    loss, weights = _sketch_rule(option.gamma, option.rows, 0.0 if option.fast else sign)
-    return _gaussian_profile(option.mu, epsilon[:, None] - loss) @ weights + _OUTSIDE
+def _delta(pair: Pair, epsilon: float, sign: float) -> float:
+    """Return the delta of one direction, or a little more."""
+    loss, weights = _sketch_rule(pair.gamma, pair.rows, 0.0 if pair.fast else sign)
+    return min(1.0, float(_gaussian_profile(pair.mu, epsilon - loss) @ weights) + _OUTSIDE)
 
 
 def _gaussian_profile(mu: float, epsilon: FloatArray) -> FloatArray:
@@ -163,16 +134,6 @@ def _gaussian_profile(mu: float, epsilon: FloatArray) -> FloatArray:
     below = epsilon[negative]
     profile[negative] = np.exp(below) * profile[negative] - np.expm1(below)
     return np.asarray(np.minimum(1.0, profile * (1.0 + _ROUNDING)))
-
-
-@lru_cache(maxsize=64)
-def _normal_rule(mu: float) -> tuple[FloatArray, FloatArray]:
-    """Return losses and weights that bound the expectation over N(mu, 1) against N(0, 1)."""
-    if mu == 0.0:
-        return np.zeros(1), np.ones(1)
-    z = _nodes(_NORMAL_NODES)
-    loss = mu**2 / 2.0 + mu * z
-    return loss, _chords(loss, _normal_cells(z), _normal_cells(z + mu))
 
 
 class Cells(NamedTuple):
@@ -190,7 +151,7 @@ def _sketch_rule(gamma: float, rows: int, sign: float) -> tuple[FloatArray, Floa
     A sign of 0 stands for the larger of both, which is the first above a loss of 0 and the second
     below it (docs/proofs/fast_account.md).
     """
-    nodes = _nodes(_CHI_SQUARE_NODES)
+    nodes = _nodes(_NODES)
     if sign:
         cells = _chi_square_cells(gamma, rows, sign, nodes)
         return cells.loss, _chords(*cells)

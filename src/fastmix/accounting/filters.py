@@ -16,7 +16,7 @@ import numpy as np
 
 from fastmix._validation import check_choice, check_real, value_error
 from fastmix.accounting.account import PrivacySpent
-from fastmix.accounting.events import ChoiceEvent, ComposedEvent, GaussianEvent, PrivacyEvent
+from fastmix.accounting.events import ComposedEvent, GaussianEvent, PrivacyEvent
 from fastmix.accounting.gaussian import gaussian_epsilon, gaussian_sigma
 
 #: Relative slack when a total is compared with the budget: accounts are rounded up by up to 1e-10.
@@ -244,8 +244,6 @@ def _mu_squared(event: PrivacyEvent) -> float:
         return event.mu_squared
     if isinstance(event, ComposedEvent):
         return math.fsum(map(_mu_squared, event.events))
-    if isinstance(event, ChoiceEvent):
-        return max(map(_mu_squared, event.options))
     return math.inf
 
 

@@ -134,11 +134,9 @@ _LONE, _EQUAL = lone_row(4), one_direction(64)
 #: Residuals are clipped so low that the record's is clipped at every step, whatever the noise; of
 #: so many rows a sketch is nearly Gaussian, and shows nearly what its Rényi curve allows.
 _ROWS = 100_000
-_FEW: dict[str, Any] = {"residual_clip": 0.01, "n_steps": 2}
-_STEPS: dict[str, Any] = {**_FEW, "gaussian_size": _ROWS}
+_STEPS: dict[str, Any] = {"residual_clip": 0.01, "n_steps": 2, "gaussian_size": _ROWS}
 
-_IHM = partial(_case, IHM, _EQUAL, **_FEW)
-_SKETCHED = partial(_case, IHM, _EQUAL, **_STEPS)
+_IHM = partial(_case, IHM, _EQUAL, n_steps=2)
 _LINEAR = partial(_case, LinearMixing, _LONE)
 _ADASSP = partial(_case, AdaSSP, _LONE)
 _OBJECTIVE = partial(_case, ObjectivePerturbation, _EQUAL, residual_clip=0.01)
@@ -163,26 +161,13 @@ _CASES: dict[str, Callable[..., Case]] = {
     "AdaptiveRegression, weights": partial(
         _case, AdaptiveRegression, heaviest_row(64), max_weight=1.0, quick=1_000
     ),
-    "FastIHM": partial(_case, FastIHM, _EQUAL, **_FEW, sketch_size=16),
-    "FastIHM, joint": partial(
-        _case, FastIHM, _LONE, **_STEPS, variant="joint", sketch_size=4, trials=8_000, quick=800
-    ),
+    "FastIHM": partial(_case, FastIHM, _EQUAL, n_steps=2, sketch_size=16),
     "FastIHM, with intercept": partial(
-        _case,
-        FastIHM,
-        lone_row(16),
-        **_STEPS,
-        variant="joint",
-        fit_intercept=True,
-        sketch_size=16,
-        trials=16_000,
+        _case, FastIHM, _EQUAL, n_steps=2, fit_intercept=True, sketch_size=16
     ),
-    "FastIHM, shared": partial(_THIRDS, variant="shared"),
     "FastIHM, paper": partial(_THIRDS, variant="paper"),
     "IHM": _IHM,
-    "IHM, chosen clipping": partial(_IHM, residual_clip=None, n_steps=4),
-    "IHM, joint": partial(_SKETCHED, variant="joint"),
-    "IHM, paper": partial(_SKETCHED, variant="paper"),
+    "IHM, paper": partial(_case, IHM, _EQUAL, **_STEPS, variant="paper"),
     "IHM, standard errors": partial(_IHM, n_steps=1, inference=True, trials=4_000),
     "IHM, exact noise": partial(_IHM, noise="exact", quick=640),
     "LinearMixing": partial(_LINEAR, gaussian_size=_ROWS),
@@ -218,14 +203,16 @@ _CASES: dict[str, Callable[..., Case]] = {
     "PrivateQuantileRegressor": partial(
         _case, PrivateQuantileRegressor, opposed_row(4), rounds=0, smoothing=1e-3, quick=1_000
     ),
-    "PrivateLinearRegression": partial(_case, PrivateLinearRegression, _LONE, method=IHM(**_FEW)),
+    "PrivateLinearRegression": partial(
+        _case, PrivateLinearRegression, _EQUAL, method=IHM(n_steps=2)
+    ),
 }
 
 #: Cases that few fits cannot test: claims that add up parts use less than they say, and standard
 #: errors take long to compute.
 LONG = frozenset(
     {
-        *("FastIHM, with intercept", "FastIHM, shared", "FastIHM, paper"),
+        *("FastIHM, with intercept", "FastIHM, paper"),
         *("IHM, paper", "IHM, standard errors", "LinearMixing, four rows"),
         *("AdaptiveRegression, persons", "AdaptiveRegression, weights"),
         "PrivateLogisticRegression, three classes",

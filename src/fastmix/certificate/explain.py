@@ -7,7 +7,6 @@ from typing import Any
 
 from fastmix._text import label_text
 from fastmix.accounting import (
-    ChoiceEvent,
     GaussianEvent,
     LaplaceEvent,
     NonPrivateEvent,
@@ -119,13 +118,6 @@ def explain_event(event: PrivacyEvent, unit: str = "record") -> str:
             return f"{mixed}, at level {event.gamma:.4g}"
         case TailEvent():
             return f"a safety margin that fails with probability {event.tail:.3g}, counted in delta"
-        case ChoiceEvent():
-            last, others = (
-                "; ".join(explain_events(event.options[-1], unit)),
-                len(event.options) - 1,
-            )
-            why = "that cost no more, chosen from what was released before"
-            return f"{last} (or one of {others} settings {why})"
         case ObjectiveEvent():
             noise = f"Gaussian noise of {1.0 / event.mu:.4g} {change}"
             return f"the minimiser of an objective whose slope has {noise}"

@@ -16,7 +16,7 @@ from fastmix._types import BoolArray, FloatArray
 from fastmix.random import public_generator
 from fastmix.releases import PrivateGram
 from fastmix.releases.counts import RESIDUAL_EDGES
-from fastmix.releases.sampling import CovarianceRoot, gaussian_gram, symmetric_noise
+from fastmix.releases.sampling import CovarianceRoot, gaussian_gram
 
 #: Draws of the Gram matrix for up to this many columns, fewer beyond.
 DRAWS, DRAWS_UP_TO = 16, 128
@@ -44,8 +44,7 @@ class NewtonTrace:
     r"""Steps :math:`\theta \gets \theta + s_t H_t^{-1}(g(\theta) + \sigma_t\zeta_t - \rho\theta)`.
 
     The released Gram matrices of the sketches, of so many rows each, are Wishart around
-    :math:`X^\top X + \eta^2 I`. Where centred features are sketched, :math:`X^\top X` is their Gram
-    matrix plus :math:`b b^\top` for the border b.
+    :math:`X^\top X + \eta^2 I`.
     """
 
     sketches: tuple[PrivateGram, ...]
@@ -56,7 +55,6 @@ class NewtonTrace:
     sigmas: tuple[float, ...]
     ridge: float = 0.0
     floor: float = 0.0  #: No eigenvalue of what is sketched is below it.
-    border: FloatArray | None = None
 
     def spread(self, theta: FloatArray, size: float = 1.0) -> Spread:
         """Return covariances, averaged over draws of the Gram matrix given the sketches."""
@@ -70,7 +68,7 @@ class NewtonTrace:
         rng = public_generator(0)  # public: a seed makes the same release give the same answer
         draws = max(2, min(DRAWS, DRAWS * DRAWS_UP_TO // d))
         for _ in range(draws):
-            G = self._gram_draw(root, d, rng)
+            G = self._gram_draw(root, rng)
             V, S, rest = np.zeros((d, d)), np.zeros((d, d)), np.eye(d)
             for inverse, scale, sigma in zip(cycle(inverses), self.scales, self.sigmas):
                 M = scale * inverse
@@ -83,61 +81,14 @@ class NewtonTrace:
             excess += float(np.sum(G * V)) / draws
         return Spread(noise, sampling, excess)
 
-    def _gram_draw(self, root: FloatArray, d: int, rng: np.random.Generator) -> FloatArray:
+    def _gram_draw(self, root: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Draw X'X given the sketches: the pivot of a Wishart matrix, solved for its scale."""
         size = len(root)
         freedom = max(self.rows * len(self.sketches) - size + 1, size)
         wishart = gaussian_gram(CovarianceRoot(np.eye(size), True), freedom, rng).matrix()
         half = solve_triangular(cholesky(wishart), root, trans="T")
         values, vectors = np.linalg.eigh(half.T @ half - self.eta**2 * np.eye(size))
-        G = np.zeros((d, d)) if self.border is None else np.outer(self.border, self.border)
-        G[:size, :size] += (vectors * np.maximum(values, max(self.floor, 0.0))) @ vectors.T
-        return G
-
-
-@dataclass(frozen=True)
-class AveragedTrace:
-    r"""Averaged steps :math:`\theta \gets \theta + V s V^\top (g(\theta) + \sigma\zeta)`.
-
-    The released Gram matrix is the true one with symmetric noise of a known ``scale``; lengths s
-    of a step and ``weights`` of the iterates are along its eigenvectors V. The steps began at
-    ``start``, which is released.
-    """
-
-    gram: FloatArray
-    scale: float
-    vectors: FloatArray
-    lengths: FloatArray
-    weights: FloatArray
-    sigma: float
-    start: FloatArray
-
-    def spread(self, theta: FloatArray, size: float = 1.0) -> Spread:
-        """Return covariances, averaged over draws of the Gram matrix given the released one."""
-        d, basis = len(theta), self.vectors
-        noise, sampling, excess = np.zeros((d, d)), np.zeros((d, d)), 0.0
-        rng = public_generator(0)  # public: a seed makes the same release give the same answer
-        draws = max(2, min(DRAWS, DRAWS * DRAWS_UP_TO // d))
-        start, theta = basis.T @ self.start, basis.T @ theta
-        for _ in range(draws):
-            G = basis.T @ self._gram_draw(d, rng) @ basis
-            P = np.eye(d) - self.lengths[:, None] * G
-            V, S, influence = np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d))
-            for weight in self.weights[::-1]:
-                influence = np.diag(weight) + influence @ P
-                M = influence * self.lengths
-                V += self.sigma**2 * (M @ M.T)
-                S += M
-            rest = np.eye(d) - S @ G
-            noise += (V + _unreached(rest, V, theta - rest @ start, size, start)) / draws
-            sampling += S @ G @ S.T / draws
-            excess += float(np.sum(G * V)) / draws
-        return Spread(basis @ noise @ basis.T, basis @ sampling @ basis.T, excess)
-
-    def _gram_draw(self, d: int, rng: np.random.Generator) -> FloatArray:
-        """Draw X'X given the released matrix: without noise of its size, and not negative."""
-        values, vectors = np.linalg.eigh(self.gram - self.scale * symmetric_noise(d, rng))
-        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+        return np.asarray((vectors * np.maximum(values, max(self.floor, 0.0))) @ vectors.T)
 
 
 @dataclass(frozen=True)
@@ -173,23 +124,17 @@ class StatisticsTrace:
         return np.asarray(self.sigma**2 * Q @ square @ Q.T)
 
 
-def _unreached(
-    rest: FloatArray,
-    V: FloatArray,
-    theta: FloatArray,
-    size: float,
-    start: FloatArray | float = 0.0,
-) -> FloatArray:
-    r"""Return the second moment of :math:`R(\theta^* - \theta_0)`, what is left to reach.
+def _unreached(rest: FloatArray, V: FloatArray, theta: FloatArray, size: float) -> FloatArray:
+    r"""Return the second moment of :math:`R\theta^*`, what is left to reach.
 
-    The coefficients, but for :math:`R\theta_0`, are :math:`(I - R)\theta^*` and noise of covariance
-    V; before any data are seen the true ones are normal with a public size. Directions whose
-    variance is lost in rounding tell nothing: there the true ones stay as they were before.
+    The coefficients are :math:`(I - R)\theta^*` and noise of covariance V; before any data are seen
+    the true ones are normal with a public size. Directions whose variance is lost in rounding tell
+    nothing: there the true ones stay as they were before.
     """
     reached = np.eye(len(theta)) - rest
     whole = size**2 * reached @ reached.T + V
     gain = size**2 * reached.T @ np.linalg.pinv(whole, hermitian=True)
-    mean = gain @ theta - start
+    mean = gain @ theta
     covariance = size**2 * (np.eye(len(theta)) - gain @ reached)
     return np.asarray(rest @ (covariance + np.outer(mean, mean)) @ rest.T)
 

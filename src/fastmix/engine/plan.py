@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import partial
-from itertools import product
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -27,8 +26,6 @@ from fastmix._validation import (
     value_error,
 )
 from fastmix.accounting import (
-    ChoiceEvent,
-    ComposedEvent,
     GaussianEvent,
     LaplaceEvent,
     NonPrivateEvent,
@@ -158,12 +155,8 @@ class Plan:
         return settings
 
     def matches(self, drawn: Iterable[PrivacyEvent]) -> bool:
-        """Whether releases are those that were planned, with one option of each choice."""
-        options = [
-            each.options if isinstance(each, ChoiceEvent) else (each,) for each in self.spent.events
-        ]
-        released = _counted([*drawn, *self.extra])
-        return any(released == _counted(ComposedEvent(plan)) for plan in product(*options))
+        """Whether releases are those that were planned."""
+        return _counted([*drawn, *self.extra]) == _counted(self.spent.events)
 
 
 def _counted(events: Iterable[PrivacyEvent]) -> Counter[Any]:

@@ -87,20 +87,19 @@ class IHM(PrivateRegressor):
 
     Parameters
     ----------
-    variant : {"tuned", "joint", "paper"}, default="tuned"
+    variant : {"tuned", "paper"}, default="tuned"
         "paper" is the method the paper compares with: a fresh Gaussian sketch of the Hessian each
-        step, half of the budget for sketches and eigenvalue, half for gradients. "joint" draws one
-        sketch for all steps, takes a step of the right length, spends most of the gradient budget
-        on the last steps, and accounts for everything at once. "tuned" adds symmetric Gaussian
-        noise to the Gram matrix instead of sketching it, chooses the clipping level from counts of
-        residuals, averages its iterates and takes off what noise explains: the least error of the
-        three for the same guarantee.
+        step, half of the budget for sketches and eigenvalue, half for gradients. "tuned" releases
+        second moments with Gaussian noise in rounds, and takes 32 steps in the coordinates that
+        they give, with momentum and averaged iterates. It chooses the clipping level and the ridge
+        from released values, and takes off what noise explains. With fewer rows the steps start
+        at the mean of the target.
 
     Notes
     -----
     Paper: the baseline of Appendix H (Lev et al., 2026).
-    Deviation: in "paper" the eigenvalue is charged by the analytic Gaussian mechanism; the others
-    are beyond the paper (docs/proofs/joint_account.md, docs/proofs/symmetric_noise.md).
+    Deviation: in "paper" the eigenvalue is charged by the analytic Gaussian mechanism; "tuned" is
+    beyond the paper (docs/methods.md).
 
     Examples
     --------
@@ -126,18 +125,15 @@ class FastIHM(PrivateRegressor):
 
     Parameters
     ----------
-    variant : {"tuned", "joint", "shared", "paper"}, default="tuned"
+    variant : {"tuned", "paper"}, default="tuned"
         "paper" is Algorithm 2 as published: a fresh fast sketch each step, and thirds of the
-        budget for spectral bounds, sketches and gradients. "shared" uses one fast sketch, with
-        one pair of spectral bounds, for all steps. "joint" also draws only one Gaussian sketch,
-        takes a step of the right length, spends most of the gradient budget on the last steps,
-        and accounts for everything at once. "tuned" adds symmetric Gaussian noise to the Gram
-        matrix of the fast sketch in place of the Gaussian sketch, and is `IHM` otherwise: also in
-        its Gram matrix where a sketch would save no time: below 251 columns for 16,384 rows,
-        603 for ten million.
+        budget for spectral bounds, sketches and gradients. "tuned" takes the steps of the tuned
+        `IHM` in coordinates from the Gram matrix of one fast sketch, with symmetric Gaussian
+        noise. Where a sketch would save no time it makes none and is `IHM`: below 251 columns
+        for 16,384 rows, 603 for ten million.
     calibration : {"numerical", "closed_form"}, default="numerical"
-        Noise levels by optimised conversion, or by the formulas of Appendix E; tuned and joint
-        variants take only the first.
+        Noise levels by optimised conversion, or by the formulas of Appendix E; the tuned variant
+        takes only the first.
     sketch : {"auto", "kerdock", "srht", "dct"}, default="auto"
         The fast sketch. "auto" is the Kerdock sketch, which has the least coherence and needs no
         padding, except in the paper's variant or when ``sketch_size`` is no power of two: then it
@@ -146,8 +142,8 @@ class FastIHM(PrivateRegressor):
     Notes
     -----
     Paper: Algorithms 2 and 3, Appendix E, set up as in Appendix H.
-    Deviation: in "paper" gamma_2 is as corrected (docs/corrections.md); the others are beyond
-    the paper (docs/proofs).
+    Deviation: in "paper" gamma_2 is as corrected (docs/corrections.md); "tuned" is beyond the
+    paper (docs/proofs/symmetric_noise.md).
 
     Examples
     --------
@@ -236,7 +232,7 @@ class LinearMixing(PrivateRegressor):
     -----
     Paper: the remark after Theorem 2; set up as in Lev et al. (2025).
     Deviation: "published" charges the eigenvalue by the analytic Gaussian mechanism; "joint" is
-    beyond the paper (docs/proofs/joint_account.md).
+    beyond the paper (docs/proofs/rare_events.md).
     """
 
     fast: bool = False

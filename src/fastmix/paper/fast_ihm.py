@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -20,19 +20,19 @@ from fastmix.accounting import (
     closed_form_gradient_sigma,
 )
 from fastmix.data import Rows
-from fastmix.engine.plan import Draws, Forecast, Sizes, Solution, Target, joint
-from fastmix.paper.averaging import (
-    AveragedPlan,
-    averaged_forecast,
-    averaged_levels,
-    averaged_solution,
+from fastmix.engine.first_stage import LEAST_VARIANCE, Guess, least_eigenvalue, rounded
+from fastmix.engine.gaussian_finish import (
+    LOOK_SHARE,
+    STEPS,
+    GaussianPlan,
+    finish_noise,
+    finished_solution,
+    gaussian_solution,
 )
-from fastmix.paper.ihm import UNUSED
-from fastmix.paper.levels import TAIL, Level, tuned_levels, with_steps
-from fastmix.paper.newton import HessianMixing, MixingPlan, released_bounds
+from fastmix.engine.plan import Draws, Sizes, Solution, Target, joint
+from fastmix.paper.newton import PUBLISHED, HessianMixing, MixingPlan, released_bounds
 from fastmix.releases import (
     GRADIENT,
-    GRAM,
     MEAN,
     GramRelease,
     sketched_gram,
@@ -43,21 +43,21 @@ from fastmix.sketches import SRHT, KerdockSketch, Sketch, SubsampledDCT
 
 _FAMILIES: dict[str, type[Sketch]] = {"dct": SubsampledDCT, "kerdock": KerdockSketch, "srht": SRHT}
 
-#: Steps of the tuned variant, and its shares of the budget (of mu^2) for the bound on the
-#: distortion and for the mean.
-_STEPS, _BOUND_SHARE, _CENTRE_SHARE = 16, 0.05, 0.02
+#: Share of delta for the rare event that a bound fails.
+TAIL = 0.05
+#: Shares of the budget (of mu^2) for the bound on the distortion and for the mean of the features.
+_BOUND_SHARE, _CENTRE_SHARE = 0.05, 0.02
 #: Time of a product in a Gram matrix over that of an entry in a level of the Hadamard transform.
 _PRODUCT = 0.12
-#: Shares of rho for the two spectral releases and for the mean of the joint variant.
-_SPECTRAL_SHARE, _MEAN_SHARE = 0.1, 0.02
+#: Spread of the target before its gradients are counted: no target is farther from its mean.
+_SPREAD = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class FastIHMPlan(MixingPlan):
-    """Sizes of both sketches, noise of the first releases, and the levels to choose from.
+    """Sizes of both sketches beside their level and the noise of all releases.
 
-    ``fast_sketches`` and ``sketches`` are the numbers of fast and of Gaussian sketches; ``law`` and
-    ``omega`` are the noise of the spectral bounds; ``mean_sigma`` is that of the private mean.
+    ``fast_sketches`` is the number of fast sketches; ``law`` is the noise of the spectral bounds.
     """
 
     k1: int
@@ -65,21 +65,21 @@ class FastIHMPlan(MixingPlan):
     family: str = ""
     fast_sketches: int
     law: str
-    mean_sigma: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class FastAveragedPlan(AveragedPlan):
-    """Noise of all releases, and the rows of the fast sketch; as many as the data mean none.
+class SketchedPlan(GaussianPlan):
+    """A tuned plan with the rows of its fast sketch; as many as the data mean none.
 
-    ``tau`` and ``omega`` are shift and noise of the bound on the distortion.
+    With a sketch, ``moment_sigma`` is the noise of its Gram matrix, ``tau`` and ``omega`` are shift
+    and noise of the bound on its distortion, and ``centre_sigma`` is that of the features' mean.
     """
 
     k2: int
     family: str
     tau: float | None = None
     omega: float | None = None
-    mean_sigma: float | None = None
+    centre_sigma: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,84 +100,53 @@ class FastIterativeHessianMixing(HessianMixing):
     name: ClassVar[str] = "fast_ihm"
     estimator: ClassVar[str] = "FastIHM"
     choices: ClassVar = {
-        "variant": ("tuned", "joint", "shared", "paper"),
+        "variant": ("tuned", "paper"),
         "calibration": ("numerical", "closed_form"),
         "sketch": ("auto", *_FAMILIES),
     }
 
     def ignored(self) -> tuple[str, ...]:
-        if self.variant == "tuned":
-            return ("calibration", *UNUSED)
-        if self.variant != "joint":
-            return ()
-        sized = self.gaussian_size is not None and self.sketch_size is not None
-        return ("calibration", "failure_probability") if sized else ("calibration",)
+        return ("calibration", *PUBLISHED) if self.variant == "tuned" else ()
 
     def in_blocks(self) -> bool:
         return not self.literal and self._family() == "kerdock"
 
-    def plan(self, sizes: Sizes, target: Target) -> FastIHMPlan | FastAveragedPlan:
+    def plan(self, sizes: Sizes, target: Target) -> FastIHMPlan | GaussianPlan:
         if self.variant == "tuned":
-            return self._averaged_plan(sizes, target)
+            return self._tuned_plan(sizes, target, inferring=False)
         steps, k1, base = self._sizes(sizes, target)
         family, k2 = self._fast_sketch(sizes.n, 200.0 * base)
-        if self.variant != "joint":
-            pairs = 1 if self.variant == "shared" else steps
-            plan = _thirds(k1, steps, pairs, target, self.varrho(target), self.calibration)
-            return replace(plan, k2=k2, family=family)
-        # One fast and one Gaussian sketch for all steps, under one joint account: Algorithm 1 with
-        # Gaussian noise (remark after Theorem 1), docs/proofs/joint_account.md, sharp_lemma.md and,
-        # for the mean, centring.md.
-        tuned = tuned_levels(
-            target,
-            "fast_mix_sharp",
-            k1,
-            steps,
-            bounds=2,
-            bounds_share=_SPECTRAL_SHARE,
-            mean_share=_MEAN_SHARE if sizes.centred else 0.0,
-        )
-        # A fast sketch with as many rows as the data keeps all lengths.
-        sketched = (k1, k2) if k2 < sizes.n else (k1,)
-        return FastIHMPlan(
-            spent=tuned.spent,
-            steps=steps,
-            k1=k1,
-            k2=k2,
-            family=family,
-            sketches=1,
-            fast_sketches=1,
-            levels=with_steps(tuned.levels, sizes.d, *sketched),
-            law="gaussian",
-            tau=tuned.tau,
-            omega=tuned.omega,
-            mean_sigma=tuned.mean_sigma,
-        )
+        plan = _thirds(k1, steps, target, self.varrho(target), self.calibration)
+        return replace(plan, k2=k2, family=family)
 
-    def _averaged_plan(self, sizes: Sizes, target: Target) -> FastAveragedPlan:
-        """Plan a noisy Gram matrix of a fast sketch, or of the rows, and averaged steps."""
+    def _tuned_plan(self, sizes: Sizes, target: Target, *, inferring: bool) -> SketchedPlan:
+        """Plan the Gram matrix of a fast sketch as first look where that is cheaper, and steps."""
         family, k2 = self._fast_sketch(sizes.n, affordable_rows(sizes.n, sizes.d))
-        steps, sketched = self.n_steps or _STEPS, k2 < sizes.n
-        centred = sketched and sizes.centred
-        others = (_BOUND_SHARE if sketched else 0.0) + (_CENTRE_SHARE if centred else 0.0)
-        tail = TAIL * target.delta if sketched else 0.0
+        steps = self.n_steps or STEPS
+        if k2 >= sizes.n:
+            plan = super()._tuned_plan(sizes, target, inferring=inferring)
+            return SketchedPlan(**vars(plan), k2=k2, family=family)
+        tail = TAIL * target.delta
         mu = 1.0 / calibrate_gaussian(target.epsilon, target.delta - tail, 1, slack=1e-9)
-        levels = averaged_levels(mu, steps, others, sizes, adaptive=self.residual_clip is None)
-        noise: dict[str, Any] = {}
-        events = [GRAM.event(levels.gram_sigma), *levels.events(steps)]
-        if sketched:
-            noise = {"tau": -float(ndtri(tail)), "omega": 1.0 / (mu * math.sqrt(_BOUND_SHARE))}
-            events[:1] = sketched_gram_events(sigma=levels.gram_sigma, **noise)
-        if centred:
-            noise["mean_sigma"] = 1.0 / (mu * math.sqrt(_CENTRE_SHARE))
-            events.append(MEAN.event(noise["mean_sigma"]))
-        return FastAveragedPlan(
+        look = LOOK_SHARE + _BOUND_SHARE + (_CENTRE_SHARE if sizes.centred else 0.0)
+        noise = finish_noise(sizes, mu, steps, look, from_mean=True, inferring=inferring)
+        sigma, omega = (1.0 / (mu * math.sqrt(each)) for each in (LOOK_SHARE, _BOUND_SHARE))
+        tau, centre_sigma = -float(ndtri(tail)), None
+        events = sketched_gram_events(sigma=sigma, tau=tau, omega=omega) + noise.events(steps)
+        if sizes.centred:
+            centre_sigma = 1.0 / (mu * math.sqrt(_CENTRE_SHARE))
+            events.append(MEAN.event(centre_sigma))
+        return SketchedPlan(
             spent=joint(events, target.delta),
             steps=steps,
+            n_rounds=0,
+            moment_sigma=sigma,
             k2=k2,
             family=family,
-            **noise,
-            **levels._asdict(),
+            tau=tau,
+            omega=omega,
+            centre_sigma=centre_sigma,
+            **noise._asdict(),
         )
 
     def _family(self) -> str:
@@ -205,31 +174,22 @@ class FastIterativeHessianMixing(HessianMixing):
         return family, k2
 
     def solve(
-        self, rows: Rows, plan: FastIHMPlan | FastAveragedPlan, clip: float, draws: Draws
+        self, rows: Rows, plan: FastIHMPlan | SketchedPlan, clip: float, draws: Draws
     ) -> Solution:
-        if isinstance(plan, FastAveragedPlan):
-            return self._averaged(rows, plan, clip, draws)
-        mean, sketched = None, rows
-        if plan.mean_sigma is not None:
-            mean = draws.noise.release(MEAN, rows, sigma=plan.mean_sigma)
-            sketched = rows.centred(mean)
         sketch = _FAMILIES[plan.family](plan.k2, rows.n)
-        spectrum = released_bounds(sketched, plan, draws, sketch, literal=self.literal)
-        return self._mixed(rows, spectrum, plan, plan.k1, clip, draws, mean)
-
-    def _averaged(self, rows: Rows, plan: FastAveragedPlan, clip: float, draws: Draws) -> Solution:
-        """Release the Gram matrix of a sketch, where it is smaller than the data, and the steps."""
+        if isinstance(plan, FastIHMPlan):
+            spectrum = released_bounds(rows, plan, draws, sketch, literal=self.literal)
+            return self._mixed(rows, spectrum, plan, plan.k1, clip, draws)
         if plan.tau is None or plan.omega is None:
-            release = draws.noise.release(GRAM, rows, sigma=plan.gram_sigma)
-            return averaged_solution(rows, release, plan, clip, draws)
+            return gaussian_solution(rows, plan, draws)
         mean, sketched = None, rows
-        if plan.mean_sigma is not None:
-            mean = draws.noise.release(MEAN, rows, sigma=plan.mean_sigma)
+        if plan.centre_sigma is not None:
+            mean = draws.noise.release(MEAN, rows, sigma=plan.centre_sigma)
             sketched = rows.centred(mean)
         release = sketched_gram(
             sketched,
-            sketch=_FAMILIES[plan.family](plan.k2, rows.n),
-            sigma=plan.gram_sigma,
+            sketch=sketch,
+            sigma=plan.moment_sigma,
             tau=plan.tau,
             omega=plan.omega,
             noise=draws.noise,
@@ -237,19 +197,7 @@ class FastIterativeHessianMixing(HessianMixing):
         )
         if mean is not None:
             release = bordered(release, mean, rows.n)
-        return averaged_solution(rows, release, plan, clip, draws)
-
-    def forecast(
-        self, plan: Any, n: int, eigenvalues: FloatArray, theta_squared: FloatArray
-    ) -> Forecast:
-        if not isinstance(plan, FastAveragedPlan):
-            return super().forecast(plan, n, eigenvalues, theta_squared)
-        scale = plan.gram_sigma
-        if plan.tau is not None and plan.omega is not None:
-            k2, total = plan.k2, float(eigenvalues.sum())
-            m = math.sqrt(total / k2) + math.sqrt(2.0 * math.log(n) * eigenvalues[-1] / k2)
-            scale *= 1.0 + 2.0 * (m + plan.tau * plan.omega / math.sqrt(k2))
-        return averaged_forecast(plan, n, eigenvalues, theta_squared, scale)
+        return finished_solution(rows, plan, gram_guess(release, rows.n), draws)
 
 
 def affordable_rows(n: int, d: int) -> float:
@@ -269,20 +217,30 @@ def bordered(release: GramRelease, mean: FloatArray, n: int) -> GramRelease:
     return release._replace(gram=gram)
 
 
+def gram_guess(release: GramRelease, n: int) -> Guess:
+    """Return the coordinates in which the released Gram matrix of n rows is n times the identity.
+
+    Eigenvalues are raised by what noise hides, as in the first stage of an adaptive fit.
+    """
+    values, vectors = np.linalg.eigh(release.gram)
+    evident = np.maximum(values, 0.0) / n
+    whole = evident + least_eigenvalue(release.scale, len(values)) / n + LEAST_VARIANCE
+    zero, axes = np.zeros(len(values)), np.sqrt(whole)[:, None] * vectors.T
+    transform = rounded((vectors * whole) @ vectors.T)
+    return Guess(zero, transform, axes, np.clip(evident / whole, 0.05, 1.0), zero, _SPREAD)
+
+
 @lru_cache(maxsize=64)
-def _thirds(
-    k1: int, steps: int, pairs: int, target: Target, varrho: float, calibration: str
-) -> FastIHMPlan:
+def _thirds(k1: int, steps: int, target: Target, varrho: float, calibration: str) -> FastIHMPlan:
     """Plan a fresh Gaussian sketch each step, with thirds for bounds, sketches and gradients.
 
     Paper: Appendix E, eq. for (sigma, tau, omega, gamma), and Appendix H.
-    Deviation: gamma_2 as corrected (docs/corrections.md); fewer pairs of bounds than steps are
-    beyond the paper (docs/proofs/shared_sketch.md).
+    Deviation: gamma_2 as corrected (docs/corrections.md).
     """
     epsilon, delta = target.epsilon / 3.0, target.delta / 3.0
     share = math.nextafter(delta, 0.0)
-    tau = rounded_up(math.log(pairs * max(1.0 / delta, 16.0 / varrho)))
-    omega = 2.0 * pairs / epsilon
+    tau = rounded_up(math.log(steps * max(1.0 / delta, 16.0 / varrho)))
+    omega = 2.0 * steps / epsilon
     if calibration == "closed_form":
         # By a hair on the private side, as a search would end.
         gamma = closed_form_gamma(epsilon, delta, k1 * steps) * (1.0 + 1e-8)
@@ -290,24 +248,23 @@ def _thirds(
     else:
         gamma = fast_mix_gamma(epsilon, delta, k1 * steps)
         sigma = calibrate_gaussian(epsilon, delta, steps)
-    level = Level(gamma, (sigma,) * steps)
-    laplace, tail = spectral_events("laplace", tau=tau, omega=omega, count=2 * pairs)
+    laplace, tail = spectral_events("laplace", tau=tau, omega=omega, count=2 * steps)
     parts = [
         Part("spectral bounds", [laplace], 0.0),
         Part("spectral bounds fail", [tail], share),
         Part("sketches", [SketchEvent("fast_mix", gamma, k1 * steps)], share),
-        Part("gradients", GRADIENT.events(level.sigmas), share),
+        Part("gradients", [GRADIENT.event(sigma, steps)], share),
     ]
     return FastIHMPlan(
         spent=PrivacySpent(parts),
         steps=steps,
         k1=k1,
-        sketches=steps,
-        fast_sketches=pairs,
-        levels=(level,),
+        fast_sketches=steps,
         law="laplace",
+        gamma=gamma,
         tau=tau,
         omega=omega,
+        sigma=sigma,
     )
 
 

@@ -1,37 +1,21 @@
-"""Iterative Hessian mixing with a noisy Gram matrix, or with dense Gaussian sketches of it."""
+"""Iterative Hessian mixing: with a fresh Gaussian sketch each step, or with Gaussian releases."""
 
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from fastmix._types import FloatArray
 from fastmix.accounting import Part, PrivacySpent, SketchEvent, calibrate, calibrate_gaussian
 from fastmix.data import Rows
-from fastmix.engine.plan import Draws, Forecast, Sizes, Solution, Target, joint
-from fastmix.paper.averaging import (
-    AveragedPlan,
-    averaged_forecast,
-    averaged_levels,
-    averaged_solution,
-)
-from fastmix.paper.levels import Level, tuned_levels, with_steps
-from fastmix.paper.newton import HessianMixing, MixingPlan, released_bounds
-from fastmix.releases import GRADIENT, GRAM, spectral_events
-
-#: Steps of the tuned variant.
-_STEPS = 16
-#: Share of rho for the private eigenvalue of the joint variant.
-_SPECTRAL_SHARE = 0.02
-
-
-#: Parameters of sketches, without effect in the tuned variant.
-UNUSED = ("gaussian_size", "failure_probability", "shrinkage", "literal")
+from fastmix.engine.gaussian_finish import GaussianPlan, gaussian_solution
+from fastmix.engine.plan import Draws, Sizes, Solution, Target
+from fastmix.paper.newton import PUBLISHED, HessianMixing, MixingPlan, released_bounds
+from fastmix.releases import GRADIENT, spectral_events
 
 
 @dataclass(frozen=True, kw_only=True)
 class IHMPlan(MixingPlan):
-    """Rows and number of the sketches, noise of the eigenvalue, and the levels to choose from."""
+    """Rows of the sketches beside their level and the noise of all releases."""
 
     k: int
 
@@ -50,60 +34,27 @@ class IterativeHessianMixing(HessianMixing):
 
     name: ClassVar[str] = "ihm"
     estimator: ClassVar[str] = "IHM"
-    choices: ClassVar = {"variant": ("tuned", "joint", "paper")}
+    choices: ClassVar = {"variant": ("tuned", "paper")}
 
     def ignored(self) -> tuple[str, ...]:
-        if self.variant == "tuned":
-            return UNUSED
-        sized = self.variant == "joint" and self.gaussian_size is not None
-        return ("failure_probability",) if sized else ()
+        return PUBLISHED if self.variant == "tuned" else ()
 
     def in_blocks(self) -> bool:
         return not self.literal  # a sketch that is formed as written is formed from the whole
 
-    def plan(self, sizes: Sizes, target: Target) -> IHMPlan | AveragedPlan:
+    def plan(self, sizes: Sizes, target: Target) -> IHMPlan | GaussianPlan:
         if self.variant == "tuned":
-            adaptive = self.residual_clip is None
-            return averaged_plan(target, self.n_steps or _STEPS, sizes, adaptive=adaptive)
+            return self._tuned_plan(sizes, target, inferring=False)
         steps, k, _ = self._sizes(sizes, target)
-        if self.variant == "paper":
-            return _paper(k, steps, target, self.varrho(target))
-        # One sketch for all steps, under one joint account (docs/proofs/joint_account.md).
-        tuned = tuned_levels(target, "gauss_mix", k, steps, bounds=1, bounds_share=_SPECTRAL_SHARE)
-        return IHMPlan(
-            spent=tuned.spent,
-            steps=steps,
-            k=k,
-            sketches=1,
-            levels=with_steps(tuned.levels, sizes.d, k),
-            tau=tuned.tau,
-            omega=tuned.omega,
-        )
+        return _paper(k, steps, target, self.varrho(target))
 
     def solve(
-        self, rows: Rows, plan: IHMPlan | AveragedPlan, clip: float, draws: Draws
+        self, rows: Rows, plan: IHMPlan | GaussianPlan, clip: float, draws: Draws
     ) -> Solution:
-        if isinstance(plan, AveragedPlan):
-            release = draws.noise.release(GRAM, rows, sigma=plan.gram_sigma)
-            return averaged_solution(rows, release, plan, clip, draws)
+        if isinstance(plan, GaussianPlan):
+            return gaussian_solution(rows, plan, draws)
         spectrum = released_bounds(rows, plan, draws, literal=self.literal)
         return self._mixed(rows, spectrum, plan, plan.k, clip, draws)
-
-    def forecast(
-        self, plan: Any, n: int, eigenvalues: FloatArray, theta_squared: FloatArray
-    ) -> Forecast:
-        if isinstance(plan, AveragedPlan):
-            return averaged_forecast(plan, n, eigenvalues, theta_squared, plan.gram_sigma)
-        return super().forecast(plan, n, eigenvalues, theta_squared)
-
-
-@lru_cache(maxsize=64)
-def averaged_plan(target: Target, steps: int, sizes: Sizes, *, adaptive: bool) -> AveragedPlan:
-    """Plan a noisy Gram matrix and averaged steps: Gaussian releases under one exact account."""
-    mu = 1.0 / calibrate_gaussian(target.epsilon, target.delta, 1, slack=1e-9)
-    levels = averaged_levels(mu, steps, 0.0, sizes, adaptive=adaptive)
-    events = [GRAM.event(levels.gram_sigma), *levels.events(steps)]
-    return AveragedPlan(spent=joint(events, target.delta), steps=steps, **levels._asdict())
 
 
 @lru_cache(maxsize=64)
@@ -117,17 +68,17 @@ def _paper(k: int, steps: int, target: Target, varrho: float) -> IHMPlan:
     # P(z > tau) <= exp(-tau^2/2)/2 <= delta/4.
     tau = math.sqrt(2.0 * math.log(2.0 / min(delta, varrho)))
     gamma = gauss_mix_gamma(epsilon / 2.0, delta / 4.0, k, steps)
-    level = Level(gamma, (calibrate_gaussian(epsilon / 2.0, delta / 4.0, steps),) * steps)
+    sigma = calibrate_gaussian(epsilon / 2.0, delta / 4.0, steps)
     parts = gauss_mix_parts(gamma, delta / 4.0, tau, k, steps)
-    gradients = Part("gradients", GRADIENT.events(level.sigmas), delta / 4.0)
+    gradients = Part("gradients", [GRADIENT.event(sigma, steps)], delta / 4.0)
     return IHMPlan(
         spent=PrivacySpent([*parts, gradients]),
         steps=steps,
         k=k,
-        sketches=steps,
-        levels=(level,),
+        gamma=gamma,
         tau=tau,
         omega=gamma / math.sqrt(k),
+        sigma=sigma,
     )
 
 

@@ -52,8 +52,9 @@ class IterativeHessianSketch(Method):
     def solve(self, rows: Rows, plan: IHSPlan, clip: float, draws: Draws) -> Solution:
         theta = newton_steps(
             (self._hessian(rows, plan.k, draws.public) for _ in range(plan.steps)),
-            lambda _, theta: rows.gradient(theta, np.inf),
-            scales=(1.0,) * plan.steps,
+            lambda theta: rows.gradient(theta, np.inf),
+            scale=1.0,
+            steps=plan.steps,
             d=rows.d,
             progress=draws.progress,
         )

@@ -12,9 +12,8 @@ from fastmix.accounting import Part, PrivacySpent, SketchEvent, calibrate
 from fastmix.data import AugmentedRows, Rows
 from fastmix.engine.plan import Draws, Method, Plan, Sizes, Solution, Target, joint
 from fastmix.errors import CalibrationError
-from fastmix.paper.fast_ihm import fast_mix_gamma, rounded_up
+from fastmix.paper.fast_ihm import TAIL, fast_mix_gamma, rounded_up
 from fastmix.paper.ihm import gauss_mix_gamma, gauss_mix_parts
-from fastmix.paper.levels import TAIL
 from fastmix.paper.newton import released_bounds
 from fastmix.releases import mix, spectral_events, symmetric_solve
 from fastmix.sketches import SRHT
@@ -86,7 +85,7 @@ class SketchAndSolve(Method):
 
 @lru_cache(maxsize=64)
 def _joint(epsilon: float, delta: float, k: int, fast: bool) -> LinearMixingPlan:
-    """Plan one sketch and its spectral bounds, under one account (docs/proofs/joint_account.md)."""
+    """Plan one sketch and its spectral bounds, under one account (docs/proofs/rare_events.md)."""
     curve, count = ("fast_mix_sharp", 2) if fast else ("gauss_mix", 1)
     tau = -float(ndtri(TAIL * delta / count))
 

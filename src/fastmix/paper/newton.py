@@ -1,38 +1,52 @@
-"""The iteration that IHM, FastIHM and IHS share, and what is expected of it."""
+"""The iteration that IHM, FastIHM and IHS share as published, and what is expected of it."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import cycle
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from fastmix._types import FloatArray
-from fastmix._validation import value_error
 from fastmix.data import Rows
+from fastmix.engine.adaptive import MOST_ROUNDS, useful_rounds
+from fastmix.engine.gaussian_finish import (
+    STEPS,
+    GaussianPlan,
+    gaussian_forecast,
+    gaussian_mu,
+    gaussian_plan,
+)
 from fastmix.engine.inference import NewtonTrace
 from fastmix.engine.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
-from fastmix.paper.levels import Level, choose, least_rows, step_lengths
 from fastmix.releases import GRADIENT, PrivateGram, Spectrum, fast_bounds, gauss_bounds, mix
 from fastmix.releases.bounds import needed_eigenvalue
 from fastmix.releases.counts import RESIDUAL_EDGES
 from fastmix.sketches import Sketch
 
+#: Parameters of the published methods, without effect in the tuned variants.
+PUBLISHED = ("gaussian_size", "failure_probability", "residual_clip", "shrinkage", "literal")
+#: How far below its limit the smallest singular value of a Gaussian sketch may lie, in units of
+#: one over the root of its rows, before a fit warns.
+_TAIL = 3.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class MixingPlan(Plan):
-    """Number of Gaussian sketches, noise of the spectral bounds, and levels to choose from."""
+    """A fresh sketch each step: its level, noise of the spectral bounds and of each gradient."""
 
-    sketches: int
+    gamma: float
     tau: float
     omega: float
-    levels: tuple[Level, ...]
+    sigma: float
 
 
 class HessianMixing(Method):
-    """Noisy gradients, preconditioned with private sketches of the Hessian: IHM and FastIHM."""
+    """Noisy gradients, preconditioned with a private Hessian: IHM and FastIHM.
+
+    The variant "paper" draws sketches of the Hessian as published; the variant "tuned" takes the
+    Gaussian steps of `fastmix.engine.gaussian_finish`.
+    """
 
     variant: str
     n_steps: int | None
@@ -40,18 +54,37 @@ class HessianMixing(Method):
     shrinkage: bool
 
     infers: ClassVar[bool] = True
-    clips: ClassVar[bool] = True
+
+    @property
+    def clips(self) -> bool:  # type: ignore[override]
+        """Whether residuals are clipped at a public level; tuned variants choose their own."""
+        return self.variant == "paper"
+
+    @property
+    def chooses(self) -> bool:  # type: ignore[override]
+        """Whether clipping level and ridge are chosen from released values."""
+        return self.variant == "tuned"
 
     def coordinates(self, sizes: Sizes) -> int:
-        """Return how many coordinates of noise a fit draws at most: counts beside the others.
+        """Return how many coordinates of noise a fit draws at most.
 
-        Residuals are counted for the clipping level, and once more for intervals.
+        A tuned variant has rounds of second moments, and both have counts and curvatures.
         """
-        return super().coordinates(sizes) + 2 * len(RESIDUAL_EDGES)
+        moments = (MOST_ROUNDS + 2) * (sizes.d + 2) ** 2 if self.variant == "tuned" else 0
+        return super().coordinates(sizes) + moments + 2 * len(RESIDUAL_EDGES)
+
+    def inferring_plan(self, sizes: Sizes, target: Target) -> GaussianPlan | None:
+        """Plan a tuned fit with curvatures for its intervals."""
+        return self._tuned_plan(sizes, target, inferring=True) if self.variant == "tuned" else None
+
+    def _tuned_plan(self, sizes: Sizes, target: Target, *, inferring: bool) -> GaussianPlan:
+        rounds = useful_rounds(sizes, gaussian_mu(target))
+        steps = self.n_steps or STEPS
+        return gaussian_plan(sizes, target, rounds, steps=steps, inferring=inferring)
 
     def cautions(self, plan: Any, d: int) -> list[str]:
         """Warn of sketches that are too small, which the paper's variant allows."""
-        rows, least = getattr(plan, "k1", getattr(plan, "k", 0)), least_rows(d, fresh=True)
+        rows, least = getattr(plan, "k1", getattr(plan, "k", 0)), least_rows(d)
         if self.variant != "paper" or rows >= least:
             return []
         return [
@@ -61,71 +94,43 @@ class HessianMixing(Method):
 
     def _sizes(self, sizes: Sizes, target: Target) -> tuple[int, int, float]:
         """Return steps, rows of a Gaussian sketch, and the size that sketches are multiples of."""
-        tuned = self.variant == "joint"
-        steps = self.n_steps or (16 if tuned else 4)
+        steps = self.n_steps or 4
         base = max(sizes.d, math.log(4.0 * steps / self.varrho(target)))
-        least = 1 if self.variant == "paper" else least_rows(sizes.d, fresh=not tuned)
-        k = self.gaussian_size or max(math.ceil((24.0 if tuned else 6.0) * base), least)
-        if k < least:
-            condition = f"be at least {least} for {sizes.d} columns (counting the intercept)"
-            raise value_error("gaussian_size", f"{condition}, or the steps may diverge", k)
-        return steps, k, base
+        return steps, self.gaussian_size or math.ceil(6.0 * base), base
 
     def _mixed(
-        self,
-        rows: Rows,
-        spectrum: Spectrum,
-        plan: MixingPlan,
-        k: int,
-        clip: float,
-        draws: Draws,
-        mean: FloatArray | None = None,
+        self, rows: Rows, spectrum: Spectrum, plan: MixingPlan, k: int, clip: float, draws: Draws
     ) -> Solution:
-        """Choose a level, release sketches of k rows at it, and run the steps on them.
-
-        With a ``mean`` the sketches are of the centred features, and the Hessian gets the mean
-        back.
+        """Release a sketch of k rows for every step, and run the steps on them.
 
         Paper: Algorithm 2, lines 3-8.
-        Deviation: docs/proofs/joint_account.md for the tuned variants, and centring.md for the
-        mean.
         """
-        level = choose(plan.levels, spectrum.level, plan.tau * plan.omega)
-        release = mix(
-            spectrum, k=k, gamma=level.gamma, count=plan.sketches, form="gram", rng=draws.noise
-        )
-        eta, hessians = release.eta, release.sketches
-        # With shrinkage the noise of the sketch is the ridge that the steps go to, and stays in.
-        if level.correction and eta and not self.shrinkage:
-            hessians = tuple(H.shifted(-level.correction * k * eta**2) for H in hessians)
-        if mean is not None:
-            hessians = tuple(H.bordered(mean, k * rows.n) for H in hessians)
-        spread = k * max(map(_inverse_trace, hessians)) / rows.n if level.damped else 0.0
-        scales = tuple(k * length for length in step_lengths(level, spread))
-        ridge = eta**2 if self.shrinkage else 0.0
+        steps = plan.steps
+        release = mix(spectrum, k=k, gamma=plan.gamma, count=steps, form="gram", rng=draws.noise)
+        ridge = release.eta**2 if self.shrinkage else 0.0
         theta = newton_steps(
-            cycle(hessians),
-            lambda t, theta: draws.noise.release(
-                GRADIENT, rows, theta=theta, clip=clip, sigma=level.sigmas[t]
+            release.sketches,
+            lambda theta: draws.noise.release(
+                GRADIENT, rows, theta=theta, clip=clip, sigma=plan.sigma
             ),
-            scales=scales,
+            scale=float(k),
+            steps=steps,
             d=rows.d,
             ridge=ridge,
             progress=draws.progress,
         )
-        sigmas = tuple(sigma * clip for sigma in level.sigmas)
+        noise = plan.sigma * clip
         trace = NewtonTrace(
             sketches=release.sketches,
-            hessians=hessians,
+            hessians=release.sketches,
             rows=k,
-            eta=eta,
-            scales=scales,
-            sigmas=sigmas,
+            eta=release.eta,
+            scales=(float(k),) * steps,
+            sigmas=(noise,) * steps,
             ridge=ridge,
             floor=min(release.lambda_tilde),
-            border=None if mean is None else math.sqrt(rows.n) * mean,
         )
-        return Solution(theta, level.gamma, eta, gradient_noise=sigmas[-1], trace=trace)
+        return Solution(theta, plan.gamma, release.eta, gradient_noise=noise, trace=trace)
 
     def forecast(
         self, plan: Any, n: int, eigenvalues: FloatArray, theta_squared: FloatArray
@@ -135,24 +140,22 @@ class HessianMixing(Method):
         The released Hessian is taken at its mean, and no residual is clipped. Of a fast sketch of
         k2 rows we expect the distortion sqrt(tr / k2) + sqrt(2 lambda_max log(n) / k2).
         """
+        if isinstance(plan, GaussianPlan):
+            return gaussian_forecast(plan, n, eigenvalues, theta_squared)
         m, values = 0.0, eigenvalues
         if k2 := getattr(plan, "k2", 0):
             m = math.sqrt(values.sum() / k2) + math.sqrt(2.0 * math.log(n) * values[-1] / k2)
-        shift = plan.tau * plan.omega
-        row_bound = 1.0 + 2.0 * m
-        bound = max(0.0, float(values[0]) - shift * row_bound)
-        level = choose(plan.levels, bound / row_bound, shift)
-        eta_squared = max(0.0, needed_eigenvalue(level.gamma, m, 1.0, "fast_mix_sharp") - bound)
-        hessian = values + (1.0 - level.correction) * eta_squared
-        noise, left = np.zeros_like(values), np.ones_like(values)
-        lengths = step_lengths(level, float(np.sum(1.0 / hessian)) / n)
-        for length, sigma in zip(lengths, level.sigmas, strict=True):
-            contraction = 1.0 - length * values / hessian
-            noise = contraction**2 * noise + (sigma * length / hessian) ** 2
-            left *= contraction
+        bound = max(0.0, float(values[0]) - plan.tau * plan.omega * (1.0 + 2.0 * m))
+        eta_squared = max(0.0, needed_eigenvalue(plan.gamma, m, 1.0, "fast_mix_sharp") - bound)
+        hessian = values + eta_squared
+        contraction = 1.0 - values / hessian
+        noise = np.zeros_like(values)
+        for _ in range(plan.steps):
+            noise = contraction**2 * noise + (plan.sigma / hessian) ** 2
+        left = contraction**plan.steps
         return Forecast(
             eta=math.sqrt(eta_squared),
-            gradient_noise=level.sigmas[-1],
+            gradient_noise=plan.sigma,
             noise_risk=float(values @ noise) / n,
             bias_risk=float(values @ (left**2 * theta_squared)) / n,
         )
@@ -177,31 +180,33 @@ def released_bounds(
     )
 
 
-def _inverse_trace(hessian: PrivateGram) -> float:
-    """Return the trace of the inverse; of the pseudoinverse if the matrix is singular."""
-    matrix = hessian.matrix()
-    try:
-        root = np.linalg.cholesky(matrix)
-        return float(np.sum(solve_triangular(root, np.eye(len(root)), lower=True) ** 2))
-    except np.linalg.LinAlgError:
-        return float(np.trace(np.linalg.pinv(matrix, hermitian=True)))
-
-
 def newton_steps(
     hessians: Iterable[PrivateGram],
-    gradient: Callable[[int, FloatArray], FloatArray],
+    gradient: Callable[[FloatArray], FloatArray],
     *,
-    scales: Sequence[float],
+    scale: float,
+    steps: int,
     d: int,
     ridge: float = 0.0,
     progress: Callable[[int, int], None],
 ) -> FloatArray:
-    r"""Run :math:`\theta \gets \theta + s_t H_t^{-1} (g(\theta) - \rho \theta)` from zero.
+    r"""Run :math:`\theta \gets \theta + s H_t^{-1} (g(\theta) - \rho \theta)` from zero.
 
     Paper: Algorithm 2, lines 3-8; the ridge is eta squared there and 0 in the experiments.
     """
     theta = np.zeros(d)
-    for t, (scale, hessian) in enumerate(zip(scales, hessians, strict=False)):
-        progress(t + 1, len(scales))
-        theta = theta + scale * hessian.solve(gradient(t, theta) - ridge * theta)
+    for step, hessian in zip(range(steps), hessians, strict=True):
+        progress(step + 1, steps)
+        theta = theta + scale * hessian.solve(gradient(theta) - ridge * theta)
     return theta
+
+
+def least_rows(columns: int) -> int:
+    r"""Return the rows of a useful Hessian: the least k with :math:`1-(\sqrt d+3)/\sqrt k \ge 1/4`.
+
+    The smallest singular value of a Gaussian sketch of the identity is below
+    :math:`1 - (\sqrt d + t)/\sqrt k` with probability at most :math:`e^{-t^2/2}` (Davidson and
+    Szarek), for t = 3 about 1 in 90. Steps with fresh sketches grow in mean square when
+    :math:`(1 - d/k)^2 < 1/2`, so they need at least 4 rows per column.
+    """
+    return max(math.ceil(((math.sqrt(columns) + _TAIL) / 0.75) ** 2), 4 * columns)

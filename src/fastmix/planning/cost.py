@@ -11,13 +11,12 @@ from fastmix.accounting import objective_mu
 from fastmix.engine import Method, Plan, default_delta
 
 #: Methods whose cost is modelled.
-COSTED = ("adassp", "fast_ihm_paper", "fast_ihm_shared", "ihm",
+COSTED = ("adassp", "fast_ihm", "fast_ihm_paper", "ihm",
            "objective_gram", "objective_sigmoid", "objective_sketch")  # fmt: skip
 #: Names of methods and solvers among these, where they differ.
 _NAMES = {
     "gram": "objective_gram",
     "sketch": "objective_sketch",
-    "fast_ihm": "fast_ihm_shared",
     "logistic": "objective_sigmoid",
     "quantile": "objective_sigmoid",
 }
@@ -66,7 +65,7 @@ def work(method: str, problem: Problem) -> list[float]:
         # A sketch without its distortion is one transform of the two, and many passes follow.
         "objective_sketch": (0, 25, 4 * d**3, 0.5, 1),
         "ihm": (steps, 1 + steps, n * d**2, 0, 1),
-        "fast_ihm_shared": (steps, 1 + steps, k2 * d**2, 1, 1),
+        "fast_ihm": (steps, 1 + steps, k2 * d**2, 1, 1),
         "fast_ihm_paper": (2 * steps, 1 + steps, steps * k2 * d**2, steps, steps),
     }[check_choice("method", method, COSTED)]
     return [1.0, fixed, passes * n * d, gram, sketches * sketch, cubes * d**3]

@@ -40,21 +40,6 @@ class PrivateGram:
             b = solve_triangular(factor, b, check_finite=False)
         return b
 
-    def shifted(self, shift: float) -> PrivateGram:
-        """Return ``P'P + shift I``, or this one if that is not positive definite."""
-        matrix = self.matrix()
-        matrix[np.diag_indices_from(matrix)] += shift
-        root = square_root(matrix)
-        return PrivateGram((root.matrix,), triangular=True) if root.triangular else self
-
-    def bordered(self, mean: FloatArray, weight: float) -> PrivateGram:
-        """Return ``P'P + weight mean mean'``, P'P with zeros for the columns that it lacks."""
-        matrix = weight * np.outer(mean, mean)
-        size = self.factors[-1].shape[1]
-        matrix[:size, :size] += self.matrix()
-        root = square_root(matrix)
-        return PrivateGram((root.matrix,), root.triangular)
-
     def matrix(self) -> FloatArray:
         """Return the matrix itself."""
         product = reduce(np.matmul, self.factors)
@@ -121,12 +106,6 @@ def covariance_root(gram: FloatArray, eta: float) -> CovarianceRoot:
 def gaussian_rows(root: CovarianceRoot, k: int, rng: np.random.Generator) -> FloatArray:
     """Draw k independent rows of covariance ``R'R``: Algorithm 1, line 5, in distribution."""
     return np.asarray(rng.standard_normal((k, len(root.matrix))) @ root.matrix)
-
-
-def symmetric_noise(d: int, rng: np.random.Generator) -> FloatArray:
-    """Draw a symmetric matrix of variance 1 on the diagonal and 1/2 off it."""
-    half = rng.standard_normal((d, d))
-    return (half + half.T) / 2.0
 
 
 def gaussian_gram(root: CovarianceRoot, k: int, rng: np.random.Generator) -> PrivateGram:

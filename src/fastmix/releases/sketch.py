@@ -132,8 +132,8 @@ def mix(
     -----
     Paper: Proposition 2; Algorithm 1, lines 4-5; Algorithm 2, line 5.
     Deviation: several sketches of one :math:`Z` are beyond the paper
-    (docs/proofs/shared_sketch.md). Sketches are drawn from an equal distribution, or as written
-    where the spectrum was made for that (docs/proofs/exact_sampling.md).
+    (docs/proofs/rare_events.md, Variants). Sketches are drawn from an equal distribution, or as
+    written where the spectrum was made for that (docs/proofs/exact_sampling.md).
     Sensitive inputs: spectrum.
     """
     if not isinstance(spectrum, Spectrum):
