@@ -106,7 +106,7 @@ def test_tables_of_few_rows_fall_back():
     """As do tables without categories or without an intercept."""
     assert pays(SIZES[1], 0.5)
     assert pays(SIZES[1]._replace(n=300), 0.5)
-    assert not pays(SIZES[1]._replace(n=300), 0.5, "logistic")
+    assert not pays(SIZES[1]._replace(n=300), 0.5, squares=False)
     assert not pays(SIZES[1]._replace(n=100), 0.5)
     assert not pays(SIZES[1]._replace(categories=()), 0.5)
     assert not pays(SIZES[1]._replace(intercept=False), 0.5)

@@ -47,7 +47,8 @@ def plan_adaptive(family: Family, sizes: Sizes, target: Target, *, inferring: bo
     mu = objective_mu(
         target.epsilon, target.delta, one_sided=family.one_sided, rows_per_person=persons
     )
-    if family.tables and family.rounds is None and table_fit.pays(sizes, mu, family.name):
+    table = family.tables and family.rounds is None
+    if table and table_fit.pays(sizes, mu, squares=family.squares):
         return table_fit.table_plan(family, sizes, target, inferring=inferring)
     rounds = useful_rounds(sizes, mu) if family.rounds is None else int(family.rounds)
     if inferring and rounds and family.rounds is None:

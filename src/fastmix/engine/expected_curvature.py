@@ -3,7 +3,7 @@ r"""The curvature of a logistic model that released coefficients lead to expect 
 The log-odds of a row are :math:`s = z^\top\phi` in the coordinates of a table. If its blocks are
 independent and numbers are normal, the mean of :math:`\sigma'(s) z z^\top` follows from the shares
 of levels: given the levels of one or two categories, the rest of s is about normal with a known
-mean and variance (docs/proofs/tables.md, Section 6). Only released values enter.
+mean and variance (docs/proofs/tables.md, Section 7). Only released values enter.
 """
 
 from __future__ import annotations

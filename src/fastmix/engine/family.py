@@ -50,6 +50,9 @@ class Family(Method):
     #: is taken to point the same way.
     counts: ClassVar[bool] = True
     aligned: ClassVar[float] = 1.0
+    #: Whether the loss is a squared one with clipped gradients. Tables of few rows are then fitted
+    #: without steps, and coefficients are shrunk in blocks; both made logistic fits worse.
+    squares: ClassVar[bool] = False
     #: In a table: how often curvature and coefficients, which depend on each other, are computed,
     #: and the least mean square of a slope over its curvature.
     passes: ClassVar[int] = 1

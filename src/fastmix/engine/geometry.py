@@ -132,7 +132,7 @@ def curvature_estimate(
     expected = n * coordinates.expected * np.outer(weights, weights)
     share = max(float(np.trace(released)), scale) / float(np.trace(expected))
     matrix, hidden = np.zeros_like(released), np.zeros_like(released)
-    tau = scale / math.sqrt(2.0)
+    tau, whole = scale / math.sqrt(2.0), share * n * float(coordinates.expected[-1, -1])
     for number, block in enumerate(blocks):
         matrix[block, block] = shrunk_towards(
             released[block, block], share * expected[block, block], scale
@@ -144,7 +144,7 @@ def curvature_estimate(
             matrix[block, other], matrix[other, block] = known + kept, (known + kept).T
             unseen = float(np.sum(part**2) - np.sum(kept**2)) - tau**2 * part.size
             unseen = max(unseen, 0.0) + ALLOWED * tau**2 * math.sqrt(2.0 * part.size)
-            unseen /= (share * n * weights[block.start] * weights[other.start]) ** 2
+            unseen /= (whole * weights[block.start] * weights[other.start]) ** 2
             hidden[block, other] = unseen / part.size
             hidden[other, block] = unseen / part.size
     values, vectors = np.linalg.eigh(matrix / np.outer(weights, weights))

@@ -61,9 +61,6 @@ from fastmix.schema.categories import Categories
 if TYPE_CHECKING:
     from fastmix.engine.family import Family
 
-#: The family whose fits need no steps, and whose coefficients are shrunk block by block. Shrinking
-#: in blocks made predictions and coverage of logistic fits worse, so other losses use `pooled`.
-LEAST_SQUARES = "adaptive"
 #: Shares of the budget (of mu^2): counts of levels, moments of numbers, steps, counts of gradients;
 #: with intervals, curvature and squares of gradients. Chosen on Black Friday, King County and
 #: Rossmann.
@@ -98,11 +95,11 @@ LONGEST = 10.0
 SQUARE_LENGTHS = 1.5
 
 
-def pays(sizes: Sizes, mu: float, family: str = LEAST_SQUARES) -> bool:
+def pays(sizes: Sizes, mu: float, *, squares: bool = True) -> bool:
     """Whether a table has categories and, by its public sizes, rows enough for this fit."""
     if not sizes.categories or not sizes.intercept:
         return False
-    if family == LEAST_SQUARES:
+    if squares:
         return sizes.d <= MOST_COLUMNS * mu * sizes.n
     return step_noise(sizes, mu) <= MOST_WITH_STEPS
 
@@ -127,7 +124,7 @@ def table_plan(family: Family, sizes: Sizes, target: Target, *, inferring: bool)
     rounds = ROUNDS if numbers else 1
     form: Any = {"one_sided": family.one_sided, "rows_per_person": sizes.rows_per_person or 1}
     mu = objective_mu(target.epsilon, target.delta, **form)
-    stepping = family.name != LEAST_SQUARES or step_noise(sizes, mu) <= MOST_NOISE
+    stepping = not family.squares or step_noise(sizes, mu) <= MOST_NOISE
     shares = {
         "mean": 0.0 if stepping else mean_share(sizes.n, mu),
         "level": LEVELS_SHARE,
@@ -222,7 +219,7 @@ def solve_table(
         intervals = intervals._replace(known=known)
         if rows.persons is not None:  # squares of sums of residuals tell no variance of one
             intervals = intervals._replace(sure=False)
-    if family.name != LEAST_SQUARES:
+    if not family.squares:
         theta = pooled(theta, released, coordinates, rows.categories)
     elif intervals is not None:
         theta, intervals = posterior(theta, intervals, released, coordinates)
@@ -351,7 +348,7 @@ def _steps(
         phi = phi + move
     # The positive part of James and Stein's estimator: noise of the steps is taken off.
     noise = STEP * plan.step_sigma * levels.clip / curved
-    gain = GAIN if family.name == LEAST_SQUARES else 1.0 + MOMENTUM
+    gain = GAIN if family.squares else 1.0 + MOMENTUM
     expected = d * gain * noise**2
     kept = max(0.0, 1.0 - expected / max(float(phi @ phi), 1e-300))
     return np.asarray(guess.center + kept * (K @ phi)), kept * math.sqrt(FLAT) * noise

@@ -31,6 +31,7 @@ class AdaptiveObjective(Family):
 
     name: ClassVar[str] = "adaptive"
     estimator: ClassVar[str] = "AdaptiveRegression"
+    squares: ClassVar[bool] = True
 
     def shares(self, sizes: Sizes, mu: float, rounds: int, *, inferring: bool) -> dict[str, float]:
         """Return the shares of counts and, without rounds and intervals, of a line."""
