@@ -1,5 +1,8 @@
 """Persons whose rows lie in several files and blocks: the fit of the whole table."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -7,11 +10,13 @@ import pyarrow.parquet
 import pytest
 
 from fastmix import AdaptiveRegression, BudgetAccountant, ObjectivePerturbation
-from fastmix.data import ChunkRows, RowMap
+from fastmix.data import ArrayRows, ChunkRows, Measure, RowMap
+from fastmix.data import rows as data_rows
 from fastmix.data.arrow import file_chunks
-from fastmix.data.chunks import Streaming
+from fastmix.data.chunks import ArrayChunk, Chunks, Streaming
 from fastmix.data.maps import TargetMap
 from fastmix.errors import DataError
+from fastmix.kernels.person_losses import LinearHuber
 
 KNOWN = {"bounds_X": (-1.0, 1.0), "bounds_y": (-1.0, 1.0)}
 SECRET = "Rumpelstilzchen"
@@ -55,6 +60,86 @@ def test_files_are_the_table(kind, table, files):
 def rows_of(files, k):
     chunks = file_chunks(files, "y", None, None, "who")
     return ChunkRows(chunks, RowMap(2.0), TargetMap(), most_rows=k)
+
+
+def test_intervals_of_files_are_those_of_the_table(table, files):
+    """The sums of persons were refused where a table came in blocks, after the charge."""
+    X, y, ids = table
+    given = {**all_rows(8), "epsilon": 10.0, "inference": True}
+    memory = AdaptiveRegression(**given).fit(X, y, groups=ids)
+    read = AdaptiveRegression(**given).fit_parquet(files, groups="who")
+    np.testing.assert_allclose(read.coef_, memory.coef_, atol=1e-5)
+    np.testing.assert_allclose(read.coef_std_, memory.coef_std_, rtol=1e-3)
+
+
+@pytest.mark.parametrize("held", [1, 1000, 1 << 27], ids=["one person", "few", "all"])
+@pytest.mark.parametrize("k", [3, 8])
+def test_gradients_of_persons_over_blocks(k, held, table, files, monkeypatch):
+    """Whatever part of the persons is held at a time, a person's rows are summed before squares."""
+    X, y, ids = table
+    monkeypatch.setattr(data_rows, "_PERSON_BYTES", held)
+    rows = rows_of(files, k)
+    rows = ChunkRows.measured(rows, Measure(np.eye(2), 0.1))
+    theta, loss = np.array([0.3, 0.9]), LinearHuber(0.2, 30.0, 1.0, 2.0)
+    if held == 1:
+        few = rows.persons.codes < 20
+        weights = np.where(few, rows.persons.weights, 0.0)
+        rows.persons = replace(rows.persons, weights=weights, count=20)
+        for i, (chunk, place) in enumerate(rows._chunks):
+            own = rows.persons.of_rows(slice(place.start, place.stop))
+            rows._chunks[i] = chunk, replace(place, persons=own)
+    _, squares = rows.curvatures(theta, loss, np.eye(2), 1.0)
+    A = np.asarray(RowMap(2.0)(X))
+    lengths = np.maximum(np.linalg.norm(A, axis=1), 0.1)
+    slopes = rows.persons.weights * loss.slope(y - A @ theta, lengths)
+    sums = pd.DataFrame(slopes[:, None] * A).groupby(ids).sum().to_numpy()
+    np.testing.assert_allclose(squares, sums.T @ sums, rtol=1e-9)
+    assert len(sums) == 400
+
+
+class Owned(ArrayChunk):
+    """Records in memory, with ids."""
+
+    def read_ids(self):
+        yield self.ids
+
+
+def owned(name, X, y, ids):
+    chunk = Owned(name, X, y)
+    object.__setattr__(chunk, "ids", ids)
+    return chunk
+
+
+def test_a_chunk_may_have_no_rows(table):
+    X, y, ids = table
+    parts = [slice(0, 0), slice(0, 5), slice(5, 5), slice(5, None)]
+    chunks = [owned(str(i), X[p], y[p], ids[p]) for i, p in enumerate(parts)]
+    rows = ChunkRows(Chunks(chunks, 2, grouped=True), RowMap(2.0), TargetMap(), most_rows=8)
+    rows = rows.measured(Measure(np.eye(2), 0.1))
+    loss = LinearHuber(0.2, 30.0, 1.0, 2.0)
+    whole = ArrayRows(X, RowMap(2.0), y, persons=rows.persons).measured(Measure(np.eye(2), 0.1))
+    found = rows.curvatures(np.zeros(2), loss, np.eye(2), 1.0)
+    wanted = whole.curvatures(np.zeros(2), loss, np.eye(2), 1.0)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+def test_progress_does_not_tell_how_many_persons_there_are(table, monkeypatch):
+    """How many passes sum the gradients of persons depends on their number, which may be hidden."""
+    X, y, ids = table
+    monkeypatch.setattr(data_rows, "_PERSON_BYTES", 1000)
+    told = []
+    for n in (0, 1, len(ids)):
+        seen = []
+        chunks = Chunks([owned("X", X[:n], y[:n], ids[:n])], 2, grouped=True)
+        heard = partial(lambda heard, *given: heard.append(given), seen)
+        rows = ChunkRows(chunks, RowMap(2.0), TargetMap(), heard, 8)
+        rows = rows.measured(Measure(np.eye(2), 0.1))
+        loss = LinearHuber(0.2, 30.0, 1.0, 2.0)
+        curvature, squares = rows.curvatures(np.zeros(2), loss, np.eye(2), 1.0)
+        assert curvature.shape == squares.shape == (2, 2)
+        told.append([name for name, part in seen if part == 1.0])
+    assert told[0] == told[1] == told[2]
 
 
 @pytest.mark.parametrize("k", [1, 3, 8])

@@ -23,6 +23,8 @@ from fastmix.sketches.kerdock import KerdockDraw
 
 T = TypeVar("T")
 Slopes: TypeAlias = tuple[FloatArray, FloatArray, int]
+#: Numbers of persons, and a sum of each.
+Sums: TypeAlias = tuple[npt.NDArray[np.int64], FloatArray]
 #: The slope of a loss as a function of residual and target.
 Slope: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
@@ -313,18 +315,35 @@ def person_gradients(
     loss: Loss,
     transform: FloatArray,
     weights: FloatArray | None,
-    count: int,
-) -> csr_array:
-    """Return the sums ``w f' z`` of the rows of each of ``count`` persons."""
-    d, gradients = transform.shape[1], []
-    for own, Z, _, slopes in _terms(block, theta, loss, transform, np.inf, weights):
-        gradients.append(Z * (own * slopes)[:, None])
-    rows = np.concatenate([np.zeros((0, d)), *gradients])
-    persons = np.zeros(0, np.int64) if block.persons is None else block.persons
-    ones = np.ones(len(persons))
-    return csr_array((ones, (persons, np.arange(len(persons)))), (count, len(rows))) @ csr_array(
-        rows
-    )
+    persons: tuple[int, int],
+) -> Sums:
+    """Return the sums ``w f' z`` of the rows of each person whose number is in a range."""
+    codes = np.zeros(0, np.int64) if block.persons is None else block.persons
+    inside = (codes >= persons[0]) & (codes < persons[1])
+    chosen = slice(None) if inside.all() else np.flatnonzero(inside)
+    part = block.rows(chosen)
+    if block.lengths is not None:
+        part = replace(part, lengths=block.lengths[chosen])
+    if block.weights is not None:
+        part = replace(part, weights=block.weights[chosen])
+    found, places = np.unique(codes[chosen], return_inverse=True)
+    sums, start = np.zeros((len(found), transform.shape[1])), 0
+    for own, Z, _, slopes in _terms(part, theta, loss, transform, np.inf, weights):
+        Z *= (own * slopes)[:, None]
+        few, at = np.unique(places[start : start + len(Z)], return_inverse=True)
+        owners = csr_array((np.ones(len(Z)), (at, np.arange(len(Z)))), (len(few), len(Z)))
+        sums[few] += np.asarray(owners @ Z)
+        start += len(Z)
+    return found, sums
+
+
+def add_persons(first: Sums, second: Sums) -> Sums:
+    """Return the sums of each person that has rows in one of two blocks, or in both."""
+    found = np.union1d(first[0], second[0])
+    sums = np.zeros((len(found), first[1].shape[1]))
+    for codes, own in (first, second):
+        sums[np.searchsorted(found, codes)] += own
+    return found, sums
 
 
 def _terms(

@@ -32,6 +32,8 @@ _PARTS = 1024
 _FEW_ROWS, _MOST_ERROR = 1 << 13, 2.0**-7
 #: Rows that a table has at most, where their number is not public.
 _MOST_ROWS = 1 << 33
+#: Bytes of gradients of persons that are held at a time.
+_PERSON_BYTES = 128 << 20
 #: Lengths are measured in single precision if that adds at most this to them.
 _SINGLE = 2.0**-4
 
@@ -241,9 +243,14 @@ class Rows(ABC):
         totals = self.run(Pass("curvature", partial(reductions.curvatures, square=square, **given)))
         if self.persons is None or self.persons.codes is None:
             return totals[0], totals[1]
-        value = partial(reductions.person_gradients, count=self.persons.count, **given)
-        gradients = self.run(Pass("gradients of persons", value))
-        return totals[0], (gradients.T @ gradients).toarray()
+        squares, step = np.zeros_like(totals[0]), max(1, _PERSON_BYTES // (8 * self.d))
+        # Quiet: how many passes there are depends on the number of persons, which may be hidden.
+        for first in range(0, self.persons.count, step):
+            value = partial(reductions.person_gradients, persons=(first, first + step), **given)
+            task = Pass("gradients of persons", value, reductions.add_persons, quiet=True)
+            gradients = self.run(task)[1]
+            squares += gradients.T @ gradients
+        return totals[0], squares
 
     def residual_layers(
         self, theta: FloatArray, term: Callable[[FloatArray], FloatArray], edges: FloatArray
