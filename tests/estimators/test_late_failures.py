@@ -1,8 +1,10 @@
 """Whatever can be refused is refused before the charge: a charge without a fit is lost budget."""
 
 import math
+from importlib.util import find_spec
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fastmix import (
@@ -16,9 +18,11 @@ from fastmix import (
     LinearMixing,
     ObjectivePerturbation,
     PrivateHuberRegressor,
+    PrivateLinearRegression,
     PrivateLogisticRegression,
     PrivateQuantileRegressor,
 )
+from fastmix.engine import table_fit
 
 KINDS = (
     *(AdaptiveRegression, ObjectivePerturbation, PrivateHuberRegressor, PrivateQuantileRegressor),
@@ -31,6 +35,7 @@ pytestmark = pytest.mark.filterwarnings(
     "error::RuntimeWarning",
     "ignore::fastmix.errors.LowAccuracyWarning",
     "ignore::fastmix.errors.WeakPrivacyWarning",
+    "ignore::fastmix.errors.ReproducibleNoiseWarning",
 )
 
 
@@ -106,6 +111,103 @@ def test_nothing_fails_after_the_charge(kind, models):
         for _ in range(models // 10):
             model, X, y, given = hostile(kind, rng)
             fitted += fits(model, X, y, budget, **given)
+
+
+EXACT = find_spec("opendp") is not None
+TABLE_KINDS = (
+    *(PrivateLinearRegression, AdaptiveRegression, PrivateHuberRegressor),
+    *(PrivateLogisticRegression, PrivateQuantileRegressor),
+)
+
+
+def hostile_table(kind, rng):
+    """Return a model of a table with categories, the table, and ids and weights for the fit."""
+
+    def one(*options):
+        return options[rng.integers(len(options))]
+
+    n, shape = int(one(1, 2, 3, 5, 10, 25, 50, 200, 1000)), one("random", "one", "far", "constant")
+    features, frame = {}, {}
+    for j in range(one(0, 0, 1, 2, 4)):
+        low, high = one((0.0, 1.0), (-1e6, 1e6), (5.0, 5.0000001), (-1e-9, 1e-9), (0.0, 1e99))
+        at = rng.choice([0.0, 1.0, -7.0, 1e10], n) if shape == "far" else rng.uniform(0, 1, n)
+        at = np.full(n, 0.5) if shape == "constant" else at
+        features[f"x{j}"], frame[f"x{j}"] = (low, high), low + (high - low) * at
+    for j in range(one(1, 1, 2, 3)):
+        levels = [f"v{k}" for k in range(one(1, 2, 3, 5, 20))]
+        features[f"c{j}"] = levels
+        frame[f"c{j}"] = [levels[0]] * n if shape == "one" else rng.choice(levels, n)
+    y = np.full(n, 0.3) if shape == "constant" else rng.uniform(0, 1, n)
+    given = {
+        "epsilon": one(0.01, 0.5, 3.0, 50.0, 1e4, 1e6),
+        "delta": one(0.5, 1e-3, 1e-6, 1e-12),
+        "inference": one(True, False) and kind is not PrivateQuantileRegressor,
+        "public_rows": one(True, True, False),
+        "noise": one("exact" if EXACT else "float", *["float"] * 11),
+    }
+    if kind is PrivateLogisticRegression:
+        target, frame["y"] = ["a", "b"], np.where(y > one(0.5, 2.0), "b", "a")
+    else:
+        low, high = target = one((0.0, 1.0), (-1e9, 1e9), (0.0, 1e-9), (0.0, 1e99))
+        frame["y"] = low + (high - low) * one(y, y, np.where(y > 0.5, 9.0, -9.0))
+    if "residual_clip" in kind().get_params():
+        given["residual_clip"] = one(None, None, 1e-9, 1e3)
+    given["bounds"], fit = {"target": {"y": target}, "features": features}, {}
+    if one(True, False, False):
+        given["max_rows_per_group"] = one(1, 2, 5, 100)
+        fit["groups"] = one(rng.integers(0, max(1, n // 2), n), np.zeros(n, dtype=int))
+    if one(True, False, False):
+        weights = np.linspace(0, 3, n), np.zeros(n), np.full(n, 1e-300), np.full(n, 1e300)
+        given["max_weight"], fit["sample_weight"] = 2.0, one(*weights)
+    given["score_share"] = 0.0 if fit else one(0.0, 0.0, 0.1)
+    return kind(**given), pd.DataFrame(frame), fit
+
+
+@pytest.mark.parametrize("kind", TABLE_KINDS)
+@pytest.mark.parametrize("forced", [False, True], ids=["as planned", "always with steps"])
+@pytest.mark.parametrize(
+    "models", [40, pytest.param(400, marks=pytest.mark.slow)], ids=["some", "many"]
+)
+def test_no_table_fails_after_the_charge(kind, forced, models, monkeypatch):
+    """A fit of a table checks itself that its releases are those of its plan."""
+    if forced:
+        monkeypatch.setattr(table_fit, "MOST_NOISE", math.inf)
+    rng = np.random.default_rng(models)
+    fitted = 0
+    for _ in range(models):
+        budget = BudgetAccountant(math.inf, 0.9999)
+        model, frame, given = hostile_table(kind, rng)
+        fitted += fits(model, frame, None, budget, **given)
+    assert fitted > models // 3
+
+
+def test_separated_labels_leave_intervals_without_curvature():
+    """Log-odds so far out that their curvature is 0 made a division by zero, after the charge."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.uniform(0, 1, 200), "c": rng.choice(["u", "v", "w"], 200)})
+    frame["y"] = np.where(frame.c == "u", "b", "a")
+    features = {"x": (0.0, 1.0), "c": ["u", "v", "w"]}
+    bounds = {"target": {"y": ["a", "b"]}, "features": features}
+    given = {"epsilon": 1e6, "delta": 0.5, "bounds": bounds, "inference": True}
+    for seed in range(10):
+        model = PrivateLogisticRegression(random_state=seed, **given).fit(frame)
+        assert np.isfinite(model.coef_).all()
+        assert not np.isnan(model.coef_std_).any()
+
+
+@pytest.mark.parametrize("persons", [False, True])
+def test_steps_of_rows_that_count_in_full_at_any_length(persons):
+    """A loss for very long rows needs a larger ridge than steps had, which raised in the fit."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"c": rng.choice(["u", "v"], 3000), "y": 0.5})
+    bounds = {"target": {"y": (0.0, 1.0)}, "features": {"c": ["u", "v"]}}
+    given = {"max_rows_per_group": 3} if persons else {}
+    ids = {"groups": np.arange(3000) // 2} if persons else {}
+    for epsilon in (0.1, 1.0):
+        model = PrivateHuberRegressor(
+            epsilon=epsilon, delta=1e-3, bounds=bounds, residual_clip=1e6, random_state=0, **given
+        )
+        assert np.isfinite(model.fit(frame, **ids).coef_).all()
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 8, 13])

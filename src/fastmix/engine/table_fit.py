@@ -332,7 +332,8 @@ def _steps(
     n, d, K = rows.n, rows.d, guess.transform
     curved = n * family.curvature(guess)
     stiff = STIFF * max(min(levels.longest, 1e3), math.sqrt(d)) ** 2
-    loss = family.loss(plan, levels._replace(ridge=stiff))
+    # Rows longer than that may need more, which the ridge of the levels has.
+    loss = family.loss(plan, levels._replace(ridge=max(stiff, levels.ridge)))
     phi, move = np.zeros(d), np.zeros(d)
     for _ in range(STEPS):
         gradient = draws.noise.release(

@@ -45,6 +45,8 @@ FARTHEST = 10.0
 #: Log-odds of first coefficients: a probability is not taken to be nearer to 0 or 1 than this, and
 #: the variance of a label around its prediction not to be smaller.
 LEAST_PROBABILITY, LEAST_VARIANCE = 0.01, 0.05
+#: The least mean curvature of a row that coefficients of a table lead to expect.
+LEAST_BENT = 1e-9
 #: Forecasts: the spread of slopes, the variance of log-odds in units of the signal of a `Case`, the
 #: share of it that a discriminant misses, the power of the ratio of eigenvalues by which counts
 #: raise the level, for rows that are long in the coordinates of the first stage, and the noise that
@@ -189,7 +191,9 @@ class LogisticObjective(Family):
     ) -> FloatArray:
         """Return the mean curvature of a row of a table that coefficients lead to expect."""
         assert isinstance(loss, Logistic)
-        return expected_logistic(coordinates, theta, loss)
+        bent, least = expected_logistic(coordinates, theta, loss), LEAST_BENT * coordinates.expected
+        # Log-odds far out leave no curvature at all, which nothing can be divided by.
+        return bent if np.trace(bent) > np.trace(least) else least
 
     def table_curvature(
         self, released: FloatArray, scale: float, n: int, flat: Geometry, expected: FloatArray
