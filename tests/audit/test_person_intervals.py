@@ -1,0 +1,217 @@
+"""Fits with intervals, of persons and with weights: how much a person changes in each release.
+
+A fit is watched while it runs. At every release with Gaussian noise the statistic is computed
+again, with the same given values, for the same table without one person: the difference must be at
+most the stated sensitivity. Replays show that a fit depends on its table by its releases alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from copy import copy
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fastmix import PrivateHuberRegressor, PrivateLinearRegression, PrivateLogisticRegression
+from fastmix.data import ArrayRows, persons, reductions
+from fastmix.engine import table_fit
+from fastmix.estimators import _input
+from fastmix.releases import Noise
+from fastmix.releases.release import Gaussian, Joint, folded
+from tests.transcripts import names, recording, replaying
+
+KINDS = [PrivateLinearRegression, PrivateHuberRegressor, PrivateLogisticRegression]
+WARDS, SEXES = ["a", "b", "c", "d"], ["f", "m"]
+#: Releases that the watch does not see: they have no statistic, and tests of their own.
+UNSEEN = {"minimiser", "number of rows"}
+
+
+def table(seed, kind, n=60):
+    """Return rows of persons, of whom the first has rows at the ends of all bounds, and weights."""
+    rng = np.random.default_rng(seed)
+    age, ward, sex = rng.uniform(0.3, 0.6, n), rng.choice(WARDS[:3], n), rng.choice(SEXES, n)
+    ids = rng.integers(1, 25, n)
+    pay = np.clip(0.4 + 0.2 * age + 0.02 * rng.normal(size=n), 0.0, 1.0)
+    ids[:8], age[:8], ward[:8], sex[:8], pay[:8] = 0, 1.0, "d", "m", rng.choice([0.0, 1.0])
+    frame = pd.DataFrame({"age": age, "ward": ward, "sex": sex})
+    frame["pay"] = np.where(pay > 0.5, "high", "low") if kind is KINDS[2] else pay
+    weights = rng.uniform(0.0, 2.0, n)
+    weights[:8] = 10.0
+    order = rng.permutation(n)
+    return frame.iloc[order].reset_index(drop=True), ids[order], weights[order]
+
+
+def options(kind, seed=0, *, numbers=True, grouped=True, weighted=False, hidden=False):
+    """Return a model whose table fit has little noise, so that decisions vary with the data."""
+    features = {"age": (0.0, 1.0)} if numbers else {}
+    target = ["high", "low"] if kind is KINDS[2] else (0.0, 1.0)
+    bounds = {"target": {"pay": target}, "features": {**features, "ward": WARDS, "sex": SEXES}}
+    given = {"max_rows_per_group": 3} if grouped else {}
+    given |= {"max_weight": 2.0} if weighted else {}
+    given |= {"epsilon": 60.0, "delta": 1e-3, "inference": True, "random_state": seed}
+    return kind(bounds=bounds, public_rows=not hidden, **given)
+
+
+def fitted(model, frame, ids, weights):
+    given = {"groups": ids} if model.max_rows_per_group else {}
+    given |= {"sample_weight": weights} if model.max_weight else {}
+    columns = [*(model.bounds["features"]), "pay"]
+    with warnings.catch_warnings(), mock.patch.object(table_fit, "MOST_NOISE", np.inf):
+        warnings.simplefilter("ignore")
+        return model.fit(frame[columns], **given)
+
+
+def without(rows, person):
+    """Return rows without those of a person, as a table without the person has them."""
+    assert isinstance(rows, ArrayRows)
+    rows, block, known = copy(rows), rows._block, rows.persons
+    codes = np.arange(len(block.targets.y)) if block.persons is None else block.persons
+    kept = np.flatnonzero(codes != person)
+    part = block.rows(kept)
+    if known is not None:
+        own = known.of_rows(codes != person)
+        part = replace(part, weights=own.weights, persons=own.codes)
+        rows.persons = own
+    rows._block, rows._measured, rows._joint = part, None, None
+    return rows
+
+
+def changes(release, rows, public, given, people):
+    """Yield the name of each statistic and the largest change by a person over its sensitivity."""
+    rest = {name: value for name, value in given.items() if name != "sigma"}
+    parts = release.parts if isinstance(release, Joint) else (release,)
+
+    def statistics(rows):
+        found = release.statistic(rows, **rest)
+        found = found if isinstance(release, Joint) else (found,)
+        return [folded(v) if p.symmetric else v for v, p in zip(found, parts, strict=True)]
+
+    whole, most = statistics(rows), np.zeros(len(parts))
+    for person in people:
+        less = statistics(without(rows, person))
+        most = np.maximum(most, [np.linalg.norm(a - b) for a, b in zip(whole, less, strict=True)])
+    for part, change in zip(parts, most, strict=True):
+        yield part.name, change / part.sensitivity(public, **rest)
+
+
+def watched(model, frame, ids, weights, people=5):
+    """Return the largest change by a person over its sensitivity, for each statistic of a fit."""
+    largest, real = {}, Noise._value
+
+    def value(self, release, rows, public, given):
+        if isinstance(release, (Gaussian, Joint)):
+            codes = rows.persons.codes if rows.persons is not None else None
+            every = np.arange(len(rows._block.targets.y)) if codes is None else np.unique(codes)
+            # The first person's rows are the only ones of their ward, in a column of levels.
+            rare = np.flatnonzero(np.asarray(rows._block.A)[:, -3] > 0.0)[:1]
+            first = rare if codes is None else codes[rare]
+            for name, share in changes(release, rows, public, given, [*first, *every[:people]]):
+                largest[name] = max(largest.get(name, 0.0), share)
+        else:
+            assert release.name in UNSEEN
+        return real(self, release, rows, public, given)
+
+    with mock.patch.object(Noise, "_value", value):
+        fitted(model, frame, ids, weights)
+    return largest
+
+
+CASES = list(itertools.product(KINDS, [True, False], [True, False], [True, False]))
+
+
+@pytest.mark.parametrize(("kind", "grouped", "weighted", "hidden"), CASES)
+def test_no_person_changes_a_release_by_more_than_its_sensitivity(kind, grouped, weighted, hidden):
+    reached = {}
+    for seed, numbers in itertools.product(range(4), [True, False]):
+        given = {"grouped": grouped, "weighted": weighted, "hidden": hidden}
+        model = options(kind, seed, numbers=numbers, **given)
+        for name, share in watched(model, *table(seed, kind)).items():
+            assert share <= 1.0, (name, seed, numbers)
+            reached[name] = max(reached.get(name, 0.0), share)
+    assert {"level counts", "slopes", "gradient counts", "curvature"} < set(reached)
+    # The bound is tight where a person can reach it, so that a factor too few would show.
+    assert reached["level counts"] > 0.99
+    assert reached["slopes"] > 0.3
+
+
+def twice(real):
+    """Return sample weights of twice their bound."""
+    return lambda values, most: 2.0 * real(values, most)
+
+
+def undivided(real):
+    """Return persons whose rows all have the weight 1."""
+
+    def weights(*given):
+        found = real(*given)
+        return replace(found, weights=np.where(found.weights > 0.0, 1.0, 0.0))
+
+    return weights
+
+
+def unlimited(real):
+    """Return terms whose slopes are ten times as large."""
+
+    def terms(*given):
+        for own, Z, bends, slopes in real(*given):
+            yield own, Z, bends, 10.0 * slopes
+
+    return terms
+
+
+MUTANTS = {
+    "weights of a person's rows not divided": (persons, "person_weights", undivided),
+    "a bound of weights that is off by 2": (_input, "row_weights", twice),
+    "gradients that are not limited": (reductions, "_terms", unlimited),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_mutants_are_caught(name, kind):
+    where, function, mutant = MUTANTS[name]
+    model = options(kind, grouped=name != "a bound of weights that is off by 2", weighted=True)
+    caught = {}
+    with mock.patch.object(where, function, mutant(getattr(where, function))):
+        for seed in range(2):
+            caught |= {k: v for k, v in watched(model, *table(seed, kind)).items() if v > 1.0}
+    assert caught
+
+
+@pytest.mark.parametrize(("kind", "grouped", "weighted", "hidden"), CASES)
+def test_a_fit_depends_on_its_table_by_its_releases_alone(kind, grouped, weighted, hidden):
+    """Another table with the same releases gives the same model: no number of it comes past them.
+
+    Where the number of persons is hidden, the other table has another one, and 0 rows in the end.
+    """
+    model = options(kind, grouped=grouped, weighted=weighted, hidden=hidden)
+    first, second = table(1, kind), table(2, kind)
+    if grouped and not hidden:  # as many persons
+        second = second[0], first[1], second[2]
+    others = [second, *([[each[:7] for each in second], [each[:0] for each in second]] * hidden)]
+    with recording() as transcript:
+        one = fitted(model, *first)
+    assert "curvatures" in names(transcript)
+    told = facts(one)
+    for other in others:
+        with replaying(transcript):
+            again = facts(fitted(model, *other))
+        assert again.keys() == told.keys()
+        for name, value in told.items():
+            np.testing.assert_array_equal(value, again[name], err_msg=name)
+
+
+def facts(model):
+    """Return what a fitted model says in numbers."""
+    found = {}
+    for name, value in vars(model).items():
+        if name.endswith("_") and isinstance(value, (float, int, np.ndarray)):
+            found[name] = value
+    found |= {f"chosen {name}": value for name, value in getattr(model, "chosen_", {}).items()}
+    assert {"coef_", "coef_std_", "coef_noise_std_"} < set(found)
+    return found
