@@ -11,6 +11,7 @@ import itertools
 import warnings
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -46,7 +47,7 @@ def table(seed, kind, n=60):
     return frame.iloc[order].reset_index(drop=True), ids[order], weights[order]
 
 
-def options(kind, seed=0, *, numbers=True, grouped=True, weighted=False, hidden=False):
+def options(kind, seed=0, *, numbers=True, grouped=True, weighted=False, hidden=False, share=0.0):
     """Return a model whose table fit has little noise, so that decisions vary with the data."""
     features = {"age": (0.0, 1.0)} if numbers else {}
     target = ["high", "low"] if kind is KINDS[2] else (0.0, 1.0)
@@ -54,14 +55,16 @@ def options(kind, seed=0, *, numbers=True, grouped=True, weighted=False, hidden=
     given = {"max_rows_per_group": 3} if grouped else {}
     given |= {"max_weight": 2.0} if weighted else {}
     given |= {"epsilon": 60.0, "delta": 1e-3, "inference": True, "random_state": seed}
-    return kind(bounds=bounds, public_rows=not hidden, **given)
+    return kind(bounds=bounds, public_rows=not hidden, score_share=share, **given)
 
 
-def fitted(model, frame, ids, weights):
+def fitted(model, frame, ids, weights, most=np.inf):
+    """Fit by the releases of a table, with steps if their noise is at most ``most``."""
     given = {"groups": ids} if model.max_rows_per_group else {}
     given |= {"sample_weight": weights} if model.max_weight else {}
     columns = [*(model.bounds["features"]), "pay"]
-    with warnings.catch_warnings(), mock.patch.object(table_fit, "MOST_NOISE", np.inf):
+    limits = {"MOST_COLUMNS": np.inf, "MOST_WITH_STEPS": np.inf, "MOST_NOISE": most}
+    with warnings.catch_warnings(), mock.patch.multiple(table_fit, **limits):
         warnings.simplefilter("ignore")
         return model.fit(frame[columns], **given)
 
@@ -99,8 +102,13 @@ def changes(release, rows, public, given, people):
         yield part.name, change / part.sensitivity(public, **rest)
 
 
-def watched(model, frame, ids, weights, people=5):
+def watched(model, frame, ids, weights, most=np.inf, people=5):
     """Return the largest change by a person over its sensitivity, for each statistic of a fit."""
+    return watch(lambda: fitted(model, frame, ids, weights, most), people)
+
+
+def watch(fit, people=5):
+    """Return the same for any fit; the first persons are looked at, and one in a rare ward."""
     largest, real = {}, Noise._value
 
     def value(self, release, rows, public, given):
@@ -117,7 +125,7 @@ def watched(model, frame, ids, weights, people=5):
         return real(self, release, rows, public, given)
 
     with mock.patch.object(Noise, "_value", value):
-        fitted(model, frame, ids, weights)
+        fit()
     return largest
 
 
@@ -137,6 +145,44 @@ def test_no_person_changes_a_release_by_more_than_its_sensitivity(kind, grouped,
     # The bound is tight where a person can reach it, so that a factor too few would show.
     assert reached["level counts"] > 0.99
     assert reached["slopes"] > 0.3
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_and_tables_without_steps_keep_to_their_sensitivities(kind, weighted):
+    reached = {}
+    for seed, most in itertools.product(range(2), [0.0, np.inf]):
+        model = options(kind, seed, weighted=weighted, share=0.2)
+        for name, share in watched(model, *table(seed, kind), most).items():
+            assert share <= 1.0, (name, seed, most)
+            reached[name] = max(reached.get(name, 0.0), share)
+    assert len(reached) >= 8
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+@pytest.mark.parametrize("n", [30, 300])
+@pytest.mark.parametrize("kind", KINDS)
+def test_fits_of_arrays_keep_to_their_sensitivities(kind, n, grouped):
+    reached = {}
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y = rng.choice([-1.0, 1.0, 0.1, 0.3], (n, 3)), rng.choice([-1.0, 0.0, 0.1, 1.0], n)
+        given = {"groups": np.arange(n) // 3} if grouped else {"sample_weight": y + 2.0}
+        known = {"max_rows_per_group": 2} if grouped else {"max_weight": 2.0}
+        if kind is KINDS[2]:
+            y, known["classes"] = np.sign(y + 0.5), (-1.0, 1.0)
+        else:
+            known["bounds_y"] = (-1.0, 1.0)
+        known |= {"epsilon": 60.0, "delta": 1e-3, "inference": True, "random_state": seed}
+        model = kind(bounds_X=(-1.0, 1.0), public_rows=seed > 0, **known)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = watch(partial(model.fit, X, y, **given), people=12)
+        for name, share in found.items():
+            assert share <= 1.0, (name, seed)
+            reached[name] = max(reached.get(name, 0.0), share)
+    assert {"curvature", "squares of gradients"} < set(reached)
+    assert max(reached.values()) > 0.5
 
 
 def twice(real):

@@ -159,19 +159,23 @@ def hostile_table(kind, rng):
     if one(True, False, False):
         weights = np.linspace(0, 3, n), np.zeros(n), np.full(n, 1e-300), np.full(n, 1e300)
         given["max_weight"], fit["sample_weight"] = 2.0, one(*weights)
-    given["score_share"] = 0.0 if fit else one(0.0, 0.0, 0.1)
+    given["score_share"] = one(0.0, 0.0, 0.1)
     return kind(**given), pd.DataFrame(frame), fit
 
 
 @pytest.mark.parametrize("kind", TABLE_KINDS)
-@pytest.mark.parametrize("forced", [False, True], ids=["as planned", "always with steps"])
+@pytest.mark.parametrize(
+    "forced",
+    [(), ("MOST_COLUMNS",), ("MOST_COLUMNS", "MOST_WITH_STEPS", "MOST_NOISE")],
+    ids=["as planned", "always by levels", "always with steps"],
+)
 @pytest.mark.parametrize(
     "models", [40, pytest.param(400, marks=pytest.mark.slow)], ids=["some", "many"]
 )
 def test_no_table_fails_after_the_charge(kind, forced, models, monkeypatch):
     """A fit of a table checks itself that its releases are those of its plan."""
-    if forced:
-        monkeypatch.setattr(table_fit, "MOST_NOISE", math.inf)
+    for name in forced:
+        monkeypatch.setattr(table_fit, name, math.inf)
     rng = np.random.default_rng(models)
     fitted = 0
     for _ in range(models):
