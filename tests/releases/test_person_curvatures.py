@@ -15,6 +15,7 @@ from fastmix.kernels.person_losses import LinearHuber
 from fastmix.kernels.sigmoids import Logistic, UpperLogistic
 from fastmix.releases import CURVATURES
 from fastmix.releases.noise import FloatNoise
+from fastmix.releases.sensitivity import gradient_square_sensitivity
 
 HUBER = LinearHuber(0.5, 20.0, 1.0, 3.0)
 LOGISTIC = Logistic(0.7, 9.0, 1.0)
@@ -101,3 +102,20 @@ def test_a_person_of_equal_rows_changes_as_much_as_it_may():
     alone = replace(persons, codes=None)
     found = released(X, y, alone, np.array([-1e3, 0.0, 0.0]), T, HUBER)
     assert np.linalg.norm(found.squares) == pytest.approx(HUBER.lipschitz**2 / 3.0, rel=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 3, 8])
+def test_rounding_of_large_sums_stays_within_the_sensitivity(seed):
+    """Sums over two million rows round by more than the hair that rows are shortened by."""
+    rng, n = np.random.default_rng(seed), 2_000_000
+    X, y = rng.uniform(-1.0, 1.0, (n, 3)) / np.sqrt(3.0), rng.choice([-1.0, 1.0], n)
+    X[:2], y[:2] = [0.6, 0.8, 0.0], 1.0
+    persons = Persons(n // 2, np.full(n, 0.5), n, 2, np.arange(n) // 2)
+    X_less, y_less = X.copy(), y.copy()
+    X_less[:2], y_less[:2] = 0.0, 0.0
+    given = np.array([-180.0, -240.0, 0.0]), 5.0 * np.eye(3), HUBER
+    first, second = released(X, y, persons, *given), released(X_less, y_less, persons, *given)
+    change = np.linalg.norm(first.squares - second.squares)
+    assert change == pytest.approx(HUBER.lipschitz**2, rel=1e-9)
+    assert change <= gradient_square_sensitivity(HUBER.lipschitz)

@@ -158,17 +158,18 @@ def curvature_sensitivity(square: float) -> float:
     r"""Sensitivity (Frobenius) of :math:`\sum_i \kappa_i z_i z_i^\top`.
 
     Paper: beyond it; ``square`` bounds :math:`\kappa \|z\|^2`, the norm of a term, for every record
-    (docs/proofs/inference.md).
+    (docs/proofs/inference.md). The factor is for the rounding of sums over many records.
     """
-    return square
+    return square * (1.0 + 2.0**-24)
 
 
 def gradient_square_sensitivity(lipschitz: float) -> float:
     r"""Sensitivity (Frobenius) of :math:`\sum_i g_i g_i^\top` for gradients no longer than L.
 
-    Paper: beyond it; :math:`\|g g^\top\|_F = \|g\|^2 \le L^2` (docs/proofs/inference.md).
+    Paper: beyond it; :math:`\|g g^\top\|_F = \|g\|^2 \le L^2` (docs/proofs/inference.md). The
+    factor is for the rounding of sums over many records.
     """
-    return lipschitz**2
+    return lipschitz**2 * (1.0 + 2.0**-24)
 
 
 def layer_sensitivity() -> float:
