@@ -21,6 +21,7 @@ from fastmix.data import Streaming
 from fastmix.data.dask import Cluster
 from fastmix.data.encode import encode, needed, table_bytes, table_chunks, table_columns
 from fastmix.data.read import inferred_numbers, read_columns, table_fields
+from fastmix.engine.population import Population
 from fastmix.errors import DataError
 from fastmix.estimators import (
     PrivateHuberRegressor,
@@ -29,6 +30,7 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
+from fastmix.estimators.regression import with_method
 from fastmix.files.model import bound_pair
 from fastmix.files.report import fit_report, minutes, minutes_in_words
 from fastmix.schema import PublicBounds, read_bounds
@@ -64,6 +66,7 @@ def command(asked: Asked) -> None:
     """Fit a private regression to a table; write model, certificate and report."""
     asked.check()
     model = _model(asked)
+    model._population = asked.population
     model._check_parameters()  # before a large table is read
     check_choice("engine", asked.engine, ("auto", "memory", "stream", "dask"))
     if asked.scheduler and asked.engine != "dask":
@@ -139,11 +142,9 @@ def command(asked: Asked) -> None:
 
 def _size(model: PrivateModel) -> str:
     """Return how many rows and persons there are, as far as that is public or was released."""
-    rows, persons = (model.privacy_.data.get(name) for name in ("n_samples", "n_persons"))
-    if not model.public_rows:
-        unit = "rows" if persons is None else "persons"
-        return f"about {rows:,} {unit} (released with noise)"
-    return f"{rows:,} rows" + ("" if persons is None else f" of {persons:,} persons")
+    stated = model.privacy_
+    population = Population.certified(stated.data, stated.parameters)
+    return population.size(stated.data["n_samples"])
 
 
 def _model(asked: Asked) -> PrivateModel:
@@ -154,8 +155,6 @@ def _model(asked: Asked) -> PrivateModel:
         "delta": asked.delta,
         "fit_intercept": asked.intercept,
         "accountant": None if asked.ledger is None else BudgetAccountant.load(asked.ledger),
-        "max_rows_per_group": asked.max_rows,
-        "max_weight": asked.max_weight,
         "score_share": asked.score_share,
         "public_rows": not asked.private_rows,
     }
@@ -164,7 +163,8 @@ def _model(asked: Asked) -> PrivateModel:
     guessed = asked.method in options.INFERRING and not (asked.person or asked.weight)
     inference = guessed if asked.intervals is None else asked.intervals
     if asked.family == "linear":
-        return PrivateLinearRegression(method=asked.method, inference=inference, **common)
+        wanted = PrivateLinearRegression(inference=inference, **common)
+        return with_method(wanted, asked.method)
     if asked.method != "auto":
         raise value_error("method", "be auto for a family other than linear", asked.method)
     if asked.family != "quantile":
@@ -287,7 +287,10 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
             weight=asked.weight or None,
             text=asked.text,
         )
-        model.fit_chunks(table)
+        counting: Any = {}
+        if asked.person or asked.weight:
+            counting = {"max_rows_per_group": asked.max_rows, "max_weight": asked.max_weight or 1.0}
+        model.fit_chunks(table, **counting)
 
 
 def _print_effects(made: RegressionSummary, out: Path) -> None:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from fastmix.errors import PrivacyLeakWarning
+from fastmix.errors import PrivacyLeakWarning, caller_level
 
 #: What every transformer stores: names and numbers of columns.
 _NAMES = {"n_features_in_", "feature_names_in_", "n_features_out_", "n_output_features_"}
@@ -49,7 +49,7 @@ def warn_of_fitted_steps(model: Any) -> None:
             "cover it. Use PublicEncoder, which clips, imputes and encodes by public bounds, or "
             "give the transformer public constants.",
             PrivacyLeakWarning,
-            stacklevel=4,
+            stacklevel=caller_level(),
         )
 
 

@@ -16,6 +16,7 @@ from fastmix.certificate.verify import INCOMPLETE
 from fastmix.data.columns import Columns
 from fastmix.data.encode import encode
 from fastmix.data.frames import encoded_array, frame_columns
+from fastmix.engine.population import Population
 from fastmix.engine.scores import Score
 from fastmix.errors import DataError
 from fastmix.estimators import (
@@ -112,7 +113,6 @@ class SavedModel:
             **levels_of(model, bounds),
             bounds=bounds,
             fit_intercept=bool(model.fit_intercept),
-            clip_predictions=bool(getattr(model, "clip_predictions", True)),
             family=METHODS[method].family,
             quantile=model.privacy_.parameters.get("quantile"),
             coef=tuple(np.ravel(model.coef_).tolist()),
@@ -149,6 +149,11 @@ class SavedModel:
     def classes(self) -> tuple[Any, ...] | None:
         """The labels of a logistic model, sorted."""
         return self.bounds.ends if self.family == "logistic" else None
+
+    @property
+    def population(self) -> Population:
+        """Who the fit protects."""
+        return Population(None, self.max_rows_per_person, None, not self.public_rows)
 
     @property
     def digest(self) -> str:
@@ -220,8 +225,7 @@ class SavedModel:
                 self.method,
                 (self.epsilon, self.delta),
                 self.n,
-                public_rows=self.public_rows,
-                max_rows=self.max_rows_per_person,
+                population=self.population,
                 model=self.estimator(),
             ),
             level=level,
@@ -256,7 +260,6 @@ class SavedModel:
             "delta": self.delta,
             "fit_intercept": self.fit_intercept,
             "data_norm": self.bounds.data_norm,
-            "max_rows_per_group": self.max_rows_per_person,
             "public_rows": self.public_rows,
         }
         model: Any
@@ -266,12 +269,12 @@ class SavedModel:
             model.intercept_ = np.array(row(self.intercept))
             model.classes_ = self.classes_
         else:
-            common["clip_predictions"] = self.clip_predictions
             if self.quantile is not None:
                 model = PrivateQuantileRegressor(quantile=self.quantile, **common)
             else:
                 model = PrivateLinearRegression(**common)
             model.coef_, model.intercept_ = np.array(self.coef), self.intercept
+        model._population = self.population
         model.n_features_in_ = len(self.coef) // self._rows
         model.bounds_X_ = self.bounds.feature_bounds(self.fit_intercept)
         model.bounds_y_ = target.lower, target.upper
@@ -308,8 +311,7 @@ class SavedModel:
     def predict(self, columns: Any, *, proba: bool = False) -> Any:
         """Return predictions for the rows of a table; values are clipped as in the fit.
 
-        Predictions of a target with bounds stay inside them, unless the model was fitted with
-        ``clip_predictions=False``.
+        Predictions of a target with bounds stay inside them, unless ``clip_predictions`` is False.
 
         An array must have the encoded columns in their order; its values are used unchanged, as
         by an estimator that was fitted to an array.
@@ -322,7 +324,9 @@ class SavedModel:
             likely = self.predict_proba(columns)
             return likely[:, 1] if self._rows == 1 else likely
         model: Any = self.estimator()
-        return model.predict(self._encoded(columns))
+        if self.family == "logistic":
+            return model.predict(self._encoded(columns))
+        return model.predict(self._encoded(columns), clip=self.clip_predictions)
 
     def predict_proba(self, columns: Any) -> FloatArray:
         """Return the probabilities of the labels of a logistic model, in the order of ``classes_``.

@@ -9,7 +9,7 @@ from fastmix.accounting import PrivacySpent
 from fastmix.certificate import PrivacyCertificate
 from fastmix.certificate.explain import explain
 from fastmix.engine.forecast import weak_guarantee
-from fastmix.estimators import PrivateModel
+from fastmix.estimators import EngineModel, PrivateModel
 from fastmix.estimators.contrasts import public_range
 from fastmix.estimators.summaries import residual_spread
 from fastmix.files.model import SavedModel
@@ -67,7 +67,12 @@ def fit_report(
     outside = [out for each in bounds.features for out in _outside(each, intercept)] * several
     guarantee, *said = explain(certificate)
     method = METHODS[certificate.parameters["method_"]]
-    given = {"method", "method_", *(f.name for f in (*fields(PrivateModel), *fields(method)))}
+    given = {
+        "max_rows_per_group",
+        "max_weight",
+        "method_",
+        *(f.name for f in (*fields(EngineModel), *fields(method))),
+    }
     plan = {k: v for k, v in certificate.parameters.items() if k not in given}
     title = f"Private {'classification' if _binary(model) else 'regression'} of {target}"
     body = [
