@@ -140,7 +140,7 @@ def test_refusals_charge_nothing(data):
                 kind(**KNOWN).fit(X, y, groups=ids)
             table = Chunks([ArrayChunk("X", X, y)], 3, grouped=True)
             with pytest.raises(ValueError, match="which protects single rows only"):
-                kind(**KNOWN).fit_chunks(table)
+                kind(**KNOWN).fit_chunks(table, max_rows_per_group=3)
         for bad in (np.full(len(y), np.nan), [None] * len(y), np.where(ids > 5, "a", "")):
             with pytest.raises(ValueError, match="groups must hold an id"):
                 PrivateLinearRegression(**KNOWN).fit(X, y, groups=bad, max_rows_per_group=3)

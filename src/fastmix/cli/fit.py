@@ -287,10 +287,8 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
             weight=asked.weight or None,
             text=asked.text,
         )
-        counting: Any = {}
-        if asked.person or asked.weight:
-            counting = {"max_rows_per_group": asked.max_rows, "max_weight": asked.max_weight or 1.0}
-        model.fit_chunks(table, **counting)
+        most = 1.0 if asked.max_weight is None else asked.max_weight
+        model.fit_chunks(table, max_rows_per_group=asked.max_rows, max_weight=most)
 
 
 def _print_effects(made: RegressionSummary, out: Path) -> None:

@@ -174,9 +174,9 @@ class Population:
         if self.persons:
             raise ValueError(
                 "evaluate() does not support models fitted with groups: the noise of scores hides "
-                "one row, and this model protects persons with several rows. Compare predictions "
-                "by hand with rows of persons who are not in the fit; that comparison is not "
-                "private."
+                "one row, and this model protects persons with several rows. There are no private "
+                "scores for persons yet. Compare predictions by hand with rows of persons who are "
+                "not in the fit; that comparison is not private."
             )
         if self.hidden:
             raise ValueError(

@@ -125,6 +125,10 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         target: str = "y",
         features: Sequence[str] | None = None,
         *,
+        groups: str | None = None,
+        sample_weight: str | None = None,
+        max_rows_per_group: int | None = None,
+        max_weight: float = 1.0,
         client: Any = None,
     ) -> Any:
         """Fit the model privately to Parquet or Arrow files of any size, read block by block.
@@ -137,6 +141,14 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
             Column to predict; ``bounds``, if given, name the target.
         features : sequence of str, default=None
             Columns to use; None means all others, or those that the ``bounds`` name.
+        groups : str, default=None
+            Column of ids, integers or text, that says whose row it is; see `fit`.
+        sample_weight : str, default=None
+            Column of weights, which say how much a row counts; see `fit`.
+        max_rows_per_group : int, default=None
+            The public number of rows of a person that count at most; see `fit`.
+        max_weight : float, default=1.0
+            The public bound on the weight of a row; see `fit`.
         client : distributed.Client, default=None
             A Dask cluster whose workers read the files; None reads them on this machine.
 
@@ -145,15 +157,29 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted estimator.
         """
-        return self._fit_files(Population(), path, target, features, client)
+        bounds = max_rows_per_group, max_weight
+        population = self._counting(groups is not None, sample_weight is not None, *bounds)
+        columns = groups, sample_weight
+        return self._fit_files(population, path, target, features, client, *columns)
 
-    def fit_chunks(self, table: Chunks, *, report: Report | None = None) -> Any:
+    def fit_chunks(
+        self,
+        table: Chunks,
+        *,
+        max_rows_per_group: int | None = None,
+        max_weight: float = 1.0,
+        report: Report | None = None,
+    ) -> Any:
         """Fit the model privately to a table in chunks.
 
         Parameters
         ----------
         table : fastmix.data.Chunks
             The records, and where they are read.
+        max_rows_per_group : int, default=None
+            The public number of rows of a person that count at most; see `fit`.
+        max_weight : float, default=1.0
+            The public bound on the weight of a row; see `fit`.
         report : callable, default=None
             Called with the name of each pass over the data and its share done, from 0 to 1.
 
@@ -162,23 +188,40 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted estimator.
         """
-        population = Population(None, 1 if table.grouped else None, 1.0 if table.weighted else None)
+        bounds = max_rows_per_group, max_weight
+        population = self._counting(table.grouped, table.weighted, *bounds)
         return self._fit_table(population, table, report)
 
-    def account(self, n_samples: int, n_features: int) -> PrivacySpent:
+    def account(
+        self,
+        n_samples: int,
+        n_features: int,
+        *,
+        max_rows_per_group: int | None = None,
+        weighted: bool = False,
+    ) -> PrivacySpent:
         """Return the account of a fit of this size, as it would be charged; reads no data.
 
         Parameters
         ----------
         n_samples, n_features : int
-            Shape of the data.
+            Shape of the data; with ``max_rows_per_group`` the first is the number of persons.
+        max_rows_per_group : int, default=None
+            The public number of rows of a person that count at most, for a fit with groups.
+        weighted : bool, default=False
+            Whether the fit has sample weights.
 
         Returns
         -------
         fastmix.accounting.PrivacySpent
             The events of the fit with their epsilon and delta.
         """
-        return self._account(Population(), n_samples, n_features)
+        grouped = max_rows_per_group is not None
+        fitting = self._fitting(self._counting(grouped, weighted, max_rows_per_group, 1.0))
+        n = check_integer("n_samples", n_samples, at_least=1)
+        d = check_integer("n_features", n_features, at_least=1)
+        spent: PrivacySpent = fitting._planned(n, d)[1].spent
+        return spent
 
     def conf_int(self, level: float = 0.95, *, intercept: bool = False) -> FloatArray:
         """Return confidence intervals of the coefficients, from released values only.
@@ -285,6 +328,18 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         asked = metrics, epsilon, delta, accountant, random_state
         return evaluate(self, X, y, *asked)
+
+    def _counting(
+        self, grouped: bool, weighted: bool, max_rows_per_group: Any, max_weight: Any
+    ) -> Population:
+        """Return the population of a fit, or raise an error that names a wrong argument."""
+        return Population.given(
+            groups=grouped,
+            sample_weight=weighted,
+            max_rows_per_group=max_rows_per_group,
+            max_weight=max_weight,
+            public_rows=self.public_rows,
+        )
 
     def _fit_arrays(
         self, population: Population, X: Any, y: Any, groups: Any = None, weights: Any = None
@@ -452,14 +507,6 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         for category, message in concerns(method, plan, self._sizes(n, d), self._target(n)):
             warnings.warn(message, category, stacklevel=caller_level())
 
-    def _account(self, population: Population, n_samples: int, n_features: int) -> PrivacySpent:
-        """Return the account of a fit of a population of this size."""
-        fitting = self._fitting(population)
-        n = check_integer("n_samples", n_samples, at_least=1)
-        d = check_integer("n_features", n_features, at_least=1)
-        spent: PrivacySpent = fitting._planned(n, d)[1].spent
-        return spent
-
     def _planned(self, n: int, d: int) -> tuple[Method, Plan]:
         """Return the method and its plan for n rows, or persons, and d features."""
         method = self._resolve()
@@ -620,119 +667,6 @@ class EngineModel(PrivateModel):
         bounds = max_rows_per_group, max_weight
         population = self._counting(groups is not None, sample_weight is not None, *bounds)
         return self._fit_arrays(population, X, y, groups, sample_weight)
-
-    def fit_parquet(
-        self,
-        path: str | Path | Iterable[str | Path],
-        target: str = "y",
-        features: Sequence[str] | None = None,
-        *,
-        groups: str | None = None,
-        sample_weight: str | None = None,
-        max_rows_per_group: int | None = None,
-        max_weight: float = 1.0,
-        client: Any = None,
-    ) -> Any:
-        """Fit the model privately to Parquet or Arrow files of any size, read block by block.
-
-        Parameters
-        ----------
-        path : path, or iterable of paths
-            Files, or folders that hold them, all with the same columns of numbers.
-        target : str, default="y"
-            Column to predict; ``bounds``, if given, name the target.
-        features : sequence of str, default=None
-            Columns to use; None means all others, or those that the ``bounds`` name.
-        groups : str, default=None
-            Column of ids, integers or text, that says whose row it is; see `fit`.
-        sample_weight : str, default=None
-            Column of weights, which say how much a row counts; see `fit`.
-        max_rows_per_group : int, default=None
-            The public number of rows of a person that count at most; see `fit`.
-        max_weight : float, default=1.0
-            The public bound on the weight of a row; see `fit`.
-        client : distributed.Client, default=None
-            A Dask cluster whose workers read the files; None reads them on this machine.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        bounds = max_rows_per_group, max_weight
-        population = self._counting(groups is not None, sample_weight is not None, *bounds)
-        columns = groups, sample_weight
-        return self._fit_files(population, path, target, features, client, *columns)
-
-    def fit_chunks(
-        self,
-        table: Chunks,
-        *,
-        max_rows_per_group: int | None = None,
-        max_weight: float = 1.0,
-        report: Report | None = None,
-    ) -> Any:
-        """Fit the model privately to a table in chunks.
-
-        Parameters
-        ----------
-        table : fastmix.data.Chunks
-            The records, and where they are read.
-        max_rows_per_group : int, default=None
-            The public number of rows of a person that count at most; see `fit`.
-        max_weight : float, default=1.0
-            The public bound on the weight of a row; see `fit`.
-        report : callable, default=None
-            Called with the name of each pass over the data and its share done, from 0 to 1.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        bounds = max_rows_per_group, max_weight
-        population = self._counting(table.grouped, table.weighted, *bounds)
-        return self._fit_table(population, table, report)
-
-    def account(
-        self,
-        n_samples: int,
-        n_features: int,
-        *,
-        max_rows_per_group: int | None = None,
-        weighted: bool = False,
-    ) -> PrivacySpent:
-        """Return the account of a fit of this size, as it would be charged; reads no data.
-
-        Parameters
-        ----------
-        n_samples, n_features : int
-            Shape of the data; with ``max_rows_per_group`` the first is the number of persons.
-        max_rows_per_group : int, default=None
-            The public number of rows of a person that count at most, for a fit with groups.
-        weighted : bool, default=False
-            Whether the fit has sample weights.
-
-        Returns
-        -------
-        fastmix.accounting.PrivacySpent
-            The events of the fit with their epsilon and delta.
-        """
-        grouped = max_rows_per_group is not None
-        population = self._counting(grouped, weighted, max_rows_per_group, 1.0)
-        return self._account(population, n_samples, n_features)
-
-    def _counting(
-        self, grouped: bool, weighted: bool, max_rows_per_group: Any, max_weight: Any
-    ) -> Population:
-        """Return the population of a fit, or raise an error that names a wrong argument."""
-        return Population.given(
-            groups=grouped,
-            sample_weight=weighted,
-            max_rows_per_group=max_rows_per_group,
-            max_weight=max_weight,
-            public_rows=self.public_rows,
-        )
 
 
 @estimator

@@ -23,7 +23,7 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
-from fastmix.estimators.regression import linear_estimator, with_method
+from fastmix.estimators.regression import with_method
 from fastmix.planning import words
 from fastmix.planning.cost import CostModel, memory, seconds
 
@@ -312,8 +312,7 @@ def plan(
     True
     """
     kind = FAMILIES[check_choice("family", family, tuple(FAMILIES))]
-    if family == "linear":
-        kind = linear_estimator(parameters.pop("method", "auto"))
+    method = parameters.pop("method", "auto") if family == "linear" else "auto"
     counted = {name: parameters.pop(name, None) for name in ("max_rows_per_group", "max_weight")}
     known = kind().get_params()
     for name, value in parameters.items():
@@ -326,9 +325,11 @@ def plan(
         groups=persons is not None,
         sample_weight=counted["max_weight"] is not None,
         max_rows_per_group=counted["max_rows_per_group"],
-        max_weight=counted["max_weight"] or 1.0,
+        max_weight=1.0 if counted["max_weight"] is None else counted["max_weight"],
         public_rows=model.public_rows,
     )
+    if method != "auto":
+        model = with_method(model, method)
     spectrum = None
     if eigenvalues is not None:
         columns = d + bool(model.fit_intercept)
