@@ -36,7 +36,10 @@ def _ratio(sigma: float, sensitivity: float) -> float:
 
 
 def profile(mu: float, epsilon: float) -> float:
-    """Return the delta of `gaussian_delta` for the ratio mu; for root finders, without checks."""
+    """Return the delta of `gaussian_delta` for the ratio mu; for root finders, without checks.
+
+    Paper: as `gaussian_delta`.
+    """
     if mu == 0.0:
         return 0.0
     if mu < 1e-2:

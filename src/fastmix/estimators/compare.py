@@ -42,7 +42,7 @@ class Comparison:
         Mean squared error of a first, rough fit of every set beyond that of the best, in the
         squared units of the target, best first.
     std : float
-        Standard error of the difference of two of them, by noise.
+        Standard error of the difference of two such excesses, by noise.
     """
 
     best: str
@@ -53,7 +53,7 @@ class Comparison:
 
     @property
     def spent(self) -> PrivacySpent:
-        """What ranking and refit cost together."""
+        """The account of the ranking and the refit together."""
         return self.model.privacy_.spent
 
     def predict(self, X: Any) -> Any:
@@ -85,7 +85,7 @@ class Comparison:
         )
 
     def rows(self) -> list[list[str]]:
-        """Return one line of words per feature set, best first.
+        """Return one row of text per feature set, best first.
 
         Returns
         -------
@@ -119,15 +119,15 @@ def compare(
     Parameters
     ----------
     candidates : mapping of str to sequence, or iterable of sequences
-        Feature sets: names of columns, or their numbers if X has no names. They are declared
-        together, so they are charged as one.
+        Feature sets: names of columns, or their numbers if X has no names. All sets are charged
+        as one, because they are declared together.
     X : array-like of shape (n_samples, n_features)
         Records with all columns.
     y : array-like of shape (n_samples,)
         Targets.
     model : PrivateLinearRegression
-        The model, not fitted: its epsilon and delta are those of everything together, and its
-        bounds those of all columns.
+        The model, not fitted: its epsilon and delta cover the ranking and the refit, and its
+        bounds are those of all columns.
 
     Returns
     -------

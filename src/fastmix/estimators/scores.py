@@ -49,8 +49,8 @@ class PrivateScores:
     Parameters
     ----------
     scores : dict of str to Score
-        The scores by name: value, standard error by noise, limits, and the size of residuals, in
-        the units of the target, or of losses, beyond which noise hides what they add to the value.
+        The scores by name: value, standard error by noise, limits, and the size, in the units of
+        the target or of the loss, beyond which noise hides the share of residuals or losses.
     spent : fastmix.accounting.PrivacySpent or None
         The charge of the scores; None if the account of a fit contains it.
     n : int
@@ -107,27 +107,27 @@ class PrivateScores:
 
     @property
     def baseline(self) -> str:
-        """How often always predicting the more frequent of two labels is right, in words."""
+        """The accuracy of always predicting the more frequent of two labels, as text."""
         known = [each.baseline for each in self.scores.values() if each.baseline is not None]
         said = "always predicting the more frequent label would be right for about"
         return f"{said} {known[0]:.0%}" if known else ""
 
     @property
     def calibration(self) -> tuple[Bin, ...]:
-        """How often the second label is right, beside its predicted probability.
+        """Observed shares of the second label beside its predicted probabilities.
 
-        It comes with the area under the curve: bins of rows, each with the mean predicted
+        The area under the curve brings the calibration: bins of rows, each with the mean predicted
         probability, the observed share, its standard error by noise, and its share of the rows.
         """
         return next((each.bins for each in self.scores.values() if each.bins), ())
 
     def rows(self) -> list[list[str]]:
-        """Return one line of words per metric: name, value, standard error and interval.
+        """Return one row of text per metric: name, value, standard error and interval.
 
         Returns
         -------
         list of list of str
-            What `str` and notebooks show.
+            The rows that `str` and notebooks show.
         """
         return [
             [name, number(each.value), number(each.std, 2), " to ".join(map(number, ends))]
@@ -141,7 +141,7 @@ class PrivateScores:
         Returns
         -------
         list of tuple of str
-            What summaries and reports show.
+            The pairs that summaries and reports show.
         """
         return [
             (NAMES[name], f"{each.value:.3f} ({low:.3f} to {high:.3f})")
@@ -163,7 +163,7 @@ class PrivateScores:
 
 
 def scaled_coefficients(scaling: PublicScaling, coef: FloatArray, intercept: float) -> FloatArray:
-    """Return coefficients in scaled units, from those in the user's."""
+    """Return coefficients in scaled units, given coefficients in the user's units."""
     d = len(coef)
     size = d + (scaling.row_map.constant > 0.0)
     base = scaling.coefficients(np.zeros(size), d)[1]
