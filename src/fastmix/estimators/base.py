@@ -397,7 +397,7 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         return fitting
 
     def _become(self, fitted: Any) -> Any:
-        """Take over all attributes of the fitted copy in one step, so that no fit is half stored."""
+        """Take over the attributes of the fitted copy in one step: no fit is half stored."""
         self.__dict__ = fitted.__dict__
         if (late := self.__dict__.pop("_late", None)) is not None:
             self._advise(*late)
