@@ -125,7 +125,6 @@ def test_refusals_charge_nothing(data):
             ({}, ids, 0, "max_rows_per_group must be at least 1"),
             ({}, ids, 2.5, "max_rows_per_group must be an integer"),
             ({}, ids[1:], 3, "groups must have"),
-            ({"score_share": 0.1}, ids, 3, "score_share must be 0 with groups"),
             ({"epsilon": float("inf")}, ids, 3, "epsilon must be finite with groups"),
         ]:
             model = PrivateLinearRegression(**given, **KNOWN)

@@ -145,7 +145,6 @@ def test_refusals_charge_nothing(data):
             ({}, w, np.nan, "max_weight must"),
             ({}, w, None, "max_weight must be a real number"),
             ({}, w[1:], 30.0, "sample_weight must have 20000 entries"),
-            ({"score_share": 0.1}, w, 30.0, "score_share must be 0 with sample_weight"),
             ({"epsilon": np.inf}, w, 30.0, "epsilon must be finite with sample_weight"),
         ]:
             model = PrivateLinearRegression(**given, **KNOWN)

@@ -234,7 +234,6 @@ def test_a_fit_of_persons_warns_of_too_few_persons():
         ({"family": "quantile", "quantile": 1.0}, "quantile must lie"),
         ({"max_rows_per_group": 3}, "max_rows_per_group must be None without groups"),
         ({"public_rows": False}, "delta must be given"),
-        ({"persons": 10, "score_share": 0.1}, "score_share must be 0 with groups"),
     ],
 )
 def test_bad_arguments_are_named(options, message):

@@ -159,10 +159,11 @@ def solve_fit(
     method: Method, rows: Rows, plan: Plan, scaling: PublicScaling, clip: float, draws: Draws
 ) -> Solution:
     """Draw the planned releases; refuse a result if anything else was drawn, or anything less."""
+    counted = rows
     if isinstance(plan, LeastSquaresPlan):
         solution = Solution(_not_private(method, rows, scaling, clip))
     else:
-        counted, released = rows, {}
+        released = {}
         if (sigma := plan.weight_sigma) is not None:
             total = draws.noise.release(TOTAL_WEIGHT, rows, sigma=sigma)
             counted, released = rows.counted(round(total)), {"mean_weight": total / rows.n}
@@ -176,7 +177,7 @@ def solve_fit(
     if (sigma := plan.score_sigma) is not None:
         scoring = method.scoring()
         given = solution.theta, scoring.scored, sigma, draws.noise
-        scores = scoring.release(rows, *given)
+        scores = scoring.release(counted, *given)
         solution = replace(solution, scores=scores)
     if plan.is_private and not plan.matches(draws.noise.drawn):
         names = [entry.release.name for entry in draws.noise.transcript if entry.release]

@@ -160,8 +160,6 @@ class Population:
         for each in self.needs():
             if math.isinf(epsilon):
                 raise value_error("epsilon", f"be finite with {each.parameter}", epsilon)
-            if score_share and each.unseen:
-                raise value_error("score_share", f"be 0 with {each.parameter}", score_share)
         if score_share and self.hidden and method.family != "linear":
             raise value_error("score_share", "be 0 with public_rows=False", score_share)
         if score_share and not method.reserves:
