@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fastmix import AdaptiveRegression
+from fastmix import PrivateLinearRegression
 from fastmix.data import ChunkRows, RowMap
 from fastmix.data.dask import Cluster, dask_chunks
 from fastmix.data.maps import TargetMap
@@ -36,10 +36,11 @@ def table():
 
 def test_a_cluster_fits_the_table(client, table):
     X, y, ids = table
-    given = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "random_state": 0, "max_rows_per_group": 8}
-    memory = AdaptiveRegression(epsilon=3.0, **given).fit(X, y, groups=ids)
+    given = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "random_state": 0}
+    counting = {"groups": ids, "max_rows_per_group": 8}
+    memory = PrivateLinearRegression(epsilon=3.0, **given).fit(X, y, **counting)
     blocks = da.from_array(X, chunks=(200, 2))
-    read = AdaptiveRegression(epsilon=3.0, **given).fit(blocks, y, groups=ids)
+    read = PrivateLinearRegression(epsilon=3.0, **given).fit(blocks, y, **counting)
     np.testing.assert_allclose(read.coef_, memory.coef_, atol=1e-5)
 
 
@@ -104,9 +105,10 @@ def test_weights_of_rows_on_a_cluster(client, table):
     X, y, ids = table
     weights = np.random.default_rng(1).uniform(0, 4, len(ids))
     blocks = da.from_array(X, chunks=(200, 2))
-    given = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "random_state": 0, "max_weight": 2.0}
-    memory = AdaptiveRegression(epsilon=3.0, **given).fit(X, y, sample_weight=weights)
-    read = AdaptiveRegression(epsilon=3.0, **given).fit(blocks, y, sample_weight=weights)
+    given = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "random_state": 0}
+    counting = {"sample_weight": weights, "max_weight": 2.0}
+    memory = PrivateLinearRegression(epsilon=3.0, **given).fit(X, y, **counting)
+    read = PrivateLinearRegression(epsilon=3.0, **given).fit(blocks, y, **counting)
     np.testing.assert_allclose(read.coef_, memory.coef_, atol=1e-5)
     chunks = dask_chunks(blocks, y, client, None, weights)
     rows = ChunkRows(chunks, RowMap(2.0), TargetMap(), most_weight=2.0)

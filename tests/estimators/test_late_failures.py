@@ -8,7 +8,6 @@ import pytest
 from fastmix import (
     IHM,
     IHS,
-    AdaptiveRegression,
     AdaSSP,
     BudgetAccountant,
     DPGradientDescent,
@@ -16,12 +15,15 @@ from fastmix import (
     LinearMixing,
     ObjectivePerturbation,
     PrivateHuberRegressor,
+    PrivateLinearRegression,
     PrivateLogisticRegression,
     PrivateQuantileRegressor,
 )
+from fastmix.estimators.base import EngineModel, fixing
 
 KINDS = (
-    *(AdaptiveRegression, ObjectivePerturbation, PrivateHuberRegressor, PrivateQuantileRegressor),
+    *(PrivateLinearRegression, ObjectivePerturbation, PrivateHuberRegressor),
+    *(fixing(PrivateQuantileRegressor, smoothing=1e-12), PrivateQuantileRegressor),
     *(PrivateLogisticRegression, IHM, FastIHM, AdaSSP, IHS, LinearMixing, DPGradientDescent),
 )
 UNIT = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}
@@ -66,16 +68,17 @@ def hostile(kind, rng):
         unit = size()
         y, given["bounds_y"] = unit * y, one((-unit, unit), (0.0, unit))
     known = kind().get_params()
-    for name in ("residual_clip", "smoothing"):
-        if name in known:
-            given[name] = one(None, 1e-3, size(), float(10.0 ** rng.integers(-12, 13)))
+    if "residual_clip" in known:
+        given["residual_clip"] = one(None, 1e-3, size(), float(10.0 ** rng.integers(-12, 13)))
+    fit = {}
+    if not issubclass(kind, EngineModel):
+        return kind(**given), X, y, fit
     given["public_rows"] = bool(one(True, True, False))
     given["score_share"] = one(0.0, 0.0, 0.1)
-    fit = {}
     if one(True, False, False, False):
-        given["max_rows_per_group"], fit["groups"] = 3, np.arange(len(y)) // 2
+        fit |= {"max_rows_per_group": 3, "groups": np.arange(len(y)) // 2}
     if one(True, False, False, False):
-        given["max_weight"], fit["sample_weight"] = 2.0, np.linspace(0, 2, len(y))
+        fit |= {"max_weight": 2.0, "sample_weight": np.linspace(0, 2, len(y))}
     return kind(**given), X, y, fit
 
 
@@ -120,7 +123,7 @@ def test_ridges_meet_the_condition_of_the_loss(kind, d):
             kind(epsilon=epsilon, delta=delta, residual_clip=clip, **UNIT).fit(X, y)
 
 
-@pytest.mark.parametrize("kind", [IHM, FastIHM, AdaSSP, AdaptiveRegression])
+@pytest.mark.parametrize("kind", [IHM, FastIHM, AdaSSP, PrivateLinearRegression])
 @pytest.mark.parametrize("norm", [1e-100, 1e-50, 1e50, 1e99])
 def test_intervals_with_a_public_norm_of_any_size(kind, norm):
     X, y = records(2000, 3)

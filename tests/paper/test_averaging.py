@@ -174,4 +174,4 @@ def test_exact_noise_is_charged_for_all_coordinates(cls, steps, inference, monke
     monkeypatch.setattr(FloatNoise, "_gaussian", counted)
     x = np.linspace(-1, 1, 500)
     model = cls(n_steps=steps, delta=1e-6, inference=inference, **PAPER).fit(x[:, None], x / 2)
-    assert sum(drawn) <= model._resolve(1).coordinates(Sizes(500, 1))
+    assert sum(drawn) <= model._resolve().coordinates(Sizes(500, 1))

@@ -13,8 +13,9 @@ from fastmix.accounting import NonPrivateEvent, PrivacySpent
 from fastmix.certificate.certificate import FORMAT
 from fastmix.certificate.documents import digest, jsonable, read_document
 from fastmix.data.scaling import public_scaling
-from fastmix.engine import Sizes, Target, choose_method, default_delta, plan_fit
+from fastmix.engine import Sizes, Target, default_delta, plan_fit
 from fastmix.engine.compare import comparing_plan
+from fastmix.engine.population import Population
 from fastmix.paper import METHODS
 
 #: Relative difference of recomputed numbers that rounding explains.
@@ -42,7 +43,7 @@ _COMPILED = {"compiled", "instruction_set", "compiler", "check", "numpy"}
 
 #: Parameters that every estimator has and a certificate states.
 _COMMON = {
-    *("epsilon", "delta", "data_norm", "fit_intercept", "inference", "noise", "verbose"),
+    *("epsilon", "delta", "data_norm", "fit_intercept", "inference", "noise"),
     "max_rows_per_group",
 }
 
@@ -56,8 +57,8 @@ NOT_CHECKED = (
     "data.n_samples: checked only as far as delta and the noise depend on it",
     "data.bounds_X, data.bounds_y, data.encoding: only the person who made the fit knows whether "
     "the bounds and categories are public knowledge, and whether the fit used these",
-    "parameters.literal, parameters.shrinkage, parameters.learning_rate, parameters.verbose: the "
-    "noise does not depend on them",
+    "parameters.literal, parameters.shrinkage, parameters.learning_rate: the noise does not depend "
+    "on them",
     "parameters.n_steps, parameters.gaussian_size, parameters.sketch_size, "
     "parameters.failure_probability, parameters.inference: checked only where the method uses them",
     "data.chosen: what was chosen from released values, which the certificate does not hold",
@@ -134,7 +135,7 @@ def _entries(said: _Said) -> list[str]:
         and all(isinstance(value, str) for value in data["versions"].values())
         and set(data["kernels"]) in (_COMPILED, {"compiled"})
         and isinstance(data["private"], bool)
-        and all(isinstance(asked[name], bool) for name in ("fit_intercept", "inference", "verbose"))
+        and all(isinstance(asked[name], bool) for name in ("fit_intercept", "inference"))
         and asked["noise"] in ("float", "exact")
         and (asked["epsilon"] == "inf" or type(asked["epsilon"]) in (int, float))
         and (data["model"] is None or re.fullmatch("sha256:[0-9a-f]{64}", data["model"]))
@@ -257,8 +258,8 @@ def _plan(said: _Said) -> list[str]:
         n = check_integer("n_persons", said.facts["n_persons"], at_least=1, at_most=rows)
         most = check_integer("max_rows_per_group", most, at_least=1)
     given = {"bounds_X": said.facts["bounds_X"], "data_norm": stated["data_norm"]}
-    given |= {"rows_per_person": most, "weighted": stated.get("max_weight") is not None}
-    given["hidden"] = not stated.get("public_rows", True)
+    hidden = not stated.get("public_rows", True)
+    given["population"] = Population(n, most, stated.get("max_weight"), hidden)
     given["categories"] = tuple(map(int, said.facts.get("categories", ())))
     sizes = Sizes.of(n, d, intercept=stated["fit_intercept"], **given)
     target = Target(float(stated["epsilon"]), default_delta(stated["delta"], n))
@@ -282,12 +283,7 @@ def _plan(said: _Said) -> list[str]:
         wrong.append("its rows per person are not those that were asked for")
     if not _same(data["account"], jsonable(planned.spent.to_dict())):
         wrong.append("its events are not those that its parameters call for")
-    if data["mechanism"] == "PrivateLinearRegression":
-        names.add("method")
-        auto, _ = choose_method(sizes.d, inference=bool(stated["inference"]))
-        if method.name != (auto if stated.get("method") == "auto" else stated.get("method")):
-            wrong.append("its method is not the one that was asked for")
-    elif data["mechanism"] != method.estimator:
+    if data["mechanism"] != method.estimator:
         wrong.append("its method is not that of its mechanism")
     if method.family == "logistic" and not _labelled(said):
         wrong.append("its classes and their weights are not those of its mechanism")

@@ -8,13 +8,8 @@ import typer
 
 from fastmix.cli import _options as options
 from fastmix.data.delimited import TextFormat
+from fastmix.engine.population import Population
 from fastmix.paper import METHODS
-
-#: Why fits of persons, or with weights, have neither intervals nor scores.
-_UNSEEN = {
-    "person": "treat each row as a person of its own, and there are none for persons yet",
-    "weight": "count all rows alike, and there are none with weights yet",
-}
 
 
 @dataclass(frozen=True)
@@ -109,6 +104,11 @@ class Asked:
         """The features that are asked for by name."""
         return [name.strip() for name in self.features.split(",") if name.strip()]
 
+    @property
+    def population(self) -> Population:
+        """Who the fit is to protect."""
+        return Population(None, self.max_rows, self.max_weight, self.private_rows)
+
     def check(self) -> None:
         """Refuse options that do not go together."""
         if (self.bounds is None) != self.unsafe_bounds_from_data:
@@ -129,31 +129,13 @@ class Asked:
         self._check_counting()
 
     def _check_counting(self) -> None:
-        """Refuse what fits of persons, with weights or of a hidden number of rows do not have."""
+        """Refuse persons, weights or a hidden number of rows where the method has no such fits."""
         other = self.method if self.family == "linear" else self.family
         choice = f"--{'method' if self.family == 'linear' else 'family'} {other}"
         kind = METHODS.get(other)  # None for auto
-        for name, able, why in (
-            ("person", "persons", "protects single rows only"),
-            ("weight", "weights", "counts all rows alike"),
-            ("private_rows", "weights", "shows the number of rows"),
-        ):
-            if not getattr(self, name):
-                continue
-            option = f"--{name.replace('_', '-')}"
-            if kind is not None and not getattr(kind, able):
-                raise ValueError(
-                    f"{option} must not be given with {choice}, which {why}. Use --family linear "
-                    "and --method auto, its default, or objective."
-                )
-            if name in _UNSEEN and self.intervals:
-                raise ValueError(
-                    f"--intervals must not be given with {option}: standard errors {_UNSEEN[name]}."
-                    " Leave out --intervals."
-                )
-            if name in _UNSEEN and self.score_share:
-                raise ValueError(
-                    f"--score-share must not be given with {option}: private scores "
-                    f"{_UNSEEN[name]}. Leave out --score-share, and compare predictions with rows "
-                    "that are not in the fit by hand; what you see there is not private."
-                )
+        missing = None if kind is None else self.population.unsupported(kind)
+        if missing is not None:
+            raise ValueError(
+                f"{missing.option} must not be given with {choice}, which {missing.why}. Use "
+                "--family linear and --method auto, its default, or objective."
+            )

@@ -8,7 +8,7 @@ from fastmix._text import label_text
 from fastmix.accounting import PrivacySpent
 from fastmix.certificate.explain import explain
 from fastmix.engine.forecast import weak_guarantee
-from fastmix.estimators import PrivateModel
+from fastmix.estimators import EngineModel, PrivateModel
 from fastmix.estimators.contrasts import public_range, table_effects
 from fastmix.estimators.saving import public_schema
 from fastmix.estimators.summaries import residual_spread
@@ -70,7 +70,12 @@ def fit_report(model: PrivateModel, document: str | None = None) -> str:
     outside = [out for each in bounds.features for out in _outside(each, intercept)] * several
     guarantee, *said = explain(certificate)
     method = METHODS[certificate.parameters["method_"]]
-    given = {"method", "method_", *(f.name for f in (*fields(PrivateModel), *fields(method)))}
+    given = {
+        "max_rows_per_group",
+        "max_weight",
+        "method_",
+        *(f.name for f in (*fields(EngineModel), *fields(method))),
+    }
     plan = {k: v for k, v in certificate.parameters.items() if k not in given}
     title = f"Private {'classification' if _binary(model) else 'regression'} of {target}"
     body = [
