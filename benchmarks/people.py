@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
 from benchmarks.accuracy.sets import round_bounds
-from fastmix import AdaptiveRegression
+from fastmix import PrivateLinearRegression
 from fastmix.data.persons import hash_ids, new_key, person_weights
 from fastmix.planning.cost import group_delta
 
@@ -75,17 +75,18 @@ def main(folder: Path, seeds: int = 2) -> None:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
                         given = {"delta": delta, "random_state": seed, **bounds}
-                        model = AdaptiveRegression(epsilon=epsilon, max_rows_per_group=k, **given)
-                        model.fit(X[train], y[train], groups=ids[train])
+                        model = PrivateLinearRegression(epsilon=epsilon, **given)
+                        counting = {"groups": ids[train], "max_rows_per_group": k}
+                        model.fit(X[train], y[train], **counting)
                         ours.append(score(model, X[test], y[test]))
                         key = new_key()
                         kept = person_weights([hash_ids(ids[train], key)], k, key).weights > 0
                         lower = {**given, "delta": group_delta(epsilon, delta, k)}
-                        model = AdaptiveRegression(epsilon=epsilon / k, **lower)
+                        model = PrivateLinearRegression(epsilon=epsilon / k, **lower)
                         model.fit(X[train][kept], y[train][kept])
                         naive.append(score(model, X[test], y[test]))
                         if k == 1:
-                            model = AdaptiveRegression(epsilon=epsilon, **given)
+                            model = PrivateLinearRegression(epsilon=epsilon, **given)
                             model.fit(X[train], y[train])
                             single.append(score(model, X[test], y[test]))
                             if epsilon == 1.0:

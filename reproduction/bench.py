@@ -195,8 +195,9 @@ def write_page(rows: list[Row], path: Path) -> None:
         "page. It runs all methods in one process, in turn, and reports the best of several fits "
         "at epsilon = 1, with T = 4 steps (16 in the tuned variants); the heading of each table "
         "has the rows of the fast sketch (k2). Fits of one size share their noise levels: the "
-        "first fit of a size takes a quarter of a second more. The default is AdaptiveRegression, "
-        "which reads the rows several times more often than ObjectivePerturbation.",
+        "first fit of a size takes a quarter of a second more. The default is "
+        "PrivateLinearRegression, which reads the rows several times more often than "
+        "ObjectivePerturbation.",
         "",
         f"Machine: {facts['processor']}, {facts['cores']} cores, {facts['kernels']} kernels, "
         f"Python {facts['python']}.",

@@ -18,7 +18,6 @@ if _TYPE_CHECKING:
     from fastmix.estimators import (
         IHM,
         IHS,
-        AdaptiveRegression,
         AdaSSP,
         Comparison,
         DPGradientDescent,
@@ -47,7 +46,6 @@ __all__ = [
     "IHS",
     "SRHT",
     "AdaSSP",
-    "AdaptiveRegression",
     "BudgetAccountant",
     "BudgetError",
     "CalibrationError",

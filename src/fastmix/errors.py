@@ -1,5 +1,6 @@
 """Exceptions and warnings of fastmix."""
 
+import sys
 import warnings
 from typing import ClassVar
 
@@ -15,6 +16,7 @@ __all__ = [
     "ReproducibleNoiseWarning",
     "SolverError",
     "WeakPrivacyWarning",
+    "caller_level",
 ]
 
 
@@ -81,3 +83,15 @@ class WeakPrivacyWarning(RuntimeWarning):
 
 # Shown at every fit, not once a location; filters that a user sets come first and win.
 warnings.filterwarnings("always", category=PrivacyLeakWarning, append=True)
+
+
+def caller_level() -> int:
+    """Return the ``stacklevel`` with which a warning points at the code that called fastmix."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and _inside(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _inside(module: str) -> bool:
+    return module == "fastmix" or module.startswith("fastmix.")

@@ -15,10 +15,10 @@ KNOWN = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
 
 def fit(budget, file=None, **given):
     X = np.linspace(-1, 1, 2000)[:, None]
-    ids = {"groups": np.arange(2000) // 2} if given else {}
+    ids = {"groups": np.arange(2000) // 2, **given} if given else {}
     with noted(file=file, label="mine"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        ObjectivePerturbation(accountant=budget, **KNOWN, **given).fit(X, X[:, 0], **ids)
+        ObjectivePerturbation(accountant=budget, **KNOWN).fit(X, X[:, 0], **ids)
     return [each for each in caught if each.category is MixedUnitsWarning]
 
 
@@ -66,7 +66,9 @@ def test_public_and_hidden_numbers_of_rows_warn_once():
 @pytest.mark.parametrize("other", [{"max_rows_per_group": 2}, {"public_rows": False}])
 def test_a_warning_that_is_an_error_charges_nothing(other):
     X = np.linspace(-1, 1, 2000)[:, None]
-    ids = {"groups": np.arange(2000) // 2} if "max_rows_per_group" in other else {}
+    ids = {}
+    if "max_rows_per_group" in other:
+        ids, other = {"groups": np.arange(2000) // 2, **other}, {}
     budget = BudgetAccountant(30.0, 1e-3)
     fit(budget)
     with pytest.raises(MixedUnitsWarning):

@@ -52,16 +52,17 @@ def options(kind, seed=0, *, numbers=True, grouped=True, weighted=False, hidden=
     features = {"age": (0.0, 1.0)} if numbers else {}
     target = ["high", "low"] if kind is KINDS[2] else (0.0, 1.0)
     bounds = {"target": {"pay": target}, "features": {**features, "ward": WARDS, "sex": SEXES}}
-    given = {"max_rows_per_group": 3} if grouped else {}
-    given |= {"max_weight": 2.0} if weighted else {}
-    given |= {"epsilon": 60.0, "delta": 1e-3, "inference": True, "random_state": seed}
-    return kind(bounds=bounds, public_rows=not hidden, score_share=share, **given)
+    given = {"epsilon": 60.0, "delta": 1e-3, "inference": True, "random_state": seed}
+    model = kind(bounds=bounds, public_rows=not hidden, score_share=share, **given)
+    model.counted = grouped, weighted
+    return model
 
 
 def fitted(model, frame, ids, weights, most=np.inf):
     """Fit by the releases of a table, with steps if their noise is at most ``most``."""
-    given = {"groups": ids} if model.max_rows_per_group else {}
-    given |= {"sample_weight": weights} if model.max_weight else {}
+    grouped, weighted = model.counted
+    given = {"groups": ids, "max_rows_per_group": 3} if grouped else {}
+    given |= {"sample_weight": weights, "max_weight": 2.0} if weighted else {}
     columns = [*(model.bounds["features"]), "pay"]
     limits = {"MOST_COLUMNS": np.inf, "MOST_WITH_STEPS": np.inf, "MOST_NOISE": most}
     with warnings.catch_warnings(), mock.patch.multiple(table_fit, **limits):
@@ -167,8 +168,10 @@ def test_fits_of_arrays_keep_to_their_sensitivities(kind, n, grouped):
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X, y = rng.choice([-1.0, 1.0, 0.1, 0.3], (n, 3)), rng.choice([-1.0, 0.0, 0.1, 1.0], n)
-        given = {"groups": np.arange(n) // 3} if grouped else {"sample_weight": y + 2.0}
-        known = {"max_rows_per_group": 2} if grouped else {"max_weight": 2.0}
+        given = {"groups": np.arange(n) // 3, "max_rows_per_group": 2}
+        if not grouped:
+            given = {"sample_weight": y + 2.0, "max_weight": 2.0}
+        known = {}
         if kind is KINDS[2]:
             y, known["classes"] = np.sign(y + 0.5), (-1.0, 1.0)
         else:

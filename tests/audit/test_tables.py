@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fastmix import AdaptiveRegression
+from fastmix import PrivateLinearRegression
 from fastmix.audit import audit
 from fastmix.audit.case import Case, Claim, Data, Pair
 from fastmix.audit.fits import Fits
@@ -34,7 +34,7 @@ def rare_record(n, d=4):
     return Pair("one record in all second levels", Data(X, y), Data(absent, none))
 
 
-class Table(AdaptiveRegression):
+class Table(PrivateLinearRegression):
     """A fit of rows whose columns are levels."""
 
     _categories = CATEGORIES.columns

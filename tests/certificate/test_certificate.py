@@ -22,6 +22,7 @@ import fastmix
 from fastmix import IHM, PrivacyCertificate
 from fastmix.accounting import ObjectiveEvent, PrivacySpent
 from fastmix.certificate.explain import _choices, explain_event
+from fastmix.estimators.base import fixing
 from fastmix.kernels import kernels_used
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-2, 1)}
@@ -36,7 +37,7 @@ MODELS = {
     "LinearMixing": fastmix.LinearMixing(),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
     "ObjectivePerturbation": fastmix.ObjectivePerturbation(),
-    "AdaptiveRegression": fastmix.AdaptiveRegression(rounds=2),
+    "PrivateLinearRegression rounds": fixing(fastmix.PrivateLinearRegression, rounds=2)(),
     "ObjectivePerturbation sketch": fastmix.ObjectivePerturbation(solver="sketch"),
     "PrivateLinearRegression": fastmix.PrivateLinearRegression(),
 }
@@ -116,10 +117,9 @@ def test_it_names_the_mechanism_and_every_parameter(name, fits):
     data = json.loads(model.privacy_.to_json())
     assert data["format"] == "fastmix-certificate-3"
     assert data["mechanism"] == type(model).__name__
-    method = model._resolve(4)
+    method = model._resolve()
     skipped = ("accountant", "random_state", "bounds", "bounds_X", "bounds_y", "score_share")
-    skipped += ("max_weight", "public_rows")  # stated where they are given
-    skipped += ("clip_predictions",)  # of predictions, not of the fit
+    skipped += ("public_rows",)  # stated where it is given
     stated = {key: value for key, value in model.get_params().items() if key not in skipped}
     for parameter, value in {**stated, **asdict(method), "method_": method.name}.items():
         assert data["parameters"][parameter] == value

@@ -12,6 +12,7 @@ import fastmix
 from fastmix.certificate.documents import digest
 from fastmix.certificate.explain import explain, explain_events, headline
 from fastmix.certificate.verify import verify_certificate
+from fastmix.estimators.base import fixing
 
 MODELS = {
     "AdaSSP": fastmix.AdaSSP(),
@@ -22,9 +23,8 @@ MODELS = {
     "IHM paper": fastmix.IHM(variant="paper"),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
     "ObjectivePerturbation": fastmix.ObjectivePerturbation(ridge=4.0),
-    "AdaptiveRegression": fastmix.AdaptiveRegression(),
-    "AdaptiveRegression rounds": fastmix.AdaptiveRegression(rounds=2),
     "PrivateLinearRegression": fastmix.PrivateLinearRegression(),
+    "PrivateLinearRegression rounds": fixing(fastmix.PrivateLinearRegression, rounds=2)(),
     "no privacy": fastmix.PrivateLinearRegression(epsilon=float("inf")),
 }
 

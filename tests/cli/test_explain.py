@@ -231,7 +231,7 @@ def test_a_report_is_written_again_and_compared(folder, run, asked):
 def test_no_command_uses_a_changed_model(model, run, line):
     data = json.loads((model / "model.json").read_text())
     more = {**data["fitted"], "coef_": [each + 1.0 for each in data["fitted"]["coef_"]]}
-    for change in ({"fitted": more}, {"parameters": {**data["parameters"], "score_share": 0.1}}):
+    for change in ({"fitted": more}, {"fitted": {**data["fitted"], "n_steps_": 99}}):
         (model / "model.json").write_text(json.dumps({**data, **change}))
         code, out, err = run(line)
         assert (code, out) == (ExitCode.DATA, "")

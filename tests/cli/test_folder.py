@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fastmix import BudgetAccountant, PrivateLinearRegression
+from fastmix import AdaSSP, BudgetAccountant
 from fastmix.cli import _folder
 from fastmix.cli._folder import FILES, model_folder
 from fastmix.cli.main import ExitCode
@@ -313,7 +313,7 @@ def test_an_interrupted_fit_says_whether_the_ledger_was_charged(ledger, run, mon
             model.accountant.spend(model.account(100, 2))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(PrivateLinearRegression, "fit", interrupted)
+    monkeypatch.setattr(AdaSSP, "fit", interrupted)
     code, out, err = run(CHARGED)
     assert code == ExitCode.INTERRUPTED
     assert out == ""

@@ -12,6 +12,7 @@ import pytest
 
 import fastmix
 from fastmix.accounting import BudgetAccountant
+from fastmix.engine.population import Population
 
 FIT = "fit visits.{} --target cost --bounds visits.toml --epsilon 2 --delta 1e-6 --out model"
 BOUNDS = '[target]\ncost = [0, 100]\n[features]\nage = [0, 100]\nward = ["a", "b"]\n'
@@ -66,6 +67,22 @@ def test_a_fit_of_persons(form, rule, run):
         assert SECRET not in file.read_text()
 
 
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_intervals_and_scores_of_persons(form, run):
+    """Intervals come by default; the report and the loaded model have both."""
+    code, out, err = run(f"{FIT.format(form)} --person who --max-rows 3 --score-share 0.1")
+    assert code == 0, err
+    assert "95% interval of it" in " ".join(out.split())
+    assert "R-squared (private)" in out
+    loaded = fastmix.load("model")
+    assert np.isfinite(loaded.coef_std_).any()
+    assert loaded.scores_["r2"] <= 1.0
+    assert run("explain model --verify")[0] == 0
+    code, out, err = run(f"{FIT.format(form)} --person who --max-rows 3 --no-intervals --force")
+    assert code == 0, err
+    assert not hasattr(fastmix.load("model"), "coef_std_")
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -75,10 +92,6 @@ def test_a_fit_of_persons(form, rule, run):
         ("--person whom --max-rows 3", "has no column 'whom'"),
         ("--person who --max-rows 3 --engine memory", "--engine stream or dask"),
         ("--person who --max-rows 3 --method ihm", "protects single rows only"),
-        ("--person who --max-rows 3 --intervals", "--intervals must not be given with --person"),
-        ("--person who --max-rows 3 --intervals", "there are none for persons yet. Leave out"),
-        ("--person who --max-rows 3 --score-share 0.1", "--score-share must not be given with"),
-        ("--person who --max-rows 3 --score-share 0.1", "there are none for persons yet. Leave"),
         ("--weight age --max-weight 3 --method ihm", "--weight must not be given with --method"),
         ("--private-rows --method ihm", "--private-rows must not be given with --method"),
         ("--person age --max-rows 3", "groups must hold an id"),
@@ -131,7 +144,7 @@ def test_scores_of_single_rows_are_refused_for_persons(run):
     assert "no private scores for persons yet" in err
     assert len(BudgetAccountant.load("mine.jsonl")) == 0
     loaded = fastmix.load("model")
-    assert (loaded.max_rows_per_group, loaded.public_rows) == (3, True)
+    assert (loaded._population, loaded.public_rows) == (Population(rows_per_person=3), True)
     with pytest.raises(ValueError, match="protects persons"):
         loaded.evaluate(pd.read_csv("visits.csv"), epsilon=0.5, delta=1e-6)
     # A model that does not say whom it protects is not read as one that protects rows.

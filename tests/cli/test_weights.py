@@ -49,6 +49,7 @@ def test_a_weighted_fit(form, rule, run):
     assert code == 0, err
     certificate = json.loads(Path("model/certificate.json").read_text())
     assert certificate["data"]["max_weight"] == 300.0
+    assert certificate["parameters"]["inference"]  # intervals come by default
     assert certificate["data"]["chosen"]["mean_weight"] == pytest.approx(0.5, abs=0.1)
     code, out, _ = run("explain model --verify")
     assert code == 0, out
@@ -106,10 +107,6 @@ def test_a_number_of_rows_that_is_not_public(who, run):
         ("--weight weight --max-weight 3 --method ihm", "counts all rows alike"),
         ("--weight ward --max-weight 3", "must hold numbers"),
         ("--weight age --max-weight 3", "sample_weight must hold a finite number"),
-        (
-            "--weight weight --max-weight 3 --intervals",
-            "--intervals must not be given with --weight",
-        ),
     ],
 )
 def test_refusals(options, said, run):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from fastmix import AdaptiveRegression, BudgetAccountant, ObjectivePerturbation
+from fastmix import BudgetAccountant, ObjectivePerturbation, PrivateLinearRegression
 from fastmix.data import ArrayRows, ChunkRows, Measure, RowMap
 from fastmix.data import rows as data_rows
 from fastmix.data.arrow import file_chunks
@@ -41,16 +41,16 @@ def files(table, tmp_path):
     return tmp_path
 
 
-def all_rows(k):
-    """A cap that leaves nothing out makes every fit the same."""
-    return {"max_rows_per_group": k, "random_state": 0, "epsilon": 3.0, **KNOWN}
+#: A cap that leaves nothing out makes every fit the same.
+ALL_ROWS = {"max_rows_per_group": 8}
+GIVEN = {"random_state": 0, "epsilon": 3.0, **KNOWN}
 
 
-@pytest.mark.parametrize("kind", [AdaptiveRegression, ObjectivePerturbation])
+@pytest.mark.parametrize("kind", [PrivateLinearRegression, ObjectivePerturbation])
 def test_files_are_the_table(kind, table, files):
     X, y, ids = table
-    memory = kind(**all_rows(8)).fit(X, y, groups=ids)
-    read = kind(**all_rows(8)).fit_parquet(files, groups="who")
+    memory = kind(**GIVEN).fit(X, y, groups=ids, **ALL_ROWS)
+    read = kind(**GIVEN).fit_parquet(files, groups="who", **ALL_ROWS)
     np.testing.assert_allclose(read.coef_, memory.coef_, atol=1e-5)
     assert read.privacy_.data["n_persons"] == 400
     assert read.privacy_.data["n_samples"] == len(ids)
@@ -65,9 +65,9 @@ def rows_of(files, k):
 def test_intervals_of_files_are_those_of_the_table(table, files):
     """The sums of persons were refused where a table came in blocks, after the charge."""
     X, y, ids = table
-    given = {**all_rows(8), "epsilon": 10.0, "inference": True}
-    memory = AdaptiveRegression(**given).fit(X, y, groups=ids)
-    read = AdaptiveRegression(**given).fit_parquet(files, groups="who")
+    given = {**GIVEN, "epsilon": 10.0, "inference": True}
+    memory = PrivateLinearRegression(**given).fit(X, y, groups=ids, **ALL_ROWS)
+    read = PrivateLinearRegression(**given).fit_parquet(files, groups="who", **ALL_ROWS)
     np.testing.assert_allclose(read.coef_, memory.coef_, atol=1e-5)
     np.testing.assert_allclose(read.coef_std_, memory.coef_std_, rtol=1e-3)
 
@@ -204,9 +204,9 @@ def test_bad_ids_in_files_are_refused_before_a_charge(column, tmp_path):
         pa.table({"a": np.zeros(10), "y": np.zeros(10), "who": column}), file
     )
     budget = BudgetAccountant(10.0, 1e-3)
-    model = AdaptiveRegression(max_rows_per_group=2, accountant=budget, **KNOWN)
+    model = PrivateLinearRegression(accountant=budget, **KNOWN)
     with pytest.raises(DataError, match="groups must hold an id") as caught:
-        model.fit_parquet(file, groups="who")
+        model.fit_parquet(file, groups="who", max_rows_per_group=2)
     assert SECRET not in str(caught.value)
     assert len(budget) == 0
 
@@ -216,16 +216,16 @@ def test_files_must_agree_on_the_kind_of_ids(tmp_path):
         part = pa.table({"a": np.zeros(2), "y": np.zeros(2), "who": ids})
         pyarrow.parquet.write_table(part, tmp_path / f"{i}.parquet")
     with pytest.raises(DataError, match="groups must hold an id"):
-        AdaptiveRegression(max_rows_per_group=2, **KNOWN).fit_parquet(tmp_path, groups="who")
+        PrivateLinearRegression(**KNOWN).fit_parquet(tmp_path, groups="who", max_rows_per_group=2)
 
 
 def test_a_column_of_ids_without_a_cap(files):
     with pytest.raises(ValueError, match="max_rows_per_group must be given"):
-        AdaptiveRegression(**KNOWN).fit_parquet(files, groups="who")
+        PrivateLinearRegression(**KNOWN).fit_parquet(files, groups="who")
     with pytest.raises(ValueError, match="must be None without groups"):
-        AdaptiveRegression(max_rows_per_group=2, **KNOWN).fit_parquet(files)
+        PrivateLinearRegression(**KNOWN).fit_parquet(files, max_rows_per_group=2)
     with pytest.raises(DataError, match="no column 'whom'"):
-        AdaptiveRegression(max_rows_per_group=2, **KNOWN).fit_parquet(files, groups="whom")
+        PrivateLinearRegression(**KNOWN).fit_parquet(files, groups="whom", max_rows_per_group=2)
 
 
 # --- Dask ----------------------------------------------------------------------------------------
@@ -235,20 +235,21 @@ def test_dask_arrays_and_frames_are_the_table(table):
     da = pytest.importorskip("dask.array")
     dd = pytest.importorskip("dask.dataframe")
     X, y, ids = table
-    memory = AdaptiveRegression(**all_rows(8)).fit(X, y, groups=ids)
+    memory = PrivateLinearRegression(**GIVEN).fit(X, y, groups=ids, **ALL_ROWS)
     blocks = da.from_array(X, chunks=(333, 2))
     targets = da.from_array(y, chunks=333)
     names = np.array([f"{SECRET}-{i}" for i in ids], dtype=object)
     for groups in (ids, da.from_array(ids, chunks=100), names):
-        read = AdaptiveRegression(**all_rows(8)).fit(blocks, targets, groups=groups)
+        read = PrivateLinearRegression(**GIVEN).fit(blocks, targets, groups, **ALL_ROWS)
         np.testing.assert_allclose(read.coef_, memory.coef_, atol=1e-5)
         assert read.privacy_.data["n_persons"] == 400
     frame = dd.from_pandas(pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y, "who": names}), 4)
-    read = AdaptiveRegression(**all_rows(8)).fit(frame[["a", "b"]], frame["y"], frame["who"])
+    read = PrivateLinearRegression(**GIVEN)
+    read.fit(frame[["a", "b"]], frame["y"], frame["who"], **ALL_ROWS)
     np.testing.assert_allclose(read.coef_, memory.coef_, atol=1e-5)
     budget = BudgetAccountant(10.0, 1e-3)
     with budget:
         for bad in (np.full(len(ids), np.nan), np.where(ids > 3, None, "a"), ids[1:]):
             with pytest.raises(ValueError, match="groups must"):
-                AdaptiveRegression(**all_rows(8)).fit(blocks, targets, groups=bad)
+                PrivateLinearRegression(**GIVEN).fit(blocks, targets, bad, **ALL_ROWS)
     assert len(budget) == 0

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fastmix import AdaptiveRegression
+from fastmix import PrivateLinearRegression
 from fastmix.data import ChunkRows, RowMap
 from fastmix.data.dask import Cluster, dask_chunks
 from fastmix.data.maps import TargetMap
@@ -36,10 +36,11 @@ def table():
 
 def test_a_cluster_fits_the_table(client, table):
     X, y, ids = table
-    given = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "random_state": 0, "max_rows_per_group": 8}
-    memory = AdaptiveRegression(epsilon=3.0, **given).fit(X, y, groups=ids)
+    given = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "random_state": 0}
+    counting = {"groups": ids, "max_rows_per_group": 8}
+    memory = PrivateLinearRegression(epsilon=3.0, **given).fit(X, y, **counting)
     blocks = da.from_array(X, chunks=(200, 2))
-    read = AdaptiveRegression(epsilon=3.0, **given).fit(blocks, y, groups=ids)
+    read = PrivateLinearRegression(epsilon=3.0, **given).fit(blocks, y, **counting)
     np.testing.assert_allclose(read.coef_, memory.coef_, atol=1e-5)
 
 
@@ -104,10 +105,11 @@ def test_intervals_of_persons_on_a_cluster(client, table):
     """Workers send sums of persons, some of whom have rows on several workers."""
     X, y, ids = table
     most = int(np.bincount(ids).max())
-    given = {"epsilon": 10.0, "delta": 1e-6, "max_rows_per_group": most, "random_state": 0}
-    model = AdaptiveRegression(bounds_X=(-1, 1), bounds_y=(-1, 1), inference=True, **given)
-    memory = model.fit(X, y, groups=ids).coef_std_
-    read = model.fit(da.from_array(X, chunks=(200, 2)), y, groups=ids).coef_std_
+    given = {"epsilon": 10.0, "delta": 1e-6, "random_state": 0, "inference": True}
+    model = PrivateLinearRegression(bounds_X=(-1, 1), bounds_y=(-1, 1), **given)
+    counting = {"groups": ids, "max_rows_per_group": most}
+    memory = model.fit(X, y, **counting).coef_std_
+    read = model.fit(da.from_array(X, chunks=(200, 2)), y, **counting).coef_std_
     np.testing.assert_allclose(read, memory, rtol=1e-3)
 
 
@@ -115,9 +117,10 @@ def test_weights_of_rows_on_a_cluster(client, table):
     X, y, ids = table
     weights = np.random.default_rng(1).uniform(0, 4, len(ids))
     blocks = da.from_array(X, chunks=(200, 2))
-    given = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "random_state": 0, "max_weight": 2.0}
-    memory = AdaptiveRegression(epsilon=3.0, **given).fit(X, y, sample_weight=weights)
-    read = AdaptiveRegression(epsilon=3.0, **given).fit(blocks, y, sample_weight=weights)
+    given = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "random_state": 0}
+    counting = {"sample_weight": weights, "max_weight": 2.0}
+    memory = PrivateLinearRegression(epsilon=3.0, **given).fit(X, y, **counting)
+    read = PrivateLinearRegression(epsilon=3.0, **given).fit(blocks, y, **counting)
     np.testing.assert_allclose(read.coef_, memory.coef_, atol=1e-5)
     chunks = dask_chunks(blocks, y, client, None, weights)
     rows = ChunkRows(chunks, RowMap(2.0), TargetMap(), most_weight=2.0)

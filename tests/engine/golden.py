@@ -17,6 +17,7 @@ import pandas as pd
 
 import fastmix
 from fastmix.datasets import make_sphere
+from fastmix.estimators.base import fixing
 
 PATH = Path(__file__).with_name("golden.json")
 
@@ -46,8 +47,8 @@ CONFIGURATIONS = {
     ),
     "IHS": (fastmix.IHS, {}),
     "ObjectivePerturbation": (fastmix.ObjectivePerturbation, {}),
-    "AdaptiveRegression": (fastmix.AdaptiveRegression, {}),
-    "AdaptiveRegression rounds": (fastmix.AdaptiveRegression, {"rounds": 3}),
+    "AdaptiveRegression": (fastmix.PrivateLinearRegression, {}),
+    "AdaptiveRegression rounds": (fixing(fastmix.PrivateLinearRegression, rounds=3), {}),
     "PrivateLinearRegression": (fastmix.PrivateLinearRegression, {}),
     "PrivateLinearRegression intervals": (fastmix.PrivateLinearRegression, {"inference": True}),
 }

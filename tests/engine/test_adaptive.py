@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 import fastmix
-from fastmix import AdaptiveRegression
+from fastmix import PrivateLinearRegression
 from fastmix.accounting import GaussianEvent, LaplaceEvent, ObjectiveEvent
 from fastmix.certificate import verify_certificate
 from fastmix.data.chunks import ArrayChunk, Chunks
 from fastmix.engine import AdaptiveObjective, Sizes, Target
 from fastmix.engine.last_stage import MOST_KEPT
 from fastmix.errors import SolverError
+from fastmix.estimators.base import fixing
 from fastmix.releases import minimise
 from fastmix.releases.noise import SLACK, ExactNoise, Noise
 from tests.transcripts import names, recording, replaying
@@ -34,9 +35,15 @@ def problem(seed=0, n=2000, d=3, noise=0.1):
     return X, y
 
 
+def made(**parameters):
+    """Return an estimator, some of whose parameters are those of its method."""
+    own = {name: parameters.pop(name) for name in ("rounds", "solver") if name in parameters}
+    return fixing(PrivateLinearRegression, **own)(**parameters)
+
+
 def fitted(X, y, seed=1, **parameters):
     """Fit with everything public, and no warning about a useless fit."""
-    model = AdaptiveRegression(**{**PUBLIC, "random_state": seed, **parameters})
+    model = made(**{**PUBLIC, "random_state": seed, **parameters})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.filterwarnings("error", "(invalid|divide by zero|overflow)", RuntimeWarning)
@@ -71,7 +78,7 @@ def recomputed(events, epsilon):
 def test_the_account_is_that_of_theorem_two(n, d, epsilon, delta):
     """Within the target, and nearly all of it."""
     for intercept in (True, False):
-        model = AdaptiveRegression(epsilon=epsilon, delta=delta, fit_intercept=intercept)
+        model = PrivateLinearRegression(epsilon=epsilon, delta=delta, fit_intercept=intercept)
         spent = model.account(n, d)
         assert spent.epsilon <= epsilon * (1.0 + 1e-9)
         assert spent.delta == delta
@@ -80,7 +87,7 @@ def test_the_account_is_that_of_theorem_two(n, d, epsilon, delta):
 
 @pytest.mark.parametrize("rounds", [None, 0, 1, 2, 7, 20])
 def test_every_number_of_rounds_is_accounted_for(rounds):
-    model = AdaptiveRegression(epsilon=1.0, delta=1e-6, rounds=rounds)
+    model = made(epsilon=1.0, delta=1e-6, rounds=rounds)
     events = model.account(5000, 4).events
     assert 0.97e-6 <= recomputed(events, 1.0) <= 1e-6
     moments = [e for e in events if isinstance(e, GaussianEvent) and e.count > 1]
@@ -199,7 +206,7 @@ def test_what_is_printed_is_the_same_for_all_data(rounds, capsys):
     X, y = problem(n=300)
     printed = []
     for A, b in ((X, y), *other_data(*X.shape)):
-        fitted(A, b, rounds=rounds, verbose=True)
+        fitted(A, b, rounds=rounds)
         printed.append(capsys.readouterr())
     assert len(set(printed)) == 1
 
@@ -285,7 +292,7 @@ def outcomes(X, y, count=12, **parameters):
     """Return how many of some fits fail to find the minimum, and how many fail otherwise."""
     unsolved = failed = 0
     for seed in range(count):
-        model = AdaptiveRegression(**{**PUBLIC, "random_state": seed, **parameters})
+        model = made(**{**PUBLIC, "random_state": seed, **parameters})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -326,7 +333,7 @@ def test_wrong_parameters_are_refused_before_a_charge():
         with pytest.raises(ValueError, match="must be"):
             fitted(X, y, accountant=budget, **wrong)
     with pytest.raises(TypeError):
-        AdaptiveRegression(residual_clip=1.0)
+        PrivateLinearRegression(residual_clip=1.0)
     assert len(budget) == 0
 
 
@@ -343,7 +350,7 @@ def test_chunks_and_arrays_agree(rounds):
         ]
         if size == 1:
             parts = [*parts[:60], ArrayChunk("rest", X[60:], y[60:])]
-        model = AdaptiveRegression(**PUBLIC, random_state=1, rounds=rounds)
+        model = made(**PUBLIC, random_state=1, rounds=rounds)
         second = model.fit_chunks(Chunks(parts, X.shape[1]))
         np.testing.assert_allclose(second.coef_, first.coef_, rtol=1e-8, atol=1e-8)
         assert second.intercept_ == pytest.approx(first.intercept_, rel=1e-8, abs=1e-8)
@@ -355,7 +362,7 @@ def test_parquet_and_arrays_agree(tmp_path):
     X, y = problem(n=1500)
     table = pa.table({**{f"x{j}": X[:, j] for j in range(X.shape[1])}, "y": y})
     parquet.write_table(table, tmp_path / "data.parquet", row_group_size=200)
-    model = AdaptiveRegression(**PUBLIC, random_state=1).fit_parquet(tmp_path / "data.parquet")
+    model = PrivateLinearRegression(**PUBLIC, random_state=1).fit_parquet(tmp_path / "data.parquet")
     first = fitted(X, y)
     np.testing.assert_allclose(model.coef_, first.coef_, rtol=1e-8, atol=1e-8)
 

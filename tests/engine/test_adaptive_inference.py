@@ -12,15 +12,16 @@ from fastmix.accounting import GaussianEvent
 from fastmix.certificate.verify import verify_certificate
 from fastmix.datasets import make_correlated, make_sphere
 from fastmix.engine import adaptive_inference as module
+from fastmix.estimators.base import fixing
 from tests.transcripts import names, recording, replaying
 
 SPHERE = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0), "fit_intercept": False}
 
 
-def fitted(X, y, **given):
+def fitted(X, y, kind=fastmix.PrivateLinearRegression, **given):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return fastmix.PrivateLinearRegression(inference=True, **given).fit(X, y)
+        return kind(inference=True, **given).fit(X, y)
 
 
 def simulated(X, theta, fits, noise=0.1, seed=1, **given):
@@ -109,13 +110,13 @@ def test_intervals_are_a_function_of_releases():
     y = X @ [0.2, 0.0, -0.1]
     given = {"epsilon": 1.0, "delta": 1e-5, **SPHERE}
     for rounds in (None, 0, 2):
-        method = fastmix.AdaptiveRegression(rounds=rounds)
+        kind = fixing(fastmix.PrivateLinearRegression, rounds=rounds)
         with recording() as transcript:
-            first = fitted(X, y, method=method, random_state=0, **given)
+            first = fitted(X, y, kind=kind, random_state=0, **given)
         assert names(transcript)[-1] == "curvatures"
         for other in (0.0 * X, -X):
             with replaying(transcript):
-                second = fitted(other, -y, method=method, random_state=9, **given)
+                second = fitted(other, -y, kind=kind, random_state=9, **given)
             for name in ("coef_", "coef_std_", "coef_noise_std_", "coef_bias_bound_"):
                 np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
             assert first.residual_std_ == second.residual_std_

@@ -211,11 +211,10 @@ def test_persons_weights_and_hidden_sizes(counting):
     model = PrivateLinearRegression(epsilon=5.0, delta=1e-6, bounds=BOUNDS, random_state=0)
     given = {}
     if counting == "groups":
-        model.set_params(max_rows_per_group=2)
-        given = {"groups": np.arange(len(frame)) // 2}
+        given = {"groups": np.arange(len(frame)) // 2, "max_rows_per_group": 2}
     elif counting == "sample_weight":
-        model.set_params(max_weight=2.0)
-        given = {"sample_weight": np.random.default_rng(0).uniform(0.5, 3.0, len(frame))}
+        weights = np.random.default_rng(0).uniform(0.5, 3.0, len(frame))
+        given = {"sample_weight": weights, "max_weight": 2.0}
     else:
         model.set_params(public_rows=False)
     with warnings.catch_warnings():

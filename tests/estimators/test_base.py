@@ -18,6 +18,7 @@ from fastmix.errors import InvalidValueError
 from fastmix.estimators.base import PrivateRegressor
 from fastmix.paper import IterativeHessianMixing
 from fastmix.releases import GRADIENT
+from fastmix.show.progress import progress
 
 PRIVATE = [
     fastmix.AdaSSP(),
@@ -40,7 +41,7 @@ def problem(n=60, d=3, seed=0):
 def watched(estimator, monkeypatch):
     """Let the method record the rows that it is given; return the record."""
     seen = []
-    cls = type(estimator._resolve(1))
+    cls = type(estimator._resolve())
     solve = cls.solve
 
     def spy(self, rows, plan, clip, draws):
@@ -257,7 +258,6 @@ BAD_OF = [
     (IHM, "variant", "mine", "be one of 'tuned', 'paper'"),
     (IHS, "sketch", "dct", "be one of 'srht', 'gaussian'"),
     (fastmix.DPGradientDescent, "learning_rate", 0.0, "be greater than 0"),
-    (fastmix.PrivateLinearRegression, "method", "ihs", "be one of 'auto', "),
 ]
 
 
@@ -265,18 +265,9 @@ BAD_OF = [
 def test_bad_parameters_are_refused_before_anything_is_spent(name, value, error, condition):
     X, y = problem()
     budget = BudgetAccountant(10.0, 1e-3)
-    door, room = fastmix.PrivateLinearRegression(), fastmix.FastIHM()
-    if name in door.get_params():
-        models = [door.set_params(**BOUNDS), room.set_params(**BOUNDS)]
-        for model in models:
-            model.set_params(**{name: value})
-    else:  # a parameter of the method, which comes to the front door with the method
-        inner = clone(room).set_params(**{name: value})
-        models = [
-            door.set_params(**BOUNDS, method=inner), room.set_params(**BOUNDS, **{name: value})
-        ]  # fmt: skip
-    for estimator in models:
-        estimator.set_params(accountant=budget)
+    models = [fastmix.PrivateLinearRegression(), fastmix.FastIHM()]
+    for estimator in (model for model in models if name in model.get_params()):
+        estimator.set_params(**{**BOUNDS, "accountant": budget, name: value})
         with pytest.raises(error) as caught:
             estimator.fit(X, y)
         message = str(caught.value)
@@ -404,18 +395,19 @@ def test_what_a_fit_stores(monkeypatch):
     for model in PRIVATE:
         estimator = clone(model).set_params(**BOUNDS).fit(X, y)
         stored = set(vars(estimator)) - set(estimator.get_params())
-        assert stored - {"method_", "chosen_"} == expected
+        assert stored - {"_population", "chosen_"} == expected
         assert estimator.n_steps_ in (getattr(estimator, "n_steps", None), 1, 4, 32, 100)
         assert type(estimator.intercept_) is float
         assert estimator.coef_.dtype == np.float64
 
 
-def test_verbose_prints_the_same_for_all_data(capsys):
+def test_progress_prints_the_same_for_all_data(capsys):
     printed = []
     for seed in (0, 1):
         X, y = problem(seed=seed)
         for cls in (FastIHM, IHM):
-            cls(**BOUNDS, verbose=True).fit(X, y)
+            with progress(cls.__name__, lines=True):
+                cls(**BOUNDS).fit(X, y)
         captured = capsys.readouterr()
         assert captured.out == ""
         printed.append(captured.err)

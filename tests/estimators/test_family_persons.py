@@ -16,7 +16,6 @@ COMMON = {
     "epsilon": 2.0,
     "delta": 1e-6,
     "bounds_X": (-1, 1),
-    "max_rows_per_group": K,
     "random_state": 0,
 }
 MODELS = {
@@ -40,7 +39,7 @@ def fitted(name, X, y, ids, **changes):
     kind, own = MODELS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return kind(**{**COMMON, **own, **changes}).fit(X, y, groups=ids)
+        return kind(**{**COMMON, **own, **changes}).fit(X, y, groups=ids, max_rows_per_group=K)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -66,7 +65,8 @@ def test_rows_of_one_person_in_several_files(data, name, tmp_path):
     kind, own = MODELS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = kind(**{**COMMON, **own}).fit_parquet(tmp_path, target="y", groups="id")
+        model = kind(**{**COMMON, **own})
+        model.fit_parquet(tmp_path, target="y", groups="id", max_rows_per_group=K)
     assert model.privacy_.data["n_persons"] == P
     whole = fitted(name, X, y, ids)
     assert np.ravel(model.coef_) == pytest.approx(np.ravel(whole.coef_), rel=0.1)

@@ -35,8 +35,8 @@ def test_a_weighted_fit(kind, tmp_path):
     X, y, w = problem(kind)
     estimator, given = KINDS[kind]
     budget = BudgetAccountant(float("inf"), 0.9)
-    model = estimator(max_weight=5, random_state=0, **KNOWN, **given)
-    model.set_params(accountant=budget).fit(X, y, sample_weight=w)
+    model = estimator(random_state=0, **KNOWN, **given)
+    model.set_params(accountant=budget).fit(X, y, sample_weight=w, max_weight=5)
     slope = np.ravel(model.coef_)[0]
     assert slope == pytest.approx(2.0, abs=0.4)
     plain = estimator(random_state=0, **KNOWN, **given).fit(X, y)
@@ -46,10 +46,10 @@ def test_a_weighted_fit(kind, tmp_path):
     assert certificate.epsilon <= 3.0
     assert verify_certificate(certificate.to_json()).complaints == ()
     assert "survey weights; weights above 5" in " ".join(explain(certificate))
-    assert budget.charges[0].spent == model.account(len(y), 2)
+    assert budget.charges[0].spent == model.account(len(y), 2, weighted=True)
     pd.DataFrame(X, columns=["a", "b"]).assign(y=y, w=w).to_parquet(tmp_path / "t.parquet")
-    file = estimator(max_weight=5, random_state=0, **KNOWN, **given).fit_parquet(
-        tmp_path / "t.parquet", features=["a", "b"], sample_weight="w"
+    file = estimator(random_state=0, **KNOWN, **given).fit_parquet(
+        tmp_path / "t.parquet", features=["a", "b"], sample_weight="w", max_weight=5
     )
     np.testing.assert_allclose(file.coef_, model.coef_, rtol=1e-6)
 
@@ -75,7 +75,7 @@ def test_several_classes_have_neither():
     budget = BudgetAccountant(5.0, 1e-3)
     three = {"classes": [0, 1, 2], "accountant": budget, **KNOWN}
     with pytest.raises(ValueError, match="sample_weight must not be given with more than two"):
-        fastmix.PrivateLogisticRegression(max_weight=5, **three).fit(X, y, sample_weight=w)
+        fastmix.PrivateLogisticRegression(**three).fit(X, y, sample_weight=w, max_weight=5)
     with pytest.raises(ValueError, match="public_rows must be True for more than two classes"):
         fastmix.PrivateLogisticRegression(public_rows=False, **three).fit(X, y)
     assert len(budget) == 0

@@ -43,11 +43,10 @@ def test_a_comparison_states_what_its_bounds_cost():
     assert stated["epsilon"] == pytest.approx(found.privacy_.epsilon)
     assert stated["delta"] == pytest.approx(found.privacy_.delta)
     # Those of the best set are refused for persons, as all of them are.
-    persons = ObjectivePerturbation(
-        bounds_X=best.bounds_X, bounds_y=best.bounds_y, max_rows_per_group=2
-    )
+    persons = ObjectivePerturbation(bounds_X=best.bounds_X, bounds_y=best.bounds_y)
+    ids = np.arange(len(y)) // 2
     with pytest.raises(ValueError, match="must protect persons if the fit does"):
-        persons.fit(X[:, [0]], y, groups=np.arange(len(y)) // 2)
+        persons.fit(X[:, [0]], y, groups=ids, max_rows_per_group=2)
 
 
 def test_an_encoder_passes_on_what_its_bounds_cost(tmp_path):
@@ -63,9 +62,9 @@ def test_an_encoder_passes_on_what_its_bounds_cost(tmp_path):
     by_norm = clone(by_norm).fit(encoder.transform(table), y)
     assert by_norm.privacy_.data["bounds_found"] == COST
     assert "epsilon 0.1" in " ".join(explain(fitted.privacy_))
-    model.set_params(max_rows_per_group=2)
+    ids = np.arange(len(y)) // 2
     with pytest.raises(ValueError, match="must protect persons if the fit does"):
-        model.fit(encoder.transform(table), y, groups=np.arange(len(y)) // 2)
+        model.fit(encoder.transform(table), y, groups=ids, max_rows_per_group=2)
 
 
 def test_bounds_of_two_releases_are_both_checked_and_stated():
@@ -77,7 +76,7 @@ def test_bounds_of_two_releases_are_both_checked_and_stated():
     stated = ObjectivePerturbation(**given).fit(X, y).privacy_.data["bounds_found"]
     assert stated["epsilon"] == pytest.approx(features.privacy_.epsilon + target.privacy_.epsilon)
     with pytest.raises(ValueError, match="must protect persons if the fit does"):
-        ObjectivePerturbation(max_rows_per_group=2, **given).fit(X, y, groups=ids)
+        ObjectivePerturbation(**given).fit(X, y, groups=ids, max_rows_per_group=2)
 
 
 def test_releases_of_the_same_cost_are_both_stated():

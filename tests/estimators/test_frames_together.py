@@ -51,8 +51,18 @@ def frame():
     )
 
 
+class Persons(PrivateLinearRegression):
+    """Fits of which at most four rows of a person count."""
+
+    def fit(self, *data, **given):
+        return super().fit(*data, **given, max_rows_per_group=4)
+
+    def fit_parquet(self, *data, **given):
+        return super().fit_parquet(*data, **given, max_rows_per_group=4)
+
+
 def persons(**parameters):
-    return PrivateLinearRegression(**{**COMMON, "max_rows_per_group": 4, **parameters})
+    return Persons(**{**COMMON, **parameters})
 
 
 def public(**tables):
@@ -272,15 +282,15 @@ def test_classes_that_do_not_go_with_bounds():
     with pytest.raises(ValueError, match="Pass classes, or bounds="):
         PrivateLogisticRegression(bounds=FEATURES).fit(table, table["rich"])
     with pytest.raises(ValueError, match="more than two classes"):
-        PrivateLogisticRegression(bounds=FEATURES, classes=[0, 1, 2], max_rows_per_group=4).fit(
-            table, table["rich"], groups=table["person"]
+        PrivateLogisticRegression(bounds=FEATURES, classes=[0, 1, 2]).fit(
+            table, table["rich"], groups=table["person"], max_rows_per_group=4
         )
 
 
 def test_persons_of_a_table_with_labels():
     table = frame()
-    model = PrivateLogisticRegression(bounds=LABELS, max_rows_per_group=4)
-    model.fit(table, groups=table["person"])
+    model = PrivateLogisticRegression(bounds=LABELS)
+    model.fit(table, groups=table["person"], max_rows_per_group=4)
     assert model.privacy_.data["n_persons"] == table["person"].nunique()
 
 

@@ -154,7 +154,7 @@ def test_what_has_no_intervals():
         with pytest.raises(ValueError, match="inference must be False"):
             clone(model).set_params(**given, inference=True).fit(X, y)
     with pytest.raises(ValueError, match="inference must be False"):
-        fastmix.PrivateLinearRegression(**given, inference=True, method="dp_gd").fit(X, y)
+        fastmix.DPGradientDescent(**given, inference=True).fit(X, y)
     fit.set_params(inference=True).fit(X, y)
     with pytest.raises(ValueError, match="level must lie"):
         fit.conf_int(1.0)

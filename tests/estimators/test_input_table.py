@@ -19,6 +19,7 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant, PrivacyLeakWarning
+from fastmix.estimators.base import fixing
 
 PAGE = Path(__file__).parents[2] / "docs" / "inputs.md"
 MODELS = [
@@ -30,8 +31,8 @@ MODELS = [
     fastmix.LinearMixing(),
     fastmix.LinearMixing(fast=True),
     fastmix.ObjectivePerturbation(),
-    fastmix.AdaptiveRegression(rounds=2),
-    fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=3)),
+    fixing(fastmix.PrivateLinearRegression, rounds=2)(),
+    fastmix.PrivateLinearRegression(),
 ]
 N, D = 40, 3
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
@@ -268,7 +269,7 @@ def test_an_array_that_changes_during_the_fit():
         short = {"n_steps": 3}
         models = [(fastmix.AdaSSP, {}), (fastmix.DPGradientDescent, short),
                   (fastmix.FastIHM, short), (fastmix.IHM, short), (fastmix.LinearMixing, {}),
-                  (fastmix.PrivateLinearRegression, {"method": fastmix.IHM(**short)})]
+                  (fastmix.PrivateLinearRegression, {})]
         writer = threading.Thread(target=scribble)
         writer.start()
         fits = refused = 0

@@ -18,6 +18,7 @@ from sklearn.exceptions import DataConversionWarning, NotFittedError, UnsetMetad
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
+from sklearn.utils.validation import has_fit_parameter
 
 import fastmix
 from fastmix import IHM, IHS, AdaSSP, DPGradientDescent, FastIHM, LinearMixing
@@ -143,23 +144,29 @@ def test_pipelines_and_set_output():
 
 
 @pytest.mark.parametrize("cls", ALL)
-def test_sample_weight_is_refused_without_a_public_bound(cls):
+def test_fit_offers_weights_and_groups_only_where_the_method_supports_them(cls):
     X, y = problem()
-    with pytest.raises(ValueError, match="max_weight must be given with sample_weight"):
-        cls(**BOUNDS).fit(X, y, sample_weight=np.ones(60))
+    method = cls._method
+    for name, supported in (("sample_weight", method.weights), ("groups", method.persons)):
+        assert has_fit_parameter(cls(), name) == supported
+        if not supported:
+            with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+                cls(**BOUNDS).fit(X, y, **{name: np.ones(60)})
 
 
 def test_metadata_routing_requests_nothing_for_fit():
-    request = IHM().get_metadata_routing()
     # Known, and passed only when asked for.
-    assert request.fit.requests == {"groups": None, "sample_weight": None}
+    names = ("groups", "max_rows_per_group", "max_weight", "sample_weight")
+    request = fastmix.PrivateLinearRegression().get_metadata_routing()
+    assert request.fit.requests == dict.fromkeys(names)
+    assert IHM().get_metadata_routing().fit.requests == {}
     assert set(request.score.requests) <= {"sample_weight"}
     with sklearn.config_context(enable_metadata_routing=True):
         X, y = problem()
         pipeline = make_pipeline(Normalizer(), IHM(bounds_X=(-3, 3), bounds_y=(-1, 1)))
         pipeline.fit(X, y)
         with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
-            make_pipeline(IHM(**BOUNDS)).fit(X, y, sample_weight=np.ones(60))
+            make_pipeline(Private(**BOUNDS)).fit(X, y, sample_weight=np.ones(60))
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -210,8 +217,9 @@ def test_an_infinite_epsilon_still_clips():
 @pytest.mark.parametrize("cls", ALL)
 def test_predictions_are_linear_in_the_users_units(cls):
     X, y = problem()
-    model = cls(random_state=0, delta=1e-6, clip_predictions=False, **BOUNDS).fit(X, y)
-    np.testing.assert_allclose(model.predict(X), X @ model.coef_ + model.intercept_, rtol=1e-12)
+    model = cls(random_state=0, delta=1e-6, **BOUNDS).fit(X, y)
+    line = X @ model.coef_ + model.intercept_
+    np.testing.assert_allclose(model.predict(X, clip=False), line, rtol=1e-12)
     with pytest.raises(NotFittedError):
         cls().predict(X)
 
@@ -296,7 +304,7 @@ def test_parameters_are_keyword_only_with_the_documented_defaults():
     expected = {
         "epsilon": 1.0, "delta": None, "bounds_X": None, "bounds_y": None, "data_norm": None,
         "fit_intercept": True, "inference": False, "noise": "float", "accountant": None,
-        "random_state": None, "verbose": False,
+        "random_state": None,
     }  # fmt: skip
     of_methods = {
         "n_steps": None, "gaussian_size": None, "sketch_size": None, "failure_probability": None,

@@ -30,6 +30,7 @@ from sklearn.base import clone
 import fastmix
 from fastmix import BudgetAccountant
 from fastmix.errors import InvalidValueError
+from fastmix.estimators.base import fixing
 
 NUMBER, TEXT = 61.2345678, "Rumpelstilzchen"
 N, D = 12, 3
@@ -46,9 +47,9 @@ MODELS = [
     fastmix.IHM(n_steps=3, variant="paper"),
     fastmix.LinearMixing(),
     fastmix.LinearMixing(fast=True),
-    fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=3)),
+    fastmix.PrivateLinearRegression(),
     fastmix.ObjectivePerturbation(),
-    fastmix.AdaptiveRegression(rounds=2),
+    fixing(fastmix.PrivateLinearRegression, rounds=2)(),
     fastmix.ObjectivePerturbation(solver="sketch"),
 ]
 #: Those that can read blocks of rows.

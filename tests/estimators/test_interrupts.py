@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant
+from fastmix.estimators.base import fixing
 from fastmix.paper import AdaptiveStatistics
 from fastmix.random import secret_generator
 from fastmix.releases import noise
@@ -28,8 +29,7 @@ MODELS = {
     "LinearMixing": fastmix.LinearMixing(),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
     "ObjectivePerturbation": fastmix.ObjectivePerturbation(),
-    "AdaptiveRegression": fastmix.AdaptiveRegression(rounds=2),
-    "PrivateLinearRegression": fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=2)),
+    "PrivateLinearRegression": fixing(fastmix.PrivateLinearRegression, rounds=2)(),
     "exact AdaSSP": fastmix.AdaSSP(noise="exact"),
     "exact FastIHM": fastmix.FastIHM(noise="exact", n_steps=2),
 }

@@ -10,7 +10,6 @@ import pytest
 from fastmix import (
     IHM,
     IHS,
-    AdaptiveRegression,
     AdaSSP,
     BudgetAccountant,
     DPGradientDescent,
@@ -23,9 +22,11 @@ from fastmix import (
     PrivateQuantileRegressor,
 )
 from fastmix.engine import table_fit
+from fastmix.estimators.base import EngineModel, fixing
 
 KINDS = (
-    *(AdaptiveRegression, ObjectivePerturbation, PrivateHuberRegressor, PrivateQuantileRegressor),
+    *(PrivateLinearRegression, ObjectivePerturbation, PrivateHuberRegressor),
+    *(fixing(PrivateQuantileRegressor, smoothing=1e-12), PrivateQuantileRegressor),
     *(PrivateLogisticRegression, IHM, FastIHM, AdaSSP, IHS, LinearMixing, DPGradientDescent),
 )
 UNIT = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}
@@ -71,16 +72,17 @@ def hostile(kind, rng):
         unit = size()
         y, given["bounds_y"] = unit * y, one((-unit, unit), (0.0, unit))
     known = kind().get_params()
-    for name in ("residual_clip", "smoothing"):
-        if name in known:
-            given[name] = one(None, 1e-3, size(), float(10.0 ** rng.integers(-12, 13)))
+    if "residual_clip" in known:
+        given["residual_clip"] = one(None, 1e-3, size(), float(10.0 ** rng.integers(-12, 13)))
+    fit = {}
+    if not issubclass(kind, EngineModel):
+        return kind(**given), X, y, fit
     given["public_rows"] = bool(one(True, True, False))
     given["score_share"] = one(0.0, 0.0, 0.1)
-    fit = {}
     if one(True, False, False, False):
-        given["max_rows_per_group"], fit["groups"] = 3, np.arange(len(y)) // 2
+        fit |= {"max_rows_per_group": 3, "groups": np.arange(len(y)) // 2}
     if one(True, False, False, False):
-        given["max_weight"], fit["sample_weight"] = 2.0, np.linspace(0, 2, len(y))
+        fit |= {"max_weight": 2.0, "sample_weight": np.linspace(0, 2, len(y))}
     return kind(**given), X, y, fit
 
 
@@ -115,7 +117,7 @@ def test_nothing_fails_after_the_charge(kind, models):
 
 EXACT = find_spec("opendp") is not None
 TABLE_KINDS = (
-    *(PrivateLinearRegression, AdaptiveRegression, PrivateHuberRegressor),
+    *(PrivateLinearRegression, PrivateHuberRegressor),
     *(PrivateLogisticRegression, PrivateQuantileRegressor),
 )
 
@@ -154,11 +156,11 @@ def hostile_table(kind, rng):
         given["residual_clip"] = one(None, None, 1e-9, 1e3)
     given["bounds"], fit = {"target": {"y": target}, "features": features}, {}
     if one(True, False, False):
-        given["max_rows_per_group"] = one(1, 2, 5, 100)
+        fit["max_rows_per_group"] = one(1, 2, 5, 100)
         fit["groups"] = one(rng.integers(0, max(1, n // 2), n), np.zeros(n, dtype=int))
     if one(True, False, False):
         weights = np.linspace(0, 3, n), np.zeros(n), np.full(n, 1e-300), np.full(n, 1e300)
-        given["max_weight"], fit["sample_weight"] = 2.0, one(*weights)
+        fit["max_weight"], fit["sample_weight"] = 2.0, one(*weights)
     given["score_share"] = one(0.0, 0.0, 0.1)
     return kind(**given), pd.DataFrame(frame), fit
 
@@ -205,11 +207,10 @@ def test_steps_of_rows_that_count_in_full_at_any_length(persons):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"c": rng.choice(["u", "v"], 3000), "y": 0.5})
     bounds = {"target": {"y": (0.0, 1.0)}, "features": {"c": ["u", "v"]}}
-    given = {"max_rows_per_group": 3} if persons else {}
-    ids = {"groups": np.arange(3000) // 2} if persons else {}
+    ids = {"groups": np.arange(3000) // 2, "max_rows_per_group": 3} if persons else {}
     for epsilon in (0.1, 1.0):
         model = PrivateHuberRegressor(
-            epsilon=epsilon, delta=1e-3, bounds=bounds, residual_clip=1e6, random_state=0, **given
+            epsilon=epsilon, delta=1e-3, bounds=bounds, residual_clip=1e6, random_state=0
         )
         assert np.isfinite(model.fit(frame, **ids).coef_).all()
 
@@ -226,7 +227,7 @@ def test_ridges_meet_the_condition_of_the_loss(kind, d):
             kind(epsilon=epsilon, delta=delta, residual_clip=clip, **UNIT).fit(X, y)
 
 
-@pytest.mark.parametrize("kind", [IHM, FastIHM, AdaSSP, AdaptiveRegression])
+@pytest.mark.parametrize("kind", [IHM, FastIHM, AdaSSP, PrivateLinearRegression])
 @pytest.mark.parametrize("norm", [1e-100, 1e-50, 1e50, 1e99])
 def test_intervals_with_a_public_norm_of_any_size(kind, norm):
     X, y = records(2000, 3)

@@ -12,6 +12,7 @@ import pytest
 
 from fastmix import BudgetAccountant, ObjectivePerturbation
 from fastmix.data.persons import InvalidGroupError
+from fastmix.engine.population import Population
 
 SECRET = "Rumpelstilzchen"
 GOOD = {
@@ -88,7 +89,7 @@ def fitted(model, ids, X, y):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return model.fit(X, y, groups=ids).privacy_.data["n_persons"]
+            return model.fit(X, y, groups=ids, max_rows_per_group=2).privacy_.data["n_persons"]
     except (ValueError, TypeError) as error:
         return error
 
@@ -97,9 +98,8 @@ def attack(count, seed):
     """Fit random columns of ids; return how many were fitted, and how many were refused."""
     rng = np.random.default_rng(seed)
     budget = Counter(1.0, 1e-3)
-    model = ObjectivePerturbation(
-        max_rows_per_group=2, bounds_X=(-1, 1), bounds_y=(-1, 1), delta=1e-6, accountant=budget
-    )
+    model = ObjectivePerturbation(bounds_X=(-1, 1), bounds_y=(-1, 1), delta=1e-6, accountant=budget)
+    model._population = Population(rows_per_person=2)
     model._planned = cache(model._planned)  # which does not depend on ids
     for done in range(count):
         ids, persons, n = column(rng)
@@ -129,12 +129,10 @@ def test_ten_thousand_columns():
 def test_a_million_ids_are_fitted(ids):
     budget = BudgetAccountant(5.0, 1e-3)
     X = np.linspace(-1, 1, len(ids))[:, None]
-    model = ObjectivePerturbation(
-        max_rows_per_group=3, bounds_X=(-1, 1), bounds_y=(-1, 1), delta=1e-6, accountant=budget
-    )
+    model = ObjectivePerturbation(bounds_X=(-1, 1), bounds_y=(-1, 1), delta=1e-6, accountant=budget)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(X, 0.5 * X[:, 0], groups=ids)
+        model.fit(X, 0.5 * X[:, 0], groups=ids, max_rows_per_group=3)
     assert model.privacy_.data["n_persons"] == len(np.unique(ids))
     assert len(budget) == 1
 
@@ -161,11 +159,9 @@ def test_columns_of_files(values, tmp_path):
     table = pa.table({"x": [0.1, 0.2, 0.3], "y": [0.1, 0.2, 0.3], "who": values})
     pyarrow.parquet.write_table(table, tmp_path / "t.parquet", row_group_size=2)
     budget = BudgetAccountant(5.0, 1e-3)
-    model = ObjectivePerturbation(
-        max_rows_per_group=2, bounds_X=(-1, 1), bounds_y=(-1, 1), delta=1e-6, accountant=budget
-    )
+    model = ObjectivePerturbation(bounds_X=(-1, 1), bounds_y=(-1, 1), delta=1e-6, accountant=budget)
     with pytest.raises(InvalidGroupError) as caught:
-        model.fit_parquet(tmp_path / "t.parquet", "y", ["x"], groups="who")
+        model.fit_parquet(tmp_path / "t.parquet", "y", ["x"], groups="who", max_rows_per_group=2)
     assert SECRET not in str(caught.value)
     assert len(budget) == 0
 
@@ -177,6 +173,6 @@ def test_a_record_that_is_dropped_decides_on_no_error(value, ids, tmp_path):
     table = pa.table({"x": pa.array([0.1, value, 0.3]), "y": [0.1, 0.2, 0.3], "who": ids})
     pyarrow.parquet.write_table(table, tmp_path / "t.parquet", row_group_size=1)
     bounds = {"target": {"y": [0, 1]}, "features": {"x": [0, 1]}, "missing": {"rule": "drop"}}
-    model = ObjectivePerturbation(max_rows_per_group=2, bounds=bounds, delta=1e-6)
-    model.fit_parquet(tmp_path / "t.parquet", groups="who")
+    model = ObjectivePerturbation(bounds=bounds, delta=1e-6)
+    model.fit_parquet(tmp_path / "t.parquet", groups="who", max_rows_per_group=2)
     assert model.privacy_.data["n_persons"] == (2 if value is None else 3)

@@ -37,15 +37,10 @@ MODELS = {
     "IHS gaussian": fastmix.IHS(sketch="gaussian"),
     "LinearMixing": fastmix.LinearMixing(),
     "ObjectivePerturbation": fastmix.ObjectivePerturbation(),
-    "AdaptiveRegression": fastmix.AdaptiveRegression(),
+    "PrivateLinearRegression": fastmix.PrivateLinearRegression(),
     "LinearMixing sized": fastmix.LinearMixing(gaussian_size=50),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
     "LinearMixing fast sized": fastmix.LinearMixing(fast=True, **SIZED),
-    **{
-        f"Private {method}": PrivateLinearRegression(method=method)
-        for method in ("auto", "adassp", "linear_mixing")
-    },
-    "Private with an estimator": PrivateLinearRegression(method=fastmix.AdaSSP()),
 }
 COMMON = {field.name for field in fields(PrivateRegressor)}
 #: Other values of each parameter; one of them must have an effect, or all must be refused.
@@ -62,7 +57,6 @@ OTHERS = {
     "failure_probability": [1e-12],
     "residual_clip": [0.3],
     "ridge": [7.0],
-    "rounds": [2],
     "solver": ["sketch"],
     "shrinkage": [True],
     "inference": [True, False],
@@ -70,39 +64,25 @@ OTHERS = {
     "noise": ["exact"],
     "random_state": [1],
     "score_share": [0.1],
-    "verbose": [True],
     "variant": ["paper", "tuned"],
     "calibration": ["closed_form", "published", "joint", "numerical"],
     "sketch": ["dct", "gaussian", "srht"],
     "fast": [True, False],
     "learning_rate": [0.1],
-    "method": ["dp_gd", "adassp", fastmix.AdaSSP(variant="paper", calibration="published")],
 }
 WITHOUT_INTERVALS = ("DP", "IHS", "Lin", "Objective")
 #: What these refuse, because of the kind of method: intervals, and noise where there is none.
 REFUSED = {
     *((name, "inference") for name in MODELS if name.startswith(WITHOUT_INTERVALS)),
-    *(
-        (name, "score_share")
-        for name in MODELS
-        if name not in ("AdaptiveRegression", "Private auto")
-    ),
+    ("ObjectivePerturbation", "score_share"),
     *((name, "noise") for name in MODELS if name.startswith("IHS")),
     ("AdaSSP inference", "noise"),
     ("FastIHM paper sized", "variant"),
     ("IHM paper sized", "variant"),
     ("LinearMixing fast sized", "fast"),
-    ("Private linear_mixing", "inference"),
 }
-#: Have tests of their own: budgets, tables (test_frames.py), persons, weights and sizes.
-ELSEWHERE = {
-    "accountant",
-    "bounds",
-    "clip_predictions",
-    "max_rows_per_group",
-    "max_weight",
-    "public_rows",
-}
+#: Have tests of their own: budgets, tables (test_frames.py) and sizes.
+ELSEWHERE = {"accountant", "bounds", "public_rows"}
 
 
 def problem():
@@ -126,7 +106,7 @@ def seen(model, capsys):
     model.set_params(accountant=budget).fit(X, y)
     certificate = model.privacy_
     # What a certificate repeats of the parameters is no effect of theirs.
-    asked = model.get_params().keys() | {field.name for field in fields(model._resolve(4))}
+    asked = model.get_params().keys() | {field.name for field in fields(model._resolve())}
     derived = {key: v for key, v in certificate.parameters.items() if key not in asked}
     return repr(
         (
@@ -142,7 +122,7 @@ def seen(model, capsys):
 
 
 #: Their calibration takes seconds.
-LONG = {"IHM", "IHM sized", "FastIHM sized", "Private auto"}
+LONG = {"IHM", "IHM sized", "FastIHM sized", "PrivateLinearRegression"}
 
 
 @pytest.mark.parametrize(
@@ -156,7 +136,7 @@ def test_every_parameter_has_an_effect_or_is_refused(name, capsys):
     plan = planned(model)
     names = {field.name for field in fields(model)}
     assert names - ELSEWHERE <= OTHERS.keys(), "a parameter without a test"
-    ignored = model._resolve(4).ignored()
+    ignored = model._resolve().ignored()
     for parameter in names - ELSEWHERE:
         if name == "IHS sized" and parameter == "delta":
             continue  # IHS has no guarantee, whatever epsilon and delta say
@@ -194,10 +174,6 @@ def test_parameters_are_the_common_ones_and_those_of_the_method(cls):
             assert default == getattr(PrivateRegressor, name), name
 
 
-def test_the_front_door_adds_the_method_alone():
-    assert {field.name for field in fields(PrivateLinearRegression)} == COMMON | {"method"}
-
-
 @pytest.mark.parametrize("cls", [*CLASSES, PrivateLinearRegression])
 def test_what_a_method_does_not_have_is_no_parameter(cls):
     names = {field.name for field in fields(cls)}
@@ -219,23 +195,19 @@ IGNORED = [
     (fastmix.IHM(shrinkage=True), "shrinkage"),
     (fastmix.IHM(residual_clip=0.5), "residual_clip"),
     (fastmix.FastIHM(failure_probability=0.1), "failure_probability"),
+    (fastmix.IHS(failure_probability=0.1, sketch_size=20), "failure_probability"),
 ]
-IGNORED += [(PrivateLinearRegression(method=model), f"method__{name}") for model, name in IGNORED]
-# Not private, and so no method of the front door.
-IGNORED.append((fastmix.IHS(failure_probability=0.1, sketch_size=20), "failure_probability"))
 
 
 @pytest.mark.parametrize(("model", "name"), IGNORED)
 def test_what_is_ignored_is_refused_before_a_charge(model, name):
     budget = BudgetAccountant(float("inf"), 1e-3)
     model = clone(model).set_params(bounds_X=(-1, 1), bounds_y=(-1, 1), accountant=budget)
-    value, short = model.get_params()[name], name.removeprefix("method__")
-    message = rf"^{short} must be .*ignores it; got {short}={value!r}\.$"
+    message = rf"^{name} must be .*ignores it; got {name}={model.get_params()[name]!r}\.$"
     with pytest.raises(ValueError, match=message):
         model.fit(*problem())
     assert len(budget.charges) == 0
-    room = model.method if isinstance(model, PrivateLinearRegression) else model
-    model.set_params(**{name: type(room)().get_params()[short]}).fit(*problem())
+    model.set_params(**{name: type(model)().get_params()[name]}).fit(*problem())
     assert len(budget.charges) == 1
 
 

@@ -9,7 +9,6 @@ from sklearn.pipeline import make_pipeline
 
 from fastmix import (
     IHM,
-    AdaptiveRegression,
     AdaSSP,
     BudgetAccountant,
     ObjectivePerturbation,
@@ -17,7 +16,7 @@ from fastmix import (
 )
 from fastmix.accounting import ObjectiveEvent
 from fastmix.certificate import explain, headline, verify_certificate
-from fastmix.data import ArrayRows, RowMap
+from fastmix.data import ArrayChunk, ArrayRows, Chunks, RowMap
 from fastmix.data.persons import Persons
 from fastmix.kernels.person_losses import LinearHuber
 from fastmix.releases import MINIMISER, make_noise
@@ -35,15 +34,13 @@ def data():
     return X, y, ids
 
 
-@pytest.mark.parametrize(
-    "kind", [AdaptiveRegression, ObjectivePerturbation, PrivateLinearRegression]
-)
+@pytest.mark.parametrize("kind", [PrivateLinearRegression, ObjectivePerturbation])
 @pytest.mark.parametrize("k", [1, 4, 100])
 def test_a_fit_of_persons(kind, k, data):
     X, y, ids = data
     budget = BudgetAccountant(5.0, 1e-3)
-    model = kind(epsilon=2.0, max_rows_per_group=k, accountant=budget, **KNOWN)
-    model.fit(X, y, groups=ids)
+    model = kind(epsilon=2.0, accountant=budget, **KNOWN)
+    model.fit(X, y, groups=ids, max_rows_per_group=k)
     assert model.score(X, y) > 0.7
     certificate = model.privacy_
     assert certificate.private
@@ -59,14 +56,14 @@ def test_a_fit_of_persons(kind, k, data):
     assert "one record" not in words.replace("counts as one record", "")
     (charge,) = budget.charges
     assert charge.label.endswith(f"per person of up to {k} rows")
-    assert charge.spent == model.account(2000, 3)
+    assert charge.spent == model.account(2000, 3, max_rows_per_group=k)
     # The default delta is that of persons, not of rows.
     assert certificate.delta == 1.0 / 2000**2
 
 
 def test_tampered_persons_are_found(data):
     X, y, ids = data
-    model = AdaptiveRegression(max_rows_per_group=3, **KNOWN).fit(X, y, groups=ids)
+    model = PrivateLinearRegression(**KNOWN).fit(X, y, groups=ids, max_rows_per_group=3)
     text = model.privacy_.to_json()
     for old, new in [
         ('"n_persons": 2000', '"n_persons": 1999'),
@@ -106,14 +103,15 @@ def test_rows_of_one_person_count_as_one_record():
     np.testing.assert_allclose(theta, best, atol=2e-3)
 
 
-@pytest.mark.parametrize("kind", [AdaptiveRegression, ObjectivePerturbation])
+@pytest.mark.parametrize("kind", [PrivateLinearRegression, ObjectivePerturbation])
 def test_copies_of_rows_change_nothing(kind):
     """A person whose row is there five times counts like one whose row is there once."""
     rng = np.random.default_rng(7)
     X, y = rng.uniform(-1, 1, (500, 2)), rng.uniform(-1, 1, 500)
-    once = kind(max_rows_per_group=5, random_state=0, **KNOWN).fit(X, y, groups=np.arange(500))
-    five = kind(max_rows_per_group=5, random_state=0, **KNOWN)
-    five.fit(np.repeat(X, 5, axis=0), np.repeat(y, 5), groups=np.repeat(np.arange(500), 5))
+    once = kind(random_state=0, **KNOWN).fit(X, y, groups=np.arange(500), max_rows_per_group=5)
+    five = kind(random_state=0, **KNOWN)
+    ids = np.repeat(np.arange(500), 5)
+    five.fit(np.repeat(X, 5, axis=0), np.repeat(y, 5), groups=ids, max_rows_per_group=5)
     np.testing.assert_allclose(once.coef_, five.coef_, atol=1e-4)
 
 
@@ -121,43 +119,42 @@ def test_refusals_charge_nothing(data):
     X, y, ids = data
     budget = BudgetAccountant(100.0, 1e-3)
     with budget:
-        for model, groups, message in [
-            (AdaptiveRegression(**KNOWN), ids, "max_rows_per_group must be given with groups"),
-            (
-                AdaptiveRegression(max_rows_per_group=3, **KNOWN),
-                None,
-                "must be None without groups",
-            ),
-            (AdaptiveRegression(max_rows_per_group=0, **KNOWN), ids, "must be at least 1"),
-            (AdaptiveRegression(max_rows_per_group=3, **KNOWN), ids[1:], "groups must have"),
-            (IHM(max_rows_per_group=3, **KNOWN), ids, "protects single rows only"),
-            (AdaSSP(max_rows_per_group=3, **KNOWN), ids, "protects single rows only"),
-            (
-                AdaptiveRegression(max_rows_per_group=3, epsilon=float("inf"), **KNOWN),
-                ids,
-                "epsilon must be finite with groups",
-            ),
-            (
-                AdaptiveRegression(max_rows_per_group=3, solver="sketch", **KNOWN),
-                ids,
-                "solver must be 'auto' or 'gram'",
-            ),
+        for given, groups, most, message in [
+            ({}, ids, None, "max_rows_per_group must be given with groups"),
+            ({}, None, 3, "max_rows_per_group must be None without groups"),
+            ({}, ids, 0, "max_rows_per_group must be at least 1"),
+            ({}, ids, 2.5, "max_rows_per_group must be an integer"),
+            ({}, ids[1:], 3, "groups must have"),
+            ({"epsilon": float("inf")}, ids, 3, "epsilon must be finite with groups"),
         ]:
+            model = PrivateLinearRegression(**given, **KNOWN)
             with pytest.raises((TypeError, ValueError), match=message):
-                model.fit(X, y, groups=groups)
+                model.fit(X, y, groups=groups, max_rows_per_group=most)
+        with pytest.raises(ValueError, match="solver must be 'auto' or 'gram'"):
+            ObjectivePerturbation(solver="sketch", **KNOWN).fit(
+                X, y, groups=ids, max_rows_per_group=3
+            )
+        for kind in (IHM, AdaSSP):
+            with pytest.raises(TypeError, match="unexpected keyword argument 'groups'"):
+                kind(**KNOWN).fit(X, y, groups=ids)
+            table = Chunks([ArrayChunk("X", X, y)], 3, grouped=True)
+            with pytest.raises(ValueError, match="which protects single rows only"):
+                kind(**KNOWN).fit_chunks(table, max_rows_per_group=3)
         for bad in (np.full(len(y), np.nan), [None] * len(y), np.where(ids > 5, "a", "")):
             with pytest.raises(ValueError, match="groups must hold an id"):
-                AdaptiveRegression(max_rows_per_group=3, **KNOWN).fit(X, y, groups=bad)
+                PrivateLinearRegression(**KNOWN).fit(X, y, groups=bad, max_rows_per_group=3)
     assert len(budget) == 0
 
 
 def test_metadata_routing(data):
     X, y, ids = data
     with sklearn.config_context(enable_metadata_routing=True):
-        model = AdaptiveRegression(max_rows_per_group=3, **KNOWN).set_fit_request(groups=True)
-        fitted = make_pipeline(model).fit(X, y, groups=ids)
+        model = PrivateLinearRegression(**KNOWN)
+        model.set_fit_request(groups=True, max_rows_per_group=True)
+        counting = {"groups": ids, "max_rows_per_group": 3}
+        fitted = make_pipeline(model).fit(X, y, **counting)
         assert fitted[-1].privacy_.data["n_persons"] == 2000
-        scores = cross_validate(model, X, y, params={"groups": ids}, cv=3)
+        scores = cross_validate(model, X, y, params=counting, cv=3)
         assert (scores["test_score"] > 0.5).all()
 
 
@@ -178,7 +175,7 @@ def test_a_loss_for_single_rows_is_refused_for_persons():
 def test_ids_appear_in_nothing(data):
     X, y, ids = data
     names = np.array([f"Rumpelstilzchen-{i}" for i in ids])
-    model = AdaptiveRegression(max_rows_per_group=3, **KNOWN).fit(X, y, groups=names)
+    model = PrivateLinearRegression(**KNOWN).fit(X, y, groups=names, max_rows_per_group=3)
     assert "Rumpel" not in model.privacy_.to_json() + repr(vars(model))
 
 
@@ -186,7 +183,7 @@ def test_scores_of_a_model_for_persons_are_refused(data):
     """They would protect single rows, beside a model that protects persons."""
     X, y, ids = data
     budget = BudgetAccountant(100.0, 1e-3)
-    model = AdaptiveRegression(max_rows_per_group=3, **KNOWN).fit(X, y, groups=ids)
+    model = PrivateLinearRegression(**KNOWN).fit(X, y, groups=ids, max_rows_per_group=3)
     with pytest.raises(ValueError, match="protects persons"):
         model.evaluate(X, y, epsilon=1.0, accountant=budget)
     assert len(budget) == 0
@@ -215,7 +212,8 @@ def test_intervals_of_persons_cover_the_truth(table):
             X = np.column_stack([age, level == 1, level == 2]).astype(float)
             known |= {"bounds_X": (0.0, 1.0), "bounds_y": (-2.0, 7.0)}
             given = (X, pay)
-        model = PrivateLinearRegression(max_rows_per_group=5, **known).fit(*given, groups=ids)
+        model = PrivateLinearRegression(**known)
+        model.fit(*given, groups=ids, max_rows_per_group=5)
         rows = PrivateLinearRegression(**known).fit(*given)
         std = model.coef_std_[:3]
         assert np.isfinite(std).all()

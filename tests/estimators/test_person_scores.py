@@ -25,10 +25,10 @@ def test_r2_and_errors(kind):
         y = np.clip(mean + 0.2 * rng.standard_t(4, len(mean)), -1.0, 1.0)
         known = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "epsilon": 2.0, "score_share": 0.2}
         if kind == "persons":
-            model = PrivateLinearRegression(max_rows_per_group=4, random_state=seed, **known)
-            model.fit(X, y, groups=ids)
+            model = PrivateLinearRegression(random_state=seed, **known)
+            model.fit(X, y, groups=ids, max_rows_per_group=4)
         else:
-            model = PrivateLinearRegression(max_weight=1.0, random_state=seed, **known)
+            model = PrivateLinearRegression(random_state=seed, **known)
             model.fit(X, y, sample_weight=weights)
         error = y - model.predict(X)
         apart = y - np.average(y, weights=weights)
@@ -51,8 +51,8 @@ def test_scores_of_a_classifier():
         X, mean, ids, weights, rng = panel(seed)
         y = np.where(4.0 * mean + rng.logistic(size=len(mean)) > 0.0, 1, 0)
         known = {"bounds_X": (-1, 1), "epsilon": 2.0, "score_share": 0.2, "classes": [0, 1]}
-        model = PrivateLogisticRegression(max_rows_per_group=4, random_state=seed, **known)
-        model.fit(X, y, groups=ids)
+        model = PrivateLogisticRegression(random_state=seed, **known)
+        model.fit(X, y, groups=ids, max_rows_per_group=4)
         p = model.predict_proba(X)[:, 1]
         true = {
             "auc": roc_auc_score(y, p, sample_weight=weights),
@@ -72,10 +72,10 @@ def test_share_below_a_quantile():
     X, mean, ids, weights, rng = panel(0)
     y = np.clip(mean + 0.2 * rng.normal(size=len(mean)), -1.0, 1.0)
     known = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "epsilon": 2.0, "score_share": 0.2}
-    model = PrivateQuantileRegressor(max_rows_per_group=4, random_state=0, **known)
+    model = PrivateQuantileRegressor(random_state=0, **known)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(X, y, groups=ids)
+        model.fit(X, y, groups=ids, max_rows_per_group=4)
     below = np.average(y <= model.predict(X), weights=weights)
     low, high = model.scores_.interval("below")
     assert low - 0.01 <= below <= high + 0.01

@@ -214,10 +214,10 @@ def test_a_certificate_says_that_bounds_were_found_privately():
     assert fastmix.certificate.verify_certificate(certificate).complaints == ()
     assert pickle.loads(pickle.dumps(found.bounds_X_)).release == found.bounds_X_.release
     with pytest.raises(ValueError, match="must protect persons"):
-        fastmix.PrivateLinearRegression(**given, max_rows_per_group=2).fit(X, y, groups=ids)
+        fastmix.PrivateLinearRegression(**given).fit(X, y, groups=ids, max_rows_per_group=2)
     with pytest.raises(ValueError, match="public_rows must be True"):
         fastmix.PrivateLinearRegression(**given, delta=1e-6, public_rows=False).fit(X, y)
     of_persons = PrivateBounds(epsilon=1.0, max_rows_per_group=2, random_state=0)
     given["bounds_X"] = of_persons.fit(X, y, groups=ids).bounds_X_
     given["bounds_y"] = of_persons.bounds_y_
-    fastmix.PrivateLinearRegression(**given, max_rows_per_group=2).fit(X, y, groups=ids)
+    fastmix.PrivateLinearRegression(**given).fit(X, y, groups=ids, max_rows_per_group=2)

@@ -25,8 +25,7 @@ MODELS = [
     fastmix.AdaSSP(),
     fastmix.IHM(n_steps=2),
     fastmix.ObjectivePerturbation(),
-    fastmix.AdaptiveRegression(),
-    fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=2)),
+    fastmix.PrivateLinearRegression(),
 ]
 
 
@@ -198,7 +197,6 @@ IN_BLOCKS = [
     fastmix.FastIHM(n_steps=2),
     fastmix.IHM(n_steps=2),
     fastmix.LinearMixing(),
-    fastmix.PrivateLinearRegression(method=fastmix.IHM(n_steps=2)),
 ]
 
 

@@ -19,6 +19,7 @@ from fastmix import (
     LinearMixing,
     PrivacyLeakWarning,
 )
+from fastmix.estimators.regression import with_method
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}
 
@@ -160,11 +161,11 @@ def test_house_form(name, value):
         IHM(**BOUNDS).set_params(**{name: value}).fit(X, y)
 
 
-# 12. The front door runs DP-GD for 4 steps, where the method needs 100.
-def test_the_front_door_keeps_the_default_steps_of_a_method():
+# 12. Another method ran DP-GD for 4 steps, where the method needs 100.
+def test_another_method_keeps_its_default_steps():
     X, y = problem()
-    door = fastmix.PrivateLinearRegression(method="dp_gd", **BOUNDS).fit(X, y)
-    assert door.n_steps_ == DPGradientDescent(**BOUNDS).fit(X, y).n_steps_ == 100
+    model = with_method(fastmix.PrivateLinearRegression(**BOUNDS), "dp_gd").fit(X, y)
+    assert model.n_steps_ == DPGradientDescent(**BOUNDS).fit(X, y).n_steps_ == 100
 
 
 def test_the_warning_points_at_the_caller():

@@ -10,6 +10,7 @@ import pytest
 
 from fastmix import PrivateHuberRegressor, PrivateQuantileRegressor
 from fastmix.certificate import verify_certificate
+from fastmix.estimators.base import fixing
 from tests.transcripts import names, recording
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-5, 5)}
@@ -67,10 +68,11 @@ def test_counts_only_where_public_sizes_say_so(n, given):
 
 def test_smoothing_may_be_public():
     X, y = problem()
-    model = PrivateQuantileRegressor(smoothing=0.4, **BOUNDS).fit(X, y)
+    model = fixing(PrivateQuantileRegressor, smoothing=0.4)(**BOUNDS).fit(X, y)
     assert model.smoothing_ == pytest.approx(0.4)
     # Privacy may ask for more.
-    few = PrivateQuantileRegressor(smoothing=1e-6, epsilon=0.3, **BOUNDS).fit(X[:2000], y[:2000])
+    few = fixing(PrivateQuantileRegressor, smoothing=1e-6)(epsilon=0.3, **BOUNDS)
+    few.fit(X[:2000], y[:2000])
     assert few.smoothing_ > 1e-6
 
 
@@ -96,9 +98,7 @@ def test_without_privacy():
     np.testing.assert_allclose(robust.coef_, THETA, atol=0.1)
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"quantile": 0.0}, {"quantile": 1.0}, {"smoothing": 0.0}, {"rounds": 21}]
-)
+@pytest.mark.parametrize("wrong", [{"quantile": 0.0}, {"quantile": 1.0}])
 def test_bad_parameters_are_refused(wrong):
     X, y = problem(n=50)
     with pytest.raises(ValueError, match=next(iter(wrong))):
@@ -122,7 +122,7 @@ def test_hard_data(cls, kind, rounds, epsilon):
         X, y = X[:2], y[:2]
     elif kind == "wide":
         X = np.random.default_rng(1).choice([-1.0, 1.0], (300, 140))
-    model = cls(epsilon=epsilon, rounds=rounds, **BOUNDS).fit(X, y)
+    model = fixing(cls, rounds=rounds)(epsilon=epsilon, **BOUNDS).fit(X, y)
     assert np.isfinite(model.coef_).all()
     assert model.privacy_.epsilon <= epsilon
 

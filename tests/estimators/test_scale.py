@@ -15,6 +15,7 @@ from fastmix import BudgetAccountant
 from fastmix.data import ArrayChunk, Chunk, Chunks
 from fastmix.datasets import make_correlated
 from fastmix.errors import BudgetError, InvalidValueError
+from fastmix.show.progress import progress
 
 N, D = 5000, 6
 BOUNDS = {"bounds_X": (-8.0, 8.0), "bounds_y": (-12.0, 12.0)}
@@ -70,7 +71,7 @@ def sources(data, parquet):
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
 def test_the_result_is_that_in_memory(method, data, parquet):
     parameters = {"epsilon": 1.0, "random_state": 3, **BOUNDS}
-    if method()._resolve(D + 1).infers:
+    if method()._resolve().infers:
         parameters["inference"] = True
     expected = method(**parameters).fit(*data)
     size = np.abs(expected.coef_).max()
@@ -197,8 +198,9 @@ def test_progress_depends_on_public_values_only(data, parquet, capsys):
     def lines(targets):
         table = pq.read_table(parquet).drop_columns("y").append_column("y", [targets])
         pq.write_table(table, parquet, row_group_size=777)
-        given = {"random_state": 0, "verbose": True, "n_steps": 2, "sketch_size": 256}
-        fastmix.FastIHM(**BOUNDS, **given).fit_parquet(parquet)
+        given = {"random_state": 0, "n_steps": 2, "sketch_size": 256}
+        with progress("FastIHM", lines=True):
+            fastmix.FastIHM(**BOUNDS, **given).fit_parquet(parquet)
         return capsys.readouterr().err
 
     heard = lines(data[1])

@@ -85,7 +85,7 @@ def test_wrong_arguments_charge_nothing(model):
             model.evaluate(**wrong, accountant=budget)
     assert len(budget) == 0
     with pytest.raises(Exception, match="not fitted"):
-        fastmix.AdaptiveRegression().evaluate(X, y, epsilon=1.0)
+        fastmix.PrivateLinearRegression().evaluate(X, y, epsilon=1.0)
 
 
 def test_names_of_columns_must_match():
@@ -93,7 +93,7 @@ def test_names_of_columns_must_match():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = fastmix.AdaptiveRegression(random_state=0, **BOUNDS).fit(frame, y)
+        model = fastmix.PrivateLinearRegression(random_state=0, **BOUNDS).fit(frame, y)
         with pytest.raises(ValueError, match="feature names"):
             model.evaluate(frame[["b", "a", "c"]], y, epsilon=1.0)
 
@@ -122,9 +122,11 @@ def test_a_share_of_the_budget_pays_for_the_score(inference):
 def test_other_methods_refuse_a_share():
     X, y = problem(100)
     with pytest.raises(ValueError, match="score_share must be 0"):
-        fastmix.IHM(score_share=0.1, **BOUNDS).fit(X, y)
+        fastmix.ObjectivePerturbation(score_share=0.1, **BOUNDS).fit(X, y)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'score_share'"):
+        fastmix.IHM(score_share=0.1)
     with pytest.raises(ValueError, match="score_share"):
-        fastmix.AdaptiveRegression(score_share=0.9, **BOUNDS).fit(X, y)
+        fastmix.PrivateLinearRegression(score_share=0.9, **BOUNDS).fit(X, y)
 
 
 def test_seeded_scores_warn(model, monkeypatch):

@@ -22,7 +22,9 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant, PrivacyCertificate
+from fastmix.estimators.base import fixing
 from fastmix.paper import IterativeHessianMixing
+from fastmix.show.progress import progress
 
 MODELS = {
     "AdaSSP": fastmix.AdaSSP(),
@@ -40,11 +42,10 @@ MODELS = {
     "LinearMixing": fastmix.LinearMixing(),
     "LinearMixing fast": fastmix.LinearMixing(fast=True),
     "ObjectivePerturbation": fastmix.ObjectivePerturbation(),
-    "AdaptiveRegression": fastmix.AdaptiveRegression(),
-    "AdaptiveRegression rounds": fastmix.AdaptiveRegression(rounds=2),
+    "PrivateLinearRegression": fastmix.PrivateLinearRegression(),
+    "PrivateLinearRegression rounds": fixing(fastmix.PrivateLinearRegression, rounds=2)(),
     "ObjectivePerturbation sketch": fastmix.ObjectivePerturbation(solver="sketch"),
     "ObjectivePerturbation clip": fastmix.ObjectivePerturbation(residual_clip=0.1),
-    "PrivateLinearRegression": fastmix.PrivateLinearRegression(),
     "no intercept": fastmix.FastIHM(fit_intercept=False),
     "data_norm": fastmix.IHM(bounds_X=None, data_norm=1.0),
 }
@@ -144,14 +145,18 @@ def observe(model, X, y, folder, capfd, caplog):
     folder.mkdir()
     budget = BudgetAccountant(float("inf"), 1e-3, ledger=folder / "ledger")
     rng = np.random.default_rng(11)
-    estimator = clone(model).set_params(verbose=True, accountant=budget, delta=1e-6)
+    estimator = clone(model).set_params(accountant=budget, delta=1e-6)
     if model.data_norm is None:
         estimator.set_params(bounds_X=(-1, 1))
     estimator.set_params(bounds_y=(-1, 1), random_state=rng)
     calls, error = Calls(), None
     capfd.readouterr()
     caplog.clear()
-    with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        caplog.at_level(logging.DEBUG),
+        progress("fit", lines=True),
+    ):
         warnings.simplefilter("always")
         # Budgets that earlier tests have left behind are removed now, not during the fit.
         gc.collect()

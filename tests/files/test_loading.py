@@ -26,9 +26,9 @@ CLASSES = {"bounds_X": (0, 1), "epsilon": 3.0, "delta": 1e-6}
 
 TABLES = {
     "linear": fastmix.PrivateLinearRegression(bounds=BOUNDS, inference=True, score_share=0.1),
-    "ihm": fastmix.PrivateLinearRegression(bounds=BOUNDS, method=fastmix.IHM(n_steps=4)),
-    "adassp": fastmix.PrivateLinearRegression(bounds=BOUNDS, method="adassp", inference=True),
-    "adaptive": fastmix.AdaptiveRegression(bounds=BOUNDS, fit_intercept=False),
+    "ihm": fastmix.IHM(bounds=BOUNDS, n_steps=4),
+    "adassp": fastmix.AdaSSP(bounds=BOUNDS, inference=True),
+    "no intercept": fastmix.PrivateLinearRegression(bounds=BOUNDS, fit_intercept=False),
     "huber": fastmix.PrivateHuberRegressor(bounds=BOUNDS, inference=True),
     "quantile": fastmix.PrivateQuantileRegressor(bounds=BOUNDS, quantile=0.9, score_share=0.1),
     "logistic": fastmix.PrivateLogisticRegression(
@@ -36,7 +36,6 @@ TABLES = {
     ),
     "several": fastmix.PrivateLogisticRegression(bounds=THREE),
     "hidden rows": fastmix.PrivateLinearRegression(bounds=BOUNDS, public_rows=False),
-    "unbounded": fastmix.PrivateLinearRegression(bounds=BOUNDS, clip_predictions=False),
     "least squares": fastmix.PrivateLinearRegression(bounds=BOUNDS, epsilon=np.inf),
 }
 ARRAYS = {
@@ -101,12 +100,12 @@ def check(model, loaded):
     assert stored == {name for name in vars(loaded) if name.endswith("_") or name.startswith("_")}
     for name in stored:
         assert_same(getattr(loaded, name), getattr(model, name))
-    elsewhere = {"bounds", "bounds_X", "bounds_y", "classes", "class_weight", "method"}
+    elsewhere = {"bounds", "bounds_X", "bounds_y", "classes", "class_weight"}
     given, asked = loaded.get_params(deep=False), model.get_params(deep=False)
     for name in asked.keys() - elsewhere:
         assert given[name] == asked[name], name
-    if hasattr(model, "method"):
-        assert loaded._resolve() == model._resolve()
+    assert loaded.method_ == model.method_
+    assert loaded._as_fitted()._resolve() == model._as_fitted()._resolve()
     assert str(loaded.summary()) == str(model.summary())
     assert repr(loaded.privacy_) == repr(model.privacy_)
     assert loaded._repr_html_inner().count("<td") == model._repr_html_inner().count("<td")
@@ -160,8 +159,9 @@ def test_a_model_of_an_array_comes_back(tmp_path, kind):
 
 def test_weights_and_persons_come_back(tmp_path):
     X, y = array(None)
-    model = fastmix.PrivateLinearRegression(max_rows_per_group=2, max_weight=3.0, **ARRAY)
-    model.fit(X, y, groups=np.arange(2000) // 2, sample_weight=np.ones(2000)).save(tmp_path / "m")
+    model = fastmix.PrivateLinearRegression(inference=True, score_share=0.1, **ARRAY)
+    given = {"groups": np.arange(2000) // 2, "sample_weight": np.ones(2000)}
+    model.fit(X, y, **given, max_rows_per_group=2, max_weight=3.0).save(tmp_path / "m")
     loaded = fastmix.load(tmp_path / "m")
     check(model, loaded)
     with pytest.raises(ValueError, match="protects persons"):
@@ -206,7 +206,7 @@ def test_bounds_that_were_found_privately_remember_it(tmp_path):
     assert clone(loaded).fit(X, y).privacy_.data["bounds_found"] == found
     groups = np.arange(2000) // 2
     with pytest.raises(ValueError, match="must protect persons"):
-        loaded.set_params(max_rows_per_group=2).fit(X, y, groups=groups)
+        loaded.fit(X, y, groups=groups, max_rows_per_group=2)
 
 
 def test_no_private_value_and_no_path_is_in_the_file(tmp_path):

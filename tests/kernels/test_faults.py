@@ -36,7 +36,7 @@ y = np.clip(X @ np.linspace(-0.3, 0.4, 5) + 0.1 * rng.standard_normal(len(X)), -
 sizes = {"epsilon": 2.0, "bounds_X": (-1, 1), "random_state": 0}
 MODELS = [
     (fastmix.LinearMixing, {"bounds_y": (-1, 1), "fast": True}, y),
-    (fastmix.AdaptiveRegression, {"bounds_y": (-1, 1)}, y),
+    (fastmix.PrivateLinearRegression, {"bounds_y": (-1, 1)}, y),
     (fastmix.PrivateLogisticRegression, {"classes": [0, 1]}, (y > 0.0).astype(int)),
 ]
 

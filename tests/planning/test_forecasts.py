@@ -9,7 +9,6 @@ import pytest
 import fastmix
 from fastmix import (
     IHM,
-    AdaptiveRegression,
     AdaSSP,
     FastIHM,
     ObjectivePerturbation,
@@ -22,7 +21,7 @@ from fastmix.planning.plan import FAMILIES
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 DOCS = Path(__file__).parents[2] / "docs"
 ESTIMATORS = {
-    "adaptive": AdaptiveRegression,
+    "adaptive": PrivateLinearRegression,
     "objective": ObjectivePerturbation,
     "ihm": IHM,
     "fast_ihm": FastIHM,

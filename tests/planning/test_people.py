@@ -35,7 +35,7 @@ def test_on_the_command_line(run):
 def test_the_forecast_is_that_of_as_many_records_as_there_are_persons(run):
     of_persons, alone = plan(100_000, 5, persons=1000), plan(1000, 5)
     assert (of_persons.n, of_persons.n_persons, of_persons.delta) == (100_000, 1000, 1e-6)
-    assert of_persons.model.max_rows_per_group == 100
+    assert of_persons.model._population.rows_per_person == 100
     assert of_persons.outlook.typical == pytest.approx(alone.outlook.typical, rel=0.02)
     assert {each.method for each in of_persons.methods} == {"adaptive", "objective"}
     # What takes time are the rows.

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import fastmix
 from fastmix import (
@@ -18,6 +19,7 @@ from fastmix import (
 )
 from fastmix.engine import Sizes, Target, plan_fit
 from fastmix.engine.forecast import outlook
+from fastmix.engine.population import Population
 from fastmix.paper import METHODS
 from fastmix.planning import FitPlan
 from fastmix.planning.plan import FAMILIES
@@ -73,23 +75,32 @@ def test_the_page_stands_alone_and_its_picture_is_whole(made):
 MODELS = [
     PrivateLinearRegression(),
     PrivateLinearRegression(inference=True),
-    PrivateLinearRegression(method="ihm", inference=True),
+    IHM(inference=True),
     PrivateLinearRegression(score_share=0.1),
-    PrivateLinearRegression(max_weight=2.0),
-    PrivateLinearRegression(max_rows_per_group=7),
     PrivateLinearRegression(public_rows=False, delta=1e-8),
     PrivateLinearRegression(noise="exact"),
     IHM(variant="paper"),
     PrivateLogisticRegression(classes=[0.0, 1.0], inference=True),
     PrivateLogisticRegression(classes=[0, 1, 2]),
-    PrivateQuantileRegressor(quantile=0.9, max_rows_per_group=3),
+    PrivateQuantileRegressor(quantile=0.9),
     PrivateHuberRegressor(inference=True),
 ]
 
 
-@pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_the_plan_is_that_of_the_fit_that_runs(model):
-    n, d, persons = 20_000, 4, None if model.max_rows_per_group is None else 5_000
+COUNTED = [
+    (model, population)
+    for model in (PrivateLinearRegression(), PrivateQuantileRegressor(quantile=0.9))
+    for population in (Population(max_weight=2.0), Population(rows_per_person=7))
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "population"), [*((model, Population()) for model in MODELS), *COUNTED], ids=repr
+)
+def test_the_plan_is_that_of_the_fit_that_runs(model, population):
+    model = clone(model)
+    model._population = population
+    n, d, persons = 20_000, 4, 5_000 if population.persons else None
     made = FitPlan(model, n, d, persons)
     method, planned = model._planned(persons or n, d)
     assert made._planned[1].spent.epsilon == planned.spent.epsilon
@@ -196,9 +207,9 @@ def test_the_warning_and_the_plan_say_the_same_share():
 def test_a_fit_of_persons_warns_of_too_few_persons():
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-1, 1, (600, 5)), rng.uniform(-1, 1, 600)
-    model = PrivateLinearRegression(bounds_X=(-1, 1), bounds_y=(-1, 1), max_rows_per_group=30)
+    model = PrivateLinearRegression(bounds_X=(-1, 1), bounds_y=(-1, 1))
     with pytest.warns(LowAccuracyWarning) as found:
-        model.fit(X, y, groups=np.arange(600) % 20)
+        model.fit(X, y, groups=np.arange(600) % 20, max_rows_per_group=30)
     (planned,) = FitPlan(model, 600, 5, 20).warnings
     assert [str(w.message) for w in found] == [planned]
     assert planned.startswith("n=20 persons are too few")
@@ -221,7 +232,7 @@ def test_a_fit_of_persons_warns_of_too_few_persons():
         ({"family": "huber", "classes": [0, 1]}, "classes must be left out"),
         ({"quantile": 0.9}, "quantile must be left out"),
         ({"family": "quantile", "quantile": 1.0}, "quantile must lie"),
-        ({"max_rows_per_group": 3}, "persons must be given"),
+        ({"max_rows_per_group": 3}, "max_rows_per_group must be None without groups"),
         ({"public_rows": False}, "delta must be given"),
     ],
 )

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fastmix import AdaptiveRegression
+from fastmix import PrivateLinearRegression
 from fastmix.data import ArrayRows, RowMap
 from fastmix.data.persons import Persons
 from fastmix.engine.fit import sized
@@ -33,7 +33,7 @@ def test_what_bounds_rounding_errors_is_the_released_number():
     assert counted.persons.rows == 300
     assert rows.counted(10, 10**12).persons.rows == 1 << 33
     assert rows.counted(1).most == 2
-    plan = AdaptiveRegression(public_rows=False, delta=1e-6)._planned(100, 2)[1]
+    plan = PrivateLinearRegression(public_rows=False, delta=1e-6)._planned(100, 2)[1]
     counted = sized(rows, plan, make_noise("float", 0, warn=False))
     assert counted.most == counted.n + math.ceil(64.0 * plan.size_scale)
     assert (rows.n, rows.most, rows.persons.rows) == (2, 2, 4)

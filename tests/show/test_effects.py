@@ -198,7 +198,7 @@ def test_a_spread_that_noise_may_hide_is_not_said():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         hidden = fitted(spread=0.1, inference=True, epsilon=0.02)
-    for model in (hidden, fitted(spread=0.1, inference=True, method="adassp")):
+    for model in (hidden, fitted(fastmix.AdaSSP, spread=0.1, inference=True)):
         assert model.residual_std_ > 0.0
         assert not model.residual_std_identified_
         assert "how well it predicts was not released" in lead(model, BOUNDS)

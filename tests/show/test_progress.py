@@ -73,7 +73,7 @@ def test_a_new_count_has_a_speed_of_its_own(screen):
 
 def test_a_bar_says_the_steps_of_the_plan_and_vanishes(screen):
     X, y = np.random.default_rng(0).uniform(-1, 1, (2, 4000))
-    fitted = fastmix.PrivateLinearRegression(bounds_X=(-1, 1), bounds_y=(-1, 1), verbose=True)
+    fitted = fastmix.PrivateLinearRegression(bounds_X=(-1, 1), bounds_y=(-1, 1))
     with progress("outer") as bar:
         fitted.fit(X[:, None], y)
         assert bar._title == "outer"
@@ -98,7 +98,7 @@ def test_an_error_removes_the_bar(screen):
         assert bar._title == "next"
 
 
-def test_without_a_terminal_only_verbose_models_print(capsys):
+def test_without_a_terminal_only_lines_print(capsys):
     with progress("quiet") as bar:
         bar.say("reading")
         bar.step(1, 2)
@@ -118,9 +118,11 @@ def test_a_hidden_number_of_rows_does_not_show_in_shares(tmp_path, capsys):
         X = rng.uniform(-1, 1, (n, 2))
         path = tmp_path / "t.parquet"
         pq.write_table(pa.table([*X.T, X[:, 0]], names=["a", "b", "y"]), path, row_group_size=500)
-        fastmix.PrivateLinearRegression(
-            bounds_X=(-1, 1), bounds_y=(-1, 1), delta=1e-6, public_rows=False, verbose=True
-        ).fit_parquet(path)
+        model = fastmix.PrivateLinearRegression(
+            bounds_X=(-1, 1), bounds_y=(-1, 1), delta=1e-6, public_rows=False
+        )
+        with progress("fit", lines=True):
+            model.fit_parquet(path)
         said.append(capsys.readouterr().err)
     assert said[0] == said[1]
     assert "check: 100%" in said[0]
@@ -142,9 +144,9 @@ def test_a_text_file_reports_its_blocks_to_a_bar_alone(tmp_path, monkeypatch, ca
     lines = "\n".join(f"{a:.6f},{b:.6f}" for a, b in values)
     (tmp_path / "t.csv").write_text("a,y\n" + lines)
     (tmp_path / "b.toml").write_text("[target]\ny = [0, 1]\n[features]\na = [0, 1]\n")
-    fastmix.PrivateLinearRegression(bounds=tmp_path / "b.toml", verbose=True).fit_parquet(
-        tmp_path / "t.csv", target="y"
-    )
+    model = fastmix.PrivateLinearRegression(bounds=tmp_path / "b.toml")
+    with progress("fit", lines=True):
+        model.fit_parquet(tmp_path / "t.csv", target="y")
     parts = [line.split()[-1] for line in capsys.readouterr().err.splitlines() if "check" in line]
     assert parts == ["0%", "100%"]
     assert shares[:6] == pytest.approx([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])

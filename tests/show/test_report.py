@@ -137,8 +137,8 @@ def wide(tmp_path_factory):
     rng = np.random.default_rng(1)
     n, d = 400, 281
     X = rng.uniform(0, 1, (n, d))
-    model = fastmix.PrivateLinearRegression(
-        epsilon=1.0, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 10), method="adassp", inference=True
+    model = fastmix.AdaSSP(
+        epsilon=1.0, delta=1e-6, bounds_X=(0, 1), bounds_y=(0, 10), inference=True
     ).fit(X, 9.0 * X[:, 0])
     features = {"z" * 70 if j == 3 else f"column_{j}": [0, 1] for j in range(d)}
     bounds = PublicBounds.from_dict({"target": {"y": [0, 10]}, "features": features})

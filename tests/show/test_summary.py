@@ -121,8 +121,8 @@ def test_level_must_be_a_probability(model):
 def test_a_summary_says_whom_the_fit_protects(tmp_path, public):
     X = np.random.default_rng(0).uniform(-1, 1, (2000, 2))
     asked = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6, "random_state": 0}
-    model = fastmix.PrivateLinearRegression(max_rows_per_group=3, public_rows=public, **asked)
-    model.fit(X, X[:, 0], groups=np.arange(2000) // 2)
+    model = fastmix.PrivateLinearRegression(public_rows=public, **asked)
+    model.fit(X, X[:, 0], groups=np.arange(2000) // 2, max_rows_per_group=3)
     many = "1,000 " if public else ""
     assert dict(model.summary().facts)["Protects"] == f"{many}persons with up to 3 rows"
     assert ("No. observations: 2,000" in str(model.summary())) == public

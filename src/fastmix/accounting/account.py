@@ -19,7 +19,7 @@ from fastmix.accounting.events import (
     event_from_dict,
 )
 from fastmix.accounting.exact import exact_delta, exact_epsilon, known_pair
-from fastmix.accounting.gaussian import gaussian_delta, least_epsilon
+from fastmix.accounting.gaussian import least_epsilon, profile
 from fastmix.accounting.objective import objective_delta
 
 #: Where the search for an exact epsilon ends if the Rényi curve has none.
@@ -104,7 +104,7 @@ def _profile(events: tuple[PrivacyEvent, ...]) -> Callable[[float], float] | Non
         return None
     mu = math.hypot(*ratios)
     if not objectives:
-        return lambda epsilon: gaussian_delta(1.0, epsilon, mu)
+        return lambda epsilon: profile(mu, epsilon)
     one = objectives[0]
     return lambda epsilon: objective_delta(
         epsilon,

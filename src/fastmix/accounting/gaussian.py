@@ -25,9 +25,21 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float = 1.0) -> fl
 
     Paper: Appendix H uses it through Balle and Wang (2018), Theorem 8.
     """
-    sigma = check_real("sigma", sigma, above=0.0, allow_inf=True)
     epsilon = check_real("epsilon", epsilon, at_least=0.0)
-    mu = check_real("sensitivity", sensitivity, at_least=0.0) / sigma
+    return profile(_ratio(sigma, sensitivity), epsilon)
+
+
+def _ratio(sigma: float, sensitivity: float) -> float:
+    """Return the sensitivity over the standard deviation of the noise, after checking both."""
+    sigma = check_real("sigma", sigma, above=0.0, allow_inf=True)
+    return check_real("sensitivity", sensitivity, at_least=0.0) / sigma
+
+
+def profile(mu: float, epsilon: float) -> float:
+    """Return the delta of `gaussian_delta` for the ratio mu; for root finders, without checks.
+
+    Paper: as `gaussian_delta`.
+    """
     if mu == 0.0:
         return 0.0
     if mu < 1e-2:
@@ -61,7 +73,8 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float = 1.0) -> fl
     Paper: inverse of `gaussian_delta`.
     """
     delta = check_probability("delta", delta)
-    return least_epsilon(lambda epsilon: gaussian_delta(sigma, epsilon, sensitivity) - delta)
+    mu = _ratio(sigma, sensitivity)
+    return least_epsilon(lambda epsilon: profile(mu, epsilon) - delta)
 
 
 def least_epsilon(gap: Callable[[float], float]) -> float:
@@ -94,7 +107,7 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
         return 0.0
 
     def gap(sigma: float) -> float:
-        return gaussian_delta(sigma, epsilon) - delta
+        return profile(1.0 / sigma, epsilon) - delta
 
     low = high = 1.0
     while gap(high) > 0.0:

@@ -20,7 +20,7 @@ from scipy.special import erfcx, log_ndtr, ndtr
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_integer, check_probability, check_real
-from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
+from fastmix.accounting.gaussian import gaussian_epsilon, gaussian_sigma, profile
 
 #: Relative slack, so that rounding in an account cannot exceed its target.
 _SLACK = 1e-9
@@ -49,9 +49,9 @@ def objective_delta(
     """
     epsilon = check_real("epsilon", epsilon, at_least=0.0)
     mu_total = math.hypot(mu, mu_gaussian)
-    total = rows_per_person * gaussian_delta(1.0, epsilon, mu_total)
+    total = rows_per_person * profile(mu_total, epsilon)
     less = epsilon - eps_c
-    rest = gaussian_delta(1.0, abs(less), mu_gaussian)
+    rest = profile(mu_gaussian, abs(less))
     if less < 0.0:  # the profile of a symmetric pair at a negative epsilon
         rest = -math.expm1(less) + math.exp(less) * rest
     first, second = total + rest, 2.0 * total

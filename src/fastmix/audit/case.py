@@ -20,6 +20,10 @@ class Claim(NamedTuple):
     delta: float
 
 
+#: Rows of a person that count at most.
+PERSON_ROWS = 4
+
+
 class Data(NamedTuple):
     """A data set inside its public bounds: rows of norm at most 1, targets in [-1, 1].
 
@@ -41,10 +45,10 @@ class Data(NamedTuple):
         """Return the records thrice as long as allowed; a mechanism that clips undoes this."""
         return STRETCH * self.X, STRETCH * self.y
 
-    def counting(self) -> dict[str, FloatArray]:
+    def counting(self) -> dict[str, FloatArray | int]:
         """Return the ids or weights for a fit; the heaviest rows are four times too heavy."""
         if self.groups is not None:
-            return {"groups": self.groups}
+            return {"groups": self.groups, "max_rows_per_group": PERSON_ROWS}
         if self.weights is None:
             return {}
         return {"sample_weight": np.where(self.weights == 1.0, 4.0, self.weights)}

@@ -25,7 +25,6 @@ from fastmix.audit.releases import release_case
 from fastmix.engine.ranges import BINS, LARGEST, SMALLEST, octave_edges, plan_ranges
 from fastmix.estimators import (
     IHM,
-    AdaptiveRegression,
     AdaSSP,
     DPGradientDescent,
     FastIHM,
@@ -37,6 +36,7 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
+from fastmix.estimators.base import fixing
 from fastmix.releases import COLUMN_COUNTS, Noise
 from fastmix.releases.columns import Columns
 
@@ -77,9 +77,7 @@ def estimator_case(
     bounds_X = (-1.0, 1.0) if model.fit_intercept else None
     named = model.get_params(deep=False)
     bounds = {name: value for name, value in _BOUNDS.items() if name in named}
-    model = clone(model).set_params(
-        **bounds, bounds_X=bounds_X, accountant=None, random_state=None, verbose=False
-    )
+    model = clone(model).set_params(**bounds, bounds_X=bounds_X, accountant=None, random_state=None)
     fit = Fits(model, pair, kind)
     spent = fit.certificate(pair.present)
     if not math.isfinite(spent.epsilon):
@@ -100,6 +98,8 @@ def estimator_case(
 
 def _case(estimator: type[PrivateModel], pair: Pair, *, name: str, **given: Any) -> Case:
     sizes = {key: given.pop(key) for key in _SIZES if key in given}
+    if fixed := given.pop("fixed", None):
+        estimator = fixing(estimator, **fixed)
     usual = {"epsilon": EPSILON, "delta": DELTA, "fit_intercept": False}
     return estimator_case(estimator(**{**usual, **given}), name, pair=pair, **sizes)
 
@@ -151,15 +151,15 @@ _THIRDS = partial(
 )
 
 _CASES: dict[str, Callable[..., Case]] = {
-    "AdaptiveRegression": partial(_case, AdaptiveRegression, _EQUAL, quick=1_000),
-    "AdaptiveRegression, two rounds": partial(
-        _case, AdaptiveRegression, _EQUAL, rounds=2, quick=1_000
+    "PrivateLinearRegression": partial(_case, PrivateLinearRegression, _EQUAL, quick=1_000),
+    "PrivateLinearRegression, two rounds": partial(
+        _case, PrivateLinearRegression, _EQUAL, fixed={"rounds": 2}, quick=1_000
     ),
-    "AdaptiveRegression, persons": partial(
-        _case, AdaptiveRegression, person_of(16, 64), max_rows_per_group=4, quick=1_000
+    "PrivateLinearRegression, persons": partial(
+        _case, PrivateLinearRegression, person_of(16, 64), quick=1_000
     ),
-    "AdaptiveRegression, weights": partial(
-        _case, AdaptiveRegression, heaviest_row(64), max_weight=1.0, quick=1_000
+    "PrivateLinearRegression, weights": partial(
+        _case, PrivateLinearRegression, heaviest_row(64), quick=1_000
     ),
     "FastIHM": partial(_case, FastIHM, _EQUAL, n_steps=2, sketch_size=16),
     "FastIHM, with intercept": partial(
@@ -185,10 +185,10 @@ _CASES: dict[str, Callable[..., Case]] = {
     ),
     "ObjectivePerturbation": _OBJECTIVE,
     "ObjectivePerturbation, persons": partial(
-        _case, ObjectivePerturbation, person_of(16, 64), residual_clip=0.01, max_rows_per_group=4
+        _case, ObjectivePerturbation, person_of(16, 64), residual_clip=0.01
     ),
     "ObjectivePerturbation, weights": partial(
-        _case, ObjectivePerturbation, heaviest_row(64), residual_clip=0.01, max_weight=1.0
+        _case, ObjectivePerturbation, heaviest_row(64), residual_clip=0.01
     ),
     # Of an adaptive fit the releases themselves depend on the number that was released.
     "ObjectivePerturbation, rows not public": partial(
@@ -198,13 +198,14 @@ _CASES: dict[str, Callable[..., Case]] = {
     "PrivateBounds": _bounds_case,
     "PrivateHuberRegressor": partial(_case, PrivateHuberRegressor, _EQUAL),
     "PrivateLogisticRegression": _LOGISTIC,
-    "PrivateLogisticRegression, two rounds": partial(_LOGISTIC, rounds=2),
+    "PrivateLogisticRegression, two rounds": partial(_LOGISTIC, fixed={"rounds": 2}),
     "PrivateLogisticRegression, three classes": partial(_LOGISTIC, classes=_THREE),
     "PrivateQuantileRegressor": partial(
-        _case, PrivateQuantileRegressor, opposed_row(4), rounds=0, smoothing=1e-3, quick=1_000
-    ),
-    "PrivateLinearRegression": partial(
-        _case, PrivateLinearRegression, _EQUAL, method=IHM(n_steps=2)
+        _case,
+        PrivateQuantileRegressor,
+        opposed_row(4),
+        fixed={"rounds": 0, "smoothing": 1e-3},
+        quick=1_000,
     ),
 }
 
@@ -214,7 +215,7 @@ LONG = frozenset(
     {
         *("FastIHM, with intercept", "FastIHM, paper"),
         *("IHM, paper", "IHM, standard errors", "LinearMixing, four rows"),
-        *("AdaptiveRegression, persons", "AdaptiveRegression, weights"),
+        *("PrivateLinearRegression, persons", "PrivateLinearRegression, weights"),
         "PrivateLogisticRegression, three classes",
     }
 )

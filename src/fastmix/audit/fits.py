@@ -12,9 +12,10 @@ from scipy.stats import chi2
 
 from fastmix._types import BoolArray, FloatArray
 from fastmix.accounting import SketchEvent
-from fastmix.audit.case import Data, Pair
+from fastmix.audit.case import PERSON_ROWS, Data, Pair
 from fastmix.audit.transcript import Listening, Replaying, judging, ratios
 from fastmix.data import ArrayRows, RowMap, Rows
+from fastmix.engine.population import Population
 from fastmix.estimators import PrivateModel
 from fastmix.random import public_generator, secret_generator
 from fastmix.releases import Entry, Noise
@@ -29,6 +30,11 @@ class Fits:
         usual = ExactNoise if model.noise == "exact" else FloatNoise
         self._listening, self._replaying = judging(kind or usual)
         self._noise: Noise | None = None  # that of the fit that runs
+        model._population = Population(
+            rows_per_person=None if pair.present.groups is None else PERSON_ROWS,
+            max_weight=None if pair.present.weights is None else 1.0,
+            hidden=not model.public_rows,
+        )
         # What needs no noise is done once for all fits.
         self._plan, self._checked = cache(model._planned), cache(model._check_parameters)
         self._models = [self._audited(model, data) for data in (pair.absent, pair.present)]

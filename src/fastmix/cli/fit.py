@@ -22,6 +22,7 @@ from fastmix.data import Streaming
 from fastmix.data.dask import Cluster
 from fastmix.data.encode import encode, needed, table_bytes, table_chunks, table_columns
 from fastmix.data.read import inferred_numbers, read_columns, table_fields
+from fastmix.engine.population import Population
 from fastmix.errors import DataError
 from fastmix.estimators import (
     PrivateHuberRegressor,
@@ -30,6 +31,7 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
+from fastmix.estimators.regression import with_method
 from fastmix.estimators.saving import model_document
 from fastmix.files.report import (
     bounds_look_wrong,
@@ -69,6 +71,7 @@ def command(asked: Asked) -> None:
     """Fit a private regression to a table; write model, certificate and report."""
     asked.check()
     model = _model(asked)
+    model._population = asked.population
     model._check_parameters()  # before a large table is read
     check_choice("engine", asked.engine, ("auto", "memory", "stream", "dask"))
     if asked.scheduler and asked.engine != "dask":
@@ -157,11 +160,9 @@ def _numbers(model: Any, fitted: dict[str, Any]) -> dict[str, Any]:
 
 def _size(model: PrivateModel) -> str:
     """Return the numbers of rows and persons that are public or were released."""
-    rows, persons = (model.privacy_.data.get(name) for name in ("n_samples", "n_persons"))
-    if not model.public_rows:
-        unit = "rows" if persons is None else "persons"
-        return f"about {rows:,} {unit} (released with noise)"
-    return f"{rows:,} rows" + ("" if persons is None else f" of {persons:,} persons")
+    stated = model.privacy_
+    population = Population.certified(stated.data, stated.parameters)
+    return population.size(stated.data["n_samples"])
 
 
 def _model(asked: Asked) -> PrivateModel:
@@ -172,17 +173,15 @@ def _model(asked: Asked) -> PrivateModel:
         "delta": asked.delta,
         "fit_intercept": asked.intercept,
         "accountant": None if asked.ledger is None else BudgetAccountant.load(asked.ledger),
-        "max_rows_per_group": asked.max_rows,
-        "max_weight": asked.max_weight,
         "score_share": asked.score_share,
         "public_rows": not asked.private_rows,
     }
     if asked.quantile != 0.5 and asked.family != "quantile":
         raise value_error("quantile", "be given with --family quantile", asked.quantile)
-    guessed = asked.method in options.INFERRING and not (asked.person or asked.weight)
-    inference = guessed if asked.intervals is None else asked.intervals
+    inference = asked.method in options.INFERRING if asked.intervals is None else asked.intervals
     if asked.family == "linear":
-        return PrivateLinearRegression(method=asked.method, inference=inference, **common)
+        wanted = PrivateLinearRegression(inference=inference, **common)
+        return with_method(wanted, asked.method)
     if asked.method != "auto":
         raise value_error("method", "be auto for a family other than linear", asked.method)
     if asked.family != "quantile":
@@ -303,7 +302,8 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
             weight=asked.weight or None,
             text=asked.text,
         )
-        model.fit_chunks(table)
+        most = 1.0 if asked.max_weight is None else asked.max_weight
+        model.fit_chunks(table, max_rows_per_group=asked.max_rows, max_weight=most)
 
 
 def _print_effects(made: RegressionSummary, out: Path) -> None:

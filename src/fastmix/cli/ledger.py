@@ -11,7 +11,7 @@ from fastmix.accounting.charge import mixed
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.errors import BudgetError, DataError
-from fastmix.estimators import AdaptiveRegression
+from fastmix.estimators import PrivateLinearRegression
 
 EXAMPLES = (
     "fastmix ledger new budget.jsonl --epsilon 3 --delta 1e-6",
@@ -133,7 +133,7 @@ def _covered(budget: BudgetAccountant, most: float, n: int, d: int, *, inference
         bounds: Any = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}
         asked: Any = {"epsilon": epsilon, "delta": _delta(budget), "inference": inference}
         try:
-            budget.check(AdaptiveRegression(**asked, **bounds).account(n, d))
+            budget.check(PrivateLinearRegression(**asked, **bounds).account(n, d))
         except BudgetError:
             return False
         return True

@@ -97,8 +97,8 @@ def command(
     if weighted:
         given["max_weight"] = 1.0
     if intervals is None:  # as 'fastmix fit' decides
-        alone = family != "quantile" and len(ends or ()) < 3 and persons is None and not weighted
-        intervals = alone and method in options.INFERRING
+        known = family != "quantile" and len(ends or ()) < 3
+        intervals = known and method in options.INFERRING
     assert columns is not None
     made = plan(
         rows,

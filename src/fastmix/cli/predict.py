@@ -1,5 +1,6 @@
 """``fastmix predict``: predictions of a saved model for the rows of a table."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,13 +64,13 @@ def command(
     classifier = hasattr(fitted, "classes_")
     if proba and not classifier:
         raise DataError("--proba needs a logistic regression: fit with --family logistic.")
-    if extrapolate and not classifier:
-        fitted.set_params(clip_predictions=False)
     schema = fitted.schema_ = public_schema(fitted)
     text = text.with_dates(schema.dates)
     numbers, categories = needed(schema, target=False)
     name = f"{'probability' if proba else 'predicted'}_{schema.target.name}"
     answer = fitted.predict_proba if proba else fitted.predict
+    if extrapolate and not classifier:
+        answer = partial(answer, clip=False)
     with progress("predicting") as bar, writing(out, force=force) as temporary:
         parts = []
         for k, file in enumerate(files):

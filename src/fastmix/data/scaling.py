@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fastmix._types import FloatArray
 from fastmix._validation import check_real, type_error, value_error
 from fastmix.data import RowMap, TargetMap
-from fastmix.errors import PrivacyLeakWarning
+from fastmix.errors import PrivacyLeakWarning, caller_level
 from fastmix.schema.values import as_reals, check_finite
 
 #: Bounds beyond this would overflow; half-widths below its inverse make a feature constant.
@@ -113,7 +113,7 @@ def public_scaling(
             f"{names} not given: taken from the data, so the result is NOT private. "
             f"Pass {names} from public knowledge.",
             PrivacyLeakWarning,
-            stacklevel=5,
+            stacklevel=caller_level(),
         )
 
     maps: dict[str, FloatArray] = {}

@@ -1,12 +1,13 @@
 """One fit, from its plan to its solution: what all methods share.
 
-A fit has a fixed order, so that nothing is spent in vain and nothing is released unpaid: the plan
-is made from public quantities, the budget is asked, the data are checked and scaled, the plan is
-charged, the releases are drawn, and they must be exactly those of the plan.
+A fit checks before it charges, and charges before it draws noise: plan from public quantities, ask
+the budget, check and scale the data, charge the plan, draw the releases, and compare them with the
+plan.
 """
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -56,39 +57,14 @@ def plan_fit(
     noise: str = "float",
     score_share: float = 0.0,
 ) -> Plan:
-    """Plan a fit with everything that is released beside the method's own releases.
+    """Plan a fit: the method's own releases, and those that the population and the user ask for.
 
-    The account of the plan is within the target; an infinite epsilon asks for least squares. For
-    ``inference`` counts of residuals are released, which intervals need, and for a
-    ``score_share`` a score of the same rows, such as R^2.
+    The account of the plan is within the target; an infinite epsilon asks for least squares.
+    ``inference`` adds counts of residuals, which intervals need, and ``score_share`` a score of the
+    same rows, such as R^2.
     """
-    if sizes.rows_per_person is not None and not method.persons:
-        raise ValueError(
-            f"groups must not be given for method {method.name!r}, which protects single rows "
-            "only. Use 'adaptive' or 'objective'; 'auto' is the first."
-        )
-    if sizes.hidden and not method.weights:
-        raise ValueError(
-            f"public_rows must be True for method {method.name!r}, which shows the number of rows. "
-            "Use 'adaptive' or 'objective'; 'auto' is the first."
-        )
-    if sizes.hidden and math.isinf(target.epsilon):
-        raise value_error("epsilon", "be finite with public_rows=False", target.epsilon)
-    if sizes.weighted and not method.weights:
-        raise ValueError(
-            f"sample_weight must not be given for method {method.name!r}, which counts all rows "
-            "alike. Use 'adaptive' or 'objective'; 'auto' is the first."
-        )
-    given = {"groups": sizes.rows_per_person is not None, "sample_weight": sizes.weighted}
-    for name in (name for name, holds in given.items() if holds):
-        if math.isinf(target.epsilon):
-            raise value_error("epsilon", f"be finite with {name}", target.epsilon)
-    if score_share and sizes.hidden and method.family != "linear":
-        raise value_error("score_share", "be 0 with public_rows=False", score_share)
-    if score_share and not method.reserves:
-        raise value_error("score_share", f"be 0 for method {method.name!r}", score_share)
-    if inference and not method.infers:
-        raise value_error("inference", f"be False for method {method.name!r}", inference)
+    asked: Any = {"inference": inference, "score_share": score_share}
+    sizes.population.check(method, epsilon=target.epsilon, **asked)
     if math.isinf(target.epsilon):
         return LeastSquaresPlan(
             spent=PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)]), steps=0
@@ -106,12 +82,19 @@ def plan_fit(
     plan = _inferring(method, sizes, within) if inference else method.plan(sizes, within)
     if extra and not plan.is_private:
         raise value_error("noise", f"be 'float' for method {method.name!r}", noise)
+    parts = plan.spent.parts
     if extra:
-        parts = [*plan.spent.parts, Part("discrete noise", extra, 0.0)]
-        plan = replace(plan, spent=PrivacySpent(parts), extra=extra)
+        parts = (*parts, Part("discrete noise", extra, 0.0))
     if counting:
-        parts = [Part(COUNTED, counting, 0.0), *plan.spent.parts]
-        plan = replace(plan, spent=PrivacySpent(parts), size_scale=size_scale)
+        parts = (Part(COUNTED, counting, 0.0), *parts)
+    if extra or counting:
+        plan = replace(plan, spent=PrivacySpent(parts), extra=extra, size_scale=size_scale)
+    _check_met(method, plan, target)
+    return plan
+
+
+def _check_met(method: Method, plan: Plan, target: Target) -> None:
+    """Reject a private plan that spends more than its target."""
     spent, most = plan.spent, 1.0 + _ROUNDING
     met = spent.epsilon <= target.epsilon * most and spent.delta <= target.delta * most
     if plan.is_private and not met:
@@ -121,14 +104,13 @@ def plan_fit(
             f"{method.name} spends {spent.epsilon:g} at delta={spent.delta:g}."
             + (" Use calibration='joint'." if published else "")
         )
-    return plan
 
 
 def sized(rows: Rows, plan: Plan, noise: Noise) -> Rows:
-    r"""Release the number of records, and return the rows as if it were theirs.
+    r"""Release the number of records, and return the rows with the released number as theirs.
 
-    What bounds rounding errors is the released number and 64 scales of noise, which the number of
-    records exceeds with probability :math:`e^{-64}/2`.
+    Rounding errors are bounded for the released number plus 64 scales of noise; the true number
+    exceeds that with probability :math:`e^{-64}/2`.
     """
     scale = plan.size_scale or math.nan
     n = noise.release(SIZE, rows, sigma=scale)

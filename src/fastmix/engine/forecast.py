@@ -130,7 +130,7 @@ def concerns(
     """Return the warnings of a fit, each with its class, from public quantities only."""
     if not plan.is_private:
         return []
-    n, d, unit = sizes.n, sizes.d, "rows" if sizes.rows_per_person is None else "persons"
+    n, d, unit = sizes.n, sizes.d, sizes.population.units
     weak = weak_guarantee(target.epsilon, target.delta, n, unit)
     poor = []
     expected = outlook(method, plan, n, d)

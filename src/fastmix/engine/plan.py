@@ -37,6 +37,7 @@ from fastmix.accounting import (
 )
 from fastmix.data import Rows
 from fastmix.engine.inference import Intervals, Trace
+from fastmix.engine.population import Population
 from fastmix.engine.scores import ResidualScores, Score, Scoring
 from fastmix.releases import Noise
 
@@ -87,16 +88,20 @@ class Sizes(NamedTuple):
         intercept: bool,
         bounds_X: Any,
         data_norm: Any,
-        rows_per_person: int | None = None,
-        weighted: bool = False,
-        hidden: bool = False,
+        population: Population = Population(),  # noqa: B008 (it is frozen)
         categories: tuple[int, ...] = (),
     ) -> Sizes:
         """Return the sizes of a fit of n rows and d features with these parameters."""
         bounded = bounds_X is not None or data_norm is None
         with_mean = bool(intercept) and bounded
-        beside = rows_per_person, weighted, hidden, categories
+        beside = population.rows_per_person, population.weighted, population.hidden, categories
         return cls(n, d + bool(intercept), with_mean, bool(intercept), *beside)
+
+    @property
+    def population(self) -> Population:
+        """Who is protected; weights count in units of their bound."""
+        weight = 1.0 if self.weighted else None
+        return Population(self.n, self.rows_per_person, weight, self.hidden)
 
 
 class Target(NamedTuple):

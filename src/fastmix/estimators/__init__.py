@@ -1,7 +1,8 @@
 """Estimators with the interface of scikit-learn."""
 
 from fastmix.certificate import PrivacyCertificate
-from fastmix.estimators.base import PrivateModel, PrivateRegressor, estimator
+from fastmix.estimators._documentation import estimator, estimator_of
+from fastmix.estimators.base import EngineModel, PrivateModel, PrivateRegressor
 from fastmix.estimators.bounds import PrivateBounds
 from fastmix.estimators.classification import PrivateLogisticRegression
 from fastmix.estimators.compare import Comparison, compare
@@ -9,7 +10,6 @@ from fastmix.estimators.encoder import PublicEncoder
 from fastmix.estimators.regression import (
     IHM,
     IHS,
-    AdaptiveRegression,
     AdaSSP,
     DPGradientDescent,
     FastIHM,
@@ -24,9 +24,9 @@ __all__ = [
     "IHM",
     "IHS",
     "AdaSSP",
-    "AdaptiveRegression",
     "Comparison",
     "DPGradientDescent",
+    "EngineModel",
     "FastIHM",
     "LinearMixing",
     "ObjectivePerturbation",
@@ -42,4 +42,5 @@ __all__ = [
     "PublicEncoder",
     "compare",
     "estimator",
+    "estimator_of",
 ]

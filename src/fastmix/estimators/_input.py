@@ -18,6 +18,7 @@ from fastmix.data import ArrayChunk, ArrayRows, ChunkRows, Chunks, Report
 from fastmix.data.persons import Persons, counted_weights, hash_ids, new_key
 from fastmix.data.scaling import PublicScaling, public_scaling
 from fastmix.data.weights import checked_weights, row_weights
+from fastmix.engine.population import Population
 from fastmix.errors import DataError, InvalidValueError
 from fastmix.estimators._labels import ClassRows, Codec, NumberCodec
 from fastmix.schema.values import as_reals, check_finite, column_labels, object_columns
@@ -102,10 +103,10 @@ class Arrays:
             estimator=name,
         )
         if self._groups is not None or self._weights is not None:
-            self._weigh(model.max_rows_per_group, model.max_weight or 1.0)
+            self._weigh(model._population)
         return int(self.X.shape[1])
 
-    def _weigh(self, most_rows: int | None, most_weight: float) -> None:
+    def _weigh(self, population: Population) -> None:
         """Find the weights of the rows, and leave out rows that do not count."""
         key, n = new_key(), len(self.X)
         hashed, weights = None, None
@@ -114,13 +115,13 @@ class Arrays:
             weights = checked_weights(self._weights)
             if len(weights) != n:
                 raise value_error("sample_weight", f"have {n} entries, as X has rows", len(weights))
-            weights = row_weights(weights, most_weight)
+            weights = row_weights(weights, population.max_weight or 1.0)
         if self._groups is not None:
             hashed = [hash_ids(self._groups, key)]
             found = len(hashed[0].hashes)
             if found != n:
                 raise value_error("groups", f"have {n} entries, as X has rows", found)
-        persons = counted_weights(n, hashed, most_rows, weights, key)
+        persons = counted_weights(n, hashed, population.rows_per_person, weights, key)
         kept = persons.weights > 0.0
         kept[:1] |= not kept.any()
         if not kept.all():
@@ -185,8 +186,8 @@ class InChunks:
         """Return the number of features; values are checked when the rows are made."""
         table, self._codec = self._chunks, model._codec()
         self._codec.check(grouped=table.grouped, coded=table.coded)
-        self._most_rows = model.max_rows_per_group if table.grouped else None
-        self._most_weight = model.max_weight if table.weighted else None
+        self._most_rows = model._population.rows_per_person if table.grouped else None
+        self._most_weight = model._population.max_weight if table.weighted else None
         self._least_rows = 1 if model.public_rows else 0
         return table.d
 

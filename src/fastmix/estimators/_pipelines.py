@@ -9,13 +9,13 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from fastmix.errors import PrivacyLeakWarning
+from fastmix.errors import PrivacyLeakWarning, caller_level
 
-#: What every transformer stores: names and numbers of columns.
+#: Attributes of every fitted transformer: names and numbers of columns.
 _NAMES = {"n_features_in_", "feature_names_in_", "n_features_out_", "n_output_features_"}
 
-#: Parameters with which transformers of scikit-learn take nothing from values: a value that the
-#: parameter must have, or, in a set, must not have.
+#: Parameters with which transformers of scikit-learn learn nothing from values: the value that a
+#: parameter must have, or a set of values that it must not have.
 _PUBLIC: dict[str, dict[str, Any]] = {
     "GaussianRandomProjection": {"n_components": {"auto"}},
     "MissingIndicator": {"features": "all"},
@@ -32,7 +32,7 @@ _PUBLIC: dict[str, dict[str, Any]] = {
 
 
 def _is_a(owner: Any, module: str, name: str) -> bool:
-    """Tell whether an object is of a class of scikit-learn, whose module nobody else imports."""
+    """Whether an object is of a class of scikit-learn, without importing its module."""
     known = getattr(sys.modules.get(f"sklearn.{module}"), name, None)
     return known is not None and isinstance(owner, known)
 
@@ -49,7 +49,7 @@ def warn_of_fitted_steps(model: Any) -> None:
             "cover it. Use PublicEncoder, which clips, imputes and encodes by public bounds, or "
             "give the transformer public constants.",
             PrivacyLeakWarning,
-            stacklevel=4,
+            stacklevel=caller_level(),
         )
 
 
@@ -87,7 +87,7 @@ def _leaves(name: str, step: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _has_learned(step: Any) -> bool:
-    """Tell whether a fitted transformer keeps something that may come from values."""
+    """Whether a fitted transformer stores anything that may come from values."""
     kind = type(step)
     if step is None or isinstance(step, str) or kind.__module__.startswith("fastmix."):
         return False
@@ -101,7 +101,7 @@ def _has_learned(step: Any) -> bool:
 
 
 def _is_given(value: Any, asked: Any) -> bool:
-    """Tell whether a parameter has the value that is asked for, or none of a set."""
+    """Whether a parameter has the required value, or none of a set of forbidden ones."""
     if isinstance(asked, set):
         return not (isinstance(value, str) and value in asked)
     return bool(value is asked or (isinstance(value, str) and value == asked))

@@ -14,24 +14,25 @@ from fastmix._validation import check_bool
 from fastmix.certificate import PrivacyCertificate, jsonable
 from fastmix.data.scaling import PublicScaling
 from fastmix.engine import Method, Plan, Solution
+from fastmix.engine.population import Population
 from fastmix.estimators._found import found_releases
-from fastmix.estimators.intervals import ConfidenceIntervals
+from fastmix.estimators.intervals import store_intervals
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.saving import save_model
 from fastmix.estimators.scores import PrivateScores
 from fastmix.random import RandomState, is_seeded
 
 
-class Results(ConfidenceIntervals):
+class Results:
     """Stores coefficients, intervals, scores and certificate of a fit, and saves them."""
 
     epsilon: float
     fit_intercept: bool
-    max_weight: float | None
+    _population: Population
     random_state: RandomState
     n_features_in_: int
     _table_rows: int | None
-    _stated: Callable[[Method], dict[str, Any]]
+    _stated: Callable[[], dict[str, Any]]
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Write the fitted model and its certificate into a folder; `fastmix.load` reads it.
@@ -86,7 +87,7 @@ class Results(ConfidenceIntervals):
                 "delta": math.fsum(each.delta for each in found),
             }
         if plan.weight_sigma is not None:
-            facts["max_weight"] = self.max_weight
+            facts["max_weight"] = self._population.max_weight
         if solution.chosen is not None:
             self.chosen_ = facts["chosen"] = solution.chosen
         if (method.clips or plan.residual_sigma is not None) and not math.isinf(self.epsilon):
@@ -95,7 +96,7 @@ class Results(ConfidenceIntervals):
             spent=plan.spent,
             mechanism=type(self).__name__,
             parameters={
-                **self._stated(method),
+                **self._stated(),
                 **{f.name: getattr(method, f.name) for f in fields(method)},
                 **jsonable(plan.settings),
                 "method_": method.name,
@@ -108,6 +109,12 @@ class Results(ConfidenceIntervals):
     def _store_coefficients(self, theta: FloatArray, scaling: PublicScaling) -> None:
         """Store coefficients in the user's units."""
         self.coef_, self.intercept_ = scaling.coefficients(theta, self.n_features_in_)
+
+    def _store_intervals(
+        self, solution: Solution, plan: Plan, scaling: PublicScaling, *, clip: float, n: int
+    ) -> None:
+        """Store standard errors in the user's units."""
+        store_intervals(self, solution, plan, scaling, clip=clip, n=n)
 
     def _facts(self) -> dict[str, Any]:
         """Return the entries of the certificate about the data, other than bounds."""

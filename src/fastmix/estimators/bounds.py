@@ -24,6 +24,7 @@ from fastmix.accounting.notes import current_notes
 from fastmix.certificate import PrivacyCertificate
 from fastmix.data.persons import Persons, hash_ids, new_key, person_weights
 from fastmix.engine import default_delta
+from fastmix.engine.population import Population
 from fastmix.engine.ranges import (
     LARGEST,
     SMALLEST,
@@ -41,17 +42,17 @@ from fastmix.random import RandomState, is_seeded
 from fastmix.releases import make_noise
 from fastmix.schema.values import as_reals, column_labels
 
-#: What the target is called among the columns.
+#: Name of the target among the columns.
 _TARGET = "the target"
 
 
 class PrivateBounds(BaseEstimator):  # type: ignore[misc]
     """Find bounds of features and target privately, for a small part of a budget.
 
-    Noisy counts of each column on a public grid of signed powers of two tell in which octaves its
-    values lie; noisy counts in equal bins of what is left trim a range that is mostly empty. All
-    columns share one Gaussian release for each. What a fit needs is in ``bounds_X_`` and
-    ``bounds_y_``; values outside are clipped by the fit, as with any bounds.
+    Noisy counts of each column on a public grid of signed powers of two show in which octaves its
+    values lie; noisy counts in equal bins of these octaves trim a range that is mostly empty. All
+    columns share one Gaussian release for each kind of count. Give ``bounds_X_`` and ``bounds_y_``
+    to a fit, which clips values outside, as with any bounds.
 
     Neighbouring relation: zero-out (one record absent: it counts in no bin; n is public).
 
@@ -62,8 +63,8 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
     delta : float, default=None
         Probability with which the guarantee may fail; None means ``1 / n**2`` (n at least 2).
     coverage : float, default=0.999
-        Share of the rows that should lie inside the bounds of a column. Where noise hides so few
-        rows the bounds leave out more, at most a few times the noise of a count.
+        Share of the rows that should lie inside the bounds of a column. Where noise hides the
+        remaining rows, the bounds leave out more, at most a few times the noise of a count.
     limits : dict, default=None
         Public knowledge: pairs (lower, upper), by the name of a column, or by its number if the
         columns have no names. The bounds found lie inside.
@@ -93,7 +94,7 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, when X has names that are all strings.
     privacy_ : PrivacyCertificate
-        What the bounds spent.
+        The privacy that the bounds spent.
 
     Notes
     -----
@@ -262,10 +263,11 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
         noise = make_noise("float", self.random_state)
         if accountant is not None:
-            label = current_notes().get("label", type(self).__name__)
-            if persons is not None:
-                label += f", per person of up to {self.max_rows_per_group} rows"
-            with noted(label=label):  # beside a name of the user's, too
+            population = Population(n, self.max_rows_per_group)
+            label = population.charged(current_notes().get("label", type(self).__name__))
+            with noted(
+                label=label
+            ):  # the label says who is protected, also after a user's own name
                 accountant.spend(
                     plan.spent,
                     label=label,
@@ -302,7 +304,7 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         return found, chosen, certificate
 
     def plan(self, n: int, numbers: int, categories: int = 0) -> RangePlan:
-        """Return what would be charged and how large noise would be; reads no data.
+        """Return the account and the noise of a release of this size; reads no data.
 
         Parameters
         ----------

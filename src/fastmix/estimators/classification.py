@@ -20,10 +20,12 @@ from fastmix.data import TargetMap
 from fastmix.data.dask import is_dask
 from fastmix.data.scaling import PublicScaling
 from fastmix.engine import Method
-from fastmix.errors import PrivacyLeakWarning
+from fastmix.engine.population import Population
+from fastmix.errors import PrivacyLeakWarning, caller_level
+from fastmix.estimators._documentation import estimator
 from fastmix.estimators._input import Arrays
 from fastmix.estimators._labels import LabelCodec, public_classes, public_weights
-from fastmix.estimators.base import PrivateModel, estimator
+from fastmix.estimators.base import EngineModel
 from fastmix.estimators.scores import scaled_coefficients
 from fastmix.schema.values import check_finite
 
@@ -36,25 +38,23 @@ def _finite(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 @estimator
-class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[misc]
+class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[misc]
     """Private logistic regression by objective perturbation that adapts to the data.
 
-    A first stage spends 15% of the budget on noisy second moments and counts of gradients, as that
-    of `AdaptiveRegression`; the minimiser of the perturbed logistic loss is made for what they
-    tell. More than two classes are fitted one against the rest, under one account.
+    A first stage spends 15% of the budget on noisy second moments and counts of gradients, as in
+    `PrivateLinearRegression`; they set the coordinates, clipping level and ridge of the perturbed
+    logistic loss, whose minimiser is released. More than two classes are fitted one against the
+    rest, under one account.
 
     Parameters
     ----------
+    {parameters}
+    {engine_parameters}
     classes : array-like, default=None
         Public list of the labels, numbers or text. A record with another label counts as absent.
         None takes the labels from the data with a `PrivacyLeakWarning`.
     class_weight : dict, default=None
         Public weights by class; 1 for classes that are not named.
-    rounds : int, default=None
-        Rounds of second moments, at most 20; 0 means that the first stage releases the share of the
-        classes alone. None means 2 to 5, or 0 if there are too few rows, from public sizes.
-    solver : {"auto", "gram", "sketch"}, default="auto"
-        What preconditions the solver: the Gram matrix, or that of a fast sketch.
 
     Attributes
     ----------
@@ -64,10 +64,11 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
         Private coefficients of the log-odds, in the user's units.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Private intercepts.
+    {attributes}
     chosen_ : dict
-        What was chosen from released values, in scaled units: the spread of slopes that the first
-        stage found, the clipping level of gradients, the ridge, and the share of the coefficients
-        that was kept; for more than two classes a list of each.
+        Settings that the fit chose from released values, in scaled units: the spread of slopes that
+        the first stage found, the clipping level of gradients, the ridge, and the share of the
+        coefficients that was kept; for more than two classes a list of each.
 
     Notes
     -----
@@ -85,8 +86,6 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
 
     classes: Any = None
     class_weight: Any = None
-    rounds: int | None = None
-    solver: str = "auto"
 
     _method: ClassVar[type[Method]] = engine.LogisticObjective
     _ends: ClassVar[str] = "classes"
@@ -94,38 +93,16 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
     _odds: ClassVar[bool] = True
 
     #: Whether the classes were taken from the data.
-    _found: ClassVar[bool] = False
+    _found = False
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> Any:
-        """Fit the model privately.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Records, one per row; a Dask array or dataframe is read by its cluster, block by block.
-            With ``bounds``, a pandas, Polars or Arrow table.
-        y : array-like of shape (n_samples,), default=None
-            Labels; for Dask collections numbers. With ``bounds`` the labels are those that they
-            list, or the two bounds of the target, and None takes the column of X that is the
-            target.
-        groups : array-like of shape (n_samples,), optional
-            Ids of persons, for two classes: the guarantee is then for persons, who have several
-            rows, and ``max_rows_per_group`` says how many of them count.
-        sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts, for two classes; clipped to ``max_weight``, which is public.
-            ``class_weight`` is public, too.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
+    def _fit_arrays(
+        self, population: Population, X: Any, y: Any, groups: Any = None, weights: Any = None
+    ) -> Any:
         named = self.classes is not None or self.bounds is not None
-        counted = groups is not None or sample_weight is not None
-        if named or y is None or is_dask(X) or counted:
-            return super().fit(X, y, groups, sample_weight)
+        if named or y is None or is_dask(X):
+            return super()._fit_arrays(population, X, y, groups, weights)
         with unchained():
-            self._check_parameters()
+            fitting = self._fitting(population)
             found = np.unique(_finite(np.asarray(y)))
             check_classification_targets(found)
             if len(found) < 2:
@@ -137,16 +114,14 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
                     "classes not given: taken from the data, so the result is NOT private. Pass "
                     "classes from public knowledge.",
                     PrivacyLeakWarning,
-                    stacklevel=2,
+                    stacklevel=caller_level(),
                 )
-            # A copy knows the classes; the parameter itself stays as it was given.
-            fitted = copy(self)
-            fitted.classes, fitted._found = found, True  # type: ignore[misc]
-            fitted._fit(Arrays(X, y))
-            fitted.classes = None
-            del fitted.__dict__["_found"]
-        self.__dict__ = fitted.__dict__
-        return self._advise_late()
+            # The copy knows the classes; the parameter itself stays as it was given.
+            fitting.classes, fitting._found = found, True
+            fitting._fit(Arrays(X, y, groups, weights))
+            fitting.classes = None
+            del fitting._found
+            return self._become(fitting)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return log-odds of the second class, or of each class against the rest.
@@ -254,9 +229,9 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateModel):  # type: ignore[
     def _bounds_y(self) -> Any:
         return None if self._found else (0.0, 1.0)
 
-    def _resolve(self, columns: int | None = None) -> Method:
+    def _resolve(self) -> Method:
         count = 2 if self.classes is None else len(self.classes)
-        return engine.LogisticObjective(rounds=self.rounds, solver=self.solver, n_classes=count)
+        return engine.LogisticObjective(n_classes=count, **self._fixed)
 
     def _store_coefficients(self, theta: FloatArray, scaling: PublicScaling) -> None:
         scaling = replace(scaling, target_map=TargetMap())

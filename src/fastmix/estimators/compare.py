@@ -13,6 +13,8 @@ from fastmix.accounting import BudgetAccountant, PrivacySpent
 from fastmix.engine import Draws
 from fastmix.engine.compare import comparing_method, comparing_plan, ranked
 from fastmix.engine.fit import solve_fit
+from fastmix.engine.population import Population
+from fastmix.errors import caller_level
 from fastmix.estimators._found import found_like
 from fastmix.estimators._input import Arrays
 from fastmix.estimators.parameters import reasons_for_leaks
@@ -40,7 +42,7 @@ class Comparison:
         Mean squared error of a first, rough fit of every set beyond that of the best, in the
         squared units of the target, best first.
     std : float
-        Standard error of the difference of two of them, by noise.
+        Standard error of the difference of two such excesses, by noise.
     """
 
     best: str
@@ -51,7 +53,7 @@ class Comparison:
 
     @property
     def spent(self) -> PrivacySpent:
-        """What ranking and refit cost together."""
+        """The account of the ranking and the refit together."""
         return self.model.privacy_.spent
 
     def predict(self, X: Any) -> Any:
@@ -83,7 +85,7 @@ class Comparison:
         )
 
     def rows(self) -> list[list[str]]:
-        """Return one line of words per feature set, best first.
+        """Return one row of text per feature set, best first.
 
         Returns
         -------
@@ -117,15 +119,15 @@ def compare(
     Parameters
     ----------
     candidates : mapping of str to sequence, or iterable of sequences
-        Feature sets: names of columns, or their numbers if X has no names. They are declared
-        together, so they are charged as one.
+        Feature sets: names of columns, or their numbers if X has no names. All sets are charged
+        as one, because they are declared together.
     X : array-like of shape (n_samples, n_features)
         Records with all columns.
     y : array-like of shape (n_samples,)
         Targets.
     model : PrivateLinearRegression
-        The model, not fitted: its epsilon and delta are those of everything together, and its
-        bounds those of all columns. The method must be "auto" or "adaptive".
+        The model, not fitted: its epsilon and delta cover the ranking and the refit, and its
+        bounds are those of all columns.
 
     Returns
     -------
@@ -148,15 +150,14 @@ def compare(
     """
     if not isinstance(model, PrivateLinearRegression):
         raise type_error("model", "be a PrivateLinearRegression", model)
-    with unchained(), progress("comparing", verbose=model.verbose, lines=True) as bar:
+    with unchained(), progress("comparing", verbose=False) as bar:
         return _compare(candidates, X, y, model, bar)
 
 
 def _compare(
     candidates: Any, X: Any, y: Any, model: PrivateLinearRegression, bar: Bar
 ) -> Comparison:
-    check_choice("method", model.method, ("auto", "adaptive"))
-    model._check_counting(grouped=False, weighted=False)
+    model = model._fitting(Population())
     check_choice("noise", model.noise, ("float",))
     if model.bounds is not None:
         raise ValueError(
@@ -186,7 +187,7 @@ def _compare(
     plan, ranking = comparing_plan(method, sizes, target, inference=model.inference)
     leaks = reasons_for_leaks(model, plan)
     if is_seeded(model.random_state):
-        warn_seeded(stacklevel=5)
+        warn_seeded(stacklevel=caller_level() + 1)
     noise = make_noise("float", model.random_state, warn=False)
     public = noise.rng if is_seeded(model.random_state) else public_generator()
     accountant = model.accountant if model.accountant is not None else BudgetAccountant.current()

@@ -5,7 +5,6 @@ from typing import Any
 
 from fastmix._validation import (
     check_bool,
-    check_integer,
     check_probability,
     check_real,
     type_error,
@@ -21,7 +20,7 @@ SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e6
 
 
 def check_parameters(model: Any) -> None:
-    """Raise an error that names the first common parameter that is out of its range."""
+    """Reject the first common parameter that is out of its range."""
     check_real("epsilon", model.epsilon, above=0.0, allow_inf=True)
     if not math.isinf(model.epsilon):
         check_real("epsilon", model.epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)
@@ -29,15 +28,10 @@ def check_parameters(model: Any) -> None:
         check_probability("delta", model.delta)
     if model.data_norm is not None:
         check_real("data_norm", model.data_norm, at_least=1e-100, at_most=1e100)
-    for name in ("fit_intercept", "inference", "verbose", "public_rows"):
+    for name in ("fit_intercept", "inference", "public_rows"):
         check_bool(name, getattr(model, name))
-    check_bool("clip_predictions", getattr(model, "clip_predictions", True))
-    if model.max_rows_per_group is not None:
-        check_integer("max_rows_per_group", model.max_rows_per_group, at_least=1, at_most=10**9)
     if not model.public_rows and model.delta is None:
         raise value_error("delta", "be given with public_rows=False: 1/n^2 would reveal n", None)
-    if model.max_weight is not None:
-        check_real("max_weight", model.max_weight, at_least=1e-100, at_most=1e100)
     check_noise(model.noise, model.random_state)
     if model.noise == "exact":
         if model.inference:
@@ -55,7 +49,7 @@ def check_parameters(model: Any) -> None:
 
 
 def reasons_for_leaks(model: Any, plan: Plan) -> tuple[str, ...]:
-    """Return the reasons why a fit with these parameters is not private, if it is not."""
+    """Return the reasons why a fit with these parameters is not private; none if it is."""
     reasons = {
         "bounds_X was taken from the data": model.bounds_X is None and model.data_norm is None,
         "bounds_y was taken from the data": "bounds_y" in model.get_params(deep=False)

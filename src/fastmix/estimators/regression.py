@@ -1,67 +1,75 @@
-"""The regressors: scikit-learn's side of the methods, and the front door to all of them."""
+"""The regressors: scikit-learn's side of the methods for linear regression."""
 
-import math
-from dataclasses import fields
 from typing import Any, ClassVar
 
 from fastmix import engine, paper
-from fastmix._validation import check_choice, type_error, value_error
-from fastmix.engine import Method, choose_method
-from fastmix.estimators.base import PrivateRegressor, estimator
-from fastmix.paper import METHODS
+from fastmix._validation import check_choice, value_error
+from fastmix.engine import Method
+from fastmix.estimators._documentation import estimator, estimator_of
+from fastmix.estimators.base import EngineRegressor, PrivateModel, PrivateRegressor
 
 
 @estimator
-class AdaptiveRegression(PrivateRegressor):
-    """Private least squares by objective perturbation that adapts to the data.
+class PrivateLinearRegression(EngineRegressor):
+    """Private linear regression by objective perturbation that adapts to the data.
 
-    A first stage spends 15% of the budget on noisy second moments and counts. They tell which
-    directions the data have, how large residuals are, and where coefficients may lie; the main
-    release, the minimiser of a perturbed objective, is made for them. Where there are too few rows
-    for that, the first stage releases mean and spread of the target, and a line through predictions
-    and targets corrects the scale of the coefficients.
+    A first stage spends 15% of the budget on noisy second moments and counts. From them the fit
+    chooses coordinates, a clipping level and a ridge; the main release is the minimiser of a
+    perturbed least-squares objective. Where there are too few rows for second moments, the first
+    stage releases mean and spread of the target, and a line through predictions and targets
+    corrects the scale of the coefficients.
 
     Parameters
     ----------
-    rounds : int, default=None
-        Rounds of second moments, at most 20; 0 means that the first stage releases mean and spread
-        of the target. None means 2 to 5, or 0 if there are too few rows, from public sizes.
-    solver : {"auto", "gram", "sketch"}, default="auto"
-        What preconditions the solver: the Gram matrix, or that of a fast sketch.
+    {parameters}
+    {engine_parameters}
+    {bounds_y}
 
     Attributes
     ----------
+    {coefficients}
+    {attributes}
     chosen_ : dict
-        What was chosen from released values, in scaled units: the spread of residuals that the
-        first stage found, the clipping level of gradients, the ridge, the length up to which rows
-        have full weight, and the share of the coefficients that was kept (above 1 where a
-        line made up for clipping).
+        Settings that the fit chose from released values, in scaled units: the spread of residuals
+        that the first stage found, the clipping level of gradients, the ridge, the length up to
+        which rows have full weight, and the share of the coefficients that was kept (above 1 where
+        a line made up for clipping).
 
     Notes
     -----
     Paper: beyond it; docs/proofs/adaptive.md.
-    """
 
-    rounds: int | None = None
-    solver: str = "auto"
+    Examples
+    --------
+    {example}
+    """
 
     _method: ClassVar[type[Method]] = engine.AdaptiveObjective
 
 
-@estimator
-class ObjectivePerturbation(PrivateRegressor):
+@estimator_of(engine.PerturbedObjective)
+class ObjectivePerturbation(EngineRegressor):
     """Private least squares by one release: the minimiser of a perturbed objective.
 
-    Noise is added to the objective, and only its minimiser leaves. Where there are many columns a
-    fast sketch preconditions the solver; it costs no privacy.
+    The fit adds noise to the objective and releases only its minimiser. Where there are many
+    columns a fast sketch preconditions the solver; it costs no privacy.
 
     Parameters
     ----------
+    {parameters}
+    {engine_parameters}
+    {bounds_y}
     ridge : float, default=None
         Weight of the ridge, for rows scaled to norm 1. None means 0.3 of the noise scale s of
         the objective, or 10 s^2 d / n if that is more, as it is for few rows.
     solver : {"auto", "gram", "sketch"}, default="auto"
-        What preconditions the solver: the Gram matrix, or that of a fast sketch.
+        The preconditioner of the solver: the Gram matrix, or that of a fast sketch.
+    {residual_clip}
+
+    Attributes
+    ----------
+    {coefficients}
+    {attributes}
 
     Notes
     -----
@@ -72,14 +80,8 @@ class ObjectivePerturbation(PrivateRegressor):
     {example}
     """
 
-    ridge: float | None = None
-    solver: str = "auto"
-    residual_clip: float | None = None
 
-    _method: ClassVar[type[Method]] = engine.PerturbedObjective
-
-
-@estimator
+@estimator_of(paper.IterativeHessianMixing)
 class IHM(PrivateRegressor):
     """Iterative Hessian mixing: private least squares by noisy gradients and a private Hessian.
 
@@ -87,6 +89,8 @@ class IHM(PrivateRegressor):
 
     Parameters
     ----------
+    {parameters}
+    {bounds_y}
     variant : {"tuned", "paper"}, default="tuned"
         "paper" is the method the paper compares with: a fresh Gaussian sketch of the Hessian each
         step, half of the budget for sketches and eigenvalue, half for gradients. "tuned" releases
@@ -94,6 +98,17 @@ class IHM(PrivateRegressor):
         they give, with momentum and averaged iterates. It chooses the clipping level and the ridge
         from released values, and takes off what noise explains. With fewer rows the steps start
         at the mean of the target.
+    {n_steps}
+    {gaussian_size}
+    {failure_probability}
+    {residual_clip}
+    {shrinkage}
+    {literal}
+
+    Attributes
+    ----------
+    {coefficients}
+    {attributes}
 
     Notes
     -----
@@ -106,18 +121,8 @@ class IHM(PrivateRegressor):
     {example}
     """
 
-    variant: str = "tuned"
-    n_steps: int | None = None
-    gaussian_size: int | None = None
-    failure_probability: float | None = None
-    residual_clip: float | None = None
-    shrinkage: bool = False
-    literal: bool = False
 
-    _method: ClassVar[type[Method]] = paper.IterativeHessianMixing
-
-
-@estimator
+@estimator_of(paper.FastIterativeHessianMixing)
 class FastIHM(PrivateRegressor):
     """Fast iterative Hessian mixing: private least squares by a fast sketch.
 
@@ -125,6 +130,8 @@ class FastIHM(PrivateRegressor):
 
     Parameters
     ----------
+    {parameters}
+    {bounds_y}
     variant : {"tuned", "paper"}, default="tuned"
         "paper" is Algorithm 2 as published: a fresh fast sketch each step, and thirds of the
         budget for spectral bounds, sketches and gradients. "tuned" takes the steps of the tuned
@@ -138,6 +145,18 @@ class FastIHM(PrivateRegressor):
         The fast sketch. "auto" is the Kerdock sketch, which has the least coherence and needs no
         padding, except in the paper's variant or when ``sketch_size`` is no power of two: then it
         is the subsampled Hadamard transform.
+    {n_steps}
+    {gaussian_size}
+    {sketch_size}
+    {failure_probability}
+    {residual_clip}
+    {shrinkage}
+    {literal}
+
+    Attributes
+    ----------
+    {coefficients}
+    {attributes}
 
     Notes
     -----
@@ -150,26 +169,15 @@ class FastIHM(PrivateRegressor):
     {example}
     """
 
-    variant: str = "tuned"
-    calibration: str = "numerical"
-    sketch: str = "auto"
-    n_steps: int | None = None
-    gaussian_size: int | None = None
-    sketch_size: int | None = None
-    failure_probability: float | None = None
-    residual_clip: float | None = None
-    shrinkage: bool = False
-    literal: bool = False
 
-    _method: ClassVar[type[Method]] = paper.FastIterativeHessianMixing
-
-
-@estimator
+@estimator_of(paper.AdaptiveStatistics)
 class AdaSSP(PrivateRegressor):
     """Adaptive sufficient statistics perturbation: noisy X'X and X'y with a private ridge.
 
     Parameters
     ----------
+    {parameters}
+    {bounds_y}
     variant : {"tuned", "paper"}, default="tuned"
         "paper" releases X'X, X'y and the smallest eigenvalue, as Wang (2018). "tuned" releases
         X'X and X'y only: noise has half the variance off the diagonal of X'X, and the ridge follows
@@ -178,6 +186,12 @@ class AdaSSP(PrivateRegressor):
         For the paper's variant: "joint" calibrates its three Gaussian releases once, as one release
         of sensitivity sqrt(3); "published" uses the noise levels of Wang (2018), a third of the
         budget each.
+    {failure_probability}
+
+    Attributes
+    ----------
+    {coefficients}
+    {attributes}
 
     Notes
     -----
@@ -186,21 +200,24 @@ class AdaSSP(PrivateRegressor):
     target, as it does for large epsilon; "tuned" is beyond it (docs/proofs/symmetric_noise.md).
     """
 
-    variant: str = "tuned"
-    calibration: str = "joint"
-    failure_probability: float | None = None
 
-    _method: ClassVar[type[Method]] = paper.AdaptiveStatistics
-
-
-@estimator
+@estimator_of(paper.GradientDescent)
 class DPGradientDescent(PrivateRegressor):
     """Private gradient descent on the squared loss, full batch.
 
     Parameters
     ----------
+    {parameters}
+    {bounds_y}
     learning_rate : float, default=0.25
         Step size on the mean gradient.
+    {n_steps}
+    {residual_clip}
+
+    Attributes
+    ----------
+    {coefficients}
+    {attributes}
 
     Notes
     -----
@@ -208,25 +225,30 @@ class DPGradientDescent(PrivateRegressor):
     Deviation: noise by the analytic Gaussian mechanism over all steps.
     """
 
-    learning_rate: float = 0.25
-    n_steps: int | None = None
-    residual_clip: float | None = None
 
-    _method: ClassVar[type[Method]] = paper.GradientDescent
-
-
-@estimator
+@estimator_of(paper.SketchAndSolve)
 class LinearMixing(PrivateRegressor):
     """Linear mixing: least squares on one private sketch of features and target together.
 
     Parameters
     ----------
+    {parameters}
+    {bounds_y}
     fast : bool, default=False
         Put a fast sketch in front of the Gaussian one (FastMix instead of GaussMix). Here
         ``gaussian_size`` defaults to ``2.5 max(d, log(2 / varrho))``.
     calibration : {"joint", "published"}, default="joint"
         "joint" accounts for sketch and spectral bounds at once; "published" adds up parts at
         shares of delta, as Theorem 1 and Lev et al. (2025) do.
+    {gaussian_size}
+    {sketch_size}
+    {failure_probability}
+    {literal}
+
+    Attributes
+    ----------
+    {coefficients}
+    {attributes}
 
     Notes
     -----
@@ -235,98 +257,66 @@ class LinearMixing(PrivateRegressor):
     beyond the paper (docs/proofs/rare_events.md).
     """
 
-    fast: bool = False
-    calibration: str = "joint"
-    gaussian_size: int | None = None
-    sketch_size: int | None = None
-    failure_probability: float | None = None
-    literal: bool = False
 
-    _method: ClassVar[type[Method]] = paper.SketchAndSolve
-
-
-@estimator
+@estimator_of(paper.IterativeHessianSketch)
 class IHS(PrivateRegressor):
     """Iterative Hessian sketch: NOT private; the accuracy that private methods approach.
 
     Parameters
     ----------
+    {parameters}
+    {bounds_y}
     sketch : {"srht", "gaussian"}, default="srht"
         "srht" is the paper's FastIHS.
+    {n_steps}
+    {sketch_size}
+    {failure_probability}
+
+    Attributes
+    ----------
+    {coefficients}
+    {attributes}
 
     Notes
     -----
     Paper: FastIHS of Appendix H; exact gradients, a fresh sketch each step, a ridge of 1e-5.
     """
 
-    sketch: str = "srht"
-    n_steps: int | None = None
-    sketch_size: int | None = None
-    failure_probability: float | None = None
 
-    _method: ClassVar[type[Method]] = paper.IterativeHessianSketch
-
-
-def _linear_methods() -> list[str]:
-    """Return the names of private methods for linear regression."""
-    return sorted(
-        name for name, each in METHODS.items() if each.family == "linear" and name != "ihs"
+#: Estimators of the private methods for linear regression, by the name of the method.
+LINEAR: dict[str, type[PrivateRegressor]] = {
+    kind._method.name: kind
+    for kind in (
+        PrivateLinearRegression,
+        AdaSSP,
+        DPGradientDescent,
+        FastIHM,
+        IHM,
+        LinearMixing,
+        ObjectivePerturbation,
     )
+}
 
 
-@estimator
-class PrivateLinearRegression(PrivateRegressor):
-    """Private linear regression: the front door.
+def linear_estimator(method: str) -> type[PrivateRegressor]:
+    """Return the estimator of a private method for linear regression; "auto" is the default."""
+    check_choice("method", method, ("auto", *LINEAR))
+    return PrivateLinearRegression if method == "auto" else LINEAR[method]
 
-    Parameters
-    ----------
-    method : str or estimator, default="auto"
-        "adaptive", "adassp", "dp_gd", "fast_ihm", "ihm", "linear_mixing" or "objective" with its
-        default parameters; or an estimator, such as ``IHM(n_steps=8)``, whose method is used with
-        the parameters that it does not share with this one. "auto" takes "adaptive".
 
-    Attributes
-    ----------
-    method_ : str
-        The method that was used.
+def with_method(model: PrivateModel, method: str) -> PrivateRegressor:
+    """Return an estimator of another method with the same parameters and population.
 
-    Examples
-    --------
-    {example}
+    A parameter that is not at its default and that the other estimator does not have is an error.
     """
-
-    method: str | PrivateRegressor = "auto"
-
-    def _check_parameters(self) -> None:
-        if isinstance(self.method, (IHS, PrivateLinearRegression)):
-            condition = "be the estimator of one private method"
-            raise value_error("method", condition, type(self.method).__name__)
-        if isinstance(self.method, PrivateRegressor):
-            for field in fields(PrivateRegressor):
-                inner = getattr(self.method, field.name)
-                # A copy that was made inside a budget's block carries the budget twice.
-                if field.name == "accountant" and inner == self.accountant:
-                    continue
-                given = inner is not None if field.default is None else inner != field.default
-                if given:
-                    condition = f"leave {field.name} to PrivateLinearRegression"
-                    raise value_error("method", condition, type(self.method).__name__)
-        elif not isinstance(self.method, str):
-            raise type_error("method", "be a name or an estimator", self.method)
-        else:
-            check_choice("method", self.method, ("auto", *_linear_methods()))
-        super()._check_parameters()
-
-    def _resolve(self, columns: int | None = None) -> Method:
-        if isinstance(self.method, PrivateRegressor):
-            return self.method._resolve(columns)
-        chosen, _ = choose_method(columns or 1, inference=bool(self.inference))
-        return METHODS[chosen if self.method == "auto" else self.method]()
-
-    def _stated(self, method: Method) -> dict[str, Any]:
-        asked = self.method if isinstance(self.method, str) else method.name
-        return {**super()._stated(method), "method": asked}
-
-    def _store(self, method: Method, plan: Any, *facts: Any) -> None:
-        super()._store(method, plan, *facts)
-        self.method_ = "least_squares" if math.isinf(self.epsilon) else method.name
+    kind = linear_estimator(method)
+    known, defaults = kind().get_params(), type(model)().get_params()
+    given: dict[str, Any] = {}
+    for name, value in model.get_params(deep=False).items():
+        if name in known:
+            given[name] = value
+        elif value != defaults[name]:
+            raise value_error(name, f"be {defaults[name]!r} for method {method!r}", value)
+    made = kind(**given)
+    made._population = model._population
+    return made

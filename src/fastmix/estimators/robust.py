@@ -1,39 +1,39 @@
-"""Regressors of other losses than squares: quantiles, and Huber's."""
+"""Regressors of quantiles, and of Huber's loss."""
 
 from typing import Any, ClassVar
 
 from fastmix import engine
 from fastmix.engine import Method
 from fastmix.engine.families.quantile import NO_WIDTH
-from fastmix.estimators.base import PrivateRegressor, estimator
+from fastmix.estimators._documentation import estimator
+from fastmix.estimators.base import EngineRegressor
 
 
 @estimator
-class PrivateQuantileRegressor(PrivateRegressor):
+class PrivateQuantileRegressor(EngineRegressor):
     """Private quantile regression by objective perturbation that adapts to the data.
 
-    The quantile loss is smoothed, as privacy asks for. A first stage spends 12% of the budget on
-    noisy second moments, as that of `AdaptiveRegression`.
+    The quantile loss is smoothed, because privacy needs a bounded curvature: the model predicts the
+    quantile of the target plus a logistic variable, whose scale is 0.03 of the spread of residuals
+    that the first stage finds, or more where privacy needs more. The first stage spends 12% of the
+    budget on noisy second moments, as in `PrivateLinearRegression`.
 
     Parameters
     ----------
+    {parameters}
+    {engine_parameters}
+    {bounds_y}
     quantile : float, default=0.5
-        The quantile of the target that is predicted, between 0 and 1.
-    smoothing : float, default=None
-        Width of the smoothing, in the units of the target: the quantile is that of the target plus
-        a logistic variable of this scale. None means 0.03 of the spread of residuals that the
-        first stage finds. It is made wider where privacy asks for it.
-    rounds : int, default=None
-        As for `AdaptiveRegression`.
-    solver : {"auto", "gram", "sketch"}, default="auto"
-        What preconditions the solver: the Gram matrix, or that of a fast sketch.
+        The quantile of the target to predict, between 0 and 1.
 
     Attributes
     ----------
+    {coefficients}
+    {attributes}
     smoothing_ : float
         The width of the smoothing, in the units of the target.
     chosen_ : dict
-        What was chosen from released values, in scaled units.
+        Settings that the fit chose from released values, in scaled units.
 
     Notes
     -----
@@ -45,9 +45,6 @@ class PrivateQuantileRegressor(PrivateRegressor):
     """
 
     quantile: float = 0.5
-    smoothing: float | None = None
-    rounds: int | None = None
-    solver: str = "auto"
 
     _method: ClassVar[type[Method]] = engine.QuantileObjective
     _title: ClassVar[str] = "Private quantile regression"
@@ -60,25 +57,27 @@ class PrivateQuantileRegressor(PrivateRegressor):
 
 
 @estimator
-class PrivateHuberRegressor(PrivateRegressor):
+class PrivateHuberRegressor(EngineRegressor):
     """Private robust regression: residuals beyond a scale count as if they were at that scale.
 
-    A first stage spends 12% of the budget on noisy second moments, as that of `AdaptiveRegression`.
+    A first stage spends 12% of the budget on noisy second moments, as in
+    `PrivateLinearRegression`.
 
     Parameters
     ----------
+    {parameters}
+    {engine_parameters}
+    {bounds_y}
     residual_clip : float, default=None
         Public scale at which residuals of rows of typical length are clipped, in the units of the
         target. None means 1.345 times the spread of residuals that the first stage finds.
-    rounds : int, default=None
-        As for `AdaptiveRegression`.
-    solver : {"auto", "gram", "sketch"}, default="auto"
-        What preconditions the solver: the Gram matrix, or that of a fast sketch.
 
     Attributes
     ----------
+    {coefficients}
+    {attributes}
     chosen_ : dict
-        What was chosen from released values, in scaled units.
+        Settings that the fit chose from released values, in scaled units.
 
     Notes
     -----
@@ -90,8 +89,6 @@ class PrivateHuberRegressor(PrivateRegressor):
     """
 
     residual_clip: float | None = None
-    rounds: int | None = None
-    solver: str = "auto"
 
     _method: ClassVar[type[Method]] = engine.HuberObjective
     _title: ClassVar[str] = "Private robust regression"

@@ -27,7 +27,7 @@ OUTSIDE = ("certificate", "digest")
 #: Attributes of a fit that the document contains, where the fit stored them. All others follow
 #: from the certificate.
 RELEASED = (
-    *("coef_", "intercept_", "method_", "n_steps_", "gamma_", "eta_", "gradient_noise_"),
+    *("coef_", "intercept_", "n_steps_", "gamma_", "eta_", "gradient_noise_"),
     *("coef_std_", "coef_noise_std_", "coef_bias_bound_", "coef_identified_"),
     *("intercept_std_", "intercept_identified_", "residual_std_", "residual_std_identified_"),
     *("_level_counts", "_count_noise", "smoothing_", "scores_"),
@@ -115,7 +115,7 @@ def _target(name: str, model: Any) -> Number | Labels:
 
 
 def _parameters(model: Any) -> dict[str, Any]:
-    """Return the parameters that the certificate does not state, such as clip_predictions."""
+    """Return the parameters that the certificate does not state, such as a score_share of 0."""
     given = model.get_params(deep=False)
     names = unstated(given, model.privacy_.parameters)
     return {name: value for name, value in given.items() if name in names}

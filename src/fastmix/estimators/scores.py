@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import validation
-from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_probability, check_real, unchained
@@ -18,6 +17,7 @@ from fastmix.data.scaling import PublicScaling
 from fastmix.engine.fit import default_delta
 from fastmix.engine.plan import joint
 from fastmix.engine.scores import Bin, Score
+from fastmix.errors import caller_level
 from fastmix.estimators._frames import Table
 from fastmix.estimators._input import Arrays, InChunks, Source
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
@@ -27,7 +27,7 @@ from fastmix.show.html import card, number, table
 from fastmix.show.progress import progress
 from fastmix.show.svg import calibration_chart
 
-#: What scores are called in summaries and reports.
+#: Names of the scores in summaries and reports.
 NAMES = {
     "r2": "R-squared",
     "mse": "Mean squared error",
@@ -44,15 +44,15 @@ LARGEST_COEFFICIENT = 1e100
 
 @dataclass(frozen=True)
 class PrivateScores:
-    """Private scores with intervals, and what they cost.
+    """Private scores with intervals, and their cost.
 
     Parameters
     ----------
     scores : dict of str to Score
-        The scores by name: value, standard error by noise, limits, and the size of residuals, in
-        the units of the target, or of losses, beyond which noise hides what they add to the value.
+        The scores by name: value, standard error by noise, limits, and the size, in the units of
+        the target or of the loss, beyond which noise hides the share of residuals or losses.
     spent : fastmix.accounting.PrivacySpent or None
-        What was charged; None if it is part of the account of a fit.
+        The charge of the scores; None if the account of a fit contains it.
     n : int
         Number of rows.
     """
@@ -107,27 +107,27 @@ class PrivateScores:
 
     @property
     def baseline(self) -> str:
-        """How often always predicting the more frequent of two labels is right, in words."""
+        """The accuracy of always predicting the more frequent of two labels, as text."""
         known = [each.baseline for each in self.scores.values() if each.baseline is not None]
         said = "always predicting the more frequent label would be right for about"
         return f"{said} {known[0]:.0%}" if known else ""
 
     @property
     def calibration(self) -> tuple[Bin, ...]:
-        """How often the second label is right, beside its predicted probability.
+        """Observed shares of the second label beside its predicted probabilities.
 
-        It comes with the area under the curve: bins of rows, each with the mean predicted
+        The area under the curve brings the calibration: bins of rows, each with the mean predicted
         probability, the observed share, its standard error by noise, and its share of the rows.
         """
         return next((each.bins for each in self.scores.values() if each.bins), ())
 
     def rows(self) -> list[list[str]]:
-        """Return one line of words per metric: name, value, standard error and interval.
+        """Return one row of text per metric: name, value, standard error and interval.
 
         Returns
         -------
         list of list of str
-            What `str` and notebooks show.
+            The rows that `str` and notebooks show.
         """
         return [
             [name, number(each.value), number(each.std, 2), " to ".join(map(number, ends))]
@@ -141,7 +141,7 @@ class PrivateScores:
         Returns
         -------
         list of tuple of str
-            What summaries and reports show.
+            The pairs that summaries and reports show.
         """
         return [
             (NAMES[name], f"{each.value:.3f} ({low:.3f} to {high:.3f})")
@@ -163,7 +163,7 @@ class PrivateScores:
 
 
 def scaled_coefficients(scaling: PublicScaling, coef: FloatArray, intercept: float) -> FloatArray:
-    """Return coefficients in scaled units, from those in the user's."""
+    """Return coefficients in scaled units, given coefficients in the user's units."""
     d = len(coef)
     size = d + (scaling.row_map.constant > 0.0)
     base = scaling.coefficients(np.zeros(size), d)[1]
@@ -172,95 +172,33 @@ def scaled_coefficients(scaling: PublicScaling, coef: FloatArray, intercept: flo
     return np.asarray(np.linalg.lstsq(J, wanted, rcond=None)[0])
 
 
-class Evaluated:
-    """The part of the estimators that gives private scores."""
-
-    def evaluate(
-        self,
-        X: Any,
-        y: Any = None,
-        metrics: str | Iterable[str] | None = None,
-        *,
-        epsilon: float,
-        delta: float | None = None,
-        accountant: BudgetAccountant | None = None,
-        random_state: RandomState = None,
-    ) -> PrivateScores:
-        """Return private scores of the model on any rows, training rows or others.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or fastmix.data.Chunks
-            Records, clipped to the bounds of the fit; a table in chunks has its target in it. After
-            a fit with ``bounds``, a pandas, Polars or Arrow table.
-        y : array-like of shape (n_samples,), default=None
-            Targets, clipped to the bounds of the fit; after a fit with ``bounds``, None takes the
-            column of X that is the target.
-        metrics : str or iterable of str, default=None
-            Which scores; they share the budget, so fewer are more precise. None means all: "r2",
-            "mse" and "mae"; of a classifier "accuracy", "log_loss" and, for two classes, "auc",
-            which brings the calibration; of a quantile, the share of targets "below" it and its
-            "pinball" loss.
-        epsilon : float
-            Privacy budget of the scores, beyond that of the fit.
-        delta : float, default=None
-            Probability with which the guarantee may fail; None means ``1 / n**2``.
-        accountant : BudgetAccountant, default=None
-            Budget to charge; None means that of the estimator, or the active one.
-        random_state : int, RandomState or Generator, default=None
-            None draws cryptographic noise; anything else voids the guarantee.
-
-        Returns
-        -------
-        PrivateScores
-            Scores with standard errors, by noise alone, and intervals.
-
-        Notes
-        -----
-        Paper: beyond it; docs/proofs/scores.md. The scores are those of these rows, with
-        predictions clipped to the bounds of the target. In the log-loss, probabilities of the label
-        below 0.0001 count as 0.0001. Intervals contain the score without privacy in at least 95% of
-        the evaluations, whatever the tails. A value leaves out what noise hides of the largest
-        residuals or losses. A label outside the public list counts nowhere, and adds 0 to the
-        log-loss.
-        """
-        check_is_fitted(self)
-        if getattr(self, "max_rows_per_group", None) is not None:
-            raise ValueError(
-                "scores must be of a model that protects single rows: their noise hides one row, "
-                "and this model protects persons with several rows. There are no private scores "
-                "for persons yet. Compare predictions with rows of persons who are not in the fit "
-                "by hand; what you see there is not private."
-            )
-        if not getattr(self, "public_rows", True):
-            raise ValueError(
-                "scores must be of a model with a public number of rows: they show the number of "
-                "rows, and this model hides it."
-            )
-        model = self._as_fitted()
-        names = model._resolve().scoring().checked(metrics)
-        check_real("epsilon", epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)
-        with unchained(), progress("evaluating", verbose=model.verbose, lines=True) as bar:
-            data: Source
-            schema = getattr(self, "schema_", None)
-            if isinstance(X, Chunks):
-                data = InChunks(replace(X, grouped=False, weighted=False))  # single rows count
-            elif schema is not None:
-                data = Table(schema, bool(model.fit_intercept), X, y, None, None)
-            else:
-                validation._check_feature_names(self, X, reset=False)
-                data = InChunks(dask_chunks(X, y)) if is_dask(X) else Arrays(X, y)
-            asked = names, float(epsilon), delta, accountant, random_state
-            return _evaluate(model, data, *asked, bar.passing)
-
-    def _as_fitted(self) -> Any:
-        """Return the model with all that was found in the fit as parameters."""
-        return self
-
-    def _scaled(self, scaling: PublicScaling) -> FloatArray:
-        """Return the coefficients in scaled units."""
-        model: Any = self
-        return scaled_coefficients(scaling, model.coef_, model.intercept_)
+def evaluate(
+    fitted: Any,
+    X: Any,
+    y: Any,
+    metrics: str | Iterable[str] | None,
+    epsilon: float,
+    delta: float | None,
+    accountant: BudgetAccountant | None,
+    random_state: RandomState,
+) -> PrivateScores:
+    """Return private scores of a fitted model; `PrivateModel.evaluate` describes the arguments."""
+    fitted._population.check_scores()
+    model = fitted._as_fitted()
+    names = model._resolve().scoring().checked(metrics)
+    check_real("epsilon", epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)
+    with unchained(), progress("evaluating", verbose=False) as bar:
+        data: Source
+        schema = getattr(fitted, "schema_", None)
+        if isinstance(X, Chunks):
+            data = InChunks(replace(X, grouped=False, weighted=False))  # single rows count
+        elif schema is not None:
+            data = Table(schema, bool(model.fit_intercept), X, y, None, None)
+        else:
+            validation._check_feature_names(fitted, X, reset=False)
+            data = InChunks(dask_chunks(X, y)) if is_dask(X) else Arrays(X, y)
+        asked = names, float(epsilon), delta, accountant, random_state
+        return _evaluate(model, data, *asked, bar.passing)
 
 
 def _evaluate(
@@ -299,7 +237,7 @@ def _evaluate(
     spent = joint(list(scoring.events(names, sigma)), given)
     leaks = [each for each in model.privacy_.leaks if "taken from the data" in each]
     if is_seeded(random_state):
-        warn_seeded(stacklevel=4)
+        warn_seeded(stacklevel=caller_level() + 1)
         leaks.append("the noise was seeded by the caller")
     noise = make_noise("float", random_state, warn=False)
     if accountant is not None:

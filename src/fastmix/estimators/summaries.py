@@ -1,16 +1,16 @@
-"""The part of the estimators that shows a fit: its coefficients, and a card for notebooks."""
+"""Summaries of fitted estimators: tables of coefficients, and a card for notebooks."""
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from fastmix._validation import check_probability
 from fastmix.accounting import GaussianEvent
 from fastmix.accounting.events import ObjectiveEvent
 from fastmix.certificate import PrivacyCertificate, headline
+from fastmix.engine.population import Population
 from fastmix.schema.features import Category
 from fastmix.show import RegressionSummary, fit_card, summarise
 from fastmix.show.html import effects, number
@@ -21,26 +21,25 @@ def summary_facts(
     spent: tuple[float, float],
     n: int,
     *,
-    public_rows: bool,
-    max_rows: int | None,
-    n_persons: int | None = None,
+    population: Population,
     model: Any = None,
 ) -> list[tuple[str, str]]:
-    """Return what stands above a table of coefficients.
+    """Return the facts above a table of coefficients; n counts rows unless their number is hidden.
 
-    A hidden number of rows is one released with noise, that of persons where they are protected.
+    A hidden number was released with noise; it counts persons where they are protected.
     """
-    counted = "No. observations" if public_rows or max_rows is None else "No. persons"
+    hidden = population.hidden
     facts = [
         ("Method", method),
-        (counted, f"{n:,}" if public_rows else f"about {n:,}"),
+        ("No. persons" if hidden and population.persons else "No. observations", f"{n:,}"),
         ("Epsilon", f"{spent[0]:.4g}"),
         ("Delta", f"{spent[1]:.3g}"),
     ]
-    if max_rows is not None:
-        many = f"{n_persons:,} " if public_rows and n_persons is not None else ""
-        rows = "1 row" if max_rows == 1 else f"{max_rows:,} rows"
-        facts.append(("Protects", f"{many}persons with up to {rows}"))
+    if hidden:
+        facts[1] = (facts[1][0], f"about {n:,}")
+    if population.persons:
+        many = "" if hidden or population.n is None else f"{population.n:,} "
+        facts.append(("Protects", f"{many}{population.protected}"))
     if (spread := residual_spread(model)) is not None:
         facts.append(("Residual std", number(spread)))
     if (scores := getattr(model, "scores_", None)) is not None:
@@ -67,90 +66,60 @@ def interval_share(certificate: PrivacyCertificate) -> float | None:
 
 
 def summary_notes(private: bool, share: float | None = None) -> list[str]:
-    """Return what stands below it: what standard errors count, and what they cost."""
+    """Return the notes below a table: what standard errors account for, and what they cost."""
     counted = "Standard errors count privacy noise and the sampling of records."
     if share is not None:
         counted += f" They took {share:.0%} of the privacy budget."
     return [counted] if private else ["The fit is NOT PRIVATE.", counted]
 
 
-class Shown(BaseEstimator):  # type: ignore[misc]
-    """Summary of a fit, and what notebooks show of it."""
+def summary(model: Any, level: float) -> RegressionSummary:
+    """Return the table of the coefficients of a fitted model."""
+    check_is_fitted(model)
+    check_probability("level", level)
+    private = model.privacy_
+    share = interval_share(private)
+    return summarise(
+        **_effects(model),
+        title=f"{model._title} ({type(model).__name__})",
+        facts=summary_facts(
+            model.method_,
+            (private.epsilon, private.delta),
+            private.data["n_samples"],
+            population=Population.certified(private.data, private.parameters),
+            model=model,
+        ),
+        level=level,
+        notes=summary_notes(private.private, share) if model.inference else [],
+        odds=model._odds,
+        epsilon=private.epsilon,
+    )
 
-    inference: bool
-    privacy_: PrivacyCertificate
-    #: What stands above the table, and whether it has odds ratios.
-    _title: ClassVar[str] = "Private linear regression"
-    _odds: ClassVar[bool] = False
 
-    def summary(self, level: float = 0.95) -> RegressionSummary:
-        """Return the coefficients in the form that statisticians know.
+def level_counts(model: Any) -> dict[str, dict[str, float]]:
+    """Return the released numbers of rows of each level of each category."""
+    counts, schema = getattr(model, "_level_counts", None), getattr(model, "schema_", None)
+    if counts is None or schema is None:
+        raise AttributeError("level_counts_ needs a fit with bounds that counts levels.")
+    categories = [each for each in schema.features if isinstance(each, Category)]
+    return {
+        each.name: dict(zip(each.levels, map(float, own), strict=True))
+        for each, own in zip(categories, counts, strict=True)
+    }
 
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
 
-        Returns
-        -------
-        fastmix.show.RegressionSummary
-            A table; print it, show it in a notebook, or take its ``to_frame()``. With
-            ``inference=True`` it has standard errors, z, p-values and intervals, from released
-            values only; odds ratios where coefficients are of log-odds.
-        """
-        check_is_fitted(self)
-        check_probability("level", level)
-        private = self.privacy_
-        return summarise(
-            **self._effects(),
-            title=f"{self._title} ({type(self).__name__})",
-            facts=summary_facts(
-                getattr(self, "method_", private.parameters["method_"]),
-                (private.epsilon, private.delta),
-                private.data["n_samples"],
-                public_rows=private.parameters.get("public_rows", True),
-                max_rows=private.data.get("max_rows_per_person"),
-                n_persons=private.data.get("n_persons"),
-                model=self,
-            ),
-            level=level,
-            notes=summary_notes(private.private, interval_share(private)) if self.inference else [],
-            odds=self._odds,
-            epsilon=private.epsilon,
-        )
+def fitted_card(model: Any) -> str:
+    """Return a card with the coefficients and the guarantee of a fitted model, as HTML."""
+    return fit_card(model, headline(model.privacy_))
 
-    @property
-    def level_counts_(self) -> dict[str, dict[str, float]]:
-        """Released numbers of rows of each level of each category."""
-        counts, schema = getattr(self, "_level_counts", None), getattr(self, "schema_", None)
-        if counts is None or schema is None:
-            raise AttributeError("level_counts_ needs a fit with bounds that counts levels.")
-        categories = [each for each in schema.features if isinstance(each, Category)]
-        return {
-            each.name: dict(zip(each.levels, map(float, own), strict=True))
-            for each, own in zip(categories, counts, strict=True)
-        }
 
-    def _effects(self) -> dict[str, Any]:
-        """Return the effects of the columns as a summary takes them."""
-        from fastmix.estimators import contrasts  # which only tables need
+def _effects(model: Any) -> dict[str, Any]:
+    """Return the effects of the columns as arguments of `summarise`."""
+    from fastmix.estimators import contrasts  # which only tables need
 
-        model: Any = self
-        if hasattr(self, "schema_"):
-            return contrasts.table_effects(self).given
-        ends = model.bounds_X_
-        widths = None if ends is None else np.ravel(ends[1]) - np.ravel(ends[0])
-        rows = len(np.atleast_2d(model.coef_))
-        return {"effects": effects(self), "widths": None if widths is None else [*widths] * rows}
-
-    def _repr_html_inner(self) -> str:
-        """Return a card with coefficients and guarantee; scikit-learn's diagram before a fit."""
-        if not hasattr(self, "privacy_"):
-            return str(super()._repr_html_inner())
-        return fit_card(self, headline(self.privacy_))
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
-        if "text/html" in bundle:
-            bundle["text/html"] = self._repr_html_inner()
-        return bundle
+    if hasattr(model, "schema_"):
+        return contrasts.table_effects(model).given
+    ends = model.bounds_X_
+    widths = None if ends is None else np.ravel(ends[1]) - np.ravel(ends[0])
+    rows = len(np.atleast_2d(model.coef_))
+    return {"effects": effects(model), "widths": None if widths is None else [*widths] * rows}

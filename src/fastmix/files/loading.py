@@ -14,8 +14,9 @@ from fastmix._validation import check_choice
 from fastmix.certificate import PrivacyCertificate
 from fastmix.certificate.documents import digest, read_document, read_text, write_document
 from fastmix.certificate.verify import INCOMPLETE
+from fastmix.engine.population import Population
 from fastmix.errors import DataError, ReproducibleNoiseWarning
-from fastmix.estimators import PrivateModel
+from fastmix.estimators import EngineModel, PrivateModel
 from fastmix.estimators.saving import FORMAT, MATRICES, OUTSIDE, RELEASED, restore_bounds, unstated
 from fastmix.estimators.scores import PrivateScores
 from fastmix.files.released import (
@@ -184,6 +185,7 @@ def _restored(data: dict[str, Any]) -> Any:
     if kind == "table":
         model.schema_ = schema
     restore_bounds(model, data["found"])
+    model._population = _population(facts, stated)
     noise, model.noise = check_choice("noise", model.noise, ("float", "exact")), "float"
     model._check_parameters()  # without OpenDP, which only a fit with exact noise needs
     model.noise = noise
@@ -199,11 +201,11 @@ def _estimator(name: str, stated: dict[str, Any], others: dict[str, Any]) -> Any
         raise DataError(f"the model is of the class {name!r}: import the module that defines it.")
     method = METHODS[stated["method_"]]
     own = {field.name: parameter(stated[field.name]) for field in fields(method)}
-    given = {field.name for field in fields(PrivateModel)} - {"data_norm"}
+    method(**own).check()
+    if classes[name]._method is not method:
+        raise ValueError("method")
+    given = {field.name for field in fields(EngineModel)} - {"data_norm"}
     known = {key: parameter(value) for key, value in stated.items() if key in given} | own
-    if "method" in stated:
-        named = stated["method"] == "auto" or method(**own) == method()
-        known["method"] = stated["method"] if named else classes[method.estimator](**own)
     names = {field.name for field in fields(classes[name])}
     if others.keys() != unstated(names, stated):
         raise ValueError("parameters")
@@ -211,11 +213,27 @@ def _estimator(name: str, stated: dict[str, Any], others: dict[str, Any]) -> Any
     return classes[name](**known, **{key: parameter(value) for key, value in others.items()})
 
 
+def _population(facts: dict[str, Any], stated: dict[str, Any]) -> Population:
+    """Return who the fit protects, as the certificate states."""
+    known = Population.certified(facts, stated)
+    asked = stated["max_rows_per_group"], stated.get("max_weight")
+    if asked != (known.rows_per_person, known.max_weight):
+        raise ValueError("population")
+    return Population.given(
+        groups=known.persons,
+        sample_weight=known.weighted,
+        max_rows_per_group=known.rows_per_person,
+        max_weight=known.max_weight if known.weighted else 1.0,
+        public_rows=truth(stated.get("public_rows", True)),
+    )
+
+
 def _classes(kind: type[Any]) -> dict[str, type[Any]]:
     """Return the subclasses by name, those of other modules too; fastmix's own come first."""
     found: dict[str, type[Any]] = {}
     for each in kind.__subclasses__():
-        for name, one in {each.__name__: each, **_classes(each)}.items():
+        # A class goes before those of the same name that were derived from it.
+        for name, one in {**_classes(each), each.__name__: each}.items():
             if one.__module__.startswith("fastmix.") or name not in found:
                 found[name] = one
     return found
@@ -236,7 +254,6 @@ def _fitted(stored: dict[str, Any], model: Any) -> dict[str, Any]:
     kinds: dict[str, Callable[[Any], Any]] = {
         "coef_": lambda value: array_of(value, shape, finite),
         "intercept_": lambda value: array_of(value, several, finite),
-        "method_": lambda value: _method(value, model),
         "n_steps_": whole,
         **dict.fromkeys(("gamma_", "eta_", "gradient_noise_", "smoothing_"), optional),
         **dict.fromkeys(
@@ -252,11 +269,3 @@ def _fitted(stored: dict[str, Any], model: Any) -> dict[str, Any]:
         **dict.fromkeys(MATRICES, lambda value: symmetric(value, size + 1)),
     }
     return {name: kinds[name](value) for name, value in stored.items()}
-
-
-def _method(value: Any, model: Any) -> str:
-    """Return the name of the method that was used."""
-    without_noise = math.isinf(model.epsilon)
-    if value != ("least_squares" if without_noise else model.privacy_.parameters["method_"]):
-        raise ValueError("method")
-    return str(value)

@@ -9,7 +9,7 @@ from fastmix.accounting import PrivacySpent
 from fastmix.certificate import PrivacyCertificate
 from fastmix.certificate.explain import explain, odds_factor
 from fastmix.engine.forecast import weak_guarantee
-from fastmix.estimators import PrivateModel
+from fastmix.estimators import EngineModel, PrivateModel
 from fastmix.estimators.contrasts import public_range, table_effects
 from fastmix.estimators.saving import public_schema
 from fastmix.estimators.scores import PrivateScores
@@ -263,7 +263,8 @@ def _outside(bounds: PublicBounds, intercept: bool) -> list[bool]:
 def _derived(certificate: PrivacyCertificate) -> dict[str, Any]:
     """Return the sizes and noise levels that the plan derived from the parameters."""
     method = METHODS[certificate.parameters["method_"]]
-    given = {"method", "method_", *(f.name for f in (*fields(PrivateModel), *fields(method)))}
+    stated = ("max_rows_per_group", "max_weight", "method_")
+    given = {*stated, *(each.name for each in (*fields(EngineModel), *fields(method)))}
     return {name: value for name, value in certificate.parameters.items() if name not in given}
 
 

@@ -14,6 +14,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, value_error
 from fastmix.engine import Method, Plan, choose_method, default_delta
 from fastmix.engine.forecast import Outlook, concerns, outlook
+from fastmix.engine.population import Population
 from fastmix.errors import CalibrationError
 from fastmix.estimators import (
     PrivateHuberRegressor,
@@ -22,6 +23,7 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
+from fastmix.estimators.regression import with_method
 from fastmix.planning import words
 from fastmix.planning.cost import CostModel, memory, seconds
 
@@ -75,7 +77,7 @@ class FitPlan:
             raise value_error("epsilon", "be finite", self.model.epsilon)
         if self.n_persons is not None:
             check_integer("persons", self.n_persons, at_least=1, at_most=self.n)
-        if (self.n_persons is None) != (self.model.max_rows_per_group is None):
+        if (self.n_persons is not None) != self.model._population.persons:
             raise value_error("persons", "be given with max_rows_per_group", self.n_persons)
         check_real("width of bounds_y", self.half_width, above=0.0)
         delta = default_delta(self.model.delta, self.records)
@@ -127,7 +129,7 @@ class FitPlan:
         """Why the fit has this method."""
         if self.family != "linear":
             return f"{self.method}: the method of this family."
-        if getattr(self.model, "method", "") == "auto":
+        if isinstance(self.model, PrivateLinearRegression):
             return choose_method(self.columns, inference=bool(self.model.inference))[1]
         return f"{self.method}: asked for."
 
@@ -203,10 +205,10 @@ class FitPlan:
     def methods(self) -> tuple["FitPlan", ...]:
         """This plan, and the plans of other methods that can make the same fit."""
         model, able = self.model, []
-        if isinstance(model, PrivateLinearRegression) and isinstance(model.method, str):
-            for name in COMPARED:
+        if self.family == "linear":
+            for name in ("adaptive", *COMPARED):
                 with suppress(ValueError):  # without persons, weights, intervals or scores
-                    able.append(self._with(method=name))
+                    able.append(replace(self, model=with_method(model, name)))
         return (self, *(each for each in able if each.method != self.method))
 
     @property
@@ -310,13 +312,24 @@ def plan(
     True
     """
     kind = FAMILIES[check_choice("family", family, tuple(FAMILIES))]
+    method = parameters.pop("method", "auto") if family == "linear" else "auto"
+    counted = {name: parameters.pop(name, None) for name in ("max_rows_per_group", "max_weight")}
     known = kind().get_params()
     for name, value in parameters.items():
         if name not in known:
             raise value_error(name, f"be left out of a plan of {kind.__name__}", value)
-    if persons is not None:
-        parameters.setdefault("max_rows_per_group", -(-n // max(persons, 1)))
+    if persons is not None and counted["max_rows_per_group"] is None:
+        counted["max_rows_per_group"] = -(-n // max(persons, 1))
     model = kind(epsilon=epsilon, delta=delta, **parameters)
+    model._population = Population.given(
+        groups=persons is not None,
+        sample_weight=counted["max_weight"] is not None,
+        max_rows_per_group=counted["max_rows_per_group"],
+        max_weight=1.0 if counted["max_weight"] is None else counted["max_weight"],
+        public_rows=model.public_rows,
+    )
+    if method != "auto":
+        model = with_method(model, method)
     spectrum = None
     if eigenvalues is not None:
         columns = d + bool(model.fit_intercept)

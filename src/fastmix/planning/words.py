@@ -58,7 +58,7 @@ def notes(plan: FitPlan) -> list[str]:
     ]
     if plan.family != "logistic" and plan.model._bounds_y() is None:
         found.append("Errors are for a target with the bounds [-1, 1].")
-    if plan.model.max_weight is not None:
+    if plan.model._population.weighted:
         found.append("The plan assumes that all rows have the largest weight.")
     return [*found, *(f"Warning: {warning}" for warning in plan.warnings)]
 

@@ -30,7 +30,7 @@ class AdaptiveObjective(Family):
     """Least squares by objective perturbation in adapted coordinates (docs/proofs/adaptive.md)."""
 
     name: ClassVar[str] = "adaptive"
-    estimator: ClassVar[str] = "AdaptiveRegression"
+    estimator: ClassVar[str] = "PrivateLinearRegression"
     squares: ClassVar[bool] = True
 
     def shares(self, sizes: Sizes, mu: float, rounds: int, *, inferring: bool) -> dict[str, float]:
