@@ -88,9 +88,9 @@ def test_mutants_on_a_cluster_are_caught(client, table, monkeypatch):
             own = np.flatnonzero(ids == person)
             kept = np.zeros(len(ids))
             kept[own] = rows.persons.weights[own]
-            alone = copy(rows)
+            alone, only = copy(rows), replace(rows.persons, weights=kept)
             alone._chunks = [
-                (chunk, replace(place, weights=kept[place.start : place.stop]))
+                (chunk, replace(place, persons=only.of_rows(slice(place.start, place.stop))))
                 for chunk, place in rows._chunks
             ]
             total = alone.second_moments(np.diag([0.0, 0.0, 1e9]))
@@ -99,6 +99,18 @@ def test_mutants_on_a_cluster_are_caught(client, table, monkeypatch):
     assert sums[0] <= 1.0
     assert sums[1] > 2.0
     assert sums[2] > 2.0
+
+
+def test_intervals_of_persons_on_a_cluster(client, table):
+    """Workers send sums of persons, some of whom have rows on several workers."""
+    X, y, ids = table
+    most = int(np.bincount(ids).max())
+    given = {"epsilon": 10.0, "delta": 1e-6, "inference": True, "random_state": 0}
+    model = PrivateLinearRegression(bounds_X=(-1, 1), bounds_y=(-1, 1), **given)
+    counting = {"groups": ids, "max_rows_per_group": most}
+    memory = model.fit(X, y, **counting).coef_std_
+    read = model.fit(da.from_array(X, chunks=(200, 2)), y, **counting).coef_std_
+    np.testing.assert_allclose(read, memory, rtol=1e-3)
 
 
 def test_weights_of_rows_on_a_cluster(client, table):
