@@ -41,7 +41,7 @@ TABLES = {
 ARRAYS = {
     "AdaSSP": fastmix.AdaSSP(**ARRAY),
     "FastIHM": fastmix.FastIHM(**ARRAY),
-    "IHM": fastmix.IHM(residual_clip=0.3, **ARRAY),
+    "IHM": fastmix.IHM(n_steps=8, **ARRAY),
     "IHS": fastmix.IHS(**ARRAY),
     "LinearMixing": fastmix.LinearMixing(**ARRAY),
     "DPGradientDescent": fastmix.DPGradientDescent(n_steps=4, **ARRAY),
