@@ -19,7 +19,6 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
@@ -302,8 +301,7 @@ class ChunkRows(Rows):
         found = self._table.executor.run(work, self._chunks, report)
         value: T = work.of_no_rows() if found is None else found
         parts: tuple[Any, ...] = value if isinstance(value, tuple) else (value,)
-        entries = (part.data if isinstance(part, csr_array) else part for part in parts)
-        if self._checked and not all(np.isfinite(part).all() for part in entries):
+        if self._checked and not all(np.isfinite(part).all() for part in parts):
             raise DataError(_CHANGED)
         return value
 
