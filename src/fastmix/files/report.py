@@ -9,6 +9,7 @@ from fastmix.accounting import PrivacySpent
 from fastmix.certificate import PrivacyCertificate
 from fastmix.certificate.explain import explain, odds_factor
 from fastmix.engine.forecast import weak_guarantee
+from fastmix.engine.scores import Score
 from fastmix.estimators import EngineModel, PrivateModel
 from fastmix.estimators.contrasts import public_range, table_effects
 from fastmix.estimators.saving import public_schema
@@ -24,6 +25,8 @@ from fastmix.show.notes import NOTHING_IDENTIFIED, level_notes
 from fastmix.show.plot import privacy_curve
 from fastmix.show.svg import calibration_chart, curve_chart
 
+#: Width of the interval of a private R^2 up to which a title shows it.
+WIDEST_R2 = 0.3
 #: Names of the settings of a plan in words; other settings keep their names.
 _SETTINGS = {
     "fast_sketches": "fast sketches",
@@ -51,6 +54,8 @@ def model_title(model: PrivateModel) -> str:
     """Return the title of a fit."""
     scores: PrivateScores | None = getattr(model, "scores_", None)
     r2 = None if scores is None else scores.scores.get("r2")
+    if r2 is not None and _hidden(r2):
+        r2 = None  # which the table of scores shows with its interval
     family = METHODS[model.privacy_.parameters["method_"]].family
     given = {"quantile": getattr(model, "quantile", None), "r2": None if r2 is None else r2.value}
     return summary_title(family, public_schema(model).target.name, **given)
@@ -128,7 +133,9 @@ def lead(model: PrivateModel, bounds: PublicBounds) -> str:
     )
     scores, spread = getattr(model, "scores_", None), residual_spread(model)
     known = {} if scores is None else scores.scores
-    if "r2" in known:
+    if "r2" in known and _hidden(known["r2"]):
+        quality = "noise hides how much of the variance it explains"
+    elif "r2" in known:
         quality = f"it explains about {max(0.0, known['r2'].value):.0%} of the variance"
     elif scores is not None and "accuracy" in known:
         quality = f"it is right for about {min(known['accuracy'].value, 1.0):.0%} of the rows"
@@ -152,6 +159,12 @@ def lead(model: PrivateModel, bounds: PublicBounds) -> str:
         f"{who} by a factor of at most {odds_factor(certificate.epsilon)}, except with probability "
         f"{certificate.delta:.2g}."
     )
+
+
+def _hidden(r2: Score) -> bool:
+    """Whether the interval of a private R^2 is too wide for a number in a sentence."""
+    low, high = r2.interval()
+    return high - low > WIDEST_R2
 
 
 def bounds_look_wrong(scores: PrivateScores | None) -> str:
