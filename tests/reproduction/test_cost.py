@@ -2,7 +2,7 @@
 
 import pytest
 
-from fastmix.planning import METHODS, CostModel, Problem
+from fastmix.planning import COSTED, CostModel, Problem
 from reproduction.cost import Measurement, crossover, fit_cost_model
 
 PROBLEMS = [
@@ -14,10 +14,10 @@ def test_coefficients_are_recovered_from_exact_times():
     true = CostModel(call=1e-2, entry=4e-10, product=3e-11, butterfly=2e-10, cubic=5e-10)
     fitted = fit_cost_model(
         Measurement(method, problem, true.predict(method, problem))
-        for method in METHODS
+        for method in COSTED
         for problem in PROBLEMS
     )
-    for method in METHODS:
+    for method in COSTED:
         for problem in PROBLEMS:
             expected = true.predict(method, problem)
             assert fitted.predict(method, problem) == pytest.approx(expected, rel=1e-6)
