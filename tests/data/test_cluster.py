@@ -162,7 +162,7 @@ def test_blocks_lost_with_a_worker_are_made_again(data):
         distributed.wait([X, y])
 
         def report(name, part):
-            if name == "gradient" and not killed:
+            if name == "gradients" and not killed:
                 killed.extend(client.run(os.getpid).values())
                 os.kill(killed[0], signal.SIGKILL)
 

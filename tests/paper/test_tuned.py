@@ -123,4 +123,4 @@ def test_exact_noise_is_charged_for_all_coordinates(options, steps, inference, m
         x = np.linspace(-1, 1, n)
         model = FastIHM(n_steps=steps, delta=1e-6, inference=inference, **PAPER, **options)
         model.fit(x[:, None], x / 2)
-        assert sum(drawn) <= model._resolve(1).coordinates(Sizes(n, 1))
+        assert sum(drawn) <= model._resolve().coordinates(Sizes(n, 1))
