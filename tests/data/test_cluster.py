@@ -119,12 +119,12 @@ def parts_of(data, count=4):
     ("method", "passes", "kills"),
     [
         (fastmix.AdaSSP, 3, 1),
-        pytest.param(fastmix.FastIHM, 7, 7, marks=pytest.mark.slow),
-        pytest.param(fastmix.IHM, 5, 5, marks=pytest.mark.slow),
+        pytest.param(fastmix.FastIHM, 9, 7, marks=pytest.mark.slow),
+        pytest.param(fastmix.IHM, 9, 5, marks=pytest.mark.slow),
     ],
 )
 def test_a_worker_is_killed_in_each_pass(data, tmp_path, method, passes, kills):
-    """Check, mean, sketch, distortion, gradients, residuals: each survives ``kill -9``."""
+    """Check, moments, counts, gradients, curvature: each survives ``kill -9``."""
     steps = {} if method is fastmix.AdaSSP else {"n_steps": 2}
     parameters = {**PARAMETERS, **steps, "inference": True}
     first, *others = parts_of(data)
