@@ -160,9 +160,7 @@ def gradient(block: Block, *, theta: FloatArray, clip: float) -> FloatArray:
 
 def joint_moments(block: Block) -> FloatArray:
     """Return ``(X, y)'(X, y)``, or that with weights."""
-    if block.weights is not None:
-        return reference.weighted_moments(block.A, block.targets, block.weights)
-    return mapped.joint_moments(block.A, block.targets)
+    return mapped.joint_moments(block.A, block.targets, block.weights)
 
 
 def target_total(block: Block) -> FloatArray:
@@ -174,11 +172,7 @@ def target_total(block: Block) -> FloatArray:
 
 def second_moments(block: Block, *, transform: FloatArray, longest: float) -> FloatArray:
     """Return ``Z'Z`` for rows ``T'(a, y)`` that are shortened to ``longest``."""
-    if block.weights is not None:
-        return reference.weighted_second_moments(
-            block.A, block.targets, transform, longest, block.weights
-        )
-    return measured.second_moments(block.A, block.targets, transform, longest)
+    return measured.second_moments(block.A, block.targets, transform, longest, block.weights)
 
 
 def excess_moments(
