@@ -12,7 +12,7 @@ from fastmix.cli import main
 from fastmix.cli.audit import summary
 
 #: What a test can wait for; `test_few_fits_show_a_quarter_of_epsilon` looks at every estimator.
-FEW = ("Laplace release of m", "Gaussian statistics", "AdaSSP", "IHM, paper")
+FEW = ("DPGradientDescent", "AdaSSP", "IHM, paper")
 
 
 @pytest.mark.parametrize("everything", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -52,11 +52,11 @@ def test_quick_audit_refutes_nothing_and_says_how_strong_it_was(
 
 
 def test_a_refuted_claim_is_exit_code_1(capsys, monkeypatch):
-    name = "Laplace release of m"
+    name = "DPGradientDescent"
     case = registry[name]()
     for other in [other for other in registry if other != name]:
         monkeypatch.delitem(registry, other)
-    monkeypatch.setitem(registry, name, lambda: replace(case, claim=Claim(0.5, 0.0)))
+    monkeypatch.setitem(registry, name, lambda: replace(case, claim=Claim(0.5, 0.05)))
     assert main(["audit"]) == 1
     out = capsys.readouterr().out
     assert "REFUTED" in out
@@ -74,25 +74,22 @@ def test_all_and_quick_exclude_each_other(capsys):
 
 @pytest.mark.slow
 def test_full_audit_is_strong(capsys):
-    """At least 60% of epsilon for GaussMix and the Gaussian step, half for all estimators.
+    """Half of the claim, or, where parts of a budget are added up, of what can be shown at most.
 
-    Half of the claim, or of what can be shown at most: for the paper's variants, which add up the
-    costs of parts, and for four rows.
+    The sketch of four rows has noise for a smaller covariance than this pair has.
     """
     assert main(["audit", "--all", "--seed", "0", "--json"]) == 0
     found = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert list(found) == list(registry)
-    for name in ("GaussMix", "GaussMix, sketch alone", "Gaussian step"):
-        assert found[name]["share"] >= 0.6, found[name]
-    for name in ESTIMATORS:
+    for name in ESTIMATORS.keys() - {"LinearMixing, four rows"}:
         assert found[name]["reached"] >= 0.5, found[name]
-        loose = "paper" in name or "four rows" in name
+        loose = "paper" in name
         assert loose == (found[name]["attainable"] < 0.95 * found[name]["epsilon"]), found[name]
         assert loose or found[name]["share"] >= 0.5, found[name]
 
 
 def test_summary_names_claims_that_are_loose():
-    found = audit("Laplace release of m", trials=400, rng=0)
+    found = audit("AdaSSP", trials=400, rng=0)
     loose = replace(found, name="thirds", lower=0.75, epsilon=3.0, attainable=1.5)
     lines = list(summary([found, loose]))
     assert len(lines) == 4
