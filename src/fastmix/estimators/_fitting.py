@@ -26,7 +26,6 @@ from fastmix.releases import Noise, make_noise
 from fastmix.schema.categories import Categories
 from fastmix.show.progress import progress
 
-#: A number of rows for plans that are made before the hidden number is released, and numbers of
 #: A number of rows for plans that are made before the hidden number is released.
 _SOME_ROWS = 10_000
 
