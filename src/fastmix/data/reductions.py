@@ -73,11 +73,11 @@ class Block:
             raise ValueError("rows with weights must go through passes that know weights.")
         return self
 
-    def weights_of(self, start: int, count: int) -> FloatArray:
+    def weights_of(self, rows: slice) -> FloatArray:
         """Return the weights of some rows: ones where there are none."""
         if self.weights is None:
-            return np.ones(count)
-        return self.weights[start : start + count]
+            return np.ones(len(range(*rows.indices(self.A.shape[0]))))
+        return self.weights[rows]
 
     def measured(self, measure: "Measure | None") -> "Block":
         """Return the block with the lengths of its rows."""
@@ -95,13 +95,18 @@ class Block:
         targets = replace(self.targets, y=self.targets.y[chosen])
         return Block(A, targets, self.offset, self.chunk)
 
-    def residuals(self, *thetas: FloatArray) -> Iterator[list[FloatArray]]:
-        """Yield ``y - X theta`` for each of some coefficients, for as many rows as fit."""
+    def residuals(self, *thetas: FloatArray) -> Iterator[tuple[slice, list[FloatArray]]]:
+        """Yield places of rows, as many as fit, and ``y - X theta`` for each of the coefficients.
+
+        They are those of each record alone: products of BLAS depend on where a row stands, and so
+        would a bin that a record counts in.
+        """
         n, d = self.A.shape
         step = max(1, _MEASURED_BYTES // (8 * d))
         for start in range(0, n, step):
-            part = self.rows(slice(start, start + step))
-            yield [mapped.residuals(part.A, part.targets, theta) for theta in thetas]
+            chosen = slice(start, min(start + step, n))
+            part = self.rows(chosen)
+            yield chosen, [mapped.residuals(part.A, part.targets, theta) for theta in thetas]
 
     def formed(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield the mapped rows and targets themselves, a few at a time."""
@@ -110,6 +115,13 @@ class Block:
         for start in range(0, n, step):
             rows = mapped.map_rows(self.A, start, start + step)
             yield rows, mapped.map_targets(self.targets, start, start + step)
+
+    def weighted(self) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+        """Yield the weights of rows, the mapped rows, and their targets, a few at a time."""
+        start = 0
+        for A, y in self.formed():
+            yield self.weights_of(slice(start, start + len(y))), A, y
+            start += len(y)
 
 
 @dataclass(frozen=True)
@@ -146,10 +158,9 @@ def total(block: Block) -> FloatArray:
     n, d = block.A.shape
     if block.weights is None:
         return mapped.gradient(block.A, Targets(np.ones(n)), np.zeros(d), 1.0)
-    weights, at, value = block.weights_of(0, n), 0, np.zeros(d)
-    for A, y in block.formed():
-        value += weights[at : at + len(y)] @ A
-        at += len(y)
+    value = np.zeros(d)
+    for own, A, _ in block.weighted():
+        value += own @ A
     return value
 
 
@@ -220,7 +231,7 @@ def sampled_curvature(block: Block, theta: FloatArray, loss: Loss, every: int) -
     """Estimate ``X' f''(y - X theta) X`` from every k-th row, scaled by k = ``every``."""
     total, start = np.zeros((len(theta), len(theta))), 0
     chosen = np.arange(0, block.A.shape[0], every)
-    lengths, weights = block.lengths, block.weights_of(0, block.A.shape[0])
+    lengths, weights = block.lengths, block.weights_of(slice(None))
     for A, y in block.rows(chosen).formed():
         own = chosen[start : start + len(y)]
         at = None if lengths is None else lengths[own]
@@ -233,19 +244,18 @@ def sampled_curvature(block: Block, theta: FloatArray, loss: Loss, every: int) -
 def residual_counts(block: Block, theta: FloatArray, clip: float, edges: FloatArray) -> FloatArray:
     """Return how many ``|clip(y - X theta)|`` lie in each bin of ``clip`` times ``edges``."""
     counts = np.zeros(len(edges) - 1)
-    for (residuals,) in block.unweighted().residuals(theta):
+    for _, (residuals,) in block.unweighted().residuals(theta):
         counts += reference.binned(np.minimum(np.abs(residuals) / clip, 1.0), edges)
     return counts
 
 
 def signed_counts(block: Block, theta: FloatArray, edges: FloatArray) -> FloatArray:
     """Return how many residuals ``y - X theta`` lie in each bin: those below 0, those above it."""
-    counts, start = np.zeros((2, len(edges) - 1)), 0
-    for (residuals,) in block.residuals(theta):
-        own = block.weights_of(start, len(residuals))
+    counts = np.zeros((2, len(edges) - 1))
+    for rows, (residuals,) in block.residuals(theta):
+        own = block.weights_of(rows)
         for side, sizes in enumerate((-residuals, residuals)):
             counts[side] += reference.binned(np.clip(sizes, 0.0, edges[-1]), edges, own)
-        start += len(residuals)
     return counts
 
 
@@ -266,17 +276,13 @@ def slope_counts(
     at = block.lengths
     if free is None and block.weights is None:
         return measured.slope_counts(block.A, block.targets, theta, at, longest, edges)
-    counts, start = np.zeros(len(edges) - 1), 0
-    # Of each record alone: products of BLAS depend on where a row stands, and so would a bin.
-    for (slopes,) in block.residuals(theta):
-        stop = start + len(slopes)
+    counts = np.zeros(len(edges) - 1)
+    for rows, (slopes,) in block.residuals(theta):
         if free is not None:
-            slopes = free(slopes, mapped.map_targets(block.targets, start, stop))
-        lengths = at[start:stop]
-        size = np.abs(slopes) * np.minimum(lengths, longest**2 / lengths)
-        own = None if block.weights is None else block.weights[start:stop]
+            slopes = free(slopes, mapped.map_targets(block.targets, rows.start, rows.stop))
+        size = np.abs(slopes) * np.minimum(at[rows], longest**2 / at[rows])
+        own = None if block.weights is None else block.weights[rows]
         counts += reference.binned(np.minimum(size, edges[-1]), edges, own)
-        start = stop
     return counts
 
 
@@ -353,7 +359,7 @@ def _terms(
     if block.lengths is None:
         raise ValueError("lengths must be known to limit curvatures.")
     start = 0
-    for A, y in block.formed():
+    for own, A, y in block.weighted():
         lengths = block.lengths[start : start + len(y)]
         residuals, Z = y - A @ theta, A @ transform
         squared = lengths**2
@@ -362,15 +368,10 @@ def _terms(
             squared = np.maximum(np.einsum("ij,ij->i", Z, Z), 1e-300)
         bends = np.minimum(loss.curvature(residuals, lengths, y), square / squared)
         Z *= 1.0 - 2.0**-40  # so that rounding cannot exceed the limits
-        slopes = np.clip(loss.slope(residuals, lengths, y), *_reach(loss, lengths))
-        yield block.weights_of(start, len(y)), Z, bends, slopes
+        most = loss.lipschitz / lengths
+        slopes = np.clip(loss.slope(residuals, lengths, y), -most, most)
+        yield own, Z, bends, slopes
         start += len(y)
-
-
-def _reach(loss: Loss, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the largest slope of rows of these lengths: L over the length."""
-    most = loss.lipschitz / lengths
-    return -most, most
 
 
 def sketched(block: Block, *, draw: KerdockDraw) -> FloatArray:

@@ -13,13 +13,12 @@ def line(
     block: Block, center: FloatArray, move: FloatArray, widths: tuple[float, float]
 ) -> FloatArray:
     """Return the sums of p, e, p r and p^2 for ``a' move`` and ``y - a' center``, clipped."""
-    total, start = np.zeros(4), 0
-    for before, after in block.residuals(center, center + move):
+    total = np.zeros(4)
+    for rows, (before, after) in block.residuals(center, center + move):
         p = np.clip((before - after) / widths[0], -1.0, 1.0)
         r = np.clip(before / widths[1], -1.0, 1.0)
-        own = block.weights_of(start, len(p))
+        own = block.weights_of(rows)
         total += own @ np.column_stack((p, np.clip(after, -1.0, 1.0), p * r, p * p))
-        start += len(p)
     return total
 
 
@@ -55,20 +54,10 @@ def residual_layers(
 
 def _bounded(block: Block, theta: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield weights, and residuals of predictions clipped to the range of targets, [-1, 1]."""
-    start = 0
-    for r, y in block.residuals(theta, np.zeros_like(theta)):
+    for rows, (r, y) in block.residuals(theta, np.zeros_like(theta)):
         prediction = y - r
         outside = np.abs(prediction) > 1.0
-        yield block.weights_of(start, len(r)), np.where(outside, y - np.sign(prediction), r)
-        start += len(r)
-
-
-def _weighted(block: Block) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Yield the weights of rows, the rows, and their targets, a few at a time."""
-    start = 0
-    for A, y in block.formed():
-        yield block.weights_of(start, len(y)), A, y
-        start += len(y)
+        yield block.weights_of(rows), np.where(outside, y - np.sign(prediction), r)
 
 
 def below(block: Block, theta: FloatArray) -> FloatArray:
@@ -91,7 +80,7 @@ def label_counts(block: Block, theta: FloatArray, edges: FloatArray) -> FloatArr
     A target is a label by its sign, and 0 is that of an absent record, which counts nowhere.
     """
     counts = np.zeros((2, len(edges) + 1))
-    for weights, A, y in _weighted(block):
+    for weights, A, y in block.weighted():
         at = np.searchsorted(edges, A @ theta, side="right")
         for label, own in enumerate((y < 0.0, y > 0.0)):
             counts[label] += np.bincount(at[own], weights[own], minlength=len(edges) + 1)
@@ -118,7 +107,7 @@ def loss_layers(block: Block, thetas: FloatArray, own: int, edges: FloatArray) -
     the class ``own`` are those with positive targets. Absent records have a target of 0.
     """
     total = np.zeros(len(edges))
-    for weights, A, y in _weighted(block):
+    for weights, A, y in block.weighted():
         if thetas.shape[1] == 1:
             there = y != 0.0
             losses = -log_expit(np.sign(y) * (A @ thetas[:, 0]))[there]

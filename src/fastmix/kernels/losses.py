@@ -83,10 +83,10 @@ class _Huber:
     and its target, were shortened to ``longest``.
     """
 
-    lipschitz: float
-    ridge: float
-    eps_c: float
-    longest: float = 1.0
+    lipschitz: float  #: The largest slope L of a row of length 1: the longest gradient of any row.
+    ridge: float  #: The ridge of the objective.
+    eps_c: float  #: The epsilon that the curvature is calibrated to.
+    longest: float = 1.0  #: Length up to which a row has its full weight.
 
     one_sided: ClassVar[bool] = False
     squares: ClassVar[bool] = True
@@ -172,22 +172,9 @@ class CalibratedHuber(_Huber):
     (1 + \lambda))/\epsilon_c)`.
 
     This is for rows of length 1. A row of length :math:`\rho` up to ``longest`` has the loss for
-    :math:`L/\rho` and :math:`\lambda/\rho^2`, so that L bounds the gradient of every row.
+    :math:`L/\rho` and :math:`\lambda/\rho^2`, so that L bounds the gradient of every row;
+    :math:`\lambda` is the ridge.
 
-    Parameters
-    ----------
-    lipschitz : float
-        The largest slope L of a row of length 1: the longest gradient of any row.
-    ridge : float
-        The ridge :math:`\lambda` of the objective.
-    eps_c : float
-        The epsilon that the curvature is calibrated to.
-    longest : float, default=1.0
-        Length up to which a row has its full weight. A longer row counts as if it, and its target,
-        were shortened to this length.
-
-    Notes
-    -----
     Paper: beyond it; docs/proofs/objective.md, Sections 3 and 7.
     """
 
@@ -236,11 +223,9 @@ class LinearHuber(_Huber):
     :math:`f'' = e^{-\lambda\epsilon_c (|u| - \tau_0 L)/L}` and
     :math:`|f'| = L (1 - f''/(\lambda\epsilon_c))`.
 
-    Parameters, and rows of other lengths than 1, are as in `CalibratedHuber`. The compiled passes
-    do not know this loss: rows of persons have weights, which NumPy adds up.
+    Rows of other lengths than 1 are as in `CalibratedHuber`. The compiled passes do not know this
+    loss: rows of persons have weights, which NumPy adds up.
 
-    Notes
-    -----
     Paper: beyond it; docs/proofs/people.md, Section 4.
     """
 

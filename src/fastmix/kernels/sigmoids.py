@@ -14,9 +14,9 @@ from fastmix._validation import check_probability, check_real
 class _Calibrated:
     """What losses with the slope of a sigmoid share: L, the ridge and eps_c they are made for."""
 
-    lipschitz: float
-    ridge: float
-    eps_c: float
+    lipschitz: float  #: The longest gradient L of any row.
+    ridge: float  #: The ridge of the objective.
+    eps_c: float  #: The epsilon that the curvature is calibrated to.
 
     squares: ClassVar[bool] = False
     size: ClassVar[float] = 1.0
@@ -67,19 +67,9 @@ class Logistic(_Calibrated):
     The loss is :math:`w \log(1 + e^{v})`, :math:`v = \mp x^\top\theta`, up to where its curvature
     is :math:`\frac{\lambda\epsilon_c}{\rho^2} (1 - |f'| \rho/L)` for a row of length
     :math:`\rho`; from there on the slope goes to the smaller of w and :math:`L/\rho`. With
-    :math:`\rho \le L` and :math:`\lambda \ge L^2/\epsilon_c` it is the logistic loss everywhere.
+    :math:`\rho \le L` and :math:`\lambda \ge L^2/\epsilon_c` it is the logistic loss everywhere;
+    :math:`\lambda` is the ridge.
 
-    Parameters
-    ----------
-    lipschitz : float
-        The longest gradient L of any row.
-    ridge : float
-        The ridge :math:`\lambda` of the objective.
-    eps_c : float
-        The epsilon that the curvature is calibrated to.
-
-    Notes
-    -----
     Paper: beyond it; docs/proofs/objective.md, Section 8.
     """
 
@@ -137,22 +127,11 @@ class SmoothedQuantile(_Calibrated):
     or to :math:`L/\rho`, if that is less. For rows so long that the curvature is more than that at
     slope 0, the width h is larger.
 
-    Parameters
-    ----------
-    lipschitz, ridge, eps_c : float
-        As for `Logistic`.
-    quantile : float, default=0.5
-        The quantile q.
-    width : float, default=0.1
-        Scale h of the logistic law.
-
-    Notes
-    -----
     Paper: beyond it; docs/proofs/objective.md, Section 8.
     """
 
-    quantile: float = 0.5
-    width: float = 0.1
+    quantile: float = 0.5  #: The quantile q.
+    width: float = 0.1  #: Scale h of the logistic law.
 
     one_sided: ClassVar[bool] = False
 

@@ -96,8 +96,6 @@ class _Point:
 def rounding_distance(objective: Objective, n: int, length: float) -> float:
     r"""Return how far rounding can move the minimiser, for coefficients of a given length.
 
-    Notes
-    -----
     Paper: beyond it; docs/proofs/objective.md, Section 6. Errors of the sums and of the slopes
     move the gradient, and the minimiser by as much over the ridge; errors of the residuals act as
     other targets do, and move it by :math:`\sqrt{nB} \max|\delta| / (2\sqrt\lambda)`, B the
@@ -138,27 +136,9 @@ def minimise(
 ) -> FloatArray:
     r"""Return coefficients within ``tolerance`` of the minimiser, rounding included, or raise.
 
-    Parameters
-    ----------
-    rows : Rows or TransformedRows
-        Data with targets.
-    objective : Objective
-        What is minimised.
-    tolerance : float
-        The distance to the minimiser that is allowed.
-    sketch : bool
-        Whether the preconditioner comes from a fast sketch, or from the Gram matrix itself.
-    public : numpy.random.Generator, optional
-        Source of the sketch.
-
-    Returns
-    -------
-    numpy.ndarray of shape (d,)
-        Coefficients; not private.
-
-    Notes
-    -----
-    The distance is at most :math:`\|\nabla F\| / \lambda`, and what rounding adds.
+    The coefficients are not private. Their distance to the minimiser is at most
+    :math:`\|\nabla F\| / \lambda`, and what rounding adds. With ``sketch``, the preconditioner
+    comes from a fast sketch, which ``public`` draws, otherwise from the Gram matrix itself.
     """
     try:
         solver = _Newton(rows, objective, sketch, public, _GOAL * tolerance)

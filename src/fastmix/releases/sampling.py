@@ -56,12 +56,13 @@ class CovarianceRoot(NamedTuple):
     triangular: bool
 
 
-def square_root(covariance: FloatArray) -> CovarianceRoot:
-    """Return R with ``R'R`` a given matrix: a Cholesky factor where there is one.
+def covariance_root(gram: FloatArray, eta: float) -> CovarianceRoot:
+    """Return R with ``R'R = gram + eta^2 I``, the covariance of the rows (Algorithm 1, line 5).
 
-    A matrix that is singular in floating point gets a symmetric root, with zeros in place of
-    its tiny negative eigenvalues.
+    It is a Cholesky factor where there is one. A matrix that is singular in floating point gets a
+    symmetric root, with zeros in place of its tiny negative eigenvalues.
     """
+    covariance = gram + eta**2 * np.eye(len(gram))
     try:
         return CovarianceRoot(np.asarray(cholesky(covariance, check_finite=False)), True)
     except LinAlgError:
@@ -96,11 +97,6 @@ def literal_rows(
         sketch += rng.standard_normal((k, len(Z))) @ Z
     assert sketch is not None
     return sketch
-
-
-def covariance_root(gram: FloatArray, eta: float) -> CovarianceRoot:
-    """Return R with ``R'R = gram + eta^2 I``, the covariance of the rows (Algorithm 1, line 5)."""
-    return square_root(gram + eta**2 * np.eye(len(gram)))
 
 
 def gaussian_rows(root: CovarianceRoot, k: int, rng: np.random.Generator) -> FloatArray:
