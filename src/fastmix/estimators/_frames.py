@@ -145,6 +145,7 @@ def _fit_bounded(model: PrivateModel, data: Source, public: PublicBounds) -> Any
     bound.data_norm = public.data_norm
     setattr(bound, model._ends, public.ends)
     bound._categories = public.categories() if model.fit_intercept else ()
+    bound._given = ()  # no pipeline in front has made these columns
     with noted(target=public.target.name):
         bound._fit(data)
     facts = {**bound.privacy_.data, "missing": public.missing, "encoding": public.to_dict()}

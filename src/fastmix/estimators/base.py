@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_bool, check_integer, unchained
+from fastmix._validation import check_bool, check_integer, unchained, value_error
 from fastmix.accounting import BudgetAccountant, Part, PrivacySpent, noted
 from fastmix.accounting.budget import NOTHING_CHARGED
 from fastmix.accounting.notes import current_notes
@@ -35,7 +35,7 @@ from fastmix.estimators._found import found_releases
 from fastmix.estimators._frames import encoded, fit_files, fit_table
 from fastmix.estimators._input import Arrays, InChunks, Source, features_to_predict
 from fastmix.estimators._labels import Codec, NumberCodec
-from fastmix.estimators._pipelines import warn_of_fitted_steps
+from fastmix.estimators._pipelines import declared_dummies, warn_of_fitted_steps
 from fastmix.estimators._results import Results
 from fastmix.estimators.intervals import confidence_intervals
 from fastmix.estimators.parameters import check_parameters, reasons_for_leaks
@@ -43,7 +43,7 @@ from fastmix.estimators.scores import PrivateScores, evaluate, scaled_coefficien
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
 from fastmix.releases import Noise, make_noise
 from fastmix.schema.bounds import check_protection
-from fastmix.schema.categories import Categories
+from fastmix.schema.categories import Categories, dummy_columns
 from fastmix.show import RegressionSummary
 from fastmix.show.progress import progress
 
@@ -98,6 +98,8 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
     _population = Population()
     #: Encoded columns of each category of a table, without its first level.
     _categories = tuple[tuple[int, ...], ...]()
+    #: Groups of dummy columns of a matrix, which its row map enforces.
+    _dummies = tuple[tuple[int, ...], ...]()
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Fit the model privately.
@@ -129,6 +131,7 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         max_rows_per_group: int | None = None,
         max_weight: float = 1.0,
         client: Any = None,
+        categories: Any = None,
     ) -> Any:
         """Fit the model privately to Parquet or Arrow files of any size, read block by block.
 
@@ -150,6 +153,8 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
             The public bound on the weight of a row; see `fit`.
         client : distributed.Client, default=None
             A Dask cluster whose workers read the files; None reads them on this machine.
+        categories : list of lists of str, default=None
+            Columns of dummies, one list per category; see `fit`.
 
         Returns
         -------
@@ -159,7 +164,8 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         bounds = max_rows_per_group, max_weight
         population = self._counting(groups is not None, sample_weight is not None, *bounds)
         columns = groups, sample_weight
-        return self._fit_files(population, path, target, features, client, *columns)
+        asked = population, path, target, features, client, *columns
+        return self._fit_files(*asked, categories=categories)
 
     def fit_chunks(
         self,
@@ -168,6 +174,7 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         max_rows_per_group: int | None = None,
         max_weight: float = 1.0,
         report: Report | None = None,
+        categories: Any = None,
     ) -> Any:
         """Fit the model privately to a table in chunks.
 
@@ -181,6 +188,8 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
             The public bound on the weight of a row; see `fit`.
         report : callable, default=None
             Called with the name of each pass over the data and its share done, from 0 to 1.
+        categories : list of lists of int or str, default=None
+            Columns of dummies, one list per category; see `fit`.
 
         Returns
         -------
@@ -189,7 +198,7 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         """
         bounds = max_rows_per_group, max_weight
         population = self._counting(table.grouped, table.weighted, *bounds)
-        return self._fit_table(population, table, report)
+        return self._fit_table(population, table, report, categories)
 
     def account(
         self,
@@ -198,6 +207,7 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         *,
         max_rows_per_group: int | None = None,
         weighted: bool = False,
+        categories: Any = None,
     ) -> PrivacySpent:
         """Return the account of a fit of this size, as it would be charged; reads no data.
 
@@ -209,6 +219,8 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
             The public number of rows of a person that count at most, for a fit with groups.
         weighted : bool, default=False
             Whether the fit has sample weights.
+        categories : list of lists of int, default=None
+            Places of the columns of dummies, one list per category; see `fit`.
 
         Returns
         -------
@@ -219,6 +231,7 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         fitting = self._fitting(self._counting(grouped, weighted, max_rows_per_group, 1.0))
         n = check_integer("n_samples", n_samples, at_least=1)
         d = check_integer("n_features", n_features, at_least=1)
+        fitting._dummies = () if categories is None else dummy_columns(categories, d)
         spent: PrivacySpent = fitting._planned(n, d)[1].spent
         return spent
 
@@ -341,11 +354,17 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         )
 
     def _fit_arrays(
-        self, population: Population, X: Any, y: Any, groups: Any = None, weights: Any = None
+        self,
+        population: Population,
+        X: Any,
+        y: Any,
+        groups: Any = None,
+        weights: Any = None,
+        categories: Any = None,
     ) -> Any:
         """Fit data in memory, or Dask collections."""
         with unchained():
-            fitting = self._fitting(population)
+            fitting = self._fitting(population, categories)
             if self.bounds is not None:
                 fit_table(fitting, X, y, groups, weights)
             elif is_dask(X):
@@ -363,11 +382,12 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         client: Any,
         groups: str | None = None,
         weights: str | None = None,
+        categories: Any = None,
     ) -> Any:
         """Fit Parquet or Arrow files."""
         executor = None if client is None else Cluster(client)
         with unchained():
-            fitting = self._fitting(population)
+            fitting = self._fitting(population, categories)
             if self.bounds is not None:
                 fit_files(fitting, path, executor, target, features, groups, weights)
             else:
@@ -375,7 +395,9 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
                 fitting._fit(InChunks(table))
             return self._become(fitting)
 
-    def _fit_table(self, population: Population, table: Chunks, report: Report | None) -> Any:
+    def _fit_table(
+        self, population: Population, table: Chunks, report: Report | None, categories: Any = None
+    ) -> Any:
         """Fit a table in chunks."""
         if self.bounds is not None:
             raise ValueError(
@@ -383,15 +405,17 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
                 f"Pass bounds_X and {self._ends}."
             )
         with unchained():
-            fitting = self._fitting(population)
+            fitting = self._fitting(population, categories)
             fitting._fit(InChunks(table), report)
             return self._become(fitting)
 
-    def _fitting(self, population: Population) -> Any:
+    def _fitting(self, population: Population, categories: Any = None) -> Any:
         """Return a copy to fit, whose parameters are checked for a population."""
+        if self.bounds is not None and categories is not None:
+            raise value_error("categories", "be None when bounds are given", categories)
         fitting = object.__new__(type(self))
         fitting.__dict__.update(self.__dict__)
-        fitting._population = population
+        fitting._population, fitting._given = population, categories
         fitting._check_parameters()
         return fitting
 
@@ -405,6 +429,8 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
     def _fit(self, data: Source, report: Report | None = None) -> None:
         self._check_parameters()
         warn_of_fitted_steps(self)
+        given = self.__dict__.pop("_given", None)
+        self._dummies = () if self._categories else declared_dummies(given, data.columns)
         hidden = self._population.hidden
         accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
         shape = None if hidden else data.shape
@@ -420,14 +446,15 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
             data_norm=self.data_norm,
             fit_intercept=self.fit_intercept,
             warn=planned is None or planned[1].is_private,
+            dummies=self._dummies,
         )
         method = self._resolve()
         clip = scaling.clipping(getattr(method, "residual_clip", None))
         with progress(type(self).__name__, verbose=False) as bar:
             report = report or (bar.passed if hidden else bar.passing)
             rows = data.rows(scaling, report, in_blocks=method.in_blocks())
-            if self._categories and method.tables:
-                rows.categories = Categories(self._categories, 1.0 / scaling.row_map.divisor)
+            if (known := self._categories or self._dummies) and method.tables:
+                rows.categories = Categories(known, 1.0 / scaling.row_map.divisor)
             if planned is None or shape != (rows.n, d):
                 planned = self._planned(_SOME_ROWS if hidden else rows.n, d)
             if not hidden:
@@ -528,7 +555,7 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
             bounds_X=self.bounds_X,
             data_norm=self.data_norm,
             population=replace(self._population, hidden=not self.public_rows),
-            categories=tuple(map(len, self._categories)),
+            categories=tuple(map(len, self._categories or self._dummies)),
         )
 
     def _target(self, n: int) -> Target:
@@ -625,6 +652,7 @@ class EngineModel(PrivateModel):
         *,
         max_rows_per_group: int | None = None,
         max_weight: float = 1.0,
+        categories: Any = None,
     ) -> Any:
         """Fit the model privately.
 
@@ -650,6 +678,11 @@ class EngineModel(PrivateModel):
         max_weight : float, default=1.0
             With ``sample_weight``, the public bound on the weight of a row; weights above it count
             as if they were equal to it. Choose it from public knowledge of the weights.
+        categories : list of lists of int or str, default=None
+            Columns of dummies, by place or name, one list per category, with or without a dropped
+            level. In each list the largest entry of a row counts as 1 if it is at least 0.5, and
+            all others as 0. None takes them from a `PublicEncoder`, or from a ``OneHotEncoder``
+            with given categories, right in front of the model in a ``Pipeline``.
 
         Returns
         -------
@@ -658,7 +691,7 @@ class EngineModel(PrivateModel):
         """
         bounds = max_rows_per_group, max_weight
         population = self._counting(groups is not None, sample_weight is not None, *bounds)
-        return self._fit_arrays(population, X, y, groups, sample_weight)
+        return self._fit_arrays(population, X, y, groups, sample_weight, categories)
 
 
 @estimator

@@ -33,6 +33,7 @@ from fastmix.files.released import (
 )
 from fastmix.paper import METHODS
 from fastmix.schema import PublicBounds
+from fastmix.schema.categories import dummy_columns
 
 __all__ = ["load", "read_model", "verify_pair"]
 
@@ -184,6 +185,7 @@ def _restored(data: dict[str, Any]) -> Any:
         model.feature_names_in_ = np.asarray(columns, dtype=object)
     if kind == "table":
         model.schema_ = schema
+    model._dummies = dummy_columns(facts.get("dummies", ()), len(columns))
     restore_bounds(model, data["found"])
     model._population = _population(facts, stated)
     noise, model.noise = check_choice("noise", model.noise, ("float", "exact")), "float"

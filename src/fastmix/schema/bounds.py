@@ -134,11 +134,11 @@ class PublicBounds:
         lower, upper = np.array(sides).T
         return lower.copy(), upper.copy()
 
-    def categories(self) -> tuple[tuple[int, ...], ...]:
-        """Return the encoded columns of each category, for a fit with an intercept."""
+    def categories(self, intercept: bool = True) -> tuple[tuple[int, ...], ...]:
+        """Return the encoded columns of each category."""
         found, at = [], 0
         for feature in self.features:
-            end = at + len(feature.columns(True))
+            end = at + len(feature.columns(intercept))
             if isinstance(feature, Category):
                 found.append(tuple(range(at, end)))
             at = end
