@@ -103,7 +103,8 @@ def command(asked: Asked) -> None:
                 data_norm=public.data_norm,
                 **{model._ends: public.ends},
             )
-            model._categories = public.categories() if asked.intercept else ()
+            if asked.intercept:
+                model._categories, model._unlisted = public.categories(), public.unlisted()
         started = time.perf_counter()
         notes = {"file": asked.data.name, "target": asked.target, "model": str(asked.out)}
         with noted(label=asked.label or None, **notes):

@@ -98,6 +98,8 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
     _population = Population()
     #: Encoded columns of each category of a table, without its first level.
     _categories = tuple[tuple[int, ...], ...]()
+    #: Columns of levels outside the public lists of a table (`PublicBounds.unlisted`).
+    _unlisted = tuple[tuple[tuple[int, ...], ...], ...]()
     #: Groups of dummy columns of a matrix, which its row map enforces.
     _dummies = tuple[tuple[int, ...], ...]()
 
@@ -454,7 +456,8 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
             report = report or (bar.passed if hidden else bar.passing)
             rows = data.rows(scaling, report, in_blocks=method.in_blocks())
             if (known := self._categories or self._dummies) and method.tables:
-                rows.categories = Categories(known, 1.0 / scaling.row_map.divisor)
+                unit = 1.0 / scaling.row_map.divisor
+                rows.categories = Categories(known, unit, self._unlisted)
             if planned is None or shape != (rows.n, d):
                 planned = self._planned(_SOME_ROWS if hidden else rows.n, d)
             if not hidden:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastmix._types import FloatArray
+from fastmix.engine.fit import EVIDENT
 from fastmix.engine.table_inference import MOST_BIAS
 from fastmix.schema.bounds import PublicBounds
 from fastmix.schema.features import OTHER, Category, Feature, Labels, Number, Term
@@ -17,8 +18,6 @@ from fastmix.show.html import effects
 #: A level has an effect of its own if its released count is at least this many standard deviations
 #: of the noise of a count.
 LEAST_COUNT = 2.0
-#: The same for "other", which has no rows in most tables: noise rarely exceeds this.
-LEAST_OTHER = 3.0
 
 
 class Contrasts(NamedTuple):
@@ -152,7 +151,7 @@ def contrasts(parts: Sequence[Part], counts: Sequence[FloatArray], noise: float)
         for level, name in enumerate(part.names):
             if level == reference:
                 continue
-            least = LEAST_OTHER if level == part.rare else LEAST_COUNT
+            least = EVIDENT if level == part.rare else LEAST_COUNT
             if known[part.category][level] < least * noise:
                 if level != part.rare:
                     pooled.append(name)

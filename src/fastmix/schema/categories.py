@@ -11,11 +11,13 @@ class Categories(NamedTuple):
 
     ``columns`` has the columns of each category; one level has no column: the first one of a table,
     or that of rows with zeros only. In a row, at most one column of a category is not 0: its value
-    is ``unit``.
+    is ``unit``. ``unlisted`` has, for each category whose last level is for values outside its
+    public list, its columns and those of each of its terms, level by level.
     """
 
     columns: tuple[tuple[int, ...], ...]
     unit: float
+    unlisted: tuple[tuple[tuple[int, ...], ...], ...] = ()
 
     def numbers(self, d: int) -> list[int]:
         """Return the columns of numbers among d columns, the last of which is constant."""
