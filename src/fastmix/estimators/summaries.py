@@ -71,6 +71,18 @@ def summary_notes(private: bool, share: float | None = None) -> list[str]:
     return [counted] if private else ["The fit is NOT PRIVATE.", counted]
 
 
+def clipping_notes(facts: dict[str, Any]) -> list[str]:
+    """Return a note on rows whose gradients were clipped, if the fit released how many."""
+    clipped, n = facts.get("chosen", {}).get("clipped"), facts.get("n_persons", facts["n_samples"])
+    if clipped is None or not clipped > 0.0:
+        return []
+    return [
+        f"About {clipped:,.0f} of {n:,} records have residuals so large that the fit clipped them. "
+        "Coefficients that few records decide are nearer to those of the other records than least "
+        "squares would have them."
+    ]
+
+
 def summary(model: Any, level: float) -> RegressionSummary:
     """Return the table of the coefficients of a fitted model."""
     check_is_fitted(model)
@@ -88,7 +100,10 @@ def summary(model: Any, level: float) -> RegressionSummary:
             model=model,
         ),
         level=level,
-        notes=summary_notes(private.private, share) if model.inference else [],
+        notes=[
+            *(summary_notes(private.private, share) if model.inference else []),
+            *clipping_notes(private.data),
+        ],
         odds=model._odds,
         epsilon=private.epsilon,
     )
