@@ -5,12 +5,9 @@ from collections.abc import Collection, Sequence
 
 from fastmix.show.html import LONGEST, Interval, Safe, render
 from fastmix.show.notes import NOTHING_IDENTIFIED
-from fastmix.show.svg import chart_span, clear, interval_chart
+from fastmix.show.svg import chart_span, clear, interval_chart, large_ones
 
 _CLEAR = "Clear effects"
-#: Effects have a chart of their own if they are more than this many times as large as all others of
-#: their kind, and if they are at most so many.
-_GAP, _MOST_LARGE = 5.0, 3
 
 
 def effects_part(
@@ -105,10 +102,7 @@ def _apart(group: Sequence[Interval]) -> Sequence[Interval]:
     ranked = sorted(group, key=lambda e: -abs(e.value))
     if ranked and ranked[0].std is not None and not clear(ranked[0]):
         return ()
-    for count in range(1, min(_MOST_LARGE, len(ranked) - 2) + 1):
-        if abs(ranked[count - 1].value) > _GAP * abs(ranked[count].value):
-            return ranked[:count]
-    return ()
+    return ranked[: large_ones([e.value for e in ranked])]
 
 
 def _span(kind: str, group: Sequence[Interval]) -> tuple[float, float]:

@@ -11,6 +11,8 @@ import numpy as np
 from fastmix._validation import value_error
 from fastmix.accounting import BudgetAccountant, PrivacySpent
 from fastmix.accounting.account import joint_delta
+from fastmix.show.html import number
+from fastmix.show.svg import large_ones
 
 __all__ = [
     "budget",
@@ -77,6 +79,15 @@ def coefficients(model: Any, *, level: float = 0.95, largest: int = 30, ax: Any 
     ax.set_yticks(at, [line.name for line in lines])
     ax.margins(0.08)
     ax.invert_yaxis()
+    if beyond := large_ones(values):  # an arrow with the value, so that the others can be seen
+        rest = values[beyond:], 0.0 if reach is None else reach[beyond:]
+        low, high = min(0.0, *(rest[0] - rest[1])), max(0.0, *(rest[0] + rest[1]))
+        ax.set_xlim(low - 0.1 * (high - low), high + 0.1 * (high - low))
+        for y, value in zip(at, values[:beyond], strict=False):
+            side = 0.98 if value > 0.0 else 0.02
+            arrow = f"{number(value, 3)} →" if value > 0.0 else f"← {number(value, 3)}"
+            place = {"ha": "right" if value > 0.0 else "left", "va": "center"}
+            ax.text(side, y, arrow, transform=ax.get_yaxis_transform(), **place)
     what = "effect across the public range" if made.has_ranges else "coefficient"
     ax.set_xlabel(what if reach is None else f"{what}, {100 * level:g}% interval")
     return ax

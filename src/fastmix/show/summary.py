@@ -272,11 +272,8 @@ def summary_title(
 
 
 def _cut(name: str) -> str:
-    """Return a name that is short enough for a column, cut behind a word or sign."""
-    if len(name) <= _LONGEST:
-        return name
-    ends = [at for at in range(_LONGEST // 2, _LONGEST) if not name[at - 1 : at + 1].isalnum()]
-    return name[: ends[-1] if ends else _LONGEST - 1].rstrip() + "…"
+    """Return a name that is short enough for a column; its end tells levels apart."""
+    return name if len(name) <= _LONGEST else f"{name[:11]}…{name[12 - _LONGEST :]}"
 
 
 def _exponential(value: float | None) -> float | None:
