@@ -186,7 +186,7 @@ class ExactNoise(Noise):
         noisy = math.ceil(point) if above else math.floor(point)
         noisy += int(self._discrete(law, scale, 1)[0])
         shift = math.ceil(tau * scale) + 1
-        return max(0, noisy + shift if above else noisy - shift) * step
+        return float(max(0, noisy + shift if above else noisy - shift) * step)
 
     def _discrete(self, law: str, scale: int, size: int) -> npt.NDArray[np.int64]:
         """Draw discrete noise of a scale in grid steps."""
