@@ -19,7 +19,6 @@ FEW = ("DPGradientDescent", "AdaSSP", "IHM, paper")
 def test_quick_audit_refutes_nothing_and_says_how_strong_it_was(
     capsys, tmp_path, monkeypatch, everything
 ):
-    """Seeded, but for exact noise, whose claim an honest audit refutes once in a hundred runs."""
     for name in list(registry) if not everything else ():
         if name not in FEW:
             monkeypatch.delitem(registry, name)
@@ -97,9 +96,3 @@ def test_summary_names_claims_that_are_loose():
         "thirds claims 3.00, but no test on these neighbours can show more than 1.50: this one "
         "reached 50% of that."
     )
-
-
-def test_help_says_which_cases_a_seed_does_not_repeat(capsys):
-    assert main(["audit", "--help"]) == 0
-    words = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "exact noise cannot be seeded" in words

@@ -127,7 +127,6 @@ def test_given_the_released_number_an_empty_record_changes_nothing(kind, extra, 
 
 
 def test_exact_noise():
-    pytest.importorskip("opendp")
     X, y = problem(2000)
     model = PrivateLinearRegression(epsilon=1.0, noise="exact", **KNOWN).fit(X, y)
     assert model.privacy_.epsilon <= 1.0

@@ -15,7 +15,7 @@ from fastmix.engine.population import Population
 from fastmix.estimators import PrivateModel
 from fastmix.random import public_generator, secret_generator
 from fastmix.releases import Entry, Noise
-from fastmix.releases.noise import ExactNoise, FloatNoise
+from fastmix.releases.noise import NOISES
 
 
 class Fits:
@@ -23,8 +23,7 @@ class Fits:
 
     def __init__(self, model: PrivateModel, pair: Pair, kind: type[Noise] | None = None) -> None:
         self._pair, self._intercept = pair, model.fit_intercept
-        usual = ExactNoise if model.noise == "exact" else FloatNoise
-        self._listening, self._replaying = judging(kind or usual)
+        self._listening, self._replaying = judging(kind or NOISES[model.noise])
         self._noise: Noise | None = None  # that of the fit that runs
         model._population = Population(
             rows_per_person=None if pair.present.groups is None else PERSON_ROWS,
@@ -70,9 +69,7 @@ class Fits:
 
     def _listen(self, data: Data, rng: np.random.Generator) -> tuple[PrivateModel, Listening]:
         """Fit once, and return the model and its noise."""
-        exact = issubclass(self._listening, ExactNoise)
-        # The samplers of exact noise take their randomness from the operating system only.
-        noise = self._listening(secret_generator(None if exact else rng, warn=False))
+        noise = self._listening(secret_generator(rng, warn=False))
         return self._fitted(data, rng, noise), noise
 
     def _replay(
@@ -89,7 +86,7 @@ class Fits:
 
     def _fitted(self, data: Data, rng: np.random.Generator, noise: Noise) -> PrivateModel:
         model, self._noise = self._models[data is self._pair.present], noise
-        model.random_state = rng if model.noise == "float" else None
+        model.random_state = rng
         fitted: PrivateModel = model.fit(*data.stretched(), **data.counting())
         return fitted
 
