@@ -25,7 +25,7 @@ from fastmix.data.scaling import PublicScaling
 from fastmix.engine.plan import Draws, Method, Plan, Sizes, Solution, Target
 from fastmix.errors import CalibrationError
 from fastmix.releases import RESIDUAL_COUNTS, SIZE, TOTAL_WEIGHT, symmetric_solve
-from fastmix.releases.noise import ExactNoise, FloatNoise, Noise
+from fastmix.releases.noise import NOISES, Noise
 
 #: What rounding may add to the epsilon of a plan.
 _ROUNDING = 1e-9
@@ -73,8 +73,7 @@ def plan_fit(
         )
     size_scale = (1.0 + _ROUNDING) / (SIZE_SHARE * target.epsilon) if sizes.hidden else None
     counting = () if size_scale is None else (SIZE.event(size_scale),)
-    kind: type[Noise] = ExactNoise if noise == "exact" else FloatNoise
-    extra = kind.cost(method.coordinates(sizes))
+    extra = NOISES[noise].cost(method.coordinates(sizes))
     within = Target(
         target.epsilon - math.fsum(event.pure_epsilon for event in (*extra, *counting)),
         target.delta,
@@ -181,7 +180,7 @@ def solve_fit(
         given = solution.theta, scoring.scored, sigma, draws.noise
         scores = scoring.release(counted, *given)
         solution = replace(solution, scores=scores)
-    if plan.is_private and not plan.matches(draws.noise.drawn):
+    if plan.is_private and not plan.matches(draws.noise):
         names = [entry.release.name for entry in draws.noise.transcript if entry.release]
         raise RuntimeError(
             f"the releases of {method.name} differ from the plan that was charged: it released "

@@ -115,10 +115,6 @@ class LogisticObjective(Family):
             raise value_error("inference", "be False for more than two classes", True)
         return super().inferring_plan(sizes, target)
 
-    def coordinates(self, sizes: Sizes) -> int:
-        """Return how many coordinates of noise a fit draws at most."""
-        return self.n_classes * super().coordinates(sizes)
-
     def solve(self, rows: Any, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release the coefficients, for more than two classes those of each against the rest."""
         if self.n_classes == 2:
