@@ -67,6 +67,12 @@ def test_a_rehearsal_charges_nothing_and_reads_nothing():
     assert model.random_state is None
 
 
+def test_a_rehearsal_does_not_use_up_the_warning_of_seeded_noise(monkeypatch):
+    monkeypatch.setattr("fastmix.random._told", False)
+    fastmix.plan(1_000, 4, bounds_y=(-1, 1), categories=[4])
+    assert not fastmix.random._told
+
+
 def test_a_large_table_is_rehearsed_by_few_rows():
     """The noise beside the rows is that of the large table."""
     given = {"bounds_y": (-1, 1), "inference": False, "categories": [4]}

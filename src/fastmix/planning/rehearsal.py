@@ -18,6 +18,8 @@ from scipy.special import ndtr
 from fastmix._types import FloatArray
 from fastmix.accounting import BudgetAccountant, objective_mu
 from fastmix.estimators import PrivateModel
+from fastmix.random import public_generator
+from fastmix.releases import make_noise
 
 #: Entries and rows of made-up tables at most. With fewer rows than the real table has, epsilon is
 #: larger, so that noise has the same size beside the rows.
@@ -56,19 +58,21 @@ def rehearse(model: PrivateModel, n: int, d: int, *, spread: float, r2: float) -
     signal = spread * math.sqrt(r2 / (1.0 - r2))
     family = model._resolve().family
     y = _targets(model, fit, hidden, spread, signal)
-    made = copy(model)
+    made: Any = copy(model)
     made._categories = made._unlisted = ()
     ends = {"bounds_y": (-1.0, 1.0)} if family != "logistic" else {}
     made.set_params(
         bounds_X=(0.0, 1.0),
         data_norm=None,
         noise="float",
-        random_state=1,
+        random_state=None,
         accountant=BudgetAccountant(math.inf, 0.5),  # and no other: made-up rows protect nobody
         epsilon=_raised(model, n / rows),
         score_share=0.0,
         **ends,
     )
+    # The noise is the same every time, without the warning of fits that are meant to be private.
+    made._make_noise = lambda: make_noise("float", 1, warn=False)
     starts = np.cumsum([0, *sizes])
     given: dict[str, Any] = {
         "categories": [[*range(a, a + size)] for a, size in zip(starts, sizes, strict=False)]
@@ -108,7 +112,7 @@ def _raised(model: PrivateModel, ratio: float) -> float:
 
 def _features(n: int, d: int, sizes: list[int]) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return made-up rows, the part of the target that they explain, and the hidden number."""
-    rng = np.random.default_rng(0)
+    rng = public_generator(0)
     hidden, fit = rng.normal(size=n), np.zeros(n)
 
     def ranks() -> FloatArray:
@@ -135,7 +139,7 @@ def _targets(
     model: PrivateModel, fit: FloatArray, hidden: FloatArray, spread: float, signal: float
 ) -> Any:
     """Return made-up targets, or labels."""
-    rng = np.random.default_rng(1)
+    rng = public_generator(1)
     if model._resolve().family == "logistic":
         labels = np.asarray(model._labels()[0])
         odds = fit * signal / spread * math.pi / math.sqrt(3.0) + rng.logistic(size=len(fit))
