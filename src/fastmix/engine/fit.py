@@ -6,6 +6,7 @@ plan.
 """
 
 import math
+from bisect import bisect_right
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +38,9 @@ _SAFE = 64.0
 EVIDENT = 5.0
 #: Share of epsilon that pays for the number of rows where it is not public.
 SIZE_SHARE = 0.02
+#: Numbers of rows that fits are planned for where the number is not public: quarter octaves, so
+#: that a budget can be checked for all of them before the number is released.
+PLANNED_ROWS = tuple(sorted({round(2.0 ** (k / 4.0)) for k in range(137)}))
 #: Share of the squared signal-to-noise ratio that pays for the counts of residuals.
 _RESIDUAL_SHARE = 0.05
 
@@ -71,7 +75,10 @@ def plan_fit(
         return LeastSquaresPlan(
             spent=PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)]), steps=0
         )
-    size_scale = (1.0 + _ROUNDING) / (SIZE_SHARE * target.epsilon) if sizes.hidden else None
+    size_scale = None
+    if sizes.hidden:
+        size_scale = (1.0 + _ROUNDING) / (SIZE_SHARE * target.epsilon)
+        sizes = sizes._replace(n=PLANNED_ROWS[bisect_right(PLANNED_ROWS, sizes.n) - 1])
     counting = () if size_scale is None else (SIZE.event(size_scale),)
     extra = NOISES[noise].cost(method.coordinates(sizes))
     within = Target(
