@@ -102,8 +102,10 @@ class Fitting(Results, Planning):
     def _fit(self, data: Source, report: Report | None = None) -> None:
         self._check_parameters()
         warn_of_fitted_steps(self)
-        given = self.__dict__.pop("_given", None)
-        self._dummies = () if self._categories else declared_dummies(given, data.columns)
+        self.__dict__.pop("_dummies", None)  # of an earlier fit
+        found = declared_dummies(self.__dict__.pop("_given", None), data.columns)
+        if found and not self._categories:
+            self._dummies = found
         hidden = self._population.hidden
         accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
         shape = None if hidden else data.shape

@@ -184,7 +184,8 @@ def _restored(data: dict[str, Any]) -> Any:
         model.feature_names_in_ = np.asarray(columns, dtype=object)
     if kind == "table":
         model.schema_ = schema
-    model._dummies = dummy_columns(facts.get("dummies", ()), len(columns))
+    if "dummies" in facts:
+        model._dummies = dummy_columns(facts["dummies"], len(columns))
     restore_bounds(model, data["found"])
     model._population = _population(facts, stated)
     model._check_parameters()
