@@ -23,6 +23,7 @@ from fastmix.cli.main import ExitCode
 from fastmix.data.encode import encode
 from fastmix.data.read import read_columns
 from fastmix.estimators.saving import model_document
+from fastmix.files.loading import load
 from fastmix.schema import read_bounds
 
 FIT = "fit people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6"
@@ -164,8 +165,16 @@ def test_a_fit_is_the_estimators_fit(folder, run):
     X, y = encode(columns, bounds)
     A = np.column_stack([X, np.ones(len(y))])
     exact = np.linalg.lstsq(A, y, rcond=None)[0]
-    np.testing.assert_allclose([*found["coef"], found["intercept"]], exact, rtol=0.02, atol=100)
-    assert found["columns"] == ["age", "city=Bonn", "city=Kiel", "city=other"]
+    model = load("model")
+    np.testing.assert_allclose([*model.coef_, model.intercept_], exact, rtol=0.02, atol=100)
+    # Effects as in the summary: against the most frequent level, the largest first.
+    told = json.loads(run("summary model --json")[1])
+    assert found["coefficients"] == told["coefficients"]
+    reference = found["references"]["city"]
+    others = {f"city={name}" for name in ("Ulm", "Bonn", "Kiel", "other") if name != reference}
+    names = [each["name"] for each in found["coefficients"]]
+    assert {*names} | {*found["pooled"]} <= {"age", "intercept", *others}
+    assert names[-1] == "intercept"
 
 
 def test_model_round_trips_exactly_and_predicts(folder, run):
@@ -308,7 +317,8 @@ def test_summary_prints_the_table_of_a_model(folder, run):
     code, out, _ = run("summary model --json")
     made = json.loads(out)
     assert made["level"] == 0.95
-    assert {"name", "coef", "std_err", "z", "p_value", "identified"} <= set(made["coefficients"][0])
+    assert {"name", "coef", "std_err", "z", "p_value"} <= set(made["coefficients"][0])
+    assert made["hidden"] == []
     assert run("summary model --level 2")[0] == 2
 
 

@@ -116,7 +116,7 @@ def test_json_names_the_family(table, run):
     _, out, _ = run(line)
     told = json.loads(out)
     assert told["family"] == "logistic"
-    assert len(told["coef"]) == 2
+    assert len(told["coefficients"]) + len(told["hidden"]) == 3
 
 
 def test_evaluate_and_the_calibration_of_a_report(table, run):

@@ -16,7 +16,7 @@ from fastmix import (
 )
 from fastmix.datasets import make_correlated, make_sphere
 from fastmix.planning import FitPlan
-from fastmix.planning.plan import FAMILIES
+from fastmix.planning.from_sizes import FAMILIES
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 DOCS = Path(__file__).parents[2] / "docs"

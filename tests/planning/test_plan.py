@@ -22,7 +22,7 @@ from fastmix.engine.forecast import outlook
 from fastmix.engine.population import Population
 from fastmix.paper import METHODS
 from fastmix.planning import FitPlan
-from fastmix.planning.plan import FAMILIES
+from fastmix.planning.from_sizes import FAMILIES
 
 OTHERS = ("logistic", "quantile", "huber")
 LOSSES = {"logistic": "log-loss", "quantile": "pinball loss", "huber": "error"}

@@ -297,3 +297,50 @@ def test_counts_of_many_rows_are_whole():
 def test_weights_of_coordinates_above_one_are_refused(wrong):
     with pytest.raises(ValueError, match="between 0 and 1"):
         checks.weights("weights", wrong, None)
+
+
+#: Rows of a matrix with dummies in columns 1 to 3, and 4 to 5, that nobody wishes for.
+MATRIX = np.array(
+    [
+        [5.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+        [5.0, 1.0, 1.0, 1.0, 1.0, 1.0],
+        [-3.0, 1e300, -1e300, 1e300, -1e308, 1e308],
+        [1e300, 0.4, 0.4, 0.4, 0.5, 0.5],
+        [0.0, -1.0, -1.0, -1.0, -1.0, -1.0],
+        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+        [1e308, 3.0, 2.0, 0.6, -7.0, 0.3],
+    ]
+)
+
+
+@pytest.mark.parametrize("norm", [None, 0.1, 1.0, 1e6])
+def test_a_hostile_row_of_a_matrix_counts_once_per_category(norm):
+    """Whatever dummies hold, and whether or not rows are shortened: at most sqrt(2)."""
+    dummies = (1, 2, 3), (4, 5)
+    bounds = np.array([-3.0, *[0.0] * 5]), np.array([5.0, *[1.0] * 5])
+    scaling = public_scaling(
+        MATRIX,
+        np.zeros(len(MATRIX)),
+        bounds_X=bounds,
+        bounds_y=(0.0, 1.0),
+        data_norm=norm,
+        fit_intercept=True,
+        dummies=dummies,
+    )
+    categories = Categories(dummies, 1.0 / scaling.row_map.divisor)
+    counts = []
+    for row in MATRIX:
+        rows = ArrayRows(row[None], scaling.row_map, np.zeros(1), scaling.target_map)
+        counts.append(released(LEVEL_COUNTS, rows, categories=categories))
+        assert np.linalg.norm(next(rows.blocks())[0]) <= rows.bound
+    lengths = np.linalg.norm(counts, axis=1)
+    assert lengths.max() <= sensitivity.level_sensitivity(2)
+    if norm is None or norm > 1.0:  # rows keep their lengths, and the bound is attained
+        assert scaling.row_map.row_norm == pytest.approx(math.sqrt(3.0))
+        np.testing.assert_allclose(lengths, math.sqrt(2.0), rtol=1e-12)
+        np.testing.assert_allclose(counts[1], [0, 1, 0, 0, 0, 1, 0], atol=1e-12)
+        np.testing.assert_allclose(counts[4], [1, 0, 0, 0, 1, 0, 0], atol=1e-12)
+    # All of them together count what each of them does.
+    rows = ArrayRows(MATRIX, scaling.row_map, np.zeros(len(MATRIX)), scaling.target_map)
+    both = released(LEVEL_COUNTS, rows, categories=categories)
+    np.testing.assert_allclose(both, np.sum(counts, axis=0), atol=1e-9)

@@ -16,8 +16,8 @@ from fastmix.files.report import bounds_look_wrong, fit_report, lead
 from fastmix.schema import PublicBounds
 from fastmix.show import Interval, summary_title
 from fastmix.show.effects import effects_part
-from fastmix.show.html import number
-from fastmix.show.svg import chart_span, clear, interval_chart
+from fastmix.show.html import breakable, number
+from fastmix.show.svg import chart_span, clear, interval_chart, large_ones
 
 BOUNDS = PublicBounds.from_dict(
     {"target": {"y": {"bounds": [0, 1], "unit": "km"}}, "features": {"a": [0, 1], "b": [0, 1]}}
@@ -226,3 +226,18 @@ def test_a_title_names_family_quantile_and_score():
     assert summary_title("huber", "y", r2=0.5) == "Private robust regression of y, private R² 0.50"
     title = summary_title("quantile", "y", quantile=0.9)
     assert title == "Private quantile regression of y (90%)"
+
+
+@pytest.mark.parametrize(
+    ("values", "count"),
+    [([40, 2, -1.5, 1], 1), ([-90, 80, 3, 2, 1], 2), ([4, 3, 2, 1], 0), ([9, 1], 0), ([], 0)],
+)
+def test_few_large_effects_have_an_axis_of_their_own(values, count):
+    assert large_ones(values) == count
+    found = [Interval(f"c{j}", float(value), 0.1, 0.05) for j, value in enumerate(values)]
+    made = effects_part(found, [1.0] * len(found), axis="change")
+    assert ("Clear effects, the others" in made) == (count > 0)
+
+
+def test_names_break_behind_signs():
+    assert breakable("city_of=<Bonn>") == "city_<wbr>of=<wbr>&lt;Bonn&gt;"

@@ -228,14 +228,14 @@ def test_plots(tmp_path):
     import matplotlib.pyplot as plt
 
     fit = small_fit(inference=True)
-    ax = plot.coefficients(fit, ["a", "b", "c"])
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b", "c"]
-    assert "95% interval" in ax.get_xlabel()
+    ax = plot.coefficients(fit)
+    lines = [line for line in fit.summary().shown if line.name != "intercept"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [each.name for each in lines]
+    assert ax.get_xlabel() == "effect across the public range, 95% interval"
+    np.testing.assert_allclose(ax.lines[0].get_xdata(), [each.over_range for each in lines])
     ax = plot.privacy(fit.privacy_)
     assert ax.get_xscale() == "log"
     np.testing.assert_array_equal(ax.lines[1].get_xdata(), [fit.privacy_.delta])
-    with pytest.raises(ValueError, match="names must have 3 entries"):
-        plot.coefficients(fit, ["a"])
     with pytest.raises(ValueError, match="with noise"):
         plot.privacy(PrivacySpent([Part("x", [NonPrivateEvent()], 0.0)]))
     accountant = BudgetAccountant(2.0, 1e-6)

@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 import fastmix
+from fastmix.estimators.summaries import clipping_notes
 from fastmix.show import Interval, RegressionSummary, summarise
 
 
@@ -141,3 +142,19 @@ def test_the_method_has_one_name(tmp_path):
         facts = dict(made.summary().facts)
         assert facts["Method"] == "logistic"
         assert "Protects" not in facts
+
+
+def test_long_names_keep_the_end_that_tells_levels_apart():
+    names = [f"neighbourhood_of_residence=unit_{j}" for j in range(2)]
+    text = str(summarise([Interval(name, 1.0) for name in names], title="", facts=[]))
+    shown = [line.split()[0] for line in text.split("\n") if "unit_" in line]
+    assert [name[-6:] for name in shown] == ["unit_0", "unit_1"]
+    assert all(len(name) == 32 for name in shown)
+
+
+def test_a_released_number_of_clipped_records_is_said(model):
+    assert "clipped" not in str(model.summary())
+    facts = {"chosen": {"clipped": 246.3}, "n_samples": 37_684}
+    (said,) = clipping_notes(facts)
+    assert said.startswith("About 246 of 37,684 records have residuals so large")
+    assert clipping_notes({**facts, "chosen": {"clipped": 0.0}}) == []

@@ -127,9 +127,13 @@ class _Rebuilt:
                 self.asked.get("max_weight"),
                 not self.asked.get("public_rows", True),
             ),
-            categories=tuple(map(int, self.facts.get("categories", ()))),
+            categories=tuple(map(int, self.facts.get("categories", map(len, self._dummies())))),
         )
         self.plan = self._planned()
+
+    def _dummies(self) -> tuple[tuple[int, ...], ...]:
+        """Return the columns of dummies of each category of a matrix."""
+        return tuple(tuple(map(int, columns)) for columns in self.facts.get("dummies", ()))
 
     def _planned(self) -> Plan:
         asked, target = self.asked, Target(self.epsilon, default_delta(self.asked["delta"], self.n))
@@ -190,6 +194,7 @@ class _Rebuilt:
             bounds_y=facts["bounds_y"],
             data_norm=asked["data_norm"],
             fit_intercept=asked["fit_intercept"],
+            dummies=self._dummies(),
         )
         private, weighted = self.epsilon < math.inf, self.sizes.weighted
         said = {"n_samples": self.rows, "n_features": self.d, **made.describe()}
@@ -204,6 +209,7 @@ class _Rebuilt:
         kept = ["chosen"] if weighted or (self.method.chooses and private) else []
         kept += _CLASS_FACTS if self.method.family == "logistic" else ()
         kept += _TABLE_FACTS if {*_TABLE_FACTS} & {*facts} else ()
+        kept += ["dummies"] if "dummies" in facts else []
         kept += ["bounds_found"] if "bounds_found" in facts else []
         return {**said, **{name: facts[name] for name in kept}}
 

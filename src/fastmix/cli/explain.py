@@ -136,7 +136,8 @@ def _bounds_file(data: dict[str, Any]) -> list[str]:
             and [*public.ends] == facts.get("classes", facts["bounds_y"])
             and public.missing == facts["missing"]
             and public.to_dict() == facts["encoding"]
-            and facts["categories"] in ([], [len(each) for each in public.categories()])
+            and facts["categories"]
+            in ([], [*map(len, facts.get("dummies", ()))], [*map(len, public.categories())])
         ):
             return []
     return ["its bounds are not those of the bounds file that it holds"]

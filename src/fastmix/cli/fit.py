@@ -103,7 +103,8 @@ def command(asked: Asked) -> None:
                 data_norm=public.data_norm,
                 **{model._ends: public.ends},
             )
-            model._categories = public.categories() if asked.intercept else ()
+            if asked.intercept:
+                model._categories, model._unlisted = public.categories(), public.unlisted()
         started = time.perf_counter()
         notes = {"file": asked.data.name, "target": asked.target, "model": str(asked.out)}
         with noted(label=asked.label or None, **notes):
@@ -115,7 +116,7 @@ def command(asked: Asked) -> None:
     known = getattr(model, "scores_", None)
     if asked.json:
         scores = {} if known is None else {"scores": known.to_dict()}
-        told = {**_numbers(model, document["fitted"]), **scores, "minutes": minutes(seconds)}
+        told = {**_numbers(model), **scores, "minutes": minutes(seconds)}
         print_json({**told, "out": str(asked.out)})
         return
     made = model_summary(model)
@@ -138,13 +139,10 @@ def command(asked: Asked) -> None:
     )
 
 
-def _numbers(model: Any, fitted: dict[str, Any]) -> dict[str, Any]:
-    """Return the guarantee and the coefficients of a fit as plain types."""
+def _numbers(model: Any) -> dict[str, Any]:
+    """Return the guarantee and the effects of a fit as plain types."""
     spent, method = model.privacy_, model.privacy_.parameters["method_"]
-    names = ("coef", "intercept", "coef_std", "intercept_std")
-    found = {name: fitted.get(f"{name}_") for name in names}
-    if len(getattr(model, "classes_", ())) == 2:  # one row of coefficients
-        found = {name: v[0] if isinstance(v, list) else v for name, v in found.items()}
+    made = model_summary(model).to_dict()
     return {
         "private": spent.private,
         "leaks": list(spent.leaks),
@@ -153,8 +151,7 @@ def _numbers(model: Any, fitted: dict[str, Any]) -> dict[str, Any]:
         "family": METHODS[method].family,
         "method": getattr(model, "method_", method),
         "n": spent.data["n_samples"],
-        "columns": list(model.schema_.columns(bool(model.fit_intercept))),
-        **found,
+        **{key: made[key] for key in ("coefficients", "hidden", "references", "pooled", "notes")},
     }
 
 
@@ -323,5 +320,5 @@ def _print_effects(made: RegressionSummary, out: Path) -> None:
     if rows:
         print_table(header, rows)
     if (rest := len(slopes) - LONGEST) > 0:
-        print_text(f"and {rest:,} more; 'fastmix summary {out} --json' has all")
+        print_text(f"and {rest:,} more; 'fastmix summary {out} --all' shows them")
     print_text(*(text for note in made.notes for text in ("", note)))

@@ -22,6 +22,7 @@ EXAMPLES = (
     "fastmix plan --rows 800000 --columns 20 --persons 1100 --epsilon 3",
     "fastmix plan --rows 100000 --bounds bounds.toml --out plan.html",
     "fastmix plan --rows 100000 --columns 20 --family logistic",
+    "fastmix plan --rows 20000 --columns 18 --categories 5,12",
 )
 
 
@@ -40,6 +41,15 @@ def command(
         int,
         typer.Option(min=2, max=1000, help="With --family logistic and --columns: how many."),
     ] = 2,
+    categories: Annotated[
+        str,
+        typer.Option(help="With --columns: numbers of levels of the categories, as in 5,12,3."),
+    ] = "",
+    spread: Annotated[
+        float | None,
+        typer.Option(help="Categories: public guess at the residuals' root mean square."),
+    ] = None,
+    r2: Annotated[float, typer.Option(help="Categories: public guess at R^2.")] = 0.5,
     intercept: options.Intercept = True,
     intervals: Annotated[
         bool | None, typer.Option(help="Plan for standard errors, as 'fastmix fit' does.")
@@ -75,17 +85,21 @@ def command(
     """Predict error, time and memory of a fit, without data."""
     if (columns is None) == (bounds is None):
         raise ValueError("Pass either --columns or --bounds.")
+    if categories and columns is None:
+        raise ValueError("--categories must be given with --columns.")
     if data is not None and bounds is None:
         raise ValueError("--data must be given with --bounds.")
     if out is not None:
         check_output(out, force=force, inputs=[] if bounds is None else [bounds])
     given: dict[str, Any] = {"fit_intercept": intercept, "public_rows": not private_rows}
+    given |= {"categories": _levels(categories), "spread": spread, "r2": r2}
     ends: tuple[Any, ...] | None = tuple(range(classes)) if family == "logistic" else None
     if bounds is not None:
         public = read_bounds(bounds, lambda: _names(data))
         check_target(public, family)
         columns, ends = len(public.columns(intercept)), public.ends
-        given |= _named(public)
+        columns_of = public.categories() if intercept else ()
+        given |= {**_named(public), "categories": [len(each) + 1 for each in columns_of]}
     if ends is not None:
         given["classes" if family == "logistic" else "bounds_y"] = ends
     if quantile != 0.5 or family == "quantile":
@@ -157,6 +171,14 @@ def _counted(asked: Asked, public: PublicBounds) -> tuple[int, int | None]:
     key = new_key()
     ids = table.executor.hashed(table.chunks, key)
     return rows, counted_weights(rows, ids, asked.max_rows, None, key).count
+
+
+def _levels(listed: str) -> list[int]:
+    """Return numbers of levels from a comma-separated list."""
+    found = options.names_in(listed)
+    if not all(each.isdecimal() for each in found):
+        raise ValueError(f"--categories must be numbers of levels, as in 5,12,3; got {listed!r}.")
+    return [*map(int, found)]
 
 
 def _named(public: PublicBounds) -> dict[str, str]:

@@ -9,15 +9,18 @@ from fastmix._validation import check_probability
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
 from fastmix.files.loading import load
-from fastmix.files.report import model_summary
+from fastmix.files.report import bounds_look_wrong, model_summary
 from fastmix.show.html import LONGEST
 
-EXAMPLES = ("fastmix summary model",)
+EXAMPLES = ("fastmix summary model", "fastmix summary model --all")
 
 
 def command(
     model: Annotated[Path, typer.Argument(help="Folder or file that 'fastmix fit' wrote.")],
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    everything: Annotated[
+        bool, typer.Option("--all", help=f"Show all effects, not the {LONGEST} largest.")
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Print coefficients with standard errors, z, p-values and intervals.
@@ -25,8 +28,11 @@ def command(
     Everything is computed from released values: it costs no privacy.
     """
     check_probability("level", level)
-    made = model_summary(load(model), level)
+    fitted = load(model)
+    made = model_summary(fitted, level)
     if json:
         print_json(made.to_dict())
         return
-    print_text(*made.text(LONGEST).split("\n"))
+    print_text(*made.text(None if everything else LONGEST).split("\n"))
+    if doubts := bounds_look_wrong(getattr(fitted, "scores_", None)):
+        print_text(doubts, style="bold")

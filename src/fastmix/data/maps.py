@@ -8,6 +8,7 @@ zero target, whatever the map would make of a record of zeros.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -27,13 +28,35 @@ _SMALLEST, _LARGEST = 1e-100, 1e100
 _VANISHING = 1e-307
 
 
+def one_hot(
+    X: npt.NDArray[np.floating[Any]], dummies: Sequence[Sequence[int]]
+) -> npt.NDArray[np.floating[Any]]:
+    """Return a copy in which every row holds at most one 1 in each group of columns, and zeros.
+
+    The largest entry of a row in a group becomes 1 if it is at least 0.5; of equal ones it is the
+    first. The others become 0. What a row becomes depends on that row alone.
+    """
+    X = X.copy()
+    for columns in dummies:
+        own = X[:, list(columns)]
+        if not np.isfinite(own).all():
+            raise InvalidValueError
+        largest = own.argmax(axis=1)
+        there = np.flatnonzero(own[np.arange(len(own)), largest] >= 0.5)
+        own[:] = 0.0
+        own[there, largest[there]] = 1.0
+        X[:, list(columns)] = own
+    return X
+
+
 @dataclass(frozen=True)
 class RowMap:
     """Map a record to a row of Euclidean norm at most `bound`.
 
-    Features are clipped to ``[lower, upper]``, centred and scaled (an infinite scale makes a
-    feature 0), shortened to ``row_norm`` if longer, joined by the constant column of an intercept
-    (0 means that there is none), and divided by ``divisor``.
+    The columns of each of the ``dummies`` are made dummies (`one_hot`). Features are clipped to
+    ``[lower, upper]``, centred and scaled (an infinite scale makes a feature 0), shortened to
+    ``row_norm`` if longer, joined by the constant column of an intercept (0 means that there is
+    none), and divided by ``divisor``.
     """
 
     row_norm: float
@@ -43,6 +66,7 @@ class RowMap:
     scale: FloatArray | None = None
     constant: float = 0.0
     divisor: float = 1.0
+    dummies: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         check_real("row_norm", self.row_norm, at_least=_SMALLEST, at_most=_LARGEST)
@@ -69,7 +93,11 @@ class RowMap:
             return True
         center = 0.0 if self.center is None else self.center
         reach = np.maximum(np.abs(self.lower - center), np.abs(self.upper - center))
-        corner = np.linalg.norm(reach if self.scale is None else reach / self.scale)
+        reach = reach if self.scale is None else reach / self.scale
+        for columns in map(list, self.dummies):
+            if self.center is None or not self.center[columns].any():  # one is not 0 at most
+                reach[columns] = np.where(np.arange(len(columns)), 0.0, reach[columns].max())
+        corner = np.linalg.norm(reach)
         return not corner * (1.0 + (len(reach) + 16) * 2.0**-52) <= self._longest(len(reach))
 
     def width(self, d: int) -> int:
@@ -96,6 +124,8 @@ class RowMap:
 
         Records that were ``checked`` before are not read, unless they may have to be shortened.
         """
+        if self.dummies:
+            X = one_hot(X, self.dummies)
         inverse = None if self.scale is None else 1.0 / self.scale
         plain = Mapped(X, self.lower, self.upper, self.center, inverse)
         factors = None

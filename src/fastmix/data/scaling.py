@@ -89,21 +89,28 @@ def public_scaling(
     fit_intercept: bool,
     warn: bool = True,
     labels: Sequence[Any] | None = None,
+    dummies: tuple[tuple[int, ...], ...] = (),
 ) -> PublicScaling:
     """Build the public scaling of a problem; X and y are read only where a bound is missing.
 
     ``data_norm`` bounds the rows in scaled units when there are ``bounds_X``, in the user's units
     otherwise. Without an intercept nothing is centred, because a shift would be one. Its constant
     column is as large as a typical feature, ``row_norm / sqrt(d)``, and lies inside the same bound:
-    all rows are divided by ``hypot(row_norm, constant)``.
+    all rows are divided by ``hypot(row_norm, constant)``. Each of the ``dummies`` is the columns
+    of one category, which adds 1 to the squared norm of a row; the map enforces that.
     """
     d = X.shape[1]
+    if dummies and bounds_X is None and data_norm is not None:
+        raise value_error("bounds_X", "be given with categories", None)
     box: tuple[FloatArray, FloatArray] | None = None
     if bounds_X is not None:
         box = feature_bounds(bounds_X, d, labels)
     elif data_norm is None:
         box = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
         check_finite(*box)
+    if box is not None and dummies:
+        each = [j for columns in dummies for j in columns]
+        box[0][each], box[1][each] = -1.0, 1.0  # around 0, so that 0 stays 0
     low, high = (y.min(), y.max()) if bounds_y is None else check_target_bounds(bounds_y)
     missing = {"bounds_X": bounds_X is None and data_norm is None, "bounds_y": bounds_y is None}
     from_data = tuple(name for name in missing if missing[name])
@@ -118,15 +125,19 @@ def public_scaling(
 
     maps: dict[str, FloatArray] = {}
     # A hair longer than the corners of the box: no row within the bounds is ever shortened.
-    row_norm = np.sqrt(d) * (1.0 + (2 * d + 64) * 2.0**-52)
+    features = d - sum(len(columns) - 1 for columns in dummies)
+    row_norm = np.sqrt(features) * (1.0 + (2 * d + 64) * 2.0**-52)
     if box is not None:
         center, scale = _center_and_scale(*box, fit_intercept)
         maps = {"lower": box[0], "upper": box[1], "center": center, "scale": scale}
     if box is None or data_norm is not None:
-        row_norm = check_real("data_norm", data_norm, above=0.0)
+        given = check_real("data_norm", data_norm, above=0.0)
+        row_norm = min(given, row_norm) if dummies else given
     constant = row_norm / np.sqrt(d) if fit_intercept else 0.0
     divisor = float(np.hypot(row_norm, constant))
-    row_map = RowMap(float(row_norm), constant=float(constant), divisor=divisor, **maps)
+    row_map = RowMap(
+        float(row_norm), constant=float(constant), divisor=divisor, dummies=dummies, **maps
+    )
     sides = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     y_center, y_scale = map(float, _center_and_scale(*sides, fit_intercept))
     # A target that is constant by its bounds keeps a finite scale; it is clipped to 0 anyway.

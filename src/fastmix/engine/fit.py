@@ -34,6 +34,8 @@ _ROUNDING = 1e-9
 COUNTED = "number of rows"
 #: Scales of noise that bound the number of rows, for rounding.
 _SAFE = 64.0
+#: An unlisted level has rows of its own if its released count is this many standard deviations.
+EVIDENT = 5.0
 #: Share of epsilon that pays for the number of rows where it is not public.
 SIZE_SHARE = 0.02
 #: Numbers of rows that fits are planned for where the number is not public: quarter octaves, so
@@ -173,7 +175,7 @@ def solve_fit(
         if (sigma := plan.weight_sigma) is not None:
             total = draws.noise.release(TOTAL_WEIGHT, rows, sigma=sigma)
             counted, released = rows.counted(round(total)), {"mean_weight": total / rows.n}
-        solution = method.solve(counted, plan, clip, draws)
+        solution = _listed(method.solve(counted, plan, clip, draws), rows)
         if released:
             solution = replace(solution, chosen={**(solution.chosen or {}), **released})
     if (sigma := plan.residual_sigma) is not None:
@@ -196,6 +198,29 @@ def solve_fit(
     if solution.theta.shape != (rows.d,):
         raise RuntimeError(f"theta must have shape {(rows.d,)}; got shape {solution.theta.shape}.")
     return solution
+
+
+def _listed(solution: Solution, rows: Rows) -> Solution:
+    """Move effects of unlisted levels into the range of their category's listed levels.
+
+    A level that evidently has rows keeps its effect. With terms, an unlisted level becomes a mean
+    of the listed ones, so that predictions are in the range whatever the numbers are.
+    """
+    known = rows.categories
+    if known is None or not any(known.unlisted):
+        return solution
+    theta = solution.theta.reshape(-1, rows.d // len(getattr(rows, "targets", "1"))).copy()
+    for number, blocks in enumerate(known.unlisted):
+        counts = None if solution.levels is None else solution.levels[number]
+        if not blocks or (counts is not None and counts[-1] >= EVIDENT * solution.level_noise):
+            continue
+        weights = np.ones(len(blocks[0])) if counts is None else counts[:-1] + 1.0
+        for own in theta:
+            effects = np.append(0.0, own[list(blocks[0][:-1])])
+            own[blocks[0][-1]] = np.clip(own[blocks[0][-1]], effects.min(), effects.max())
+            for columns in blocks if len(blocks) > 1 else ():
+                own[columns[-1]] = weights[1:] @ own[list(columns[:-1])] / weights.sum()
+    return replace(solution, theta=theta.ravel())
 
 
 def _not_private(method: Method, rows: Rows, scaling: PublicScaling, clip: float) -> FloatArray:

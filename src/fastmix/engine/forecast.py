@@ -52,14 +52,14 @@ CASES = {
 class Outlook:
     """A range of excess risk on easy to hard data, for targets in [-1, 1].
 
-    ``forecast`` is the one behind ``typical``; ``nothing`` is the excess risk of a model without
-    features on typical data.
+    ``forecast`` is the one behind ``typical``, if it comes from a formula; ``nothing`` is the
+    excess risk of a model without features on typical data.
     """
 
     low: float
     typical: float
     high: float
-    forecast: Forecast
+    forecast: Forecast | None
     nothing: float
 
     @property

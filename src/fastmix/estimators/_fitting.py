@@ -15,9 +15,9 @@ from fastmix.engine import Draws, Plan
 from fastmix.engine.fit import COUNTED, PLANNED_ROWS, sized, solve_fit
 from fastmix.engine.population import Population
 from fastmix.errors import BudgetError, caller_level
-from fastmix.estimators._frames import fit_files, fit_table
-from fastmix.estimators._input import Arrays, InChunks, Source
-from fastmix.estimators._pipelines import warn_of_fitted_steps
+from fastmix.estimators._frames import encoded, fit_files, fit_table
+from fastmix.estimators._input import Arrays, InChunks, Source, features_to_predict
+from fastmix.estimators._pipelines import declared_dummies, warn_of_fitted_steps
 from fastmix.estimators._planning import Planning
 from fastmix.estimators._results import Results
 from fastmix.estimators.parameters import reasons_for_leaks
@@ -37,11 +37,17 @@ class Fitting(Results, Planning):
     """Fits a copy of the estimator to data of any source, and takes over what it found."""
 
     def _fit_arrays(
-        self, population: Population, X: Any, y: Any, groups: Any = None, weights: Any = None
+        self,
+        population: Population,
+        X: Any,
+        y: Any,
+        groups: Any = None,
+        weights: Any = None,
+        categories: Any = None,
     ) -> Any:
         """Fit data in memory, or Dask collections."""
         with unchained():
-            fitting = self._fitting(population)
+            fitting = self._fitting(population, categories)
             if self.bounds is not None:
                 fit_table(fitting, X, y, groups, weights)
             elif is_dask(X):
@@ -59,11 +65,12 @@ class Fitting(Results, Planning):
         client: Any,
         groups: str | None = None,
         weights: str | None = None,
+        categories: Any = None,
     ) -> Any:
         """Fit Parquet or Arrow files."""
         executor = None if client is None else Cluster(client)
         with unchained():
-            fitting = self._fitting(population)
+            fitting = self._fitting(population, categories)
             if self.bounds is not None:
                 fit_files(fitting, path, executor, target, features, groups, weights)
             else:
@@ -71,7 +78,9 @@ class Fitting(Results, Planning):
                 fitting._fit(InChunks(table))
             return self._become(fitting)
 
-    def _fit_table(self, population: Population, table: Chunks, report: Report | None) -> Any:
+    def _fit_table(
+        self, population: Population, table: Chunks, report: Report | None, categories: Any = None
+    ) -> Any:
         """Fit a table in chunks."""
         if self.bounds is not None:
             raise ValueError(
@@ -79,7 +88,7 @@ class Fitting(Results, Planning):
                 f"Pass bounds_X and {self._ends}."
             )
         with unchained():
-            fitting = self._fitting(population)
+            fitting = self._fitting(population, categories)
             fitting._fit(InChunks(table), report)
             return self._become(fitting)
 
@@ -93,6 +102,10 @@ class Fitting(Results, Planning):
     def _fit(self, data: Source, report: Report | None = None) -> None:
         self._check_parameters()
         warn_of_fitted_steps(self)
+        self.__dict__.pop("_dummies", None)  # of an earlier fit
+        found = declared_dummies(self.__dict__.pop("_given", None), data.columns)
+        if found and not self._categories:
+            self._dummies = found
         hidden = self._population.hidden
         accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
         shape = None if hidden else data.shape
@@ -108,14 +121,16 @@ class Fitting(Results, Planning):
             data_norm=self.data_norm,
             fit_intercept=self.fit_intercept,
             warn=planned is None or planned[1].is_private,
+            dummies=self._dummies,
         )
         method = self._resolve()
         clip = scaling.clipping(getattr(method, "residual_clip", None))
         with progress(type(self).__name__, verbose=False) as bar:
             report = report or (bar.passed if hidden else bar.passing)
             rows = data.rows(scaling, report, in_blocks=method.in_blocks())
-            if self._categories and method.tables:
-                rows.categories = Categories(self._categories, 1.0 / scaling.row_map.divisor)
+            if (known := self._categories or self._dummies) and method.tables:
+                unit = 1.0 / scaling.row_map.divisor
+                rows.categories = Categories(known, unit, self._unlisted)
             if planned is None or shape != (rows.n, d):
                 planned = self._planned(_SOME_ROWS if hidden else rows.n, d)
             if not hidden:
@@ -188,6 +203,13 @@ class Fitting(Results, Planning):
                     raise
                 said = str(error).removesuffix(NOTHING_CHARGED).rstrip()
                 raise BudgetError(f"{said} {_BEFORE}") from None
+
+    def _features(self, X: Any) -> Any:
+        """Return records as the columns of the coefficients; Dask collections stay as they are."""
+        with unchained():
+            if hasattr(self, "schema_"):
+                return encoded(self, X)
+            return X if is_dask(X) else features_to_predict(self, X)
 
     def _make_noise(self) -> Noise:
         """Return the secret noise of a fit."""

@@ -145,6 +145,8 @@ def _fit_bounded(model: PrivateModel, data: Source, public: PublicBounds) -> Any
     bound.data_norm = public.data_norm
     setattr(bound, model._ends, public.ends)
     bound._categories = public.categories() if model.fit_intercept else ()
+    bound._unlisted = public.unlisted() if model.fit_intercept else ()
+    bound._given = ()  # no pipeline in front has made these columns
     with noted(target=public.target.name):
         bound._fit(data)
     facts = {**bound.privacy_.data, "missing": public.missing, "encoding": public.to_dict()}
@@ -152,7 +154,7 @@ def _fit_bounded(model: PrivateModel, data: Source, public: PublicBounds) -> Any
     bound.privacy_ = replace(bound.privacy_, data=facts)
     bound.schema_ = public
     # Columns of the next fit may be others: counts of levels of these would have no bound.
-    del bound._categories
+    del bound._categories, bound._unlisted
     model.__dict__ = {**bound.__dict__, **given}
     return model
 

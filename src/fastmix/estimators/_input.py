@@ -58,6 +58,14 @@ class Arrays:
             return None
         return (n, d) if n >= 1 and d >= 1 else None
 
+    @property
+    def columns(self) -> tuple[int, list[Any] | None] | None:
+        """Number of columns of X and their labels, if any; None if `check` will raise."""
+        try:
+            return validation._num_features(self.X), column_labels(self.X)
+        except Exception:
+            return None
+
     def check_shapes(self) -> None:
         """Refuse parts of different lengths, without revealing the number of rows."""
         n = self._length()
@@ -178,6 +186,12 @@ class InChunks:
         """Rows and features without reading a value; None if they are not known."""
         n = None if self._chunks.grouped else self._chunks.n  # persons are counted first
         return (n, self._chunks.d) if n else None
+
+    @property
+    def columns(self) -> tuple[int, list[Any] | None]:
+        """Number of features and their labels, if any."""
+        labels = self._chunks.names or self._chunks.labels
+        return self._chunks.d, None if labels is None else list(labels)
 
     def check_shapes(self) -> None:
         """Do nothing: chunks are checked when they are read."""

@@ -1,15 +1,25 @@
-"""Transformers that a pipeline has fitted to the data in front of a private model.
+"""Transformers that a pipeline has fitted in front of a private model.
 
 scikit-learn gives a step no way to know its pipeline, so the fits under way are found on the call
-stack. Transformers that were fitted outside of a pipeline cannot be seen.
+stack. Transformers that were fitted outside of a pipeline cannot be seen. Those that learned from
+the data are named in a warning; dummies that an encoder made from public lists are recognised.
 """
+
+from __future__ import annotations
 
 import sys
 import warnings
 from collections.abc import Iterator
+from itertools import accumulate, pairwise
+from types import FrameType
 from typing import Any
 
 from fastmix.errors import PrivacyLeakWarning, caller_level
+from fastmix.estimators.encoder import PublicEncoder
+from fastmix.schema.categories import dummy_columns
+
+#: The columns of dummies of each category.
+Dummies = tuple[tuple[int, ...], ...]
 
 #: Attributes of every fitted transformer: names and numbers of columns.
 _NAMES = {"n_features_in_", "feature_names_in_", "n_features_out_", "n_output_features_"}
@@ -105,3 +115,60 @@ def _is_given(value: Any, asked: Any) -> bool:
     if isinstance(asked, set):
         return not (isinstance(value, str) and value in asked)
     return bool(value is asked or (isinstance(value, str) and value == asked))
+
+
+def declared_dummies(given: Any, columns: tuple[int, list[Any] | None] | None) -> Dummies:
+    """Return the dummies that the user gave, or that an encoder in front of the model has made.
+
+    ``columns`` are the number of columns of the data and their labels.
+    """
+    if columns is None:
+        return ()  # the check of the data will raise
+    if given is not None:
+        return dummy_columns(given, *columns)
+    width, dummies = _made(_encoder())
+    return dummies if width == columns[0] else ()
+
+
+def _encoder() -> Any:
+    """Return the step right in front of the model; None unless a pipeline itself fits the model."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        owner: Any = frame.f_locals.get("self") if frame.f_code.co_name == "fit" else None
+        if owner is not None and not type(owner).__module__.startswith("fastmix."):
+            return _last(owner.steps[:-1]) if _is_a(owner, "pipeline", "Pipeline") else None
+        frame = frame.f_back
+    return None
+
+
+def _last(steps: Any) -> Any:
+    """Return the last step that changes columns."""
+    return next((step for _, step in reversed(steps) if step not in (None, "passthrough")), None)
+
+
+def _made(step: Any) -> tuple[int, Dummies]:
+    """Return the number of columns that a fitted transformer makes, and the dummies among them.
+
+    Dummies count if their levels were given and not learned from the data.
+    """
+    if isinstance(step, PublicEncoder):
+        return len(step.schema_.columns(step.drop_first)), step.schema_.categories(step.drop_first)
+    if _is_a(step, "pipeline", "Pipeline"):
+        return _made(_last(step.steps))
+    if _is_a(step, "compose", "ColumnTransformer"):
+        parts = [(step.output_indices_[name], part) for name, part, _ in step.transformers_]
+        made = [(at, *_made(part)) for at, part in parts]
+        return max((at.stop for at, _ in parts), default=0), tuple(
+            tuple(at.start + j for j in columns)
+            for at, width, dummies in made
+            for columns in dummies
+            if width == at.stop - at.start
+        )
+    if not _is_a(step, "preprocessing", "OneHotEncoder") or _has_learned(step):
+        return 0, ()
+    dropped = [None] * len(step.categories_) if step.drop_idx_ is None else step.drop_idx_
+    sizes = [
+        len(known) - (at is not None) for known, at in zip(step.categories_, dropped, strict=True)
+    ]
+    ends = list(accumulate(sizes, initial=0))
+    return ends[-1], tuple(tuple(range(*pair)) for pair in pairwise(ends) if pair[0] < pair[1])

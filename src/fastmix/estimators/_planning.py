@@ -4,7 +4,7 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
-from fastmix._validation import check_integer
+from fastmix._validation import check_integer, value_error
 from fastmix.accounting import PrivacySpent
 from fastmix.engine import Method, Plan, Sizes, Target
 from fastmix.engine.fit import default_delta, plan_fit
@@ -12,6 +12,7 @@ from fastmix.engine.forecast import concerns
 from fastmix.engine.population import Population
 from fastmix.errors import caller_level
 from fastmix.estimators.parameters import Parameters
+from fastmix.schema.categories import dummy_columns
 
 
 class Planning(Parameters):
@@ -24,6 +25,7 @@ class Planning(Parameters):
         *,
         max_rows_per_group: int | None = None,
         weighted: bool = False,
+        categories: Any = None,
     ) -> PrivacySpent:
         """Return the account of a fit of this size, as it would be charged; reads no data.
 
@@ -35,6 +37,8 @@ class Planning(Parameters):
             The public number of rows of a person that count at most, for a fit with groups.
         weighted : bool, default=False
             Whether the fit has sample weights.
+        categories : list of lists of int, default=None
+            Places of the columns of dummies, one list per category; see `fit`.
 
         Returns
         -------
@@ -45,6 +49,7 @@ class Planning(Parameters):
         fitting = self._fitting(self._counting(grouped, weighted, max_rows_per_group, 1.0))
         n = check_integer("n_samples", n_samples, at_least=1)
         d = check_integer("n_features", n_features, at_least=1)
+        fitting._dummies = () if categories is None else dummy_columns(categories, d)
         spent: PrivacySpent = fitting._planned(n, d)[1].spent
         return spent
 
@@ -60,11 +65,13 @@ class Planning(Parameters):
             public_rows=self.public_rows,
         )
 
-    def _fitting(self, population: Population) -> Any:
+    def _fitting(self, population: Population, categories: Any = None) -> Any:
         """Return a copy to fit, whose parameters are checked for a population."""
+        if self.bounds is not None and categories is not None:
+            raise value_error("categories", "be None when bounds are given", categories)
         fitting = object.__new__(type(self))
         fitting.__dict__.update(self.__dict__)
-        fitting._population = population
+        fitting._population, fitting._given = population, categories
         fitting._check_parameters()
         return fitting
 
@@ -90,7 +97,7 @@ class Planning(Parameters):
             bounds_X=self.bounds_X,
             data_norm=self.data_norm,
             population=replace(self._population, hidden=not self.public_rows),
-            categories=tuple(map(len, self._categories)),
+            categories=tuple(map(len, self._categories or self._dummies)),
         )
 
     def _target(self, n: int) -> Target:

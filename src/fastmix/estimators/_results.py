@@ -30,6 +30,7 @@ class Results:
     epsilon: float
     fit_intercept: bool
     _population: Population
+    _dummies: tuple[tuple[int, ...], ...]
     random_state: RandomState
     n_features_in_: int
     _table_rows: int | None
@@ -91,6 +92,8 @@ class Results:
             scores = method.scoring().in_units(solution.scores, scaling.target_map.scale)
             self.scores_ = PrivateScores(scores, None, n)
         facts = {"n_samples": n, "n_features": d, **scaling.describe(), **self._facts()}
+        if self._dummies:
+            facts["dummies"] = [list(columns) for columns in self._dummies]
         if plan.rows_per_person is not None:
             facts["n_samples"] = self._table_rows
             facts |= {"n_persons": n, "max_rows_per_person": plan.rows_per_person}

@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_bool, unchained
+from fastmix._validation import check_bool
 from fastmix.accounting import BudgetAccountant
 from fastmix.data import Chunks, Report
 from fastmix.data.dask import is_dask
@@ -20,8 +20,6 @@ from fastmix.engine.population import Population
 from fastmix.estimators import summaries
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators._fitting import Fitting
-from fastmix.estimators._frames import encoded
-from fastmix.estimators._input import features_to_predict
 from fastmix.estimators.intervals import confidence_intervals
 from fastmix.estimators.scores import PrivateScores, evaluate
 from fastmix.random import RandomState
@@ -71,6 +69,7 @@ class PrivateModel(Fitting):
         max_rows_per_group: int | None = None,
         max_weight: float = 1.0,
         client: Any = None,
+        categories: Any = None,
     ) -> Any:
         """Fit the model privately to Parquet or Arrow files of any size, read block by block.
 
@@ -92,6 +91,8 @@ class PrivateModel(Fitting):
             The public bound on the weight of a row; see `fit`.
         client : distributed.Client, default=None
             A Dask cluster whose workers read the files; None reads them on this machine.
+        categories : list of lists of str, default=None
+            Columns of dummies, one list per category; see `fit`.
 
         Returns
         -------
@@ -100,7 +101,7 @@ class PrivateModel(Fitting):
         """
         bounds = max_rows_per_group, max_weight
         population = self._counting(groups is not None, sample_weight is not None, *bounds)
-        columns = groups, sample_weight
+        columns = groups, sample_weight, categories
         return self._fit_files(population, path, target, features, client, *columns)
 
     def fit_chunks(
@@ -110,6 +111,7 @@ class PrivateModel(Fitting):
         max_rows_per_group: int | None = None,
         max_weight: float = 1.0,
         report: Report | None = None,
+        categories: Any = None,
     ) -> Any:
         """Fit the model privately to a table in chunks.
 
@@ -123,6 +125,8 @@ class PrivateModel(Fitting):
             The public bound on the weight of a row; see `fit`.
         report : callable, default=None
             Called with the name of each pass over the data and its share done, from 0 to 1.
+        categories : list of lists of int or str, default=None
+            Columns of dummies, one list per category; see `fit`.
 
         Returns
         -------
@@ -131,7 +135,7 @@ class PrivateModel(Fitting):
         """
         bounds = max_rows_per_group, max_weight
         population = self._counting(table.grouped, table.weighted, *bounds)
-        return self._fit_table(population, table, report)
+        return self._fit_table(population, table, report, categories)
 
     def conf_int(self, level: float = 0.95, *, intercept: bool = False) -> FloatArray:
         """Return confidence intervals of the coefficients, from released values only.
@@ -227,13 +231,6 @@ class PrivateModel(Fitting):
         asked = metrics, epsilon, delta, accountant, random_state
         return evaluate(self, X, y, *asked)
 
-    def _features(self, X: Any) -> Any:
-        """Return records as the columns of the coefficients; Dask collections stay as they are."""
-        with unchained():
-            if hasattr(self, "schema_"):
-                return encoded(self, X)
-            return X if is_dask(X) else features_to_predict(self, X)
-
     def _repr_html_inner(self) -> str:
         """Return a card with coefficients and guarantee; scikit-learn's diagram before a fit."""
         if not hasattr(self, "privacy_"):
@@ -263,6 +260,7 @@ class EngineModel(PrivateModel):
         *,
         max_rows_per_group: int | None = None,
         max_weight: float = 1.0,
+        categories: Any = None,
     ) -> Any:
         """Fit the model privately.
 
@@ -288,6 +286,11 @@ class EngineModel(PrivateModel):
         max_weight : float, default=1.0
             With ``sample_weight``, the public bound on the weight of a row; weights above it count
             as if they were equal to it. Choose it from public knowledge of the weights.
+        categories : list of lists of int or str, default=None
+            Columns of dummies, by place or name, one list per category, with or without a dropped
+            level. In each list the largest entry of a row counts as 1 if it is at least 0.5, and
+            all others as 0. None takes them from a `PublicEncoder`, or from a ``OneHotEncoder``
+            with given categories, right in front of the model in a ``Pipeline``.
 
         Returns
         -------
@@ -296,7 +299,7 @@ class EngineModel(PrivateModel):
         """
         bounds = max_rows_per_group, max_weight
         population = self._counting(groups is not None, sample_weight is not None, *bounds)
-        return self._fit_arrays(population, X, y, groups, sample_weight)
+        return self._fit_arrays(population, X, y, groups, sample_weight, categories)
 
 
 @estimator

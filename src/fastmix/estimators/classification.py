@@ -96,13 +96,19 @@ class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[m
     _found = False
 
     def _fit_arrays(
-        self, population: Population, X: Any, y: Any, groups: Any = None, weights: Any = None
+        self,
+        population: Population,
+        X: Any,
+        y: Any,
+        groups: Any = None,
+        weights: Any = None,
+        categories: Any = None,
     ) -> Any:
         named = self.classes is not None or self.bounds is not None
         if named or y is None or is_dask(X):
-            return super()._fit_arrays(population, X, y, groups, weights)
+            return super()._fit_arrays(population, X, y, groups, weights, categories)
         with unchained():
-            fitting = self._fitting(population)
+            fitting = self._fitting(population, categories)
             found = np.unique(_finite(np.asarray(y)))
             check_classification_targets(found)
             if len(found) < 2:

@@ -1,4 +1,4 @@
-"""Effects of a table: each level compared with the most frequent level of its category."""
+"""Effects of a model: each level compared with the most frequent level of its category."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fastmix._types import FloatArray
+from fastmix.engine.fit import EVIDENT
 from fastmix.engine.table_inference import MOST_BIAS
 from fastmix.schema.bounds import PublicBounds
 from fastmix.schema.features import OTHER, Category, Feature, Labels, Number, Term
@@ -17,8 +18,6 @@ from fastmix.show.html import effects
 #: A level has an effect of its own if its released count is at least this many standard deviations
 #: of the noise of a count.
 LEAST_COUNT = 2.0
-#: The same for "other", which has no rows in most tables: noise rarely exceeds this.
-LEAST_OTHER = 3.0
 
 
 class Contrasts(NamedTuple):
@@ -56,68 +55,114 @@ class Effects(NamedTuple):
         return {"effects": self.found, "widths": self.widths, **beside}
 
 
-def contrasts(bounds: PublicBounds, counts: Sequence[FloatArray], noise: float) -> Contrasts:
+class Part(NamedTuple):
+    """A feature of a model: its columns, and its levels if it has a category.
+
+    ``places`` are those of the coefficients, None for the level without a column. ``category`` is
+    the name of the category, ``levels`` has its levels unless the part is a term, and ``rare`` is
+    the place of the level that may have no rows. ``numbers`` are names and powers of the numbers
+    whose product the part is.
+    """
+
+    names: tuple[str, ...]
+    places: tuple[int | None, ...]
+    width: float
+    category: str | None = None
+    levels: tuple[str, ...] = ()
+    rare: int | None = None
+    numbers: frozenset[tuple[str, int]] = frozenset()
+
+
+def table_parts(bounds: PublicBounds) -> list[Part]:
+    """Return the parts of a model of a table with an intercept."""
+    found, at = [], 0
+    for feature in bounds.features:
+        names, width = feature.columns(False), public_range(feature)[1]
+        end, category = at + len(feature.columns(True)), _category(feature)
+        if category is None:
+            found.append(Part(names, (at,), width, numbers=_numbers(feature)))
+        else:
+            levels = category.levels if feature is category else ()
+            own = category.name, levels, category.levels.index(OTHER), _numbers(feature)
+            found.append(Part(names, (None, *range(at, end)), width, *own))
+        at = end
+    return found
+
+
+def matrix_parts(
+    names: Sequence[str], widths: Sequence[float], dummies: Sequence[Sequence[int]]
+) -> list[Part]:
+    """Return the parts of a model of a matrix with dummies."""
+    found = []
+    for columns in dummies:
+        own = [names[j] for j in columns]
+        # Names such as city_Ulm and city_Bonn have the name of their category in front.
+        start = 1 + max(own[0].rfind(mark) for mark in "_=")
+        if start < 2 or not all(name.startswith(own[0][:start]) for name in own):
+            start = 0
+        title = own[0][: start - 1] if start else f"{own[0]}...{own[-1]}"
+        levels = ("none", *(name[start:] for name in own))
+        given = title, levels, 0
+        found.append(Part((f"{title}: none", *own), (None, *columns), 1.0, *given))
+    taken = {j for columns in dummies for j in columns}
+    rest = [j for j in range(len(names)) if j not in taken]
+    return [*(Part((names[j],), (j,), widths[j]) for j in rest), *found]
+
+
+def contrasts(parts: Sequence[Part], counts: Sequence[FloatArray], noise: float) -> Contrasts:
     """Return effects for released counts of the levels of each category, beside an intercept.
 
     ``noise`` is the standard deviation of a count.
     """
-    categories = [each for each in bounds.features if isinstance(each, Category)]
-    if [*map(len, counts)] != [len(each.levels) for each in categories]:
+    categories = [part for part in parts if part.levels]
+    if [*map(len, counts)] != [len(part.levels) for part in categories]:
         raise ValueError("counts")
-    known = {each.name: np.asarray(own) for each, own in zip(categories, counts, strict=True)}
+    known = {part.category: np.asarray(own) for part, own in zip(categories, counts, strict=True)}
     chosen = {name: int(np.argmax(own)) for name, own in known.items()}
-    places, at = {}, 0
-    for feature in bounds.features:
-        places[feature.name] = at
-        at += len(feature.columns(True))
-    intercept = at
+    intercept = 1 + max(at for part in parts for at in part.places if at is not None)
 
-    def weights(feature: Feature, level: int) -> FloatArray:
-        """Return the weights of the coefficient of a level; the first level has none."""
+    def weights(part: Part, level: int) -> FloatArray:
+        """Return the weights of the coefficient of a level; one level has none."""
         row = np.zeros(intercept + 1)
-        if level:
-            row[places[feature.name] + level - 1] = 1.0
+        if (at := part.places[level]) is not None:
+            row[at] = 1.0
         return row
 
     names: list[str] = []
     rows: list[FloatArray] = []
     widths: list[float] = []
     pooled: list[str] = []
-    for feature in bounds.features:
-        category = _category(feature)
-        width = public_range(feature)[1]
-        if category is None:
-            row = np.zeros(intercept + 1)
-            row[places[feature.name]] = 1.0
+    for part in parts:
+        if part.category is None:
+            row = weights(part, 0)
             # With its product with a category, the slope of a number is the slope at the reference.
-            for term in bounds.features:
-                if isinstance(term, Term) and term.category and _numbers(term) == _numbers(feature):
-                    row += weights(term, chosen[term.category.name])
-            names.append(feature.name)
+            for term in parts:
+                if term.category and term.numbers and term.numbers == part.numbers:
+                    row += weights(term, chosen[term.category])
+            names.append(part.names[0])
             rows.append(row)
-            widths.append(width)
+            widths.append(part.width)
             continue
-        alone = isinstance(feature, Category) or any(
-            _category(each) is None and _numbers(each) == _numbers(feature)
-            for each in bounds.features
+        alone = part.levels or any(
+            each.category is None and each.numbers == part.numbers for each in parts
         )
         # Without its product of numbers, the first level of a term has no slope.
-        reference = chosen[category.name] if alone else 0
-        for level, name in enumerate(feature.columns(False)):
+        reference = chosen[part.category] if alone else 0
+        for level, name in enumerate(part.names):
             if level == reference:
                 continue
-            unlisted = category.levels[level] == OTHER
-            if known[category.name][level] < (LEAST_OTHER if unlisted else LEAST_COUNT) * noise:
-                if not unlisted:
+            least = EVIDENT if level == part.rare else LEAST_COUNT
+            if known[part.category][level] < least * noise:
+                if level != part.rare:
                     pooled.append(name)
                 continue
             names.append(name)
-            rows.append(weights(feature, level) - weights(feature, reference))
-            widths.append(width)
+            rows.append(weights(part, level) - weights(part, reference))
+            widths.append(part.width)
     last = np.zeros(intercept + 1)
     last[-1] = 1.0
-    last += sum(weights(each, chosen[each.name]) for each in categories)
-    references = {each.name: each.levels[chosen[each.name]] for each in categories}
+    last += sum(weights(part, chosen[part.category]) for part in categories)
+    references = {str(each.category): each.levels[chosen[each.category]] for each in categories}
     matrix = np.array([*rows, last])
     return Contrasts((*names, "intercept"), matrix, tuple(widths), references, tuple(pooled))
 
@@ -164,19 +209,44 @@ def column_effects(found: Sequence[Interval], bounds: PublicBounds, intercept: b
     return Effects(tuple(found), tuple(widths * classes), references)
 
 
-def table_effects(model: Any) -> Effects:
-    """Return the effects of a model that was fitted to a table.
+def model_effects(model: Any) -> Effects:
+    """Return the effects of a fitted model.
 
     Levels are compared with the most frequent level of their category where the fit released
-    counts of levels, and with the first level otherwise.
+    counts of levels, and with the first level of a table otherwise.
     """
-    schema, counts = model.schema_, getattr(model, "_level_counts", None)
-    if counts is None:
-        intercept = bool(model.fit_intercept)
+    counts, intercept = getattr(model, "_level_counts", None), bool(model.fit_intercept)
+    if counts is not None:
+        made = contrasts(parts_of(model), counts, model._count_noise)
+        values = np.append(model.coef_, model.intercept_)
+        return level_effects(made, values, *contrast_errors(model, made))
+    if hasattr(model, "schema_"):
+        schema = model.schema_
         return column_effects(effects(model, schema.columns(intercept)), schema, intercept)
-    made = contrasts(schema, counts, model._count_noise)
-    values = np.append(model.coef_, model.intercept_)
-    return level_effects(made, values, *contrast_errors(model, made))
+    ends, found = model.bounds_X_, tuple(effects(model))
+    widths = () if ends is None else tuple(np.ravel(ends[1]) - np.ravel(ends[0]))
+    return Effects(found, widths * len(np.atleast_2d(model.coef_)), {})
+
+
+def parts_of(model: Any) -> list[Part]:
+    """Return the parts of a fitted model."""
+    if hasattr(model, "schema_"):
+        return table_parts(model.schema_)
+    d, (low, high) = model.n_features_in_, model.bounds_X_
+    names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(d)])
+    return matrix_parts([*map(str, names)], [*(high - low)], model._dummies)
+
+
+def level_counts(model: Any) -> dict[str, dict[str, float]]:
+    """Return the released numbers of rows of each level of each category."""
+    counts = getattr(model, "_level_counts", None)
+    if counts is None:
+        raise AttributeError("level_counts_ needs a fit that counts the levels of categories.")
+    categories = [part for part in parts_of(model) if part.levels]
+    return {
+        str(part.category): dict(zip(part.levels, map(float, own), strict=True))
+        for part, own in zip(categories, counts, strict=True)
+    }
 
 
 def public_range(feature: Feature | Labels) -> tuple[str, float]:

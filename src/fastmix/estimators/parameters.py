@@ -60,6 +60,10 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
     _population = Population()
     #: Encoded columns of each category of a table, without its first level.
     _categories = tuple[tuple[int, ...], ...]()
+    #: Columns of levels outside the public lists of a table (`PublicBounds.unlisted`).
+    _unlisted = tuple[tuple[tuple[int, ...], ...], ...]()
+    #: Columns of the dummies of each category of a matrix, which its row map enforces.
+    _dummies = tuple[tuple[int, ...], ...]()
 
     def _resolve(self) -> Method:
         """Return the method with its parameters."""

@@ -46,7 +46,7 @@ def model_document(model: Any) -> tuple[dict[str, Any], PrivacyCertificate]:
     known: PrivacyCertificate = model.privacy_
     schema, intercept = public_schema(model), known.parameters["fit_intercept"]
     facts = {**known.data, "missing": schema.missing, "encoding": schema.to_dict()}
-    facts.setdefault("categories", [len(columns) for columns in model._categories])
+    facts.setdefault("categories", [*map(len, model._categories or model._dummies)])
     named = "named array" if hasattr(model, "feature_names_in_") else "array"
     document = jsonable(
         {

@@ -225,6 +225,7 @@ def _evaluate(
         data_norm=model.schema_.data_norm if hasattr(model, "schema_") else model.data_norm,
         fit_intercept=model.fit_intercept,
         warn=False,
+        dummies=model._dummies,
     )
     rows = data.rows(scaling, report, in_blocks=True)
     theta = model._scaled(scaling)

@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fastmix._validation import check_probability
@@ -11,9 +10,8 @@ from fastmix.accounting import GaussianEvent
 from fastmix.accounting.events import ObjectiveEvent
 from fastmix.certificate import PrivacyCertificate, headline
 from fastmix.engine.population import Population
-from fastmix.schema.features import Category
 from fastmix.show import RegressionSummary, fit_card, summarise
-from fastmix.show.html import effects, number
+from fastmix.show.html import number
 
 
 def summary_facts(
@@ -73,6 +71,18 @@ def summary_notes(private: bool, share: float | None = None) -> list[str]:
     return [counted] if private else ["The fit is NOT PRIVATE.", counted]
 
 
+def clipping_notes(facts: dict[str, Any]) -> list[str]:
+    """Return a note on rows whose gradients were clipped, if the fit released how many."""
+    clipped, n = facts.get("chosen", {}).get("clipped"), facts.get("n_persons", facts["n_samples"])
+    if clipped is None or not clipped > 0.0:
+        return []
+    return [
+        f"About {clipped:,.0f} of {n:,} records have residuals so large that the fit clipped them. "
+        "Coefficients that few records decide are nearer to those of the other records than least "
+        "squares would have them."
+    ]
+
+
 def summary(model: Any, level: float) -> RegressionSummary:
     """Return the table of the coefficients of a fitted model."""
     check_is_fitted(model)
@@ -90,7 +100,10 @@ def summary(model: Any, level: float) -> RegressionSummary:
             model=model,
         ),
         level=level,
-        notes=summary_notes(private.private, share) if model.inference else [],
+        notes=[
+            *(summary_notes(private.private, share) if model.inference else []),
+            *clipping_notes(private.data),
+        ],
         odds=model._odds,
         epsilon=private.epsilon,
     )
@@ -98,14 +111,9 @@ def summary(model: Any, level: float) -> RegressionSummary:
 
 def level_counts(model: Any) -> dict[str, dict[str, float]]:
     """Return the released numbers of rows of each level of each category."""
-    counts, schema = getattr(model, "_level_counts", None), getattr(model, "schema_", None)
-    if counts is None or schema is None:
-        raise AttributeError("level_counts_ needs a fit with bounds that counts levels.")
-    categories = [each for each in schema.features if isinstance(each, Category)]
-    return {
-        each.name: dict(zip(each.levels, map(float, own), strict=True))
-        for each, own in zip(categories, counts, strict=True)
-    }
+    from fastmix.estimators import contrasts  # which only tables need
+
+    return contrasts.level_counts(model)
 
 
 def fitted_card(model: Any) -> str:
@@ -115,11 +123,6 @@ def fitted_card(model: Any) -> str:
 
 def _effects(model: Any) -> dict[str, Any]:
     """Return the effects of the columns as arguments of `summarise`."""
-    from fastmix.estimators import contrasts  # which only tables need
+    from fastmix.estimators import contrasts
 
-    if hasattr(model, "schema_"):
-        return contrasts.table_effects(model).given
-    ends = model.bounds_X_
-    widths = None if ends is None else np.ravel(ends[1]) - np.ravel(ends[0])
-    rows = len(np.atleast_2d(model.coef_))
-    return {"effects": effects(model), "widths": None if widths is None else [*widths] * rows}
+    return contrasts.model_effects(model).given

@@ -32,6 +32,7 @@ from fastmix.files.released import (
 )
 from fastmix.paper import METHODS
 from fastmix.schema import PublicBounds
+from fastmix.schema.categories import dummy_columns
 
 __all__ = ["load", "read_model", "verify_pair"]
 
@@ -183,6 +184,8 @@ def _restored(data: dict[str, Any]) -> Any:
         model.feature_names_in_ = np.asarray(columns, dtype=object)
     if kind == "table":
         model.schema_ = schema
+    if "dummies" in facts:
+        model._dummies = dummy_columns(facts["dummies"], len(columns))
     restore_bounds(model, data["found"])
     model._population = _population(facts, stated)
     model._check_parameters()

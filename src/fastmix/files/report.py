@@ -11,7 +11,7 @@ from fastmix.certificate.explain import explain, odds_factor
 from fastmix.engine.forecast import weak_guarantee
 from fastmix.engine.scores import Score
 from fastmix.estimators import EngineModel, PrivateModel
-from fastmix.estimators.contrasts import public_range, table_effects
+from fastmix.estimators.contrasts import model_effects, public_range
 from fastmix.estimators.saving import public_schema
 from fastmix.estimators.scores import PrivateScores
 from fastmix.estimators.summaries import residual_spread
@@ -69,7 +69,7 @@ def fit_report(model: PrivateModel, document: str | None = None) -> str:
     """
     certificate, bounds = model.privacy_, model.schema_
     intercept = bool(model.fit_intercept)
-    effects, made = table_effects(model), model_summary(model)
+    effects, made = model_effects(model), model_summary(model)
     scores: PrivateScores | None = getattr(model, "scores_", None)
     levels = level_notes(effects.references, effects.pooled, counted=effects.counted)
     notes = [note for note in made.notes if note not in (*levels, NOTHING_IDENTIFIED)]

@@ -1,42 +1,36 @@
 """Is a table big enough? The error to expect of a fit, from public sizes and bounds only."""
 
 import math
+from collections.abc import Iterable
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_choice, check_integer, check_real, value_error
+from fastmix._validation import (
+    check_integer,
+    check_probability,
+    check_real,
+    value_error,
+)
 from fastmix.engine import Method, Plan, choose_method, default_delta
 from fastmix.engine.forecast import Outlook, concerns, outlook
-from fastmix.engine.population import Population
 from fastmix.errors import CalibrationError
-from fastmix.estimators import (
-    PrivateHuberRegressor,
-    PrivateLinearRegression,
-    PrivateLogisticRegression,
-    PrivateModel,
-    PrivateQuantileRegressor,
-)
+from fastmix.estimators import PrivateLinearRegression, PrivateModel
 from fastmix.estimators.regression import with_method
 from fastmix.planning import words
 from fastmix.planning.cost import CostModel, memory, seconds
+from fastmix.planning.rehearsal import R2, SPREAD, Rehearsal, rehearse
 
 #: Epsilons at which errors are shown, beside the one that is asked for.
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
+#: Errors of tables with categories lie within this factor of the forecast in most cases.
+TABLE_FACTOR = 2.0
 #: Methods that a linear regression is compared with.
 COMPARED = ("objective", "ihm", "fast_ihm", "adassp")
-FAMILIES: dict[str, type[PrivateModel]] = {
-    "linear": PrivateLinearRegression,
-    "logistic": PrivateLogisticRegression,
-    "quantile": PrivateQuantileRegressor,
-    "huber": PrivateHuberRegressor,
-}
 
 
 class Error(NamedTuple):
@@ -50,6 +44,9 @@ class Error(NamedTuple):
     low: float  #: For easy data: uncorrelated features that fill their bounds.
     typical: float
     high: float  #: For hard data: correlated features, or bounds far wider than the data.
+    #: Effects of a table with categories, and how many of them will have an interval.
+    effects: int | None = None
+    known: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +64,10 @@ class FitPlan:
     unit: str = ""
     #: Public eigenvalues of the scaled rows, and squared coefficients in their eigenvectors.
     spectrum: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False)
+    #: For a table with categories, public guesses at the root mean square of residuals without
+    #: privacy, in the units of the target, and at R^2.
+    spread: float | None = None
+    r2: float = R2
     cost: CostModel = field(default_factory=CostModel, repr=False)
 
     def __post_init__(self) -> None:
@@ -80,6 +81,9 @@ class FitPlan:
         if (self.n_persons is not None) != self.model._population.persons:
             raise value_error("persons", "be given with max_rows_per_group", self.n_persons)
         check_real("width of bounds_y", self.half_width, above=0.0)
+        check_probability("r2", self.r2)
+        if self.spread is not None:
+            check_real("spread", self.spread, above=0.0, at_most=self.half_width)
         delta = default_delta(self.model.delta, self.records)
         object.__setattr__(self, "model", copy(self.model).set_params(delta=delta))
         _ = self.outlook  # refused now, not when it is shown
@@ -139,9 +143,26 @@ class FitPlan:
         public = self.model._sizes(self.records, self.d), self.model._target(self.records)
         return tuple(message for _, message in concerns(*self._planned, *public))
 
+    @property
+    def categories(self) -> tuple[tuple[int, ...], ...]:
+        """Columns of each category."""
+        return self.model._categories or self.model._dummies
+
+    @cached_property
+    def rehearsal(self) -> Rehearsal | None:
+        """The fit of a made-up table of the same sizes, for a table with categories."""
+        several = len(getattr(self.model, "classes", None) or ()) > 2
+        if not self.categories or several or not self._planned[0].tables:
+            return None
+        spread = SPREAD if self.spread is None else self.spread / self.half_width
+        return rehearse(self.model, self.records, self.d, spread=spread, r2=self.r2)
+
     @cached_property
     def outlook(self) -> Outlook:
         """The range of excess risk, for a target scaled to [-1, 1]."""
+        if (seen := self.rehearsal) is not None:
+            ends = seen.risk / TABLE_FACTOR**2, seen.risk, seen.risk * TABLE_FACTOR**2
+            return Outlook(*ends, None, seen.nothing)
         found = outlook(*self._planned, self.records, self.columns, self.spectrum)
         if found is None:
             known = ", ".join(("auto", *COMPARED))
@@ -156,8 +177,10 @@ class FitPlan:
 
     def error(self, what: str) -> Error:
         """Return the range of errors of the fit, under a name."""
-        at = self.outlook
-        return Error(what, self.epsilon, *map(self._in_units, (at.low, at.typical, at.high)))
+        at, seen = self.outlook, self.rehearsal
+        effects, known = (None, None) if seen is None else (seen.effects, seen.known)
+        low, typical, high = map(self._in_units, (at.low, at.typical, at.high))
+        return Error(what, self.epsilon, low, typical, high, effects, known)
 
     @property
     def asked(self) -> Error:
@@ -194,18 +217,32 @@ class FitPlan:
         if self.family != "logistic":
             narrow = self._with(bounds_y=(0.0, self.half_width))
             found.append(narrow.error(f"{self.target} within bounds half as wide"))
-        if self.spectrum is None and self.d > 1:
+        if self.categories:
+            found += self._without_a_category()
+        elif self.spectrum is None and self.d > 1:
             fewer = self.d // 2
             found.append(replace(self, d=fewer).error(f"{fewer:,} of {self.d:,} columns"))
         if self.model.inference:
             found.append(self._with(inference=False).error("without intervals"))
         return tuple(found)
 
+    def _without_a_category(self) -> list[Error]:
+        """Return the error without the category that has the most levels."""
+        sizes = sorted(map(len, self.categories))
+        if self.d == sizes[-1]:
+            return []
+        model = copy(self.model)
+        model._categories, model._dummies = (), places(sizes[:-1])
+        if model.bounds_X is not None:
+            model.set_params(bounds_X=(0.0, 1.0), data_norm=None)
+        fewer = replace(self, model=model, d=self.d - sizes[-1])
+        return [fewer.error(f"without the category of {sizes[-1] + 1:,} levels")]
+
     @cached_property
     def methods(self) -> tuple["FitPlan", ...]:
         """This plan, and the plans of other methods that can make the same fit."""
         model, able = self.model, []
-        if self.family == "linear":
+        if self.family == "linear" and not self.categories:
             for name in ("adaptive", *COMPARED):
                 with suppress(ValueError):  # without persons, weights, intervals or scores
                     able.append(replace(self, model=with_method(model, name)))
@@ -250,92 +287,7 @@ class FitPlan:
         return words.page(self)
 
 
-def plan(
-    n: int,
-    d: int,
-    epsilon: float = 1.0,
-    delta: float | None = None,
-    *,
-    family: str = "linear",
-    persons: int | None = None,
-    target: str = "the target",
-    unit: str = "",
-    eigenvalues: npt.ArrayLike | None = None,
-    theta_norm: float = 1.0,
-    cost: CostModel | None = None,
-    **parameters: Any,
-) -> FitPlan:
-    """Plan a fit from public sizes: its method, and the error, seconds and memory to expect.
-
-    Parameters
-    ----------
-    n, d : int
-        Rows and features, after encoding.
-    epsilon : float, default 1.0
-        Target epsilon.
-    delta : float, optional
-        Target delta; ``1 / n**2`` by default, ``1 / persons**2`` with persons.
-    family : {"linear", "logistic", "quantile", "huber"}, default "linear"
-        What is fitted. Errors of a logistic regression are excess log-loss, those of a quantile
-        excess pinball loss, those of the others root mean squares.
-    persons : int, optional
-        Persons whose rows they are, for a fit that protects persons: each counts as one record.
-        ``max_rows_per_group`` is the number of rows that persons have on average by default.
-    target, unit : str
-        Name and unit of the target, for messages.
-    eigenvalues : array_like, optional
-        Public guess at the eigenvalues of the Gram matrix of the scaled rows, whose norm is at
-        most 1. With it the range is a factor of 3 in both directions; without it the range is
-        that of easy to hard data.
-    theta_norm : float, default 1.0
-        With ``eigenvalues``, a public guess at the norm of the coefficients of scaled rows and
-        targets.
-    cost : CostModel, optional
-        Seconds for each unit of work; by default those that were measured for the documentation.
-    **parameters
-        Parameters of the estimator of the family, such as ``bounds_y``, ``method``, ``quantile``,
-        ``classes``, ``inference``, ``score_share``, ``max_weight`` and ``public_rows``. Without
-        ``bounds_y`` errors are for a target with the bounds [-1, 1].
-
-    Returns
-    -------
-    FitPlan
-        The plan; print it for a table, or write its ``page()`` to a file.
-
-    Examples
-    --------
-    >>> from fastmix import plan
-    >>> found = plan(100_000, 20, bounds_y=(0, 200_000), target="income", unit="EUR")
-    >>> found.method
-    'adaptive'
-    >>> found.asked.low < found.asked.typical < found.asked.high
-    True
-    """
-    kind = FAMILIES[check_choice("family", family, tuple(FAMILIES))]
-    method = parameters.pop("method", "auto") if family == "linear" else "auto"
-    counted = {name: parameters.pop(name, None) for name in ("max_rows_per_group", "max_weight")}
-    known = kind().get_params()
-    for name, value in parameters.items():
-        if name not in known:
-            raise value_error(name, f"be left out of a plan of {kind.__name__}", value)
-    if persons is not None and counted["max_rows_per_group"] is None:
-        counted["max_rows_per_group"] = -(-n // max(persons, 1))
-    model = kind(epsilon=epsilon, delta=delta, **parameters)
-    model._population = Population.given(
-        groups=persons is not None,
-        sample_weight=counted["max_weight"] is not None,
-        max_rows_per_group=counted["max_rows_per_group"],
-        max_weight=1.0 if counted["max_weight"] is None else counted["max_weight"],
-        public_rows=model.public_rows,
-    )
-    if method != "auto":
-        model = with_method(model, method)
-    spectrum = None
-    if eigenvalues is not None:
-        columns = d + bool(model.fit_intercept)
-        values = np.sort(np.asarray(eigenvalues, dtype=np.float64))
-        if values.shape != (columns,) or not (np.isfinite(values) & (values >= 0.0)).all():
-            raise value_error("eigenvalues", f"be {columns} finite numbers, none negative", values)
-        square = check_real("theta_norm", theta_norm, at_least=0.0) ** 2
-        spectrum = values, np.full(columns, square / columns)
-    return FitPlan(model, n, d, persons, target, unit, spectrum, cost or CostModel())
+def places(sizes: Iterable[int]) -> tuple[tuple[int, ...], ...]:
+    """Return columns of categories of these sizes, one after the other."""
+    ends = accumulate(sizes, initial=0)
+    return tuple(tuple(range(*pair)) for pair in pairwise(ends))

@@ -38,7 +38,7 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, value_error
 from fastmix.schema.entries import entry_of, feature_of, labels_of, table, term_of, unfilled
-from fastmix.schema.features import Category, Feature, Labels, Number, Term
+from fastmix.schema.features import OTHER, Category, Feature, Labels, Number, Term
 
 _DIGEST = re.compile("sha256:[0-9a-f]{64}")
 
@@ -134,15 +134,33 @@ class PublicBounds:
         lower, upper = np.array(sides).T
         return lower.copy(), upper.copy()
 
-    def categories(self) -> tuple[tuple[int, ...], ...]:
-        """Return the encoded columns of each category, for a fit with an intercept."""
+    def categories(self, intercept: bool = True) -> tuple[tuple[int, ...], ...]:
+        """Return the encoded columns of each category."""
         found, at = [], 0
         for feature in self.features:
-            end = at + len(feature.columns(True))
+            end = at + len(feature.columns(intercept))
             if isinstance(feature, Category):
                 found.append(tuple(range(at, end)))
             at = end
         return tuple(found)
+
+    def unlisted(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """Return the columns of each category and of its terms, beside an intercept.
+
+        Nothing for a category whose public list names ``other``: all its levels are listed.
+        """
+        blocks: dict[str, list[tuple[int, ...]]] = {}
+        at = 0
+        for feature in self.features:
+            end = at + len(feature.columns(True))
+            category = feature.category if isinstance(feature, Term) else feature
+            if isinstance(category, Category):
+                blocks.setdefault(category.name, []).append(tuple(range(at, end)))
+            at = end
+        categories = [feature for feature in self.features if isinstance(feature, Category)]
+        return tuple(
+            () if OTHER in each.categories else tuple(blocks[each.name]) for each in categories
+        )
 
     @property
     def data_norm(self) -> float:

@@ -1,11 +1,11 @@
 """Effects of a fit as a chart; effects that the data do not identify are listed by name."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from fastmix.show.html import LONGEST, Interval, Safe, render
 from fastmix.show.notes import NOTHING_IDENTIFIED
-from fastmix.show.svg import chart_span, clear, interval_chart
+from fastmix.show.svg import chart_span, clear, interval_chart, large_ones
 
 _CLEAR = "Clear effects"
 
@@ -33,12 +33,13 @@ def effects_part(
     known = [e for e, out in marked if _identified(e) and not (out and e.std is None)]
     known.sort(key=lambda e: (not clear(e), -abs(e.value)))
     beyond.sort(key=lambda e: -abs(e.value))
-    spans = {kind: _span(kind, group) for kind, group in _kinds(known).items()}
+    largest = {e.name for group in _kinds(known).values() for e in _apart(group)}
+    spans = {kind: _span(kind, group) for kind, group in _kinds(known, largest).items()}
 
     def chart(effects: Sequence[Interval]) -> Safe:
         """Return a chart for each kind of effects."""
         charts = []
-        for kind, group in _kinds(effects).items():
+        for kind, group in _kinds(effects, largest).items():
             span = _span(kind, group) if effects is beyond else spans[kind]
             title = f"<h3>{kind}</h3>" if kind else ""
             charts.append(title + interval_chart(group, axis=axis, span=span))
@@ -82,17 +83,30 @@ def _words(sized: Sequence[Interval], unit: str) -> str:
     return said
 
 
-def _kinds(effects: Sequence[Interval]) -> dict[str, list[Interval]]:
-    """Return effects by their kind, whose name is empty without intervals."""
+def _kinds(effects: Sequence[Interval], largest: Collection[str] = ()) -> dict[str, list[Interval]]:
+    """Return effects by their kind, whose name is empty without intervals.
+
+    Those whose names are among the ``largest`` are a kind of their own, as are the others then.
+    """
     groups: dict[str, list[Interval]] = {}
     for e in effects:
         kind = "" if e.std is None else _CLEAR if clear(e) else "Effects that may be zero"
+        if largest and kind in ("", _CLEAR):
+            kind = f"{kind or 'Effects'}, {'the largest' if e.name in largest else 'the others'}"
         groups.setdefault(kind, []).append(e)
     return groups
 
 
+def _apart(group: Sequence[Interval]) -> Sequence[Interval]:
+    """Return the few effects of a kind on whose axis the others would look like zero."""
+    ranked = sorted(group, key=lambda e: -abs(e.value))
+    if ranked and ranked[0].std is not None and not clear(ranked[0]):
+        return ()
+    return ranked[: large_ones([e.value for e in ranked])]
+
+
 def _span(kind: str, group: Sequence[Interval]) -> tuple[float, float]:
     """Return the ends of the axis of a kind: 0 is on it, and so is every clear effect."""
-    values = [e.value for e in group if kind == _CLEAR]
+    values = [e.value for e in group if kind.startswith(_CLEAR)]
     low, high = chart_span(group)
     return min([low, *values]), max([high, *values])

@@ -63,6 +63,11 @@ def escape(text: str) -> str:
     return _escape(visible(text))
 
 
+def breakable(name: str) -> str:
+    """Return an escaped name that a browser may break behind ``=`` and ``_``, not inside words."""
+    return escape(name).replace("=", "=<wbr>").replace("_", "_<wbr>")
+
+
 def page(title: str, body: str) -> str:
     """Return a page that loads nothing from elsewhere."""
     return (
@@ -87,7 +92,10 @@ def table(
 ) -> Safe:
     """Return a table that scrolls sideways where it is too wide, and folds most rows away."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
-    lines = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows]
+    lines = []
+    for first, *others in rows:
+        cells = [breakable(first), *map(escape, others)]
+        lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
 
     def part(some: Sequence[str]) -> str:
         return (

@@ -11,7 +11,8 @@ import numpy as np
 from fastmix._validation import value_error
 from fastmix.accounting import BudgetAccountant, PrivacySpent
 from fastmix.accounting.account import joint_delta
-from fastmix.show.html import effects
+from fastmix.show.html import number
+from fastmix.show.svg import large_ones
 
 __all__ = [
     "budget",
@@ -56,28 +57,45 @@ def privacy(account: Any, *, ax: Any = None) -> Any:
     return ax
 
 
-def coefficients(
-    model: Any, names: Sequence[str] | None = None, *, level: float = 0.95, ax: Any = None
-) -> Any:
-    """Draw the coefficients of a fitted model, with intervals if it has ``inference=True``.
+def coefficients(model: Any, *, level: float = 0.95, largest: int = 30, ax: Any = None) -> Any:
+    """Draw the largest effects of a fitted model, with intervals if it has ``inference=True``.
 
-    ``names`` are those of the features, ``level`` that of the intervals. Draws on ``ax`` or on a
-    new figure, and returns the axes.
+    They are those of `summary`: levels against the most frequent one, without effects that noise
+    hides, the largest across its public range first. ``level`` is that of the intervals. Draws on
+    ``ax`` or on a new figure, and returns the axes.
     """
+    made = model.summary(level)
+    lines = [line for line in made.shown if line.over_range is not None or not made.has_ranges]
+    lines = [line for line in lines if line.name.split(": ")[-1] != "intercept"][:largest]
+    at = np.arange(len(lines))
     ax = _axes(ax)
-    if names is not None and len(names) != len(model.coef_):
-        raise value_error("names", f"have {len(model.coef_)} entries", list(names))
-    at = np.arange(len(model.coef_))
+    scale = np.array([_over(line) for line in lines])
+    values = scale * [line.coef for line in lines]
     reach = None
-    if hasattr(model, "coef_std_"):
-        reach = model.conf_int(level)[:, 1] - model.coef_
-    ax.errorbar(model.coef_, at, xerr=reach, fmt="o", color="C0", capsize=3)
+    if made.has_errors:
+        reach = np.abs(scale * [line.coef - (line.low or 0.0) for line in lines])
+    ax.errorbar(values, at, xerr=reach, fmt="o", color="C0", capsize=3)
     ax.axvline(0.0, color="0.6", linewidth=1)
-    ax.set_yticks(at, [each.name for each in effects(model, names)[: len(at)]])
+    ax.set_yticks(at, [line.name for line in lines])
     ax.margins(0.08)
     ax.invert_yaxis()
-    ax.set_xlabel("coefficient" if reach is None else f"coefficient, {100 * level:g}% interval")
+    if beyond := large_ones(values):  # an arrow with the value, so that the others can be seen
+        rest = values[beyond:], 0.0 if reach is None else reach[beyond:]
+        low, high = min(0.0, *(rest[0] - rest[1])), max(0.0, *(rest[0] + rest[1]))
+        ax.set_xlim(low - 0.1 * (high - low), high + 0.1 * (high - low))
+        for y, value in zip(at, values[:beyond], strict=False):
+            side = 0.98 if value > 0.0 else 0.02
+            arrow = f"{number(value, 3)} →" if value > 0.0 else f"← {number(value, 3)}"
+            place = {"ha": "right" if value > 0.0 else "left", "va": "center"}
+            ax.text(side, y, arrow, transform=ax.get_yaxis_transform(), **place)
+    what = "effect across the public range" if made.has_ranges else "coefficient"
+    ax.set_xlabel(what if reach is None else f"{what}, {100 * level:g}% interval")
     return ax
+
+
+def _over(line: Any) -> float:
+    """Return the width of the public range of an effect, 1 if it is not known."""
+    return 1.0 if line.over_range is None or not line.coef else line.over_range / line.coef
 
 
 def budget(accountant: BudgetAccountant, *, ax: Any = None) -> Any:

@@ -144,16 +144,15 @@ class RegressionSummary:
         Returns
         -------
         dict
-            Title, facts, level, notes, and one entry per coefficient.
+            Title, facts, level, notes, one entry per effect that the data identify, the largest
+            first, and the names of the hidden ones, whose numbers would be noise.
         """
         return {
             "title": self.title,
             "facts": dict(self.facts),
             "level": self.level,
-            "coefficients": [
-                {**vars(line), "identified": line.identified, **self._ratios(line)}
-                for line in self.lines
-            ],
+            "coefficients": [{**vars(line), **self._ratios(line)} for line in self.shown],
+            "hidden": [line.name for line in self.lines if not line.identified],
             "references": self.references,
             "pooled": list(self.pooled),
             "notes": list(self.notes),
@@ -180,8 +179,8 @@ class RegressionSummary:
         rest = 0 if longest is None else max(0, len(slopes) - longest)
         if rest:
             known = (*slopes[:longest], *(line for line in known if line.over_range is None))
-        more = (f"and {rest:,} more; --json has all", "") if rest else ()
-        names = [visible(line.name)[:_LONGEST] for line in known]
+        more = (f"and {rest:,} more; --all shows them", "") if rest else ()
+        names = [_cut(visible(line.name)) for line in known]
         width = max(12, *map(len, names), 0)
         total = width + _WIDTH * max(5, *(len(self.header[block]) for block in self._blocks))
         facts = [f"{name}: {value}" for name, value in self.facts]
@@ -270,6 +269,11 @@ def summary_title(
     level = "" if quantile is None else f" ({100 * quantile:g}%)"
     score = "" if r2 is None else f", private R² {r2:.2f}"
     return f"Private {kind} regression of {target}{level}{score}"
+
+
+def _cut(name: str) -> str:
+    """Return a name that is short enough for a column; its end tells levels apart."""
+    return name if len(name) <= _LONGEST else f"{name[:11]}…{name[12 - _LONGEST :]}"
 
 
 def _exponential(value: float | None) -> float | None:

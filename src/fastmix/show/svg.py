@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from scipy.special import ndtri
 
-from fastmix.show.html import Interval, escape, number
+from fastmix.show.html import Interval, breakable, escape, number
 
 #: Height of the drawing of one interval, in pixels.
 _ROW = 26
+#: Values have an axis of their own if they are more than this many times as large as all others,
+#: and if they are at most so many.
+_GAP, _MOST_LARGE = 5.0, 3
 #: Least distance of two labels, in percent.
 _APART = 8.0
 
@@ -17,6 +20,14 @@ _APART = 8.0
 def clear(interval: Interval, reach: float = 1.96) -> bool:
     """Whether an interval excludes zero."""
     return interval.std is not None and bool(abs(interval.value) > reach * interval.std)
+
+
+def large_ones(values: Sequence[float]) -> int:
+    """Return how many of the first values, by falling size, would squeeze the others on an axis."""
+    for count in range(1, min(_MOST_LARGE, len(values) - 2) + 1):
+        if abs(values[count - 1]) > _GAP * abs(values[count]):
+            return count
+    return 0
 
 
 def chart_span(intervals: Sequence[Interval], reach: float = 1.96) -> tuple[float, float]:
@@ -70,7 +81,7 @@ def interval_chart(
             shown += f" ± {number(reach * i.std, 2)}"
         drawn = grid + "".join(_marks(i, x, (low, high), reach))
         rows.append(
-            f'<div class="effect"><span class="name">{escape(i.name).replace("=", "=<wbr>")}</span>'
+            f'<div class="effect"><span class="name">{breakable(i.name)}</span>'
             f'<svg height="{_ROW}" aria-hidden="true">{drawn}</svg>'
             f'<span class="value">{shown}{_shares(i)}</span></div>'
         )
