@@ -113,6 +113,8 @@ class Target(NamedTuple):
     varrho: float | None = None
     #: Share of the budget (of mu^2) that is to pay for a score of the fit.
     reserved: float = 0.0
+    #: Rényi order at which the budget of the fit adds up charges; None if it does not.
+    order: float | None = None
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,8 @@ class Plan:
     rows_per_person: int | None = None  #: For whom the account is: persons of so many rows.
     weight_sigma: float | None = None  #: Noise of the sum of sample weights.
     size_scale: float | None = None  #: Noise of the number of rows, which is released first.
+    #: Rényi order of the budget that the objective release is calibrated for (`choice`).
+    budget_order: float | None = None
 
     @property
     def is_private(self) -> bool:
@@ -154,6 +158,7 @@ class Plan:
             "rows_per_person",
             "weight_sigma",
             "size_scale",
+            "budget_order",
         )
         for name in optional:
             if settings[name] is None:

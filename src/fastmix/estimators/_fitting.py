@@ -96,7 +96,7 @@ class Fitting(Results, Planning):
         self._check_parameters()
         warn_of_fitted_steps(self)
         hidden = self._population.hidden
-        accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
+        accountant = self._budget()
         shape = None if hidden else data.shape
         planned = None if shape is None else self._planned(*shape)
         if accountant is not None and planned is not None:
