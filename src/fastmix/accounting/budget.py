@@ -24,6 +24,7 @@ from fastmix.accounting.charge import (
     read_charges,
     read_rule,
     record_of,
+    refusal,
 )
 from fastmix.accounting.filters import DeclaredFilter, Filter, fits, make_filter
 from fastmix.accounting.ledger import Ledger, OpenLedger
@@ -59,7 +60,7 @@ class BudgetAccountant:
     rule : {"renyi", "gaussian", "basic"}, optional
         How charges add up, fixed when the ledger is made; "renyi" for a new ledger by default.
         "renyi" takes every method and adds up Rényi divergences at one order. "gaussian" is
-        tighter and takes Gaussian releases only (`AdaSSP`, `DPGradientDescent`). "basic" adds up
+        tighter and takes Gaussian releases only (`IHM`, `AdaSSP`). "basic" adds up
         epsilons and deltas.
 
     Notes
@@ -337,22 +338,7 @@ class BudgetAccountant:
         if asked < math.inf and fits(self._filter, after):
             return
         total = self._filter.total(after) if asked < math.inf else math.inf
-        if math.isfinite(total):
-            reason = (
-                f"with it the total would be epsilon={total:.10g} at delta={self.delta:.10g} by "
-                f"the rule {self.rule!r}. Choose a smaller epsilon: 'fastmix ledger show' says "
-                "what is left for a default fit, and remaining() what is left for Gaussian "
-                "releases."
-            )
-        elif math.isinf(asked):
-            reason = "the fit itself guarantees no finite epsilon. Give it more noise."
-        else:
-            reason = self._filter.refusal
-        raise BudgetError(
-            f"The budget (epsilon={self.epsilon:.10g}, delta={self.delta:.10g}) does not cover "
-            f"this fit (epsilon={asked:.10g}, delta={charge.spent.delta:.10g}): {reason} "
-            f"{NOTHING_CHARGED}"
-        )
+        raise BudgetError(f"{refusal(self._filter, charge.spent, total)} {NOTHING_CHARGED}")
 
 
 def _remove(directory: str, owner: int) -> None:

@@ -86,8 +86,8 @@ class GaussianFilter(Filter):
 
     rule = "gaussian"
     refusal = (
-        "the rule 'gaussian' covers Gaussian releases only. Use AdaSSP or DPGradientDescent, or a "
-        "budget with the rule 'renyi'."
+        "the rule 'gaussian' covers Gaussian releases only. Use IHM, AdaSSP or DPGradientDescent, "
+        "or a budget with the rule 'renyi'."
     )
 
     def total(self, charges: Sequence[PrivacySpent]) -> float:

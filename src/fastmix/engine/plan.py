@@ -152,18 +152,8 @@ class Plan:
         """Sizes and noise levels by name, as a certificate states them."""
         settings = {f.name: getattr(self, f.name) for f in fields(self)}
         del settings["spent"], settings["extra"]
-        optional = (
-            "residual_sigma",
-            "score_sigma",
-            "rows_per_person",
-            "weight_sigma",
-            "size_scale",
-            "budget_order",
-        )
-        for name in optional:
-            if settings[name] is None:
-                del settings[name]
-        return settings
+        optional = {f.name for f in fields(Plan)}
+        return {name: v for name, v in settings.items() if v is not None or name not in optional}
 
     def matches(self, noise: Noise) -> bool:
         """Whether releases are those that were planned, with no more coordinates than planned."""
