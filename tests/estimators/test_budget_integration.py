@@ -450,6 +450,8 @@ def test_the_calibration_depends_on_the_rule_and_on_no_charge():
     assert basic.order is None
     model = fastmix.PrivateLinearRegression(accountant=basic, **asked)
     assert model.account(5_000, 4) == alone
+    # A budget that only records has nothing to save.
+    assert model.set_params(accountant=BudgetAccountant(np.inf, 1e-6)).account(5_000, 4) == alone
     budget = BudgetAccountant(1.0, 1e-6)
     model.set_params(accountant=budget)
     first = model.account(5_000, 4)
@@ -492,6 +494,22 @@ def test_a_comparison_is_calibrated_for_its_budget():
     assert budget.charges[0].spent == found.spent
     assert found.model.privacy_.parameters["budget_order"] == budget.order
     assert verify_certificate(found.model.privacy_.to_json()).verified
+
+
+def test_persons_are_calibrated_by_the_curve_that_holds_for_them():
+    """Six fits of (0.3, 1e-8) instead of three; the words claim no Gaussian release."""
+    X, y = problem(3_000)
+    groups = np.arange(3_000) // 3
+    with BudgetAccountant(1.0, 1e-6) as budget:
+        model = fastmix.PrivateLinearRegression(epsilon=0.3, delta=1e-8, **BOUNDS)
+        model.fit(X, y, groups, max_rows_per_group=3)
+    budget.check(*[model.privacy_.spent] * 5)
+    with pytest.raises(BudgetError):
+        budget.check(*[model.privacy_.spent] * 6)
+    said = " ".join(explain(model.privacy_))
+    assert "the least that it can cost for persons" in said
+    assert "what a Gaussian release" not in said
+    assert verify_certificate(model.privacy_.to_json()).verified
 
 
 def test_a_hidden_number_of_rows_is_charged_by_the_same_calibration():

@@ -60,8 +60,8 @@ class BudgetAccountant:
     rule : {"renyi", "gaussian", "basic"}, optional
         How charges add up, fixed when the ledger is made; "renyi" for a new ledger by default.
         "renyi" takes every method and adds up Rényi divergences at one order. "gaussian" is
-        tighter and takes Gaussian releases only (`IHM`, `AdaSSP`). "basic" adds up
-        epsilons and deltas.
+        tighter and takes Gaussian releases only (`IHM`, `AdaSSP`). "basic" adds up epsilons and
+        deltas.
 
     Notes
     -----
@@ -138,12 +138,12 @@ class BudgetAccountant:
 
     @property
     def order(self) -> float | None:
-        """Rényi order at which charges add up; None for rules that do not add up divergences.
+        """Rényi order that fits are calibrated for: the one at which charges add up.
 
-        Fits with an objective release are calibrated for it (docs/budget.md).
+        It is None for rules that do not add up divergences, and for a budget that only records.
         """
         order: float | None = getattr(self._filter, "order", None)
-        return order
+        return order if math.isfinite(self.epsilon) else None
 
     def lists(self, spent: PrivacySpent) -> bool:
         """Whether a fit with this account may be charged at all: True but for declared lists."""

@@ -51,6 +51,13 @@ def finish_reason(plan: Plan) -> str:
         return ""
     return (
         "The budget adds up Rényi divergences, so the fit is calibrated to compose: its objective "
-        f"release costs the budget at most {MOST_CHARGED:g} times what a Gaussian release with "
-        "the same noise costs, for a larger ridge. Its epsilon and delta are those asked for."
+        f"release costs the budget {most_charged(plan.rows_per_person)}, for a larger ridge. Its "
+        "epsilon and delta are those asked for."
     )
+
+
+def most_charged(rows_per_person: int | None) -> str:
+    """Return in words what an objective release that composes costs its budget."""
+    if (rows_per_person or 1) > 1:
+        return f"at most {MOST_CHARGED:g} times the least that it can cost for persons"
+    return f"at most {MOST_CHARGED:g} times what a Gaussian release with the same noise costs"

@@ -139,8 +139,7 @@ class Plan:
     rows_per_person: int | None = None  #: For whom the account is: persons of so many rows.
     weight_sigma: float | None = None  #: Noise of the sum of sample weights.
     size_scale: float | None = None  #: Noise of the number of rows, which is released first.
-    #: Rényi order of the budget that the objective release is calibrated for (`choice`).
-    budget_order: float | None = None
+    budget_order: float | None = None  #: Order of the budget it is calibrated for (`choice`).
 
     @property
     def is_private(self) -> bool:
