@@ -8,14 +8,22 @@ one by the default rule, over the epsilon of the same fits declared together.
 
 from scipy.optimize import brentq
 
-from fastmix import IHM, AdaSSP, DPGradientDescent, FastIHM, LinearMixing
+from fastmix import (
+    IHM,
+    AdaSSP,
+    BudgetAccountant,
+    DPGradientDescent,
+    FastIHM,
+    LinearMixing,
+    PrivateLinearRegression,
+)
 from fastmix.accounting import RdpAccountant
 from fastmix.accounting.charge import merged
 from fastmix.accounting.filters import make_filter
 
 N, D = 100_000, 10
 DELTA = 1e-6
-METHODS = (IHM, FastIHM, AdaSSP, DPGradientDescent, LinearMixing)
+METHODS = (PrivateLinearRegression, IHM, FastIHM, AdaSSP, DPGradientDescent, LinearMixing)
 COUNTS = (2, 5, 20)
 
 
@@ -34,7 +42,9 @@ def main():
         worst = dict.fromkeys(COUNTS, 0.0)
         for epsilon in (0.05, 0.3, 1.0):
             for count in COUNTS:
-                spent = method(epsilon=epsilon, delta=DELTA / 20).account(N, D)
+                budget = BudgetAccountant(count * epsilon, DELTA)  # which fits are planned for
+                model = method(epsilon=epsilon, delta=DELTA / 20, accountant=budget)
+                spent = model.account(N, D)
                 events = list(merged(event for _ in range(count) for event in spent.events))
                 joint = RdpAccountant(events).get_epsilon(DELTA)
                 needed = smallest_budget([spent] * count, count * epsilon)

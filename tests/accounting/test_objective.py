@@ -22,6 +22,7 @@ from fastmix.accounting import (
     PrivacySpent,
     RdpAccountant,
     TailEvent,
+    composing_eps_c,
     event_from_dict,
     gaussian_delta,
     gaussian_sigma,
@@ -32,6 +33,7 @@ from fastmix.accounting import (
     rdp_to_delta,
 )
 from fastmix.accounting.filters import fits, make_filter
+from fastmix.accounting.objective import _by_slopes
 from tests.accounting import objective_oracle as oracle
 
 mp = mpmath.mp.clone()
@@ -236,7 +238,10 @@ def test_eps_c_equal_to_epsilon_beside_other_releases_certifies_nothing():
 
 @pytest.mark.parametrize(("mu", "eps_c"), SETTINGS[::2])
 def test_curve_at_25_digits(mu, eps_c):
-    """Catches a wrong order, a lost direction, a floor at the wrong place."""
+    """Catches a wrong order, a lost direction, a floor at the wrong place.
+
+    This is the bound that also holds for persons of several rows.
+    """
     for alpha in (1.001, 2.0, 7.3, 40.0):
         less = mp.mpf(alpha) - 1
 
@@ -254,10 +259,43 @@ def test_curve_at_25_digits(mu, eps_c):
             mp.log(mp.quad(lambda z, f=f: f(z) * mp.npdf(z), ends, **rule)) / less
             for f in (first, second)
         ]
-        assert rdp_objective(alpha, mu, eps_c) == pytest.approx(float(max(values)), rel=1e-9)
-        assert rdp_objective(alpha, mu, eps_c, one_sided=True) == pytest.approx(
-            float(values[0]), rel=1e-9
-        )
+        person = {"rows_per_person": 2}
+        two, one = (rdp_objective(alpha, mu, eps_c, one_sided=o, **person) for o in (False, True))
+        assert two == pytest.approx(float(max(values)), rel=1e-9)
+        assert one == pytest.approx(float(values[0]), rel=1e-9)
+        assert rdp_objective(alpha, mu, eps_c) <= two
+
+
+@pytest.mark.parametrize("alpha", [1.5, 7.3, 22.5])
+@pytest.mark.parametrize(("mu", "eps_c"), [(0.05, 0.1), (0.02, 0.03), (0.15, 0.5), (0.1, 0.9)])
+def test_bound_by_slopes_is_the_integral_rounded_up(alpha, mu, eps_c):
+    """Catches a wrong factor, and nodes that miss a part of the integral of Theorem 5."""
+    a, m = alpha - 1.0, alpha * (alpha - 1.0) * mu**2 / 2.0
+    y = (np.arange(100_000) + 0.5) / 100_000
+    r, S = y**2, np.expm1(eps_c * y**2)
+    for p in (alpha, -a):
+        found = float(_by_slopes(np.float64(a), np.float64(p), mu, eps_c, 2.0 * mu))
+        grown, line = np.exp(-m * (2.0 * r - r**2)) * (1.0 + S) ** p, 1.0 + p * S
+        highest = max(1.0, float((grown[line > 0.0] / line[line > 0.0]).max()))
+        constants = highest ** np.linspace(0.0, 1.0, 9)
+        rests = [np.mean(np.maximum(grown - A * line, 0.0) * 2.0 * y / S) for A in constants]
+        totals = constants + 2.0 * mu / math.sqrt(2.0 * math.pi) * np.array(rests)
+        least = m + math.log(totals.min())
+        assert least <= found <= least + 0.015 + 0.01 * (least - m)
+
+
+def test_composing_eps_c():
+    """It is as large as the charge allows, and no larger; for rows in units of a Gaussian's."""
+    for mu, order in ((0.02, 22.5), (0.06, 22.5), (0.2, 22.5), (0.2, 8.0)):
+        eps_c = composing_eps_c(mu, order, 1.25)
+        gaussian = order * mu**2 / 2.0
+        assert rdp_objective(order, mu, eps_c) <= 1.25 * gaussian * (1.0 + 1e-3)
+        assert rdp_objective(order, mu, eps_c * 1.01) > 1.25 * gaussian
+        assert eps_c > composing_eps_c(mu, order, 1.05) > mu / 3.0
+        person = composing_eps_c(mu, order, 1.25, rows_per_person=2)
+        assert person < eps_c
+    with pytest.raises(ValueError, match="most must be greater than 1"):
+        composing_eps_c(0.1, 20.0, 1.0)
 
 
 def test_curve_at_every_order():
@@ -269,7 +307,9 @@ def test_curve_at_every_order():
             curve = rdp_objective(orders, mu, eps_c)
             assert np.isinf(curve[[0, 1, -1]]).all()
             assert np.isfinite(curve[2:-1]).all()
-            assert (np.diff(curve[2:-1]) >= -1e-9 * curve[2:-2]).all()
+            person = rdp_objective(orders, mu, eps_c, rows_per_person=2)
+            assert (np.diff(person[2:-1]) >= -1e-9 * person[2:-2]).all()
+            assert (curve[2:] <= person[2:]).all()
             assert (curve[2:] >= rdp_objective(orders, mu, eps_c, one_sided=True)[2:]).all()
             assert rdp_objective(math.inf, mu, eps_c) == math.inf
 
@@ -343,44 +383,58 @@ def test_one_objective_release_with_gaussian_and_laplace_releases():
 
 
 def test_laplace_beside_it_is_covered():
-    """Worst loss of a Laplace release, bound of the objective, Gaussian profile: by integration."""
+    """Worst loss of a Laplace release, bound of the objective, Gaussian profile: by integration.
+
+    The account of a person's rows covers the bounds, that of one row the steepest loss.
+    """
     mu, eps_c, gaussian, pure = 0.25, 0.6, 0.1, 0.2
-    events = [ObjectiveEvent(mu, eps_c), GaussianEvent(1.0 / gaussian), LaplaceEvent(1.0 / pure)]
+    others = [GaussianEvent(1.0 / gaussian), LaplaceEvent(1.0 / pure)]
     x, w = np.polynomial.legendre.leggauss(40)
     x = pure * (x + 1.0) / 2.0
     laplace = np.concatenate([[pure, -pure], pure - 2.0 * x])
     mass = np.concatenate([[0.5, math.exp(-pure) / 2.0], np.exp(-x) / 2.0 * pure / 2.0 * w])
     assert mass.sum() == pytest.approx(1.0, rel=1e-12)
     for epsilon in (0.7, 1.0, 1.3):
-        delta = RdpAccountant(events).get_delta(epsilon)
-        for first in (True, False):
-            loss, p = quantile_losses(mu, eps_c, first)
-            left = epsilon - loss[:, None] - laplace
-            assert p @ oracle.gaussian_profile(gaussian, left) @ mass <= delta * (1.0 + 1e-6)
+        for rows, losses in ((2, quantile_losses), (1, steepest_losses)):
+            events = [ObjectiveEvent(mu, eps_c, rows_per_person=rows), *others]
+            delta = RdpAccountant(events).get_delta(epsilon)
+            for first in (True, False):
+                loss, p = losses(mu, eps_c, first)
+                left = epsilon - loss[:, None] - laplace
+                assert p @ oracle.gaussian_profile(gaussian, left) @ mass <= delta * (1.0 + 1e-6)
 
 
-def composed(mu, eps_c, other_mu, other_eps_c, epsilon, first):
-    """Return E (1 - exp(eps - W - W'))_+ for two releases at their bounds."""
-    (a, p), (b, q) = (
-        quantile_losses(mu, eps_c, first, 1501),
-        quantile_losses(other_mu, other_eps_c, first, 1501),
-    )
+def steepest_losses(mu, eps_c, first, count=0):
+    """Return the losses of one row with the most curvature that is allowed, and probabilities."""
+    ridge = 1.0 / math.expm1(eps_c)
+    empty = np.zeros((0, 1)), np.zeros(0), np.zeros(0)
+    own = np.ones((1, 1)), np.zeros(1)
+    pair = oracle.Pair(oracle.steepest(1.0, ridge, eps_c), 1.0 / mu, ridge, *empty, *own)
+    loss, p, _ = pair.losses(first, 20)
+    return loss, p
+
+
+def composed(losses, mu, eps_c, other_eps_c, epsilon, first):
+    """Return E (1 - exp(eps - W - W'))_+ for two releases with these losses."""
+    (a, p), (b, q) = (losses(mu, each, first, 1501) for each in (eps_c, other_eps_c))
     return float(p @ np.maximum(-np.expm1(np.minimum(epsilon - a[:, None] - b, 0.0)), 0.0) @ q)
 
 
 @pytest.mark.parametrize(("mu", "eps_c"), [(0.1, 0.2), (0.1, 0.4), (0.5, 1.0), (0.02, 0.5)])
 def test_two_objective_releases_go_through_their_curves(mu, eps_c):
-    """The account of two of them covers the composition of their bounds, in both directions."""
-    accountant = RdpAccountant([ObjectiveEvent(mu, eps_c), ObjectiveEvent(mu, 0.7 * eps_c)])
-    orders = np.array([1.5, 4.0, 30.0])
-    assert accountant.rdp(orders) == pytest.approx(
-        rdp_objective(orders, mu, eps_c) + rdp_objective(orders, mu, 0.7 * eps_c), rel=1e-12
-    )
-    for delta in (1e-8, 1e-5, 1e-3):
-        epsilon = accountant.get_epsilon(delta)
-        assert epsilon >= 1.7 * eps_c * 0.9
-        for first in (True, False):
-            assert composed(mu, eps_c, mu, 0.7 * eps_c, epsilon, first) <= delta * (1.0 + 1e-3)
+    """The account of two of them covers the composition of their losses, in both directions.
+
+    For persons these are the bounds on the losses, for rows those of the steepest loss.
+    """
+    orders, both = np.array([1.5, 4.0, 30.0]), (eps_c, 0.7 * eps_c)
+    for rows, losses in ((2, quantile_losses), (1, steepest_losses)):
+        accountant = RdpAccountant(ObjectiveEvent(mu, e, rows_per_person=rows) for e in both)
+        sums = sum(rdp_objective(orders, mu, e, rows_per_person=rows) for e in both)
+        assert accountant.rdp(orders) == pytest.approx(sums, rel=1e-12)
+        for delta in (1e-8, 1e-5, 1e-3):
+            epsilon = accountant.get_epsilon(delta)
+            for first in (True, False):
+                assert composed(losses, mu, *both, epsilon, first) <= delta * (1.0 + 1e-3)
 
 
 # --- filters -------------------------------------------------------------------------------------
@@ -429,19 +483,24 @@ def test_what_the_renyi_rule_grants_to_two_of_them_is_private(epsilon, delta, sh
     rule = make_filter("renyi", epsilon, delta)
     eps_c = share * 0.6 * epsilon
 
-    def charges(mu):
-        events = ObjectiveEvent(mu, eps_c), ObjectiveEvent(mu, 0.5 * eps_c)
-        return [charge(event, delta=delta) for event in events]
+    def largest(rows):
+        def charges(mu):
+            both = eps_c, 0.5 * eps_c
+            events = [ObjectiveEvent(mu, each, rows_per_person=rows) for each in both]
+            return [charge(event, delta=delta) for event in events]
 
-    low, high = 1e-6, 10.0
-    for _ in range(60):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if fits(rule, charges(middle)) else (low, middle)
-    mu = low
-    assert fits(rule, charges(mu))
+        low, high = 1e-6, 10.0
+        for _ in range(60):
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if fits(rule, charges(middle)) else (low, middle)
+        assert fits(rule, charges(low))
+        return low
+
+    mu = largest(2)
     assert mu > 1e-5
-    worst = max(composed(mu, eps_c, mu, 0.5 * eps_c, epsilon, first) for first in (True, False))
-    assert worst <= delta
+    for first in (True, False):
+        assert composed(quantile_losses, mu, eps_c, 0.5 * eps_c, epsilon, first) <= delta
+    mu = largest(1)
     # A concrete pair: one row whose loss is as steep as allowed.
     empty = np.zeros((0, 1)), np.zeros(0), np.zeros(0)
     for first in (True, False):

@@ -13,8 +13,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
-from fastmix.accounting import gaussian_delta, objective_delta, objective_mu, objective_split
+from fastmix.accounting import (
+    gaussian_delta,
+    objective_delta,
+    objective_mu,
+    objective_split,
+    rdp_objective,
+)
 from fastmix.kernels.losses import CalibratedHuber
 from tests.accounting import objective_oracle as oracle
 from tests.accounting.objective_oracle import Logistic, Pair
@@ -252,6 +259,62 @@ def test_five_thousand_pairs_do_not_exceed_their_certificates():
     assert min(line[kind, False] for kind in KINDS) > 0.8
     assert max(line.values()) > 0.9999
     assert max(plane.values()) > 0.9
+
+
+def renyi(pair, first, alpha):
+    """Return the Rényi divergence of a pair on a line, by integration of its densities."""
+    loss, p, _ = pair.losses(first, 60)
+    seen = p > 0.0
+    return float(logsumexp((alpha - 1.0) * loss[seen], b=p[seen])) / (alpha - 1.0)
+
+
+def attack_renyi(count, seed):
+    """Return the largest ratio of an exact Rényi divergence to the certified one, by direction.
+
+    The curvature is calibrated to 0.2 to 8 times mu, where the release is nearly Gaussian.
+    """
+    rng = np.random.default_rng(seed)
+    worst = {True: 0.0, False: 0.0}
+    for number in range(count):
+        alpha, mu = 10.0 ** rng.uniform(0.1, 1.7), 10.0 ** rng.uniform(-2.0, -0.3)
+        eps_c = mu * 10.0 ** rng.uniform(-0.7, 0.9)
+        kind = str(rng.choice(KINDS))
+        loss, ridge = draw_loss(rng, kind, eps_c)
+        spread = loss.lipschitz / (mu * ridge)
+        target = spread * rng.normal() * rng.choice([0.3, 1.0, 100.0])
+        if kind == "logistic":
+            target = float(rng.integers(2))
+        pair = lone(loss, loss.lipschitz / mu, ridge, target)
+        certified = rdp_objective(alpha, mu, eps_c, one_sided=loss.one_sided)
+        for first in (True, False):
+            exact = renyi(pair, first, alpha)
+            assert exact <= certified * (1.0 + 1e-6), (seed, number, kind, first)
+            worst[first] = max(worst[first], exact / certified)
+    return worst
+
+
+def test_no_pair_exceeds_its_renyi_curve():
+    """150 pairs; catches a constant of Theorem 5 that is too small."""
+    worst = attack_renyi(150, seed=11)
+    assert min(worst.values()) > 0.95
+
+
+@pytest.mark.slow
+def test_three_thousand_pairs_do_not_exceed_their_renyi_curves():
+    assert min(attack_renyi(3_000, seed=12).values()) > 0.99
+
+
+def test_the_renyi_curve_needs_the_condition():
+    """A loss four times as curved as allowed costs more than its curve says, in both directions."""
+    mu, eps_c, alpha = 0.05, 0.05, 22.5
+    certified = rdp_objective(alpha, mu, eps_c)
+    assert certified < 1.1 * alpha * mu**2 / 2.0
+    ridge = 1.0 / math.expm1(eps_c)
+    for first in (True, False):
+        honest = lone(oracle.steepest(1.0, ridge, eps_c), 1.0 / mu, ridge)
+        assert renyi(honest, first, alpha) <= certified
+        wrong = lone(oracle.steepest(1.0, ridge, 4.0 * eps_c), 1.0 / mu, ridge)
+        assert renyi(wrong, first, alpha) > 1.1 * certified
 
 
 @pytest.mark.parametrize("target", [0.0, 5.0])

@@ -24,14 +24,14 @@ def test_show_names_file_target_and_folder(folder, run):
 
 
 def test_what_is_left_is_left_for_a_default_fit(folder, run):
-    """The smaller number that is shown is covered; what is left for other methods is not."""
+    """The smaller number that is shown is covered, and more than the larger one is not."""
     assert run("ledger new b.jsonl --epsilon 2 --delta 1e-6")[0] == 0
     assert run(f"{LINE} --epsilon 1 --out one")[0] == 0
     told = json.loads(run("ledger show b.jsonl --json")[1])
     low, high = told["left_default"]
-    assert 0.3 < low < high <= told["left"]
+    assert 0.3 < low <= high <= told["left"]
     shown = run("ledger show b.jsonl")[1]
-    assert "of the default method with delta 1e-07 and epsilon up to 0." in shown
+    assert "of the default method with delta 1e-07 and epsilon up to 1." in shown
     assert run(f"{LINE} --epsilon {1.2 * high} --out two")[0] != 0
     assert run(f"{LINE} --epsilon {low} --out two")[0] == 0
 

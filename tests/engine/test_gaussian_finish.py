@@ -11,15 +11,13 @@ from fastmix.engine.first_stage import Guess
 from fastmix.engine.gaussian_finish import (
     BEFORE,
     MOMENTUM,
-    STEPS,
-    finish_noise,
     gaussian_finish,
     gaussian_forecast,
-    gaussian_plan,
     response,
     step_for,
     without_noise,
 )
+from fastmix.engine.gaussian_plan import STEPS, finish_noise, gaussian_plan
 from fastmix.engine.plan import Draws, Sizes, Target
 from fastmix.releases import SLOPES, make_noise
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import json
 import pickle
 import threading
 
@@ -16,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import fastmix
 from fastmix import IHM, AdaSSP, BudgetAccountant, BudgetError
+from fastmix.certificate import explain, verify_certificate
 from fastmix.errors import InvalidValueError
 from fastmix.paper import AdaptiveStatistics
 from fastmix.releases import Noise
@@ -377,3 +380,143 @@ def test_a_saved_budget_goes_on(tmp_path):
     AdaSSP(delta=1e-6, accountant=again, **BOUNDS).fit(X, y)
     assert len(budget) == len(again) == 2
     assert budget.total() == again.total()
+
+
+# --- fits that are calibrated for their budget ---------------------------------------------------
+
+FAMILIES = [
+    (fastmix.PrivateLinearRegression, {}),
+    (fastmix.PrivateLinearRegression, {"inference": True}),
+    (fastmix.PrivateLinearRegression, {"score_share": 0.1}),
+    (fastmix.ObjectivePerturbation, {}),
+    (fastmix.PrivateLogisticRegression, {"classes": [0, 1]}),
+    (fastmix.PrivateLogisticRegression, {"classes": [0, 1, 2]}),
+    (fastmix.PrivateQuantileRegressor, {}),
+    (fastmix.PrivateHuberRegressor, {}),
+]
+
+
+@pytest.mark.parametrize(("kind", "given"), FAMILIES)
+def test_a_budget_of_1_takes_ten_fits_of_a_third(kind, given):
+    """Ten fits of (0.3, 1e-8) of any size; without the calibration some sizes get three."""
+    budget = BudgetAccountant(1.0, 1e-6)
+    for n, d in ((100, 1), (2_000, 5), (10_000, 30), (100_000, 10), (10**6, 200)):
+        asked = {"epsilon": 0.3, "delta": 1e-8, "bounds_X": (-1, 1), **given}
+        spent = kind(accountant=budget, **asked).account(n, d)
+        assert spent.epsilon <= 0.3 * (1.0 + 1e-9)
+        assert spent.delta <= 1e-8 * (1.0 + 1e-9)
+        budget.check(*[spent] * 10)
+        with pytest.raises(BudgetError):
+            budget.check(*[spent] * 14)
+
+
+def test_a_calibrated_fit_says_so_everywhere():
+    X, y = problem(3_000)
+    asked = {"epsilon": 0.3, "delta": 1e-8, **BOUNDS}
+    alone = fastmix.PrivateLinearRegression(**asked)
+    with BudgetAccountant(1.0, 1e-6) as budget:
+        planned = fastmix.plan(3_000, 3, **asked)
+        assert "calibrated to compose" in planned.reason
+        assert "calibrated to compose" in str(planned)
+        model = fastmix.PrivateLinearRegression(inference=True, **asked).fit(X, y)
+        account = clone(model).account(3_000, 3)
+    assert budget.charges[0].spent == model.privacy_.spent == account
+    assert np.isfinite(model.conf_int()).any()
+    certificate = model.privacy_
+    assert certificate.parameters["budget_order"] == budget.order
+    assert certificate.parameters["eps_c"] < 0.1
+    assert certificate.epsilon == pytest.approx(0.3, rel=1e-6)
+    assert "calibrated to compose" in " ".join(explain(certificate))
+    assert verify_certificate(certificate.to_json()).verified
+    # The same certificate without the order, or with another one, does not verify.
+    for order in (None, 40.0):
+        data = json.loads(certificate.to_json())
+        data["parameters"]["budget_order"] = order
+        if order is None:
+            del data["parameters"]["budget_order"]
+        wrong = verify_certificate(json.dumps(data)).complaints
+        assert any("eps_c" in complaint for complaint in wrong)
+    # Outside the block the fit is as it was.
+    assert "calibrated" not in fastmix.plan(3_000, 3, **asked).reason
+    parameters = alone.fit(X, y).privacy_.parameters
+    assert "budget_order" not in parameters
+    assert parameters["eps_c"] > 0.15
+
+
+def test_the_calibration_depends_on_the_rule_and_on_no_charge():
+    asked = {"epsilon": 0.3, "delta": 1e-8, "bounds_X": (-1, 1)}
+    alone = fastmix.PrivateLinearRegression(**asked).account(5_000, 4)
+    basic = BudgetAccountant(1.0, 1e-6, rule="basic")
+    assert basic.order is None
+    model = fastmix.PrivateLinearRegression(accountant=basic, **asked)
+    assert model.account(5_000, 4) == alone
+    # A budget that only records has nothing to save.
+    assert model.set_params(accountant=BudgetAccountant(np.inf, 1e-6)).account(5_000, 4) == alone
+    budget = BudgetAccountant(1.0, 1e-6)
+    model.set_params(accountant=budget)
+    first = model.account(5_000, 4)
+    assert first != alone
+    budget.spend(first)
+    assert model.account(5_000, 4) == first
+    # A ridge of one's own may be too small for another calibration.
+    own = fastmix.ObjectivePerturbation(ridge=9.0, **asked)
+    account = own.account(5_000, 4)
+    assert own.set_params(accountant=budget).account(5_000, 4) == account
+    # Gaussian releases need none.
+    ihm = IHM(**asked)
+    account = ihm.account(5_000, 4)
+    assert ihm.set_params(accountant=budget).account(5_000, 4) == account
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_declared_default_fits_run_as_they_were_declared(inside):
+    """Accounts from inside the budget's block cost less together; those from outside work too."""
+    X, y = problem(3_000)
+    models = [fastmix.PrivateLinearRegression(epsilon=0.3, delta=1e-8, **BOUNDS) for _ in range(3)]
+    budget = BudgetAccountant(1.0, 1e-6)
+    with budget if inside else contextlib.nullcontext():
+        accounts = [model.account(*X.shape) for model in models]
+    with budget.declare(accounts) as paid:
+        for model in models:
+            model.fit(X, y)
+        with pytest.raises(BudgetError, match="not on the declared list"):
+            models[0].fit(X, y)
+    assert len(paid) == 3
+    assert all(("budget_order" in model.privacy_.parameters) == inside for model in models)
+    assert budget.total().epsilon < (0.7 if inside else 1.0)
+
+
+def test_a_comparison_is_calibrated_for_its_budget():
+    X, y = problem(3_000)
+    with BudgetAccountant(1.0, 1e-6) as budget:
+        model = fastmix.PrivateLinearRegression(epsilon=0.3, delta=1e-8, **BOUNDS)
+        found = fastmix.compare([[0], [1], [0, 1, 2]], X, y, model=model)
+    assert budget.charges[0].spent == found.spent
+    assert found.model.privacy_.parameters["budget_order"] == budget.order
+    assert verify_certificate(found.model.privacy_.to_json()).verified
+
+
+def test_persons_are_calibrated_by_the_curve_that_holds_for_them():
+    """Six fits of (0.3, 1e-8) instead of three; the words claim no Gaussian release."""
+    X, y = problem(3_000)
+    groups = np.arange(3_000) // 3
+    with BudgetAccountant(1.0, 1e-6) as budget:
+        model = fastmix.PrivateLinearRegression(epsilon=0.3, delta=1e-8, **BOUNDS)
+        model.fit(X, y, groups, max_rows_per_group=3)
+    budget.check(*[model.privacy_.spent] * 5)
+    with pytest.raises(BudgetError):
+        budget.check(*[model.privacy_.spent] * 6)
+    said = " ".join(explain(model.privacy_))
+    assert "the least that it can cost for persons" in said
+    assert "what a Gaussian release" not in said
+    assert verify_certificate(model.privacy_.to_json()).verified
+
+
+def test_a_hidden_number_of_rows_is_charged_by_the_same_calibration():
+    X, y = problem(3_000)
+    with BudgetAccountant(1.0, 1e-6) as budget:
+        asked = {"epsilon": 0.3, "delta": 1e-8, "public_rows": False, **BOUNDS}
+        model = fastmix.PrivateLinearRegression(**asked).fit(X, y)
+    assert len(budget) == 2
+    assert model.privacy_.parameters["budget_order"] == budget.order
+    assert verify_certificate(model.privacy_.to_json()).verified

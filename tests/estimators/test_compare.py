@@ -105,7 +105,7 @@ def test_everything_is_a_function_of_releases():
 
 def test_a_budget_is_charged_once_and_before_noise():
     X, y = problem(500)
-    budget = BudgetAccountant(1.5, 1e-4)
+    budget = BudgetAccountant(1.05, 1e-4)
     found = compare(SETS, X, y, model=model(accountant=budget, random_state=None))
     assert len(budget) == 1
     assert budget.charges[0].spent == found.spent

@@ -19,6 +19,7 @@ from fastmix.accounting.events import (
 from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
 from fastmix.accounting.notes import noted
 from fastmix.accounting.objective import (
+    composing_eps_c,
     objective_delta,
     objective_mu,
     objective_split,
@@ -51,6 +52,7 @@ __all__ = [
     "calibrate_gaussian",
     "closed_form_gamma",
     "closed_form_gradient_sigma",
+    "composing_eps_c",
     "event_from_dict",
     "gaussian_delta",
     "gaussian_epsilon",

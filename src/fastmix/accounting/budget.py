@@ -24,6 +24,7 @@ from fastmix.accounting.charge import (
     read_charges,
     read_rule,
     record_of,
+    refusal,
 )
 from fastmix.accounting.filters import DeclaredFilter, Filter, fits, make_filter
 from fastmix.accounting.ledger import Ledger, OpenLedger
@@ -59,8 +60,8 @@ class BudgetAccountant:
     rule : {"renyi", "gaussian", "basic"}, optional
         How charges add up, fixed when the ledger is made; "renyi" for a new ledger by default.
         "renyi" takes every method and adds up Rényi divergences at one order. "gaussian" is
-        tighter and takes Gaussian releases only (`AdaSSP`, `DPGradientDescent`). "basic" adds up
-        epsilons and deltas.
+        tighter and takes Gaussian releases only (`IHM`, `AdaSSP`). "basic" adds up epsilons and
+        deltas.
 
     Notes
     -----
@@ -136,6 +137,19 @@ class BudgetAccountant:
         return self._filter.rule
 
     @property
+    def order(self) -> float | None:
+        """Rényi order that fits are calibrated for: the one at which charges add up.
+
+        It is None for rules that do not add up divergences, and for a budget that only records.
+        """
+        order: float | None = getattr(self._filter, "order", None)
+        return order if math.isfinite(self.epsilon) else None
+
+    def lists(self, spent: PrivacySpent) -> bool:
+        """Whether a fit with this account may be charged at all: True but for declared lists."""
+        return self._filter.lists(spent)
+
+    @property
     def ledger(self) -> str:
         """Path of the ledger file."""
         return str(self._ledger.path)
@@ -203,6 +217,7 @@ class BudgetAccountant:
 
         ``declared`` holds the account of each fit, as an estimator's ``account`` returns it; the
         list is accounted at ``delta``, by default the budget's, and named ``label`` in the ledger;
+        accounts that are made inside the budget's block, or with it as ``accountant``, cost least.
         ``units`` are the ``rows_per_person`` and ``public_rows`` of `spend`.
         The budget that is returned takes each of the fits once, in any order. It lives in a
         temporary file: what has not been fitted when it goes is lost.
@@ -214,7 +229,7 @@ class BudgetAccountant:
         events = merged(event for spent in whole for event in spent.events)
         joint = PrivacySpent([Part("declared together", events, delta)])
         paid = type(self).__new__(type(self))
-        paid._create(DeclaredFilter(joint.epsilon, delta, whole), None)
+        paid._create(DeclaredFilter(joint.epsilon, delta, whole, self.order), None)
         self.spend(joint, label=label or f"{len(whole)} fits declared together", **units)
         return paid
 
@@ -225,9 +240,9 @@ class BudgetAccountant:
     def remaining(self) -> Counted:
         """Return the epsilon of the largest Gaussian release that would still fit.
 
-        `IHM`, `FastIHM` and `AdaSSP` are close to it. The default method gets less, because its
-        epsilon is added to that of other fits (docs/budget.md); `check` decides for a given
-        release, and ``fastmix ledger show`` prints what is left for a default fit.
+        A default fit gets a little less: in a budget of the rule "renyi" it is calibrated so that
+        it costs at most 1.25 times as much as Gaussian releases (docs/budget.md). `check` decides
+        for a given release, and ``fastmix ledger show`` prints what is left for a default fit.
         """
         return Counted(self._left(self.charges), self.delta)
 
@@ -323,22 +338,7 @@ class BudgetAccountant:
         if asked < math.inf and fits(self._filter, after):
             return
         total = self._filter.total(after) if asked < math.inf else math.inf
-        if math.isfinite(total):
-            reason = (
-                f"with it the total would be epsilon={total:.10g} at delta={self.delta:.10g} by "
-                f"the rule {self.rule!r}. Choose a smaller epsilon: 'fastmix ledger show' says "
-                "what is left for a default fit, and remaining() what is left for methods with "
-                "Gaussian releases, such as IHM."
-            )
-        elif math.isinf(asked):
-            reason = "the fit itself guarantees no finite epsilon. Give it more noise."
-        else:
-            reason = self._filter.refusal
-        raise BudgetError(
-            f"The budget (epsilon={self.epsilon:.10g}, delta={self.delta:.10g}) does not cover "
-            f"this fit (epsilon={asked:.10g}, delta={charge.spent.delta:.10g}): {reason} "
-            f"{NOTHING_CHARGED}"
-        )
+        raise BudgetError(f"{refusal(self._filter, charge.spent, total)} {NOTHING_CHARGED}")
 
 
 def _remove(directory: str, owner: int) -> None:

@@ -1,6 +1,7 @@
 """Charges of a budget: what they are, and how a ledger holds them."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -86,6 +87,25 @@ def check_spent(spent: PrivacySpent) -> PrivacySpent:
     if not isinstance(spent, PrivacySpent):
         raise type_error("spent", "be a PrivacySpent", spent)
     return spent
+
+
+def refusal(rule: Filter, asked: PrivacySpent, total: float) -> str:
+    """Return why a budget does not cover a charge with which its total would be ``total``."""
+    if math.isfinite(total):
+        reason = (
+            f"with it the total would be epsilon={total:.10g} at delta={rule.delta:.10g} by "
+            f"the rule {rule.rule!r}. Choose a smaller epsilon: 'fastmix ledger show' says "
+            "what is left for a default fit, and remaining() what is left for Gaussian "
+            "releases."
+        )
+    elif math.isinf(asked.epsilon):
+        reason = "the fit itself guarantees no finite epsilon. Give it more noise."
+    else:
+        reason = rule.refusal
+    return (
+        f"The budget (epsilon={rule.epsilon:.10g}, delta={rule.delta:.10g}) does not cover "
+        f"this fit (epsilon={asked.epsilon:.10g}, delta={asked.delta:.10g}): {reason}"
+    )
 
 
 def read_rule(ledger: OpenLedger) -> Filter:

@@ -6,6 +6,7 @@ scaling) are zeros, and n is public.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import partial
@@ -185,7 +186,8 @@ class ObjectiveEvent(PrivacyEvent):
     }
 
     def rdp(self, alpha: npt.ArrayLike) -> Any:
-        return rdp_objective(alpha, self.mu, self.eps_c, one_sided=self.one_sided)
+        form: Any = {"one_sided": self.one_sided, "rows_per_person": self.rows_per_person}
+        return rdp_objective(alpha, self.mu, self.eps_c, **form)
 
     def to_dict(self) -> dict[str, Any]:
         # Documents about single rows are as they were before there were persons.
@@ -237,8 +239,9 @@ class ComposedEvent(PrivacyEvent):
     def rdp(self, alpha: npt.ArrayLike) -> Any:
         alpha = np.asarray(alpha, dtype=np.float64)
         gaussian = [event.mu_squared for event in self.events if isinstance(event, GaussianEvent)]
-        others = (event for event in self.events if not isinstance(event, GaussianEvent))
-        total = sum((event.rdp(alpha) for event in others), np.zeros_like(alpha))
+        others = Counter(event for event in self.events if not isinstance(event, GaussianEvent))
+        curves = (times * event.rdp(alpha) for event, times in others.items())
+        total = sum(curves, np.zeros_like(alpha))
         if gaussian:  # they are one release with all their ratios together
             total = total + _rdp.rdp_gaussian(alpha, 1.0, math.sqrt(math.fsum(gaussian)))
         return total

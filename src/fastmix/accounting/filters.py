@@ -47,6 +47,10 @@ class Filter(ABC):
     def remaining(self, charges: Sequence[PrivacySpent]) -> float:
         """Return the epsilon of the largest single Gaussian release that would still fit."""
 
+    def lists(self, spent: PrivacySpent) -> bool:
+        """Whether a charge with this account is one that the rule is for."""
+        return True
+
     def to_dict(self) -> dict[str, Any]:
         """Return the rule and its constants as plain JSON types."""
         _, _, *constants = fields(self)
@@ -82,8 +86,8 @@ class GaussianFilter(Filter):
 
     rule = "gaussian"
     refusal = (
-        "the rule 'gaussian' covers Gaussian releases only. Use AdaSSP or DPGradientDescent, or a "
-        "budget with the rule 'renyi'."
+        "the rule 'gaussian' covers Gaussian releases only. Use IHM, AdaSSP or DPGradientDescent, "
+        "or a budget with the rule 'renyi'."
     )
 
     def total(self, charges: Sequence[PrivacySpent]) -> float:
@@ -150,6 +154,8 @@ class DeclaredFilter(Filter):
     """Fits that were declared together and paid for as one: each of them once, nothing else."""
 
     fits: tuple[PrivacySpent, ...]
+    #: The order of the budget that paid for them.
+    order: float | None = None
     rule = "declared"
     refusal = (
         "it is not on the declared list, or was already fitted as often as the list says. Charge "
@@ -164,8 +170,12 @@ class DeclaredFilter(Filter):
     def remaining(self, charges: Sequence[PrivacySpent]) -> float:
         return self.epsilon if len(charges) < len(self.fits) else 0.0
 
+    def lists(self, spent: PrivacySpent) -> bool:
+        return spent in self.fits
+
     def to_dict(self) -> dict[str, Any]:
-        return {"rule": self.rule, "fits": [spent.to_dict() for spent in self.fits]}
+        fits = [spent.to_dict() for spent in self.fits]
+        return {"rule": self.rule, "fits": fits, "order": self.order}
 
 
 _KINDS: dict[str, Callable[..., Filter]] = {

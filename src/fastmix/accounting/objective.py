@@ -12,6 +12,7 @@ such variables (docs/proofs/people.md).
 """
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -162,12 +163,20 @@ def _split_for_persons(
     return mu, low, mu_gaussian
 
 
-def rdp_objective(alpha: npt.ArrayLike, mu: float, eps_c: float, *, one_sided: bool = False) -> Any:
+def rdp_objective(
+    alpha: npt.ArrayLike,
+    mu: float,
+    eps_c: float,
+    *,
+    one_sided: bool = False,
+    rows_per_person: int = 1,
+) -> Any:
     r"""Rényi divergence of one objective release, with ``mu`` and ``eps_c`` of `ObjectiveEvent`.
 
     It is :math:`\frac{1}{\alpha-1} \log \mathrm{E}\, e^{(\alpha-1) W}` for the larger of the two
-    bounds W on the privacy loss; ``inf`` at orders of 1 or less and at infinity. It is the same for
-    a person with any number of rows: the loss is then an average of such W.
+    bounds W on the privacy loss, or for each of the two the bound of `_by_slopes` where that is
+    smaller; ``inf`` at orders of 1 or less and at infinity. For a person with several rows the loss
+    is an average of such W, so the first bound holds, and the second is not known to hold.
 
     Paper: beyond it; docs/proofs/objective.md, Section 4.
     """
@@ -177,9 +186,78 @@ def rdp_objective(alpha: npt.ArrayLike, mu: float, eps_c: float, *, one_sided: b
     # slightly larger one.
     less = np.maximum(np.where(valid, order, 2.0) - 1.0, 1e-6)
     curve = less * (less + 1.0) * mu**2 / 2.0
-    at = eps_c / mu - mu / 2.0  # where the Gaussian part takes over from eps_c
-    floor = np.logaddexp(less * eps_c + log_ndtr(at), curve + log_ndtr(less * mu - at))
-    if not one_sided:
-        floor = np.maximum(floor, math.log(2.0) + curve + log_ndtr(less * mu))
-    value = np.where(valid, floor / less, np.inf)
+
+    def above(floor: float) -> FloatArray:
+        """Return log E exp((alpha - 1) max(floor, V))."""
+        at = floor / mu - mu / 2.0  # where the Gaussian part takes over from the floor
+        return np.logaddexp(less * floor + log_ndtr(at), curve + log_ndtr(less * mu - at))
+
+    first = above(eps_c)
+    second = above(0.0) if one_sided else math.log(2.0) + curve + log_ndtr(less * mu)
+    if rows_per_person == 1:
+        width = mu * (1.0 if one_sided else 2.0)
+        first = np.minimum(first, _by_slopes(less, less + 1.0, mu, eps_c, width))
+        second = np.minimum(second, _by_slopes(less, -less, mu, eps_c, width))
+    value = np.where(valid, np.maximum(first, second) / less, np.inf)
     return float(value) if value.ndim == 0 else value
+
+
+#: Nodes of the integral of `_by_slopes`, the steepest integrand that they are for, and how many
+#: constants A are tried.
+_NODES, _STEEPEST, _TRIED = 256, 100.0, 9
+
+
+def _by_slopes(
+    less: FloatArray, power: FloatArray, mu: float, eps_c: float, width: float
+) -> FloatArray:
+    r"""Return a bound on :math:`\log \mathrm{E}\, e^{(\alpha-1)\ell}`, ``inf`` where there is none.
+
+    With :math:`m = \alpha(\alpha-1)\mu^2/2`, :math:`S(r) = e^{\epsilon_c r} - 1`, and p the
+    ``power``, :math:`\alpha` with the record in the first data set and :math:`1 - \alpha` with it
+    in the second, it is the logarithm of the least :math:`e^m \bigl(A + \frac{w}{\sqrt{2\pi}}
+    \int_0^1 [e^{-m(2r - r^2)} (1 + S)^p - A (1 + p S)]_+ \frac{dr}{S}\bigr)` over A of at least 1;
+    w is the ``width`` of the range of slopes times mu.
+
+    Paper: beyond it; docs/proofs/objective.md, Theorem 5.
+    """
+    shape, less, power = np.shape(less), np.atleast_1d(less), np.atleast_1d(power)
+    m = less * (less + 1.0) * mu**2 / 2.0
+    # With r = y^2, the logarithm of the integrand has a derivative of at most `steep` in y. The
+    # relative error of the midpoints is a 24th of its square over that of their number.
+    steep = 2.0 * (2.0 * m + (less + 1.0) * eps_c) + eps_c / mu
+    bound, usable = np.full(less.shape, np.inf), steep <= _STEEPEST
+    slack = steep[usable, None] ** 2 / (12.0 * _NODES**2)
+    p, m = power[usable, None], m[usable, None]
+    y = (np.arange(_NODES) + 0.5) / _NODES
+    r, S = y**2, np.expm1(eps_c * y**2)
+    line = 1.0 + p * S
+    grown = p * eps_c * r - m * (2.0 * r - r**2)
+    over = grown - np.log(np.where(line > 0.0, line, np.inf))
+    highest = np.maximum(over.max(axis=-1, keepdims=True), 0.0)
+    grown, weights = np.exp(slack + grown), width / math.sqrt(2.0 * math.pi) * 2.0 * y / S / _NODES
+    least = np.full(highest.shape, np.inf)
+    for share in np.linspace(0.0, 1.0, _TRIED):
+        A = np.exp(slack + share * highest)
+        rest = np.maximum(grown - A * line, 0.0) @ weights[:, None]
+        least = np.minimum(least, m + np.log(A + rest))
+    bound[usable] = least[:, 0]
+    return bound.reshape(shape)
+
+
+@lru_cache(maxsize=1024)
+def composing_eps_c(
+    mu: float, order: float, most: float, *, one_sided: bool = False, rows_per_person: int = 1
+) -> float:
+    """Largest ``eps_c`` of an objective release that composes well, for a given ratio ``mu``.
+
+    Its Rényi divergence at the order is at most ``most`` times what it is for an ``eps_c`` of about
+    0: for single rows, that of a Gaussian release of ratio ``mu``.
+    """
+    form: Any = {"one_sided": one_sided, "rows_per_person": rows_per_person}
+    low, high = 1e-3 * mu, 50.0
+    allowed = check_real("most", most, above=1.0) * rdp_objective(order, mu, low, **form)
+    for _ in range(40):
+        middle = math.sqrt(low * high)
+        met = rdp_objective(order, mu, middle, **form) <= allowed
+        low, high = (middle, high) if met else (low, middle)
+    return low

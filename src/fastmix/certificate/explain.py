@@ -16,6 +16,7 @@ from fastmix.accounting import (
     TailEvent,
 )
 from fastmix.certificate.certificate import PrivacyCertificate
+from fastmix.engine.choice import most_charged
 from fastmix.engine.forecast import weak_guarantee
 from fastmix.engine.last_stage import LEAST_KEPT
 from fastmix.engine.population import Population
@@ -60,6 +61,8 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
     named = f", method {asked['method_']}" if asked.get("method_") else ""
     said.append(f"The fit used {certificate.mechanism}{named}. It released:")
     said += [f"- {phrase}" for phrase in explain_events(certificate.events, unit)]
+    if "budget_order" in asked:
+        said.append(_composing(asked["budget_order"], asked["max_rows_per_group"]))
     if "rounds" in (chosen := data.get("chosen", {})):
         said.append(_choices(chosen))
     said.append(
@@ -124,6 +127,16 @@ def explain_event(event: PrivacyEvent, unit: str = "record") -> str:
         case NonPrivateEvent():
             return "something without any noise"
     return f"an event of kind {event.kind}"
+
+
+def _composing(order: float, rows_per_person: int | None) -> str:
+    """Return why the objective release was calibrated for a budget."""
+    return (
+        f"The fit shared a budget that adds up Rényi divergences of order {order:.4g}. So the "
+        f"minimiser was calibrated to compose: it costs that budget "
+        f"{most_charged(rows_per_person)}, for a larger ridge. The guarantee above holds for the "
+        "fit by itself."
+    )
 
 
 def _times(count: int) -> str:

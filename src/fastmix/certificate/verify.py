@@ -136,7 +136,8 @@ class _Rebuilt:
         return tuple(tuple(map(int, columns)) for columns in self.facts.get("dummies", ()))
 
     def _planned(self) -> Plan:
-        asked, target = self.asked, Target(self.epsilon, default_delta(self.asked["delta"], self.n))
+        asked, delta = self.asked, default_delta(self.asked["delta"], self.n)
+        target = Target(self.epsilon, delta, order=asked.get("budget_order"))
         if "compared" in asked:
             return comparing_plan(self.method, self.sizes, target, inference=asked["inference"])[0]
         share = asked.get("score_share", 0.0)

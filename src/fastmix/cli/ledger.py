@@ -132,6 +132,7 @@ def _covered(budget: BudgetAccountant, most: float, n: int, d: int, *, inference
     def fits(epsilon: float) -> bool:
         bounds: Any = {"bounds_X": (-1, 1), "bounds_y": (-1, 1)}
         asked: Any = {"epsilon": epsilon, "delta": _delta(budget), "inference": inference}
+        asked |= {"accountant": budget}
         try:
             budget.check(PrivateLinearRegression(**asked, **bounds).account(n, d))
         except BudgetError:

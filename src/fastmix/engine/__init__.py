@@ -1,6 +1,6 @@
 """The engine: plans from public sizes, private fits, their intervals, scores and forecasts."""
 
-from fastmix.engine.choice import choose_method
+from fastmix.engine.choice import finish_reason
 from fastmix.engine.families import (
     AdaptiveObjective,
     HuberObjective,
@@ -27,8 +27,8 @@ __all__ = [
     "Sizes",
     "Solution",
     "Target",
-    "choose_method",
     "default_delta",
+    "finish_reason",
     "plan_fit",
     "solve_fit",
 ]

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fastmix.accounting import PrivacyEvent, objective_split
+from fastmix.accounting import PrivacyEvent
+from fastmix.engine.choice import chosen_split
 from fastmix.engine.objective import OUTPUT_SHARE, WEIGHT_SHARE
 from fastmix.engine.plan import Plan, Sizes, Target, joint
 from fastmix.engine.scores import Scoring
@@ -96,9 +97,7 @@ def divided(
         "score": target.reserved,
         "output": OUTPUT_SHARE,
     }
-    mu, eps_c, mu_gaussian = objective_split(
-        target.epsilon, target.delta, math.fsum(shares.values()), **form
-    )
+    mu, eps_c, mu_gaussian, order = chosen_split(target, math.fsum(shares.values()), **form)
     total = math.hypot(mu, mu_gaussian)
     sigma = {
         name: math.sqrt(repeats.get(name, 1) / share) / total
@@ -121,6 +120,7 @@ def divided(
     return AdaptivePlan(
         spent=joint(events, target.delta),
         rows_per_person=sizes.rows_per_person,
+        budget_order=order,
         mu=mu,
         eps_c=eps_c,
         mu_output=mu_output,

@@ -86,6 +86,7 @@ def plan_fit(
         target.delta,
         target.delta / 10.0,
         score_share,
+        target.order,
     )
     plan = _inferring(method, sizes, within) if inference else method.plan(sizes, within)
     if extra and not plan.is_private:

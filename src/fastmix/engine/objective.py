@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
-from fastmix.accounting import objective_split
 from fastmix.data import Rows
+from fastmix.engine.choice import chosen_split
 from fastmix.engine.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
 from fastmix.kernels.losses import (
     CalibratedHuber,
@@ -72,9 +72,10 @@ class PerturbedObjective(Method):
         """Plan a fit: one objective release, and noise on its minimiser."""
         rows = sizes.rows_per_person or 1
         share = OUTPUT_SHARE + (WEIGHT_SHARE if sizes.weighted else 0.0)
-        mu, eps_c, mu_gaussian = objective_split(
-            target.epsilon, target.delta, share, rows_per_person=rows
-        )
+        if self.ridge is not None:
+            # It was chosen for the fit alone, and may be too small for a budget's calibration.
+            target = target._replace(order=None)
+        mu, eps_c, mu_gaussian, order = chosen_split(target, share, rows_per_person=rows)
         mu_output = mu_gaussian * math.sqrt(OUTPUT_SHARE / share)
         sigma = 1.0 / (mu_gaussian * math.sqrt(WEIGHT_SHARE / share)) if sizes.weighted else None
         if self.ridge is not None:
@@ -88,6 +89,7 @@ class PerturbedObjective(Method):
             spent=joint(events, target.delta),
             rows_per_person=sizes.rows_per_person,
             weight_sigma=sigma,
+            budget_order=order,
             mu=mu,
             eps_c=eps_c,
             mu_output=mu_output,

@@ -113,6 +113,8 @@ class Target(NamedTuple):
     varrho: float | None = None
     #: Share of the budget (of mu^2) that is to pay for a score of the fit.
     reserved: float = 0.0
+    #: Rényi order at which the budget of the fit adds up charges; None if it does not.
+    order: float | None = None
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ class Plan:
     rows_per_person: int | None = None  #: For whom the account is: persons of so many rows.
     weight_sigma: float | None = None  #: Noise of the sum of sample weights.
     size_scale: float | None = None  #: Noise of the number of rows, which is released first.
+    budget_order: float | None = None  #: Order of the budget it is calibrated for (`choice`).
 
     @property
     def is_private(self) -> bool:
@@ -148,17 +151,8 @@ class Plan:
         """Sizes and noise levels by name, as a certificate states them."""
         settings = {f.name: getattr(self, f.name) for f in fields(self)}
         del settings["spent"], settings["extra"]
-        optional = (
-            "residual_sigma",
-            "score_sigma",
-            "rows_per_person",
-            "weight_sigma",
-            "size_scale",
-        )
-        for name in optional:
-            if settings[name] is None:
-                del settings[name]
-        return settings
+        optional = {f.name for f in fields(Plan)}
+        return {name: v for name, v in settings.items() if v is not None or name not in optional}
 
     def matches(self, noise: Noise) -> bool:
         """Whether releases are those that were planned, with no more coordinates than planned."""

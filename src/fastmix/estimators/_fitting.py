@@ -107,7 +107,7 @@ class Fitting(Results, Planning):
         if found and not self._categories:
             self._dummies = found
         hidden = self._population.hidden
-        accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
+        accountant = self._budget()
         shape = None if hidden else data.shape
         planned = None if shape is None else self._planned(*shape)
         if accountant is not None and planned is not None:

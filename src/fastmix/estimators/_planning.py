@@ -76,16 +76,26 @@ class Planning(Parameters):
         return fitting
 
     def _planned(self, n: int, d: int) -> tuple[Method, Plan]:
-        """Return the method and its plan for n rows, or persons, and d features."""
-        method = self._resolve()
-        plan = plan_fit(
-            method,
-            self._sizes(n, d),
-            self._target(n),
-            inference=self.inference,
-            noise=self.noise,
-            score_share=float(self.score_share),
-        )
+        """Return the method and its plan for n rows, or persons, and d features.
+
+        The plan is calibrated for the budget of the fit (`engine.choice`); for a budget that pays
+        for a list of fits, it is the plan on the list.
+        """
+        budget, method, target = self._budget(), self._resolve(), self._target(n)
+
+        def planned(order: float | None) -> Plan:
+            return plan_fit(
+                method,
+                self._sizes(n, d),
+                target._replace(order=order),
+                inference=self.inference,
+                noise=self.noise,
+                score_share=float(self.score_share),
+            )
+
+        plan = planned(None if budget is None else budget.order)
+        if budget is not None and plan.budget_order is not None and not budget.lists(plan.spent):
+            plan = planned(None)
         return method, plan
 
     def _sizes(self, n: int, d: int) -> Sizes:

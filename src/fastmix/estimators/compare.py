@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from fastmix._validation import check_choice, type_error, unchained, value_error
-from fastmix.accounting import BudgetAccountant, PrivacySpent
+from fastmix.accounting import PrivacySpent
 from fastmix.engine import Draws
 from fastmix.engine.compare import comparing_method, comparing_plan, ranked
 from fastmix.engine.fit import solve_fit
@@ -182,7 +182,10 @@ def _compare(
         fit_intercept=model.fit_intercept,
     )
     rows = data.rows(scaling, bar.passing, in_blocks=True)
+    accountant = model._budget()
     sizes, target = model._sizes(rows.n, d), model._target(rows.n)
+    if accountant is not None:
+        target = target._replace(order=accountant.order)
     method = comparing_method(sizes, target)
     plan, ranking = comparing_plan(method, sizes, target, inference=model.inference)
     leaks = reasons_for_leaks(model, plan)
@@ -190,7 +193,6 @@ def _compare(
         warn_seeded(stacklevel=caller_level() + 1)
     noise = make_noise("float", model.random_state, warn=False)
     public = noise.rng if is_seeded(model.random_state) else public_generator()
-    accountant = model.accountant if model.accountant is not None else BudgetAccountant.current()
     if accountant is not None:
         accountant.spend(plan.spent, label=f"comparison of {len(sets)} feature sets", leaks=leaks)
     draws = Draws(noise, public, partial(bar.step, last=method.last_step))

@@ -65,6 +65,10 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
     #: Columns of the dummies of each category of a matrix, which its row map enforces.
     _dummies = tuple[tuple[int, ...], ...]()
 
+    def _budget(self) -> BudgetAccountant | None:
+        """Return the budget of a fit: the one that is given, or the active one."""
+        return self.accountant if self.accountant is not None else BudgetAccountant.current()
+
     def _resolve(self) -> Method:
         """Return the method with its parameters."""
         own = {f.name: getattr(self, f.name) for f in fields(self._method) if hasattr(self, f.name)}

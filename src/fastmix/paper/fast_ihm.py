@@ -21,14 +21,8 @@ from fastmix.accounting import (
 )
 from fastmix.data import Rows
 from fastmix.engine.first_stage import LEAST_VARIANCE, Guess, least_eigenvalue, rounded
-from fastmix.engine.gaussian_finish import (
-    LOOK_SHARE,
-    STEPS,
-    GaussianPlan,
-    finish_noise,
-    finished_solution,
-    gaussian_solution,
-)
+from fastmix.engine.gaussian_finish import finished_solution, gaussian_solution
+from fastmix.engine.gaussian_plan import LOOK_SHARE, STEPS, GaussianPlan, finish_noise
 from fastmix.engine.plan import Draws, Sizes, Solution, Target, joint
 from fastmix.paper.newton import PUBLISHED, HessianMixing, MixingPlan, released_bounds
 from fastmix.releases import (

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from fastmix.accounting import Part, PrivacySpent, SketchEvent, calibrate, calibrate_gaussian
 from fastmix.data import Rows
-from fastmix.engine.gaussian_finish import GaussianPlan, gaussian_solution
+from fastmix.engine.gaussian_finish import gaussian_solution
+from fastmix.engine.gaussian_plan import GaussianPlan
 from fastmix.engine.plan import Draws, Sizes, Solution, Target
 from fastmix.paper.newton import PUBLISHED, HessianMixing, MixingPlan, released_bounds
 from fastmix.releases import GRADIENT, spectral_events

@@ -10,13 +10,8 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix.data import Rows
 from fastmix.engine.adaptive import useful_rounds
-from fastmix.engine.gaussian_finish import (
-    STEPS,
-    GaussianPlan,
-    gaussian_forecast,
-    gaussian_mu,
-    gaussian_plan,
-)
+from fastmix.engine.gaussian_finish import gaussian_forecast
+from fastmix.engine.gaussian_plan import STEPS, GaussianPlan, gaussian_mu, gaussian_plan
 from fastmix.engine.inference import NewtonTrace
 from fastmix.engine.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
 from fastmix.releases import GRADIENT, PrivateGram, Spectrum, fast_bounds, gauss_bounds, mix

@@ -16,7 +16,7 @@ from fastmix._validation import (
     check_real,
     value_error,
 )
-from fastmix.engine import Method, Plan, choose_method, default_delta
+from fastmix.engine import Method, Plan, default_delta, finish_reason
 from fastmix.engine.forecast import Outlook, concerns, outlook
 from fastmix.errors import CalibrationError
 from fastmix.estimators import PrivateLinearRegression, PrivateModel
@@ -130,12 +130,17 @@ class FitPlan:
 
     @property
     def reason(self) -> str:
-        """Why the fit has this method."""
+        """Why the fit has this method, and why it is calibrated for a budget if it is."""
+        said = f"{self.method}: asked for."
         if self.family != "linear":
-            return f"{self.method}: the method of this family."
-        if isinstance(self.model, PrivateLinearRegression):
-            return choose_method(self.columns, inference=bool(self.model.inference))[1]
-        return f"{self.method}: asked for."
+            said = f"{self.method}: the method of this family."
+        elif isinstance(self.model, PrivateLinearRegression):
+            said = (
+                "adaptive: the minimiser of a perturbed objective, whose coordinates, clipping and "
+                "ridge come from a small first release, adds the least error on most data"
+                f"{', and it has intervals' if self.model.inference else ''}."
+            )
+        return f"{said} {finish_reason(self._planned[1])}".rstrip()
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -92,12 +92,13 @@ class LogisticObjective(Family):
         share = delta / self.n_classes * (1.0 - 1e-9)
 
         def planned(part: float) -> AdaptivePlan:
-            one = super(LogisticObjective, self).plan(sizes, Target(part * epsilon, share))
+            asked = Target(part * epsilon, share, order=target.order)
+            one = super(LogisticObjective, self).plan(sizes, asked)
             events = list(one.spent.events) * self.n_classes
             return replace(one, spent=joint(events, delta))
 
         low, high = (1.0 - 1e-9) / self.n_classes, 1.0
-        one = super().plan(sizes, Target(low * epsilon, share))
+        one = super().plan(sizes, Target(low * epsilon, share, order=target.order))
         parts = [Part(f"class {k + 1}", one.spent.events, share) for k in range(self.n_classes)]
         best = replace(one, spent=PrivacySpent(parts))
         for _ in range(12):
