@@ -51,6 +51,19 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 MethodName = Annotated[
     str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm, linear_mixing or objective.")
 ]
+#: An option of the group that says who is protected and what counts.
+counted = panel("Who and what counts")
+Person = Annotated[str, counted("Column of ids; protect persons instead of rows.")]
+MaxRows = Annotated[int | None, counted("With --person: the most rows per person that count.")]
+Weight = Annotated[str, counted("Column of sample weights: how much each row counts.")]
+MaxWeight = Annotated[float | None, counted("With --weight: largest weight that counts, public.")]
+PrivateRows = Annotated[
+    bool,
+    counted(
+        "The number of rows is not public: release it with noise. Needs --delta.",
+        "--private-rows",
+    ),
+]
 Rows = Annotated[int, typer.Option(min=1, max=10**12, help="Number of rows.")]
 Sep = Annotated[str | None, _READING("Separator of a CSV file, or 'tab'; detected by default.")]
 Tables = Annotated[

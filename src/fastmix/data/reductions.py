@@ -240,9 +240,11 @@ def residual_counts(
     block: Block, *, theta: FloatArray, clip: float, edges: FloatArray
 ) -> FloatArray:
     """Return how many ``|clip(y - X theta)|`` lie in each bin of ``clip`` times ``edges``."""
-    counts = np.zeros(len(edges) - 1)
-    for (residuals,) in block.unweighted().residuals(theta):
-        counts += reference.binned(np.minimum(np.abs(residuals) / clip, 1.0), edges)
+    counts, start = np.zeros(len(edges) - 1), 0
+    for (residuals,) in block.residuals(theta):
+        own = None if block.weights is None else block.weights_of(start, len(residuals))
+        counts += reference.binned(np.minimum(np.abs(residuals) / clip, 1.0), edges, own)
+        start += len(residuals)
     return counts
 
 

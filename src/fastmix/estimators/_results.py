@@ -76,7 +76,7 @@ class Results:
         self.__dict__.pop("scores_", None)
         if solution.scores is not None:
             scores = method.scoring().in_units(solution.scores, scaling.target_map.scale)
-            self.scores_ = PrivateScores(scores, None, n)
+            self.scores_ = PrivateScores(scores, None, n, self._population)
         facts = {"n_samples": n, "n_features": d, **scaling.describe(), **self._facts()}
         if plan.rows_per_person is not None:
             facts["n_samples"] = self._table_rows

@@ -5,7 +5,7 @@ A fit checks before it charges, and charges before it draws noise.
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from fastmix._validation import check_bool, check_integer, unchained
 from fastmix.accounting import BudgetAccountant, Part, PrivacySpent, noted
 from fastmix.accounting.budget import NOTHING_CHARGED
 from fastmix.accounting.notes import current_notes
-from fastmix.data import Chunks, Report, Rows
+from fastmix.data import Chunks, Report
 from fastmix.data.arrow import file_chunks
 from fastmix.data.dask import Cluster, dask_chunks, is_dask
 from fastmix.data.scaling import PublicScaling
@@ -39,7 +39,7 @@ from fastmix.estimators._pipelines import warn_of_fitted_steps
 from fastmix.estimators._results import Results
 from fastmix.estimators.intervals import confidence_intervals
 from fastmix.estimators.parameters import check_parameters, reasons_for_leaks
-from fastmix.estimators.scores import PrivateScores, evaluate, scaled_coefficients
+from fastmix.estimators.scores import Asked, PrivateScores, evaluate, scaled_coefficients
 from fastmix.random import RandomState, is_seeded, public_generator, warn_seeded
 from fastmix.releases import Noise, make_noise
 from fastmix.schema.bounds import check_protection
@@ -49,7 +49,7 @@ from fastmix.show.progress import progress
 
 #: A number of rows for plans that are made before the hidden number is released, and numbers of
 #: all sizes.
-_SOME_ROWS = 10_000
+SOME_ROWS = 10_000
 _ANY_ROWS = tuple(10**k for k in range(11))
 
 #: The end of a refusal by the budget after the number of rows was charged.
@@ -236,7 +236,8 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_features, 2) or (n_features + 1, 2)
-            Lower and upper ends, in the user's units.
+            Lower and upper ends, in the user's units; with more than two classes, one such array
+            per class.
 
         Notes
         -----
@@ -282,6 +283,10 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         metrics: str | Iterable[str] | None = None,
         *,
         epsilon: float,
+        groups: Any = None,
+        sample_weight: Any = None,
+        max_rows_per_group: int | None = None,
+        max_weight: float | None = None,
         delta: float | None = None,
         accountant: BudgetAccountant | None = None,
         random_state: RandomState = None,
@@ -303,8 +308,20 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
             its "pinball" loss.
         epsilon : float
             Privacy budget of the scores, beyond that of the fit.
+        groups : array-like of shape (n_samples,), default=None
+            Whose rows they are: ids as in `fit`. Scores then protect persons, and each person
+            counts as one. A model that protects persons needs them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row counts.
+        max_rows_per_group : int, default=None
+            With ``groups``, the public number of rows of a person that count at most; None means
+            that of the fit.
+        max_weight : float, default=None
+            With ``sample_weight``, the public bound on the weight of a row; None means that of the
+            fit, or 1.
         delta : float, default=None
-            Probability with which the guarantee may fail; None means ``1 / n**2``.
+            Probability with which the guarantee may fail; None means ``1 / n**2``, n counting
+            persons if there are groups. A model with ``public_rows=False`` needs it.
         accountant : BudgetAccountant, default=None
             Budget to charge; None means that of the estimator, or the active one.
         random_state : int, RandomState or Generator, default=None
@@ -325,8 +342,9 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
         log-loss.
         """
         check_is_fitted(self)
-        asked = metrics, epsilon, delta, accountant, random_state
-        return evaluate(self, X, y, *asked)
+        asked = Asked(metrics, epsilon, delta, accountant, random_state)
+        limits = max_rows_per_group, max_weight
+        return evaluate(self, X, y, groups, sample_weight, limits, asked)
 
     def _counting(
         self, grouped: bool, weighted: bool, max_rows_per_group: Any, max_weight: Any
@@ -429,7 +447,7 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
             if self._categories and method.tables:
                 rows.categories = Categories(self._categories, 1.0 / scaling.row_map.divisor)
             if planned is None or shape != (rows.n, d):
-                planned = self._planned(_SOME_ROWS if hidden else rows.n, d)
+                planned = self._planned(SOME_ROWS if hidden else rows.n, d)
             if not hidden:
                 self._advise(*planned, rows.n, d)
             if planned[1].is_private and is_seeded(self.random_state):
@@ -438,7 +456,8 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
             # Public choices leave the secret stream alone, unless the caller seeds everything.
             public = noise.rng if is_seeded(self.random_state) else public_generator()
             if hidden:
-                rows = self._sized(rows, planned[1], noise, accountant)
+                counting = planned[1], noise, accountant
+                rows = self._sized(rows, *counting, lambda n: self._planned(n, d)[1])
                 planned = self._planned(rows.n, d)
             method, plan = planned
             self._charge(accountant, plan, plan.spent.parts[1 if hidden else 0 :])
@@ -460,16 +479,20 @@ class PrivateModel(Results, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = names
 
     def _sized(
-        self, rows: Rows, plan: Plan, noise: Noise, accountant: BudgetAccountant | None
-    ) -> Rows:
+        self,
+        rows: Any,
+        plan: Plan,
+        noise: Noise,
+        accountant: BudgetAccountant | None,
+        planned: Callable[[int], Plan],
+    ) -> Any:
         """Charge and release the number of rows, after every other check.
 
         The releases of the fit follow from the released number, so the budget must cover both
-        charges for a number of any size.
+        charges for a number of any size, for which ``planned`` makes the plan.
         """
         if accountant is not None:
-            d = rows.d - bool(self.fit_intercept)
-            for each in {self._planned(n, d)[1].spent for n in _ANY_ROWS}:
+            for each in {planned(n).spent for n in _ANY_ROWS}:
                 both = PrivacySpent(each.parts[:1]), PrivacySpent(each.parts[1:])
                 accountant.check(*both, leaks=reasons_for_leaks(self, plan))
         self._charge(accountant, plan, plan.spent.parts[:1])
@@ -639,11 +662,10 @@ class EngineModel(PrivateModel):
             logistic regression; for Dask collections these are numbers.
         groups : array-like of shape (n_samples,), default=None
             Whose rows they are: ids, all integers or all text. The fit then protects persons
-            instead of rows. More than two classes cannot have groups.
+            instead of rows.
         sample_weight : array-like of shape (n_samples,), default=None
             How much each row counts, such as survey weights; clipped to ``max_weight``. The weight
-            of a record is protected as its other values are. More than two classes cannot have
-            weights.
+            of a record is protected as its other values are.
         max_rows_per_group : int, default=None
             With ``groups``, the public number of rows of a person that count at most; the fit
             leaves out others at random. The rows of a person count as one record together.

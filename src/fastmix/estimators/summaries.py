@@ -15,6 +15,12 @@ from fastmix.schema.features import Category
 from fastmix.show import RegressionSummary, fit_card, summarise
 from fastmix.show.html import effects, number
 
+#: What coefficients of more than two classes mean.
+AGAINST_THE_REST = (
+    "Each class is compared with all others together, in a logistic regression of its own; a "
+    "difference of two classes' coefficients is no log-odds ratio of these two."
+)
+
 
 def summary_facts(
     method: str,
@@ -78,7 +84,7 @@ def summary(model: Any, level: float) -> RegressionSummary:
     check_is_fitted(model)
     check_probability("level", level)
     private = model.privacy_
-    share = interval_share(private)
+    share, several = interval_share(private), len(np.atleast_2d(model.coef_))
     return summarise(
         **_effects(model),
         title=f"{model._title} ({type(model).__name__})",
@@ -90,9 +96,13 @@ def summary(model: Any, level: float) -> RegressionSummary:
             model=model,
         ),
         level=level,
-        notes=summary_notes(private.private, share) if model.inference else [],
+        notes=[
+            *(summary_notes(private.private, share) if model.inference else []),
+            *([AGAINST_THE_REST] if several > 1 else []),
+        ],
         odds=model._odds,
         epsilon=private.epsilon,
+        several=several,
     )
 
 

@@ -65,13 +65,14 @@ def coefficients(
     new figure, and returns the axes.
     """
     ax = _axes(ax)
-    if names is not None and len(names) != len(model.coef_):
-        raise value_error("names", f"have {len(model.coef_)} entries", list(names))
-    at = np.arange(len(model.coef_))
+    columns, coef = np.shape(model.coef_)[-1], np.ravel(model.coef_)
+    if names is not None and len(names) != columns:
+        raise value_error("names", f"have {columns} entries", list(names))
+    at = np.arange(len(coef))
     reach = None
     if hasattr(model, "coef_std_"):
-        reach = model.conf_int(level)[:, 1] - model.coef_
-    ax.errorbar(model.coef_, at, xerr=reach, fmt="o", color="C0", capsize=3)
+        reach = np.ravel(model.conf_int(level)[..., 1]) - coef
+    ax.errorbar(coef, at, xerr=reach, fmt="o", color="C0", capsize=3)
     ax.axvline(0.0, color="0.6", linewidth=1)
     ax.set_yticks(at, [each.name for each in effects(model, names)[: len(at)]])
     ax.margins(0.08)
