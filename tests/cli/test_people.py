@@ -70,7 +70,8 @@ def test_a_fit_of_persons(form, rule, run):
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_intervals_and_scores_of_persons(form, run):
     """Intervals come by default; the report and the loaded model have both."""
-    code, out, err = run(f"{FIT.format(form)} --person who --max-rows 3 --score-share 0.1")
+    fit = FIT.format(form).replace("--epsilon 2", "--epsilon 20")  # so that noise hides no effect
+    code, out, err = run(f"{fit} --person who --max-rows 3 --score-share 0.1")
     assert code == 0, err
     assert "95% interval of it" in " ".join(out.split())
     assert "R-squared (private)" in out
@@ -209,3 +210,17 @@ def test_scores_and_comparisons_of_persons(form, rule, run):
     assert (code, "--person and --max-rows must be given together" in err) == (2, True)
     for file in (*Path("best").iterdir(), Path("mine.jsonl")):
         assert SECRET not in file.read_text()
+
+
+def test_a_ledger_for_persons_refuses_rows(run):
+    assert run("ledger new mine.jsonl --epsilon 9 --delta 1e-4 --unit person")[0] == 0
+    line = f"{FIT.format('csv')} --ledger mine.jsonl --force"
+    code, _, err = run(line)
+    assert code != 0
+    assert "--person and --max-rows" in " ".join(err.split())
+    assert len(BudgetAccountant.load("mine.jsonl")) == 0
+    assert run(f"{line} --person who --max-rows 3")[0] == 0
+    assert "refuses fits that protect single rows" in " ".join(
+        run("ledger show mine.jsonl")[1].split()
+    )
+    assert json.loads(run("ledger show mine.jsonl --json")[1])["unit"] == "person"

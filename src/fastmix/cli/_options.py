@@ -51,15 +51,21 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 MethodName = Annotated[
     str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm, linear_mixing or objective.")
 ]
-#: An option of the group that says who is protected and what counts.
-counted = panel("Who and what counts")
-Person = Annotated[str, counted("Column of ids; protect persons instead of rows.")]
-MaxRows = Annotated[int | None, counted("With --person: the most rows per person that count.")]
-Weight = Annotated[str, counted("Column of sample weights: how much each row counts.")]
-MaxWeight = Annotated[float | None, counted("With --weight: largest weight that counts, public.")]
+_COUNTED = panel("Who and what counts")
+Person = Annotated[str, _COUNTED("Column of ids; protect persons instead of rows.")]
+MaxRows = Annotated[int | None, _COUNTED("With --person: the most rows per person that count.")]
+Weight = Annotated[str, _COUNTED("Column of sample weights: how much each row counts.")]
+MaxWeight = Annotated[float | None, _COUNTED("With --weight: largest weight that counts, public.")]
+#: The same for scores of a model.
+ScoredRows = Annotated[
+    int | None, _COUNTED("With --person: the most rows that count; by default the fit's.")
+]
+ScoredWeight = Annotated[
+    float | None, _COUNTED("With --weight: largest weight; by default the fit's.")
+]
 PrivateRows = Annotated[
     bool,
-    counted(
+    _COUNTED(
         "The number of rows is not public: release it with noise. Needs --delta.",
         "--private-rows",
     ),

@@ -36,14 +36,9 @@ def command(
         Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
     ] = None,
     person: options.Person = "",
-    max_rows: Annotated[
-        int | None,
-        options.counted("With --person: the most rows that count; by default the fit's."),
-    ] = None,
+    max_rows: options.ScoredRows = None,
     weight: options.Weight = "",
-    max_weight: Annotated[
-        float | None, options.counted("With --weight: largest weight; by default the fit's.")
-    ] = None,
+    max_weight: options.ScoredWeight = None,
     sep: options.Sep = None,
     decimal: options.Decimal = None,
     thousands: options.Thousands = None,
