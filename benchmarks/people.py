@@ -19,7 +19,6 @@ from sklearn.metrics import r2_score
 from benchmarks.accuracy.sets import round_bounds
 from fastmix import PrivateLinearRegression
 from fastmix.data.persons import hash_ids, new_key, person_weights
-from fastmix.planning.cost import group_delta
 
 
 def rossmann(folder: Path):
@@ -48,6 +47,11 @@ def flights():
     numbers["dep_delay"] = numbers["dep_delay"].clip(-30, 180)
     X = np.column_stack([numbers, pd.get_dummies(frame["origin"], dtype=float)])
     return X, frame["arr_delay"].clip(-60, 240).to_numpy(float), frame["tailnum"].to_numpy(str)
+
+
+def group_delta(epsilon: float, delta: float, k: int) -> float:
+    """Delta of one row so that k rows have delta, by group privacy."""
+    return delta * np.exp(-epsilon * (k - 1) / k) / k
 
 
 def score(model, X, y):

@@ -224,3 +224,19 @@ def test_a_ledger_for_persons_refuses_rows(run):
         run("ledger show mine.jsonl")[1].split()
     )
     assert json.loads(run("ledger show mine.jsonl --json")[1])["unit"] == "person"
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_check_advises_on_rows_by_public_numbers_alone(form, run):
+    """Another division of the rows among the persons gives the same advice."""
+    line = f"check visits.{form} --bounds visits.toml --person who --rows-per-person 1-8"
+    code, out, err = run(line)
+    assert code == 0, err
+    said = out[out.index("600 persons") :]
+    assert "Choose max_rows_per_group" in said
+    table = pd.read_csv("visits.csv")
+    table["who"] = [f"{SECRET}-{max(0, i - len(table) + 600)}" for i in range(len(table))]
+    getattr(table, f"to_{form}")(f"visits.{form}", index=False)
+    code, out, _ = run(line)
+    assert out[out.index("600 persons") :] == said
+    assert SECRET not in out
