@@ -24,7 +24,7 @@ from fastmix import (
 from fastmix.data import ArrayRows, RowMap, persons, scores
 from fastmix.estimators import _input
 from fastmix.releases import Noise
-from fastmix.releases.release import Gaussian
+from fastmix.releases.release import Gaussian, Joint
 from fastmix.releases.sensitivity import contrast_sensitivity
 from tests.audit.test_person_intervals import changes, twice, undivided, without
 from tests.transcripts import names, recording, replaying
@@ -80,7 +80,7 @@ def watch(run):
     largest, real = {}, Noise._value
 
     def value(self, release, rows, public, given):
-        if isinstance(release, Gaussian):
+        if isinstance(release, (Gaussian, Joint)):
             views = rows if isinstance(rows, tuple) else (rows,)
             codes = views[0].persons.codes if views[0].persons is not None else None
             every = np.arange(len(views[0]._block.targets.y)) if codes is None else codes
@@ -164,6 +164,31 @@ def compared(table, seed, grouped, weighted, hidden):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return compare([[0, 1], [1, 2], [0, 1, 2]], X, y, model=model, **given)
+
+
+@pytest.mark.parametrize(("grouped", "weighted", "hidden"), CASES)
+def test_no_person_changes_a_fit_of_classes_by_more_than_its_sensitivity(grouped, weighted, hidden):
+    reached = {}
+    for seed in range(2):
+        fit = partial(classified, panel(seed, 3), seed, grouped, weighted, hidden)
+        for name, share in watch(fit).items():
+            assert share <= 1.0, (name, seed)
+            reached[name] = max(reached.get(name, 0.0), share)
+    assert {"curvature", "squares of gradients", "class hits"} <= set(reached)
+    assert reached["class hits"] > 0.9
+
+
+def classified(table, seed, grouped, weighted, hidden):
+    """Fit three classes with intervals and scores."""
+    X, y, ids, weights = table
+    known = {"bounds_X": (-1.0, 1.0), "classes": [0.0, 1.0, 2.0], "epsilon": 90.0, "delta": 1e-3}
+    model = PrivateLogisticRegression(
+        public_rows=not hidden, inference=True, score_share=0.05, random_state=seed, **known
+    )
+    given = given_of(ids, weights, grouped=grouped, weighted=weighted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y, **given)
 
 
 def repeated(real):
