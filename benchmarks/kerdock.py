@@ -7,6 +7,7 @@ least disturbed. The ratio aimed at is at most 1 at equal k2.
 from __future__ import annotations
 
 import argparse
+import os
 import time
 
 import numpy as np
@@ -25,6 +26,7 @@ def main() -> None:
     parser.add_argument("--dtype", default="float64", choices=["float64", "float32"])
     parser.add_argument("--mapped", action="store_true", help="through a full map of the rows")
     args = parser.parse_args()
+    os.environ["FASTMIX_NUM_THREADS"] = str(args.threads)
 
     print(f"{'native' if NATIVE else 'NumPy'} kernels, {args.threads} thread(s), {args.dtype}")
     print(f"{'input':>22} {'k2':>6}  srht ms kerdock ms  ratio  coherence of both, times sqrt(k2)")
@@ -39,12 +41,8 @@ def main() -> None:
             if args.mapped:
                 A = mapped.Mapped(A.X, *bounds, factors=factors, constant=1.0)
             actions = (
-                lambda A=A, s=srht: mapped.srht(
-                    A, s.signs, s.rows, s.n_pad, n_threads=args.threads
-                ),
-                lambda A=A, s=draw: kerdock.sketch_and_distortion(
-                    A, s.signs, s._forms, n_threads=args.threads
-                ),
+                lambda A=A, s=srht: mapped.srht(A, s.signs, s.rows, s.n_pad),
+                lambda A=A, s=draw: kerdock.sketch_and_distortion(A, s.signs, s._forms),
             )
             best = [float("inf")] * 2
             for _ in range(args.rounds):

@@ -225,7 +225,7 @@ def test_workers_get_public_values_and_draw_no_noise(client, data, monkeypatch):
         "sketch": ["draw"],
         "distortion": ["Z", "draw"],
         "gradients": ["edges", "free", "longest", "theta"],
-        "objective": ["excess", "loss", "theta"],
+        "objective": ["loss", "theta"],
         "curvature": ["loss", "square", "theta", "transform", "weights"],
     }
     assert not any(getattr(value, "args", ()) for value in values.values())

@@ -16,7 +16,7 @@ from fastmix.data.arrow import file_chunks
 from fastmix.data.chunks import ArrayChunk, Chunks, Streaming
 from fastmix.data.maps import TargetMap
 from fastmix.errors import DataError
-from fastmix.kernels.person_losses import LinearHuber
+from fastmix.kernels.losses import LinearHuber
 
 KNOWN = {"bounds_X": (-1.0, 1.0), "bounds_y": (-1.0, 1.0)}
 SECRET = "Rumpelstilzchen"

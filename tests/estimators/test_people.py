@@ -18,7 +18,7 @@ from fastmix.accounting import ObjectiveEvent
 from fastmix.certificate import explain, headline, verify_certificate
 from fastmix.data import ArrayChunk, ArrayRows, Chunks, RowMap
 from fastmix.data.persons import Persons
-from fastmix.kernels.person_losses import LinearHuber
+from fastmix.kernels.losses import LinearHuber
 from fastmix.releases import MINIMISER, make_noise
 
 KNOWN = {"bounds_X": (-1.0, 1.0), "bounds_y": (-1.0, 1.0)}

@@ -104,12 +104,14 @@ class SameSize(FloatNoise):
 @pytest.mark.parametrize("n", [2999, 1023, 511])
 def test_given_the_released_number_an_empty_record_changes_nothing(kind, extra, n, monkeypatch):
     """Adding a record is filling an empty one: what depends on n otherwise would show here."""
-    from fastmix.estimators import base
+    from fastmix.estimators import _fitting
 
     X, y = problem(n)
     found = []
     for more in (0, 1, 2):
-        monkeypatch.setattr(base, "make_noise", lambda *a, **k: SameSize(np.random.default_rng(3)))
+        monkeypatch.setattr(
+            _fitting, "make_noise", lambda *a, **k: SameSize(np.random.default_rng(3))
+        )
         model = kind(epsilon=2.0, fit_intercept=False, **{**KNOWN, **extra})
         rows = np.vstack((X, np.zeros((more, 2))))
         model.fit(rows, np.append(y, np.zeros(more)))

@@ -136,22 +136,22 @@ def test_signs_are_those_of_the_quadratic_form(m):
 @pytest.mark.parametrize(
     ("n", "d", "m"), [(40_000, 20, 9), (200_000, 2, 11), (6000, 90, 12), (2**20 + 1, 1, 13)]
 )
-def test_threads_change_no_bit(n, d, m, layout):
+def test_threads_change_no_bit(n, d, m, layout, monkeypatch):
     A = mapped(n, d, layout=layout)
     signs, forms = parameters(n, m, 0)
-    Z, m_hat = kerdock.sketch_and_distortion(A, signs, forms, n_threads=1)
-    streamed = kerdock.sketch(A, signs, forms, n_threads=1)
-    largest = kerdock.distortion(A, Z, signs, forms, n_threads=1)
+    monkeypatch.setenv("FASTMIX_NUM_THREADS", "1")
+    Z, m_hat = kerdock.sketch_and_distortion(A, signs, forms)
+    streamed = kerdock.sketch(A, signs, forms)
+    largest = kerdock.distortion(A, Z, signs, forms)
     assert_close(streamed, Z)
     assert largest == pytest.approx(m_hat, rel=1e-12)
-    for n_threads in (2, 3, 8):
-        other, found = kerdock.sketch_and_distortion(A, signs, forms, n_threads=n_threads)
+    for threads in (2, 3, 8):
+        monkeypatch.setenv("FASTMIX_NUM_THREADS", str(threads))
+        other, found = kerdock.sketch_and_distortion(A, signs, forms)
         np.testing.assert_array_equal(other, Z)
         assert found == m_hat
-        np.testing.assert_array_equal(
-            kerdock.sketch(A, signs, forms, n_threads=n_threads), streamed
-        )
-        assert kerdock.distortion(A, Z, signs, forms, n_threads=n_threads) == largest
+        np.testing.assert_array_equal(kerdock.sketch(A, signs, forms), streamed)
+        assert kerdock.distortion(A, Z, signs, forms) == largest
 
 
 def test_a_missing_value_spreads():

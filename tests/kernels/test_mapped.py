@@ -118,9 +118,9 @@ def check(A: Mapped, k2: int = 11, clip: float = 0.4) -> None:
         kernels.gradient(A, targets(n), theta, clip), reference.gradient(A, targets(n), theta, clip)
     )
     assert_close(kernels.residuals(A, targets(n), theta), reference.residuals(A, targets(n), theta))
-    gram, moment = kernels.moments(A, targets(n))
-    assert_close(gram, reference.gram(A))
-    assert_close(moment, reference.gradient(A, targets(n), np.zeros(p), np.inf))
+    moments = kernels.joint_moments(A, targets(n))
+    assert_close(moments[:p, :p], reference.gram(A))
+    assert_close(moments[:p, p], reference.gradient(A, targets(n), np.zeros(p), np.inf))
     check_loss(A, theta / max(1.0, float(np.linalg.norm(theta))))
     signs, rows, n_pad = srht_draw(n, k2)
     Z, m_hat = kernels.srht(A, signs, rows, n_pad)
@@ -303,27 +303,28 @@ def test_nan_reaches_the_results():
 @pytest.mark.parametrize("layout", ["C", "F"])
 @pytest.mark.parametrize(("n", "d"), [(2**17, 5), (40_000, 20), (3000, 200)])
 @pytest.mark.parametrize("parts", [NO_MAP, FULL_MAP])
-def test_number_of_threads_changes_no_bit(n, d, layout, parts):
+def test_number_of_threads_changes_no_bit(n, d, layout, parts, monkeypatch):
     A = mapped(n, d, layout=layout, parts=parts)
     draw = srht_draw(n, 500)
     theta = np.linspace(-1, 1, A.shape[1])
 
-    def results(n_threads):
-        Z, m_hat = kernels.srht(A, *draw, n_threads=n_threads)
+    def results(threads):
+        monkeypatch.setenv("FASTMIX_NUM_THREADS", threads)
+        Z, m_hat = kernels.srht(A, *draw)
         return (
             Z,
             m_hat,
-            kernels.gradient(A, targets(n), theta, 0.5, n_threads=n_threads),
-            *kernels.slopes(A, targets(n), theta, LOSS, excess=True, n_threads=n_threads),
-            kernels.curved(A, targets(n), theta, LOSS, theta, n_threads=n_threads),
-            *kernels.moments(A, targets(n), n_threads=n_threads),
-            kernels.squared_norms(A, n_threads=n_threads),
-            kernels.gram(A, n_threads=n_threads),
+            kernels.gradient(A, targets(n), theta, 0.5),
+            *kernels.slopes(A, targets(n), theta, LOSS, excess=True),
+            kernels.curved(A, targets(n), theta, LOSS, theta),
+            kernels.joint_moments(A, targets(n)),
+            kernels.squared_norms(A),
+            kernels.gram(A),
         )
 
-    one = results(1)
-    for n_threads in (2, 3, 8, None):
-        for got, want in zip(results(n_threads), one, strict=True):
+    one = results("1")
+    for threads in ("2", "3", "8", ""):
+        for got, want in zip(results(threads), one, strict=True):
             np.testing.assert_array_equal(got, want)
 
 

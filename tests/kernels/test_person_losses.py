@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from fastmix.kernels.losses import Loss
-from fastmix.kernels.person_losses import LinearHuber, least_person_ridge
+from fastmix.kernels.losses import LinearHuber, Loss, least_person_ridge
 
 CASES = [(1.0, 3.0, 0.6, 1.0), (0.2, 40.0, 0.5, 3.0), (5.0, 2.0, 2.0, 1.5), (1.0, 2.0, 0.5, 1.0)]
 

@@ -8,11 +8,10 @@ from fastmix.kernels._backend import threads
 
 def test_the_environment_sets_the_default(monkeypatch):
     monkeypatch.setenv("FASTMIX_NUM_THREADS", "3")
-    assert threads(None) == 3
-    assert threads(2) == 2
+    assert threads() == 3
     with one_thread():
-        assert threads(None) == 1
-    assert threads(None) == 3
+        assert threads() == 1
+    assert threads() == 3
 
 
 def test_blas_has_its_threads_back_after_the_last_has_left():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fastmix.data import ArrayRows, RowMap
 from fastmix.data.persons import Persons
-from fastmix.kernels.person_losses import LinearHuber
+from fastmix.kernels.losses import LinearHuber
 from fastmix.kernels.sigmoids import Logistic, UpperLogistic
 from fastmix.releases import CURVATURES
 from fastmix.releases.noise import FloatNoise

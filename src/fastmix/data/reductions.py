@@ -153,16 +153,14 @@ def total(block: Block) -> FloatArray:
     return value
 
 
-def gradient(block: Block, *, theta: FloatArray, clip: float) -> FloatArray:
+def gradient(block: Block, theta: FloatArray, clip: float) -> FloatArray:
     """Return ``X' clip(y - X theta)``, residuals clipped to [-clip, clip]."""
     return mapped.gradient(block.unweighted().A, block.targets, theta, clip)
 
 
 def joint_moments(block: Block) -> FloatArray:
     """Return ``(X, y)'(X, y)``, or that with weights."""
-    if block.weights is not None:
-        return reference.weighted_moments(block.A, block.targets, block.weights)
-    return mapped.joint_moments(block.A, block.targets)
+    return mapped.joint_moments(block.A, block.targets, block.weights)
 
 
 def target_total(block: Block) -> FloatArray:
@@ -174,11 +172,7 @@ def target_total(block: Block) -> FloatArray:
 
 def second_moments(block: Block, *, transform: FloatArray, longest: float) -> FloatArray:
     """Return ``Z'Z`` for rows ``T'(a, y)`` that are shortened to ``longest``."""
-    if block.weights is not None:
-        return reference.weighted_second_moments(
-            block.A, block.targets, transform, longest, block.weights
-        )
-    return measured.second_moments(block.A, block.targets, transform, longest)
+    return measured.second_moments(block.A, block.targets, transform, longest, block.weights)
 
 
 def excess_moments(
@@ -208,22 +202,22 @@ def excess_moments(
     return total
 
 
-def slopes(block: Block, *, theta: FloatArray, loss: Loss, excess: bool) -> Slopes:
-    """Return ``X' f'(y - X theta)`` in two parts, ``X' (bend - f'') X``, and a count."""
+def slopes(block: Block, theta: FloatArray, loss: Loss, *, excess: bool = False) -> Slopes:
+    """Return ``X' f'(y - X theta)`` in two parts, ``X' (bend - f'') X``, residuals outside."""
     own: dict[str, Any] = {"lengths": block.lengths, "weights": block.weights}
     return mapped.slopes(block.A, block.targets, theta, loss, excess=excess, **own)
 
 
 def curved(
-    block: Block, *, theta: FloatArray, loss: Loss, v: FloatArray, secant: bool
+    block: Block, theta: FloatArray, loss: Loss, v: FloatArray, *, secant: bool = False
 ) -> FloatArray:
     """Return ``X' f''(y - X theta) X v``, or that with secants for ``f''``."""
     own: dict[str, Any] = {"lengths": block.lengths, "weights": block.weights}
     return mapped.curved(block.A, block.targets, theta, loss, v, secant=secant, **own)
 
 
-def sampled_curvature(block: Block, *, theta: FloatArray, loss: Loss, every: int) -> FloatArray:
-    """Return ``X' f''(y - X theta) X`` of one row in ``every``, times that."""
+def sampled_curvature(block: Block, theta: FloatArray, loss: Loss, every: int) -> FloatArray:
+    """Estimate ``X' f''(y - X theta) X`` from every k-th row, scaled by k = ``every``."""
     total, start = np.zeros((len(theta), len(theta))), 0
     chosen = np.arange(0, block.A.shape[0], every)
     lengths, weights = block.lengths, block.weights_of(0, block.A.shape[0])
@@ -236,9 +230,7 @@ def sampled_curvature(block: Block, *, theta: FloatArray, loss: Loss, every: int
     return every * total
 
 
-def residual_counts(
-    block: Block, *, theta: FloatArray, clip: float, edges: FloatArray
-) -> FloatArray:
+def residual_counts(block: Block, theta: FloatArray, clip: float, edges: FloatArray) -> FloatArray:
     """Return how many ``|clip(y - X theta)|`` lie in each bin of ``clip`` times ``edges``."""
     counts, start = np.zeros(len(edges) - 1), 0
     for (residuals,) in block.residuals(theta):
@@ -248,7 +240,7 @@ def residual_counts(
     return counts
 
 
-def signed_counts(block: Block, *, theta: FloatArray, edges: FloatArray) -> FloatArray:
+def signed_counts(block: Block, theta: FloatArray, edges: FloatArray) -> FloatArray:
     """Return how many residuals ``y - X theta`` lie in each bin: those below 0, those above it."""
     counts, start = np.zeros((2, len(edges) - 1)), 0
     for (residuals,) in block.residuals(theta):
@@ -261,13 +253,16 @@ def signed_counts(block: Block, *, theta: FloatArray, edges: FloatArray) -> Floa
 
 def slope_counts(
     block: Block,
-    *,
     theta: FloatArray,
     longest: float,
     edges: FloatArray,
     free: Slope | None = None,
 ) -> FloatArray:
-    """Return how many slopes, residuals by default, times the lengths of the rows, in each bin."""
+    """Return how many gradients, slopes times the lengths of the rows, lie in each bin.
+
+    The slopes are residuals, or ``free`` gives them. Rows longer than ``longest`` count as if they
+    were shortened.
+    """
     if block.lengths is None:
         raise ValueError("lengths must be known to count gradients.")
     at = block.lengths

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self, TypeVar
+from inspect import signature
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -16,13 +18,14 @@ from fastmix._types import FloatArray
 from fastmix._validation import value_error
 from fastmix.data import reductions, scores
 from fastmix.data.persons import Persons
-from fastmix.data.reductions import Measure, Pass, Slope
+from fastmix.data.reductions import Block, Measure, Pass
 from fastmix.kernels import mapped, measured
 from fastmix.kernels.losses import Loss
 from fastmix.schema.categories import Categories
 from fastmix.sketches import SketchDraw
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 #: Rows are shortened to less than 1, by this and by the error of sums.
 _HAIR = 2.0**-40
@@ -36,6 +39,24 @@ _MOST_ROWS = 1 << 33
 _PERSON_BYTES = 128 << 20
 #: Lengths are measured in single precision if that adds at most this to them.
 _SINGLE = 2.0**-4
+
+
+def _over(
+    name: str,
+    value: Callable[Concatenate[Block, P], T],
+    combine: Callable[[T, T], T] = operator.add,
+    *,
+    quiet: bool = False,
+) -> Callable[Concatenate[Rows, P], T]:
+    """Return the method of rows that runs a pass: the value of a block, combined over blocks."""
+
+    names = list(signature(value).parameters)[1:]
+
+    def method(rows: Rows, /, *values: P.args, **named: P.kwargs) -> T:
+        given: Any = {**dict(zip(names, values, strict=False)), **named}
+        return rows.run(Pass(name, partial(value, **given), combine, quiet))
+
+    return method
 
 
 class Rows(ABC):
@@ -77,6 +98,25 @@ class Rows(ABC):
     def sketch(self, draw: SketchDraw) -> tuple[FloatArray, float]:
         """Return ``S X`` and the row distortion m-hat of a drawn sketch S."""
 
+    # Passes over all rows, as `reductions` and `scores` describe them. A quiet pass is reported
+    # nowhere, because how often a solver runs it depends on the data.
+    gram = _over("Gram matrix", reductions.gram)
+    total = _over("mean", reductions.total)
+    gradient = _over("gradient", reductions.gradient)
+    slopes = _over("objective", reductions.slopes, reductions.add_slopes, quiet=True)
+    curved = _over("curvature", reductions.curved, quiet=True)
+    sampled_curvature = _over("curvature", reductions.sampled_curvature, quiet=True)
+    residual_counts = _over("residuals", reductions.residual_counts)
+    signed_counts = _over("residuals", reductions.signed_counts)
+    slope_counts = _over("gradients", reductions.slope_counts)
+    line = _over("line", scores.line)
+    residual_layers = _over("scores", scores.residual_layers)
+    below = _over("scores", scores.below)
+    contrasts = _over("scores", scores.contrasts)
+    label_counts = _over("scores", scores.label_counts)
+    class_hits = _over("scores", scores.class_hits)
+    loss_layers = _over("scores", scores.loss_layers)
+
     @property
     def most(self) -> int:
         """A public bound on the number of records, and so on sums of their weights."""
@@ -102,14 +142,6 @@ class Rows(ABC):
         """Return the sum of the weights, which is exact."""
         return float(self.n if self.persons is None else self.persons.weights.sum())
 
-    def gram(self) -> FloatArray:
-        """Return ``X'X``."""
-        return self.run(Pass("Gram matrix", reductions.gram))
-
-    def total(self) -> FloatArray:
-        """Return the sum of the rows."""
-        return self.run(Pass("mean", reductions.total))
-
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return ``X'X`` and ``X'y``."""
         total, d = self.joint_moments(), self.d
@@ -120,11 +152,6 @@ class Rows(ABC):
         if self._joint is None:
             self._joint = self.run(Pass("moments", reductions.joint_moments))
         return self._joint
-
-    def gradient(self, theta: FloatArray, clip: float) -> FloatArray:
-        """Return ``X' clip(y - X theta)``, residuals clipped to [-clip, clip]."""
-        value = partial(reductions.gradient, theta=theta, clip=clip)
-        return self.run(Pass("gradient", value))
 
     def target_total(self) -> float:
         """Return the sum of the targets."""
@@ -175,56 +202,6 @@ class Rows(ABC):
         moments = transform.T @ total @ transform
         return np.asarray(0.5 * (moments + moments.T))
 
-    def slopes(
-        self, theta: FloatArray, loss: Loss, *, excess: bool = False
-    ) -> tuple[FloatArray, FloatArray, int]:
-        """Return ``X' f'(y - X theta)``, ``X' (bend - f'') X``, and residuals outside the zone."""
-        value = partial(reductions.slopes, theta=theta, loss=loss, excess=excess)
-        return self.run(Pass("objective", value, reductions.add_slopes, quiet=True))
-
-    def curved(
-        self, theta: FloatArray, loss: Loss, v: FloatArray, *, secant: bool = False
-    ) -> FloatArray:
-        """Return ``X' f''(y - X theta) X v``, or that with secants for ``f''``."""
-        value = partial(reductions.curved, theta=theta, loss=loss, v=v, secant=secant)
-        return self.run(Pass("curvature", value, quiet=True))
-
-    def sampled_curvature(self, theta: FloatArray, loss: Loss, every: int) -> FloatArray:
-        """Return ``X' f''(y - X theta) X`` as one row in ``every`` tells it."""
-        value = partial(reductions.sampled_curvature, theta=theta, loss=loss, every=every)
-        return self.run(Pass("curvature", value, quiet=True))
-
-    def residual_counts(self, theta: FloatArray, clip: float, edges: FloatArray) -> FloatArray:
-        """Return how many ``|clip(y - X theta)|`` lie in each bin of ``clip`` times ``edges``."""
-        value = partial(reductions.residual_counts, theta=theta, clip=clip, edges=edges)
-        return self.run(Pass("residuals", value))
-
-    def signed_counts(self, theta: FloatArray, edges: FloatArray) -> FloatArray:
-        """Return how many ``y - X theta`` below 0, and above it, have sizes in each bin."""
-        value = partial(reductions.signed_counts, theta=theta, edges=edges)
-        return self.run(Pass("residuals", value))
-
-    def slope_counts(
-        self, theta: FloatArray, longest: float, edges: FloatArray, free: Slope | None = None
-    ) -> FloatArray:
-        """Return how many gradients, slopes times the length, lie in each bin.
-
-        The slopes are residuals, or ``free`` tells them. Rows that were `measured` longer than
-        ``longest`` count as if they were shortened.
-        """
-        value = partial(
-            reductions.slope_counts, theta=theta, longest=longest, edges=edges, free=free
-        )
-        return self.run(Pass("gradients", value))
-
-    def line(self, center: FloatArray, move: FloatArray, widths: tuple[float, float]) -> FloatArray:
-        """Return the sums of p, e, p r and p^2: ``x' move`` and ``y - x' center``, and residuals.
-
-        p and r are divided by their widths; all are clipped to [-1, 1].
-        """
-        value = partial(scores.line, center=center, move=move, widths=widths)
-        return self.run(Pass("line", value))
-
     def curvatures(
         self,
         theta: FloatArray,
@@ -251,34 +228,6 @@ class Rows(ABC):
             gradients = self.run(task)[1]
             squares += gradients.T @ gradients
         return totals[0], squares
-
-    def residual_layers(
-        self, theta: FloatArray, term: Callable[[FloatArray], FloatArray], edges: FloatArray
-    ) -> FloatArray:
-        """Return the layers of terms of residuals, with predictions clipped to [-1, 1]."""
-        value = partial(scores.residual_layers, theta=theta, term=term, edges=edges)
-        return self.run(Pass("scores", value))
-
-    def below(self, theta: FloatArray) -> FloatArray:
-        """Return how many targets are at most their predictions."""
-        return self.run(Pass("scores", partial(scores.below, theta=theta)))
-
-    def contrasts(self, thetas: FloatArray, level: float) -> FloatArray:
-        """Return clipped sums of squares of several models, less their mean."""
-        return self.run(Pass("scores", partial(scores.contrasts, thetas=thetas, level=level)))
-
-    def label_counts(self, theta: FloatArray, edges: FloatArray) -> FloatArray:
-        """Return how many log-odds lie between the edges, for each of two labels."""
-        return self.run(Pass("scores", partial(scores.label_counts, theta=theta, edges=edges)))
-
-    def class_hits(self, thetas: FloatArray, own: int) -> FloatArray:
-        """Return how many rows of a class are predicted to be of another one, and of it."""
-        return self.run(Pass("scores", partial(scores.class_hits, thetas=thetas, own=own)))
-
-    def loss_layers(self, thetas: FloatArray, own: int, edges: FloatArray) -> FloatArray:
-        """Return the layers of log-losses of rows with two labels, or of one class."""
-        value = partial(scores.loss_layers, thetas=thetas, own=own, edges=edges)
-        return self.run(Pass("scores", value))
 
     @abstractmethod
     def measured(self, measure: Measure) -> Rows:

@@ -10,7 +10,7 @@ from fastmix.data.reductions import Block
 
 
 def line(
-    block: Block, *, center: FloatArray, move: FloatArray, widths: tuple[float, float]
+    block: Block, center: FloatArray, move: FloatArray, widths: tuple[float, float]
 ) -> FloatArray:
     """Return the sums of p, e, p r and p^2 for ``a' move`` and ``y - a' center``, clipped."""
     total, start = np.zeros(4), 0
@@ -44,7 +44,7 @@ def layers(terms: FloatArray, edges: FloatArray, own: FloatArray) -> FloatArray:
 
 
 def residual_layers(
-    block: Block, *, theta: FloatArray, term: Callable[[FloatArray], FloatArray], edges: FloatArray
+    block: Block, theta: FloatArray, term: Callable[[FloatArray], FloatArray], edges: FloatArray
 ) -> FloatArray:
     """Return the layers of terms of residuals, with predictions clipped to [-1, 1]."""
     total = np.zeros(len(edges))
@@ -71,12 +71,12 @@ def _weighted(block: Block) -> Iterator[tuple[FloatArray, FloatArray, FloatArray
         start += len(y)
 
 
-def below(block: Block, *, theta: FloatArray) -> FloatArray:
+def below(block: Block, theta: FloatArray) -> FloatArray:
     """Return how many targets are at most their predictions, clipped to [-1, 1]."""
     return np.array([sum(float(np.sum(own[r <= 0.0])) for own, r in _bounded(block, theta))])
 
 
-def contrasts(block: Block, *, thetas: FloatArray, level: float) -> FloatArray:
+def contrasts(block: Block, thetas: FloatArray, level: float) -> FloatArray:
     """Return sums of ``min(r_k^2, C^2)`` less their mean over the models k, one column each."""
     total = np.zeros(thetas.shape[1])
     for own, A, y in _weighted(block):
@@ -85,7 +85,7 @@ def contrasts(block: Block, *, thetas: FloatArray, level: float) -> FloatArray:
     return total
 
 
-def label_counts(block: Block, *, theta: FloatArray, edges: FloatArray) -> FloatArray:
+def label_counts(block: Block, theta: FloatArray, edges: FloatArray) -> FloatArray:
     """Return how many log-odds lie between the edges, for each of two labels.
 
     A target is a label by its sign, and 0 is that of an absent record, which counts nowhere.
@@ -98,7 +98,7 @@ def label_counts(block: Block, *, theta: FloatArray, edges: FloatArray) -> Float
     return counts
 
 
-def class_hits(block: Block, *, thetas: FloatArray, own: int) -> FloatArray:
+def class_hits(block: Block, thetas: FloatArray, own: int) -> FloatArray:
     """Return how many rows of a class are predicted to be of another one, and of it.
 
     The rows are those with positive targets; the columns of ``thetas`` are log-odds of the classes.
@@ -111,7 +111,7 @@ def class_hits(block: Block, *, thetas: FloatArray, own: int) -> FloatArray:
     return counts
 
 
-def loss_layers(block: Block, *, thetas: FloatArray, own: int, edges: FloatArray) -> FloatArray:
+def loss_layers(block: Block, thetas: FloatArray, own: int, edges: FloatArray) -> FloatArray:
     """Return the layers of ``-log p``, p being the probability of the label.
 
     With one column of ``thetas`` the labels are two, by the sign of the target; otherwise rows of

@@ -9,8 +9,12 @@ from fastmix._validation import check_real, value_error
 from fastmix.accounting import objective_split
 from fastmix.data import Rows
 from fastmix.engine.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target, joint
-from fastmix.kernels.losses import CalibratedHuber, least_ridge
-from fastmix.kernels.person_losses import LinearHuber, least_person_ridge
+from fastmix.kernels.losses import (
+    CalibratedHuber,
+    LinearHuber,
+    least_person_ridge,
+    least_ridge,
+)
 from fastmix.releases import MINIMISER, TOTAL_WEIGHT
 
 #: Share of the budget for the noise on the minimiser, which hides that it is inexact.

@@ -13,13 +13,14 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_bool
 from fastmix.certificate import PrivacyCertificate, jsonable
 from fastmix.data.scaling import PublicScaling
-from fastmix.engine import Method, Plan, Solution
+from fastmix.engine import METHODS, Method, Plan, Solution
 from fastmix.engine.population import Population
+from fastmix.estimators import summaries
 from fastmix.estimators._found import found_releases
 from fastmix.estimators.intervals import store_intervals
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.saving import save_model
-from fastmix.estimators.scores import PrivateScores
+from fastmix.estimators.scores import PrivateScores, scaled_coefficients
 from fastmix.random import RandomState, is_seeded
 
 
@@ -52,6 +53,18 @@ class Results:
         check_is_fitted(self)
         check_bool("replace", replace)
         save_model(self, Path(path), replace=replace)
+
+    @property
+    def method_(self) -> str:
+        """Name of the method of the fit; "least_squares" for a linear fit without privacy."""
+        name: str = self.privacy_.parameters["method_"]
+        plain = math.isinf(self.epsilon) and METHODS[name].family == "linear"
+        return "least_squares" if plain else name
+
+    @property
+    def level_counts_(self) -> dict[str, dict[str, float]]:
+        """Released numbers of rows of each level of each category."""
+        return summaries.level_counts(self)
 
     def _store(
         self,
@@ -119,3 +132,11 @@ class Results:
     def _facts(self) -> dict[str, Any]:
         """Return the entries of the certificate about the data, other than bounds."""
         return {}
+
+    def _as_fitted(self) -> Any:
+        """Return the model with everything that the fit found as parameters."""
+        return self
+
+    def _scaled(self, scaling: PublicScaling) -> FloatArray:
+        """Return the coefficients in scaled units."""
+        return scaled_coefficients(scaling, self.coef_, self.intercept_)

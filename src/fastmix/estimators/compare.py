@@ -16,9 +16,9 @@ from fastmix.engine.compare import Ranking, comparing_method, comparing_plan, ra
 from fastmix.engine.fit import solve_fit, with_weight
 from fastmix.engine.population import Population
 from fastmix.errors import caller_level
+from fastmix.estimators._fitting import SOME_ROWS
 from fastmix.estimators._found import found_like
 from fastmix.estimators._input import Arrays
-from fastmix.estimators.base import SOME_ROWS
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.regression import PrivateLinearRegression
 from fastmix.random import is_seeded, public_generator, warn_seeded

@@ -1,7 +1,10 @@
-"""Checks of the parameters that all estimators share."""
+"""The parameters that all estimators share, and their checks."""
 
 import math
-from typing import Any
+from dataclasses import fields
+from typing import Any, ClassVar
+
+from sklearn.base import BaseEstimator
 
 from fastmix._validation import (
     check_bool,
@@ -11,12 +14,95 @@ from fastmix._validation import (
     value_error,
 )
 from fastmix.accounting import BudgetAccountant
-from fastmix.engine import Plan
-from fastmix.random import is_seeded
+from fastmix.engine import Method, Plan
+from fastmix.engine.population import Population
+from fastmix.estimators._documentation import estimator
+from fastmix.estimators._found import found_releases
+from fastmix.estimators._labels import Codec, NumberCodec
+from fastmix.random import RandomState, is_seeded
 from fastmix.releases.noise import check_noise
+from fastmix.schema.bounds import check_protection
 
 #: Far beyond any use, and well inside the range in which the accounting is exact enough.
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e6
+
+
+@estimator
+class Parameters(BaseEstimator):  # type: ignore[misc]
+    """The parameters of all estimators, the method that they make, and what they state."""
+
+    epsilon: float = 1.0
+    delta: float | None = None
+    bounds: Any = None
+    bounds_X: Any = None
+    data_norm: float | None = None
+    fit_intercept: bool = True
+    inference: bool = False
+    noise: str = "float"
+    accountant: BudgetAccountant | None = None
+    random_state: RandomState = None
+
+    # Constants here, parameters of `EngineModel`.
+    score_share = 0.0
+    public_rows = True
+
+    #: The algorithm. An estimator's parameters of the same names are the method's.
+    _method: ClassVar[type[Method]]
+    #: Values of the method's parameters that are no parameters of the estimator.
+    _fixed: ClassVar[dict[str, Any]] = {}
+    #: The parameter with the ends of the target, which ``bounds`` may state instead.
+    _ends: ClassVar[str] = "bounds_y"
+    #: The title of the summary, and whether the summary has odds ratios.
+    _title: ClassVar[str] = "Private linear regression"
+    _odds: ClassVar[bool] = False
+
+    #: Who the fit protects.
+    _population = Population()
+    #: Encoded columns of each category of a table, without its first level.
+    _categories = tuple[tuple[int, ...], ...]()
+
+    def _resolve(self) -> Method:
+        """Return the method with its parameters."""
+        own = {f.name: getattr(self, f.name) for f in fields(self._method) if hasattr(self, f.name)}
+        return self._method(**own, **self._fixed)
+
+    def _check_parameters(self) -> None:
+        """Reject parameters out of their ranges, and fits that the population does not allow."""
+        check_parameters(self)
+        method, population = self._resolve(), self._population
+        method.check()
+        asked: Any = {"inference": self.inference, "score_share": self.score_share}
+        population.check(method, epsilon=float(self.epsilon), **asked)
+        found = [each.rows_per_person for each in found_releases(self)]
+        check_protection(found, persons=population.persons, public_rows=not population.hidden)
+
+    def _codec(self) -> Codec:
+        """Return the map of targets to [-1, 1]."""
+        return NumberCodec()
+
+    def _bounds_y(self) -> Any:
+        """Return the public bounds of the target, None if there are none."""
+        return None
+
+    def _stated(self) -> dict[str, Any]:
+        """Return the parameters that a certificate states beside those of the method."""
+        names = ("epsilon", "delta", "data_norm", "fit_intercept", "inference", "noise")
+        stated = {name: getattr(self, name) for name in names}
+        stated["max_rows_per_group"] = self._population.rows_per_person
+        if self.score_share:
+            stated["score_share"] = self.score_share
+        if self._population.weighted:
+            stated["max_weight"] = self._population.max_weight
+        if self._population.hidden:
+            stated["public_rows"] = False
+        return stated
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy that is sent away from inside a budget's block is charged where it is fitted.
+        state: dict[str, Any] = super().__getstate__()
+        if state.get("accountant") is None:
+            state = {**state, "accountant": BudgetAccountant.current()}
+        return state
 
 
 def check_parameters(model: Any) -> None:

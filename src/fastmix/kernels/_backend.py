@@ -11,18 +11,14 @@ from typing import Any
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from fastmix._validation import check_integer
-
 _alone: ContextVar[bool] = ContextVar("fastmix_one_thread", default=False)
 
 _lock, _users = Lock(), 0
 _limit: Any = None
 
 
-def threads(n_threads: int | None) -> int:
-    """Return a checked number of threads; by default ``FASTMIX_NUM_THREADS``, or all processors."""
-    if n_threads is not None:
-        return check_integer("n_threads", n_threads, at_least=1)
+def threads() -> int:
+    """Return how many threads a kernel uses: ``FASTMIX_NUM_THREADS``, or all processors."""
     if _alone.get():
         return 1
     if os.environ.get("FASTMIX_NUM_THREADS"):

@@ -18,7 +18,6 @@ def fwht(
     axis: int = 0,
     norm: Literal["ortho"] | None = "ortho",
     out: Floats | None = None,
-    n_threads: int | None = None,
 ) -> Floats:
     """Walsh-Hadamard transform along one axis, in natural (Hadamard) order.
 
@@ -32,7 +31,6 @@ def fwht(
     a = np.asarray(x)
     axis = _check(a, axis, norm)
     scale = 1.0 if norm is None else 1.0 / float(np.sqrt(a.shape[axis]))
-    thread_count = threads(n_threads)
     if out is None:
         out = np.empty_like(a, subok=False)
     else:
@@ -46,7 +44,7 @@ def fwht(
     else:
         # The compiled kernel counts steps in elements; odd views go through a copy.
         work = target if is_regular(target) else np.empty_like(target, subok=False)
-        compiled(source if is_regular(source) else source.copy(), work, scale, thread_count)
+        compiled(source if is_regular(source) else source.copy(), work, scale, threads())
         if work is not target:
             np.copyto(target, work)
     return out

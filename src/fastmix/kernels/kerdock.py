@@ -4,6 +4,8 @@ They work as those of `fastmix.kernels.mapped` do: on the caller's array, withou
 with results that do not depend on the number of threads.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,69 +13,54 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix.kernels import reference
 from fastmix.kernels._backend import threads
-from fastmix.kernels._trust import kernel
-from fastmix.kernels.mapped import Mapped, mapped_arguments
+from fastmix.kernels.mapped import Mapped, compiled
 from fastmix.kernels.reference import Forms, Signs
 
 #: Blocks of fewer than 2**6 rows are left to NumPy: there are at most 2**10 rows of them.
 _FEW_BITS = 6
 
 
-def sketch(
-    A: Mapped, signs: Signs, forms: Forms, offset: int = 0, *, n_threads: int | None = None
-) -> FloatArray:
+def sketch(A: Mapped, signs: Signs, forms: Forms, offset: int = 0) -> FloatArray:
     """Return the sum of ``D_b H B_b A_b`` over the blocks of A, of shape (k2, p).
 
     Rows of A are rows ``offset`` and following of the whole, which is cut into blocks of
     ``k2 = 2**m`` rows; ``signs`` and ``forms``, of shape (blocks, m), are those of the whole.
     """
-    compiled = kernel("kerdock_sketch")
-    if compiled is None or _is_small(A, forms):
+    run = _compiled("kerdock_sketch", A, signs, forms)
+    if run is None:
         return reference.kerdock_sketch(A, signs, forms, offset)
     Z = np.empty((1 << forms.shape[1], A.shape[1]), order="F")
-    compiled(*_all(A, Z, signs, forms, offset), threads(n_threads))
+    run(offset, Z.reshape(-1, order="F"), threads())
     return Z
 
 
-def distortion(
-    A: Mapped,
-    Z: FloatArray,
-    signs: Signs,
-    forms: Forms,
-    offset: int = 0,
-    *,
-    n_threads: int | None = None,
-) -> float:
+def distortion(A: Mapped, Z: FloatArray, signs: Signs, forms: Forms, offset: int = 0) -> float:
     """Return the largest row norm of ``B_b H D_b Z - A_b`` over the blocks of A."""
-    compiled = kernel("kerdock_distortion")
-    if compiled is None or _is_small(A, forms):
+    run = _compiled("kerdock_distortion", A, signs, forms)
+    if run is None:
         return reference.kerdock_distortion(A, Z, signs, forms, offset)
     Z = np.require(Z, np.float64, ["F", "A"])
-    return float(compiled(*_all(A, Z, signs, forms, offset), threads(n_threads)))
+    return float(run(offset, Z.reshape(-1, order="F"), threads()))
 
 
-def sketch_and_distortion(
-    A: Mapped, signs: Signs, forms: Forms, *, n_threads: int | None = None
-) -> tuple[FloatArray, float]:
+def sketch_and_distortion(A: Mapped, signs: Signs, forms: Forms) -> tuple[FloatArray, float]:
     """Return ``Z = S A`` and the largest row norm of ``S'Z - A``; neither is private.
 
     For ``S = [D_1 H B_1, ...]`` the rows of block b are ``B_b (H D_b Z - B_b A_b)``, and the first
     factor changes no norm: one transform of Z for each block.
     """
-    compiled = kernel("kerdock")
-    if compiled is None or _is_small(A, forms):
+    run = _compiled("kerdock", A, signs, forms)
+    if run is None:
         Z = reference.kerdock_sketch(A, signs, forms, 0)
         return Z, reference.kerdock_distortion(A, Z, signs, forms, 0)
     Z = np.empty((1 << forms.shape[1], A.shape[1]), order="F")
-    *rest, _, to = _all(A, Z, signs, forms, 0)
-    return Z, float(compiled(*rest, to, threads(n_threads)))
+    return Z, float(run(Z.reshape(-1, order="F"), threads()))
 
 
-def _is_small(A: Mapped, forms: Forms) -> bool:
-    return A.X.size == 0 or forms.shape[1] < _FEW_BITS
-
-
-def _all(A: Mapped, Z: FloatArray, signs: Signs, forms: Forms, offset: int) -> tuple[Any, ...]:
-    """Return the arguments of the compiled passes but the number of threads."""
-    packed = np.ascontiguousarray(signs), np.ascontiguousarray(forms).reshape(-1)
-    return (*mapped_arguments(A), *packed, forms.shape[1], offset, Z.reshape(-1, order="F"))
+def _compiled(name: str, A: Mapped, signs: Signs, forms: Forms) -> Callable[..., Any] | None:
+    """Return a compiled pass over A with these signs and forms; None means NumPy."""
+    run = compiled(name, A) if forms.shape[1] >= _FEW_BITS else None
+    if run is None:
+        return None
+    blocks = np.ascontiguousarray(signs), np.ascontiguousarray(forms).reshape(-1)
+    return partial(run, *blocks, forms.shape[1])

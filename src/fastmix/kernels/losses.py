@@ -20,6 +20,11 @@ def least_ridge(eps_c: float) -> float:
     return 1.0 / math.expm1(min(eps_c, 700.0))
 
 
+def least_person_ridge(eps_c: float) -> float:
+    r"""Return :math:`1/\epsilon_c`, below which no quadratic zone is left for persons' rows."""
+    return 1.0 / eps_c
+
+
 class Loss(Protocol):
     """A convex loss f; f' is bounded by ``lipschitz`` over the length of a row.
 
@@ -71,32 +76,11 @@ class Loss(Protocol):
 
 
 @dataclass(frozen=True)
-class CalibratedHuber:
-    r"""The squared loss with the largest curvature outside that privacy allows.
+class _Huber:
+    """A loss that is u^2/2 in a zone around 0, and bends less outside.
 
-    Up to :math:`|u| = \tau_0 L`, :math:`\tau_0 = 1 - \log(1 + 1/\lambda)/\epsilon_c`, it is
-    :math:`u^2/2`; outside, :math:`f'' = \lambda (e^{\epsilon_c (1 - |f'|/L)} - 1)` with equality,
-    which gives :math:`|f'| = L (1 + \log(1 - e^{-\epsilon_c \lambda (|u| - \tau_0 L)/L} /
-    (1 + \lambda))/\epsilon_c)`.
-
-    This is for rows of length 1. A row of length :math:`\rho` up to ``longest`` has the loss for
-    :math:`L/\rho` and :math:`\lambda/\rho^2`, so that L bounds the gradient of every row. A longer
-    row counts as if it, and its target, were shortened to ``longest``.
-
-    Parameters
-    ----------
-    lipschitz : float
-        The largest slope L of a row of length 1: the longest gradient of any row.
-    ridge : float
-        The ridge :math:`\lambda` of the objective.
-    eps_c : float
-        The epsilon that the curvature is calibrated to.
-    longest : float, default=1.0
-        Length up to which a row has its full weight.
-
-    Notes
-    -----
-    Paper: beyond it; docs/proofs/objective.md, Sections 3 and 7.
+    A subclass gives the loss for rows of a length up to ``longest``. A longer row counts as if it,
+    and its target, were shortened to ``longest``.
     """
 
     lipschitz: float
@@ -106,28 +90,16 @@ class CalibratedHuber:
 
     one_sided: ClassVar[bool] = False
     squares: ClassVar[bool] = True
-
     bend: ClassVar[float] = 1.0
     size: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         for name in ("lipschitz", "ridge", "eps_c", "longest"):
             check_real(name, getattr(self, name), above=0.0)
-        least = least_ridge(self.eps_c) * max(1.0, self.longest) ** 2
+        least = self._least_ridge(self.eps_c) * max(1.0, self.longest) ** 2
         if self.ridge < least:
             condition = f"be at least {least:.6g} for this eps_c and rows of this length"
             raise value_error("ridge", condition, self.ridge)
-
-    @property
-    def zone(self) -> float:
-        r""":math:`\tau_0 L`."""
-        return self.lipschitz * (1.0 - math.log1p(1.0 / self.ridge) / self.eps_c)
-
-    @property
-    def constants(self) -> tuple[float, ...]:
-        """The end of the zone, L, the rate of the exponential, the ridge, L/eps_c and longest."""
-        scale = self.lipschitz / self.eps_c
-        return self.zone, self.lipschitz, self.ridge / scale, self.ridge, scale, self.longest
 
     def slope(
         self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
@@ -151,7 +123,10 @@ class CalibratedHuber:
         self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
     ) -> FloatArray:
         """Return f'(u)/u."""
-        return secant(self, u, lengths)
+        weights = self.curvature(u, lengths)
+        leaves = self.leaves(u, lengths) & (u != 0.0)
+        weights[leaves] = (self.slope(u, lengths) / np.where(leaves, u, 1.0))[leaves]
+        return weights
 
     def leaves(self, u: FloatArray, lengths: FloatArray | None = None) -> BoolArray:
         """Return where f is not u^2/2."""
@@ -164,8 +139,72 @@ class CalibratedHuber:
         """Whether the loss was made for a ridge and an eps_c no larger than these."""
         return self.ridge <= ridge and self.eps_c <= eps_c
 
-    def _zone(self, lengths: FloatArray | float) -> Any:
+    @property
+    def zone(self) -> float:
+        r""":math:`\tau_0 L`, the end of the zone for rows of length 1."""
+        return float(self._zone(1.0))
+
+    @staticmethod
+    def _least_ridge(eps_c: float) -> float:
+        """Return the ridge below which no zone is left for rows of length 1."""
+        raise NotImplementedError
+
+    def _zone(self, lengths: Any) -> Any:
         """Return the end of the zone for rows of these lengths, at most ``longest``."""
+        raise NotImplementedError
+
+    def _slope(self, u: FloatArray, lengths: Any) -> FloatArray:
+        """Return f'(u) for rows of these lengths, at most ``longest``."""
+        raise NotImplementedError
+
+    def _curvature(self, u: FloatArray, lengths: Any) -> FloatArray:
+        """Return f''(u) for rows of these lengths, at most ``longest``."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class CalibratedHuber(_Huber):
+    r"""The squared loss with the largest curvature outside that privacy allows.
+
+    Up to :math:`|u| = \tau_0 L`, :math:`\tau_0 = 1 - \log(1 + 1/\lambda)/\epsilon_c`, it is
+    :math:`u^2/2`; outside, :math:`f'' = \lambda (e^{\epsilon_c (1 - |f'|/L)} - 1)` with equality,
+    which gives :math:`|f'| = L (1 + \log(1 - e^{-\epsilon_c \lambda (|u| - \tau_0 L)/L} /
+    (1 + \lambda))/\epsilon_c)`.
+
+    This is for rows of length 1. A row of length :math:`\rho` up to ``longest`` has the loss for
+    :math:`L/\rho` and :math:`\lambda/\rho^2`, so that L bounds the gradient of every row.
+
+    Parameters
+    ----------
+    lipschitz : float
+        The largest slope L of a row of length 1: the longest gradient of any row.
+    ridge : float
+        The ridge :math:`\lambda` of the objective.
+    eps_c : float
+        The epsilon that the curvature is calibrated to.
+    longest : float, default=1.0
+        Length up to which a row has its full weight. A longer row counts as if it, and its target,
+        were shortened to this length.
+
+    Notes
+    -----
+    Paper: beyond it; docs/proofs/objective.md, Sections 3 and 7.
+    """
+
+    _least_ridge = staticmethod(least_ridge)
+
+    @property
+    def zone(self) -> float:
+        r""":math:`\tau_0 L`."""
+        return self.lipschitz * (1.0 - math.log1p(1.0 / self.ridge) / self.eps_c)
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        """The end of the zone, L, the rate of the exponential, the ridge, L/eps_c and longest."""
+        scale = self.lipschitz / self.eps_c
+        return self.zone, self.lipschitz, self.ridge / scale, self.ridge, scale, self.longest
+
+    def _zone(self, lengths: Any) -> Any:
         share = 1.0 - np.log1p(np.square(lengths) / self.ridge) / self.eps_c
         return self.lipschitz / lengths * share
 
@@ -188,9 +227,41 @@ class CalibratedHuber:
         return np.where(np.abs(u) <= self._zone(lengths), 1.0, ridge * excess / rest)
 
 
-def secant(loss: Loss, u: FloatArray, lengths: FloatArray | None) -> FloatArray:
-    """Return f'(u)/u for a loss that is u^2/2 inside."""
-    weights = loss.curvature(u, lengths)
-    leaves = loss.leaves(u, lengths) & (u != 0.0)
-    weights[leaves] = (loss.slope(u, lengths) / np.where(leaves, u, 1.0))[leaves]
-    return weights
+@dataclass(frozen=True)
+class LinearHuber(_Huber):
+    r"""The squared loss with the largest curvature outside that persons of several rows allow.
+
+    Up to :math:`|u| = \tau_0 L`, :math:`\tau_0 = 1 - 1/(\lambda\epsilon_c)`, it is :math:`u^2/2`;
+    outside, :math:`f'' = \lambda\epsilon_c (1 - |f'|/L)` with equality, which gives
+    :math:`f'' = e^{-\lambda\epsilon_c (|u| - \tau_0 L)/L}` and
+    :math:`|f'| = L (1 - f''/(\lambda\epsilon_c))`.
+
+    Parameters, and rows of other lengths than 1, are as in `CalibratedHuber`. The compiled passes
+    do not know this loss: rows of persons have weights, which NumPy adds up.
+
+    Notes
+    -----
+    Paper: beyond it; docs/proofs/people.md, Section 4.
+    """
+
+    #: Whether the curvature obeys the bound that persons of several rows need.
+    linear: ClassVar[bool] = True
+    _least_ridge = staticmethod(least_person_ridge)
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        """Refuse: the compiled passes do not know this loss."""
+        raise value_error("loss", "be one that the compiled passes know", type(self).__name__)
+
+    def _zone(self, lengths: Any) -> Any:
+        return self.lipschitz / lengths * (1.0 - np.square(lengths) / (self.ridge * self.eps_c))
+
+    def _curvature(self, u: FloatArray, lengths: Any) -> FloatArray:
+        rate = self.ridge * self.eps_c / (lengths * self.lipschitz)
+        beyond = np.maximum(np.abs(u) - self._zone(lengths), 0.0)
+        return np.asarray(np.exp(-rate * beyond))
+
+    def _slope(self, u: FloatArray, lengths: Any) -> FloatArray:
+        share = np.square(lengths) / (self.ridge * self.eps_c)
+        outside = self.lipschitz / lengths * (1.0 - share * self._curvature(u, lengths))
+        return np.where(np.abs(u) <= self._zone(lengths), u, np.copysign(outside, u))

@@ -5,7 +5,9 @@ fly and makes no n x d copy.  Sums are taken over fixed blocks in a fixed order,
 does not depend on the number of threads. The NumPy versions differ by rounding only.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,15 +72,27 @@ class Targets:
         return np.asarray(map_targets(self, 0, len(self.y)), dtype=dtype)
 
 
+def compiled(name: str, A: Mapped, targets: Targets | None = None) -> Callable[..., Any] | None:
+    """Return a compiled pass over A and its targets, which takes the other arguments.
+
+    None means that NumPy takes over: without a compiled kernel, and without an entry to read.
+    """
+    found = kernel(name)
+    if found is None or A.X.size == 0:
+        return None
+    seen = () if targets is None else _target_arguments(targets)
+    return partial(found, *mapped_arguments(A), *seen)
+
+
 def map_rows(A: Mapped, start: int, stop: int) -> FloatArray:
     """Return rows ``start`` to ``stop`` of A as a new array."""
-    compiled = kernel("map_rows")
-    if compiled is None:
+    run = compiled("map_rows", A)
+    if run is None:
         return reference.map_rows(A, start, stop)
     start, stop, _ = slice(start, stop).indices(A.shape[0])
     block = np.empty((max(0, stop - start), A.shape[1]), order="F")
     if block.size:
-        compiled(*mapped_arguments(A), start, block, threads(None))
+        run(start, block, threads())
     return block
 
 
@@ -87,26 +101,25 @@ def map_targets(targets: Targets, start: int, stop: int) -> FloatArray:
     return reference.map_targets(targets, start, stop)
 
 
-def squared_norms(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
+def squared_norms(A: Mapped) -> FloatArray:
     """Return the squared norms of rows without factors and constant; NaN where X is not finite."""
-    compiled = kernel("squared_norms")
-    if compiled is None or A.X.size == 0:
+    run = compiled("squared_norms", A)
+    if run is None:
         return reference.squared_norms(A)
     norms = np.empty(A.shape[0])
-    compiled(*mapped_arguments(A), norms, threads(n_threads))
+    run(norms, threads())
     return norms
 
 
-def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
+def gram(A: Mapped) -> FloatArray:
     """Return ``A'A``, summed in float64; exactly symmetric."""
     n, p = A.shape
-    compiled = kernel("gram" if p <= FEW_COLUMNS else "map_rows")
-    if compiled is None or A.X.size == 0:
+    run = compiled("gram" if p <= FEW_COLUMNS else "map_rows", A)
+    if run is None:
         return reference.gram(A)
-    arguments = mapped_arguments(A)
     if p <= FEW_COLUMNS:
         total = np.empty((p, p))
-        compiled(*arguments, total.reshape(-1), threads(n_threads))
+        run(total.reshape(-1), threads())
         return total
     step = min(_BLAS_ROWS, max(64, _BLOCK_BYTES // (8 * p)))
     if _is_plain(A):
@@ -120,36 +133,26 @@ def gram(A: Mapped, *, n_threads: int | None = None) -> FloatArray:
     total = np.zeros((p, p), order="F")
     for start in range(0, n, step):
         block = memory[: n - start]
-        compiled(*arguments, start, block, threads(n_threads))
+        run(start, block, threads())
         # One triangle, added in place: half the work, and no temporary per block.
         total = dsyrk(1.0, block, beta=1.0, c=total, trans=1, overwrite_c=1)
     return np.asarray(np.triu(total) + np.triu(total, 1).T)
 
 
-def joint_moments(A: Mapped, targets: Targets, *, n_threads: int | None = None) -> FloatArray:
-    """Return ``(A, y)'(A, y)``, in one reading if there are few columns."""
+def joint_moments(A: Mapped, targets: Targets, weights: FloatArray | None = None) -> FloatArray:
+    """Return ``(A, y)'(A, y)``, or that with weights, in one reading if there are few columns."""
+    if weights is not None:
+        return reference.weighted_moments(A, targets, weights)
     n, p = A.shape
     total = np.empty((p + 1, p + 1))
-    compiled = kernel("moments")
-    if compiled is None or A.X.size == 0 or p >= FEW_COLUMNS:
-        total[:p, :p] = gram(A, n_threads=n_threads)
-        total[p, :p] = gradient(A, targets, np.zeros(p), np.inf, n_threads=n_threads)
-        total[:p, p] = total[p, :p]
-        total[p, p] = np.sum(map_targets(targets, 0, n) ** 2)
-    else:
-        compiled(
-            *mapped_arguments(A), *target_arguments(targets), total.reshape(-1), threads(n_threads)
-        )
+    run = compiled("moments", A, targets) if p < FEW_COLUMNS else None
+    if run is not None:
+        run(total.reshape(-1), threads())
+        return total
+    total[:p, :p] = gram(A)
+    total[p, :p] = total[:p, p] = gradient(A, targets, np.zeros(p), np.inf)
+    total[p, p] = np.sum(map_targets(targets, 0, n) ** 2)
     return total
-
-
-def moments(
-    A: Mapped, targets: Targets, *, n_threads: int | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Return ``A'A`` and ``A'y``, in one reading if there are few columns."""
-    p = A.shape[1]
-    total = joint_moments(A, targets, n_threads=n_threads)
-    return total[:p, :p].copy(), total[:p, p].copy()
 
 
 def summands(n: int, p: int, *, weighted: bool = False) -> int:
@@ -164,30 +167,23 @@ def summands(n: int, p: int, *, weighted: bool = False) -> int:
     return min(n, _BLAS_ROWS + n // 64)
 
 
-def gradient(
-    A: Mapped, targets: Targets, theta: FloatArray, clip: float, *, n_threads: int | None = None
-) -> FloatArray:
+def gradient(A: Mapped, targets: Targets, theta: FloatArray, clip: float) -> FloatArray:
     """Return ``A' clip(y - A theta)``, residuals clipped to [-clip, clip]."""
-    compiled = kernel("gradient")
-    if compiled is None or A.X.size == 0:
+    run = compiled("gradient", A, targets)
+    if run is None:
         return reference.gradient(A, targets, theta, clip)
     total = np.empty(A.shape[1])
-    at = packed(theta)
-    compiled(*mapped_arguments(A), *target_arguments(targets), at, clip, total, threads(n_threads))
+    run(packed(theta), clip, total, threads())
     return total
 
 
-def residuals(
-    A: Mapped, targets: Targets, theta: FloatArray, *, n_threads: int | None = None
-) -> FloatArray:
+def residuals(A: Mapped, targets: Targets, theta: FloatArray) -> FloatArray:
     """Return ``y - A theta``."""
-    compiled = kernel("residuals")
-    if compiled is None or A.X.size == 0:
+    run = compiled("residuals", A, targets)
+    if run is None:
         return reference.residuals(A, targets, theta)
     out = np.empty(A.shape[0])
-    compiled(
-        *mapped_arguments(A), *target_arguments(targets), packed(theta), out, threads(n_threads)
-    )
+    run(packed(theta), out, threads())
     return out
 
 
@@ -210,7 +206,6 @@ def slopes(
     excess: bool = False,
     lengths: FloatArray | None = None,
     weights: FloatArray | None = None,
-    n_threads: int | None = None,
 ) -> tuple[FloatArray, FloatArray, int]:
     """Return ``A' f'(y - A theta)``, ``A' (bend - f'') A``, and how many residuals leave the zone.
 
@@ -218,22 +213,13 @@ def slopes(
     unless ``excess``. With ``lengths`` of the rows, each has the loss for its own length; with
     ``weights`` each loss counts so often, and the error is that of the NumPy version.
     """
-    compiled = kernel("slopes")
-    if compiled is None or A.X.size == 0 or weights is not None:
+    run = compiled("slopes", A, targets) if weights is None else None
+    if run is None:
         return reference.slopes(A, targets, theta, loss, excess, lengths, weights)
     p = A.shape[1]
     total, square = np.empty((2, p)), np.empty((p, p) if excess else (0, 0))
-    outside = compiled(
-        *mapped_arguments(A),
-        *target_arguments(targets),
-        packed(theta),
-        np.array(loss.constants),
-        _lengths(lengths),
-        *total,
-        square.reshape(-1),
-        threads(n_threads),
-    )
-    return total, square, outside
+    at = packed(theta), np.array(loss.constants), _lengths(lengths)
+    return total, square, run(*at, *total, square.reshape(-1), threads())
 
 
 def curved(
@@ -246,27 +232,17 @@ def curved(
     secant: bool = False,
     lengths: FloatArray | None = None,
     weights: FloatArray | None = None,
-    n_threads: int | None = None,
 ) -> FloatArray:
     """Return ``A' f''(y - A theta) A v``, or that with secants for ``f''``.
 
     ``lengths`` and ``weights`` are as in `slopes`.
     """
-    compiled = kernel("curved")
-    if compiled is None or A.X.size == 0 or weights is not None:
+    run = compiled("curved", A, targets) if weights is None else None
+    if run is None:
         return reference.curved(A, targets, theta, loss, v, secant, lengths, weights)
     total = np.empty(A.shape[1])
-    compiled(
-        *mapped_arguments(A),
-        *target_arguments(targets),
-        packed(theta),
-        np.array(loss.constants),
-        _lengths(lengths),
-        packed(v),
-        secant,
-        total,
-        threads(n_threads),
-    )
+    at = packed(theta), np.array(loss.constants), _lengths(lengths)
+    run(*at, packed(v), secant, total, threads())
     return total
 
 
@@ -277,7 +253,6 @@ def srht(
     n_pad: int,
     *,
     distortion: bool = True,
-    n_threads: int | None = None,
 ) -> tuple[FloatArray, float]:
     """Return ``S A`` for an SRHT, and its largest row distortion (0 if not asked for).
 
@@ -288,20 +263,12 @@ def srht(
     scale by (n/k - 1) there and -1 elsewhere, transform again, add squares to n sums.
     Deviation: one pass for both; no copy of the data.
     """
-    compiled = kernel("srht")
-    if compiled is None or A.X.size == 0 or n_pad == 1:
+    run = compiled("srht", A)
+    if run is None or n_pad == 1:
         return reference.srht(A, signs, rows, n_pad, distortion)
     Z = np.empty((len(rows), A.shape[1]), order="F")
-    m_hat = compiled(
-        *mapped_arguments(A),
-        np.ascontiguousarray(signs),
-        np.ascontiguousarray(rows),
-        n_pad,
-        Z.reshape(-1, order="F"),
-        distortion,
-        threads(n_threads),
-    )
-    return Z, m_hat
+    sampled = np.ascontiguousarray(signs), np.ascontiguousarray(rows), n_pad
+    return Z, run(*sampled, Z.reshape(-1, order="F"), distortion, threads())
 
 
 def mapped_arguments(A: Mapped) -> tuple[npt.NDArray[Any], FloatArray, FloatArray, float]:
@@ -318,7 +285,7 @@ def mapped_arguments(A: Mapped) -> tuple[npt.NDArray[Any], FloatArray, FloatArra
     return _regular(X), bounds.reshape(-1), factors, A.constant
 
 
-def target_arguments(targets: Targets) -> tuple[Any, ...]:
+def _target_arguments(targets: Targets) -> tuple[Any, ...]:
     """Return targets as the compiled passes take them."""
     y = _regular(np.asarray(targets.y, dtype=np.float64))
     return y, targets.lower, targets.upper, targets.center, targets.inverse_scale

@@ -5,15 +5,7 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix.kernels import reference
 from fastmix.kernels._backend import threads
-from fastmix.kernels._trust import kernel
-from fastmix.kernels.mapped import (
-    FEW_COLUMNS,
-    Mapped,
-    Targets,
-    mapped_arguments,
-    packed,
-    target_arguments,
-)
+from fastmix.kernels.mapped import FEW_COLUMNS, Mapped, Targets, compiled, packed
 
 
 def row_lengths(
@@ -24,7 +16,6 @@ def row_lengths(
     targets: Targets | None = None,
     norm: float | None = None,
     single: bool = False,
-    n_threads: int | None = None,
 ) -> FloatArray:
     r"""Return bounds on the lengths of ``T' a`` for the rows a of A, at least ``least``.
 
@@ -37,28 +28,17 @@ def row_lengths(
     than half of it. In single precision, numbers that are too small for it, and their squares,
     add less than :math:`2^{-60} (1 + \|T\|_F)`.
     """
-    compiled = kernel("lengths")
-    if compiled is None or A.X.size == 0 or not np.linalg.norm(transform) < np.inf:
-        return reference.row_lengths(A, transform, least, targets)
     size = float(np.linalg.norm(transform))
+    run = compiled("lengths", A, Targets(np.empty(0)) if targets is None else targets)
+    if run is None or not size < np.inf:
+        return reference.row_lengths(A, transform, least, targets)
     single = single and size < 2.0**60
     hair = length_error(transform, single=single)
     speck = 2.0**-60 * (1.0 + size) if single else 0.0
     if norm is not None:
         hair, speck = 0.0, speck + hair * norm
-    seen = Targets(np.empty(0)) if targets is None else targets
     lengths = np.empty(A.shape[0])
-    compiled(
-        *mapped_arguments(A),
-        *target_arguments(seen),
-        packed(transform).reshape(-1),
-        single,
-        hair,
-        speck,
-        least,
-        lengths,
-        threads(n_threads),
-    )
+    run(packed(transform).reshape(-1), single, hair, speck, least, lengths, threads())
     return lengths
 
 
@@ -73,24 +53,16 @@ def second_moments(
     targets: Targets,
     transform: FloatArray,
     longest: float,
-    *,
-    n_threads: int | None = None,
+    weights: FloatArray | None = None,
 ) -> FloatArray:
-    """Return ``Z'Z`` for rows ``T'(a, y)`` that are shortened to ``longest``."""
+    """Return ``Z'Z``, or that with weights, for rows ``T'(a, y)`` shortened to ``longest``."""
     size = A.shape[1] + 1
-    compiled = kernel("second_moments")
-    if compiled is None or A.X.size == 0 or size > FEW_COLUMNS:
-        return reference.second_moments(A, targets, transform, longest)
+    few = size <= FEW_COLUMNS and weights is None
+    run = compiled("second_moments", A, targets) if few else None
+    if run is None:
+        return reference.second_moments(A, targets, transform, longest, weights)
     total = np.empty((size, size))
-    at = packed(transform).reshape(-1)
-    compiled(
-        *mapped_arguments(A),
-        *target_arguments(targets),
-        at,
-        longest,
-        total.reshape(-1),
-        threads(n_threads),
-    )
+    run(packed(transform).reshape(-1), longest, total.reshape(-1), threads())
     return total
 
 
@@ -101,26 +73,15 @@ def slope_counts(
     lengths: FloatArray,
     longest: float,
     edges: FloatArray,
-    *,
-    n_threads: int | None = None,
 ) -> FloatArray:
     """Return how many ``|y - a' theta|``, times the lengths of the rows, lie in each bin.
 
     A row that is longer than ``longest`` counts as if it, and its target, were shortened. Bin j
     holds sizes in (edge j, edge j+1], the last one all beyond; all are NaN if any is.
     """
-    compiled = kernel("slope_counts")
-    if compiled is None or A.X.size == 0:
+    run = compiled("slope_counts", A, targets)
+    if run is None:
         return reference.slope_counts(A, targets, theta, lengths, longest, edges)
     counts = np.empty(len(edges) - 1)
-    real = compiled(
-        *mapped_arguments(A),
-        *target_arguments(targets),
-        packed(theta),
-        packed(lengths),
-        longest,
-        packed(edges),
-        counts,
-        threads(n_threads),
-    )
+    real = run(packed(theta), packed(lengths), longest, packed(edges), counts, threads())
     return counts if real else np.full_like(counts, np.nan)

@@ -102,19 +102,6 @@ def weighted_moments(A: Mapped, targets: Targets, weights: FloatArray) -> FloatA
     return total
 
 
-def weighted_second_moments(
-    A: Mapped, targets: Targets, transform: FloatArray, longest: float, weights: FloatArray
-) -> FloatArray:
-    """Return ``Z' W Z`` for rows ``T'(a, y)`` that are shortened to ``longest``."""
-    total = np.zeros((len(transform), len(transform)))
-    for start, stop in _blocks(A):
-        block = np.column_stack((map_rows(A, start, stop), map_targets(targets, start, stop)))
-        rows = _shortened(block @ transform, longest)
-        rows *= np.sqrt(weights[start:stop])[:, None]
-        total += rows.T @ rows
-    return total
-
-
 def gradient(A: Mapped, targets: Targets, theta: FloatArray, clip: float) -> FloatArray:
     """Return ``A' clip(y - A theta)``."""
     total = np.zeros(A.shape[1])
@@ -150,13 +137,19 @@ def row_lengths(
 
 
 def second_moments(
-    A: Mapped, targets: Targets, transform: FloatArray, longest: float
+    A: Mapped,
+    targets: Targets,
+    transform: FloatArray,
+    longest: float,
+    weights: FloatArray | None = None,
 ) -> FloatArray:
-    """Return ``Z'Z`` for rows ``T'(a, y)`` that are shortened to ``longest``."""
+    """Return ``Z'Z``, or that with weights, for rows ``T'(a, y)`` shortened to ``longest``."""
     total = np.zeros((len(transform), len(transform)))
     for start, stop in _blocks(A):
         block = np.column_stack((map_rows(A, start, stop), map_targets(targets, start, stop)))
         rows = _shortened(block @ transform, longest)
+        if weights is not None:
+            rows *= np.sqrt(weights[start:stop])[:, None]
         total += rows.T @ rows
     return total
 

@@ -27,6 +27,18 @@ class _Calibrated:
         for name in ("lipschitz", "ridge", "eps_c"):
             check_real(name, getattr(self, name), above=0.0)
 
+    def slope(
+        self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
+    ) -> FloatArray:
+        """Return f'(u)."""
+        return self._parts(u, lengths, y)[0]
+
+    def curvature(
+        self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
+    ) -> FloatArray:
+        """Return f''(u)."""
+        return self._parts(u, lengths, y)[1]
+
     def leaves(self, u: FloatArray, lengths: FloatArray | None = None) -> BoolArray:
         """Return True everywhere."""
         return np.full(np.shape(u), True)
@@ -34,6 +46,12 @@ class _Calibrated:
     def is_calibrated(self, ridge: float, eps_c: float) -> bool:
         """Whether the loss was made for a ridge and an eps_c no larger than these."""
         return self.ridge <= ridge and self.eps_c <= eps_c
+
+    def _parts(
+        self, u: FloatArray, lengths: FloatArray | None, y: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return f'(u) and f''(u)."""
+        raise NotImplementedError
 
     def _bounds(self, lengths: FloatArray | None) -> tuple[Any, Any]:
         """Return the largest slope of rows, and the curvature that is allowed at slope 0."""
@@ -72,18 +90,6 @@ class Logistic(_Calibrated):
     def constants(self) -> tuple[float, ...]:
         """Level and width of the sigmoid, L, ridge times eps_c, and that it is of the margin."""
         return 0.0, 1.0, self.lipschitz, self.ridge * self.eps_c, 1.0
-
-    def slope(
-        self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
-    ) -> FloatArray:
-        """Return f'(u)."""
-        return self._parts(u, lengths, y)[0]
-
-    def curvature(
-        self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
-    ) -> FloatArray:
-        """Return f''(u)."""
-        return self._parts(u, lengths, y)[1]
 
     def secant(
         self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
@@ -165,18 +171,6 @@ class SmoothedQuantile(_Calibrated):
         """Level and width of the sigmoid, L, ridge times eps_c, and that it is of the residual."""
         return 1.0 - self.quantile, self.width, self.lipschitz, self.ridge * self.eps_c, 0.0
 
-    def slope(
-        self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
-    ) -> FloatArray:
-        """Return f'(u)."""
-        return self._parts(u, lengths)[0]
-
-    def curvature(
-        self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
-    ) -> FloatArray:
-        """Return f''(u)."""
-        return self._parts(u, lengths)[1]
-
     def secant(
         self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
     ) -> FloatArray:
@@ -192,7 +186,9 @@ class SmoothedQuantile(_Calibrated):
         level = 1.0 - self.quantile
         return np.maximum(self.width, level * (1.0 - level) / room)
 
-    def _parts(self, u: FloatArray, lengths: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    def _parts(
+        self, u: FloatArray, lengths: FloatArray | None, y: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray]:
         bound, room = self._bounds(lengths)
         width, level = self._width(room), 1.0 - self.quantile
         falls = expit(u / width) < level

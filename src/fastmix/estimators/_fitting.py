@@ -1,0 +1,201 @@
+"""The order of a fit: it checks before it charges, and charges before it draws noise."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from fastmix._validation import unchained
+from fastmix.accounting import BudgetAccountant, Part, PrivacySpent, noted
+from fastmix.accounting.budget import NOTHING_CHARGED
+from fastmix.accounting.notes import current_notes
+from fastmix.data import Chunks, Report
+from fastmix.data.arrow import file_chunks
+from fastmix.data.dask import Cluster, dask_chunks, is_dask
+from fastmix.engine import Draws, Plan
+from fastmix.engine.fit import COUNTED, sized, solve_fit
+from fastmix.engine.population import Population
+from fastmix.errors import BudgetError, caller_level
+from fastmix.estimators._frames import fit_files, fit_table
+from fastmix.estimators._input import Arrays, InChunks, Source
+from fastmix.estimators._pipelines import warn_of_fitted_steps
+from fastmix.estimators._planning import Planning
+from fastmix.estimators._results import Results
+from fastmix.estimators.parameters import reasons_for_leaks
+from fastmix.random import is_seeded, public_generator, warn_seeded
+from fastmix.releases import Noise, make_noise
+from fastmix.schema.categories import Categories
+from fastmix.show.progress import progress
+
+#: A number of rows for plans that are made before the hidden number is released, and numbers of
+#: all sizes.
+SOME_ROWS = 10_000
+_ANY_ROWS = tuple(10**k for k in range(11))
+
+#: The end of a refusal by the budget after the number of rows was charged.
+_BEFORE = "The number of rows was charged and released before; the fit was not."
+
+
+class Fitting(Results, Planning):
+    """Fits a copy of the estimator to data of any source, and takes over what it found."""
+
+    def _fit_arrays(
+        self, population: Population, X: Any, y: Any, groups: Any = None, weights: Any = None
+    ) -> Any:
+        """Fit data in memory, or Dask collections."""
+        with unchained():
+            fitting = self._fitting(population)
+            if self.bounds is not None:
+                fit_table(fitting, X, y, groups, weights)
+            elif is_dask(X):
+                fitting._fit(InChunks(dask_chunks(X, y, None, groups, weights)))
+            else:
+                fitting._fit(Arrays(X, y, groups, weights))
+            return self._become(fitting)
+
+    def _fit_files(
+        self,
+        population: Population,
+        path: Any,
+        target: str,
+        features: Sequence[str] | None,
+        client: Any,
+        groups: str | None = None,
+        weights: str | None = None,
+    ) -> Any:
+        """Fit Parquet or Arrow files."""
+        executor = None if client is None else Cluster(client)
+        with unchained():
+            fitting = self._fitting(population)
+            if self.bounds is not None:
+                fit_files(fitting, path, executor, target, features, groups, weights)
+            else:
+                table = file_chunks(path, target, features, executor, groups, weights)
+                fitting._fit(InChunks(table))
+            return self._become(fitting)
+
+    def _fit_table(self, population: Population, table: Chunks, report: Report | None) -> Any:
+        """Fit a table in chunks."""
+        if self.bounds is not None:
+            raise ValueError(
+                "bounds must be None for a table in chunks, whose columns are encoded already. "
+                f"Pass bounds_X and {self._ends}."
+            )
+        with unchained():
+            fitting = self._fitting(population)
+            fitting._fit(InChunks(table), report)
+            return self._become(fitting)
+
+    def _become(self, fitted: Any) -> Any:
+        """Take over the attributes of the fitted copy in one step: no fit is half stored."""
+        self.__dict__ = fitted.__dict__
+        if (late := self.__dict__.pop("_late", None)) is not None:
+            self._advise(*late)
+        return self
+
+    def _fit(self, data: Source, report: Report | None = None) -> None:
+        self._check_parameters()
+        warn_of_fitted_steps(self)
+        hidden = self._population.hidden
+        accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
+        shape = None if hidden else data.shape
+        planned = None if shape is None else self._planned(*shape)
+        if accountant is not None and planned is not None:
+            accountant.check(planned[1].spent, leaks=reasons_for_leaks(self, planned[1]))
+        if hidden:
+            data.check_shapes()
+        d = data.check(self)
+        scaling = data.scaling(
+            bounds_X=self.bounds_X,
+            bounds_y=self._bounds_y(),
+            data_norm=self.data_norm,
+            fit_intercept=self.fit_intercept,
+            warn=planned is None or planned[1].is_private,
+        )
+        method = self._resolve()
+        clip = scaling.clipping(getattr(method, "residual_clip", None))
+        with progress(type(self).__name__, verbose=False) as bar:
+            report = report or (bar.passed if hidden else bar.passing)
+            rows = data.rows(scaling, report, in_blocks=method.in_blocks())
+            if self._categories and method.tables:
+                rows.categories = Categories(self._categories, 1.0 / scaling.row_map.divisor)
+            if planned is None or shape != (rows.n, d):
+                planned = self._planned(SOME_ROWS if hidden else rows.n, d)
+            if not hidden:
+                self._advise(*planned, rows.n, d)
+            if planned[1].is_private and is_seeded(self.random_state):
+                warn_seeded(stacklevel=caller_level() + 1)
+            noise = self._make_noise()
+            # Public choices leave the secret stream alone, unless the caller seeds everything.
+            public = noise.rng if is_seeded(self.random_state) else public_generator()
+            if hidden:
+                counting = planned[1], noise, accountant
+                rows = self._sized(rows, *counting, lambda n: self._planned(n, d)[1])
+                planned = self._planned(rows.n, d)
+            method, plan = planned
+            self._charge(accountant, plan, plan.spent.parts[1 if hidden else 0 :])
+            draws = Draws(noise, public, partial(bar.step, last=method.last_step))
+            solution = solve_fit(method, rows, plan, scaling, clip, draws)
+        self._name_columns(d, data.names)
+        self._table_rows = rows.n if hidden else data.table_rows
+        self._store(method, plan, solution, scaling, rows.n, clip, noise.source)
+        del self._table_rows
+        if hidden:  # advice needs the released number, and a warning can be an error
+            self._late = method, plan, rows.n, d
+
+    def _name_columns(self, d: int, names: Any) -> None:
+        """Store the number of features and their names, in place of those of an earlier fit."""
+        self.n_features_in_ = d
+        for name in ("feature_names_in_", "schema_"):
+            self.__dict__.pop(name, None)
+        if names is not None:
+            self.feature_names_in_ = names
+
+    def _sized(
+        self,
+        rows: Any,
+        plan: Plan,
+        noise: Noise,
+        accountant: BudgetAccountant | None,
+        planned: Callable[[int], Plan],
+    ) -> Any:
+        """Charge and release the number of rows, after every other check.
+
+        The releases of the fit follow from the released number, so the budget must cover both
+        charges for a number of any size, for which ``planned`` makes the plan.
+        """
+        if accountant is not None:
+            for each in {planned(n).spent for n in _ANY_ROWS}:
+                both = PrivacySpent(each.parts[:1]), PrivacySpent(each.parts[1:])
+                accountant.check(*both, leaks=reasons_for_leaks(self, plan))
+        self._charge(accountant, plan, plan.spent.parts[:1])
+        return sized(rows, plan, noise)
+
+    def _charge(
+        self, accountant: BudgetAccountant | None, plan: Plan, parts: Sequence[Part]
+    ) -> None:
+        """Charge parts of a plan, if there is a budget."""
+        if accountant is None:
+            return
+        population = self._population
+        label = population.charged(current_notes().get("label", type(self).__name__))
+        counting = [part.name for part in parts] == [COUNTED]
+        if counting:
+            label += ", number of rows"
+        with noted(label=label):  # the label says who is protected, also after a user's own name
+            try:
+                accountant.spend(
+                    PrivacySpent(parts),
+                    label=label,
+                    leaks=reasons_for_leaks(self, plan),
+                    rows_per_person=population.rows_per_person,
+                    public_rows=not population.hidden,
+                )
+            except BudgetError as error:
+                if counting or not population.hidden:
+                    raise
+                said = str(error).removesuffix(NOTHING_CHARGED).rstrip()
+                raise BudgetError(f"{said} {_BEFORE}") from None
+
+    def _make_noise(self) -> Noise:
+        """Return the secret noise of a fit."""
+        return make_noise(self.noise, self.random_state, warn=False)
