@@ -1,14 +1,10 @@
-"""Test R^2 of fits that protect persons, beside naive group privacy and single rows.
-
-Rossmann with the store as person (1,115 stores, every third of up to 900 days), and flights from
-New York with the aircraft as person.  Naive group privacy keeps k rows of a person and fits them as
-single rows at epsilon / k and the delta that this asks for.  Test rows are those of persons who are
-not in the fit.
-Run ``python -m benchmarks.people DATA_DIR``.
+"""How often intervals of persons contain the truth: of coefficients, and of private scores.
 
 ``python -m benchmarks.people coverage [DATA_DIR]`` counts how often nominal 95% intervals of
-coefficients contain the truth: on simulated panels, and with DATA_DIR on samples of the stores and
-the aircraft, drawn with replacement from all of them, whose least squares are the truth.
+coefficients contain the truth: on simulated panels, and with DATA_DIR on stores (Rossmann, every
+third of up to 900 days) and aircraft (flights from New York), drawn with replacement from all of
+them, whose least squares are the truth. Beside them are intervals of fits that take rows for
+persons.
 ``python -m benchmarks.people scores`` counts how often intervals of private scores of held-out
 persons contain the score of the same persons without privacy.
 """
@@ -20,11 +16,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import log_loss, r2_score, roc_auc_score
+from sklearn.metrics import log_loss, roc_auc_score
 
 from benchmarks.accuracy.sets import round_bounds
 from fastmix import PrivateLinearRegression, PrivateLogisticRegression
-from fastmix.data.persons import hash_ids, new_key, person_weights
 
 
 def rossmann(folder: Path):
@@ -53,60 +48,6 @@ def flights():
     numbers["dep_delay"] = numbers["dep_delay"].clip(-30, 180)
     X = np.column_stack([numbers, pd.get_dummies(frame["origin"], dtype=float)])
     return X, frame["arr_delay"].clip(-60, 240).to_numpy(float), frame["tailnum"].to_numpy(str)
-
-
-def group_delta(epsilon: float, delta: float, k: int) -> float:
-    """Delta of one row so that k rows have delta, by group privacy."""
-    return delta * np.exp(-epsilon * (k - 1) / k) / k
-
-
-def score(model, X, y):
-    return r2_score(y, model.predict(X))
-
-
-def main(folder: Path, seeds: int = 2) -> None:
-    for name, (X, y, ids) in {"rossmann": rossmann(folder), "nycflights13": flights()}.items():
-        bounds = round_bounds(X, y)
-        persons = np.unique(ids)
-        print(f"\n{name}: {len(y):,} rows of {len(persons):,} persons, {X.shape[1]} columns")
-        print("| epsilon | k | persons | naive, epsilon/k | rows |")
-        print("|---|---|---|---|---|")
-        least: list[float] = []
-        for epsilon in (1.0, 3.0):
-            single: list[float] = []
-            for k in (1, 30, 300):
-                ours, naive = [], []
-                for seed in range(seeds):
-                    rng = np.random.default_rng(seed)
-                    held = rng.choice(persons, len(persons) // 10, replace=False)
-                    test = np.isin(ids, held)
-                    train = ~test
-                    delta = 1.0 / (len(persons) - len(held)) ** 2
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")
-                        given = {"delta": delta, "random_state": seed, **bounds}
-                        model = PrivateLinearRegression(epsilon=epsilon, **given)
-                        counting = {"groups": ids[train], "max_rows_per_group": k}
-                        model.fit(X[train], y[train], **counting)
-                        ours.append(score(model, X[test], y[test]))
-                        key = new_key()
-                        kept = person_weights([hash_ids(ids[train], key)], k, key).weights > 0
-                        lower = {**given, "delta": group_delta(epsilon, delta, k)}
-                        model = PrivateLinearRegression(epsilon=epsilon / k, **lower)
-                        model.fit(X[train][kept], y[train][kept])
-                        naive.append(score(model, X[test], y[test]))
-                        if k == 1:
-                            model = PrivateLinearRegression(epsilon=epsilon, **given)
-                            model.fit(X[train], y[train])
-                            single.append(score(model, X[test], y[test]))
-                            if epsilon == 1.0:
-                                plain = LinearRegression().fit(X[train], y[train])
-                                least.append(score(plain, X[test], y[test]))
-                means = [np.mean(each) for each in (ours, naive, single)]
-                print(
-                    f"| {epsilon:g} | {k} |", " | ".join(f"{m:.3f}" for m in means), "|", flush=True
-                )
-        print(f"least squares without privacy: {np.mean(least):.3f}")
 
 
 #: Rows of a person that count in the simulations, and correlations of the errors of a person.
@@ -161,8 +102,13 @@ def panels(fits: int) -> None:
                 print(f"| {line} | {_percent(ours)} | {_percent(naive)} |", flush=True)
 
 
-def sampled(folder: Path, fits: int) -> None:
-    """Print the coverage on persons drawn with replacement from real tables."""
+def sampled(folder: Path, fits: int, *, own_targets: bool) -> None:
+    """Print the coverage on persons drawn with replacement from real tables.
+
+    Errors are the residuals of least squares, with one random sign for all rows of a person: they
+    keep their sizes and what a person's rows have in common. With ``own_targets`` they keep their
+    signs, and a table that is not linear has a bias by clipping.
+    """
     print("| set | epsilon | identified | covered | ignoring persons |")
     print("|---|---|---|---|---|")
     for name, (X, y, ids) in {"Rossmann": rossmann(folder), "nycflights13": flights()}.items():
@@ -172,19 +118,21 @@ def sampled(folder: Path, fits: int) -> None:
         order = np.argsort(codes, kind="stable")
         starts = np.append(0, np.cumsum(np.bincount(codes)))
         weights = (1.0 / np.bincount(codes))[codes]
-        truth = LinearRegression().fit(X, y, sample_weight=weights).coef_
-        persons = len(starts) - 1
-        for epsilon in (1.0, 3.0, 10.0):
+        least = LinearRegression().fit(X, y, sample_weight=weights)
+        truth, fitted, persons = least.coef_, least.predict(X), len(starts) - 1
+        for epsilon in (3.0, 10.0):
             ours, naive = np.zeros(2), np.zeros(2)
             for seed in range(fits):
-                drawn = np.random.default_rng(seed).integers(0, persons, persons)
+                rng = np.random.default_rng(seed)
+                drawn = rng.integers(0, persons, persons)
+                signs = rng.choice([1.0] if own_targets else [-1.0, 1.0], persons)
                 parts = [order[starts[p] : starts[p + 1]] for p in drawn]
                 rows, whose = (
                     np.concatenate(parts),
                     np.repeat(np.arange(persons), [*map(len, parts)]),
                 )
                 own = {"seed": seed, "epsilon": epsilon, "delta": 1.0 / persons**2, **bounds}
-                data = X[rows], y[rows], whose
+                data = X[rows], fitted[rows] + signs[whose] * (y - fitted)[rows], whose
                 ours += covered(truth, intervals(*data, grouped=True, most=1000, **own))
                 naive += covered(truth, intervals(*data, grouped=False, **own))
             known = f"{ours[1] / fits:.1f} of {X.shape[1]}"
@@ -241,7 +189,8 @@ def _scored(kind, unit, epsilon, seed):
     model.set_params(public_rows="hidden" not in unit)
     held = ids >= 2_000
     most = {"max_rows_per_group": 5}
-    asked = {"groups": ids[held], "epsilon": epsilon, "delta": 1e-6, "random_state": seed}
+    noise = {"random_state": 10**6 + seed}  # not that of the fit
+    asked = {"groups": ids[held], "epsilon": epsilon, "delta": 1e-6, **noise}
     sizes = np.minimum(np.bincount(ids), 20)[ids]
     weights = 1.0 / sizes
     if "weights" in unit:
@@ -281,18 +230,17 @@ def _truth(model, X, y, weights):
 def command() -> None:
     """Run what the arguments name."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", help="coverage, scores, or the folder of the data")
+    parser.add_argument("what", choices=("coverage", "scores"))
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--fits", type=int, default=300)
+    parser.add_argument("--own-targets", action="store_true")
     asked = parser.parse_args()
     if asked.what == "scores":
         scores(asked.fits)
     elif asked.what == "coverage" and asked.folder is None:
         panels(asked.fits)
-    elif asked.what == "coverage":
-        sampled(asked.folder, asked.fits)
     else:
-        main(Path(asked.what))
+        sampled(asked.folder, asked.fits, own_targets=asked.own_targets)
 
 
 if __name__ == "__main__":

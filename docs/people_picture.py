@@ -31,23 +31,26 @@ def main() -> None:
     """Draw and save, for a page of 390 pixels."""
     figure, panel = plt.subplots(figsize=(3.9, 3.3), constrained_layout=True)
     panel.axhline(95, color="#999999", lw=1, ls=":")
-    panel.annotate("95% wanted", (0.0, 95.4), color="#666666", fontsize=9, va="bottom")
     for column, by_persons in measured().items():
         colour, label = LINES[column]
         for points in by_persons.values():
-            panel.plot(*zip(*points, strict=True), "o-", color=colour, lw=2, ms=4, alpha=0.8)
-        last = [points[-1][1] for points in by_persons.values()]
-        above = column == min(LINES)
+            panel.plot(*zip(*points, strict=True), "o", color=colour, ms=4, alpha=0.5)
+        same = [[*zip(*each, strict=True)] for each in zip(*by_persons.values(), strict=True)]
+        mean = [(xs[0], sum(ys) / len(ys)) for xs, ys in same]
+        panel.plot(*zip(*mean, strict=True), "-", color=colour, lw=2.5)
         panel.annotate(
-            label, (0.7, max(last) if above else min(last)), xytext=(0, 12 if above else -16),
-            textcoords="offset points", ha="right", color=colour, fontsize=10, weight="bold",
+            label, mean[-1], xytext=(0, 14 if column == min(LINES) else -34),
+            textcoords="offset points", ha="right", color=colour, fontsize=11, weight="bold",
         )  # fmt: skip
-    panel.set_ylim(70, 100)
+    panel.set_ylim(70, 101)
+    panel.set_yticks([70, 75, 80, 85, 90, 95, 100])
     panel.set_xticks([0.0, 0.3, 0.7])
     panel.set_xlabel("correlation of a person's errors", fontsize=10)
-    panel.set_ylabel("intervals with the truth, %", fontsize=10)
+    panel.set_ylabel("intervals that cover, %", fontsize=10)
     panel.spines[["top", "right"]].set_visible(False)
-    panel.set_title("Ignoring persons makes\nintervals too narrow", fontsize=12, loc="left")
+    panel.set_title(
+        "95% intervals of a fit that ignores\npersons are too narrow", fontsize=11, loc="left"
+    )
     figure.savefig(HERE / "people.png", dpi=200)
 
 

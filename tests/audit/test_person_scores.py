@@ -21,12 +21,12 @@ from fastmix import (
     PrivateQuantileRegressor,
     compare,
 )
-from fastmix.data import ArrayRows, RowMap, persons, scores
+from fastmix.data import ArrayRows, RowMap, persons, reductions, scores
 from fastmix.estimators import _input
 from fastmix.releases import Noise
 from fastmix.releases.release import Gaussian, Joint
 from fastmix.releases.sensitivity import contrast_sensitivity
-from tests.audit.test_person_intervals import changes, twice, undivided, without
+from tests.audit.test_person_intervals import changes, twice, undivided, unlimited, without
 from tests.transcripts import names, recording, replaying
 
 KINDS = [
@@ -217,12 +217,32 @@ def test_mutants_are_caught(name, kind):
     assert max(found.values()) > 1.0
 
 
-@pytest.mark.parametrize("name", ["a person counts once for each row"])
-def test_mutants_of_a_comparison_are_caught(name):
-    where, function, mutant = MUTANTS[name]
+def one_by_one(real):
+    """Return terms of persons whose rows are clipped one by one, and their sum is not."""
+
+    def terms(*given):
+        for own, Z, bends, slopes in real(*given):
+            yield np.ones_like(own), Z, bends, slopes
+
+    return terms
+
+
+FIT_MUTANTS = {
+    **dict(itertools.islice(MUTANTS.items(), 2)),
+    "the gradient of a person is not clipped as a whole": (reductions, "_terms", one_by_one),
+    "gradients that are not limited": (reductions, "_terms", unlimited),
+}
+
+
+@pytest.mark.parametrize("name", FIT_MUTANTS)
+def test_mutants_of_comparisons_and_fits_of_classes_are_caught(name):
+    where, function, mutant = FIT_MUTANTS[name]
+    grouped = name != "a bound of weights that is off by 2"
     with mock.patch.object(where, function, mutant(getattr(where, function))):
-        found = watch(partial(compared, panel(1), 1, True, False, False))
-    assert found["residual counts"] > 1.0
+        ranked = watch(partial(compared, panel(1), 1, grouped, not grouped, False))
+        fitted = watch(partial(classified, panel(1, 3), 1, grouped, not grouped, False))
+    assert max(ranked.values()) > 1.0
+    assert max(fitted.values()) > 1.0
 
 
 @pytest.mark.parametrize(("grouped", "weighted"), [each[:2] for each in CASES[::2]])
