@@ -15,6 +15,7 @@ test: $(VENV)/.test
 	$(PYTEST)
 
 test-slow: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet cmake nanobind
 	$(PYTEST) -m slow
 	FASTMIX_NO_NATIVE=1 $(PYTEST) tests/releases
 

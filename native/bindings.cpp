@@ -6,6 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "discrete.hpp"
 #include "fwht.hpp"
 #if defined(__GNUC__)
 #include "kerdock_fused.hpp"
@@ -57,6 +58,21 @@ void fwht(const Matrix<const T>& x, const Matrix<T>& out, double scale, size_t n
   const size_t n = x.shape(0), d = x.shape(1);
   nb::gil_scoped_release release;
   fastmix::fwht::transform<T>(from, to, n, d, T(scale), capped(n_threads));
+}
+
+// Draws fill out; the caller holds the lock of the bit generator.
+void discrete(const nb::capsule& generator, bool gaussian, std::uint64_t scale,
+              const Packed<std::int64_t>& out) {
+  require_aligned(out);
+  require(scale >= 1 && scale <= (std::uint64_t(1) << 40), "scale must lie between 1 and 2^40");
+  require(generator.name() && !std::strcmp(generator.name(), "BitGenerator"),
+          "generator must be the capsule of a bit generator");
+  fastmix::discrete::Sampler sampler(
+      *static_cast<const fastmix::discrete::BitGenerator*>(generator.data()));
+  std::int64_t* const to = out.data();
+  const size_t n = out.size();
+  nb::gil_scoped_release release;
+  for (size_t i = 0; i < n; ++i) to[i] = gaussian ? sampler.gaussian(scale) : sampler.laplace(scale);
 }
 
 #if defined(__GNUC__)
@@ -504,6 +520,7 @@ NB_MODULE(_native, m) {
   m.def("instruction_sets", &instruction_sets);
   m.def("chosen", [] { return fastmix::name(fastmix::chosen_isa); });
   m.def("choose", &choose, "instruction_set"_a);
+  m.def("discrete", &discrete, "generator"_a, "gaussian"_a, "scale"_a, "out"_a.noconvert());
 #ifdef FASTMIX_FAULTS
   m.def("set_fault", [](int k) { fastmix::fault = k; });
 #endif

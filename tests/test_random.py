@@ -16,7 +16,7 @@ import pytest
 from randomgen import AESCounter
 
 from fastmix.errors import ReproducibleNoiseWarning
-from fastmix.random import check_unseeded, is_seeded, public_generator, secret_generator
+from fastmix.random import is_seeded, public_generator, secret_generator
 
 BOTH = pytest.mark.parametrize("make", [secret_generator, public_generator])
 
@@ -247,11 +247,3 @@ def test_the_warning_is_shown_once_a_process():
     assert before == ""
     assert after.count("ReproducibleNoiseWarning: the noise is seeded") == 1
     assert after.startswith("<string>:10: "), "the warning points at the fit"
-
-
-def test_check_unseeded():
-    check_unseeded(None)
-    check_unseeded(secret_generator())
-    for seed in SEEDS.values():
-        with pytest.raises(ValueError, match="random_state must be None with noise='exact'"):
-            check_unseeded(seed())

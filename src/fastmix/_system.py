@@ -1,6 +1,5 @@
 """System calls that differ between Linux, macOS and Windows, with one meaning on all of them."""
 
-import errno
 import os
 from contextlib import suppress
 from functools import cache
@@ -17,9 +16,6 @@ else:
 
 #: The byte that is locked on Windows, beyond the end of any file: nobody can read a locked byte.
 _LOCKED_BYTE = (1 << 31) - 2
-
-#: What a system or file system answers that cannot make a hard link.
-UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTTY, errno.EPERM)
 
 #: A file that knows when each process was started, in ticks that no change of the clock moves.
 _STATUS = "/proc/{}/stat"

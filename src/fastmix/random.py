@@ -18,7 +18,6 @@ from fastmix.errors import ReproducibleNoiseWarning
 
 __all__ = [
     "RandomState",
-    "check_unseeded",
     "is_seeded",
     "public_generator",
     "secret_generator",
@@ -64,18 +63,6 @@ def warn_seeded(*, stacklevel: int = 3) -> None:
         )
         warnings.warn(message, ReproducibleNoiseWarning, stacklevel=stacklevel)
         _told = True
-
-
-def check_unseeded(random_state: RandomState) -> None:
-    """Refuse a seed where draws come from the operating system.
-
-    A generator over AES, as `secret_generator` makes it, is no seed.
-    """
-    bits = getattr(random_state, "bit_generator", None)
-    if random_state is not None and not isinstance(bits, AESCounter):
-        condition = "be None with noise='exact', whose draws come from the operating system and "
-        kind = type(random_state).__name__
-        raise value_error("random_state", condition + "cannot be repeated", kind)
 
 
 def _seeded(random_state: RandomState) -> np.random.Generator:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from fastmix.audit import audit, registry
+from fastmix.audit import audit
 from fastmix.audit.estimators import ESTIMATORS
 from fastmix.engine import Plan
 from fastmix.releases import MOMENTS, SLOPES
 from fastmix.releases.noise import FloatNoise
+from tests.audit.release_cases import CASES
 
 _SPEC = importlib.util.spec_from_file_location("mutants", Path(__file__).with_name("mutants.py"))
 mutants = importlib.util.module_from_spec(_SPEC)
@@ -25,10 +26,8 @@ DELTA = 1e-3
 def audited(mutant, noise=None):
     """Audit releases at `DELTA`; estimators as they are, or at another delta of their account."""
     given = {} if mutant.case in ESTIMATORS else {"delta": DELTA}
-    case = registry[mutant.case](**given, **({"kind": noise} if noise else {}))
-    # Exact noise cannot be seeded.
-    rng = None if "exact" in mutant.case else 11
-    return audit(case, delta=mutant.delta, trials=mutant.trials, rng=rng)
+    case = CASES[mutant.case](**given, **({"kind": noise} if noise else {}))
+    return audit(case, delta=mutant.delta, trials=mutant.trials, rng=11)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +36,7 @@ def audited(mutant, noise=None):
     ids=str,
 )
 def test_every_mutant_is_caught(mutant, monkeypatch):
-    whole = registry[mutant.case]().claim
+    whole = CASES[mutant.case]().claim
     with monkeypatch.context() as patch:
         # Fits refuse some of these themselves; the audit must see them without that.
         patch.setattr(Plan, "matches", lambda plan, drawn: True)
@@ -45,7 +44,7 @@ def test_every_mutant_is_caught(mutant, monkeypatch):
     assert not found.passed, (found.lower, found.epsilon)
     assert found.lower > 1.05 * found.epsilon
     # What was broken is whole again.
-    assert registry[mutant.case]().claim == whole
+    assert CASES[mutant.case]().claim == whole
 
 
 @pytest.mark.parametrize(
@@ -56,7 +55,7 @@ def test_what_is_drawn_and_not_planned_is_refused_by_the_fit_itself(name, monkey
     (mutant,) = (each for each in mutants.MUTANTS if each.name == name)
     mutant.break_it(monkeypatch)
     with pytest.raises(RuntimeError, match="differ from the plan"):
-        registry[mutant.case]()  # makes one fit, for its certificate
+        CASES[mutant.case]()  # makes one fit, for its certificate
 
 
 @pytest.mark.parametrize(
@@ -70,7 +69,7 @@ def test_releases_at_another_level_than_planned_are_refused_by_the_fit_itself(re
             return super().release(asked, rows, **given)
 
     with pytest.raises(RuntimeError, match="differ from the plan"):
-        registry[case](kind=Louder)
+        CASES[case](kind=Louder)
 
 
 @pytest.mark.slow

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from fastmix.audit import case as pairs
+from fastmix.audit.case import lone_row
 from fastmix.audit.releases import bounded_rows
 from fastmix.releases.sensitivity import distortion_sensitivity, sketched_eigenvalue_sensitivity
 from fastmix.sketches import SRHT
+from tests.audit import release_cases as pairs
 
 
 def seen_by(draw, X):
@@ -43,7 +44,7 @@ def test_weakest_direction_moves_the_smallest_eigenvalue_by_one():
 
 
 def test_careless_records_are_brought_back_into_their_bounds():
-    data = pairs.lone_row(4, 2).present
+    data = lone_row(4, 2).present
     (rows, targets), *_ = bounded_rows(data).blocks()
     assert np.linalg.norm(data.stretched()[0], axis=1).max() == 3.0
     assert rows == pytest.approx(data.X, abs=1e-12)

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
 
-from fastmix import IHM, IHS, AdaSSP, LinearMixing
-from fastmix.accounting import BudgetAccountant, SketchEvent, gaussian_epsilon, gaussian_sigma
+from fastmix import IHM, IHS, AdaSSP
+from fastmix.accounting import BudgetAccountant, gaussian_epsilon, gaussian_sigma
 from fastmix.audit import (
     Case,
     Claim,
@@ -19,25 +18,24 @@ from fastmix.audit import (
     audit,
     audit_all,
     estimator_case,
-    one_by_one,
     plot_histograms,
     registry,
 )
 from fastmix.audit.estimators import ESTIMATORS, LONG
 from fastmix.errors import LowAccuracyWarning
+from tests.audit.release_cases import CASES, RELEASES
 
 
 def randomised_response(truth, claimed, score=None):
     """A bit that is told truly with odds ``e^truth``; its epsilon is ``truth``."""
 
-    def prepare(data):
+    def draw(data, trials, rng):
         bit = data.X[0, 0] > 0.0
         p = 1.0 / (1.0 + math.exp(-truth))
-        return lambda rng: [float(bit == (rng.random() < p))]
+        return (bit == (rng.random((trials, 1)) < p)).astype(float)
 
     one, zero = np.ones((1, 1)), np.zeros((1, 1))
     pair = Pair("one bit", Data(one, one[:, 0]), Data(zero, zero[:, 0]))
-    draw = one_by_one(prepare)
     return Case("randomised response", Claim(claimed, 0.0), pair, draw, score, 4000, 400)
 
 
@@ -65,9 +63,10 @@ def test_false_alarms_are_rare():
 
 
 def test_noise_of_production_can_be_audited():
-    first, second = (audit("Laplace release of m", trials=2000) for _ in range(2))
+    case = RELEASES["Laplace release of m"]()
+    first, second = (audit(case, trials=2000) for _ in range(2))
     assert not np.array_equal(first.present, second.present)
-    again = [audit("Laplace release of m", trials=2000, rng=4).present for _ in range(2)]
+    again = [audit(case, trials=2000, rng=4).present for _ in range(2)]
     assert np.array_equal(*again)
 
 
@@ -110,50 +109,30 @@ def test_few_fits_show_a_quarter_of_epsilon(name):
     assert found.trials <= 1000
 
 
-#: Cases that claim more than their neighbours can show: the paper's variants add up parts, and
-#: four rows are charged for the least covariance that their guarantee allows.
-LOOSE = {"IHM, paper", "FastIHM, paper", "LinearMixing, four rows"}
+#: Cases that claim more than their neighbours can show: the paper's variants add up parts.
+LOOSE = {"IHM, paper", "FastIHM, paper"}
 
 
 def test_a_bound_above_what_the_releases_can_cost_refutes_the_account():
     """Randomised response with odds e, at a delta that costs it nothing worth speaking of."""
     loose = replace(randomised_response(1.0, 3.0), claim=Claim(3.0, 1e-6))
     for limit, passed in ((1.0, True), (0.8, False)):
-        case = replace(loose, limit=lambda delta, limit=limit: limit)
+        case = replace(loose, account=lambda delta, limit=limit: limit)
         found = audit(case, trials=20_000, rng=2)
         assert found.lower < found.epsilon == 3.0
         assert found.passed is passed
         assert found.reached == pytest.approx(found.lower / limit)
-    # The account may be what is less than the claim, and a claim may be less than both.
-    assert audit(replace(loose, account=lambda delta: 0.8), trials=200, rng=2).attainable == 0.8
-    assert replace(loose, limit=lambda delta: 2.0).attainable(Claim(0.5, 0.1)) == 0.5
+    # A claim may be less than the account.
+    assert replace(loose, account=lambda delta: 2.0).attainable(Claim(0.5, 0.1)) == 0.5
 
 
 def test_parts_that_are_added_up_cost_less_together():
     for name in LOOSE:
         case = registry[name]()
         assert case.attainable(case.claim) < 0.8 * case.claim.epsilon
-    for name in ("IHM", "FastIHM", "AdaSSP", "LinearMixing", "Gaussian step"):
+    for name in ("IHM", "FastIHM", "AdaSSP", "LinearMixing"):
         case = registry[name]()
         assert case.attainable(case.claim) == pytest.approx(case.claim.epsilon)
-
-
-def test_limit_of_four_rows_by_chi_square():
-    """Rows differ along one direction: k rows are one chi-square variable, and sets are rays."""
-    case = registry["LinearMixing, four rows"]()
-    delta, epsilon = 0.05, case.limit(0.05)
-    model = LinearMixing(
-        epsilon=3.0, delta=delta, data_norm=1.0, bounds_y=(-1, 1), fit_intercept=False,
-        gaussian_size=4,
-    )  # fmt: skip
-    spent = model.account(4, 1)
-    (sketch,) = (event for event in spent.events if isinstance(event, SketchEvent))
-    # The record adds 2 to the variance 2 gamma of its direction.
-    ratio = 1.0 + 1.0 / sketch.gamma
-    loss = np.linspace(0.0, 60.0, 200_001)
-    present = chi2.sf(loss / ratio, 4) - np.exp(epsilon) * chi2.sf(loss, 4)
-    absent = chi2.cdf(loss, 4) - np.exp(epsilon) * chi2.cdf(loss / ratio, 4)
-    assert max(present.max(), absent.max()) == pytest.approx(delta - spent.tail, rel=1e-6)
 
 
 def test_an_audit_spends_no_budget():
@@ -171,11 +150,11 @@ def test_what_is_not_private_is_refused():
     with pytest.raises(TypeError, match="target must be a Case"):
         audit("no such case")
     with pytest.raises(ValueError, match="trials must be"):
-        audit("Laplace release of m", trials=10)
+        audit("AdaSSP", trials=10)
 
 
-def test_registry_names_its_cases_and_states_their_claims():
-    for name, build in registry.items():
+def test_cases_have_their_names_and_states_their_claims():
+    for name, build in CASES.items():
         case = build(delta=1e-4)
         assert case.name == name
         assert case.claim.delta == pytest.approx(1e-4)
@@ -201,7 +180,7 @@ def test_registry_names_its_cases_and_states_their_claims():
 def test_every_mechanism_and_every_private_estimator_is_there():
     import fastmix
 
-    names = " ".join(registry)
+    names = " ".join(CASES)
     private = {"FastIHM", "IHM", "LinearMixing", "AdaSSP", "DPGradientDescent"}
     private |= {"ObjectivePerturbation", "PrivateLinearRegression", "PrivateLogisticRegression"}
     private |= {"PrivateHuberRegressor", "PrivateQuantileRegressor"}
@@ -215,7 +194,7 @@ def test_every_mechanism_and_every_private_estimator_is_there():
 
 
 def test_some_cases_in_this_process_and_results_travel(tmp_path):
-    names = ["Laplace release of m", "Gaussian statistics"]
+    names = ["DPGradientDescent", "AdaSSP"]
     found = list(audit_all(names, quick=True, seed=3, workers=1))
     assert [r.name for r in found] == names
     assert all(r.passed for r in found)

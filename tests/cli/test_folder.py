@@ -17,6 +17,7 @@ from fastmix import AdaSSP, BudgetAccountant
 from fastmix.cli import _folder
 from fastmix.cli._folder import FILES, model_folder
 from fastmix.cli.main import ExitCode
+from fastmix.errors import DataError
 from fastmix.show.html import templates
 
 FIT = (
@@ -208,20 +209,20 @@ main(sys.argv[1:])
 """
 
 
-def test_a_kill_between_renames_is_repaired(ledger, run):
+def test_a_kill_between_renames_leaves_both_models(ledger, run):
     assert run(f"{CHARGED} --out model")[0] == 0
     old = contents("model")
     line = f"{CHARGED} --out model --force"
     done = subprocess.run([sys.executable, "-c", KILLED, *line.split()], check=False)
     assert done.returncode == -signal.SIGKILL
     assert not Path("model").exists()
-    # The next fit puts the new model in its place, and does not replace it unless it is asked to.
-    assert run(f"{CHARGED} --out model")[0] == ExitCode.USAGE
+    new, kept = sorted(Path().glob(".fastmix-*"))
+    assert contents(kept) == old
+    assert contents(new).keys() == old.keys()
+    new.rename("model")
     assert run("explain model --verify")[0] == 0
-    assert contents("model").keys() == old.keys()
-    assert contents("model") != old
-    assert list(Path().glob(".fastmix-*")) == []
-    assert ledger() == 2
+    assert run(f"{CHARGED} --out model --force")[0] == 0
+    assert ledger() == 3
 
 
 def test_a_missing_package_of_the_report_is_refused_before_a_charge(ledger, run, monkeypatch):
@@ -234,13 +235,14 @@ def test_a_missing_package_of_the_report_is_refused_before_a_charge(ledger, run,
     assert not Path("model").exists()
 
 
-def test_two_fits_to_one_place_exclude_each_other(ledger, run):
-    with model_folder(Path("model"), force=False):
-        code, _, err = run(f"{CHARGED} --out model")
-        assert code == ExitCode.USAGE
-        assert "another fit writes to the same folder" in err
-        assert ledger() == 0
-    assert run(f"{CHARGED} --out model")[0] == 0
+def test_the_later_of_two_fits_to_one_place_replaces_nothing(ledger, run):
+    with model_folder(Path("model"), force=False) as publish:
+        assert run(f"{CHARGED} --out model")[0] == 0
+        first = contents("model")
+        with pytest.raises(DataError, match="What was there before is unchanged"):
+            publish("{}", "{}", "")
+    assert contents("model") == first
+    assert list(Path().glob(".fastmix-*")) == []
 
 
 def test_a_file_of_the_user_is_kept_whenever_it_comes(ledger, run, monkeypatch):
@@ -258,10 +260,6 @@ def test_a_file_of_the_user_is_kept_whenever_it_comes(ledger, run, monkeypatch):
     assert sorted(contents("model")) == sorted(FILES)
     (kept,) = Path().glob(".fastmix-*")
     assert contents(kept) == {"mine.txt": b"mine"}
-    # The next fit does not touch it either.
-    code, _, err = run(f"{CHARGED} --out model --force")
-    assert code == ExitCode.USAGE
-    assert "Move them" in err
     assert ledger() == 2
 
 

@@ -374,7 +374,6 @@ def test_parquet_and_arrays_agree(tmp_path):
 @pytest.mark.parametrize(("n", "d"), [(30, 2), (2000, 6)])
 def test_exact_noise_covers_the_coordinates_that_are_drawn(rounds, n, d, monkeypatch):
     """The event of discrete noise is for at least as many coordinates as are drawn."""
-    pytest.importorskip("opendp")
     drawn = []
     for name in ("_gaussian", "_perturbation"):
         real = getattr(ExactNoise, name)
@@ -396,7 +395,6 @@ def test_exact_noise_covers_the_coordinates_that_are_drawn(rounds, n, d, monkeyp
 
 
 def test_the_certificate_of_exact_noise_is_verified():
-    pytest.importorskip("opendp")
     X, y = problem(n=100)
     model = fitted(X, y, None, noise="exact", delta=1e-6)
     assert verify_certificate(model.privacy_.to_json()).verified

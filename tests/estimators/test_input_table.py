@@ -175,7 +175,6 @@ PARAMETERS = {
     "bounds that are text": {"bounds_X": ("low", "high")},
     "equal bounds of a column": {"bounds_X": ([-1, 0.5, -1], [1, 0.5, 1])},
     "no bounds": {"bounds_X": None, "bounds_y": None},
-    "a seed with exact noise": {"noise": "exact", "random_state": 0},
     "bounds that are numbers as text": {"bounds_X": ("-1", "1")},
     "bounds by name for data without names": {"bounds_X": {"one": (-1, 1)}},
     "an unordered pair of bounds": {"bounds_X": {-1.0, 1.0}},

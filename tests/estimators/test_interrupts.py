@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant
+from fastmix.accounting import ledger
 from fastmix.estimators.base import fixing
 from fastmix.paper import AdaptiveStatistics
 from fastmix.random import secret_generator
@@ -38,7 +39,8 @@ MODELS = {
 WHERE = (
     "fastmix/releases",
     "fastmix/estimators",
-    "fastmix/methods",
+    "fastmix/engine",
+    "fastmix/paper",
     "fastmix/accounting/budget",
     "accounting/ledger",
 )
@@ -199,3 +201,20 @@ def test_a_stopped_fit_leaves_no_model_and_can_be_repeated():
     first = len(budget)
     model.fit(X, y)
     assert len(budget) == first + 1
+
+
+@pytest.mark.parametrize("call", ["fit", "len"])
+def test_an_interrupt_while_the_lock_is_released_leaves_no_lock(call, monkeypatch):
+    """Otherwise the process waits for itself, and every other process for it."""
+    monkeypatch.setattr(ledger, "LOCK_TIMEOUT", 0.05)
+    budget = BudgetAccountant(float("inf"), 1e-4)
+    model = fastmix.AdaSSP(accountant=budget, **BOUNDS)
+    step = (model.fit, *problem()) if call == "fit" else (len, budget)
+    where = ("fastmix/_system",)
+    visited = Interrupter(where=where).run(*step).visited
+    stops = [stop for stop in visited if stop[0][1] in ("unlock", "flock")]
+    assert len(stops) >= 3
+    for stop in stops:
+        with pytest.raises(KeyboardInterrupt):
+            Interrupter(stop, where).run(*step)
+        assert len(budget) >= 0

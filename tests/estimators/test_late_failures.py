@@ -1,7 +1,6 @@
 """Whatever can be refused is refused before the charge: a charge without a fit is lost budget."""
 
 import math
-from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -115,7 +114,6 @@ def test_nothing_fails_after_the_charge(kind, models):
             fitted += fits(model, X, y, budget, **given)
 
 
-EXACT = find_spec("opendp") is not None
 TABLE_KINDS = (
     *(PrivateLinearRegression, PrivateHuberRegressor),
     *(PrivateLogisticRegression, PrivateQuantileRegressor),
@@ -145,7 +143,7 @@ def hostile_table(kind, rng):
         "delta": one(0.5, 1e-3, 1e-6, 1e-12),
         "inference": one(True, False) and kind is not PrivateQuantileRegressor,
         "public_rows": one(True, True, False),
-        "noise": one("exact" if EXACT else "float", *["float"] * 11),
+        "noise": one("exact", *["float"] * 11),
     }
     if kind is PrivateLogisticRegression:
         target, frame["y"] = ["a", "b"], np.where(y > one(0.5, 2.0), "b", "a")

@@ -280,13 +280,3 @@ def test_a_file_cannot_set_other_parameters(tmp_path, name):
     (tmp_path / "model.json").write_text(json.dumps({**data, "certificate": certificate}))
     with pytest.raises(DataError, match="JSON document of format"):
         fastmix.load(tmp_path)
-
-
-def test_exact_noise_needs_its_package_for_fits_only(tmp_path, monkeypatch):
-    pytest.importorskip("opendp")
-    X, y = array(None)
-    fastmix.AdaSSP(noise="exact", **ARRAY).fit(X, y).save(tmp_path / "m")
-    monkeypatch.setattr("fastmix.releases.noise._opendp", lambda: 1 / 0)
-    loaded = fastmix.load(tmp_path / "m")
-    assert loaded.noise == "exact"
-    assert len(loaded.predict(X)) == 2000

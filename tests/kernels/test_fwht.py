@@ -83,22 +83,12 @@ def test_large_shapes_in_several_passes(shape, order):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_axes(order, dtype):
-    x = np.asarray(matrix(16, 32, dtype), order=order)
-    np.testing.assert_array_equal(fwht(x, axis=1), expected(x.T).T)
-    np.testing.assert_array_equal(fwht(x, axis=-1), fwht(x, axis=1))
-    np.testing.assert_array_equal(fwht(x, axis=-2), fwht(x))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("step", [1, 3, -1, -2])
 @pytest.mark.parametrize("n", [1, 2, 16, 2**12])
 def test_vectors(n, step, dtype):
     x = np.random.default_rng(0).standard_normal(n * abs(step)).astype(dtype)[::step]
     want = expected(x[:, np.newaxis])[:, 0]
-    for axis in (0, -1):
-        np.testing.assert_array_equal(fwht(x, axis=axis), want)
+    np.testing.assert_array_equal(fwht(x), want)
     np.testing.assert_array_equal(fwht(x, out=x), want)
 
 
@@ -190,57 +180,25 @@ def test_calls_from_several_threads():
 
 
 X = matrix(8, 4, np.float64)
-READ_ONLY = np.zeros((8, 4))
-READ_ONLY.flags.writeable = False
-FOLDED = np.lib.stride_tricks.as_strided(np.zeros(64), (8, 4), (8, 8))
-TYPE_ERRORS = [
-    (X.astype(np.int64), {}, "x must have dtype float64 or float32; got x=array of shape (8, 4)"),
-    (X.astype(np.complex128), {}, "x must have dtype float64 or float32"),
-    (X.astype(np.float16), {}, "x must have dtype float64 or float32"),
-    (X.astype(X.dtype.newbyteorder()), {}, "x must have dtype float64 or float32"),
-    ([1, 2], {}, "x must have dtype float64 or float32"),
-    (X, {"axis": 0.0}, "axis must be an integer; got axis=0.0."),
-    (X, {"axis": None}, "axis must be an integer; got axis=None."),
-    (X, {"norm": 1}, "norm must be 'ortho' or None; got norm=1."),
-    (X, {"out": [[0.0] * 4] * 8}, "out must be an array or None; got out=<class 'list'>."),
-    (X, {"out": X.astype(np.float32)}, "out must have the dtype of x, float64; got out=array of"),
-]
-VALUE_ERRORS = [
-    (np.float64(3.0), {}, "x must be one- or two-dimensional; got x=array of shape ()"),
-    (np.zeros((2, 2, 2)), {}, "x must be one- or two-dimensional; got x=array of shape (2, 2, 2)"),
-    (np.zeros(0), {}, "x must not be empty; got x=array of shape (0,)"),
-    (np.zeros((8, 0)), {}, "x must not be empty; got x=array of shape (8, 0)"),
-    (np.zeros(6), {}, "x must have a power of two as its length along axis 0; got x=array"),
-    (np.zeros((8, 3)), {"axis": -1}, "x must have a power of two as its length along axis 1"),
-    (X, {"axis": 2}, "axis must be at most 1; got axis=2."),
-    (X, {"axis": -3}, "axis must be at least -2; got axis=-3."),
-    (np.zeros(8), {"axis": 1}, "axis must be at most 0; got axis=1."),
-    (X, {"norm": "forward"}, "norm must be 'ortho' or None; got norm='forward'."),
-    (X, {"out": X.T}, "out must have the shape of x, (8, 4); got out=array of shape (4, 8)"),
-    (X, {"out": READ_ONLY}, "out must be writeable; got out=array of shape (8, 4)"),
-    (X, {"out": X[::-1]}, "out must be x itself or not overlap x; got out=array of shape (8, 4)"),
-    (X, {"out": FOLDED}, "out must not overlap itself; got out=array of shape (8, 4)"),
-]
 
 
 @pytest.mark.parametrize(
-    ("error", "x", "options", "message"),
-    [(TypeError, *case) for case in TYPE_ERRORS] + [(ValueError, *case) for case in VALUE_ERRORS],
+    ("x", "out", "message"),
+    [
+        (X.astype(np.int64), None, "x must have dtype float64 or float32; got x=array of shape (8"),
+        (X.astype(X.dtype.newbyteorder()), None, "x must have dtype float64 or float32"),
+        (np.float64(3.0), None, "x must have one or two axes"),
+        (np.zeros((2, 2, 2)), None, "x must have one or two axes"),
+        (np.zeros((8, 0)), None, "x must have one or two axes"),
+        (np.zeros(6), None, "x must have one or two axes, and a power of two as its length"),
+        (X, X.T, "out must have the dtype and the shape of x; got out=array of shape (4, 8)"),
+        (X, X.astype(np.float32), "out must have the dtype and the shape of x"),
+    ],
 )
-def test_errors(error, x, options, message):
-    with pytest.raises(error) as caught:
-        fwht(x, **options)
+def test_errors(x, out, message):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        fwht(x, out=out)
     assert str(caught.value).startswith(message)
-
-
-def test_shifted_output_overlaps():
-    memory = np.zeros(9)
-    with pytest.raises(ValueError, match="out must be x itself or not overlap x"):
-        fwht(memory[:8], out=memory[1:])
-    with pytest.raises(ValueError, match="out must be x itself or not overlap x"):
-        fwht(memory[1:].reshape(4, 2), out=memory[1:].reshape(2, 4).T)
-    again = memory[:8]
-    assert fwht(memory[:8], out=again) is again
 
 
 @pytest.mark.parametrize(

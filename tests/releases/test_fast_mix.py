@@ -24,9 +24,10 @@ from fastmix.accounting import (
 )
 from fastmix.data import ArrayRows, RowMap
 from fastmix.errors import InvalidValueError
-from fastmix.releases import fast_bounds, fast_mix, fast_mix_event, mix, spectral_events
+from fastmix.releases import fast_bounds, fast_mix, mix, spectral_events
 from fastmix.releases import noise as noises
 from fastmix.sketches import SRHT, KerdockSketch, Sketch, SubsampledDCT
+from tests.releases.events import fast_mix_event
 
 P_VALUE = 1e-6
 ERRORS = 5.5

@@ -13,7 +13,8 @@ from scipy import stats
 import fastmix.data.reductions as reductions
 from fastmix.accounting import GaussianEvent, RdpAccountant, SketchEvent, TailEvent
 from fastmix.data import ArrayRows, RowMap
-from fastmix.releases import gauss_bounds, gauss_mix, gauss_mix_event, mix
+from fastmix.releases import gauss_bounds, gauss_mix, mix
+from tests.releases.events import gauss_mix_event
 
 P_VALUE = 1e-6
 SETTINGS = {"k": 4, "gamma": 5.0, "tau": 3.0, "omega": 0.5}

@@ -2,8 +2,7 @@
 
 Means and covariances are compared at 6 standard errors: below 5e-8 for each of 65 comparisons, by
 the chi-square distribution and Chernoff's bound for products.  Kolmogorov-Smirnov tests reject
-below 1e-8.  So the false-alarm rate of this file is below 1e-5, over the seeds of floating-point
-noise and over runs for exact noise, which cannot be seeded.
+below 1e-8.  So the false-alarm rate of this file is below 1e-5 over its seeds.
 """
 
 import math
@@ -81,7 +80,7 @@ def test_the_comparison_would_notice(rows, column):
 
 
 def test_exact_noise_has_the_same_distribution(rows):
-    assert_standard_normal(standardized(rows, make_noise("exact"), 1000))
+    assert_standard_normal(standardized(rows, make_noise("exact", 3), 1000))
 
 
 def test_a_matrix_below_its_diagonal_is_not_drawn_again(rows):

@@ -33,9 +33,7 @@ def test_products_equal_those_of_the_dense_matrix(kind, k2, n):
     X, Z = rng.standard_normal((n, 19)), rng.standard_normal((k2, 19))
     assert S.shape == (k2, n)
     np.testing.assert_allclose(draw.apply(X), S @ X, atol=1e-12)
-    np.testing.assert_allclose(draw.adjoint(Z), S.T @ Z, atol=1e-12)
-    np.testing.assert_allclose(draw.apply(X[:, 0]), S @ X[:, 0], atol=1e-12)
-    np.testing.assert_allclose(draw.adjoint(Z[:, 0]), S.T @ Z[:, 0], atol=1e-12)
+    np.testing.assert_allclose(draw._backward(Z), S.T @ Z, atol=1e-12)
 
 
 @every_sketch
@@ -73,17 +71,6 @@ def test_sketch_and_distortion_equal_the_dense_ones(kind, k2, n, order, dtype, d
 
 
 @every_sketch
-def test_a_vector_is_one_column(kind):
-    x = np.random.default_rng(5).standard_normal(30)
-    draw = kind(12, 30).sample(6)
-    Z, m_hat = draw.sketch_and_distortion(x)
-    Z_matrix, m_matrix = draw.sketch_and_distortion(x[:, None])
-    assert Z.shape == (12,)
-    np.testing.assert_array_equal(Z, Z_matrix[:, 0])
-    assert m_hat == m_matrix
-
-
-@every_sketch
 def test_no_columns_give_no_distortion(kind):
     Z, m_hat = kind(3, 5).sample(0).sketch_and_distortion(np.empty((5, 0)))
     assert Z.shape == (3, 0)
@@ -115,8 +102,9 @@ def test_adjoint_identity(kind, data):
     k2 = data.draw(st.integers(1, n))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     draw = kind(k2, n).sample(rng)
-    x, z = rng.standard_normal(n), rng.standard_normal(k2)
-    assert draw.apply(x) @ z == pytest.approx(x @ draw.adjoint(z), rel=1e-10, abs=1e-10)
+    x, z = rng.standard_normal((n, 1)), rng.standard_normal((k2, 1))
+    product = (draw.apply(x).T @ z).item()
+    assert product == pytest.approx((x.T @ draw._backward(z)).item(), rel=1e-10, abs=1e-10)
 
 
 @every_sketch
@@ -125,7 +113,7 @@ def test_the_input_is_not_changed(kind):
     before = X.copy()
     draw = kind(5, 9).sample(12)
     draw.sketch_and_distortion(X)
-    draw.adjoint(draw.apply(X))
+    draw._backward(draw.apply(X))
     np.testing.assert_array_equal(X, before)
 
 
@@ -220,22 +208,15 @@ def test_operands_of_the_wrong_kind_are_refused(kind):
         for method in (draw.apply, draw.sketch_and_distortion):
             with pytest.raises(TypeError, match="X must hold float32 or float64 numbers"):
                 method(np.ones((4, 3)).astype(dtype))
-        with pytest.raises(TypeError, match="Z must hold float32 or float64 numbers"):
-            draw.adjoint(np.ones((2, 3)).astype(dtype))
 
 
 @every_sketch
 def test_operands_of_the_wrong_shape_are_refused(kind):
     draw = kind(2, 5).sample(0)
     for method in (draw.apply, draw.sketch_and_distortion):
-        with pytest.raises(ValueError, match=r"X must have 5 rows; got X=array of shape \(8, 3\)"):
-            method(np.ones((8, 3)))
-        with pytest.raises(ValueError, match="X must be one- or two-dimensional"):
-            method(np.ones((5, 3, 1)))
-        with pytest.raises(ValueError, match="X must be one- or two-dimensional"):
-            method(np.float64(1.0))
-    with pytest.raises(ValueError, match="Z must have 2 rows"):
-        draw.adjoint(np.ones((5, 3)))
+        for shape in ((8, 3), (5, 3, 1), (5,), ()):
+            with pytest.raises(ValueError, match="X must have two axes and 5 rows; got X=array"):
+                method(np.ones(shape))
 
 
 def test_base_classes_are_abstract():

@@ -56,7 +56,7 @@ def test_columns_that_are_not_of_unit_length_are_repaired():
 
     draw = Average(1, 4)
     X = np.ones((4, 1))
-    np.testing.assert_array_equal(draw.adjoint(draw.apply(X)), X)
+    np.testing.assert_array_equal(draw._backward(draw.apply(X)), X)
     np.testing.assert_allclose(draw.column_norms, 0.5)
     assert draw.coherence == pytest.approx(1.0)
     assert row_distortion(X, draw) == pytest.approx(1.5)

@@ -83,7 +83,7 @@ def test_all_rows_give_an_isometry(n):
     assert draw.coherence == 0.0
     assert m_hat <= 1e-12
     np.testing.assert_allclose(Z.T @ Z, X.T @ X, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(draw.adjoint(Z), X, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(draw._backward(Z), X, rtol=1e-12, atol=1e-12)
 
 
 def test_a_single_row_of_data_is_not_distorted():

@@ -103,8 +103,10 @@ class Ledger:
         try:
             yield OpenLedger(self.path, fd)
         finally:
-            unlock(fd)
-            os.close(fd)
+            try:
+                unlock(fd)
+            finally:  # also after an interrupt: an open descriptor keeps the lock
+                os.close(fd)
 
     def copy(self, path: str | os.PathLike[str]) -> None:
         """Copy the file to ``path`` atomically; never over charges that are not in it."""

@@ -3,7 +3,7 @@
 An audit can refute a claim and never prove one: see docs/audit.md.
 """
 
-from fastmix.audit.case import Case, Claim, Data, Pair, one_by_one
+from fastmix.audit.case import Case, Claim, Data, Pair
 from fastmix.audit.estimators import estimator_case
 from fastmix.audit.runner import AuditResult, audit, audit_all, full_only, registry
 from fastmix.show.plot import plot_histograms
@@ -18,7 +18,6 @@ __all__ = [
     "audit_all",
     "estimator_case",
     "full_only",
-    "one_by_one",
     "plot_histograms",
     "registry",
 ]

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fastmix._types import BoolArray, FloatArray
-from fastmix.sketches import SketchDraw
 
 #: How many times longer than allowed the records of an audit are.
 STRETCH = 3.0
@@ -70,8 +69,7 @@ class Case:
     their log-likelihood ratios, present over absent; without it one is learned. ``trials`` and
     ``quick`` are the releases on each data set in a full and in a quick audit. ``sealed`` tells
     whether nothing leaves but what is scored; if something does, the claim is refuted.
-    ``account`` is the epsilon, at any delta, of the same releases composed at once, and ``limit``
-    one that the releases on this pair cannot exceed, where it is known to be less.
+    ``account`` is the epsilon, at any delta, of the same releases composed at once.
     """
 
     name: str
@@ -83,42 +81,24 @@ class Case:
     quick: int = 2_000
     sealed: Callable[[np.random.Generator], bool] | None = None
     account: Callable[[float], float] | None = None
-    limit: Callable[[float], float] | None = None
 
     def attainable(self, claim: Claim) -> float:
         """Return the largest epsilon that any test on this pair could show: at most the claim."""
-        known = [each(claim.delta) for each in (self.account, self.limit) if each is not None]
-        return min(claim.epsilon, *known) if known and claim.delta > 0.0 else claim.epsilon
-
-
-def one_by_one(prepare: Callable[[Data], Callable[[np.random.Generator], Any]]) -> Any:
-    """Return the ``draw`` of a case of which ``prepare(data)(rng)`` gives one release."""
-
-    def draw(data: Data, trials: int, rng: np.random.Generator) -> FloatArray:
-        release = prepare(data)
-        return np.array([release(rng) for _ in range(trials)], dtype=np.float64)
-
-    return draw
+        if self.account is None or not claim.delta > 0.0:
+            return claim.epsilon
+        return min(claim.epsilon, self.account(claim.delta))
 
 
 def lone_row(n: int = 4, d: int = 1) -> Pair:
     """Return one record at the norm bound among n - 1 of zeros, in the last of d columns."""
     X = np.zeros((n, d))
     X[0, -1] = 1.0
-    return _without("one row at the norm bound, zeros elsewhere", X, 0)
-
-
-def weakest_direction(n: int, weak: int) -> Pair:
-    """Return n rows along one axis and ``weak`` along another, one of which is removed."""
-    X = np.zeros((n + weak, 2))
-    X[weak:, 0] = 1.0
-    X[:weak, 1] = 1.0
-    return _without(f"a row along the weakest direction, which {weak} rows share", X, 0)
+    return without("one row at the norm bound, zeros elsewhere", X, 0)
 
 
 def one_direction(n: int) -> Pair:
     """Return n equal rows of one column, one of which is removed."""
-    return _without(f"one of {n} equal rows at the norm bound", np.ones((n, 1)), 0)
+    return without(f"one of {n} equal rows at the norm bound", np.ones((n, 1)), 0)
 
 
 def person_of(rows: int, n: int) -> Pair:
@@ -157,32 +137,7 @@ def opposed_row(n: int) -> Pair:
     return Pair(description, Data(np.ones((n, 1)), y), absent)
 
 
-def coherent_row(draw: SketchDraw) -> Pair:
-    """Return the lone row that moves m-hat most: the column that another one resembles most."""
-    P = _overlaps(draw)
-    i = int(P.max(axis=1).argmax())
-    X = np.zeros((draw.n, 1))
-    X[i] = 1.0
-    return _without("the row that moves m-hat most, zeros elsewhere", X, i)
-
-
-def aligned_rows(draw: SketchDraw) -> Pair:
-    """Return rows that all lean towards one: the sketched eigenvalue moves by 1 + 2 m-hat."""
-    U = draw.to_dense()
-    P = _overlaps(draw)
-    i = int(P.sum(axis=1).argmax())
-    signs = np.where(U.T @ U[:, i] < 0.0, -1.0, 1.0)
-    return _without("the row that maximises m-hat, the rest aligned with it", signs[:, None], i)
-
-
-def _overlaps(draw: SketchDraw) -> FloatArray:
-    U = draw.to_dense()
-    P = np.abs(U.T @ U)
-    np.fill_diagonal(P, 0.0)
-    return P
-
-
-def _without(description: str, X: FloatArray, i: int) -> Pair:
+def without(description: str, X: FloatArray, i: int) -> Pair:
     """Return the pair in which record i is present with target 1, the others having 0."""
     y = np.zeros(len(X))
     y[i] = 1.0

@@ -49,7 +49,7 @@ _CLASSES, _THREE = (-3.0, 3.0), (-3.0, 3.0, 6.0)
 #: and counting some thousand fits shows most of it, which would take millions at delta = 1e-6.
 EPSILON, DELTA = 3.0, 0.05
 #: What in a line of the table below is of the case, not of the estimator.
-_SIZES = ("trials", "quick", "sketch_alone", "kind")
+_SIZES = ("trials", "quick", "kind")
 
 
 def estimator_case(
@@ -59,15 +59,13 @@ def estimator_case(
     pair: Pair | None = None,
     trials: int = 6_000,
     quick: int = 480,
-    sketch_alone: bool = False,
     kind: type[Noise] | None = None,
 ) -> Case:
     """Return the case of an estimator: its fits with and without one record.
 
     ``model`` has the parameters to audit; its bounds and its randomness are replaced. ``pair`` has
     one column; by default one record at the norm bound is among zeros. ``trials`` and ``quick`` are
-    the fits on each data set in a full and in a quick audit; ``sketch_alone``, for `LinearMixing`
-    and a lone row, asks for the limit of the pair. ``kind`` replaces the noise.
+    the fits on each data set in a full and in a quick audit; ``kind`` replaces the noise.
 
     The claim is that of the certificate. A release holds the log-likelihood ratio of the
     transcript, which is its score, the parts of that by kind of release, and the coefficients with
@@ -92,7 +90,6 @@ def estimator_case(
         quick=quick,
         sealed=fit.replay,
         account=spent.spent.joint_epsilon,
-        limit=fit.rows_alone if sketch_alone else None,
     )
 
 
@@ -172,7 +169,7 @@ _CASES: dict[str, Callable[..., Case]] = {
     "IHM, exact noise": partial(_IHM, noise="exact", quick=640),
     "LinearMixing": partial(_LINEAR, gaussian_size=_ROWS),
     # So few rows need so little noise that an eigenvalue on the wrong side would show.
-    "LinearMixing, four rows": partial(_LINEAR, gaussian_size=4, sketch_alone=True, trials=16_000),
+    "LinearMixing, four rows": partial(_LINEAR, gaussian_size=4, trials=16_000),
     "LinearMixing, fast": partial(
         _LINEAR, gaussian_size=_ROWS, fast=True, sketch_size=4, trials=10_000, quick=1_000
     ),

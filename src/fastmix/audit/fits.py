@@ -1,17 +1,13 @@
 """Many fits of one estimator on two neighbours, with their transcripts."""
 
-import math
 from collections.abc import Sequence
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import chi2
 
 from fastmix._types import BoolArray, FloatArray
-from fastmix.accounting import SketchEvent
 from fastmix.audit.case import PERSON_ROWS, Data, Pair
 from fastmix.audit.transcript import Listening, Replaying, judging, ratios
 from fastmix.data import ArrayRows, RowMap, Rows
@@ -19,7 +15,7 @@ from fastmix.engine.population import Population
 from fastmix.estimators import PrivateModel
 from fastmix.random import public_generator, secret_generator
 from fastmix.releases import Entry, Noise
-from fastmix.releases.noise import ExactNoise, FloatNoise
+from fastmix.releases.noise import NOISES
 
 
 class Fits:
@@ -27,8 +23,7 @@ class Fits:
 
     def __init__(self, model: PrivateModel, pair: Pair, kind: type[Noise] | None = None) -> None:
         self._pair, self._intercept = pair, model.fit_intercept
-        usual = ExactNoise if model.noise == "exact" else FloatNoise
-        self._listening, self._replaying = judging(kind or usual)
+        self._listening, self._replaying = judging(kind or NOISES[model.noise])
         self._noise: Noise | None = None  # that of the fit that runs
         model._population = Population(
             rows_per_person=None if pair.present.groups is None else PERSON_ROWS,
@@ -72,33 +67,9 @@ class Fits:
                 return False
         return True
 
-    def rows_alone(self, delta: float) -> float:
-        """Return the exact epsilon of a sketch of (X, y) with a lone row, whose eigenvalue is 0.
-
-        The smallest eigenvalue of one row is 0 with it and without it. What is released about it
-        is 0 as well, outside a rare event, and the sketch has all of its noise. Its rows differ in
-        variance along the record: their squares add up to one chi-square variable, and the sets
-        that tell most are rays.
-        """
-        spent = self.certificate(self._pair.present).spent
-        (sketch,) = (each for each in spent.events if isinstance(each, SketchEvent))
-        k, record = sketch.rows, np.column_stack(self._pair.present[:2])
-        ratio = 1.0 + float((record**2).sum()) / (2.0 * sketch.gamma)
-
-        def excess(epsilon: float) -> float:
-            shift = k * math.log(ratio)
-            high, low = ((shift + 2.0 * e) / (1.0 - 1.0 / ratio) for e in (epsilon, -epsilon))
-            present = chi2.sf(high / ratio, k) - math.exp(epsilon) * chi2.sf(high, k)
-            absent = chi2.cdf(low, k) - math.exp(epsilon) * chi2.cdf(low / ratio, k)
-            return float(max(present, absent) - delta + spent.tail)
-
-        return float(brentq(excess, 0.0, 100.0, xtol=1e-12)) if excess(0.0) > 0.0 else 0.0
-
     def _listen(self, data: Data, rng: np.random.Generator) -> tuple[PrivateModel, Listening]:
         """Fit once, and return the model and its noise."""
-        exact = issubclass(self._listening, ExactNoise)
-        # The samplers of exact noise take their randomness from the operating system only.
-        noise = self._listening(secret_generator(None if exact else rng, warn=False))
+        noise = self._listening(secret_generator(rng, warn=False))
         return self._fitted(data, rng, noise), noise
 
     def _replay(
@@ -115,7 +86,7 @@ class Fits:
 
     def _fitted(self, data: Data, rng: np.random.Generator, noise: Noise) -> PrivateModel:
         model, self._noise = self._models[data is self._pair.present], noise
-        model.random_state = rng if model.noise == "float" else None
+        model.random_state = rng
         fitted: PrivateModel = model.fit(*data.stretched(), **data.counting())
         return fitted
 

@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_integer, check_probability, type_error
-from fastmix.audit import estimators, releases
+from fastmix.audit import estimators
 from fastmix.audit.bound import (
     Event,
     cautious_bound,
@@ -26,10 +26,10 @@ from fastmix.estimators import PrivateRegressor
 from fastmix.random import RandomState, secret_generator
 
 #: Every case by name, as functions of delta: a case is built when it is audited.
-registry: dict[str, Callable[..., Case]] = {**releases.RELEASES, **estimators.ESTIMATORS}
+registry: dict[str, Callable[..., Case]] = {**estimators.ESTIMATORS}
 
 #: Cases that only a full audit draws enough releases for.
-full_only = releases.LONG | estimators.LONG
+full_only = estimators.LONG
 
 _COLUMNS = (
     *("name", "pair", "epsilon", "delta", "lower", "share", "attainable", "reached"),
@@ -128,7 +128,7 @@ def audit(
     Examples
     --------
     >>> from fastmix.audit import audit
-    >>> audit("Laplace release of m", trials=2000, rng=0).passed
+    >>> audit("AdaSSP", trials=400, rng=0).passed
     True
     """
     case = _as_case(target)

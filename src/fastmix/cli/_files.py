@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from fastmix._system import UNSUPPORTED, rename_new, sync_folder
+from fastmix._system import sync_folder
 
 
 def check_output(out: Path, *, force: bool = False, inputs: Iterable[Path] = ()) -> None:
@@ -55,10 +55,9 @@ def writing(out: Path, *, force: bool = False, room: int = 0) -> Iterator[Path]:
         yield temporary
         with temporary.open("r+b") as file:  # Windows syncs what it may write
             os.fsync(file.fileno())
-        if force:
-            os.replace(temporary, real)
-        else:
-            _rename(temporary, real)
+        if not force and os.path.lexists(real):  # it appeared meanwhile
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(real))
+        os.replace(temporary, real)
         sync_folder(real.parent)
     finally:
         with suppress(OSError):
@@ -80,16 +79,3 @@ def fill(path: Path, content: bytes) -> None:
         file.write(content)
         file.truncate()
         os.fsync(file.fileno())
-
-
-def _rename(old: Path, new: Path) -> None:
-    """Rename a file to a name that must be free."""
-    try:
-        rename_new(old, new)
-    except OSError as error:
-        if error.errno not in UNSUPPORTED:
-            raise
-        # A file system without hard links: a file that appears just now would be replaced.
-        if os.path.lexists(new):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(new)) from None
-        os.rename(old, new)

@@ -1,27 +1,26 @@
 """The output folder of a fit: written beside its place, then renamed.
 
-1. Before a charge, a fit makes the folder ``.fastmix-...`` beside the output folder and reserves
-   the room that its three files need. A place that cannot be written fails here.
+1. Before a charge, a fit makes a hidden folder ``.fastmix-...`` beside the output folder and
+   reserves the room that its three files need. A place that cannot be written fails here.
 2. After the fit, the files are written there and are on the disk.
 3. The old output folder, if there is one, is renamed to ``.fastmix-...-old``, the new one takes its
    place, and the old files are removed.
 
-A process that is killed leaves the old model or the new one, whole, and at most these hidden
-folders and a lock. Between the two renames of step 3 the output folder is absent for a moment; a
-process that is killed there leaves both models under their hidden names. The next fit to the same
-place puts the new one in its place and removes the rest. Only files with the three names below are
-ever removed.
+A process that is killed leaves the old model or the new one, whole, and perhaps hidden folders,
+which may be removed. If it is killed between the two renames of step 3, both models are whole under
+their hidden names, and the output folder is absent. Only files with the three names below are ever
+removed.
 """
 
 import errno
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from uuid import uuid4
 
-from fastmix._system import WINDOWS, is_named, is_owned, open_file, sync_folder, try_lock, unlock
+from fastmix._system import is_owned, sync_folder
 from fastmix.cli._files import fill, reserve
 from fastmix.errors import DataError
 from fastmix.show.html import templates
@@ -50,16 +49,15 @@ def model_folder(
     """
     templates()  # a report that cannot be written fails before a charge
     target = Path(os.path.realpath(out))
-    name = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
-    new, old, lock = (target.with_name(f".fastmix-{name}{end}") for end in ("", "-old", "-lock"))
     words = list(words)
     room = _ROOM + sum(1024 + 48 * len(word.encode(errors="replace")) for word in words)
     room += _NUMBER * 3 * (len(words) + 1) ** 2 // 2  # the symmetric matrices of intervals
-    inputs, made = [*inputs, ledger], list[Path]()
+    made = list[Path]()
 
     def publish(*texts: str) -> None:
         try:
-            _publish(target, new, old, force, texts)
+            _write(new, target, texts)
+            _put(new, target, force)
         except OSError as error:
             charged = "" if ledger is None else " The ledger was charged for this fit."
             raise DataError(
@@ -69,19 +67,19 @@ def model_folder(
 
     try:
         with _refusals(out):
-            _check_target(out, target, force, inputs)
+            _check_target(out, target, force, [*inputs, ledger])
             for parent in reversed([path for path in target.parents if not path.exists()]):
                 parent.mkdir()
                 made.append(parent)
-        with _claimed(out, lock):
-            try:
-                with _refusals(out):
-                    _recover(target, new, old)
-                    _check_target(out, target, force, inputs)
-                    _reserve(target, new, room)
-                yield publish
-            finally:
-                _remove(new)
+            new = target.with_name(f".fastmix-{uuid4().hex[:16]}")
+            new.mkdir()
+        try:
+            with _refusals(out):
+                for name in FILES:
+                    reserve(new / name, room)
+            yield publish
+        finally:
+            _remove(new)
     finally:
         for parent in reversed(made):
             with suppress(OSError):
@@ -98,30 +96,6 @@ def _refusals(out: Path) -> Iterator[None]:
             f"out must be a folder that can be written; got out={str(out)!r}: "
             f"{error.strerror or type(error).__name__}. Nothing was charged."
         ) from None
-
-
-@contextmanager
-def _claimed(out: Path, path: Path) -> Iterator[None]:
-    """Hold a lock that keeps other fits to the same place away; remove its file at the end."""
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-    with _refusals(out):
-        fd = open_file(path, flags)
-    # A file that lost its name was just removed by the fit that held it.
-    if not try_lock(fd) or not is_named(fd, path):
-        os.close(fd)
-        raise ValueError(
-            "out must not be in use; another fit writes to the same folder. Nothing was charged."
-        )
-    try:
-        yield
-    finally:
-        if not WINDOWS:  # which removes no file that is open
-            path.unlink(missing_ok=True)
-        unlock(fd)
-        os.close(fd)
-        if WINDOWS:
-            with suppress(OSError):
-                path.unlink()
 
 
 def _check_target(out: Path, target: Path, force: bool, inputs: Iterable[Path | None]) -> None:
@@ -162,35 +136,18 @@ def _check_target(out: Path, target: Path, force: bool, inputs: Iterable[Path | 
         raise PermissionError(errno.EACCES, "it cannot be replaced by this user", str(out))
 
 
-def _recover(target: Path, new: Path, old: Path) -> None:
-    """Finish for a fit that was killed between its two renames, or after them."""
-    if old.is_dir():
-        if not target.exists():
-            os.rename(new if new.is_dir() else old, target)
-        _remove(old)
-        _refuse_strangers(target, old)
-
-
-def _reserve(target: Path, new: Path, room: int) -> None:
-    """Make the new folder, or take over what a killed fit of this user left, and allocate room."""
-    with suppress(FileExistsError):
-        new.mkdir()
-    found = os.lstat(new)
-    if not stat.S_ISDIR(found.st_mode) or not is_owned(found):
-        raise PermissionError(errno.EACCES, f"{new.name} beside it belongs to another user")
-    _clear(new)
-    _refuse_strangers(target, new)
-    for name in FILES:
-        reserve(new / name, room)
-
-
-def _publish(target: Path, new: Path, old: Path, force: bool, texts: Iterable[str]) -> None:
-    """Write the files, then put the folder in its place."""
+def _write(new: Path, target: Path, texts: Iterable[str]) -> None:
+    """Write the files, with the permissions of the folder that they replace."""
     for name, text in zip(FILES, texts, strict=True):
         fill(new / name, text.encode())
     with suppress(FileNotFoundError):
         new.chmod(stat.S_IMODE(target.stat().st_mode))
     sync_folder(new)
+
+
+def _put(new: Path, target: Path, force: bool) -> None:
+    """Put the new folder in its place; what was there before goes only when it is there."""
+    old = new.with_name(f"{new.name}-old")
     if force and target.exists() and any(target.iterdir()):
         os.rename(target, old)
     elif target.exists():
@@ -205,22 +162,9 @@ def _publish(target: Path, new: Path, old: Path, force: bool, texts: Iterable[st
     _remove(old)
 
 
-def _refuse_strangers(target: Path, folder: Path) -> None:
-    if folder.exists() and any(folder.iterdir()):
-        raise ValueError(
-            f"The folder {str(folder)!r} holds files that 'fastmix fit' did not write. Move them; "
-            f"fits to {target.name!r} use this folder."
-        )
-
-
-def _clear(folder: Path) -> None:
-    """Remove the files of a fit, and nothing else."""
-    for name in FILES:
-        (folder / name).unlink(missing_ok=True)
-
-
 def _remove(folder: Path) -> None:
-    """Remove a folder of a fit, unless it contains other files."""
+    """Remove the files of a fit, and their folder unless it contains other files."""
     with suppress(OSError):
-        _clear(folder)
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
         folder.rmdir()

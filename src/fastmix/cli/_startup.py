@@ -1,9 +1,9 @@
-"""Load packages that few commands use when they are first used.
+"""Keep slow packages that a command does not need out of its process.
 
-scikit-learn imports ``scipy.stats`` and pandas at its start, which takes about 0.5 s; fastmix needs
-neither. Both stay importable: the standard library's `LazyLoader` loads each of them as a whole as
-soon as another package reads an attribute of it or imports it again. pyarrow does that with pandas,
-where pandas is installed, when it turns a column into an array.
+scikit-learn imports ``scipy.stats`` and pandas at its start, and pyarrow imports pandas to look for
+its data frames; together that takes about 0.7 s. A command reads files itself and never meets a
+data frame, so pandas is hidden: all of these packages work without it. ``scipy.stats`` is loaded by
+the standard library's `LazyLoader` as soon as a package reads an attribute of it.
 """
 
 import sys
@@ -12,19 +12,19 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
 from typing import Any
 
-_SLOW = ("pandas", "scipy.stats")
 
-
-class _LoadLater(MetaPathFinder):
-    """Find the slow packages as Python does, and load them on first use."""
+class _Slow(MetaPathFinder):
+    """Find no pandas, and ``scipy.stats`` as Python does, to be loaded on first use."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(name, path, target) if name in _SLOW else None
+        if name == "pandas":
+            raise ModuleNotFoundError("a command of fastmix runs without pandas.", name=name)
+        spec = PathFinder.find_spec(name, path, target) if name == "scipy.stats" else None
         if spec is not None and spec.loader is not None:
             spec.loader = LazyLoader(spec.loader)
         return spec
 
 
-def load_slow_packages_later() -> None:
-    """Delay slow imports, in a process that runs one command."""
-    sys.meta_path.insert(0, _LoadLater())
+def leave_out_slow_packages() -> None:
+    """Hide or delay slow packages, in a process that runs one command."""
+    sys.meta_path.insert(0, _Slow())

@@ -30,13 +30,7 @@ def command(
     plot: Annotated[Path | None, typer.Option(help="Draw the histograms of all scores.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing plot.")] = False,
     json: options.Json = False,
-    seed: Annotated[
-        int,
-        typer.Option(
-            help="Seed of the audit. Cases with exact noise cannot be seeded: they differ in "
-            "every run."
-        ),
-    ] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the audit.")] = 0,
 ) -> None:
     """Test every privacy claim by experiment, with lower bounds on epsilon."""
     if plot is not None:

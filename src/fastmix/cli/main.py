@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from fastmix import errors
 from fastmix._text import visible
-from fastmix.cli._startup import load_slow_packages_later
+from fastmix.cli._startup import leave_out_slow_packages
 
 
 class ExitCode(IntEnum):
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.simplefilter("always", errors.WeakPrivacyWarning)
             warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
             if arguments is None:
-                load_slow_packages_later()
+                leave_out_slow_packages()
                 arguments = sys.argv[1:]
             from fastmix.cli.app import run  # a second, in which an interrupt is one line, too
 

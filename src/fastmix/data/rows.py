@@ -56,6 +56,7 @@ def _over(
         given: Any = {**dict(zip(names, values, strict=False)), **named}
         return rows.run(Pass(name, partial(value, **given), combine, quiet))
 
+    method.__doc__ = value.__doc__
     return method
 
 

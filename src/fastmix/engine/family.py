@@ -78,11 +78,6 @@ class Family(Method):
         """Draw the planned releases, and return the coefficients."""
         return adaptive.fit_adaptive(self, rows, plan, clip, draws)
 
-    def coordinates(self, sizes: Sizes) -> int:
-        """Return an upper bound on the coordinates of noise that a fit draws."""
-        rounds = adaptive.MOST_ROUNDS if self.rounds is None else int(self.rounds)
-        return super().coordinates(sizes) + rounds * (sizes.d + 2) ** 2
-
     def shares(self, sizes: Sizes, mu: float, rounds: int, *, inferring: bool) -> dict[str, float]:
         """Return the shares of the budget of counts and lines, by name, from public sizes."""
         return {}

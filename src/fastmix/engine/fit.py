@@ -6,6 +6,7 @@ plan.
 """
 
 import math
+from bisect import bisect_right
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +27,7 @@ from fastmix.engine.layers import Count
 from fastmix.engine.plan import Draws, Method, Plan, Sizes, Solution, Target
 from fastmix.errors import CalibrationError
 from fastmix.releases import RESIDUAL_COUNTS, SIZE, TOTAL_WEIGHT, symmetric_solve
-from fastmix.releases.noise import ExactNoise, FloatNoise, Noise
+from fastmix.releases.noise import NOISES, Noise
 
 #: What rounding may add to the epsilon of a plan.
 _ROUNDING = 1e-9
@@ -36,6 +37,9 @@ COUNTED = "number of rows"
 _SAFE = 64.0
 #: Share of epsilon that pays for the number of rows where it is not public.
 SIZE_SHARE = 0.02
+#: Numbers of rows that fits are planned for where the number is not public: quarter octaves, so
+#: that a budget can be checked for all of them before the number is released.
+PLANNED_ROWS = tuple(sorted({round(2.0 ** (k / 4.0)) for k in range(137)}))
 #: Share of the squared signal-to-noise ratio that pays for the counts of residuals.
 _RESIDUAL_SHARE = 0.05
 
@@ -70,10 +74,12 @@ def plan_fit(
         return LeastSquaresPlan(
             spent=PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)]), steps=0
         )
-    size_scale = (1.0 + _ROUNDING) / (SIZE_SHARE * target.epsilon) if sizes.hidden else None
+    size_scale = None
+    if sizes.hidden:
+        size_scale = (1.0 + _ROUNDING) / (SIZE_SHARE * target.epsilon)
+        sizes = sizes._replace(n=PLANNED_ROWS[bisect_right(PLANNED_ROWS, sizes.n) - 1])
     counting = () if size_scale is None else (SIZE.event(size_scale),)
-    kind: type[Noise] = ExactNoise if noise == "exact" else FloatNoise
-    extra = kind.cost(method.coordinates(sizes))
+    extra = NOISES[noise].cost(method.coordinates(sizes))
     within = Target(
         target.epsilon - math.fsum(event.pure_epsilon for event in (*extra, *counting)),
         target.delta,
@@ -204,7 +210,7 @@ def solve_fit(
         known = count_of(counted, plan.size_scale, plan.weight_sigma)
         scores = scoring.counted(scoring.release(counted, *given), known)
         solution = replace(solution, scores=scores)
-    if plan.is_private and not plan.matches(draws.noise.drawn):
+    if plan.is_private and not plan.matches(draws.noise):
         names = [entry.release.name for entry in draws.noise.transcript if entry.release]
         raise RuntimeError(
             f"the releases of {method.name} differ from the plan that was charged: it released "

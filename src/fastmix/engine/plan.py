@@ -7,6 +7,7 @@ calibration, the charge, the certificate and the check after the fit all read th
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -159,9 +160,13 @@ class Plan:
                 del settings[name]
         return settings
 
-    def matches(self, drawn: Iterable[PrivacyEvent]) -> bool:
-        """Whether releases are those that were planned."""
-        return _counted([*drawn, *self.extra]) == _counted(self.spent.events)
+    def matches(self, noise: Noise) -> bool:
+        """Whether releases are those that were planned, with no more coordinates than planned."""
+        paid = math.fsum(event.pure_epsilon for event in self.extra)
+        drawn = math.fsum(event.pure_epsilon for event in noise.cost(max(1, noise.coordinates)))
+        return drawn <= paid and _counted([*noise.drawn, *self.extra]) == _counted(
+            self.spent.events
+        )
 
 
 def _counted(events: Iterable[PrivacyEvent]) -> Counter[Any]:
@@ -318,10 +323,11 @@ class Method(ABC):
     def coordinates(self, sizes: Sizes) -> int:
         """Return how many coordinates of noise a fit draws at most, for the cost of exact noise.
 
-        These are enough for statistics, or for bounds, a mean and gradients.
+        A coordinate costs an epsilon of 4e-18, so the bound is generous: 64 matrices, two vectors
+        for each step, and a million counts, for each class.
         """
-        steps = getattr(self, "n_steps", None) or 100
-        return (sizes.d + 1) ** 2 + 2 * (steps + 2) * (sizes.d + 2)
+        steps, classes = getattr(self, "n_steps", None) or 100, getattr(self, "n_classes", 1)
+        return int(classes * (64 * (sizes.d + 2) ** 2 + 2 * (steps + 2) * (sizes.d + 2) + 2**20))
 
     def cautions(self, plan: Any, d: int) -> list[str]:
         """Return why a planned fit may go wrong by its parameters, for d columns."""

@@ -39,8 +39,7 @@ inference : bool, default=False
     `LinearMixing` and `IHS` have none.
 noise : {"float", "exact"}, default="float"
     "exact" draws the noise of scalars, gradients and statistics from discrete distributions on a
-    grid, by OpenDP's samplers (``pip install "fastmix[exact]"``); sketches are always floating
-    point. Exact noise cannot be seeded, and takes epsilon from 1e-6 to 100.
+    grid, by integers only; sketches are always floating point. It takes epsilon from 1e-6 to 100.
 accountant : BudgetAccountant, default=None
     Budget that the fit is charged to; None means the active one, if there is one.
 random_state : int, RandomState or Generator, default=None

@@ -12,7 +12,7 @@ from fastmix.data import Chunks, Report
 from fastmix.data.arrow import file_chunks
 from fastmix.data.dask import Cluster, dask_chunks, is_dask
 from fastmix.engine import Draws, Plan
-from fastmix.engine.fit import COUNTED, sized, solve_fit
+from fastmix.engine.fit import COUNTED, PLANNED_ROWS, sized, solve_fit
 from fastmix.engine.population import Population
 from fastmix.errors import BudgetError, caller_level
 from fastmix.estimators._frames import fit_files, fit_table
@@ -26,10 +26,8 @@ from fastmix.releases import Noise, make_noise
 from fastmix.schema.categories import Categories
 from fastmix.show.progress import progress
 
-#: A number of rows for plans that are made before the hidden number is released, and numbers of
-#: all sizes.
+#: A number of rows for plans that are made before the hidden number is released.
 SOME_ROWS = 10_000
-_ANY_ROWS = tuple(10**k for k in range(11))
 
 #: The end of a refusal by the budget after the number of rows was charged.
 _BEFORE = "The number of rows was charged and released before; the fit was not."
@@ -161,10 +159,10 @@ class Fitting(Results, Planning):
         """Charge and release the number of rows, after every other check.
 
         The releases of the fit follow from the released number, so the budget must cover both
-        charges for a number of any size, for which ``planned`` makes the plan.
+        charges for every number that a plan can be made for, by ``planned``.
         """
         if accountant is not None:
-            for each in {planned(n).spent for n in _ANY_ROWS}:
+            for each in {planned(n).spent for n in PLANNED_ROWS}:
                 both = PrivacySpent(each.parts[:1]), PrivacySpent(each.parts[1:])
                 accountant.check(*both, leaks=reasons_for_leaks(self, plan))
         self._charge(accountant, plan, plan.spent.parts[:1])

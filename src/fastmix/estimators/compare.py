@@ -1,5 +1,6 @@
 """Several feature sets under one budget, the best refitted with what is left."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +14,7 @@ from fastmix.accounting import BudgetAccountant, PrivacySpent, noted
 from fastmix.accounting.notes import current_notes
 from fastmix.engine import Draws, Plan
 from fastmix.engine.compare import Ranking, comparing_method, comparing_plan, ranked
-from fastmix.engine.fit import solve_fit, with_weight
+from fastmix.engine.fit import PLANNED_ROWS, solve_fit, with_weight
 from fastmix.engine.population import Population
 from fastmix.errors import caller_level
 from fastmix.estimators._fitting import SOME_ROWS
@@ -277,6 +278,8 @@ def _checked(model: PrivateLinearRegression, population: Population) -> Any:
 def _planned(model: Any, d: int, n: int) -> tuple[Any, Plan, Ranking]:
     """Return the method of the refit, the plan of the comparison, and its ranking."""
     sizes, target = model._sizes(n, d), model._target(n)
+    if sizes.hidden:  # the rounds, too, are those of a number that the budget is checked for
+        sizes = sizes._replace(n=PLANNED_ROWS[bisect_right(PLANNED_ROWS, n) - 1])
     method = comparing_method(sizes, target)
     return method, *comparing_plan(method, sizes, target, inference=model.inference)
 

@@ -120,16 +120,12 @@ def check_parameters(model: Any) -> None:
         raise value_error("delta", "be given with public_rows=False: 1/n^2 would reveal n", None)
     check_noise(model.noise, model.random_state)
     if model.noise == "exact":
-        if model.inference:
-            raise value_error("inference", "be False with noise='exact'", model.inference)
         # The range of docs/proofs/exact_noise.md.
         if not math.isinf(model.epsilon):
             check_real("epsilon", model.epsilon, at_least=1e-6, at_most=100.0)
         if model.delta is not None:
             check_real("delta", model.delta, at_least=1e-100)
     check_real("score_share", model.score_share, at_least=0.0, at_most=0.5)
-    if model.score_share and model.noise == "exact":
-        raise value_error("score_share", "be 0 with noise='exact'", model.score_share)
     if model.accountant is not None and not isinstance(model.accountant, BudgetAccountant):
         raise type_error("accountant", "be a BudgetAccountant or None", model.accountant)
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from fastmix._validation import check_choice
 from fastmix.certificate import PrivacyCertificate
 from fastmix.certificate.documents import digest, read_document, read_text, write_document
 from fastmix.certificate.verify import INCOMPLETE
@@ -185,9 +184,7 @@ def _restored(data: dict[str, Any]) -> Any:
         model.schema_ = schema
     restore_bounds(model, data["found"])
     model._population = _population(facts, stated)
-    noise, model.noise = check_choice("noise", model.noise, ("float", "exact")), "float"
-    model._check_parameters()  # without OpenDP, which only a fit with exact noise needs
-    model.noise = noise
+    model._check_parameters()
     for name, value in _fitted(data["fitted"], model).items():
         setattr(model, name, value)
     return model

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from fastmix._types import FloatArray, Floats
 from fastmix.kernels import kerdock, mapped, measured, reference
 from fastmix.kernels._backend import one_thread
+from fastmix.kernels.discrete import Sampler, draw_discrete
 from fastmix.kernels.fwht import fwht
 from fastmix.kernels.losses import CalibratedHuber, Loss
 from fastmix.kernels.mapped import Mapped, Targets
@@ -107,6 +108,14 @@ Matrices = list[tuple[Mapped, Targets]]
 
 def _theta(A: Mapped) -> FloatArray:
     return np.asarray(_numbers(A.shape[1], 1)[:, 0] / np.sqrt(A.shape[1]))
+
+
+def _discrete(_: Matrices) -> Iterator[Pair]:
+    for law in ("gaussian", "laplace"):
+        for scale in (1, 2, 3, 8, 1000, 2**32 + 12345, 2**40):
+            got = draw_discrete(law, scale, 20, np.random.default_rng(scale))
+            draw = getattr(Sampler(np.random.default_rng(scale)), law)
+            yield got, [draw(scale) for _ in range(20)], 0.0
 
 
 def _fwht(_: Matrices) -> Iterator[Pair]:
@@ -307,6 +316,7 @@ def _kerdock_distortion(matrices: Matrices) -> Iterator[Pair]:
 
 
 _CASES: dict[str, Callable[[Matrices], Iterator[Pair]]] = {
+    "discrete": _discrete,
     "fwht": _fwht,
     "map_rows": _map_rows,
     "squared_norms": _squared_norms,

@@ -26,8 +26,8 @@ _PASSES = (
     *("second_moments", "slope_counts", "residuals"),
 )
 _SKETCHES = ("srht", "kerdock", "kerdock_sketch", "kerdock_distortion")
-#: Every compiled kernel; compilers without vector types give the first one only.
-KERNELS = ("fwht", *_PASSES, *_SKETCHES)
+#: Every compiled kernel; compilers without vector types give the first two only.
+KERNELS = ("discrete", "fwht", *_PASSES, *_SKETCHES)
 #: Kernels that run the code of others: what is wrong in these may be wrong in those, on inputs that
 #: the self-check does not try.
 _SHARED = ((("fwht",), _SKETCHES), (_PASSES, (*_PASSES, *_SKETCHES)), (_SKETCHES[1:],) * 2)

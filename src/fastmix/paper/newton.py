@@ -9,7 +9,7 @@ import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix.data import Rows
-from fastmix.engine.adaptive import MOST_ROUNDS, useful_rounds
+from fastmix.engine.adaptive import useful_rounds
 from fastmix.engine.gaussian_finish import (
     STEPS,
     GaussianPlan,
@@ -21,7 +21,6 @@ from fastmix.engine.inference import NewtonTrace
 from fastmix.engine.plan import Draws, Forecast, Method, Plan, Sizes, Solution, Target
 from fastmix.releases import GRADIENT, PrivateGram, Spectrum, fast_bounds, gauss_bounds, mix
 from fastmix.releases.bounds import needed_eigenvalue
-from fastmix.releases.counts import RESIDUAL_EDGES
 from fastmix.sketches import Sketch
 
 #: Parameters of the published methods, without effect in the tuned variants.
@@ -64,14 +63,6 @@ class HessianMixing(Method):
     def chooses(self) -> bool:  # type: ignore[override]
         """Whether clipping level and ridge are chosen from released values."""
         return self.variant == "tuned"
-
-    def coordinates(self, sizes: Sizes) -> int:
-        """Return how many coordinates of noise a fit draws at most.
-
-        A tuned variant has rounds of second moments, and both have counts and curvatures.
-        """
-        moments = (MOST_ROUNDS + 2) * (sizes.d + 2) ** 2 if self.variant == "tuned" else 0
-        return super().coordinates(sizes) + moments + 2 * len(RESIDUAL_EDGES)
 
     def inferring_plan(self, sizes: Sizes, target: Target) -> GaussianPlan | None:
         """Plan a tuned fit with curvatures for its intervals."""

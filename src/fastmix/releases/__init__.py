@@ -55,9 +55,7 @@ from fastmix.releases.sketch import (
     SKETCHES,
     MixRelease,
     fast_mix,
-    fast_mix_event,
     gauss_mix,
-    gauss_mix_event,
     mix,
 )
 
@@ -111,10 +109,8 @@ __all__ = [
     "Spectrum",
     "fast_bounds",
     "fast_mix",
-    "fast_mix_event",
     "gauss_bounds",
     "gauss_mix",
-    "gauss_mix_event",
     "make_noise",
     "mix",
     "sketched_gram",

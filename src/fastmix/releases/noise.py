@@ -5,21 +5,18 @@ so the last bits of a sum can betray it (Mironov, 2012).  `FloatNoise` rounds wh
 grid of 2^-20 of the noise scale, which throws those bits away.  It narrows the leak and does not
 close it (docs/limitations.md); `ExactNoise` does.
 
-`ExactNoise` rounds a value to a grid of 2^-32 of the noise scale, and OpenDP's samplers, with
-randomness of the operating system, add an integer that has exactly the discrete distribution.
-Rounding moves neighbours apart by at most one grid step per coordinate; sensitivity and noise grow
-by that, so that their ratio, which the account carries, is the one asked for.  What discrete noise
-costs beyond continuous noise is an event of its own (docs/proofs/exact_noise.md).
+`ExactNoise` rounds a value to a grid of 2^-32 of the noise scale, and adds an integer that has
+exactly the discrete distribution (`fastmix.kernels.discrete`).  Rounding moves neighbours apart by
+at most one grid step per coordinate; sensitivity and noise grow by that, so that their ratio, which
+the account carries, is the one asked for.  What discrete noise costs beyond continuous noise is an
+event of its own (docs/proofs/exact_noise.md).
 """
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import import_module
-from importlib.metadata import version
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +24,8 @@ import numpy.typing as npt
 from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, value_error
 from fastmix.accounting import LaplaceEvent, PrivacyEvent
-from fastmix.random import RandomState, check_unseeded, secret_generator
+from fastmix.kernels.discrete import draw_discrete
+from fastmix.random import RandomState, secret_generator
 from fastmix.releases.release import Public, Release
 
 #: Grids are powers of two in (2^-(bits + 1), 2^-bits] of the noise scale.
@@ -58,12 +56,14 @@ class Noise(ABC):
     """Secret noise. `release` draws; ``transcript`` has all releases, ``drawn`` their events."""
 
     #: Where the noise comes from, as a certificate says it.
-    source: str = "AES-128-CTR keyed by the OS"
+    source: ClassVar[str]
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
         self.drawn: list[PrivacyEvent] = []
         self.transcript: list[Entry] = []
+        #: How many coordinates of discrete noise were drawn.
+        self.coordinates = 0
 
     def __reduce__(self) -> Any:
         raise TypeError("Noise must not be copied: two copies would draw the same noise.")
@@ -133,6 +133,8 @@ RandomNoise = RandomState | Noise
 class FloatNoise(Noise):
     """Floating-point noise from the secret generator, released on a coarse grid."""
 
+    source = "AES-128-CTR keyed by the OS"
+
     def _gaussian(self, values: FloatArray, sensitivity: float, ratio: float) -> FloatArray:
         scale = ratio * sensitivity
         step = grid_step(scale)
@@ -159,33 +161,37 @@ class FloatNoise(Noise):
 
 
 class ExactNoise(Noise):
-    """Discrete noise by OpenDP's samplers; only sketches draw from the secret generator."""
+    """Discrete noise, drawn by integers only; sketches alone are in floating point."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        super().__init__(rng)
-        _opendp()
-        self.source = f"OpenDP {version('opendp')}; for sketches {Noise.source}"
+    source = "discrete, from AES-128-CTR keyed by the OS; in floating point for sketches only"
 
     def _gaussian(self, values: FloatArray, sensitivity: float, ratio: float) -> FloatArray:
         step, scale = _level(sensitivity, ratio, values.size)
-        noisy = _discrete("gaussian", np.rint(_in_steps(values.ravel(), step)), scale)
-        return np.reshape(np.asarray(noisy, dtype=np.float64), values.shape) * step
+        points = np.rint(_in_steps(values.ravel(), step)).astype(np.int64)
+        noisy = points + self._discrete("gaussian", scale, values.size)
+        return np.reshape(noisy.astype(np.float64), values.shape) * step
 
     def _perturbation(self, size: int, scale: float) -> tuple[FloatArray, float]:
         step = grid_step(scale, EXACT_BITS)
-        drawn = _discrete("gaussian", np.zeros(size), scale / step)
+        drawn = self._discrete("gaussian", math.ceil(scale / step), size)
         # Discrete noise is that of a rounded Gaussian but for the event of `cost`.
-        return np.asarray(drawn, dtype=np.float64) * step, math.sqrt(size) * step
+        return drawn.astype(np.float64) * step, math.sqrt(size) * step
 
     def _bound(
         self, value: float, above: bool, sensitivity: float, ratio: float, tau: float, law: str
     ) -> float:
         """Release a bound: rounded to its safe side before noise, its shift by at least a step."""
         step, scale = _level(sensitivity, ratio, 1)
-        point = _in_steps([value], step)
-        (noisy,) = _discrete(law, np.ceil(point) if above else np.floor(point), scale)
+        (point,) = _in_steps([value], step)
+        noisy = math.ceil(point) if above else math.floor(point)
+        noisy += int(self._discrete(law, scale, 1)[0])
         shift = math.ceil(tau * scale) + 1
-        return max(0, noisy + shift if above else noisy - shift) * step
+        return float(max(0, noisy + shift if above else noisy - shift) * step)
+
+    def _discrete(self, law: str, scale: int, size: int) -> npt.NDArray[np.int64]:
+        """Draw discrete noise of a scale in grid steps."""
+        self.coordinates += size
+        return draw_discrete(law, scale, size, self.rng)
 
     @staticmethod
     def cost(size: int) -> tuple[PrivacyEvent, ...]:
@@ -193,21 +199,21 @@ class ExactNoise(Noise):
         return (LaplaceEvent(1.0, SLACK * check_integer("size", size, at_least=1)),)
 
 
+#: The kinds of noise, by the name of the parameter ``noise``.
+NOISES: dict[str, type[Noise]] = {"float": FloatNoise, "exact": ExactNoise}
+
+
 def check_noise(kind: str, random_state: RandomState) -> None:
     """Refuse what `make_noise` would refuse; leaves the state of a generator alone."""
-    if check_choice("noise", kind, ("float", "exact")) == "exact":
-        check_unseeded(random_state)
-        _opendp()
-    elif not isinstance(random_state, np.random.RandomState):  # which gives its draws to a seed
+    check_choice("noise", kind, tuple(NOISES))
+    if not isinstance(random_state, np.random.RandomState):  # which gives its draws to a seed
         secret_generator(random_state, warn=False)
 
 
 def make_noise(kind: str, random_state: RandomState = None, *, warn: bool = True) -> Noise:
-    """Return "float" or "exact" noise; any seed voids the guarantee, and exact noise takes none."""
-    if check_choice("noise", kind, ("float", "exact")) == "exact":
-        check_unseeded(random_state)
-        return ExactNoise(secret_generator(random_state))
-    return FloatNoise(secret_generator(random_state, warn=warn))
+    """Return "float" or "exact" noise; any seed voids the guarantee."""
+    made = NOISES[check_choice("noise", kind, tuple(NOISES))]
+    return made(secret_generator(random_state, warn=warn))
 
 
 def as_noise(rng: RandomNoise) -> Noise:
@@ -227,40 +233,18 @@ def enlarged_sensitivity(sensitivity: float, step: float, size: int) -> float:
     return sensitivity + math.sqrt(size) * step
 
 
-def _level(sensitivity: float, ratio: float, size: int) -> tuple[float, float]:
-    """Return the grid step and the noise scale in steps; from public quantities only."""
+def _level(sensitivity: float, ratio: float, size: int) -> tuple[float, int]:
+    """Return the grid step and the noise scale in steps; from public quantities only.
+
+    The scale is rounded up, to the safe side.
+    """
     check_real("sensitivity", sensitivity, above=0.0)
     step = grid_step(ratio * sensitivity, EXACT_BITS)
     enlarged = enlarged_sensitivity(sensitivity, step, size)
-    return step, ratio * sensitivity / step * (enlarged / sensitivity) * (1.0 + EXCESS)
+    scale = ratio * sensitivity / step * (enlarged / sensitivity) * (1.0 + EXCESS)
+    return step, math.ceil(scale)
 
 
 def _in_steps(values: npt.ArrayLike, step: float) -> FloatArray:
     """Return values in grid steps; exact, because a step is a power of two."""
     return np.clip(values, -_LARGEST * step, _LARGEST * step) / step
-
-
-def _discrete(law: str, points: FloatArray, scale: float) -> list[int]:
-    """Add discrete noise of the given scale, in grid steps, to grid points."""
-    measure: Any = _measurement(law, scale)
-    return list(measure(points.astype(np.int64).tolist()))
-
-
-@lru_cache(maxsize=256)
-def _measurement(law: str, scale: float) -> Any:
-    dp = _opendp()
-    domain = dp.vector_domain(dp.atom_domain(T="i64"))
-    if law == "laplace":
-        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
-    return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=scale)
-
-
-def _opendp() -> Any:
-    try:
-        dp = import_module("opendp.prelude")
-    except ImportError:
-        raise ImportError(
-            "noise='exact' needs OpenDP's samplers: pip install 'fastmix[exact]'."
-        ) from None
-    dp.enable_features("contrib")
-    return dp

@@ -1,5 +1,7 @@
 r"""Sums of losses in layers, and counts of labels, for scores (docs/proofs/scores.md)."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,6 +11,7 @@ from fastmix._types import FloatArray
 from fastmix.data import Rows
 from fastmix.data.scores import layer_weights
 from fastmix.releases.checks import (
+    Check,
     coefficients,
     layered,
     models,
@@ -42,27 +45,28 @@ def _pinball(r: FloatArray, quantile: float) -> FloatArray:
     return np.maximum(quantile * r, (quantile - 1.0) * r)
 
 
-#: Squared residuals of bounded predictions, in layers between 0 and ``edges``.
-SQUARE_LAYERS = Gaussian(
-    name="squared residuals",
-    statement="the sum of squared residuals of bounded predictions, in layers",
-    proof=_PROOF,
-    statistic=lambda rows, theta, edges: rows.residual_layers(theta, np.square, edges),
-    sensitivity=lambda public, **given: layer_sensitivity(),
-    given={"theta": coefficients, "edges": layered},
-    finish=in_layers,
-)
+def _residual_layers(name: str, term: Callable[..., FloatArray], **checks: Check) -> Gaussian:
+    """Return the release of terms of residuals of bounded predictions, in layers.
 
-#: Absolute residuals of bounded predictions, in layers.
-ABSOLUTE_LAYERS = Gaussian(
-    name="absolute residuals",
-    statement="the sum of absolute residuals of bounded predictions, in layers",
-    proof=_PROOF,
-    statistic=lambda rows, theta, edges: rows.residual_layers(theta, np.abs, edges),
-    sensitivity=lambda public, **given: layer_sensitivity(),
-    given={"theta": coefficients, "edges": layered},
-    finish=in_layers,
-)
+    Layers lie between 0 and ``edges``; ``checks`` are of other values that the term takes.
+    """
+    return Gaussian(
+        name=name,
+        statement=f"the sum of {name} of bounded predictions, in layers",
+        proof=_PROOF,
+        statistic=lambda rows, theta, edges, **rest: rows.residual_layers(
+            theta, partial(term, **rest), edges
+        ),
+        sensitivity=lambda public, **given: layer_sensitivity(),
+        given={"theta": coefficients, **checks, "edges": layered},
+        finish=in_layers,
+    )
+
+
+SQUARE_LAYERS = _residual_layers("squared residuals", np.square)
+ABSOLUTE_LAYERS = _residual_layers("absolute residuals", np.abs)
+#: Pinball losses :math:`\rho_q(r) = \max(q r, (q-1) r)`.
+PINBALL_LAYERS = _residual_layers("pinball losses", _pinball, quantile=probability)
 
 #: :math:`\sum_i \min(r_{ik}^2, C^2)` for several models k, the columns of ``thetas``, less their
 #: mean.
@@ -86,19 +90,6 @@ BELOW = Gaussian(
     finish=number,
 )
 
-#: Pinball losses :math:`\rho_q(r) = \max(q r, (q-1) r)` of bounded predictions, in layers.
-PINBALL_LAYERS = Gaussian(
-    name="pinball losses",
-    statement="the sum of pinball losses of bounded predictions, in layers",
-    proof=_PROOF,
-    statistic=lambda rows, theta, quantile, edges: rows.residual_layers(
-        theta, partial(_pinball, quantile=quantile), edges
-    ),
-    sensitivity=lambda public, **given: layer_sensitivity(),
-    given={"theta": coefficients, "quantile": probability, "edges": layered},
-    finish=in_layers,
-)
-
 #: How many log-odds :math:`x^\top\theta` lie between ``edges``, for each of two labels; the first
 #: row is that of targets below 0.
 LABEL_COUNTS = Gaussian(
@@ -111,13 +102,11 @@ LABEL_COUNTS = Gaussian(
 )
 
 #: How many log-odds lie between ``edges``, whatever the label.
-ODDS_COUNTS = Gaussian(
+ODDS_COUNTS = replace(
+    LABEL_COUNTS,
     name="counts of log-odds",
     statement="log-odds, counted in bins",
-    proof=_PROOF,
     statistic=lambda rows, theta, edges: rows.label_counts(theta, edges).sum(axis=0),
-    sensitivity=lambda public, **given: count_sensitivity(),
-    given={"theta": coefficients, "edges": rising},
 )
 
 

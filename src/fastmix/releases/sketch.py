@@ -18,7 +18,7 @@ from fastmix.releases import sampling
 from fastmix.releases.bounds import Source, Spectrum, fast_bounds, gauss_bounds
 from fastmix.releases.checks import anything
 from fastmix.releases.noise import Noise, RandomNoise, as_noise
-from fastmix.releases.release import Public, Release, spectral_events
+from fastmix.releases.release import Public, Release
 from fastmix.releases.sampling import PrivateGram
 from fastmix.sketches import Sketch, SketchDraw
 
@@ -151,20 +151,11 @@ def mix(
     return MixRelease(sketches, eta, spectrum.m_tilde, spectrum.lambda_tilde, spectrum.level, event)
 
 
-def _check_sizes(tau: float, n_steps: int, **rows: int) -> None:
+def _check_sizes(form: str, **sizes: int) -> None:
     """Refuse sizes under the names that the caller knows, before anything is drawn."""
-    for name, value in {**rows, "n_steps": n_steps}.items():
+    check_choice("form", form, ("rows", "gram"))
+    for name, value in sizes.items():
         check_integer(name, value, at_least=1)
-    check_real("tau", tau, at_least=0.0)
-
-
-def gauss_mix_event(
-    *, k: int, gamma: float, tau: float, omega: float, n_steps: int = 1
-) -> ComposedEvent:
-    """Return the event of `gauss_mix`, before any data is seen."""
-    _check_sizes(tau, n_steps, k=k)
-    bounds = spectral_events("gaussian", tau=tau, omega=omega, count=1)
-    return ComposedEvent([*bounds, SketchEvent("gauss_mix", gamma, k * n_steps)])
 
 
 def gauss_mix(
@@ -190,20 +181,11 @@ def gauss_mix(
     Paper: Proposition 2, with the private eigenvalue of Lev et al. (2025).
     Sensitive inputs: X.
     """
-    check_choice("form", form, ("rows", "gram"))
-    gauss_mix_event(k=k, gamma=gamma, tau=tau, omega=omega, n_steps=n_steps)  # checks
+    _check_sizes(form, k=k, n_steps=n_steps)
+    check_real("gamma", gamma, above=1.0)
     noise = as_noise(rng)
     spectrum = gauss_bounds(X, tau=tau, omega=omega, c_x=c_x, literal=literal, rng=noise)
     return mix(spectrum, k=k, gamma=gamma, count=n_steps, form=form, rng=noise)
-
-
-def fast_mix_event(
-    *, k1: int, gamma: float, tau: float, omega: float, n_steps: int = 1, law: str = "laplace"
-) -> ComposedEvent:
-    """Return the event of `fast_mix`, before any data is seen."""
-    _check_sizes(tau, n_steps, k1=k1)
-    bounds = spectral_events(law, tau=tau, omega=omega, count=2 * n_steps)
-    return ComposedEvent([*bounds, SketchEvent("fast_mix", gamma, k1 * n_steps)])
 
 
 def fast_mix(
@@ -233,9 +215,8 @@ def fast_mix(
     Deviation: sketches are brought to unit columns first (docs/corrections.md).
     Sensitive inputs: X.
     """
-    check_choice("form", form, ("rows", "gram"))
+    _check_sizes(form, k1=k1, n_steps=n_steps)
     check_real("gamma", gamma, above=5.0 / 4.0)
-    fast_mix_event(k1=k1, gamma=gamma, tau=tau, omega=omega, n_steps=n_steps, law=law)  # checks
     noise = as_noise(rng)
     spectrum = fast_bounds(
         X,

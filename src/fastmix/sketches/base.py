@@ -54,22 +54,11 @@ class SketchDraw(ABC):
     _unit_columns: ClassVar[bool] = False
 
     def apply(self, X: npt.ArrayLike | Mapped) -> FloatArray:
-        """Return ``S X`` in float64, of shape (k2,) or (k2, d).
+        """Return ``S X`` in float64, of shape (k2, d).
 
-        X is an array of float32 or float64 in any memory order, or seen through a public map.
+        X is a matrix of float32 or float64 in any memory order, or seen through a public map.
         """
-        columns, is_vector = as_columns("X", X, self.n)
-        Z, _ = self._sketch(columns, distortion=False)
-        return Z[:, 0] if is_vector else Z
-
-    def adjoint(self, Z: npt.ArrayLike) -> FloatArray:
-        """Return ``S' Z`` for sketched data Z, which have k2 rows; otherwise as `apply`."""
-        operand, is_vector = as_columns("Z", Z, self.k2)
-        columns = np.asarray(operand)
-        X = np.empty((self.n, columns.shape[1]))
-        for tile in self._tiles(columns):
-            X[:, tile] = self._backward(columns[:, tile])
-        return X[:, 0] if is_vector else X
+        return self._sketch(as_columns(X, self.n), distortion=False)[0]
 
     def to_dense(self) -> FloatArray:
         """Return the matrix itself as a new array; small sizes only."""
@@ -113,9 +102,7 @@ class SketchDraw(ABC):
         ``S~ X~ = S X``. A norm bound C on the rows of X becomes ``C * largest_norm``.
         Sensitive inputs: X.
         """
-        columns, is_vector = as_columns("X", X, self.n)
-        Z, m_hat = self._sketch(columns, distortion=True)
-        return (Z[:, 0] if is_vector else Z), m_hat
+        return self._sketch(as_columns(X, self.n), distortion=True)
 
     def _sketch(self, X: Columns, *, distortion: bool) -> tuple[FloatArray, float]:
         """Return S X, and m-hat if it is asked for; overridden where one pass gives both."""
@@ -167,20 +154,14 @@ def inverse_or_zero(norms: FloatArray) -> FloatArray:
     return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
 
 
-def as_columns(name: str, value: npt.ArrayLike | Mapped, rows: int) -> tuple[Columns, bool]:
-    """Return a checked operand as a matrix, and whether it was a vector."""
-    if isinstance(value, Mapped):
-        if value.shape[0] != rows:
-            raise value_error(name, f"have {rows} rows", value.X)
-        return value, False
-    array = np.asarray(value)
-    if array.dtype not in (np.float32, np.float64):
-        raise type_error(name, "hold float32 or float64 numbers", array)
-    if array.ndim not in (1, 2):
-        raise value_error(name, "be one- or two-dimensional", array)
-    if array.shape[0] != rows:
-        raise value_error(name, f"have {rows} rows", array)
-    return (array[:, None], True) if array.ndim == 1 else (array, False)
+def as_columns(X: npt.ArrayLike | Mapped, rows: int) -> Columns:
+    """Return a checked operand of a sketch."""
+    array = X.X if isinstance(X, Mapped) else np.asarray(X)
+    if not isinstance(X, Mapped) and array.dtype not in (np.float32, np.float64):
+        raise type_error("X", "hold float32 or float64 numbers", array)
+    if array.ndim != 2 or len(array) != rows:
+        raise value_error("X", f"have two axes and {rows} rows", array)
+    return X if isinstance(X, Mapped) else array
 
 
 def as_mapped(columns: Columns) -> Mapped:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from numpy.random import Philox
 
 from fastmix._types import FloatArray, Floats
@@ -17,7 +16,7 @@ from fastmix.kernels.mapped import Mapped
 from fastmix.kernels.reference import Forms, Signs, quadratic_signs
 from fastmix.random import RandomState, public_generator
 from fastmix.sketches._forms import family_size, forms
-from fastmix.sketches.base import Columns, Sketch, SketchDraw, as_columns, as_mapped, read_only
+from fastmix.sketches.base import Columns, Sketch, SketchDraw, as_mapped, read_only
 
 #: Random bits that the generator makes of one value of its counter.
 _COUNTER_BITS = 256
@@ -116,35 +115,17 @@ class KerdockDraw(SketchDraw):
             return kerdock.sketch_and_distortion(as_mapped(X), self.signs, self._forms)
         return kerdock.sketch(as_mapped(X), self.signs, self._forms), 0.0
 
-    def partial_sketch(self, rows: npt.ArrayLike | Mapped, offset: int) -> FloatArray:
+    def partial_sketch(self, rows: Mapped, offset: int) -> FloatArray:
         """Return the part of ``S X`` from rows ``offset`` and following; parts add up to it."""
-        columns, is_vector = self._range(rows, offset)
-        Z = kerdock.sketch(columns, *self._part(offset, columns.shape[0]))
-        return Z[:, 0] if is_vector else Z
+        return kerdock.sketch(rows, *self._part(offset, rows.shape[0]))
 
-    def partial_distortion(
-        self, rows: npt.ArrayLike | Mapped, Z: npt.ArrayLike, offset: int
-    ) -> float:
+    def partial_distortion(self, rows: Mapped, Z: FloatArray, offset: int) -> float:
         """Return the largest norm of ``S'Z - X`` over such rows, Z being the whole ``S X``."""
-        columns, _ = self._range(rows, offset)
-        operand, _ = as_columns("Z", Z, self.k2)
-        sketched = np.asarray(operand, dtype=np.float64)
-        if sketched.shape[1] != columns.shape[1]:
-            raise value_error("Z", f"have {columns.shape[1]} columns", sketched)
-        return kerdock.distortion(columns, sketched, *self._part(offset, columns.shape[0]))
+        return kerdock.distortion(rows, Z, *self._part(offset, rows.shape[0]))
 
     def first_row(self, offset: int, count: int) -> FloatArray:
         """Return ``count`` entries of the first row of S, which are those of its signs."""
         return _random_signs(self.key, offset, count) / math.sqrt(self.k2)
-
-    def _range(self, rows: npt.ArrayLike | Mapped, offset: int) -> tuple[Mapped, bool]:
-        """Return checked rows that start at an offset, and whether they were a vector."""
-        start = check_integer("offset", offset, at_least=0, at_most=self.n - 1)
-        length = rows.shape[0] if isinstance(rows, Mapped) else len(np.atleast_1d(rows))
-        if not 1 <= length <= self.n - start:
-            raise value_error("rows", f"have 1 to {self.n - start} rows", length)
-        columns, is_vector = as_columns("rows", rows, length)
-        return as_mapped(columns), is_vector
 
     def _part(self, offset: int, length: int) -> tuple[Signs, Forms, int]:
         """Return signs and forms of the blocks that a range touches, and where it starts."""

@@ -86,10 +86,6 @@ class LogisticObjective(Family):
         """Plan a fit with what intervals need, for each class where there are more than two."""
         return plan_classes(super().inferring_plan, sizes, target, self.scoring())
 
-    def coordinates(self, sizes: Sizes) -> int:
-        """Return how many coordinates of noise a fit draws at most."""
-        return self.n_classes * super().coordinates(sizes)
-
     def solve(self, rows: Any, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release the coefficients, for more than two classes those of each against the rest."""
         if self.n_classes == 2:
