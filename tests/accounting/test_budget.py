@@ -377,9 +377,9 @@ def test_path_is_created_and_continued(tmp_path, monkeypatch):
 def test_another_budget_cannot_continue_a_file(tmp_path, epsilon, delta):
     BudgetAccountant(1.0, 1e-6, ledger=tmp_path / "ledger")
     before = (tmp_path / "ledger").read_bytes()
-    with pytest.raises(ValueError, match=r"it is for epsilon=1\.0, delta=1e-06 and rule='renyi'"):
+    with pytest.raises(ValueError, match=r"it is for epsilon=1\.0, delta=1e-06, rule='renyi'"):
         BudgetAccountant(epsilon, delta, ledger=tmp_path / "ledger")
-    with pytest.raises(ValueError, match=r"it is for .* and rule='renyi'"):
+    with pytest.raises(ValueError, match=r"it is for .* rule='renyi'"):
         BudgetAccountant(1.0, 1e-6, ledger=tmp_path / "ledger", rule="basic")
     assert (tmp_path / "ledger").read_bytes() == before
 

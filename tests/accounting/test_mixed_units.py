@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fastmix import BudgetAccountant, ObjectivePerturbation, PrivateBounds
-from fastmix.accounting import noted
+from fastmix.accounting import noted, one_row_per_person
 from fastmix.accounting.charge import mixed
-from fastmix.errors import MixedUnitsWarning
+from fastmix.errors import BudgetError, MixedUnitsWarning
 
 KNOWN = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
 
@@ -104,3 +104,51 @@ def test_bounds_found_for_persons_say_so_beside_a_label():
         )
     assert budget.charges[0].persons
     assert budget.charges[0].label.startswith("mine")
+
+
+def test_a_budget_for_persons_refuses_rows(tmp_path):
+    """Also by another process, a copy and a declared list; nothing is charged."""
+    path = tmp_path / "persons.jsonl"
+    budget = BudgetAccountant(30.0, 1e-3, ledger=path, unit="person")
+    assert "unit='person'" in repr(budget)
+    fit(budget, max_rows_per_group=2)
+    budget.save(tmp_path / "copy.jsonl")
+    account = ObjectivePerturbation(**KNOWN).account(2000, 1)
+    declared = budget.declare([account], rows_per_person=1)
+    again = BudgetAccountant(30.0, 1e-3, ledger=path)
+    for each in (budget, again, BudgetAccountant.load(tmp_path / "copy.jsonl"), declared):
+        assert each.unit == "person"
+        before = len(each)
+        with pytest.raises(BudgetError, match=r"protects persons.*one_row_per_person"):
+            fit(each)
+        with pytest.raises(BudgetError, match="Nothing was charged"):
+            budget.declare([account])
+        assert len(each) == before
+    with pytest.raises(ValueError, match="unit must be 'person' or None"):
+        BudgetAccountant(1.0, 1e-6, unit="row")
+    plain = BudgetAccountant(1.0, 1e-6, ledger=tmp_path / "rows.jsonl")
+    with pytest.raises(ValueError, match=r"unit='person'; it is for .* unit=None"):
+        BudgetAccountant(1.0, 1e-6, ledger=plain.ledger, unit="person")
+
+
+def test_a_budget_for_persons_takes_tables_of_one_row_per_person():
+    budget = BudgetAccountant(30.0, 1e-3, unit="person")
+    X = np.linspace(-1, 1, 2000)[:, None]
+    with one_row_per_person():
+        assert not fit(budget)
+        assert not fit(budget, max_rows_per_group=2)
+    ObjectivePerturbation(accountant=budget, **KNOWN).fit(
+        X, X[:, 0], groups=np.arange(2000), max_rows_per_group=1
+    )
+    assert [charge.rows_per_person for charge in budget.charges] == [1, 2, 1]
+    assert dict(budget.charges[0].notes)["stated"] == "one row per person"
+    with pytest.raises(BudgetError):
+        fit(budget)  # the statement ends with its block
+
+
+def test_a_budget_for_persons_refuses_a_hidden_number_before_it_is_released():
+    budget = BudgetAccountant(30.0, 1e-3, unit="person")
+    X = np.linspace(-1, 1, 2000)[:, None]
+    with pytest.raises(BudgetError, match="protects persons"):
+        ObjectivePerturbation(accountant=budget, public_rows=False, **KNOWN).fit(X, X[:, 0])
+    assert len(budget) == 0

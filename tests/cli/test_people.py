@@ -70,7 +70,8 @@ def test_a_fit_of_persons(form, rule, run):
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_intervals_and_scores_of_persons(form, run):
     """Intervals come by default; the report and the loaded model have both."""
-    code, out, err = run(f"{FIT.format(form)} --person who --max-rows 3 --score-share 0.1")
+    fit = FIT.format(form).replace("--epsilon 2", "--epsilon 20")  # so that noise hides no effect
+    code, out, err = run(f"{fit} --person who --max-rows 3 --score-share 0.1")
     assert code == 0, err
     assert "95% interval of it" in " ".join(out.split())
     assert "R-squared (private)" in out
@@ -107,12 +108,18 @@ def test_refusals(options, said, run):
     assert not Path("model").exists()
 
 
-def test_persons_of_several_classes_are_refused_in_the_words_of_the_command(run):
+def test_persons_of_several_classes(run):
     Path("wards.toml").write_text('[target]\nward = ["a", "b", "c"]\n[features]\nage = [0, 100]\n')
     line = "fit visits.csv --target ward --bounds wards.toml --family logistic --delta 1e-6"
-    code, _, err = run(f"{line} --person who --max-rows 3")
-    assert (code, "--person must not be given with more than two classes" in err) == (2, True)
-    assert "Fit each label against the others" in err
+    code, _, err = run(f"{line} --epsilon 8 --person who --max-rows 3 --score-share 0.1")
+    assert code == 0, err
+    assert fastmix.load("model").coef_std_.shape == (3, 1)
+    code, out, _ = run("summary model")
+    assert (code, "all others together" in " ".join(out.split())) == (0, True)
+    assert run("explain model --verify")[0] == 0
+    code, out, err = run("evaluate model visits.csv --epsilon 1 --delta 1e-6 --person who")
+    assert code == 0, err
+    assert "600 persons" in out
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -140,8 +147,7 @@ def test_scores_of_single_rows_are_refused_for_persons(run):
     assert run("ledger new mine.jsonl --epsilon 3 --delta 1e-5")[0] == 0
     assert run(f"{FIT.format('csv')} --person who --max-rows 3")[0] == 0
     code, _, err = run("evaluate model visits.csv --epsilon 0.5 --delta 1e-6 --ledger mine.jsonl")
-    assert (code, "this model protects persons with several rows" in err) == (2, True)
-    assert "no private scores for persons yet" in err
+    assert (code, "groups must be given: this model protects persons" in err) == (2, True)
     assert len(BudgetAccountant.load("mine.jsonl")) == 0
     loaded = fastmix.load("model")
     assert (loaded._population, loaded.public_rows) == (Population(rows_per_person=3), True)
@@ -173,3 +179,64 @@ def test_a_template_leaves_the_ids_out(form, run):
     code, _, err = run(f"bounds visits.{form} --target cost --person nobody")
     assert code == 3
     assert "nobody" in err
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("rule", ["impute", "drop"])
+def test_scores_and_comparisons_of_persons(form, rule, run):
+    Path("visits.toml").write_text(f'{BOUNDS}[missing]\nrule = "{rule}"\n')
+    assert run("ledger new mine.jsonl --epsilon 30 --delta 1e-4")[0] == 0
+    who = "--person who --max-rows 3"
+    assert run(f"{FIT.format(form)} {who}")[0] == 0
+    line = f"evaluate model visits.{form} --epsilon 2 --delta 1e-6 --ledger mine.jsonl"
+    code, out, err = run(f"{line} --person who")
+    assert code == 0, err
+    assert "for one person (of whom at most 3 rows count)" in " ".join(out.split())
+    code, out, err = run(f"{line} --person who --weight cost --max-weight 50 --json")
+    assert code == 0, err
+    told = json.loads(out)
+    assert told["unit"] == "person"
+    assert told["epsilon"] <= 2.0
+    line = f"compare visits.{form} --target cost --bounds visits.toml --epsilon 2 --delta 1e-6"
+    line += " --set age,ward --set ward --out best --ledger mine.jsonl"
+    code, out, err = run(f"{line} {who} --weight cost --max-weight 50 --private-rows")
+    assert code == 0, err
+    assert "age,ward" in out
+    assert run("explain best --verify")[0] == 0
+    assert fastmix.load("best")._population == Population(None, 3, 50.0, True)
+    units = [charge.rows_per_person for charge in BudgetAccountant.load("mine.jsonl").charges]
+    assert units == [3, 3, 3, 3]
+    code, _, err = run(f"{line} --person who --force")
+    assert (code, "--person and --max-rows must be given together" in err) == (2, True)
+    for file in (*Path("best").iterdir(), Path("mine.jsonl")):
+        assert SECRET not in file.read_text()
+
+
+def test_a_ledger_for_persons_refuses_rows(run):
+    assert run("ledger new mine.jsonl --epsilon 9 --delta 1e-4 --unit person")[0] == 0
+    line = f"{FIT.format('csv')} --ledger mine.jsonl --force"
+    code, _, err = run(line)
+    assert code != 0
+    assert "--person and --max-rows" in " ".join(err.split())
+    assert len(BudgetAccountant.load("mine.jsonl")) == 0
+    assert run(f"{line} --person who --max-rows 3")[0] == 0
+    assert "refuses fits that protect single rows" in " ".join(
+        run("ledger show mine.jsonl")[1].split()
+    )
+    assert json.loads(run("ledger show mine.jsonl --json")[1])["unit"] == "person"
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_check_advises_on_rows_by_public_numbers_alone(form, run):
+    """Another division of the rows among the persons gives the same advice."""
+    line = f"check visits.{form} --bounds visits.toml --person who --rows-per-person 1-8"
+    code, out, err = run(line)
+    assert code == 0, err
+    said = out[out.index("600 persons") :]
+    assert "Choose max_rows_per_group" in said
+    table = pd.read_csv("visits.csv")
+    table["who"] = [f"{SECRET}-{max(0, i - len(table) + 600)}" for i in range(len(table))]
+    getattr(table, f"to_{form}")(f"visits.{form}", index=False)
+    code, out, _ = run(line)
+    assert out[out.index("600 persons") :] == said
+    assert SECRET not in out

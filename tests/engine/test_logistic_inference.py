@@ -106,11 +106,30 @@ def test_the_summary_has_odds_ratios():
     assert plain.to_dict()["coefficients"][0]["odds_ratio"] > 0.0
 
 
-def test_several_classes_have_none():
-    X, y = problem(300)
-    model = PrivateLogisticRegression(**{**COMMON, "classes": [0, 1, 2]})
-    with pytest.raises(ValueError, match="inference must be False for more than two classes"):
-        model.fit(X, y)
+def test_several_classes_have_intervals_of_each_against_the_rest():
+    """The truth is the logistic regression of each class in the population.
+
+    Of 90 intervals 4.5 miss on average, and independent ones more than 18 with probability 1e-7.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (200_000, 2))
+    slopes = np.array([[1.5, -1.0], [-0.5, 1.0], [0.0, 0.0]])
+    y = (X @ slopes.T + rng.gumbel(size=(len(X), 3))).argmax(axis=1)
+    known = {"classes": [0, 1, 2], "bounds_X": (-1.0, 1.0), "delta": 1e-6}
+    exact = PrivateLogisticRegression(epsilon=math.inf, **known).fit(X, y)
+    truth = np.column_stack((exact.coef_, exact.intercept_))
+    missed = 0
+    for seed in range(10):
+        own = rng.choice(len(X), 20_000)
+        model = PrivateLogisticRegression(epsilon=3.0, inference=True, random_state=seed, **known)
+        ends = model.fit(X[own], y[own]).conf_int(intercept=True)
+        assert ends.shape == (3, 3, 2)
+        assert np.isfinite(ends).all()
+        missed += int(np.sum((truth < ends[..., 0]) | (truth > ends[..., 1])))
+    assert missed <= 18
+    made = model.summary()
+    assert [line.name for line in made.shown[2::3]] == [f"{k}: intercept" for k in range(3)]
+    assert "odds ratio" in made.header
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 3.0])

@@ -88,8 +88,12 @@ def test_several_classes():
     assert found.calibration == ()
     with pytest.raises(ValueError, match="metrics must be"):
         model.evaluate(X, y, "auc", epsilon=1.0)
-    with pytest.raises(ValueError, match="score_share must be 0 for more than two classes"):
-        model.set_params(score_share=0.1).fit(X, y)
+    model.set_params(score_share=0.1).fit(X, y)
+    assert list(model.scores_.scores) == ["accuracy"]
+    low, high = model.scores_.interval("accuracy", 1.0 - 1e-6)
+    assert low <= model.score(X, y) <= high
+    with pytest.raises(ValueError, match="metrics must be"):
+        model.evaluate(X, y, "auc", epsilon=1.0)
 
 
 def test_wrong_arguments_charge_nothing(model):

@@ -163,7 +163,6 @@ def test_class_weights():
         ({"classes": [0, 1], "class_weight": "balanced"}, TypeError),
         ({"classes": [0, 1], "class_weight": {2: 1.0}}, ValueError),
         ({"classes": [0, 1], "class_weight": {1: 0.0}}, ValueError),
-        ({"classes": [0, 1, 2], "inference": True}, ValueError),
         ({"classes": [0, 1], "epsilon": 0.0}, ValueError),
     ],
 )
@@ -228,10 +227,16 @@ def test_several_classes_from_files_and_dask(tmp_path):
         np.testing.assert_allclose(model.intercept_, memory.intercept_, rtol=1e-6, atol=1e-9)
         assert verify_certificate(model.privacy_.to_json()).verified
         assert model.privacy_.data["bounds_y"] == memory.privacy_.data["bounds_y"]
-    with pytest.raises(ValueError, match="groups must not be given with more than two classes"):
-        PrivateLogisticRegression(**common).fit_parquet(
-            tmp_path / "part.parquet", features=names, groups="who", max_rows_per_group=2
-        )
+    common["inference"] = True
+    memory = PrivateLogisticRegression(epsilon=5.0, **common).fit(
+        X, y, groups=frame["who"], max_rows_per_group=2
+    )
+    file = PrivateLogisticRegression(epsilon=5.0, **common).fit_parquet(
+        tmp_path / "part.parquet", features=names, groups="who", max_rows_per_group=2
+    )
+    assert file.privacy_.data["n_persons"] == 1500
+    for name in ("coef_", "coef_std_", "intercept_std_"):
+        np.testing.assert_allclose(getattr(file, name), getattr(memory, name), rtol=1e-5)
 
 
 def test_labels_outside_the_list_count_the_same_in_memory_and_in_chunks(tmp_path):

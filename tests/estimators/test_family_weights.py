@@ -65,20 +65,26 @@ def test_a_number_of_rows_that_is_not_public(kind):
     assert any(isinstance(event, LaplaceEvent) for event in certificate.spent.events)
     assert abs(certificate.data["n_samples"] - len(y)) < 1000
     assert verify_certificate(certificate.to_json()).complaints == ()
-    with pytest.raises(ValueError, match="score_share must be 0 with public_rows=False"):
-        model.set_params(score_share=0.1).fit(X, y)
-    assert len(budget) == 2
+    scored = estimator(public_rows=False, score_share=0.1, **KNOWN, **given).fit(X, y)
+    assert scored.scores_.scores
 
 
-def test_several_classes_have_neither():
+@pytest.mark.parametrize("hidden", [False, True])
+def test_weights_and_hidden_numbers_of_several_classes(hidden):
     X, y, w = problem("logistic")
+    y = np.where(X[:, 1] > 0.5, 2, y)
     budget = BudgetAccountant(5.0, 1e-3)
-    three = {"classes": [0, 1, 2], "accountant": budget, **KNOWN}
-    with pytest.raises(ValueError, match="sample_weight must not be given with more than two"):
-        fastmix.PrivateLogisticRegression(**three).fit(X, y, sample_weight=w, max_weight=5)
-    with pytest.raises(ValueError, match="public_rows must be True for more than two classes"):
-        fastmix.PrivateLogisticRegression(public_rows=False, **three).fit(X, y)
-    assert len(budget) == 0
+    three = {"classes": [0, 1, 2], "inference": True, "score_share": 0.05}
+    model = fastmix.PrivateLogisticRegression(
+        public_rows=not hidden, accountant=budget, **three, **KNOWN
+    ).fit(X, y, sample_weight=w, max_weight=5)
+    certificate = model.privacy_
+    assert certificate.epsilon <= 3.0
+    assert verify_certificate(certificate.to_json()).complaints == ()
+    assert len(budget) == 1 + hidden
+    assert model.coef_std_.shape == (3, 2)
+    low, high = model.scores_.interval("accuracy", 1.0 - 1e-6)
+    assert low <= np.average(model.predict(X) == y, weights=np.minimum(w, 5)) <= high
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.99, 0.5, 0.1, 1e-3])

@@ -281,10 +281,6 @@ def test_classes_that_do_not_go_with_bounds():
         PrivateLogisticRegression(bounds=FEATURES, classes="ab").fit(table, table["rich"])
     with pytest.raises(ValueError, match="Pass classes, or bounds="):
         PrivateLogisticRegression(bounds=FEATURES).fit(table, table["rich"])
-    with pytest.raises(ValueError, match="more than two classes"):
-        PrivateLogisticRegression(bounds=FEATURES, classes=[0, 1, 2]).fit(
-            table, table["rich"], groups=table["person"], max_rows_per_group=4
-        )
 
 
 def test_persons_of_a_table_with_labels():

@@ -272,8 +272,8 @@ def test_refusals_charge_nothing():
         for kind in (IHM, AdaSSP):
             with pytest.raises(TypeError, match="unexpected keyword argument 'public_rows'"):
                 kind(**KNOWN)
-        with pytest.raises(ValueError, match="public_rows must be True in a comparison"):
-            compare([[0], [1]], X, y, model=PrivateLinearRegression(**KNOWN))
+        with pytest.raises(ValueError, match="delta must be given"):
+            compare([[0], [1]], X, y, model=PrivateLinearRegression(**{**KNOWN, "delta": None}))
         with pytest.raises(ValueError, match="finite"):
             PrivateLinearRegression(**KNOWN).fit(X, np.where(y > 0, np.nan, y))
     assert len(budget) == 0
@@ -282,7 +282,7 @@ def test_refusals_charge_nothing():
             PrivateLinearRegression(epsilon=2.0, **KNOWN).fit(X, y)
         assert len(small) == 0
     fitted = PrivateLinearRegression(**KNOWN).fit(X, y)
-    with pytest.raises(ValueError, match="scores show the number of rows"):
+    with pytest.raises(ValueError, match="delta must be given where the number of rows is not"):
         fitted.evaluate(X, y, epsilon=1.0)
 
 

@@ -13,7 +13,6 @@ from fastmix import (
     BudgetAccountant,
     ObjectivePerturbation,
     PrivateLinearRegression,
-    PrivateLogisticRegression,
 )
 from fastmix.certificate import explain, verify_certificate
 from fastmix.data.dask import Cluster
@@ -152,9 +151,6 @@ def test_refusals_charge_nothing(data):
                 model.fit(X, y, sample_weight=weights, max_weight=most)
         with pytest.raises(ValueError, match="'auto' or 'gram'"):
             ObjectivePerturbation(solver="sketch", **KNOWN).fit(X, y, sample_weight=w)
-        three = PrivateLogisticRegression(classes=[0, 1, 2], bounds_X=(-1, 1))
-        with pytest.raises(ValueError, match="more than two classes"):
-            three.fit(X, y, sample_weight=w)
         with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weight'"):
             IHM(**KNOWN).fit(X, y, sample_weight=w)
         text = np.array(["Rumpelstilzchen"] * len(y))

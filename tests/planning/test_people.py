@@ -1,35 +1,64 @@
-"""What each number of rows per person costs."""
+"""What each number of rows per person leads to expect."""
 
+import json
+
+import numpy as np
 import pytest
 
-from fastmix.planning import person_costs, plan
+from fastmix.planning import plan, row_choices
+from fastmix.planning.persons import advice, guess_from, usual_guess
 
 
-def test_rows_cost_little_and_group_privacy_much():
-    costs = person_costs(800_000, 1000, epsilon=3.0)
-    assert [cost.rows for cost in costs] == [1, 10, 100, 1000]
-    assert costs[0].noise == costs[0].naive == pytest.approx(800.0)
-    assert all(800.0 <= cost.noise < 810.0 for cost in costs)
-    # Group privacy costs as much at best, and more where persons have fewer rows than the cap.
-    assert all(cost.naive >= 800.0 * (1.0 - 1e-12) for cost in costs)
-    assert costs[-1].naive > 1.2 * costs[-1].noise
+def test_rows_cost_hardly_any_noise_and_lower_the_error():
+    guess = guess_from("1:0.5,5:0.3,40:0.2")
+    assert guess.mean == pytest.approx(10.0)
+    choices = row_choices(2000, 10, guess, epsilon=3.0, delta=1e-6, correlation=0.0)
+    assert [each.rows for each in choices] == [1, 2, 5, 10, 20, 50]
+    assert all(1.0 <= each.noise < 1.01 for each in choices)
+    assert [each.counted for each in choices] == pytest.approx([0.1, 0.15, 0.3, 0.4, 0.6, 1.0])
+    errors = [each.error for each in choices]
+    assert errors == sorted(errors, reverse=True)
+    # Where the rows of a person have the same error, more of them say nothing new.
+    same = row_choices(2000, 10, guess, epsilon=3.0, delta=1e-6, correlation=1.0)
+    assert max(each.error for each in same) < 1.01
+    assert "--max-rows) 1 or more" in advice(same)
+    assert "--max-rows) 20 or more" in advice(choices)
 
 
-def test_single_rows_are_persons_of_one_row():
-    (cost,) = person_costs(500, 500)
-    assert cost.noise == pytest.approx(1.0)
+def test_the_error_is_that_of_means_of_correlated_rows():
+    """By simulation without noise: persons with rows by the guess, 0.5% sampling error."""
+    rng, guess, r = np.random.default_rng(0), guess_from("1-4"), 0.3
+    rows = rng.integers(1, 5, 20_000)
+    stds = []
+    for k in (1, 2, 5):
+        kept = np.minimum(rows, k)
+        own = np.sqrt(1.0 - r) * rng.normal(size=len(kept)) / np.sqrt(kept)
+        stds.append(np.std(np.sqrt(r) * rng.normal(size=len(kept)) + own))
+    found = row_choices(10**12, 1, guess, epsilon=1.0, delta=1e-6, correlation=r)
+    ratios = [each.error / found[0].error for each in found]
+    assert ratios == pytest.approx([std / stds[0] for std in stds], rel=0.03)
 
 
-@pytest.mark.parametrize(("n", "persons"), [(0, 1), (10, 11), (10, 0)])
-def test_refusals(n, persons):
-    with pytest.raises(ValueError, match="must be"):
-        person_costs(n, persons)
+def test_the_usual_guess_has_the_public_mean():
+    assert usual_guess(80_000, 1000).mean == pytest.approx(80.0, rel=1e-4)
+    assert usual_guess(500, 500).mean == 1.0
+
+
+@pytest.mark.parametrize("text", ["", "0-4", "5-2", "1-9999999", "1:x", "1:-1,2:3", "1:0", "a"])
+def test_refusals(text):
+    with pytest.raises(ValueError, match="rows_per_person must be a range"):
+        guess_from(text)
 
 
 def test_on_the_command_line(run):
-    code, out, _ = run("plan --rows 100000 --columns 5 --persons 1000")
+    line = "plan --rows 100000 --columns 5 --persons 1000"
+    code, out, _ = run(line)
     assert code == 0
-    assert "naive group privacy" in out
+    assert "Choose max_rows_per_group" in " ".join(out.split())
+    told = json.loads(run(f"{line} --rows-per-person 1-4 --json")[1])["persons"]
+    assert [each["rows"] for each in told] == [1, 2, 5]
+    code, _, err = run("plan --rows 100000 --columns 5 --rows-per-person 1-4")
+    assert (code, "must be given with --persons" in err) == (2, True)
 
 
 def test_the_forecast_is_that_of_as_many_records_as_there_are_persons(run):

@@ -3,6 +3,7 @@
 from fastmix.accounting.account import Part, PrivacySpent, RdpAccountant, RenyiCurve
 from fastmix.accounting.budget import BudgetAccountant
 from fastmix.accounting.calibration import calibrate, calibrate_gaussian
+from fastmix.accounting.charge import one_row_per_person
 from fastmix.accounting.closed_form import closed_form_gamma, closed_form_gradient_sigma
 from fastmix.accounting.conversion import rdp_to_delta, rdp_to_epsilon
 from fastmix.accounting.events import (
@@ -61,6 +62,7 @@ __all__ = [
     "objective_delta",
     "objective_mu",
     "objective_split",
+    "one_row_per_person",
     "rdp_fast_mix",
     "rdp_fast_mix_sharp",
     "rdp_fast_mix_unbounded",

@@ -17,12 +17,15 @@ from fastmix.accounting.account import Part, PrivacySpent
 from fastmix.accounting.charge import (
     Charge,
     Counted,
+    charged_unit,
     check_spent,
+    check_unit,
     check_units,
     merged,
     mixed,
     read_charges,
     read_rule,
+    read_unit,
     record_of,
     refusal,
 )
@@ -62,6 +65,9 @@ class BudgetAccountant:
         "renyi" takes every method and adds up Rényi divergences at one order. "gaussian" is
         tighter and takes Gaussian releases only (`IHM`, `AdaSSP`). "basic" adds up epsilons and
         deltas.
+    unit : {"person"}, optional
+        With "person" the budget refuses fits that protect single rows, unless they run inside
+        `one_row_per_person`. The ledger stores it; None takes that of a ledger to continue.
 
     Notes
     -----
@@ -82,6 +88,7 @@ class BudgetAccountant:
     _filter: Filter
     _ledger: Ledger
     _identity: str
+    _unit: str | None
 
     def __init__(
         self,
@@ -90,36 +97,43 @@ class BudgetAccountant:
         *,
         ledger: str | os.PathLike[str] | None = None,
         rule: str | None = None,
+        unit: str | None = None,
     ) -> None:
         epsilon = check_real("epsilon", epsilon, above=0.0, allow_inf=True)
         delta = check_probability("delta", delta)
         if ledger is not None and not isinstance(ledger, str | os.PathLike):
             raise type_error("ledger", "be a path or None", ledger)
-        self._create(make_filter("renyi" if rule is None else rule, epsilon, delta), ledger)
+        check_unit(unit)
+        self._create(make_filter("renyi" if rule is None else rule, epsilon, delta), ledger, unit)
         found = self._filter
-        if (found.epsilon, found.delta) != (epsilon, delta) or rule not in (None, found.rule):
+        others = rule not in (None, found.rule) or unit not in (None, self._unit)
+        if (found.epsilon, found.delta) != (epsilon, delta) or others:
             raise value_error(
                 "ledger",
-                f"have been made for epsilon={epsilon!r}, delta={delta!r} and rule="
-                f"{rule or found.rule!r}; it is for epsilon={found.epsilon!r}, "
-                f"delta={found.delta!r} and rule={found.rule!r}",
+                f"have been made for epsilon={epsilon!r}, delta={delta!r}, rule="
+                f"{rule or found.rule!r} and unit={unit or self._unit!r}; it is for epsilon="
+                f"{found.epsilon!r}, delta={found.delta!r}, rule={found.rule!r} and "
+                f"unit={self._unit!r}",
                 self.ledger,
             )
 
-    def _create(self, rule: Filter, ledger: str | os.PathLike[str] | None) -> None:
+    def _create(
+        self, rule: Filter, ledger: str | os.PathLike[str] | None, unit: str | None
+    ) -> None:
         """Make the ledger, unless it is there, and read whose it is."""
         mode = 0o666
         if ledger is None:
             directory, mode = tempfile.mkdtemp(prefix="fastmix-budget-"), 0o600
             weakref.finalize(self, _remove, directory, os.getpid())
             ledger = os.path.join(directory, "ledger.jsonl")
-        Ledger(ledger).create(rule.epsilon, rule.delta, rule.to_dict(), mode=mode)
+        Ledger(ledger).create(rule.epsilon, rule.delta, rule.to_dict(), unit=unit, mode=mode)
         self._attach(ledger)
 
     def _attach(self, ledger: str | os.PathLike[str]) -> None:
         self._ledger = Ledger(ledger)
         with self._ledger.open() as opened:
             self._filter, self._identity = read_rule(opened), opened.identity
+            self._unit = read_unit(opened)
 
     @property
     def epsilon(self) -> float:
@@ -150,13 +164,18 @@ class BudgetAccountant:
         return self._filter.lists(spent)
 
     @property
+    def unit(self) -> str | None:
+        """Whom every charge must protect: "person", or None for whoever a fit protects."""
+        return self._unit
+
+    @property
     def ledger(self) -> str:
         """Path of the ledger file."""
         return str(self._ledger.path)
 
     @property
     def charges(self) -> tuple[Charge, ...]:
-        """All charges so far: label, account, time, and why a guarantee is void if it is."""
+        """All charges so far."""
         with self._open() as ledger:
             return read_charges(ledger)
 
@@ -183,7 +202,7 @@ class BudgetAccountant:
         ``rows_per_person`` says that the account is for persons with up to that many rows, and
         ``public_rows=False`` that it hides the number of rows; a ledger that mixes these warns.
         Raises `BudgetError` if the budget does not cover it, and `OSError` if the ledger cannot be
-        written; then nothing is charged. Notes of `noted` blocks go with the charge.
+        written; nothing is charged then. Notes of `noted` blocks go with it.
         """
         if not isinstance(label, str):
             raise type_error("label", "be a string", label)
@@ -192,6 +211,7 @@ class BudgetAccountant:
         label = notes.pop("label", label)
         units = check_units(rows_per_person, public_rows)
         charge = Charge(label, check_spent(spent), now, tuple(leaks), tuple(notes.items()), *units)
+        charge = charged_unit(self._unit, charge)
         record = record_of(charge)
         self._check(charge, before := self.charges)
         # A warning can be an error: it comes before the charge, and before the file is locked.
@@ -229,7 +249,8 @@ class BudgetAccountant:
         events = merged(event for spent in whole for event in spent.events)
         joint = PrivacySpent([Part("declared together", events, delta)])
         paid = type(self).__new__(type(self))
-        paid._create(DeclaredFilter(joint.epsilon, delta, whole, self.order), None)
+        rule = DeclaredFilter(joint.epsilon, delta, whole, self.order)
+        paid._create(rule, None, self._unit)
         self.spend(joint, label=label or f"{len(whole)} fits declared together", **units)
         return paid
 
@@ -277,8 +298,7 @@ class BudgetAccountant:
         return len(self.charges)
 
     def __bool__(self) -> bool:
-        """Return True: a budget without charges is not the same as no budget."""
-        return True
+        return True  # a budget without charges is not the same as no budget
 
     def __deepcopy__(self, memo: Any = None) -> Self:
         return self
@@ -295,6 +315,7 @@ class BudgetAccountant:
 
     def __repr__(self) -> str:
         budget = f"epsilon={self.epsilon!r}, delta={self.delta!r}, rule={self.rule!r}"
+        budget += "" if self._unit is None else f", unit={self._unit!r}"
         try:
             charges = self.charges
         except (OSError, ValueError):
@@ -334,11 +355,8 @@ class BudgetAccountant:
                 "records, and takes such a fit."
             )
         after = [*(each.spent for each in charges), charge.spent]
-        asked = charge.spent.epsilon
-        if asked < math.inf and fits(self._filter, after):
-            return
-        total = self._filter.total(after) if asked < math.inf else math.inf
-        raise BudgetError(f"{refusal(self._filter, charge.spent, total)} {NOTHING_CHARGED}")
+        if not (charge.spent.epsilon < math.inf and fits(self._filter, after)):
+            raise BudgetError(f"{refusal(self._filter, after)} {NOTHING_CHARGED}")
 
 
 def _remove(directory: str, owner: int) -> None:

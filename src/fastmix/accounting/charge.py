@@ -4,6 +4,8 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -14,12 +16,16 @@ from fastmix._validation import (
     check_probability,
     check_real,
     type_error,
+    value_error,
 )
 from fastmix.accounting.account import PrivacySpent
 from fastmix.accounting.events import GaussianEvent, LaplaceEvent, PrivacyEvent, SketchEvent
 from fastmix.accounting.filters import Filter, filter_from_dict
 from fastmix.accounting.ledger import OpenLedger, plain
+from fastmix.errors import BudgetError
 
+#: Whom a budget may be for: persons only, or whoever each fit protects.
+UNITS = (None, "person")
 #: What a ledger says whose charges for one table protect rows and persons.
 MIXED_PERSONS = (
     "This ledger charges fits that protect single rows and fits that protect persons with several "
@@ -32,6 +38,60 @@ MIXED_ROWS = (
     "the same table. Its total does not hide the number of rows. To hide it, charge only fits "
     "with public_rows=False (--private-rows) to it."
 )
+
+
+#: How a budget for persons refuses a fit for rows.
+ROWS_REFUSED = (
+    "This budget protects persons (unit='person'), and the fit protects single rows: a person with "
+    "several rows would get less protection than the budget states. Pass groups and "
+    "max_rows_per_group (--person and --max-rows). If every person has one row in this table, fit "
+    "inside 'with fastmix.accounting.one_row_per_person():', or pass --max-rows 1. For fits that "
+    "protect rows, use another ledger."
+)
+#: Whether the caller states that tables have one row per person.
+_ONE_ROW: ContextVar[bool] = ContextVar("fastmix_one_row_per_person", default=False)
+
+
+@contextmanager
+def one_row_per_person() -> Iterator[None]:
+    """Charge fits in the block for persons of one row, where they protect single rows.
+
+    Open the block only if no person has several rows in the tables that are fitted in it: a fit
+    that protects rows then protects persons. The ledger notes that the caller stated this.
+
+    Examples
+    --------
+    >>> from fastmix import BudgetAccountant
+    >>> from fastmix.accounting import LaplaceEvent, Part, PrivacySpent, one_row_per_person
+    >>> budget = BudgetAccountant(1.0, 1e-6, unit="person")
+    >>> with one_row_per_person():
+    ...     budget.spend(PrivacySpent([Part("mean", [LaplaceEvent(4.0)], 0.0)]), label="mean")
+    >>> budget.charges[0].rows_per_person
+    1
+    """
+    token = _ONE_ROW.set(True)
+    try:
+        yield
+    finally:
+        _ONE_ROW.reset(token)
+
+
+def check_unit(unit: object) -> None:
+    """Refuse anything but "person" and None as the unit of a budget."""
+    if unit not in UNITS:
+        raise value_error("unit", "be 'person' or None", unit)
+
+
+def charged_unit(unit: str | None, charge: "Charge") -> "Charge":
+    """Return the charge as a budget for this unit takes it, or refuse it."""
+    if charge.rows_per_person is not None:
+        return charge
+    if _ONE_ROW.get():
+        notes = (*charge.notes, ("stated", "one row per person"))
+        return charge._replace(rows_per_person=1, notes=notes)
+    if unit == "person":
+        raise BudgetError(f"{ROWS_REFUSED} Nothing was charged and no noise was drawn.")
+    return charge
 
 
 class Counted(NamedTuple):
@@ -89,25 +149,6 @@ def check_spent(spent: PrivacySpent) -> PrivacySpent:
     return spent
 
 
-def refusal(rule: Filter, asked: PrivacySpent, total: float) -> str:
-    """Return why a budget does not cover a charge with which its total would be ``total``."""
-    if math.isfinite(total):
-        reason = (
-            f"with it the total would be epsilon={total:.10g} at delta={rule.delta:.10g} by "
-            f"the rule {rule.rule!r}. Choose a smaller epsilon: 'fastmix ledger show' says "
-            "what is left for a default fit, and remaining() what is left for Gaussian "
-            "releases."
-        )
-    elif math.isinf(asked.epsilon):
-        reason = "the fit itself guarantees no finite epsilon. Give it more noise."
-    else:
-        reason = rule.refusal
-    return (
-        f"The budget (epsilon={rule.epsilon:.10g}, delta={rule.delta:.10g}) does not cover "
-        f"this fit (epsilon={asked.epsilon:.10g}, delta={asked.delta:.10g}): {reason}"
-    )
-
-
 def read_rule(ledger: OpenLedger) -> Filter:
     """Return the rule of a ledger, with the budget that it was made for."""
     try:
@@ -119,6 +160,14 @@ def read_rule(ledger: OpenLedger) -> Filter:
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ledger.damaged(2) from error
+
+
+def read_unit(ledger: OpenLedger) -> str | None:
+    """Return "person" for a ledger that takes fits for persons only, None for any other."""
+    unit = ledger.budget.get("unit")
+    if unit not in UNITS:
+        raise ledger.damaged(2)
+    return unit
 
 
 def read_charges(ledger: OpenLedger) -> tuple[Charge, ...]:
@@ -171,3 +220,24 @@ def merged(events: Iterable[PrivacyEvent]) -> Iterator[PrivacyEvent]:
             yield replace(event, rows=times * event.rows)
         else:
             yield from [event] * times
+
+
+def refusal(rule: Filter, spent: list[PrivacySpent]) -> str:
+    """Return why a budget does not cover the last of these accounts."""
+    asked = spent[-1].epsilon
+    total = rule.total(spent) if asked < math.inf else math.inf
+    if math.isfinite(total):
+        reason = (
+            f"with it the total would be epsilon={total:.10g} at delta={rule.delta:.10g} by "
+            f"the rule {rule.rule!r}. Choose a smaller epsilon: 'fastmix ledger show' says "
+            "what is left for a default fit, and remaining() what is left for Gaussian "
+            "releases."
+        )
+    elif math.isinf(asked):
+        reason = "the fit itself guarantees no finite epsilon. Give it more noise."
+    else:
+        reason = rule.refusal
+    return (
+        f"The budget (epsilon={rule.epsilon:.10g}, delta={rule.delta:.10g}) does not cover "
+        f"this fit (epsilon={asked:.10g}, delta={spent[-1].delta:.10g}): {reason}"
+    )

@@ -62,9 +62,18 @@ class Ledger:
         self.path = Path(path).resolve()
 
     def create(
-        self, epsilon: float, delta: float, rule: dict[str, Any], *, mode: int = 0o666
+        self,
+        epsilon: float,
+        delta: float,
+        rule: dict[str, Any],
+        *,
+        unit: str | None = None,
+        mode: int = 0o666,
     ) -> None:
-        """Create the file, atomically; leave a file that exists as it is."""
+        """Create the file, atomically; leave a file that exists as it is.
+
+        ``unit`` is "person" if all charges are to protect persons.
+        """
         if not self.path.parent.is_dir():
             raise value_error("ledger", "lie in a directory that exists", str(self.path))
         self._refuse_devices()
@@ -74,6 +83,7 @@ class Ledger:
             "delta": delta,
             "rule": rule,
             "neighboring_relation": "zero-out",
+            **({} if unit is None else {"unit": unit}),
         }
         if not self.path.exists():
             content = _count(0) + _seal(budget, "")[0]

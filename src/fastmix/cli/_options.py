@@ -51,6 +51,25 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 MethodName = Annotated[
     str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm, linear_mixing or objective.")
 ]
+_COUNTED = panel("Who and what counts")
+Person = Annotated[str, _COUNTED("Column of ids; protect persons instead of rows.")]
+MaxRows = Annotated[int | None, _COUNTED("With --person: the most rows per person that count.")]
+Weight = Annotated[str, _COUNTED("Column of sample weights: how much each row counts.")]
+MaxWeight = Annotated[float | None, _COUNTED("With --weight: largest weight that counts, public.")]
+#: The same for scores of a model.
+ScoredRows = Annotated[
+    int | None, _COUNTED("With --person: the most rows that count; by default the fit's.")
+]
+ScoredWeight = Annotated[
+    float | None, _COUNTED("With --weight: largest weight; by default the fit's.")
+]
+PrivateRows = Annotated[
+    bool,
+    _COUNTED(
+        "The number of rows is not public: release it with noise. Needs --delta.",
+        "--private-rows",
+    ),
+]
 Rows = Annotated[int, typer.Option(min=1, max=10**12, help="Number of rows.")]
 Sep = Annotated[str | None, _READING("Separator of a CSV file, or 'tab'; detected by default.")]
 Tables = Annotated[

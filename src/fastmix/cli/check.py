@@ -1,6 +1,5 @@
 """``fastmix check``: what bounds do to a table, for the eyes of the data holder only."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -8,12 +7,17 @@ import typer
 
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_table, print_text
+from fastmix.cli.plan import count_persons, print_choices
 from fastmix.data.delimited import TextFormat
-from fastmix.data.encode import table_columns
+from fastmix.data.encode import table_chunks, table_columns
 from fastmix.files.check import check_table
-from fastmix.schema import read_bounds
+from fastmix.planning.persons import Guess, guess_from, row_choices, usual_guess
+from fastmix.schema import PublicBounds, read_bounds
 
-EXAMPLES = ("fastmix check people.csv --bounds bounds.toml",)
+EXAMPLES = (
+    "fastmix check people.csv --bounds bounds.toml",
+    "fastmix check visits.csv --bounds visits.toml --person patient --rows-per-person 1-40",
+)
 
 _WARNING = "FOR YOUR EYES ONLY: NOT PRIVATE. These shares come from the data without noise."
 
@@ -21,6 +25,13 @@ _WARNING = "FOR YOUR EYES ONLY: NOT PRIVATE. These shares come from the data wit
 def command(
     data: options.Tables,
     bounds: Annotated[Path, typer.Option(help="Bounds file; see 'fastmix bounds'.")],
+    person: Annotated[
+        str, typer.Option(help="Column of ids: check it, and advise on --max-rows of a fit.")
+    ] = "",
+    rows_per_person: Annotated[
+        str, typer.Option(help="With --person: a public guess, 1-40 or 1:0.5,5:0.3,40:0.2.")
+    ] = "",
+    epsilon: Annotated[float, typer.Option(help="With --person: epsilon of the fit.")] = 1.0,
     sep: options.Sep = None,
     decimal: options.Decimal = None,
     thousands: options.Thousands = None,
@@ -32,7 +43,15 @@ def command(
     missing values. Do not publish it, and do not choose bounds by it.
     """
     text = TextFormat(sep, decimal, thousands, encoding)
-    public = read_bounds(bounds, partial(table_columns, data, text))
+    if rows_per_person and not person:
+        raise ValueError("--rows-per-person must be given with --person.")
+    guess = guess_from(rows_per_person) if rows_per_person else None
+
+    def covered() -> list[str]:
+        """Return the columns that patterns may cover: all but ids."""
+        return [name for name in table_columns(data, text) if name != person]
+
+    public = read_bounds(bounds, covered)
     found = check_table(data, public, text)
     print_text(_WARNING, style="bold")
     print_text("Do not publish them, and do not choose bounds by them: correct mistakes only.", "")
@@ -51,6 +70,29 @@ def command(
     if remarks:
         print_text("", *remarks)
     print_text("", f"{found[0].rows:,} rows. {_WARNING}")
+    if person:
+        _advise(data, public, text, person, guess, epsilon)
+
+
+def _advise(
+    data: Path, public: PublicBounds, text: TextFormat, person: str, guess: Guess | None, eps: float
+) -> None:
+    """Print which number of rows per person to choose, from public numbers and a guess alone."""
+    table = table_chunks(data, public, person=person, text=text)
+    rows = table.n
+    if rows is None:
+        rows = sum(len(y) for chunk in table.chunks for _, y in chunk.read())
+    persons = count_persons(table, rows)
+    known = usual_guess(rows, persons) if guess is None else guess
+    print_text(
+        "",
+        f"{persons:,} persons with {rows / persons:.3g} rows on average: public, unless you "
+        f"hide them. {'The usual guess' if guess is None else 'Your guess'} has {known.mean:.3g} "
+        "rows per person. How rows divide among persons is private, so it is not shown and does "
+        "not change the advice.",
+        "",
+    )
+    print_choices(row_choices(persons, len(public.columns()), known, eps))
 
 
 def _share(count: int, rows: int) -> str:

@@ -1,27 +1,27 @@
 """``fastmix compare``: several feature sets of a table under one budget, the best one fitted."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from fastmix._validation import value_error
-from fastmix.accounting import BudgetAccountant
+from fastmix.accounting import BudgetAccountant, noted
 from fastmix.certificate.documents import write_document
 from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._folder import model_folder
 from fastmix.data.delimited import TextFormat
-from fastmix.data.encode import encode, needed, table_columns
+from fastmix.data.encode import encode, needed, table_chunks, table_columns
 from fastmix.data.read import read_columns
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression, compare
 from fastmix.estimators.saving import model_document
 from fastmix.files.report import fit_report
-from fastmix.schema import read_bounds
-from fastmix.schema.bounds import check_number
+from fastmix.schema import PublicBounds, read_bounds
+from fastmix.schema.bounds import check_number, check_persons
 from fastmix.show.progress import progress
 
 EXAMPLES = (
@@ -47,6 +47,11 @@ def command(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the best model.")] = Path("model"),
     force: options.Force = False,
+    person: options.Person = "",
+    max_rows: options.MaxRows = None,
+    weight: options.Weight = "",
+    max_weight: options.MaxWeight = None,
+    private_rows: options.PrivateRows = False,
     sep: options.Sep = None,
     decimal: options.Decimal = None,
     thousands: options.Thousands = None,
@@ -57,11 +62,21 @@ def command(
 
     The sets are declared together and charged as one; 30% of the budget pays for the ranking.
     """
+    if bool(person) != (max_rows is not None):
+        raise ValueError("--person and --max-rows must be given together.")
+    if bool(weight) != (max_weight is not None):
+        raise ValueError("--weight and --max-weight must be given together.")
     text = TextFormat(sep, decimal, thousands, encoding)
-    public = read_bounds(bounds, partial(table_columns, data, text))
+
+    def covered() -> list[str]:
+        """Return the columns that patterns may cover: all but ids and weights."""
+        return [name for name in table_columns(data, text) if name not in (person, weight)]
+
+    public = read_bounds(bounds, covered)
     if public.target.name != target:
         raise value_error("target", f"be that of the bounds file, {public.target.name!r}", target)
     check_number(public)
+    check_persons(public, bool(person), not private_rows)
     named = [options.names_in(each) for each in sets]
     chosen = {",".join(names): public.select(names) for names in named}
     if len(chosen) < len(named):
@@ -79,17 +94,24 @@ def command(
         bounds_X=public.feature_bounds(intercept),
         bounds_y=(public.target.lower, public.target.upper),
         data_norm=public.data_norm,
+        public_rows=not private_rows,
         accountant=None if ledger is None else BudgetAccountant.load(ledger),
     )
     given: Any = {"words": places, "inputs": (data, bounds), "ledger": ledger}
     with model_folder(out, force=force, **given) as publish:
         with progress("comparing") as bar:
             bar.say("reading")
-            columns = read_columns(data, *needed(public), text.with_dates(public.dates))
-            X, y = encode(columns, public, intercept=intercept)
-            if not len(y):
+            if person or weight:
+                X, y, whose = _with_persons(data, public, intercept, text, person, weight)
+                limits: Any = {"max_rows_per_group": max_rows, "max_weight": max_weight or 1.0}
+            else:
+                columns = read_columns(data, *needed(public), text.with_dates(public.dates))
+                X, y = encode(columns, public, intercept=intercept)
+                whose, limits = {}, {}
+            if not len(y) and not private_rows:
                 raise DataError(f"{data.name} must have at least one row to fit.")
-            found = compare(candidates, X, y, model=model)
+            with noted(file=data.name, target=target, model=str(out)):
+                found = compare(candidates, X, y, model=model, **whose, **limits)
         best = found.model
         best.schema_ = chosen[found.best]
         document, best.privacy_ = model_document(best)
@@ -104,3 +126,22 @@ def command(
     print_text("", f"Standard error of a difference: {found.std:.2g}.", "")
     print_text(headline(best.privacy_))
     print_text(f"Wrote model.json, certificate.json and report.html of the best model to {out}.")
+
+
+def _with_persons(
+    data: Path, public: PublicBounds, intercept: bool, text: TextFormat, person: str, weight: str
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Return the encoded table in memory, with its ids and weights as `compare` takes them."""
+    table = table_chunks(
+        data, public, intercept=intercept, person=person or None, weight=weight or None, text=text
+    )
+    chunks = table.chunks
+    records = [part for chunk in chunks for part in chunk.read()]
+    X, y = (np.concatenate(parts) for parts in zip(*records, strict=True))
+    whose: dict[str, Any] = {}
+    if person:
+        whose["groups"] = np.concatenate([ids for chunk in chunks for ids in chunk.read_ids()])
+    if weight:
+        parts = [own for chunk in chunks for own in chunk.read_weights()]
+        whose["sample_weight"] = np.concatenate(parts)
+    return X, y, whose

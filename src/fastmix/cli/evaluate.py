@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fastmix.accounting import BudgetAccountant
+from fastmix.accounting import BudgetAccountant, noted
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.data.delimited import TextFormat
@@ -14,7 +14,10 @@ from fastmix.estimators.saving import public_schema
 from fastmix.files.loading import load
 from fastmix.show.progress import progress
 
-EXAMPLES = ("fastmix evaluate model people.csv --epsilon 0.5 --metrics r2,mae",)
+EXAMPLES = (
+    "fastmix evaluate model people.csv --epsilon 0.5 --metrics r2,mae",
+    "fastmix evaluate model visits.csv --epsilon 0.5 --person patient",
+)
 
 
 def command(
@@ -32,6 +35,10 @@ def command(
     ledger: Annotated[
         Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
     ] = None,
+    person: options.Person = "",
+    max_rows: options.ScoredRows = None,
+    weight: options.Weight = "",
+    max_weight: options.ScoredWeight = None,
     sep: options.Sep = None,
     decimal: options.Decimal = None,
     thousands: options.Thousands = None,
@@ -40,17 +47,32 @@ def command(
 ) -> None:
     """Print private scores of a model, with a budget of their own.
 
-    Rows of the fit are allowed: their privacy is charged once more.
+    Rows of the fit are allowed: their privacy is charged once more. A model that protects persons
+    needs --person, and each person counts as one.
     """
     text = TextFormat(sep, decimal, thousands, encoding)
     fitted = load(model)
     asked = [name.strip() for name in metrics.split(",")] if metrics else None
     budget = None if ledger is None else BudgetAccountant.load(ledger)
     with progress("evaluating"):
-        rows = table_chunks(data, public_schema(fitted), intercept=fitted.fit_intercept, text=text)
-        found = fitted.evaluate(
-            rows, metrics=asked, epsilon=epsilon, delta=delta, accountant=budget
+        rows = table_chunks(
+            data,
+            public_schema(fitted),
+            intercept=fitted.fit_intercept,
+            person=person or None,
+            weight=weight or None,
+            text=text,
         )
+        with noted(file=data.name):
+            found = fitted.evaluate(
+                rows,
+                metrics=asked,
+                epsilon=epsilon,
+                max_rows_per_group=max_rows,
+                max_weight=max_weight,
+                delta=delta,
+                accountant=budget,
+            )
     spent = found.spent
     assert spent is not None
     if json:
@@ -60,6 +82,7 @@ def command(
                 "epsilon": spent.epsilon,
                 "delta": spent.delta,
                 "n": found.n,
+                "unit": found.population.unit,
                 "scores": found.to_dict(),
                 "calibration": [each._asdict() for each in found.calibration],
             }
@@ -67,11 +90,11 @@ def command(
         return
     print_table(["score", "value", "std err", "95% interval"], found.rows())
     if found.baseline:
-        print_text("", f"{found.baseline.capitalize()} of the rows.")
+        print_text("", f"{found.baseline.capitalize()} of the {found.population.units}.")
     if found.calibration:
         print_text("")
         print_table(
-            ["predicted", "observed", "std err", "rows"],
+            ["predicted", "observed", "std err", found.population.units],
             [
                 [f"{p:.3f}", f"{observed:.3f}", f"{std:.3f}", f"{weight:.0%}"]
                 for p, observed, std, weight in found.calibration
@@ -79,6 +102,6 @@ def command(
         )
     print_text(
         "",
-        f"{found.n:,} rows, epsilon {spent.epsilon:.4g}, delta {spent.delta:.3g}, "
-        "for one row present or absent.",
+        f"{'about ' * found.population.hidden}{found.n:,} {found.population.units}, epsilon "
+        f"{spent.epsilon:.4g}, delta {spent.delta:.3g}, for {found.population.present}.",
     )

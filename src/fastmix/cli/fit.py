@@ -82,8 +82,6 @@ def command(asked: Asked) -> None:
     if public is not None:
         check_persons(public, bool(asked.person), not asked.private_rows)
         check_target(public, asked.family)
-        if asked.family == "logistic" and len(public.ends) > 2:
-            _several(model, asked)
     if asked.dry_run:
         from fastmix.cli.plan import dry_run  # which no other fit needs
 
@@ -190,18 +188,6 @@ def _model(asked: Asked) -> PrivateModel:
     if asked.family == "logistic" and asked.bounds is None:
         raise value_error("bounds", "be given with --family logistic", None)
     return _FAMILIES[asked.family](**common)
-
-
-def _several(model: PrivateModel, asked: Asked) -> None:
-    """Refuse persons and intervals, which fits of more than two classes do not support."""
-    if asked.person:
-        raise ValueError(
-            "--person must not be given with more than two classes: such fits protect single rows. "
-            "Fit each label against the others as two classes, and share the budget among them."
-        )
-    if asked.intervals:
-        raise value_error("intervals", "be False for more than two classes", True)
-    model.set_params(inference=False)
 
 
 @contextmanager

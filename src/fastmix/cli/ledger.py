@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fastmix._validation import check_choice
 from fastmix.accounting import BudgetAccountant
 from fastmix.accounting.charge import mixed
 from fastmix.cli import _options as options
@@ -16,6 +17,7 @@ from fastmix.estimators import PrivateLinearRegression
 EXAMPLES = (
     "fastmix ledger new budget.jsonl --epsilon 3 --delta 1e-6",
     "fastmix ledger show budget.jsonl",
+    "fastmix ledger new persons.jsonl --epsilon 3 --delta 1e-6 --unit person",
     "fastmix fit people.csv --target income --bounds bounds.toml --delta 1e-7 "
     "--ledger budget.jsonl --out charged",
 )
@@ -38,6 +40,9 @@ def new(
     rule: Annotated[
         str, typer.Option(help="How fits add up: renyi (all methods), gaussian or basic.")
     ] = "renyi",
+    unit: Annotated[
+        str, typer.Option(help="'person' refuses fits that protect single rows; 'any' takes all.")
+    ] = "any",
     json: options.Json = False,
 ) -> None:
     """Create a budget; pass it to fits with --ledger."""
@@ -46,7 +51,8 @@ def new(
             f"The file {str(file)!r} already exists, and a ledger is never replaced. Choose "
             "another name, or pass the existing ledger to 'fastmix fit --ledger'."
         )
-    _show(BudgetAccountant(epsilon, delta, ledger=file, rule=rule), json)
+    who = None if check_choice("unit", unit, ("any", "person")) == "any" else unit
+    _show(BudgetAccountant(epsilon, delta, ledger=file, rule=rule, unit=who), json)
 
 
 @command.command()
@@ -65,6 +71,7 @@ def _show(budget: BudgetAccountant, json: bool) -> None:
     charges = budget.charges
     if json:
         limits = {"epsilon": budget.epsilon, "delta": budget.delta, "rule": budget.rule}
+        limits |= {"unit": budget.unit or "any"}
         told = [
             {"label": c.label, "time": c.time, "epsilon": c.spent.epsilon, "delta": c.spent.delta}
             | {"rows_per_person": c.rows_per_person, "public_rows": c.public_rows}
@@ -97,6 +104,8 @@ def _show(budget: BudgetAccountant, json: bool) -> None:
         print_text(*(f"{c.label} is NOT PRIVATE: {'; '.join(c.leaks)}." for c in leaky), "")
     for message in mixed(charges):
         print_text(f"Note: {message}")
+    if budget.unit is not None:
+        print_text("This budget protects persons: it refuses fits that protect single rows.")
     count = len(charges)
     print_text(
         f"Budget: epsilon {budget.epsilon:g} at delta {budget.delta:g}, rule {budget.rule}.",

@@ -9,11 +9,20 @@ from fastmix.cli import _options as options
 from fastmix.cli._asked import Asked, check_target
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._files import check_output, writing
+from fastmix.data import Chunks
 from fastmix.data.encode import complete, needed, table_chunks, table_columns
 from fastmix.data.persons import counted_weights, new_key
 from fastmix.data.read import read_columns
 from fastmix.estimators import PrivateModel
-from fastmix.planning import FitPlan, PersonCost, person_costs, plan, words
+from fastmix.planning import FitPlan, plan, words
+from fastmix.planning.persons import (
+    CORRELATION,
+    RowChoice,
+    advice,
+    guess_from,
+    row_choices,
+    usual_guess,
+)
 from fastmix.schema import PublicBounds, read_bounds
 
 EXAMPLES = (
@@ -58,9 +67,19 @@ def command(
         int | None,
         typer.Option(
             min=1,
-            help="Number of persons, for a fit that protects them; print the cost per cap on rows.",
+            help="Number of persons, for a fit that protects them; print which --max-rows to use.",
         ),
     ] = None,
+    rows_per_person: Annotated[
+        str,
+        typer.Option(
+            help="With --persons: a public guess at the rows per person, 1-40 or "
+            "1:0.5,5:0.3,40:0.2. By default geometric."
+        ),
+    ] = "",
+    correlation: Annotated[
+        float, typer.Option(help="A public guess at the correlation of a person's errors.")
+    ] = CORRELATION,
     max_rows: Annotated[
         int | None, typer.Option(help="With --persons: the most rows per person that count.")
     ] = None,
@@ -111,8 +130,7 @@ def command(
     if weighted:
         given["max_weight"] = 1.0
     if intervals is None:  # as 'fastmix fit' decides
-        known = family != "quantile" and len(ends or ()) < 3
-        intervals = known and method in options.INFERRING
+        intervals = family != "quantile" and method in options.INFERRING
     assert columns is not None
     made = plan(
         rows,
@@ -127,8 +145,14 @@ def command(
     if out is not None:
         with writing(out, force=force) as temporary:
             temporary.write_text(made.page(), encoding="utf-8")
-    costs = [] if persons is None else person_costs(rows, persons, epsilon, delta)
-    show(made, costs, json, out)
+    choices = []
+    if persons is not None:
+        usual = usual_guess(rows, persons)
+        guess = guess_from(rows_per_person) if rows_per_person else usual
+        choices = row_choices(persons, columns, guess, epsilon, delta, correlation)
+    elif rows_per_person:
+        raise ValueError("--rows-per-person must be given with --persons.")
+    show(made, choices, json, out)
 
 
 def dry_run(model: PrivateModel, asked: Asked, public: PublicBounds | None) -> None:
@@ -166,11 +190,13 @@ def _counted(asked: Asked, public: PublicBounds) -> tuple[int, int | None]:
     rows = table.n
     if rows is None:
         rows = sum(len(y) for chunk in table.chunks for _, y in chunk.read())
-    if not asked.person:
-        return rows, None
+    return rows, count_persons(table, rows) if asked.person else None
+
+
+def count_persons(table: Chunks, rows: int) -> int:
+    """Count the persons of a table with ids, which is public where a fit says so."""
     key = new_key()
-    ids = table.executor.hashed(table.chunks, key)
-    return rows, counted_weights(rows, ids, asked.max_rows, None, key).count
+    return counted_weights(rows, table.executor.hashed(table.chunks, key), 1, None, key).count
 
 
 def _levels(listed: str) -> list[int]:
@@ -197,10 +223,10 @@ def _names(data: Path | None) -> list[str]:
     return table_columns(data)
 
 
-def show(made: FitPlan, costs: list[PersonCost], json: bool, out: Path | None = None) -> None:
-    """Print a plan, and the cost of protecting persons."""
+def show(made: FitPlan, choices: list[RowChoice], json: bool, out: Path | None = None) -> None:
+    """Print a plan, and what each number of rows per person leads to expect."""
     if json:
-        beside = {"persons": [each._asdict() for each in costs]} if costs else {}
+        beside = {"persons": [each._asdict() for each in choices]} if choices else {}
         print_json({**made.to_dict(), **beside, "out": None if out is None else str(out)})
         return
     print_text(words.size(made), made.reason, "", words.headline(made), "")
@@ -208,10 +234,16 @@ def show(made: FitPlan, costs: list[PersonCost], json: bool, out: Path | None = 
         print_table(header, cells)
         print_text("")
     print_text(*words.notes(made))
-    if costs:
-        said = "Persons: noise in units of that of single rows, for fits with --person and"
-        print_text("", f"{said} --max-rows.", "")
-        shown = [[f"{k:,}", f"{ours:.3g}", f"{naive:.3g}"] for k, ours, naive in costs]
-        print_table(["rows of a person", "noise", "naive group privacy"], shown)
+    if choices:
+        print_text("", "Rows of a person that count, from public sizes and a guess:", "")
+        print_choices(choices)
     if out is not None:
         print_text("", f"Wrote {out}, with a plot of error against epsilon.")
+
+
+def print_choices(choices: list[RowChoice]) -> None:
+    """Print what each number of rows per person leads to expect, and which one to choose."""
+    shown = [[f"{k:,}", f"{c:.0%}", f"{noise:.4g}", f"{e:.3g}"] for k, c, noise, e in choices]
+    print_table(["--max-rows", "rows that count", "privacy noise", "error"], shown)
+    print_text("", "Noise is in units of one row per person, errors of the smallest one.")
+    print_text(advice(choices))

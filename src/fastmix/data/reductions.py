@@ -244,8 +244,9 @@ def sampled_curvature(block: Block, theta: FloatArray, loss: Loss, every: int) -
 def residual_counts(block: Block, theta: FloatArray, clip: float, edges: FloatArray) -> FloatArray:
     """Return how many ``|clip(y - X theta)|`` lie in each bin of ``clip`` times ``edges``."""
     counts = np.zeros(len(edges) - 1)
-    for _, (residuals,) in block.unweighted().residuals(theta):
-        counts += reference.binned(np.minimum(np.abs(residuals) / clip, 1.0), edges)
+    for rows, (residuals,) in block.residuals(theta):
+        own = None if block.weights is None else block.weights_of(rows)
+        counts += reference.binned(np.minimum(np.abs(residuals) / clip, 1.0), edges, own)
     return counts
 
 

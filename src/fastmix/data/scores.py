@@ -68,9 +68,9 @@ def below(block: Block, theta: FloatArray) -> FloatArray:
 def contrasts(block: Block, thetas: FloatArray, level: float) -> FloatArray:
     """Return sums of ``min(r_k^2, C^2)`` less their mean over the models k, one column each."""
     total = np.zeros(thetas.shape[1])
-    for A, y in block.unweighted().formed():
+    for own, A, y in _weighted(block):
         squares = np.minimum(np.abs(y[:, None] - A @ thetas), level) ** 2
-        total += (squares - squares.mean(axis=1)[:, None]).sum(axis=0)
+        total += own @ (squares - squares.mean(axis=1)[:, None])
     return total
 
 
@@ -93,10 +93,10 @@ def class_hits(block: Block, thetas: FloatArray, own: int) -> FloatArray:
     The rows are those with positive targets; the columns of ``thetas`` are log-odds of the classes.
     """
     counts = np.zeros(2)
-    for A, y in block.unweighted().formed():
+    for weights, A, y in _weighted(block):
         # Not by BLAS, whose rounding depends on where a row stands among those of its class.
         right = np.einsum("ij,jk->ik", A[y > 0.0], thetas).argmax(axis=1) == own
-        counts += np.sum(~right), np.sum(right)
+        counts += weights[y > 0.0] @ np.column_stack((~right, right))
     return counts
 
 

@@ -42,7 +42,7 @@ class ClassScores(Scoring):
 
     n_classes: int = 2
 
-    scored = ("accuracy", "auc")
+    means = ("log_loss",)
 
     @property
     def releases(self) -> dict[str, Gaussian]:  # type: ignore[override]
@@ -55,6 +55,11 @@ class ClassScores(Scoring):
         """All scores, in their usual order."""
         both = ("accuracy", "log_loss")
         return (*both, "auc") if self.n_classes == 2 else both
+
+    @property
+    def scored(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What a share of the budget of a fit pays for."""
+        return ("accuracy", "auc") if self.n_classes == 2 else ("accuracy",)
 
     def sigmas(self, metrics: Sequence[str], sigma: float) -> dict[str, float]:
         """Return the noise of every release."""
@@ -76,7 +81,7 @@ class ClassScores(Scoring):
             found["accuracy"] = _accuracy(counts, given["edges"], sigmas["counts"])
         elif "accuracy" in metrics:
             wrong, right = noise.release(CLASS_HITS, targets, thetas=thetas, sigma=sigmas["counts"])
-            found["accuracy"] = _share(right, wrong, sigmas["counts"], 1)
+            found["accuracy"] = _share(float(right), float(wrong), sigmas["counts"], 1)
         if "log_loss" in metrics:
             edges = layer_edges(-math.log(LEAST_PROBABILITY))
             given = {"thetas": thetas, "edges": edges, "sigma": sigmas["log_loss"]}

@@ -14,7 +14,7 @@ import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
-from fastmix.accounting import PrivacyEvent, objective_mu
+from fastmix.accounting import PrivacyEvent, PrivacySpent, objective_mu
 from fastmix.data import Rows
 from fastmix.engine.adaptive import useful_rounds
 from fastmix.engine.adaptive_plan import AdaptivePlan
@@ -75,12 +75,13 @@ def comparing_plan(
         unit / math.sqrt(COUNTS_SHARE),
         unit / math.sqrt(RANK_SHARE),
     )
-    # What would pay for a score pays for the ranking.
-    kept = list(plan.spent.events)
+    # What would pay for a score pays for the ranking; a hidden number has a part of its own.
+    *counting, part = plan.spent.parts
+    kept = list(part.events)
     for event in ResidualScores().events(SCORED, plan.score_sigma):
         kept.remove(event)
-    spent = joint([*ranking.events(), *kept], target.delta)
-    return replace(plan, spent=spent, score_sigma=None), ranking
+    parts = joint([*ranking.events(), *kept], target.delta).parts
+    return replace(plan, spent=PrivacySpent([*counting, *parts]), score_sigma=None), ranking
 
 
 def ranked(

@@ -23,6 +23,7 @@ from fastmix.accounting import (
 )
 from fastmix.data import ChunkRows, Rows
 from fastmix.data.scaling import PublicScaling
+from fastmix.engine.layers import Count
 from fastmix.engine.plan import Draws, Method, Plan, Sizes, Solution, Target
 from fastmix.errors import CalibrationError
 from fastmix.releases import RESIDUAL_COUNTS, SIZE, TOTAL_WEIGHT, symmetric_solve
@@ -115,15 +116,38 @@ def _check_met(method: Method, plan: Plan, target: Target) -> None:
         )
 
 
-def sized(rows: Rows, plan: Plan, noise: Noise) -> Rows:
+def sized(rows: Any, plan: Plan, noise: Noise) -> Any:
     r"""Release the number of records, and return the rows with the released number as theirs.
 
     Rounding errors are bounded for the released number plus 64 scales of noise; the true number
     exceeds that with probability :math:`e^{-64}/2`.
     """
-    scale = plan.size_scale or math.nan
-    n = noise.release(SIZE, rows, sigma=scale)
+    return with_size(rows, plan.size_scale or math.nan, noise)
+
+
+def with_size(rows: Any, scale: float, noise: Noise) -> Any:
+    """Release the number of records with noise of this scale; several classes have the same."""
+    n = noise.release(SIZE, one_view(rows), sigma=scale)
     return rows.counted(n, n + math.ceil(_SAFE * scale))
+
+
+def with_weight(rows: Any, sigma: float, noise: Noise) -> tuple[Any, float]:
+    """Release the sum of the weights, and return the rows with it as their number."""
+    total = noise.release(TOTAL_WEIGHT, one_view(rows), sigma=sigma)
+    return rows.counted(round(total)), total
+
+
+def one_view(rows: Any) -> Rows:
+    """Return the rows with their first target, where they have one for each class."""
+    first: Rows = getattr(rows, "targets", (rows,))[0]
+    return first
+
+
+def count_of(rows: Any, size_scale: float | None, weight_sigma: float | None) -> Count | None:
+    """Return the released number of records with its noise; None where the number is public."""
+    if size_scale is None and weight_sigma is None:
+        return None
+    return Count(float(rows.n), size_scale or 0.0, weight_sigma or 0.0)
 
 
 def _inferring(method: Method, sizes: Sizes, target: Target) -> Plan:
@@ -174,8 +198,8 @@ def solve_fit(
     else:
         released = {}
         if (sigma := plan.weight_sigma) is not None:
-            total = draws.noise.release(TOTAL_WEIGHT, rows, sigma=sigma)
-            counted, released = rows.counted(round(total)), {"mean_weight": total / rows.n}
+            counted, total = with_weight(rows, sigma, draws.noise)
+            released = {"mean_weight": total / rows.n}
         solution = _listed(method.solve(counted, plan, clip, draws), rows)
         if released:
             solution = replace(solution, chosen={**(solution.chosen or {}), **released})
@@ -186,7 +210,8 @@ def solve_fit(
     if (sigma := plan.score_sigma) is not None:
         scoring = method.scoring()
         given = solution.theta, scoring.scored, sigma, draws.noise
-        scores = scoring.release(counted, *given)
+        known = count_of(counted, plan.size_scale, plan.weight_sigma)
+        scores = scoring.counted(scoring.release(counted, *given), known)
         solution = replace(solution, scores=scores)
     if plan.is_private and not plan.matches(draws.noise):
         names = [entry.release.name for entry in draws.noise.transcript if entry.release]

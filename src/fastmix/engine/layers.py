@@ -43,6 +43,24 @@ class Limits(NamedTuple):
         return max(self.high + normal(tail) * self.high_std, self.lowest(tail))
 
 
+class Count(NamedTuple):
+    """A released number of records, or sum of their weights, and the scales of its noise."""
+
+    n: float
+    laplace: float
+    normal: float
+
+    def off(self, tail: float) -> float:
+        """Return a bound on the relative error of the number, exceeded with this probability.
+
+        Half of the probability goes to each kind of noise; 1.5 covers rounding and the number 1
+        that stands for smaller ones (docs/proofs/scores.md).
+        """
+        half = 0.5 * tail
+        reach = 1.5 - self.laplace * math.log(half) + self.normal * normal(0.5 * half)
+        return reach / self.n
+
+
 class Layered(NamedTuple):
     """A mean of terms, its standard error, where it is cut off, if it is, and its limits."""
 
@@ -80,17 +98,22 @@ def layered_mean(sums: FloatArray, stds: FloatArray, edges: FloatArray, n: int) 
     )
 
 
-def explained(residual: Limits, whole: Limits, mean: Limits, level: float) -> tuple[float, float]:
+def explained(
+    residual: Limits, whole: Limits, mean: Limits, level: float, off: float = 0.0
+) -> tuple[float, float]:
     r"""Return limits of R^2, from those of squared residuals A and squares of the target, B + m^2.
 
     m is between the limits of ``mean``. A ratio :math:`\rho` is too large where
     :math:`A - \rho B` is below 0 by more than its noise (Fieller); so it is with a lower bound of B
     in place of B. It is too small where :math:`A - \rho B` with a lower bound of A in place of A is
-    above 0 by more than its noise.
+    above 0 by more than its noise. ``off`` bounds the relative error of the number of records.
     """
+    if not off < 1.0:
+        return -math.inf, 1.0
     tail = 0.5 * (1.0 - level)
-    apart = normal(0.5 * MEAN_SHARE * tail) * mean.high_std
-    most, least = (mean.high + apart) ** 2, max(mean.low - apart, 0.0) ** 2
+    apart = normal(0.5 * MEAN_SHARE * tail) * mean.high_std + off
+    most = (mean.high + apart) ** 2 / (1.0 - off)
+    least = max(mean.low - apart, 0.0) ** 2 / (1.0 + off)
     all_of, part_of = normal(WHOLE_SHARE * tail), normal(PART_SHARE * tail / LAYERS)
     error = residual.high_std
     high = min(

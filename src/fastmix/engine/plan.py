@@ -201,6 +201,8 @@ class Solution:
     levels: tuple[FloatArray, ...] | None = None
     #: Standard deviation of the noise of these counts.
     level_noise: float = 0.0
+    #: The solutions of the classes, each against the rest, where there are more than two.
+    classes: tuple[Solution, ...] = ()
 
 
 @dataclass(frozen=True)

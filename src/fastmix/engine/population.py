@@ -146,24 +146,35 @@ class Population:
         for each in self.needs():
             if math.isinf(epsilon):
                 raise value_error("epsilon", f"be finite with {each.parameter}", epsilon)
-        if score_share and self.hidden and method.family != "linear":
-            raise value_error("score_share", "be 0 with public_rows=False", score_share)
         if score_share and not method.reserves:
             raise value_error("score_share", f"be 0 for method {method.name!r}", score_share)
         if inference and not method.infers:
             raise value_error("inference", f"be False for method {method.name!r}", inference)
 
-    def check_scores(self) -> None:
-        """Reject private scores of a model whose population they would not protect."""
-        if self.persons:
+    def of_scores(
+        self, *, groups: bool, sample_weight: bool, max_rows_per_group: Any, max_weight: Any
+    ) -> Population:
+        """Return the population of scores of a model; bounds that are not given are the fit's."""
+        if self.persons and not groups:
             raise ValueError(
-                "evaluate() does not support models fitted with groups: the noise of scores hides "
-                "one row, and this model protects persons with several rows. There are no private "
-                "scores for persons yet. Compare predictions by hand with rows of persons who are "
-                "not in the fit; that comparison is not private."
+                "groups must be given: this model protects persons, and scores without groups "
+                "would protect single rows only. Pass the id of the person of each row; if each "
+                "row is a person of its own, pass a different id for each row."
             )
-        if self.hidden:
-            raise ValueError(
-                "evaluate() does not support models with public_rows=False: scores show the number "
-                "of rows, and this model hides it."
-            )
+        if groups and max_rows_per_group is None:
+            max_rows_per_group = self.rows_per_person
+        if max_weight is None:
+            max_weight = self.max_weight if sample_weight and self.weighted else 1.0
+        return Population.given(
+            groups=groups,
+            sample_weight=sample_weight,
+            max_rows_per_group=max_rows_per_group,
+            max_weight=max_weight,
+            public_rows=not self.hidden,
+        )
+
+    @property
+    def present(self) -> str:
+        """The neighbours of a release, for the end of a sentence."""
+        one = self.neighbour if self.persons else "row"
+        return f"one {one} {'added or removed' if self.hidden else 'present or absent'}"

@@ -18,6 +18,7 @@ from fastmix._validation import check_choice, type_error, value_error
 from fastmix.accounting import GaussianEvent
 from fastmix.data import Rows
 from fastmix.engine.layers import (
+    Count,
     Layered,
     Limits,
     explained,
@@ -45,6 +46,8 @@ MEAN_SHARE, WHOLE_SHARE = 0.04, 0.2
 WIDEST = 2.0
 #: Share of the residuals that are usual.
 MOST = 0.9
+#: Of the probability that an interval fails: that the released number of records is too far off.
+COUNT_SHARE = 0.1
 
 
 class Bin(NamedTuple):
@@ -75,17 +78,25 @@ class Score(NamedTuple):
     limits: tuple[Limits, ...] = ()
     #: What the score can be off beside noise, such as by the order of rows in the same bin.
     hidden: float = 0.0
+    #: The released number that sums were divided by; none where the number is public.
+    counts: tuple[Count, ...] = ()
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return an interval for the score of the same rows without privacy."""
+        off = 0.0
+        if self.counts:
+            off = self.counts[0].off(COUNT_SHARE * (1.0 - level))
+            level = 1.0 - (1.0 - COUNT_SHARE) * (1.0 - level)
         tail = 0.5 * (1.0 - level)
         if len(self.limits) == 3:
-            low, high = explained(*self.limits, level)
-        elif self.limits:
-            low, high = self.limits[0].lowest(tail), self.limits[0].highest(tail)
+            low, high = explained(*self.limits, level, off)
         else:
-            reach = normal(tail) * self.std + self.hidden
-            low, high = self.value - reach, self.value + reach
+            if self.limits:
+                low, high = self.limits[0].lowest(tail), self.limits[0].highest(tail)
+            else:
+                reach = normal(tail) * self.std + self.hidden
+                low, high = self.value - reach, self.value + reach
+            low, high = low / (1.0 + off), high / (1.0 - off) if off < 1.0 else math.inf
         return min(low, self.value), max(high, self.value)
 
 
@@ -98,6 +109,8 @@ class Scoring(ABC):
     #: Scores in units of the target, to this power, and those whose clipping level is.
     powers: ClassVar[dict[str, int]] = {}
     clipped: ClassVar[tuple[str, ...]] = ()
+    #: Scores that are sums over the number of records; others are ratios of released sums.
+    means: ClassVar[tuple[str, ...]] = ()
     #: The releases by the names of their noise.
     releases: ClassVar[dict[str, Gaussian]]
 
@@ -129,6 +142,15 @@ class Scoring(ABC):
     ) -> dict[str, Score]:
         """Release scores of coefficients, in scaled units."""
 
+    def counted(self, scores: dict[str, Score], count: Count | None) -> dict[str, Score]:
+        """Return scores whose intervals allow for the noise of a released number of records."""
+        if count is None:
+            return scores
+        return {
+            name: each._replace(counts=(count,)) if name in self.means else each
+            for name, each in scores.items()
+        }
+
     def in_units(self, scores: dict[str, Score], scale: float) -> dict[str, Score]:
         """Return scores in the units of the target."""
         made = {}
@@ -148,6 +170,7 @@ class ResidualScores(Scoring):
     scored = SCORED
     powers: ClassVar[dict[str, int]] = {"mse": 2, "mae": 1}
     clipped = METRICS
+    means = METRICS
     releases: ClassVar = {
         "mean": TARGET_MEAN,
         "whole": SQUARE_LAYERS,
@@ -187,6 +210,7 @@ class QuantileScores(Scoring):
     scored = ("below",)
     powers: ClassVar[dict[str, int]] = {"pinball": 1}
     clipped = ("pinball",)
+    means = ("below", "pinball")
     releases: ClassVar = {"below": BELOW, "pinball": PINBALL_LAYERS}
 
     def sigmas(self, metrics: Sequence[str], sigma: float) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """The order of a fit: it checks before it charges, and charges before it draws noise."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -8,7 +8,7 @@ from fastmix._validation import unchained
 from fastmix.accounting import BudgetAccountant, Part, PrivacySpent, noted
 from fastmix.accounting.budget import NOTHING_CHARGED
 from fastmix.accounting.notes import current_notes
-from fastmix.data import Chunks, Report, Rows
+from fastmix.data import Chunks, Report
 from fastmix.data.arrow import file_chunks
 from fastmix.data.dask import Cluster, dask_chunks, is_dask
 from fastmix.engine import Draws, Plan
@@ -27,7 +27,7 @@ from fastmix.schema.categories import Categories
 from fastmix.show.progress import progress
 
 #: A number of rows for plans that are made before the hidden number is released.
-_SOME_ROWS = 10_000
+SOME_ROWS = 10_000
 
 #: The end of a refusal by the budget after the number of rows was charged.
 _BEFORE = "The number of rows was charged and released before; the fit was not."
@@ -132,7 +132,7 @@ class Fitting(Results, Planning):
                 unit = 1.0 / scaling.row_map.divisor
                 rows.categories = Categories(known, unit, self._unlisted)
             if planned is None or shape != (rows.n, d):
-                planned = self._planned(_SOME_ROWS if hidden else rows.n, d)
+                planned = self._planned(SOME_ROWS if hidden else rows.n, d)
             if not hidden:
                 self._advise(*planned, rows.n, d)
             if planned[1].is_private and is_seeded(self.random_state):
@@ -141,7 +141,8 @@ class Fitting(Results, Planning):
             # Public choices leave the secret stream alone, unless the caller seeds everything.
             public = noise.rng if is_seeded(self.random_state) else public_generator()
             if hidden:
-                rows = self._sized(rows, planned[1], noise, accountant)
+                counting = planned[1], noise, accountant
+                rows = self._sized(rows, *counting, lambda n: self._planned(n, d)[1])
                 planned = self._planned(rows.n, d)
             method, plan = planned
             self._charge(accountant, plan, plan.spent.parts[1 if hidden else 0 :])
@@ -163,16 +164,20 @@ class Fitting(Results, Planning):
             self.feature_names_in_ = names
 
     def _sized(
-        self, rows: Rows, plan: Plan, noise: Noise, accountant: BudgetAccountant | None
-    ) -> Rows:
+        self,
+        rows: Any,
+        plan: Plan,
+        noise: Noise,
+        accountant: BudgetAccountant | None,
+        planned: Callable[[int], Plan],
+    ) -> Any:
         """Charge and release the number of rows, after every other check.
 
         The releases of the fit follow from the released number, so the budget must cover both
-        charges for every number that a plan can be made for.
+        charges for every number that a plan can be made for, by ``planned``.
         """
         if accountant is not None:
-            d = rows.d - bool(self.fit_intercept)
-            for each in {self._planned(n, d)[1].spent for n in PLANNED_ROWS}:
+            for each in {planned(n).spent for n in PLANNED_ROWS}:
                 both = PrivacySpent(each.parts[:1]), PrivacySpent(each.parts[1:])
                 accountant.check(*both, leaks=reasons_for_leaks(self, plan))
         self._charge(accountant, plan, plan.spent.parts[:1])

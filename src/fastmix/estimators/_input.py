@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -95,7 +96,7 @@ class Arrays:
         if self.y is None:
             raise ValueError(f"{name} requires y to be passed, but the target y is None.")
         self._codec = model._codec()
-        self._codec.check(grouped=self._groups is not None, coded=True)
+        self._codec.check(coded=True)
         self.names, self._labels = validation._get_feature_names(self.X), column_labels(self.X)
         self._objects = [*object_columns(self.X), *object_columns(self.y)]
         with self._one_message():
@@ -138,6 +139,12 @@ class Arrays:
             self.X, self.y = self.X[kept], self.y[kept]
             self._mapped = False
         self._persons = persons.of_rows(kept)
+
+    def columns(self, chosen: list[int]) -> Arrays:
+        """Return the same checked records with some of their columns."""
+        part = copy(self)
+        part.X, part.names, part._labels = self.X[:, chosen], None, None
+        return part
 
     def scaling(self, *, bounds_y: Any, **parameters: Any) -> PublicScaling:
         """Return the public scaling; bounds that are missing are taken from the data."""
@@ -199,7 +206,7 @@ class InChunks:
     def check(self, model: PrivateModel) -> int:
         """Return the number of features; values are checked when the rows are made."""
         table, self._codec = self._chunks, model._codec()
-        self._codec.check(grouped=table.grouped, coded=table.coded)
+        self._codec.check(coded=table.coded)
         self._most_rows = model._population.rows_per_person if table.grouped else None
         self._most_weight = model._population.max_weight if table.weighted else None
         self._least_rows = 1 if model.public_rows else 0

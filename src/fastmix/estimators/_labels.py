@@ -95,7 +95,7 @@ class NumberCodec:
     #: The parameter that gives the bounds or the labels of the target.
     ends: ClassVar[str] = "bounds_y"
 
-    def check(self, *, grouped: bool, coded: bool) -> None:
+    def check(self, *, coded: bool) -> None:
         """Do nothing: rows of any source can have numbers as targets."""
 
     def values(self, y: Any) -> FloatArray:
@@ -130,14 +130,8 @@ class LabelCodec:
 
     ends: ClassVar[str] = "classes"
 
-    def check(self, *, grouped: bool, coded: bool) -> None:
-        """Refuse persons with more than two classes, and text where labels must be numbers."""
-        if grouped and len(self.classes) > 2:
-            raise ValueError(
-                "groups must not be given with more than two classes: such fits protect single "
-                "rows. Fit each label against the others as two classes, and share the budget "
-                "among them."
-            )
+    def check(self, *, coded: bool) -> None:
+        """Refuse text where labels must be numbers."""
         if not coded and self.classes.dtype.kind not in "biuf":
             condition = "be numbers for data not in memory, unless bounds list the labels"
             raise value_error("classes", condition, self.classes.tolist())
@@ -193,3 +187,7 @@ class ClassRows:
     def d(self) -> int:
         """The number of coefficients of all classes."""
         return sum(rows.d for rows in self.targets)
+
+    def counted(self, n: int, most: int | None = None) -> "ClassRows":
+        """Return the same rows as if they were n, a released number."""
+        return ClassRows(tuple(rows.counted(n, most) for rows in self.targets))

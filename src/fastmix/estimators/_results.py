@@ -90,7 +90,7 @@ class Results:
         self.__dict__.pop("scores_", None)
         if solution.scores is not None:
             scores = method.scoring().in_units(solution.scores, scaling.target_map.scale)
-            self.scores_ = PrivateScores(scores, None, n)
+            self.scores_ = PrivateScores(scores, None, n, self._population)
         facts = {"n_samples": n, "n_features": d, **scaling.describe(), **self._facts()}
         if self._dummies:
             facts["dummies"] = [list(columns) for columns in self._dummies]

@@ -21,7 +21,7 @@ from fastmix.estimators import summaries
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators._fitting import Fitting
 from fastmix.estimators.intervals import confidence_intervals
-from fastmix.estimators.scores import PrivateScores, evaluate
+from fastmix.estimators.scores import Asked, PrivateScores, evaluate
 from fastmix.random import RandomState
 from fastmix.show import RegressionSummary
 
@@ -151,7 +151,8 @@ class PrivateModel(Fitting):
         Returns
         -------
         ndarray of shape (n_features, 2) or (n_features + 1, 2)
-            Lower and upper ends, in the user's units.
+            Lower and upper ends, in the user's units; with more than two classes, one such array
+            per class.
 
         Notes
         -----
@@ -185,6 +186,10 @@ class PrivateModel(Fitting):
         metrics: str | Iterable[str] | None = None,
         *,
         epsilon: float,
+        groups: Any = None,
+        sample_weight: Any = None,
+        max_rows_per_group: int | None = None,
+        max_weight: float | None = None,
         delta: float | None = None,
         accountant: BudgetAccountant | None = None,
         random_state: RandomState = None,
@@ -206,8 +211,20 @@ class PrivateModel(Fitting):
             its "pinball" loss.
         epsilon : float
             Privacy budget of the scores, beyond that of the fit.
+        groups : array-like of shape (n_samples,), default=None
+            Whose rows they are: ids as in `fit`. Scores then protect persons, and each person
+            counts as one. A model that protects persons needs them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row counts.
+        max_rows_per_group : int, default=None
+            With ``groups``, the public number of rows of a person that count at most; None means
+            that of the fit.
+        max_weight : float, default=None
+            With ``sample_weight``, the public bound on the weight of a row; None means that of the
+            fit, or 1.
         delta : float, default=None
-            Probability with which the guarantee may fail; None means ``1 / n**2``.
+            Probability with which the guarantee may fail; None means ``1 / n**2``, n counting
+            persons if there are groups. A model with ``public_rows=False`` needs it.
         accountant : BudgetAccountant, default=None
             Budget to charge; None means that of the estimator, or the active one.
         random_state : int, RandomState or Generator, default=None
@@ -228,8 +245,9 @@ class PrivateModel(Fitting):
         log-loss.
         """
         check_is_fitted(self)
-        asked = metrics, epsilon, delta, accountant, random_state
-        return evaluate(self, X, y, *asked)
+        asked = Asked(metrics, epsilon, delta, accountant, random_state)
+        limits = max_rows_per_group, max_weight
+        return evaluate(self, X, y, groups, sample_weight, limits, asked)
 
     def _repr_html_inner(self) -> str:
         """Return a card with coefficients and guarantee; scikit-learn's diagram before a fit."""
@@ -275,11 +293,10 @@ class EngineModel(PrivateModel):
             logistic regression; for Dask collections these are numbers.
         groups : array-like of shape (n_samples,), default=None
             Whose rows they are: ids, all integers or all text. The fit then protects persons
-            instead of rows. More than two classes cannot have groups.
+            instead of rows.
         sample_weight : array-like of shape (n_samples,), default=None
             How much each row counts, such as survey weights; clipped to ``max_weight``. The weight
-            of a record is protected as its other values are. More than two classes cannot have
-            weights.
+            of a record is protected as its other values are.
         max_rows_per_group : int, default=None
             With ``groups``, the public number of rows of a person that count at most; the fit
             leaves out others at random. The rows of a person count as one record together.

@@ -26,6 +26,7 @@ from fastmix.estimators._documentation import estimator
 from fastmix.estimators._input import Arrays
 from fastmix.estimators._labels import LabelCodec, public_classes, public_weights
 from fastmix.estimators.base import EngineModel
+from fastmix.estimators.intervals import store_class_intervals
 from fastmix.estimators.scores import scaled_coefficients
 from fastmix.schema.values import check_finite
 
@@ -44,7 +45,8 @@ class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[m
     A first stage spends 15% of the budget on noisy second moments and counts of gradients, as in
     `PrivateLinearRegression`; they set the coordinates, clipping level and ridge of the perturbed
     logistic loss, whose minimiser is released. More than two classes are fitted one against the
-    rest, under one account.
+    rest, under one account: coefficients and odds ratios of a class are those of a logistic
+    regression of this class against all others together (docs/losses.md).
 
     Parameters
     ----------
@@ -251,7 +253,10 @@ class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[m
         self, solution: Any, plan: Any, scaling: PublicScaling, **sizes: Any
     ) -> None:
         scaling = replace(scaling, target_map=TargetMap())
-        super()._store_intervals(solution, plan, scaling, **sizes)
+        if solution.classes:
+            store_class_intervals(self, solution, plan, scaling, **sizes)
+        else:
+            super()._store_intervals(solution, plan, scaling, **sizes)
         for name in ("residual_std_", "residual_std_identified_"):
             self.__dict__.pop(name, None)  # labels have no errors of one variance
 

@@ -1,5 +1,6 @@
 """Several feature sets under one budget, the best refitted with what is left."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,12 +10,14 @@ import numpy as np
 from sklearn.base import clone
 
 from fastmix._validation import check_choice, type_error, unchained, value_error
-from fastmix.accounting import PrivacySpent
-from fastmix.engine import Draws
-from fastmix.engine.compare import comparing_method, comparing_plan, ranked
-from fastmix.engine.fit import solve_fit
+from fastmix.accounting import PrivacySpent, noted
+from fastmix.accounting.notes import current_notes
+from fastmix.engine import Draws, Plan
+from fastmix.engine.compare import Ranking, comparing_method, comparing_plan, ranked
+from fastmix.engine.fit import PLANNED_ROWS, solve_fit, with_weight
 from fastmix.engine.population import Population
 from fastmix.errors import caller_level
+from fastmix.estimators._fitting import SOME_ROWS
 from fastmix.estimators._found import found_like
 from fastmix.estimators._input import Arrays
 from fastmix.estimators.parameters import reasons_for_leaks
@@ -113,6 +116,10 @@ def compare(
     y: Any,
     *,
     model: PrivateLinearRegression,
+    groups: Any = None,
+    sample_weight: Any = None,
+    max_rows_per_group: int | None = None,
+    max_weight: float = 1.0,
 ) -> Comparison:
     """Rank feature sets privately under one budget, and fit the best with what is left.
 
@@ -128,6 +135,15 @@ def compare(
     model : PrivateLinearRegression
         The model, not fitted: its epsilon and delta cover the ranking and the refit, and its
         bounds are those of all columns.
+    groups : array-like of shape (n_samples,), default=None
+        Whose rows they are: ids as in `fit`. Ranking and refit then protect persons, and each
+        person counts as one.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How much each row counts.
+    max_rows_per_group : int, default=None
+        With ``groups``, the public number of rows of a person that count at most.
+    max_weight : float, default=1.0
+        With ``sample_weight``, the public bound on the weight of a row.
 
     Returns
     -------
@@ -150,62 +166,68 @@ def compare(
     """
     if not isinstance(model, PrivateLinearRegression):
         raise type_error("model", "be a PrivateLinearRegression", model)
+    population = Population.given(
+        groups=groups is not None,
+        sample_weight=sample_weight is not None,
+        max_rows_per_group=max_rows_per_group,
+        max_weight=max_weight,
+        public_rows=model.public_rows,
+    )
     with unchained(), progress("comparing", verbose=False) as bar:
-        return _compare(candidates, X, y, model, bar)
+        fitting = _checked(model, population)
+        data = Arrays(X, y, groups, sample_weight)
+        return _compare(*_declared(candidates, X), data, fitting, bar)
 
 
 def _compare(
-    candidates: Any, X: Any, y: Any, model: PrivateLinearRegression, bar: Bar
+    sets: dict[str, list[Any]],
+    columns: list[list[int]],
+    data: Arrays,
+    model: PrivateLinearRegression,
+    bar: Bar,
 ) -> Comparison:
-    model = model._fitting(Population())
-    check_choice("noise", model.noise, ("float",))
-    if model.bounds is not None:
-        raise ValueError(
-            "bounds must be None in a comparison, whose columns are encoded already. Pass bounds_X "
-            "and bounds_y, as PublicEncoder gives them."
-        )
-    if not model.public_rows:
-        raise value_error("public_rows", "be True in a comparison", model.public_rows)
-    if model.score_share:
-        raise value_error("score_share", "be 0 in a comparison", model.score_share)
-    if model.epsilon == float("inf"):
-        raise value_error("epsilon", "be finite in a comparison", model.epsilon)
-    sets, columns = _declared(candidates, X)
-    data = Arrays(X, y)
+    population = model._population
+    if population.hidden:
+        data.check_shapes()
     d = data.check(model)
     if max(max(each) for each in columns) >= d:
-        raise value_error("candidates", f"name columns below {d}", candidates)
+        raise value_error("candidates", f"name columns below {d}", list(sets.values()))
     scaling = data.scaling(
         bounds_X=model.bounds_X,
         bounds_y=model.bounds_y,
         data_norm=model.data_norm,
         fit_intercept=model.fit_intercept,
     )
-    rows = data.rows(scaling, bar.passing, in_blocks=True)
-    accountant = model._budget()
-    sizes, target = model._sizes(rows.n, d), model._target(rows.n)
-    if accountant is not None:
-        target = target._replace(order=accountant.order)
-    method = comparing_method(sizes, target)
-    plan, ranking = comparing_plan(method, sizes, target, inference=model.inference)
+    rows = data.rows(scaling, bar.passed if population.hidden else bar.passing, in_blocks=True)
+    planned = partial(_planned, model, d)
+    plan = planned(SOME_ROWS if population.hidden else rows.n)[1]
     leaks = reasons_for_leaks(model, plan)
     if is_seeded(model.random_state):
         warn_seeded(stacklevel=caller_level() + 1)
     noise = make_noise("float", model.random_state, warn=False)
     public = noise.rng if is_seeded(model.random_state) else public_generator()
-    if accountant is not None:
-        accountant.spend(plan.spent, label=f"comparison of {len(sets)} feature sets", leaks=leaks)
+    accountant = model._budget()
+    with noted(label=current_notes().get("label", f"comparison of {len(sets)} feature sets")):
+        if population.hidden:
+            rows = model._sized(rows, plan, noise, accountant, lambda n: planned(n)[1])
+        method, plan, ranking = planned(rows.n)
+        model._charge(accountant, plan, plan.spent.parts[1 if population.hidden else 0 :])
     draws = Draws(noise, public, partial(bar.step, last=method.last_step))
-    errors, std = ranked(rows, columns, ranking, draws)
+    counted, weights = rows, {}
+    if plan.weight_sigma is not None:
+        counted, total = with_weight(rows, plan.weight_sigma, noise)
+        weights = {"mean_weight": total / rows.n}
+    errors, std = ranked(counted, columns, ranking, draws)
     order = np.argsort(errors, kind="stable")
     winner = columns[int(order[0])]
     fitted = clone(model)
+    fitted._population = population
     bounds = scaling.bounds_X
     if bounds is not None:
         fitted.bounds_X = found_like(model.bounds_X, *(side[winner] for side in bounds))
     if scaling.bounds_y is not None:
         fitted.bounds_y = found_like(model.bounds_y, *scaling.bounds_y)
-    part = Arrays(data.X[:, winner], data.y)
+    part = data.columns(winner)
     own = part.scaling(
         bounds_X=fitted.bounds_X,
         bounds_y=fitted.bounds_y,
@@ -214,11 +236,20 @@ def _compare(
         warn=False,
     )
     chosen = part.rows(own, bar.passing, in_blocks=True)
-    solution = solve_fit(method, chosen, plan, own, own.clipping(None), draws)
+    if plan.size_scale is not None:
+        chosen = chosen.counted(rows.n, rows.most)
+    if plan.weight_sigma is not None:
+        chosen = chosen.counted(counted.n)
+    # The total weight was released before the ranking.
+    rest = replace(plan, weight_sigma=None)
+    solution = solve_fit(method, chosen, rest, own, own.clipping(None), draws)
+    solution = replace(solution, chosen={**(solution.chosen or {}), **weights})
     fitted.n_features_in_ = len(winner)
     if data.names is not None:
         fitted.feature_names_in_ = np.asarray(data.names)[winner]
+    fitted._table_rows = rows.n if population.hidden else data.table_rows
     fitted._store(method, plan, solution, own, rows.n, own.clipping(None), noise.source)
+    del fitted._table_rows
     certificate = fitted.privacy_
     parameters = {**certificate.parameters, "compared": len(sets)}
     fitted.privacy_ = replace(certificate, parameters=parameters, leaks=leaks)
@@ -226,6 +257,33 @@ def _compare(
     excess = {names[int(k)]: float(errors[k] - errors[order[0]]) * unit for k in order}
     best = names[int(order[0])]
     return Comparison(best, fitted, sets, excess, float(np.sqrt(2.0) * std * unit))
+
+
+def _checked(model: PrivateLinearRegression, population: Population) -> Any:
+    """Return a copy of the model to fit, or raise an error that names a parameter."""
+    model = model._fitting(population)
+    check_choice("noise", model.noise, ("float",))
+    if model.bounds is not None:
+        raise ValueError(
+            "bounds must be None in a comparison, whose columns are encoded already. Pass bounds_X "
+            "and bounds_y, as PublicEncoder gives them."
+        )
+    if model.score_share:
+        raise value_error("score_share", "be 0 in a comparison", model.score_share)
+    if model.epsilon == float("inf"):
+        raise value_error("epsilon", "be finite in a comparison", model.epsilon)
+    return model
+
+
+def _planned(model: Any, d: int, n: int) -> tuple[Any, Plan, Ranking]:
+    """Return the method of the refit, the plan of the comparison, and its ranking."""
+    sizes, target, budget = model._sizes(n, d), model._target(n), model._budget()
+    if budget is not None:
+        target = target._replace(order=budget.order)
+    if sizes.hidden:  # the rounds, too, are those of a number that the budget is checked for
+        sizes = sizes._replace(n=PLANNED_ROWS[bisect_right(PLANNED_ROWS, n) - 1])
+    method = comparing_method(sizes, target)
+    return method, *comparing_plan(method, sizes, target, inference=model.inference)
 
 
 def _declared(candidates: Any, X: Any) -> tuple[dict[str, list[Any]], list[list[int]]]:

@@ -13,7 +13,7 @@ from fastmix.engine.table_inference import MOST_BIAS
 from fastmix.schema.bounds import PublicBounds
 from fastmix.schema.features import OTHER, Category, Feature, Labels, Number, Term
 from fastmix.show import Interval
-from fastmix.show.html import effects
+from fastmix.show.html import class_prefixes, effects
 
 #: A level has an effect of its own if its released count is at least this many standard deviations
 #: of the noise of a count.
@@ -167,14 +167,19 @@ def contrasts(parts: Sequence[Part], counts: Sequence[FloatArray], noise: float)
     return Contrasts((*names, "intercept"), matrix, tuple(widths), references, tuple(pooled))
 
 
-def contrast_errors(model: Any, made: Contrasts) -> tuple[FloatArray | None, FloatArray | None]:
+def contrast_errors(
+    model: Any, made: Contrasts, of: int = 0
+) -> tuple[FloatArray | None, FloatArray | None]:
     """Return standard errors of effects, and the part by noise; two Nones without intervals.
 
     The standard error is infinite where the bias of the ridge may be too large a share of it.
+    With more than two classes, ``of`` is the place of one of them.
     """
     if not hasattr(model, "coef_covariance_"):
         return None, None
     matrices = model.coef_covariance_, model._coef_noise, model._coef_bias
+    if matrices[0].ndim == 3:
+        matrices = tuple(each[of] for each in matrices)
     total, noise, bias = (
         np.maximum(np.sum((made.matrix @ C) * made.matrix, axis=1), 0.0) for C in matrices
     )
@@ -217,15 +222,31 @@ def model_effects(model: Any) -> Effects:
     """
     counts, intercept = getattr(model, "_level_counts", None), bool(model.fit_intercept)
     if counts is not None:
-        made = contrasts(parts_of(model), counts, model._count_noise)
-        values = np.append(model.coef_, model.intercept_)
-        return level_effects(made, values, *contrast_errors(model, made))
+        return _of_classes(model, contrasts(parts_of(model), counts, model._count_noise))
     if hasattr(model, "schema_"):
         schema = model.schema_
         return column_effects(effects(model, schema.columns(intercept)), schema, intercept)
     ends, found = model.bounds_X_, tuple(effects(model))
     widths = () if ends is None else tuple(np.ravel(ends[1]) - np.ravel(ends[0]))
     return Effects(found, widths * len(np.atleast_2d(model.coef_)), {})
+
+
+def _of_classes(model: Any, made: Contrasts) -> Effects:
+    """Return the contrasts of a model, those of each class where there are more than two."""
+    coef, intercepts = np.atleast_2d(model.coef_), np.ravel(model.intercept_)
+    classes = [
+        level_effects(made, np.append(*own), *contrast_errors(model, made, of))
+        for of, own in enumerate(zip(coef, intercepts, strict=True))
+    ]
+    if len(classes) == 1:
+        return classes[0]
+    named = [
+        [each._replace(name=f"{label}{each.name}") for each in one.found]
+        for label, one in zip(class_prefixes(model), classes, strict=True)
+    ]
+    slopes = [each for own in named for each in own[:-1]]
+    found = (*slopes, *(own[-1] for own in named))
+    return classes[0]._replace(found=found, widths=made.widths * len(classes))
 
 
 def parts_of(model: Any) -> list[Part]:

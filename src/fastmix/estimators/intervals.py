@@ -1,6 +1,7 @@
 """Standard errors and confidence intervals of a fitted estimator."""
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -36,12 +37,13 @@ def confidence_intervals(model: Any, level: float, *, intercept: bool) -> FloatA
     check_probability("level", level)
     if not hasattr(model, "coef_std_"):
         raise value_error("inference", "be True when the model is fitted", model.inference)
-    center, std = np.ravel(model.coef_), np.ravel(model.coef_std_)
+    center, std = (np.atleast_2d(each) for each in (model.coef_, model.coef_std_))
     if intercept:
-        center = np.append(center, model.intercept_)
-        std = np.append(std, model.intercept_std_)
+        center = np.column_stack([center, np.ravel(model.intercept_)])
+        std = np.column_stack([std, np.ravel(model.intercept_std_)])
     reach = float(ndtri(0.5 + level / 2.0)) * std
-    return np.column_stack([center - reach, center + reach])
+    found = np.stack([center - reach, center + reach], axis=-1)
+    return found if len(found) > 1 else found[0]
 
 
 def store_intervals(
@@ -89,6 +91,21 @@ def store_intervals(
     model.intercept_identified_ = bool(identified[d])
     model.residual_std_ = math.sqrt(found.variance) * scaling.target_map.scale
     model.residual_std_identified_ = found.sure
+
+
+def store_class_intervals(
+    model: Any, solution: Solution, plan: Plan, scaling: PublicScaling, **sizes: Any
+) -> None:
+    """Store the standard errors of all classes, each against the rest, along the first axis."""
+    found: list[dict[str, Any]] = []
+    for coef, each in zip(model.coef_, solution.classes, strict=True):
+        one = SimpleNamespace(coef_=coef)
+        store_intervals(one, each, plan, scaling, **sizes)
+        found.append(vars(one))
+    for name in _STORED:
+        model.__dict__.pop(name, None)
+        if name in found[0]:
+            setattr(model, name, np.stack([each[name] for each in found]))
 
 
 def _deviations(rows: FloatArray, covariance: FloatArray) -> FloatArray:

@@ -170,7 +170,15 @@ def _fitted(model: Any) -> dict[str, Any]:
     stored = vars(model)
     made = {name: _plain(stored[name]) for name in RELEASED if name in stored}
     triangles = {name: stored[name] for name in MATRICES if name in stored}
-    return made | {name: C[np.tril_indices(len(C))].tolist() for name, C in triangles.items()}
+    return made | {name: _triangle(C) for name, C in triangles.items()}
+
+
+def _triangle(C: Any) -> list[Any]:
+    """Return the lower triangle of a matrix, or those of the matrices of several classes."""
+    if C.ndim == 3:
+        return [_triangle(each) for each in C]
+    triangle: list[Any] = C[np.tril_indices(len(C))].tolist()
+    return triangle
 
 
 def _plain(value: Any) -> Any:

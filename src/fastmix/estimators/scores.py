@@ -2,27 +2,43 @@
 
 import math
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import validation
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_probability, check_real, unchained
-from fastmix.accounting import BudgetAccountant, PrivacySpent, gaussian_sigma
+from fastmix._validation import check_probability, check_real, unchained, value_error
+from fastmix.accounting import (
+    BudgetAccountant,
+    Part,
+    PrivacyEvent,
+    PrivacySpent,
+    gaussian_sigma,
+)
 from fastmix.data import Chunks, Report
 from fastmix.data.dask import dask_chunks, is_dask
 from fastmix.data.scaling import PublicScaling
-from fastmix.engine.fit import default_delta
+from fastmix.engine.fit import (
+    COUNTED,
+    SIZE_SHARE,
+    count_of,
+    default_delta,
+    with_size,
+    with_weight,
+)
+from fastmix.engine.objective import WEIGHT_SHARE
 from fastmix.engine.plan import joint
-from fastmix.engine.scores import Bin, Score
+from fastmix.engine.population import Population
+from fastmix.engine.scores import Bin, Score, Scoring
 from fastmix.errors import caller_level
 from fastmix.estimators._frames import Table
 from fastmix.estimators._input import Arrays, InChunks, Source
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
 from fastmix.random import RandomState, is_seeded, warn_seeded
-from fastmix.releases import make_noise
+from fastmix.releases import SIZE, TOTAL_WEIGHT, make_noise
 from fastmix.show.html import card, number, table
 from fastmix.show.progress import progress
 from fastmix.show.svg import calibration_chart
@@ -54,12 +70,16 @@ class PrivateScores:
     spent : fastmix.accounting.PrivacySpent or None
         The charge of the scores; None if the account of a fit contains it.
     n : int
-        Number of rows.
+        Number of rows, or of persons where they are protected; released with noise where it is
+        not public.
+    population : fastmix.engine.population.Population
+        Who the scores protect.
     """
 
     scores: dict[str, Score]
     spent: PrivacySpent | None
     n: int
+    population: Population = Population()  # noqa: RUF009 (it is frozen)
 
     def __getitem__(self, name: str) -> float:
         return self.scores[name].value
@@ -97,7 +117,7 @@ class PrivateScores:
                 "value": each.value,
                 "std": each.std,
                 "low": low if math.isfinite(low) else None,
-                "high": high,
+                "high": high if math.isfinite(high) else None,
                 "clipped_at": each.clip,
                 **({} if each.baseline is None else {"baseline": each.baseline}),
             }
@@ -172,50 +192,71 @@ def scaled_coefficients(scaling: PublicScaling, coef: FloatArray, intercept: flo
     return np.asarray(np.linalg.lstsq(J, wanted, rcond=None)[0])
 
 
+class Asked(NamedTuple):
+    """The arguments of an evaluation beside the data."""
+
+    metrics: str | Iterable[str] | None
+    epsilon: float
+    delta: float | None
+    accountant: BudgetAccountant | None
+    random_state: RandomState
+
+
+class Levels(NamedTuple):
+    """Noise of an evaluation: of the scores, and of the numbers that they are divided by."""
+
+    sigma: float
+    size_scale: float | None
+    weight_sigma: float | None
+    spent: PrivacySpent
+
+
 def evaluate(
-    fitted: Any,
-    X: Any,
-    y: Any,
-    metrics: str | Iterable[str] | None,
-    epsilon: float,
-    delta: float | None,
-    accountant: BudgetAccountant | None,
-    random_state: RandomState,
+    fitted: Any, X: Any, y: Any, groups: Any, sample_weight: Any, limits: Any, asked: Asked
 ) -> PrivateScores:
-    """Return private scores of a fitted model; `PrivateModel.evaluate` describes the arguments."""
-    fitted._population.check_scores()
-    model = fitted._as_fitted()
-    names = model._resolve().scoring().checked(metrics)
-    check_real("epsilon", epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)
+    """Return private scores of a fitted model; `PrivateModel.evaluate` describes the arguments.
+
+    ``limits`` are ``max_rows_per_group`` and ``max_weight``.
+    """
+    in_chunks = isinstance(X, Chunks)
+    model = copy(fitted._as_fitted())
+    model._population = fitted._population.of_scores(
+        groups=X.grouped if in_chunks else groups is not None,
+        sample_weight=X.weighted if in_chunks else sample_weight is not None,
+        max_rows_per_group=limits[0],
+        max_weight=limits[1],
+    )
+    check_real("epsilon", asked.epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)
+    if model._population.hidden and asked.delta is None:
+        raise value_error("delta", "be given where the number of rows is not public", None)
+    names = model._resolve().scoring().checked(asked.metrics)
     with unchained(), progress("evaluating", verbose=False) as bar:
         data: Source
         schema = getattr(fitted, "schema_", None)
-        if isinstance(X, Chunks):
-            data = InChunks(replace(X, grouped=False, weighted=False))  # single rows count
+        if in_chunks:
+            data = InChunks(X)
         elif schema is not None:
-            data = Table(schema, bool(model.fit_intercept), X, y, None, None)
+            data = Table(schema, bool(model.fit_intercept), X, y, groups, sample_weight)
         else:
             validation._check_feature_names(fitted, X, reset=False)
-            data = InChunks(dask_chunks(X, y)) if is_dask(X) else Arrays(X, y)
-        asked = names, float(epsilon), delta, accountant, random_state
-        return _evaluate(model, data, *asked, bar.passing)
+            whose = groups, sample_weight
+            data = InChunks(dask_chunks(X, y, None, *whose)) if is_dask(X) else Arrays(X, y, *whose)
+        hidden = model._population.hidden
+        return _evaluate(model, data, names, asked, bar.passed if hidden else bar.passing)
 
 
 def _evaluate(
-    model: Any,
-    data: Source,
-    names: tuple[str, ...],
-    epsilon: float,
-    delta: float | None,
-    accountant: BudgetAccountant | None,
-    random_state: RandomState,
-    report: Report,
+    model: Any, data: Source, names: tuple[str, ...], asked: Asked, report: Report
 ) -> PrivateScores:
     """Check and plan, charge, and release the scores."""
+    population: Population = model._population
+    accountant = asked.accountant
     if accountant is None:
         accountant = model.accountant
     if accountant is None:
         accountant = BudgetAccountant.current()
+    if population.hidden:
+        data.check_shapes()
     d = data.check(model)
     if d != model.n_features_in_:
         raise ValueError(f"X must have {model.n_features_in_} features; got {d}.")
@@ -231,17 +272,49 @@ def _evaluate(
     theta = model._scaled(scaling)
     if not np.abs(theta).max() <= LARGEST_COEFFICIENT:
         raise ValueError("the coefficients must be at most 1e100 in scaled units to be evaluated.")
-    given = default_delta(delta, rows.n)
+    given = default_delta(asked.delta, rows.n)
     check_probability("delta", given)
-    sigma = gaussian_sigma(epsilon, given) * (1.0 + 1e-9)
     scoring = model._resolve().scoring()
-    spent = joint(list(scoring.events(names, sigma)), given)
+    levels = _levels(scoring, names, population, float(asked.epsilon), given)
     leaks = [each for each in model.privacy_.leaks if "taken from the data" in each]
-    if is_seeded(random_state):
+    if is_seeded(asked.random_state):
         warn_seeded(stacklevel=caller_level() + 1)
         leaks.append("the noise was seeded by the caller")
-    noise = make_noise("float", random_state, warn=False)
+    noise = make_noise("float", asked.random_state, warn=False)
     if accountant is not None:
-        accountant.spend(spent, label=f"scores of {type(model).__name__}", leaks=leaks)
-    found = scoring.release(rows, theta, names, sigma, noise)
-    return PrivateScores(scoring.in_units(found, scaling.target_map.scale), spent, rows.n)
+        accountant.spend(
+            levels.spent,
+            label=population.charged(f"scores of {type(model).__name__}"),
+            leaks=leaks,
+            rows_per_person=population.rows_per_person,
+            public_rows=not population.hidden,
+        )
+    if levels.size_scale is not None:
+        rows = with_size(rows, levels.size_scale, noise)
+    n = rows.n
+    if levels.weight_sigma is not None:
+        rows, _ = with_weight(rows, levels.weight_sigma, noise)
+    found = scoring.release(rows, theta, names, levels.sigma, noise)
+    found = scoring.counted(found, count_of(rows, levels.size_scale, levels.weight_sigma))
+    found = scoring.in_units(found, scaling.target_map.scale)
+    return PrivateScores(found, levels.spent, n, replace(population, n=n))
+
+
+def _levels(
+    scoring: Scoring, names: tuple[str, ...], population: Population, epsilon: float, delta: float
+) -> Levels:
+    """Return the noise that meets epsilon and delta, as far as possible for the scores."""
+    scale, weight, parts = None, None, []
+    if population.hidden:
+        scale = (1.0 + 1e-9) / (SIZE_SHARE * epsilon)
+        parts.append(Part(COUNTED, [SIZE.event(scale)], 0.0))
+        epsilon *= 1.0 - SIZE_SHARE
+    sigma = gaussian_sigma(epsilon, delta) * (1.0 + 1e-9)
+    events: list[PrivacyEvent] = []
+    if population.weighted:
+        weight = sigma / math.sqrt(WEIGHT_SHARE)
+        events.append(TOTAL_WEIGHT.event(weight))
+        sigma /= math.sqrt(1.0 - WEIGHT_SHARE)
+    events += scoring.events(names, sigma)
+    spent = PrivacySpent([*parts, *joint(events, delta).parts])
+    return Levels(sigma, scale, weight, spent)

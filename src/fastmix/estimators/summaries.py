@@ -13,6 +13,12 @@ from fastmix.engine.population import Population
 from fastmix.show import RegressionSummary, fit_card, summarise
 from fastmix.show.html import number
 
+#: What coefficients of more than two classes mean.
+AGAINST_THE_REST = (
+    "Each class is compared with all others together, in a logistic regression of its own; a "
+    "difference of two classes' coefficients is no log-odds ratio of these two."
+)
+
 
 def summary_facts(
     method: str,
@@ -59,13 +65,22 @@ def interval_share(certificate: PrivacyCertificate) -> float | None:
     if not noise or not all(isinstance(each, known) for each in events):
         return None
     squares = [each.mu_squared if isinstance(each, GaussianEvent) else 0.0 for each in events]
-    total = math.fsum([*squares, asked.get("mu", 0.0) ** 2])
-    return math.fsum(1.0 / each**2 for each in noise) / total
+    fits = asked.get("n_classes", 2)  # one for each class where there are more than two
+    fits = fits if fits > 2 else 1
+    total = math.fsum([*squares, fits * asked.get("mu", 0.0) ** 2])
+    return fits * math.fsum(1.0 / each**2 for each in noise) / total
 
 
-def summary_notes(private: bool, share: float | None = None) -> list[str]:
+def summary_notes(private: bool, share: float | None, population: Population) -> list[str]:
     """Return the notes below a table: what standard errors account for, and what they cost."""
     counted = "Standard errors count privacy noise and the sampling of records."
+    if population.persons:
+        counted = (
+            "Standard errors count privacy noise and the sampling of persons, whose rows may "
+            "depend on each other (cluster-robust)."
+        )
+    if population.weighted:
+        counted += " They are those of a weighted regression, by linearisation."
     if share is not None:
         counted += f" They took {share:.0%} of the privacy budget."
     return [counted] if private else ["The fit is NOT PRIVATE.", counted]
@@ -88,7 +103,8 @@ def summary(model: Any, level: float) -> RegressionSummary:
     check_is_fitted(model)
     check_probability("level", level)
     private = model.privacy_
-    share = interval_share(private)
+    population = Population.certified(private.data, private.parameters)
+    share, several = interval_share(private), len(np.atleast_2d(model.coef_))
     return summarise(
         **_effects(model),
         title=f"{model._title} ({type(model).__name__})",
@@ -96,16 +112,18 @@ def summary(model: Any, level: float) -> RegressionSummary:
             model.method_,
             (private.epsilon, private.delta),
             private.data["n_samples"],
-            population=Population.certified(private.data, private.parameters),
+            population=population,
             model=model,
         ),
         level=level,
         notes=[
-            *(summary_notes(private.private, share) if model.inference else []),
+            *(summary_notes(private.private, share, population) if model.inference else []),
+            *([AGAINST_THE_REST] if several > 1 else []),
             *clipping_notes(private.data),
         ],
         odds=model._odds,
         epsilon=private.epsilon,
+        several=several,
     )
 
 

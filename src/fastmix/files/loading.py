@@ -1,6 +1,5 @@
 """Saved models: the estimator that ``model.save`` or ``fastmix fit`` wrote, built again."""
 
-import math
 import os
 import warnings
 from collections.abc import Callable
@@ -248,7 +247,7 @@ def _fitted(stored: dict[str, Any], model: Any) -> dict[str, Any]:
         raise ValueError("attributes")
     d, classes = model.n_features_in_, len(getattr(model, "classes_", ()))
     several = (1 if classes == 2 else classes,) if classes else ()
-    shape, size = (*several, d), d * math.prod(several)
+    shape, own = (*several, d), several if classes > 2 else ()
     facts = model.privacy_.data
     n = whole(facts.get("n_persons", facts["n_samples"]))
     kinds: dict[str, Callable[[Any], Any]] = {
@@ -261,11 +260,13 @@ def _fitted(stored: dict[str, Any], model: Any) -> dict[str, Any]:
             lambda value: array_of(value, shape, real),
         ),
         "coef_identified_": lambda value: array_of(value, shape, truth),
-        **dict.fromkeys(("intercept_std_", "residual_std_"), real),
-        **dict.fromkeys(("intercept_identified_", "residual_std_identified_"), truth),
+        "intercept_std_": lambda value: array_of(value, own, real),
+        "intercept_identified_": lambda value: array_of(value, own, truth),
+        "residual_std_": real,
+        "residual_std_identified_": truth,
         "_level_counts": counts,
         "_count_noise": real,
-        "scores_": lambda value: PrivateScores(scores(value), None, n),
-        **dict.fromkeys(MATRICES, lambda value: symmetric(value, size + 1)),
+        "scores_": lambda value: PrivateScores(scores(value), None, n, model._population),
+        **dict.fromkeys(MATRICES, lambda value: symmetric(value, d + 1, *own)),
     }
     return {name: kinds[name](value) for name, value in stored.items()}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix.engine.layers import Limits
+from fastmix.engine.layers import Count, Limits
 from fastmix.engine.scores import Bin, Score
 from fastmix.estimators.scores import NAMES
 
@@ -69,8 +69,15 @@ def array_of(values: Any, shape: tuple[int, ...], kind: Callable[[Any], Any]) ->
     return np.array([array_of(each, shape[1:], kind) for each in values])
 
 
-def symmetric(values: Any, size: int) -> FloatArray:
-    """Return a symmetric matrix by the rows of its lower triangle; entries may be NaN."""
+def symmetric(values: Any, size: int, several: int | None = None) -> FloatArray:
+    """Return a symmetric matrix by the rows of its lower triangle; entries may be NaN.
+
+    With ``several`` classes, there is a matrix for each.
+    """
+    if several is not None:
+        if len(listed(values)) != several:
+            raise ValueError("classes")
+        return np.stack([symmetric(each, size) for each in values])
     count = size * (size + 1) // 2
     found = array_of(values, (count,), lambda value: math.nan if value == "nan" else real(value))
     matrix = np.zeros((size, size))
@@ -90,7 +97,9 @@ def scores(data: dict[str, Any]) -> dict[str, Score]:
     return {name: _score(**each) for name, each in data.items()}
 
 
-def _score(*, bins: Any, limits: Any, clip: Any, baseline: Any, **numbers: Any) -> Score:
+def _score(
+    *, bins: Any, limits: Any, counts: Any, clip: Any, baseline: Any, **numbers: Any
+) -> Score:
     if numbers.keys() != {"value", "std", "hidden"}:
         raise ValueError("scores")
     return Score(
@@ -98,5 +107,6 @@ def _score(*, bins: Any, limits: Any, clip: Any, baseline: Any, **numbers: Any) 
         baseline=optional(baseline),
         bins=tuple(Bin(*map(real, each)) for each in listed(bins)),
         limits=tuple(Limits(*map(real, each)) for each in listed(limits)),
+        counts=tuple(Count(*map(real, each)) for each in listed(counts)),
         **{name: real(each) for name, each in numbers.items()},
     )

@@ -1,7 +1,8 @@
 """Plans from public sizes: is a table big enough for the fit, and what does the fit cost?"""
 
-from fastmix.planning.cost import COSTED, CostModel, PersonCost, Problem, person_costs, work
+from fastmix.planning.cost import COSTED, CostModel, Problem, work
 from fastmix.planning.from_sizes import plan
+from fastmix.planning.persons import Guess, RowChoice, row_choices
 from fastmix.planning.plan import Error, FitPlan
 
 __all__ = [
@@ -9,9 +10,10 @@ __all__ = [
     "CostModel",
     "Error",
     "FitPlan",
-    "PersonCost",
+    "Guess",
     "Problem",
-    "person_costs",
+    "RowChoice",
     "plan",
+    "row_choices",
     "work",
 ]

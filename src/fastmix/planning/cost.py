@@ -1,14 +1,12 @@
-"""What a fit costs, predicted from public sizes: seconds, memory, and noise per person."""
+"""What a fit costs, predicted from public sizes: seconds and memory."""
 
 import math
 from dataclasses import astuple, dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from fastmix._validation import check_choice, check_integer
-from fastmix.accounting import objective_mu
-from fastmix.engine import Method, Plan, default_delta
+from fastmix.engine import Method, Plan
 
 #: Methods whose cost is modelled.
 COSTED = ("adassp", "fast_ihm", "fast_ihm_paper", "ihm",
@@ -85,47 +83,3 @@ def memory(method: Method, plan: Plan, n: int, columns: int) -> float:
     if method.name == "fast_ihm":
         used = plan.settings.get("k2", 0) * columns * 8
     return 16.0 * n + used + 5.0 * 8.0 * columns**2
-
-
-class PersonCost(NamedTuple):
-    r"""The noise of fits that protect persons, in units of a fit that protects single rows.
-
-    ``noise`` is that of a fit with ``max_rows_per_group`` of ``rows``, ``naive`` that of group
-    privacy: k rows of each person as single rows, at epsilon/k and the delta that this asks for,
-    :math:`\delta e^{-\epsilon (k - 1)/k} / k`.
-    """
-
-    rows: int
-    noise: float
-    naive: float
-
-
-def group_delta(epsilon: float, delta: float, k: int) -> float:
-    r"""Return :math:`\delta e^{-\epsilon (k - 1)/k} / k`, of one row so that k rows have delta.
-
-    Paper: beyond it; group privacy, as in any textbook.
-    """
-    return delta * math.exp(-epsilon * (k - 1) / k) / k
-
-
-def person_costs(
-    n: int, persons: int, epsilon: float = 1.0, delta: float | None = None
-) -> list[PersonCost]:
-    """Return the cost of letting 1, 10, 100, ... rows per person count, up to their average.
-
-    The default delta is ``1 / persons**2``. Noise on the mean of n gradients is that of the
-    objective over n, and there are fewer persons than rows (docs/proofs/people.md).
-    """
-    check_integer("n", n, at_least=1)
-    check_integer("persons", persons, at_least=1, at_most=n)
-    delta = default_delta(delta, persons)
-    single = n * objective_mu(epsilon, delta)
-    costs, k = [], 1
-    while True:
-        ours = persons * objective_mu(epsilon, delta, rows_per_person=k)
-        kept = min(n, k * persons)
-        naive = kept * objective_mu(epsilon / k, group_delta(epsilon, delta, k))
-        costs.append(PersonCost(k, single / ours, single / naive))
-        if k * persons >= n or k >= 10**6:
-            return costs
-        k *= 10

@@ -125,9 +125,9 @@ def line_sensitivity() -> float:
 def target_sensitivity() -> float:
     r"""Sensitivity of :math:`\sum_i y_i` for targets in [-1, 1].
 
-    Paper: beyond it; one target is added or taken away.
+    Paper: beyond it; one target is added or taken away. The factor is for rounding.
     """
-    return 1.0
+    return 1.0 + 2.0**-30
 
 
 def size_sensitivity() -> float:
@@ -185,6 +185,7 @@ def contrast_sensitivity(level: float, count: int) -> float:
     r"""Sensitivity (l2) of the sums of :math:`\min(r_k^2, C^2) - \text{mean}_k` over k models.
 
     Paper: beyond it; K numbers in [0, C^2] are at most :math:`C^2 \sqrt{K}/2` from their mean, in
-    the l2 norm, and those of an absent record are 0 (docs/proofs/scores.md).
+    the l2 norm, and those of an absent record are 0 (docs/proofs/scores.md). The factor is for the
+    rounding of sums over many records.
     """
-    return level**2 * math.sqrt(count) / 2.0
+    return level**2 * math.sqrt(count) / 2.0 * (1.0 + 2.0**-24)

@@ -167,23 +167,24 @@ def effects(model: Any, names: Iterable[str] | None = None) -> list[Interval]:
         names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(coef.shape[1])])
     known = (getattr(model, name, None) for name in ("coef_std_", "coef_noise_std_"))
     errors = (repeat(None) if each is None else np.ravel(each) for each in known)
-    if len(coef) == 1:
-        found = [Interval(*each) for each in zip(names, coef[0], *errors, strict=False)]
-    else:  # one class after the other
-        called = [*names]
-        found = [
-            Interval(f"{label_text(label)}: {name}", value)
-            for label, row in zip(model.classes_, coef, strict=True)
-            for name, value in zip(called, row, strict=True)
-        ]
+    labels = class_prefixes(model)
+    called = [f"{label}{name}" for names in [[*names]] for label in labels for name in names]
+    found = [Interval(*each) for each in zip(called, np.ravel(coef), *errors, strict=False)]
     if model.fit_intercept:
         std = getattr(model, "intercept_std_", None)
-        labels = [f"{label_text(each)}: " for each in model.classes_] if len(coef) > 1 else [""]
+        stds = repeat(None) if std is None else map(float, np.ravel(std))
         found += [
-            Interval(f"{label}intercept", float(each), std)
-            for label, each in zip(labels, np.ravel(model.intercept_), strict=True)
+            Interval(f"{label}intercept", float(each), own)
+            for label, each, own in zip(labels, np.ravel(model.intercept_), stds, strict=False)
         ]
     return found
+
+
+def class_prefixes(model: Any) -> list[str]:
+    """Return what names of effects begin with: each label, where there are more than two."""
+    if len(np.atleast_2d(model.coef_)) == 1:
+        return [""]
+    return [f"{label_text(each)}: " for each in model.classes_]
 
 
 def fit_card(model: Any, guarantee: str, longest: int = 12) -> str:

@@ -44,6 +44,11 @@ class Line:
     over_range: float | None = None
 
     @property
+    def is_intercept(self) -> bool:
+        """Whether this is an intercept, perhaps that of a class."""
+        return self.name.split(": ")[-1] == "intercept"
+
+    @property
     def identified(self) -> bool:
         """Whether the data identify the coefficient."""
         return self.std_err is None or math.isfinite(self.std_err)
@@ -74,6 +79,8 @@ class RegressionSummary:
         For each category the level that the others are compared with.
     pooled : tuple of str, default=()
         Levels with too few rows for an effect of their own.
+    several : int, default=1
+        Number of classes that have effects of their own, each against the rest.
     """
 
     title: str
@@ -84,15 +91,23 @@ class RegressionSummary:
     odds: bool = False
     references: dict[str, str] = field(default_factory=dict)
     pooled: tuple[str, ...] = ()
+    several: int = 1
 
     @property
     def shown(self) -> tuple[Line, ...]:
-        """The identified effects, the largest across its public range first; intercepts last."""
-        known = [line for line in self.lines if line.identified]
-        slopes = [line for line in known if line.name.split(": ")[-1] != "intercept"]
-        if all(line.over_range is not None for line in slopes):
-            slopes.sort(key=lambda line: -abs(line.over_range or 0.0))
-        return (*slopes, *(line for line in known if line not in slopes))
+        """The identified effects, the largest across its public range first; the intercept last.
+
+        With several classes, those of one class after the other.
+        """
+        slopes = [line for line in self.lines if not line.is_intercept]
+        others = [line for line in self.lines if line.is_intercept]
+        size, found = len(slopes) // self.several, []
+        for k in range(self.several):
+            own = [line for line in slopes[k * size : (k + 1) * size] if line.identified]
+            if all(line.over_range is not None for line in own):
+                own.sort(key=lambda line: -abs(line.over_range or 0.0))
+            found += [*own, *(line for line in others[k : k + 1] if line.identified)]
+        return tuple(found)
 
     @property
     def has_ranges(self) -> bool:
@@ -313,8 +328,9 @@ def summarise(
     pooled: Sequence[str] = (),
     counted: bool = False,
     epsilon: float = math.inf,
+    several: int = 1,
 ) -> RegressionSummary:
-    """Make the table of effects, the intercepts last.
+    """Make the table of effects, the intercepts last; ``several`` classes have effects each.
 
     ``widths`` are those of the public ranges of all effects but the intercepts; ``counted`` says
     whether counts of levels chose the ``references``.
@@ -331,8 +347,8 @@ def summarise(
         z = float(value) / std if std > 0.0 else math.copysign(math.inf, float(value))
         ends = float(value) - reach * std, float(value) + reach * std
         lines.append(Line(name, float(value), std, z, 2.0 * float(ndtr(-abs(z))), *ends, across))
-    hidden = [line.name for line in lines if not line.identified and line.name != "intercept"]
-    slopes = [line for line in lines if line.name != "intercept"]
+    hidden = [line.name for line in lines if not (line.identified or line.is_intercept)]
+    slopes = [line for line in lines if not line.is_intercept]
     said = level_notes(references or {}, pooled, counted=counted)
     if slopes and len(hidden) == len(slopes):
         said = [NOTHING_IDENTIFIED]  # no level is shown that another would be compared with
@@ -342,4 +358,4 @@ def summarise(
     if lines and lines[0].std_err is None:
         said.append("This fit released nothing that standard errors could be computed from.")
     given = tuple(facts), tuple(lines), level, tuple(said), odds
-    return RegressionSummary(title, *given, references or {}, tuple(pooled))
+    return RegressionSummary(title, *given, references or {}, tuple(pooled), several)

@@ -11,19 +11,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_integer, value_error
-from fastmix.accounting import Part, PrivacySpent
+from fastmix._validation import check_integer
 from fastmix.data import Rows
 from fastmix.engine import adaptive_inference as inference
 from fastmix.engine.adaptive_plan import AdaptivePlan
 from fastmix.engine.class_scores import ClassScores
+from fastmix.engine.classes import all_classes, plan_classes
 from fastmix.engine.clipping import Levels
 from fastmix.engine.expected_curvature import expected_logistic
 from fastmix.engine.family import Family
 from fastmix.engine.first_stage import Guess
 from fastmix.engine.forecast import adaptive_forecast
 from fastmix.engine.geometry import Curvature, Geometry, curvature_estimate
-from fastmix.engine.plan import Draws, Forecast, Sizes, Solution, Target, joint
+from fastmix.engine.plan import Draws, Forecast, Sizes, Solution, Target
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.sigmoids import Logistic, UpperLogistic
 from fastmix.releases.minimise import Objective, minimise
@@ -80,41 +80,11 @@ class LogisticObjective(Family):
 
     def plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
         """Plan a fit: for more than two classes the releases of one, for each of them."""
-        if self.n_classes == 2:
-            return super().plan(sizes, target)
-        if target.reserved:
-            raise value_error("score_share", "be 0 for more than two classes", target.reserved)
-        if sizes.weighted:
-            raise ValueError("sample_weight must not be given with more than two classes.")
-        if sizes.hidden:
-            raise value_error("public_rows", "be True for more than two classes", False)
-        epsilon, delta = target.epsilon, target.delta
-        share = delta / self.n_classes * (1.0 - 1e-9)
-
-        def planned(part: float) -> AdaptivePlan:
-            asked = Target(part * epsilon, share, order=target.order)
-            one = super(LogisticObjective, self).plan(sizes, asked)
-            events = list(one.spent.events) * self.n_classes
-            return replace(one, spent=joint(events, delta))
-
-        low, high = (1.0 - 1e-9) / self.n_classes, 1.0
-        one = super().plan(sizes, Target(low * epsilon, share, order=target.order))
-        parts = [Part(f"class {k + 1}", one.spent.events, share) for k in range(self.n_classes)]
-        best = replace(one, spent=PrivacySpent(parts))
-        for _ in range(12):
-            middle = math.sqrt(low * high)
-            tried = planned(middle)
-            if tried.spent.epsilon <= epsilon:
-                low, best = middle, tried
-            else:
-                high = middle
-        return best
+        return plan_classes(super().plan, sizes, target, self.scoring())
 
     def inferring_plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
-        """Plan a fit with what intervals need."""
-        if self.n_classes > 2:
-            raise value_error("inference", "be False for more than two classes", True)
-        return super().inferring_plan(sizes, target)
+        """Plan a fit with what intervals need, for each class where there are more than two."""
+        return plan_classes(super().inferring_plan, sizes, target, self.scoring())
 
     def solve(self, rows: Any, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Release the coefficients, for more than two classes those of each against the rest."""
@@ -123,9 +93,7 @@ class LogisticObjective(Family):
         found = [
             super(LogisticObjective, self).solve(each, plan, clip, draws) for each in rows.targets
         ]
-        settings = [each.chosen or {} for each in found]
-        chosen: dict[str, Any] = {name: [each[name] for each in settings] for name in settings[0]}
-        return Solution(np.concatenate([each.theta for each in found]), chosen=chosen)
+        return all_classes(found)
 
     def exact(self, rows: Any, clip: float) -> FloatArray:
         """Return the coefficients without privacy, with hardly any ridge."""
