@@ -68,7 +68,7 @@ def below(block: Block, theta: FloatArray) -> FloatArray:
 def contrasts(block: Block, thetas: FloatArray, level: float) -> FloatArray:
     """Return sums of ``min(r_k^2, C^2)`` less their mean over the models k, one column each."""
     total = np.zeros(thetas.shape[1])
-    for own, A, y in _weighted(block):
+    for own, A, y in block.weighted():
         squares = np.minimum(np.abs(y[:, None] - A @ thetas), level) ** 2
         total += own @ (squares - squares.mean(axis=1)[:, None])
     return total
@@ -93,7 +93,7 @@ def class_hits(block: Block, thetas: FloatArray, own: int) -> FloatArray:
     The rows are those with positive targets; the columns of ``thetas`` are log-odds of the classes.
     """
     counts = np.zeros(2)
-    for weights, A, y in _weighted(block):
+    for weights, A, y in block.weighted():
         # Not by BLAS, whose rounding depends on where a row stands among those of its class.
         right = np.einsum("ij,jk->ik", A[y > 0.0], thetas).argmax(axis=1) == own
         counts += weights[y > 0.0] @ np.column_stack((~right, right))

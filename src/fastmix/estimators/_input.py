@@ -140,10 +140,10 @@ class Arrays:
             self._mapped = False
         self._persons = persons.of_rows(kept)
 
-    def columns(self, chosen: list[int]) -> Arrays:
+    def chosen(self, columns: list[int]) -> Arrays:
         """Return the same checked records with some of their columns."""
         part = copy(self)
-        part.X, part.names, part._labels = self.X[:, chosen], None, None
+        part.X, part.names, part._labels = self.X[:, columns], None, None
         return part
 
     def scaling(self, *, bounds_y: Any, **parameters: Any) -> PublicScaling:

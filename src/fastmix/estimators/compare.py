@@ -227,7 +227,7 @@ def _compare(
         fitted.bounds_X = found_like(model.bounds_X, *(side[winner] for side in bounds))
     if scaling.bounds_y is not None:
         fitted.bounds_y = found_like(model.bounds_y, *scaling.bounds_y)
-    part = data.columns(winner)
+    part = data.chosen(winner)
     own = part.scaling(
         bounds_X=fitted.bounds_X,
         bounds_y=fitted.bounds_y,

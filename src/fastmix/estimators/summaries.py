@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fastmix._validation import check_probability
