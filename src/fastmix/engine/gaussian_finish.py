@@ -49,7 +49,6 @@ from fastmix.engine.plan import Draws, Forecast, Plan, Sizes, Solution, Target, 
 from fastmix.kernels.losses import Loss
 from fastmix.releases import (
     CURVATURE,
-    CURVATURES,
     GRADIENT_COUNTS,
     SECOND_MOMENTS,
     SLOPES,
@@ -126,7 +125,8 @@ class FinishNoise(NamedTuple):
             events.append(TARGET_MEAN.event(self.mean_sigma))
         events += [GRADIENT_COUNTS.event(self.count_sigma), SLOPES.event(self.sigma, steps)]
         if self.curvature_sigma is not None and self.square_sigma is not None:
-            events += [CURVATURE.event(self.curvature_sigma), SQUARES.event(self.square_sigma)]
+            rounds = inference.CURVATURE_ROUNDS
+            events += [CURVATURE.event(self.curvature_sigma, rounds), SQUARES.event(self.square_sigma)]
         return events
 
 
@@ -151,7 +151,9 @@ def finish_noise(
         mean_sigma=noise(mean) if mean else None,
         count_sigma=noise(COUNTS_SHARE),
         sigma=math.sqrt(steps) * noise(1.0 - others),
-        curvature_sigma=noise(curvature) if inferring else None,
+        curvature_sigma=math.sqrt(inference.CURVATURE_ROUNDS) * noise(curvature)
+        if inferring
+        else None,
         square_sigma=noise(square) if inferring else None,
     )
 
@@ -170,8 +172,6 @@ def gaussian_plan(
     few rows for them: then one round tells the directions of the rows.
     """
     mu = gaussian_mu(target)
-    if inferring and rounds:
-        rounds = max(rounds, inference.LEAST_ROUNDS)
     noise = finish_noise(sizes, mu, steps, LOOK_SHARE, from_mean=not rounds, inferring=inferring)
     rounds = max(rounds, 1)
     moment_sigma = math.sqrt(rounds / LOOK_SHARE) / mu
@@ -261,8 +261,6 @@ def chosen_levels(
     level = CLIP * root * guess.spread
     best = best_clip(counts, edges[1:], plan.count_sigma, n, d, plan.mu)
     clip = max(LEAST_CLIP * level, level if best is None else best)
-    if plan.square_sigma is not None:
-        clip = max(clip, inference.least_clip(guess.spread, plan.mu, plan.square_sigma, n, rows.d))
     return guess, Levels(clip, ridge_for(plan, clip, guess.spread, n, d), longest)
 
 
@@ -397,40 +395,32 @@ def _loss(levels: Levels) -> Loss:
 def _inferred(
     rows: Rows, plan: GaussianPlan, guess: Guess, levels: Levels, found: Finished, draws: Draws
 ) -> tuple[FloatArray, Intervals]:
-    r"""Release curvatures, and return coefficients with intervals.
+    r"""Release the curvature, and return coefficients with intervals.
 
-    To first order :math:`\bar\phi + J^{-1}\bar g - \phi^* = J^{-1}(\sum_i f'_i z_i + \bar b)` for
-    the noise :math:`\bar b` of the averaged gradient, whether or not the steps have converged. This
-    is the equation of a minimiser at :math:`\bar\phi` whose ridge has the pull :math:`\bar g`
-    (`adaptive_inference`), as it has in coordinates whose centre is :math:`\bar g/\lambda` away.
+    To first order :math:`\bar\phi + V(\bar g - \lambda\bar\phi) = V(J\phi^* + e + \bar b)` for the
+    noise :math:`\bar b` of the averaged gradient, whether or not the steps have converged. This is
+    the equation of a minimiser (`adaptive_inference`).
     """
-    curvature_sigma, square_sigma = plan.curvature_sigma, plan.square_sigma
-    assert curvature_sigma is not None
-    assert square_sigma is not None
-    clip, ridge, longest = levels.clip, levels.ridge, levels.longest
-    square = min(longest**2, inference.most_square(curvature_sigma, rows.n, rows.d))
-    released = draws.noise.release(
-        CURVATURES,
+    assert plan.curvature_sigma is not None
+    assert plan.square_sigma is not None
+    most = inference.most_square(plan.curvature_sigma, rows.n, rows.d)
+    known = inference.Known(found.gradient_noise, levels.ridge, whole=rows.n)
+    look = inference.looked(
         rows,
+        draws,
+        sigma=(plan.curvature_sigma, plan.square_sigma),
+        square=min(levels.longest**2, most),
+        lipschitz=levels.clip,
+        whole=rows.n,
+        transform=guess.transform,
         theta=found.theta,
         loss=_loss(levels),
-        transform=guess.transform,
         least=SHORTEST * math.sqrt(seen_directions(guess.seen)),
-        square=square,
-        weights=None,
-        sigma=(curvature_sigma, square_sigma),
     )
-    known = inference.Known(
-        noise=found.gradient_noise,
-        ridge=ridge,
-        lipschitz=clip,
-        square=square,
-        curvature_sigma=curvature_sigma,
-        square_sigma=square_sigma,
-        whole=rows.n,
-    )
-    center = found.mean - guess.transform @ (found.gradient / ridge)
-    return inference.inferred(found.mean, guess._replace(center=center), released, known)
+    phi = np.linalg.solve(guess.transform, found.mean - guess.center)
+    moved = inference.corrected(phi, look, known, found.gradient)
+    theta = guess.center + guess.transform @ (look.vectors @ moved.along)
+    return theta, inference.intervals_of(theta, guess, moved, look, known, 1.0)
 
 
 def gaussian_forecast(

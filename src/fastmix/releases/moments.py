@@ -253,6 +253,16 @@ def _curvatures(
     return measured.curvatures(theta, loss, transform, square, weights)
 
 
+#: What `CURVATURE` and `CURVATURES` are given.
+_AT = {
+    "theta": coefficients,
+    "loss": anything,
+    "transform": transform,
+    "least": positive,
+    "square": positive,
+    "weights": weights,
+}
+
 #: The curvature of the loss at released coefficients.
 CURVATURE = Gaussian(
     name="curvature",
@@ -261,6 +271,7 @@ CURVATURE = Gaussian(
     statistic=lambda rows, **given: _curvatures(rows, **given)[0],
     sensitivity=lambda public, square, **given: curvature_sensitivity(square),
     symmetric=True,
+    given=_AT,
 )
 
 #: The squares of gradients at released coefficients.
@@ -280,13 +291,6 @@ CURVATURES = Joint(
     proof="docs/proofs/inference.md, Section 2",
     statistic=_curvatures,
     parts=(CURVATURE, SQUARES),
-    given={
-        "theta": coefficients,
-        "loss": anything,
-        "transform": transform,
-        "least": positive,
-        "square": positive,
-        "weights": weights,
-    },
+    given=_AT,
     finish=lambda value, public, **given: CurvatureRelease(*value),
 )
