@@ -16,8 +16,6 @@ from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from fastmix._types import FloatArray
 from fastmix.accounting import objective_mu
 from fastmix.data import Rows
@@ -179,8 +177,7 @@ def _inferred(
         loss=family.loss(plan, levels),
         least=SHORTEST * math.sqrt(d),
     )
-    phi = np.linalg.solve(guess.transform, theta - guess.center)
-    found = inference.corrected(phi, look, known)
+    found = inference.corrected(theta, guess, look, known)
     theta = guess.center + guess.transform @ (look.vectors @ found.along)
     theta, last = finish(theta, levels, draws)
     intervals = inference.intervals_of(theta, guess, found, look, known, last["kept"])

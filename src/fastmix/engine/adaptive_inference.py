@@ -41,8 +41,9 @@ SIZE = 2.0
 #: Ends of groups of directions, by curvature, that have one size of coefficients.
 GROUPS = (3, 8, 16, 32, 64, 128)
 #: The spread of the errors counts as identified if noise is at most this share of each of the two
-#: sums that its square is made of.
-MOST_UNSURE = 0.08
+#: sums that its square is made of, and if it is this near to the spread that second moments tell:
+#: where gradients are clipped it is too small.
+MOST_UNSURE, NEAR = 0.1, 0.15
 #: Noise on the minimiser in units of what the noise of the objective does to it.
 OUTPUT = 0.1
 #: The least share of the coefficients that the last step of a fit is taken to keep.
@@ -147,14 +148,14 @@ def _stretch(curvature: FloatArray, scale: float, whole: float) -> FloatArray:
 
 
 def corrected(
-    phi: FloatArray, look: Look, known: Known, gradient: FloatArray | None = None
+    theta: FloatArray, guess: Guess, look: Look, known: Known, gradient: FloatArray | None = None
 ) -> Corrected:
-    """Take the pull of the ridge off an estimate where it is known: J is seen, or phi is.
+    """Take the pull of the ridge off an estimate where it is known: J is seen, or the estimate is.
 
     Steps that end before the minimiser leave a ``gradient`` without its ridge; the minimiser is
     then one step of Newton's method away.
     """
-    ridge = known.ridge
+    ridge, phi = known.ridge, np.linalg.solve(guess.transform, theta - guess.center)
     along = look.vectors.T @ phi
     if gradient is not None:
         along = along + look.vectors.T @ (gradient - ridge * phi) / (look.values + ridge)
@@ -185,7 +186,8 @@ def intervals_of(
         bias += known.size**2 * (hidden @ hidden.T)
     lost = (1.0 / max(kept, LEAST_KEPT) - 1.0) * (theta - guess.baseline)
     bias += np.outer(lost, lost)
-    return Intervals(noise + sampling, noise, look.variance, look.sure, bias)
+    near = abs(math.sqrt(look.variance) - guess.spread) <= NEAR * guess.spread
+    return Intervals(noise + sampling, noise, look.variance, look.sure and near, bias)
 
 
 def _sizes(along: FloatArray) -> FloatArray:

@@ -108,8 +108,5 @@ def ridge_for(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -
     left, floor = (TABLE_LEFT, TABLE_RIDGE) if table else (LEFT, LEAST_RIDGE)
     ratio = level / (plan.mu * spread)
     least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1) * d
-    if plan.n_rounds:
-        needed = max(LENGTHS * least, floor * n)
-    else:
-        needed = least / SQUARES
+    needed = max(LENGTHS * least, floor * n) if plan.n_rounds else least / SQUARES
     return max(RIDGE * ratio, ratio**2 * d / (n * left), needed)

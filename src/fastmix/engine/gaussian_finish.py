@@ -125,8 +125,8 @@ class FinishNoise(NamedTuple):
             events.append(TARGET_MEAN.event(self.mean_sigma))
         events += [GRADIENT_COUNTS.event(self.count_sigma), SLOPES.event(self.sigma, steps)]
         if self.curvature_sigma is not None and self.square_sigma is not None:
-            rounds = inference.CURVATURE_ROUNDS
-            events += [CURVATURE.event(self.curvature_sigma, rounds), SQUARES.event(self.square_sigma)]
+            events.append(CURVATURE.event(self.curvature_sigma, inference.CURVATURE_ROUNDS))
+            events.append(SQUARES.event(self.square_sigma))
         return events
 
 
@@ -151,9 +151,7 @@ def finish_noise(
         mean_sigma=noise(mean) if mean else None,
         count_sigma=noise(COUNTS_SHARE),
         sigma=math.sqrt(steps) * noise(1.0 - others),
-        curvature_sigma=math.sqrt(inference.CURVATURE_ROUNDS) * noise(curvature)
-        if inferring
-        else None,
+        curvature_sigma=noise(curvature / inference.CURVATURE_ROUNDS) if inferring else None,
         square_sigma=noise(square) if inferring else None,
     )
 
@@ -417,8 +415,7 @@ def _inferred(
         loss=_loss(levels),
         least=SHORTEST * math.sqrt(seen_directions(guess.seen)),
     )
-    phi = np.linalg.solve(guess.transform, found.mean - guess.center)
-    moved = inference.corrected(phi, look, known, found.gradient)
+    moved = inference.corrected(found.mean, guess, look, known, found.gradient)
     theta = guess.center + guess.transform @ (look.vectors @ moved.along)
     return theta, inference.intervals_of(theta, guess, moved, look, known, 1.0)
 
