@@ -177,10 +177,13 @@ def intervals_of(
     V = gain / (look.values + ridge)
     output = (OUTPUT * known.noise / (known.whole + ridge)) ** 2
     K = guess.transform @ look.vectors
-    noise = kept**2 * ((K * ((V * known.noise) ** 2 + output)) @ K.T)
+    variances = (V * known.noise) ** 2 + output
+    noise = kept**2 * ((K * (look.seen * variances)) @ K.T)
+    V = look.seen * V
     sampling = kept**2 * (K @ (V[:, None] * look.middle * V) @ K.T)
     left = 1.0 - gain * look.values / (look.values + ridge)
-    bias = (K * (left**2 * _sizes(found.along))) @ K.T
+    # How large noise is where J is not seen is not known: there it counts as bias.
+    bias = (K * (left**2 * _sizes(found.along) + ~look.seen * variances)) @ K.T
     if not look.seen.all():
         hidden = np.linalg.qr(K[:, ~look.seen])[0]
         bias += known.size**2 * (hidden @ hidden.T)
