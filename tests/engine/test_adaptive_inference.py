@@ -138,9 +138,7 @@ def test_the_releases_are_paid_for(epsilon, n):
         assert GaussianEvent(certificate.parameters[name], count=count) in events
     assert verify_certificate(certificate.to_json()).verified
     total = sum(e.mu**2 for e in events)
-    shares = [
-        count / certificate.parameters[name] ** 2 / total for name, count in counts.items()
-    ]
+    shares = [count / certificate.parameters[name] ** 2 / total for name, count in counts.items()]
     assert shares == pytest.approx([module.CURVATURE_SHARE, module.SQUARES_SHARE], rel=1e-6)
     assert sum(shares) <= 0.13
 

@@ -108,9 +108,11 @@ def test_the_summary_has_odds_ratios():
 
 def test_several_classes_have_none():
     X, y = problem(300)
-    model = PrivateLogisticRegression(**{**COMMON, "classes": [0, 1, 2]})
-    with pytest.raises(ValueError, match="inference must be False for more than two classes"):
-        model.fit(X, y)
+    model = PrivateLogisticRegression(**{**COMMON, "classes": [0, 1, 2]}, random_state=0).fit(X, y)
+    assert not hasattr(model, "coef_std_")
+    assert not model.privacy_.parameters["inference"]
+    with pytest.raises(ValueError, match="more than two classes, or with exact noise, have no"):
+        model.conf_int()
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 3.0])

@@ -163,7 +163,6 @@ def test_class_weights():
         ({"classes": [0, 1], "class_weight": "balanced"}, TypeError),
         ({"classes": [0, 1], "class_weight": {2: 1.0}}, ValueError),
         ({"classes": [0, 1], "class_weight": {1: 0.0}}, ValueError),
-        ({"classes": [0, 1, 2], "inference": True}, ValueError),
         ({"classes": [0, 1], "epsilon": 0.0}, ValueError),
     ],
 )

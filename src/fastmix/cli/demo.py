@@ -53,7 +53,7 @@ def run_demo(
     X, y = np.clip(X, *table.bounds_X), np.clip(y, *table.bounds_y)
     ordinary = LinearRegression().fit(X, y)
     columns = [each.tolist() for each in (*table.bounds_X, private.coef_, ordinary.coef_)]
-    ends = private.conf_int().tolist() if private.inference else [None] * len(private.coef_)
+    ends = private.conf_int().tolist() if private._infers else [None] * len(private.coef_)
     return {
         "n": len(y),
         "features": [

@@ -75,7 +75,7 @@ class Planning(Parameters):
             method,
             self._sizes(n, d),
             self._target(n),
-            inference=self.inference,
+            inference=self._infers,
             noise=self.noise,
             score_share=float(self.score_share),
         )

@@ -84,6 +84,7 @@ class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[m
     True
     """
 
+    inference: bool = True
     classes: Any = None
     class_weight: Any = None
 
@@ -228,6 +229,10 @@ class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[m
 
     def _bounds_y(self) -> Any:
         return None if self._found else (0.0, 1.0)
+
+    @property
+    def _infers(self) -> bool:
+        return super()._infers and (self.classes is None or len(self.classes) <= 2)
 
     def _resolve(self) -> Method:
         count = 2 if self.classes is None else len(self.classes)

@@ -184,7 +184,7 @@ def _compare(
     rows = data.rows(scaling, bar.passing, in_blocks=True)
     sizes, target = model._sizes(rows.n, d), model._target(rows.n)
     method = comparing_method(sizes, target)
-    plan, ranking = comparing_plan(method, sizes, target, inference=model.inference)
+    plan, ranking = comparing_plan(method, sizes, target, inference=model._infers)
     leaks = reasons_for_leaks(model, plan)
     if is_seeded(model.random_state):
         warn_seeded(stacklevel=caller_level() + 1)

@@ -61,6 +61,11 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
     #: Encoded columns of each category of a table, without its first level.
     _categories = tuple[tuple[int, ...], ...]()
 
+    @property
+    def _infers(self) -> bool:
+        """Whether the fit computes intervals."""
+        return self.inference
+
     def _resolve(self) -> Method:
         """Return the method with its parameters."""
         own = {f.name: getattr(self, f.name) for f in fields(self._method) if hasattr(self, f.name)}
@@ -71,7 +76,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         check_parameters(self)
         method, population = self._resolve(), self._population
         method.check()
-        asked: Any = {"inference": self.inference, "score_share": self.score_share}
+        asked: Any = {"inference": self._infers, "score_share": self.score_share}
         population.check(method, epsilon=float(self.epsilon), **asked)
         found = [each.rows_per_person for each in found_releases(self)]
         check_protection(found, persons=population.persons, public_rows=not population.hidden)
@@ -88,6 +93,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         """Return the parameters that a certificate states beside those of the method."""
         names = ("epsilon", "delta", "data_norm", "fit_intercept", "inference", "noise")
         stated = {name: getattr(self, name) for name in names}
+        stated["inference"] = self._infers
         stated["max_rows_per_group"] = self._population.rows_per_person
         if self.score_share:
             stated["score_share"] = self.score_share

@@ -90,7 +90,7 @@ def summary(model: Any, level: float) -> RegressionSummary:
             model=model,
         ),
         level=level,
-        notes=summary_notes(private.private, share) if model.inference else [],
+        notes=summary_notes(private.private, share) if model._infers else [],
         odds=model._odds,
         epsilon=private.epsilon,
     )

@@ -130,7 +130,7 @@ class FitPlan:
         if self.family != "linear":
             return f"{self.method}: the method of this family."
         if isinstance(self.model, PrivateLinearRegression):
-            return choose_method(self.columns, inference=bool(self.model.inference))[1]
+            return choose_method(self.columns, inference=self.model._infers)[1]
         return f"{self.method}: asked for."
 
     @property
@@ -197,7 +197,7 @@ class FitPlan:
         if self.spectrum is None and self.d > 1:
             fewer = self.d // 2
             found.append(replace(self, d=fewer).error(f"{fewer:,} of {self.d:,} columns"))
-        if self.model.inference:
+        if self.model._infers:
             found.append(self._with(inference=False).error("without intervals"))
         return tuple(found)
 

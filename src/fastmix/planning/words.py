@@ -21,7 +21,7 @@ _LOSSES = {"logistic": "log-loss", "quantile": "pinball loss"}
 def size(plan: FitPlan) -> str:
     """Return the sizes of a fit and its guarantee."""
     persons = "" if plan.n_persons is None else f" of {plan.n_persons:,} persons"
-    beside = ", with intervals" if plan.model.inference else ""
+    beside = ", with intervals" if plan.model._infers else ""
     guarantee = f"epsilon {plan.epsilon:g}, delta {plan.delta:.2g}{beside}"
     features = "1 feature" if plan.d == 1 else f"{plan.d:,} features"
     return f"{plan.n:,} rows{persons}, {features}, {guarantee}"
