@@ -223,7 +223,7 @@ class Rows(ABC):
         own = squares and (self.persons is None or self.persons.codes is None)
         sums = partial(reductions.curvatures, square=square, squares=own, **given)
         totals = self.run(Pass("curvature", sums))
-        if own or not squares:
+        if self.persons is None or own or not squares:
             return totals[0], totals[1]
         total, step = np.zeros_like(totals[0]), max(1, _PERSON_BYTES // (8 * self.d))
         # Quiet: how many passes there are depends on the number of persons, which may be hidden.
