@@ -111,7 +111,7 @@ def test_several_classes_have_none():
     model = PrivateLogisticRegression(**{**COMMON, "classes": [0, 1, 2]}, random_state=0).fit(X, y)
     assert not hasattr(model, "coef_std_")
     assert not model.privacy_.parameters["inference"]
-    with pytest.raises(ValueError, match="more than two classes, or with exact noise, have no"):
+    with pytest.raises(ValueError, match="more than two classes have no intervals"):
         model.conf_int()
 
 

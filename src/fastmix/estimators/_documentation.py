@@ -36,7 +36,7 @@ inference : bool, default={inferring}
     Spend a part of the budget on standard errors, `summary` and `conf_int`: 12% for
     `PrivateLinearRegression`, `PrivateLogisticRegression`, `PrivateHuberRegressor` and tuned
     variants of `IHM` and `FastIHM`, 23% where a table has categories, 5% for `AdaSSP`. Fits of
-    more than two classes, or with exact noise, have none; nor have `PrivateQuantileRegressor`,
+    more than two classes have none; nor have `PrivateQuantileRegressor`,
     `ObjectivePerturbation`, `DPGradientDescent`, `LinearMixing` and `IHS`.
 noise : {"float", "exact"}, default="float"
     "exact" draws the noise of scalars, gradients and statistics from discrete distributions on a

@@ -36,9 +36,7 @@ def confidence_intervals(model: Any, level: float, *, intercept: bool) -> FloatA
     check_probability("level", level)
     if not hasattr(model, "coef_std_"):
         if model.inference and not model._infers:
-            raise ValueError(
-                "Fits of more than two classes, or with exact noise, have no intervals."
-            )
+            raise ValueError("Fits of more than two classes have no intervals.")
         raise value_error("inference", "be True when the model is fitted", model.inference)
     center, std = np.ravel(model.coef_), np.ravel(model.coef_std_)
     if intercept:
