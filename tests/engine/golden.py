@@ -90,6 +90,7 @@ def summary(events):
 def plan_of(name, parameters, n, d):
     """Return what a fit of this size would charge and draw, or the kind of its refusal."""
     cls, more = CONFIGURATIONS[name]
+    more = {"inference": False, **more}
     try:
         spent = cls(**more, **parameters).account(n, d)
         return {
@@ -105,6 +106,7 @@ def plan_of(name, parameters, n, d):
 def fit_of(name):
     """Return the coefficients of a seeded fit."""
     cls, more = CONFIGURATIONS[name]
+    more = {"inference": False, **more}
     X, y = make_sphere(n=3000, d=5, random_state=7)
     model = cls(
         epsilon=2.0, delta=1e-6, bounds_X=(-1.0, 1.0), bounds_y=(-1.0, 1.0), random_state=11, **more
@@ -131,7 +133,11 @@ def table_of(name):
         "features": {"age": (0, 100), "city": cities, "hours": (0, 60), "sex": ["f", "m"]},
     }
     model = fastmix.PrivateLinearRegression(
-        epsilon=2.0, delta=1e-6, bounds=bounds, random_state=11, **TABLES[name]
+        epsilon=2.0,
+        delta=1e-6,
+        bounds=bounds,
+        random_state=11,
+        **{"inference": False, **TABLES[name]},
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

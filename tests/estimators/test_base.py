@@ -393,7 +393,7 @@ def test_what_a_fit_stores(monkeypatch):
         "bounds_X_", "bounds_y_", "privacy_",
     }  # fmt: skip
     for model in PRIVATE:
-        estimator = clone(model).set_params(**BOUNDS).fit(X, y)
+        estimator = clone(model).set_params(**BOUNDS, inference=False).fit(X, y)
         stored = set(vars(estimator)) - set(estimator.get_params())
         assert stored - {"_population", "chosen_"} == expected
         assert estimator.n_steps_ in (getattr(estimator, "n_steps", None), 1, 4, 32, 100)

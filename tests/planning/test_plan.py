@@ -36,7 +36,8 @@ def made():
 
 def test_errors_are_the_forecast_in_the_units_of_the_target(made):
     method = METHODS[made.method]()
-    planned = plan_fit(method, Sizes(5_000, 5, True, True), Target(0.7, 1e-6))
+    sizes = Sizes(5_000, 5, True, True)
+    planned = plan_fit(method, sizes, Target(0.7, 1e-6), inference=True)
     expected = outlook(method, planned, 5_000, 5)
     for side in ("low", "typical", "high"):
         risk = getattr(expected, side)
@@ -49,7 +50,9 @@ def test_what_other_choices_give(made):
     typical = [e.typical for e in made.by_epsilon]
     assert typical == sorted(typical, reverse=True)
     assert typical[2] == made.asked.typical
-    rows, bounds, columns = made.others
+    rows, bounds, columns, alone = made.others
+    assert alone.what == "without intervals"
+    assert alone.typical < made.asked.typical
     assert rows.typical < made.asked.typical
     assert bounds.typical == pytest.approx(made.asked.typical / 2)
     assert bounds.what == "<income> within bounds half as wide"
@@ -69,7 +72,7 @@ def test_the_page_stands_alone_and_its_picture_is_whole(made):
         assert 0 <= float(text.get("x").rstrip("%")) <= 100, text.text
         assert 0 <= float(text.get("y").rstrip("%")) <= 100, text.text
     assert "EUR" in str(made)
-    assert made._repr_html_().count("<tr>") == 2 + 6 + 3 + 5
+    assert made._repr_html_().count("<tr>") == 2 + 6 + 4 + 5
 
 
 MODELS = [
@@ -110,19 +113,21 @@ def test_the_plan_is_that_of_the_fit_that_runs(model, population):
 
 
 def test_what_is_released_beside_the_coefficients_costs_accuracy():
-    alone = fastmix.plan(20_000, 4)
+    alone = fastmix.plan(20_000, 4, inference=False)
     for beside in (
         {"score_share": 0.3},
         {"max_weight": 1.0},
         {"public_rows": False, "delta": alone.delta},
         {"noise": "exact"},
     ):
-        assert fastmix.plan(20_000, 4, **beside).asked.low > alone.asked.low, beside
-    made = fastmix.plan(20_000, 4, inference=True)
+        made = fastmix.plan(20_000, 4, inference=False, **beside)
+        assert made.asked.low > alone.asked.low, beside
+    made = fastmix.plan(20_000, 4)
     assert made.asked.low > alone.asked.low
     assert "with intervals" in str(made)
     assert made.others[-1] == alone.error("without intervals")
-    assert {each.method for each in made.methods} == {"adaptive", "ihm", "fast_ihm", "adassp"}
+    others = {"ihm", "fast_ihm", "adassp", "objective"}
+    assert {each.method for each in made.methods} == {"adaptive", *others}
 
 
 def test_the_choice_is_that_of_auto():
@@ -187,7 +192,11 @@ def test_units_of_other_losses():
     assert losses.useless == losses.outlook.nothing
     points = 100.0 * math.sqrt(losses.outlook.typical / 2.0)
     assert f"off by at most {points:.2g} percentage points" in str(losses)
-    assert [each.what for each in losses.others] == ["twice the rows", "3 of 6 columns"]
+    assert [each.what for each in losses.others] == [
+        "twice the rows",
+        "3 of 6 columns",
+        "without intervals",
+    ]
     given = {"quantile": 0.9, "bounds_y": ends, "unit": "EUR"}
     pinball = fastmix.plan(*sizes, family="quantile", **given)
     assert pinball.asked.high == pytest.approx(25.0 * pinball.outlook.high)

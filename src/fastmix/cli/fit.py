@@ -174,6 +174,8 @@ def _model(asked: Asked) -> PrivateModel:
     if asked.quantile != 0.5 and asked.family != "quantile":
         raise value_error("quantile", "be given with --family quantile", asked.quantile)
     inference = asked.method in options.INFERRING if asked.intervals is None else asked.intervals
+    if inference and asked.method not in options.INFERRING:
+        raise value_error("inference", f"be False for method {asked.method!r}", True)
     if asked.family == "linear":
         wanted = PrivateLinearRegression(inference=inference, **common)
         return with_method(wanted, asked.method)

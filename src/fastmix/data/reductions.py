@@ -295,18 +295,22 @@ def curvatures(
     transform: FloatArray,
     square: float,
     weights: FloatArray | None = None,
+    squares: bool = True,
 ) -> FloatArray:
     """Return sums of ``f'' z z'`` and ``f'^2 z z'`` for rows ``z = T'a``, the first limited.
 
     No term of the first has a norm above ``square``; gradients, whose squares the second has, are
     limited by the loss. Coordinates may have ``weights`` of at most 1, which shorten all rows.
-    With weights w of rows the sums are those of ``w f'' z z'`` and ``(w f')^2 z z'``.
+    With weights w of rows the sums are those of ``w f'' z z'`` and ``(w f')^2 z z'``; without
+    ``squares`` the second is 0.
     """
     totals = np.zeros((2, transform.shape[1], transform.shape[1]))
     for own, Z, bends, slopes in _terms(block, theta, loss, transform, square, weights):
-        totals[0] += (Z * (own * bends)[:, None]).T @ Z
-        Z *= (own * slopes)[:, None]
-        totals[1] += Z.T @ Z
+        bent = Z * np.sqrt(own * bends)[:, None]
+        totals[0] += bent.T @ bent  # a product with itself takes half the time
+        if squares:
+            Z *= (own * slopes)[:, None]
+            totals[1] += Z.T @ Z
     return totals
 
 

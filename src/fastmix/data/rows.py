@@ -210,25 +210,29 @@ class Rows(ABC):
         transform: FloatArray,
         square: float,
         weights: FloatArray | None = None,
+        *,
+        squares: bool = True,
     ) -> tuple[FloatArray, FloatArray]:
         """Return sums of ``f'' z z'`` and ``f'^2 z z'`` for rows ``z = T'x`` that were `measured`.
 
         No term of the first has a norm above ``square``. Coordinates may have ``weights`` of at
         most 1. Of persons, the second sum has the squares of their gradients, which are the sums
-        of the gradients of their rows.
+        of the gradients of their rows. Without ``squares`` the second is 0.
         """
         given: Any = {"theta": theta, "loss": loss, "transform": transform, "weights": weights}
-        totals = self.run(Pass("curvature", partial(reductions.curvatures, square=square, **given)))
-        if self.persons is None or self.persons.codes is None:
+        own = squares and (self.persons is None or self.persons.codes is None)
+        sums = partial(reductions.curvatures, square=square, squares=own, **given)
+        totals = self.run(Pass("curvature", sums))
+        if self.persons is None or own or not squares:
             return totals[0], totals[1]
-        squares, step = np.zeros_like(totals[0]), max(1, _PERSON_BYTES // (8 * self.d))
+        total, step = np.zeros_like(totals[0]), max(1, _PERSON_BYTES // (8 * self.d))
         # Quiet: how many passes there are depends on the number of persons, which may be hidden.
         for first in range(0, self.persons.count, step):
             value = partial(reductions.person_gradients, persons=(first, first + step), **given)
             task = Pass("gradients of persons", value, reductions.add_persons, quiet=True)
             gradients = self.run(task)[1]
-            squares += gradients.T @ gradients
-        return totals[0], squares
+            total += gradients.T @ gradients
+        return totals[0], total
 
     @abstractmethod
     def measured(self, measure: Measure) -> Rows:

@@ -11,7 +11,9 @@ is asked of the `Family` (docs/proofs/adaptive.md).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fastmix._types import FloatArray
@@ -27,7 +29,7 @@ from fastmix.engine.objective import chosen_solver
 from fastmix.engine.plan import Draws, Sizes, Solution, Target
 from fastmix.kernels import NATIVE, one_blas_thread
 from fastmix.kernels.mapped import FEW_COLUMNS
-from fastmix.releases import CURVATURES, MINIMISER
+from fastmix.releases import MINIMISER
 
 if TYPE_CHECKING:
     from fastmix.engine.family import Family
@@ -51,8 +53,6 @@ def plan_adaptive(family: Family, sizes: Sizes, target: Target, *, inferring: bo
     if table and table_fit.pays(sizes, mu, squares=family.squares):
         return table_fit.table_plan(family, sizes, target, inferring=inferring)
     rounds = useful_rounds(sizes, mu) if family.rounds is None else int(family.rounds)
-    if inferring and rounds and family.rounds is None:
-        rounds = max(rounds, inference.LEAST_ROUNDS)
     shares = family.shares(sizes, mu, rounds, inferring=inferring)
     if rounds:
         shares["moment"] = MOMENTS_SHARE
@@ -69,7 +69,7 @@ def plan_adaptive(family: Family, sizes: Sizes, target: Target, *, inferring: bo
         sizes,
         target,
         shares,
-        repeats={"moment": rounds},
+        repeats={"moment": rounds, "curvature": inference.CURVATURE_ROUNDS},
         scoring=family.scoring(),
         one_sided=family.one_sided,
         rounds=rounds,
@@ -108,12 +108,14 @@ def fit_adaptive(
         draws.progress(steps - 1, steps)
         guess, levels = family.levels(rows, plan, guess, clip, draws)
         draws.progress(steps, steps)
-        theta, intervals = _minimiser(family, rows, plan, guess, levels, draws), None
+        theta = _minimiser(family, rows, plan, guess, levels, draws)
+        finish = partial(family.finished, rows, plan, guess)
         if plan.curvature_sigma is None:
-            theta, last = family.finished(rows, plan, guess, theta, levels, draws)
+            (theta, last), intervals = finish(theta, levels, draws), None
         else:
-            theta, intervals = _inferred(family, rows, plan, guess, theta, levels, draws)
-            last = {"kept": 1.0}
+            theta, last, intervals = _inferred(
+                family, rows, plan, guess, theta, levels, draws, finish
+            )
     chosen = {"rounds": plan.n_rounds, **family.chosen(guess, levels), **last}
     noise = levels.clip / plan.mu
     return Solution(theta, gradient_noise=noise, chosen=chosen, intervals=intervals)
@@ -124,7 +126,7 @@ def _minimiser(
 ) -> FloatArray:
     """Release the minimiser of the perturbed objective in the coordinates of the guess."""
     transform: FloatArray | None = guess.transform
-    if not plan.n_rounds and plan.curvature_sigma is None:
+    if not plan.n_rounds:
         # All directions alike: the same objective for rows as they are, of length 1 at most.
         unit, transform = float(guess.transform[0, 0]), None
         levels = levels._replace(clip=levels.clip / unit, ridge=levels.ridge / unit**2, longest=1.0)
@@ -153,35 +155,32 @@ def _inferred(
     theta: FloatArray,
     levels: Levels,
     draws: Draws,
-) -> tuple[FloatArray, Intervals]:
-    """Release the curvatures that intervals need, and take the pull of the ridge off."""
+    finish: Callable[..., tuple[FloatArray, dict[str, float]]],
+) -> tuple[FloatArray, dict[str, float], Intervals]:
+    """Release the curvature, take the pull of the ridge off, and finish as without intervals."""
     assert plan.curvature_sigma is not None
     assert plan.square_sigma is not None
     n, d, curvature = rows.n, rows.d, family.curvature(guess)
     most = curvature * inference.most_square(plan.curvature_sigma, n, d, family.noisy)
-    square = min(levels.longest**2, most)
-    released = draws.noise.release(
-        CURVATURES,
+    known = inference.Known(
+        levels.clip / plan.mu, levels.ridge, whole=n * curvature, size=family.size(d)
+    )
+    look = inference.looked(
         rows,
+        draws,
+        sigma=(plan.curvature_sigma, plan.square_sigma),
+        square=min(levels.longest**2, most),
+        lipschitz=levels.clip,
+        whole=known.whole,
+        transform=guess.transform,
         theta=theta,
         loss=family.loss(plan, levels),
-        transform=guess.transform,
         least=SHORTEST * math.sqrt(d),
-        square=square,
-        weights=None,
-        sigma=(plan.curvature_sigma, plan.square_sigma),
     )
-    known = inference.Known(
-        noise=levels.clip / plan.mu,
-        ridge=levels.ridge,
-        lipschitz=levels.clip,
-        square=square,
-        curvature_sigma=plan.curvature_sigma,
-        square_sigma=plan.square_sigma,
-        whole=n * curvature,
-        size=family.size(d),
-    )
-    theta, intervals = inference.inferred(theta, guess, released, known)
+    found = inference.corrected(theta, guess, look, known)
+    theta = guess.center + guess.transform @ (look.vectors @ found.along)
+    theta, last = finish(theta, levels, draws)
+    intervals = inference.intervals_of(theta, guess, found, look, known, last["kept"])
     if rows.persons is not None:  # squares of sums of residuals tell no variance of one
         intervals = intervals._replace(sure=False)
-    return theta, intervals
+    return theta, last, intervals

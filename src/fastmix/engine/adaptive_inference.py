@@ -1,62 +1,88 @@
-r"""Intervals of an adaptive fit: what noise and the sampling of records do to its minimiser.
+r"""Intervals of an adaptive fit: what noise, ridge and the sampling of records do to its estimate.
 
-In the coordinates of a fit the minimiser solves
-:math:`\sum_i f'_i z_i = \lambda \hat\phi + b`. To first order around the truth
-:math:`\hat\phi + \lambda J^{-1}\hat\phi - \phi^* = J^{-1}(\sum_i f'_i z_i - b)`: the left side
-takes the pull of the ridge off, and the right side has a covariance that is known but for
-:math:`J = \sum f'' z z^\top` and :math:`\sum f'^2 z z^\top`, which are released with noise
+In the coordinates of a fit the minimiser solves :math:`\sum_i f'_i z_i = \lambda\hat\phi + b`. To
+first order :math:`\hat\phi = V(J\phi^* + e - b)` with :math:`V = (J + \lambda)^{-1}`, where
+:math:`J = \sum f'' z z^\top` is the curvature and e the sampling of records. The estimate
+:math:`(I + \lambda V)\hat\phi` takes the pull of the ridge off where J is seen. Its covariance and
+what is left of the pull follow from J and :math:`\sum f'^2 z z^\top`, which are released with noise
 (docs/proofs/inference.md).
 """
 
 import math
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
-from fastmix._types import FloatArray
-from fastmix.engine.first_stage import Guess
+from fastmix._types import BoolArray, FloatArray
+from fastmix.data import Rows
+from fastmix.engine.first_stage import Guess, least_eigenvalue, rounded
 from fastmix.engine.inference import Intervals
-from fastmix.releases import CurvatureRelease
+from fastmix.engine.plan import Draws
+from fastmix.releases import CURVATURE, CURVATURES
 
-#: Rounds of second moments, where there are any: at least so many.
-LEAST_ROUNDS = 4
-#: Shares of the budget (of mu^2) for the curvature and for the squares of gradients.
-CURVATURE_SHARE, SQUARES_SHARE = 0.12, 0.03
+#: Shares of the budget (of mu^2) for the curvature, in so many rounds, and for the squares of
+#: gradients. These and the constants below were chosen on California, bike, protein and elevators.
+CURVATURE_SHARE, CURVATURE_ROUNDS, SQUARES_SHARE = 0.10, 2, 0.02
 #: Curvatures are limited such that their noise hides at most this share of the eigenvalues, and at
 #: least to this much in units of d, which is the mean squared length of rows.
-NOISY, LEAST_SQUARE = 0.25, 2.0
-#: Gradients are clipped where noise adds this much to the standard error of the sampling, or
-#: above, as long as noise is at most this share of the sum of their squares.
-CLIP, UNCERTAIN = 0.5, 0.03
-#: A direction counts as identified if its curvature is this many times the noise, and this share
-#: of what all rows would give.
-EVIDENT, LEAST_CURVATURE = 1.5, 0.02
-#: What is not identified is taken to be no longer than this: rows of length 1 with coefficients of
-#: this length move the target across its bounds.
+NOISY, LEAST_SQUARE = 0.15, 2.0
+#: The least eigenvalue, as a share of what all rows would give, that the second round of the
+#: curvature stretches to the size of the others.
+LEAST_CURVATURE = 0.01
+#: A direction is seen if its curvature is this many standard deviations of noise. In others, a
+#: coefficient counts as signal by the share of its square that is more than this many variances of
+#: noise, for a curvature that may be lower by so many standard deviations.
+EVIDENT, SIGNAL, LOWER = 3.0, 4.0, 2.0
+#: Coefficients in directions that are not seen are taken to be no longer than this: rows of length
+#: 1 with coefficients of this length move the target across its bounds.
 SIZE = 2.0
-#: Coefficients are shortened to this many times that length along such directions.
-FAR = 10.0
-#: In such a direction a coefficient is kept if it is more than this many standard deviations.
-UNSURE = 2.0
-#: The spread of the errors counts as identified if noise, and what is put for hidden curvature,
-#: are at most this share of the two sums that its square is made of.
-MOST_UNSURE = 0.1
+#: Ends of groups of directions, by curvature, that have one size of coefficients.
+GROUPS = (3, 8, 16, 32, 64, 128)
+#: The spread of the errors counts as identified if noise is at most this share of each of the two
+#: sums that its square is made of, and if it is this near to the spread that second moments tell:
+#: where gradients are clipped it is too small.
+MOST_UNSURE, NEAR = 0.1, 0.15
 #: Noise on the minimiser in units of what the noise of the objective does to it.
 OUTPUT = 0.1
+#: The least share of the coefficients that the last step of a fit is taken to keep.
+LEAST_KEPT = 0.05
 
 
 class Known(NamedTuple):
-    """How a released minimiser came about: noise of the objective, ridge, sizes."""
+    """How an estimate came about: noise of its gradient, ridge, and eigenvalues of all rows.
+
+    ``size`` is the length that coefficients may have in directions that are not seen.
+    """
 
     noise: float
     ridge: float
-    lipschitz: float
-    square: float
-    curvature_sigma: float
-    square_sigma: float
-    #: Eigenvalues that all rows would give, and the length that what is not identified may have.
     whole: float
     size: float = SIZE
+
+
+class Look(NamedTuple):
+    """Released curvature J and squares of gradients, along the eigenvectors of J.
+
+    ``error`` is the standard deviation of the noise of each eigenvalue, for a fixed direction;
+    ``seen`` tells which eigenvalues stand out of it.
+    """
+
+    values: FloatArray
+    vectors: FloatArray
+    error: FloatArray
+    seen: BoolArray
+    middle: FloatArray
+    variance: float
+    sure: bool
+
+
+class Corrected(NamedTuple):
+    """Coordinates along the eigenvectors of J after the correction for the ridge, and its gain."""
+
+    along: FloatArray
+    gain: FloatArray
 
 
 def most_square(sigma: float, n: int, d: int, noisy: float = NOISY) -> float:
@@ -64,68 +90,122 @@ def most_square(sigma: float, n: int, d: int, noisy: float = NOISY) -> float:
     return max(LEAST_SQUARE * d, noisy * n / (sigma * math.sqrt(2.0 * d)))
 
 
-def least_clip(spread: float, mu: float, sigma: float, n: int, d: int) -> float:
-    """Return the level of gradients up to which noise is not what matters."""
-    known = math.sqrt(UNCERTAIN * n * math.sqrt(d) / sigma)
-    return spread * min(CLIP * mu * math.sqrt(n), known)
+def looked(
+    rows: Rows,
+    draws: Draws,
+    *,
+    sigma: tuple[float, float],
+    square: float,
+    lipschitz: float,
+    whole: float,
+    transform: FloatArray,
+    **given: Any,
+) -> Look:
+    """Release the curvature in two rounds, the second with the squares of gradients.
 
-
-def inferred(
-    theta: FloatArray, guess: Guess, released: CurvatureRelease, levels: Known
-) -> tuple[FloatArray, Intervals]:
-    """Return coefficients without the pull of the ridge, and how far off they may be."""
-    d, T, n = len(theta), guess.transform, levels.whole
-    sigma = levels.curvature_sigma * levels.square
-    J, share = shrunk(released.curvature, np.eye(d), sigma)
-    values, vectors = np.linalg.eigh(J)
-    least = max(EVIDENT * share * sigma * math.sqrt(2.0 * d), LEAST_CURVATURE * n)
-    known = values > least
-    # Curvatures that noise exceeds on average say nothing, however alike they look.
-    known &= sigma * math.sqrt(2.0 * d) <= float(np.trace(J)) / d
-    seen = vectors[:, known]
-    inverse = (seen / values[known]) @ seen.T
-    phi = np.linalg.solve(T, theta - guess.center)
-    pull = inverse @ phi
-    phi = phi + levels.ridge * pull
-    if not known.all():
-        rest = vectors[:, ~known]
-        phi -= rest @ _unsure(rest.T @ phi, values[~known], levels)
-    theta, hidden = guess.center + T @ phi, np.zeros((d, 0))
-    if not known.all():
-        hidden = np.linalg.qr(T @ vectors[:, ~known])[0]
-        # Noise may be stretched to any size there; a coefficient is not taken to be so large.
-        along = hidden.T @ theta
-        most = FAR * levels.size
-        excess = max(0.0, 1.0 - most / max(float(np.linalg.norm(along)), 1e-300))
-        theta = theta - excess * (hidden @ along)
-    floor = (vectors * np.maximum(values, LEAST_CURVATURE * n)) @ vectors.T
-    square_sigma = levels.square_sigma * levels.lipschitz**2
-    squares, _ = shrunk(released.squares, floor, square_sigma)
-    ends, frame = np.linalg.eigh(squares)
-    squares = (frame * np.maximum(ends, 0.0)) @ frame.T
-    trace = float(np.trace(released.squares))
-    whole, curved = float(np.trace(floor)), float(np.trace(released.curvature))
-    variance = max(trace, square_sigma) / whole
-    sure = square_sigma * math.sqrt(d) <= MOST_UNSURE * trace
-    sure = sure and max(sigma * math.sqrt(d), whole - curved) <= MOST_UNSURE * curved
-    # The noise of the released curvature, through the correction for the ridge.
-    wrong = 0.5 * (levels.ridge * share * sigma) ** 2
-    inner = (levels.noise**2 + wrong * float(pull @ pull)) * np.eye(d)
-    inner += wrong * np.outer(pull, pull)
-    noise = inverse @ inner @ inverse
-    noise += (OUTPUT * levels.noise / (n + levels.ridge)) ** 2 * (seen @ seen.T)
-    noise, sampling = (T @ each @ T.T for each in (noise, inverse @ squares @ inverse))
-    return theta, Intervals(noise + sampling, noise, variance, levels.size * hidden, sure)
-
-
-def _unsure(phi: FloatArray, values: FloatArray, levels: Known) -> FloatArray:
-    """Return the parts of coefficients in directions that are not identified that noise explains.
-
-    That is all of one of less than `UNSURE` standard deviations; then that of the first stage is
-    left.
+    The second round has coordinates in which the first one is round, as far as noise lets it be
+    seen: so noise is small beside small eigenvalues, too. ``sigma`` has the noise of one round of
+    the curvature and that of the squares.
     """
-    expected = UNSURE * levels.noise / (np.maximum(values, 0.0) + levels.ridge)
-    return phi * np.minimum(1.0, np.square(expected / np.maximum(np.abs(phi), 1e-300)))
+    given |= {"square": square, "weights": None}
+    first = draws.noise.release(CURVATURE, rows, transform=transform, sigma=sigma[0], **given)
+    stretch = _stretch(first, sigma[0] * square, whole)
+    curvature, squares = draws.noise.release(
+        CURVATURES, rows, transform=transform @ stretch, sigma=sigma, **given
+    )
+    d, scale, square_scale = len(stretch), sigma[0] * square, sigma[1] * lipschitz**2
+    J, share = shrunk(curvature, np.eye(d), scale)
+    back = solve_triangular(stretch, np.eye(d))
+    values, vectors = np.linalg.eigh(back.T @ J @ back)
+    along = back @ vectors
+    error = np.maximum(math.sqrt(share) * scale * np.sum(along**2, axis=0), 1e-9 * whole)
+    seen = values > EVIDENT * error
+    curved, sloped = float(np.trace(curvature)), float(np.trace(squares))
+    # Curvatures that noise exceeds on average say nothing, however alike they look.
+    seen &= scale * math.sqrt(2.0 * d) <= curved / d
+    values = np.maximum(values, error)
+    expected = stretch.T @ ((vectors * values) @ vectors.T) @ stretch
+    middle, _ = shrunk(squares, expected, square_scale)
+    ends, frame = np.linalg.eigh(middle)
+    middle = (frame * np.maximum(ends, 0.0)) @ frame.T
+    root = math.sqrt(d)
+    return Look(
+        values,
+        vectors,
+        error,
+        seen,
+        along.T @ middle @ along,
+        variance=max(sloped, square_scale) / max(curved, scale),
+        sure=square_scale * root <= MOST_UNSURE * sloped and scale * root <= MOST_UNSURE * curved,
+    )
+
+
+def _stretch(curvature: FloatArray, scale: float, whole: float) -> FloatArray:
+    """Return coordinates in which a noisy curvature is about ``whole`` in every seen direction."""
+    values, vectors = np.linalg.eigh(curvature)
+    floor = max(least_eigenvalue(scale, len(values)), LEAST_CURVATURE * whole)
+    return rounded((vectors * (np.maximum(values, 0.0) + floor)) @ vectors.T / whole)
+
+
+def corrected(
+    theta: FloatArray, guess: Guess, look: Look, known: Known, gradient: FloatArray | None = None
+) -> Corrected:
+    """Take the pull of the ridge off an estimate where it is known: J is seen, or the estimate is.
+
+    Steps that end before the minimiser leave a ``gradient`` without its ridge; the minimiser is
+    then one step of Newton's method away.
+    """
+    ridge, phi = known.ridge, np.linalg.solve(guess.transform, theta - guess.center)
+    along = look.vectors.T @ phi
+    if gradient is not None:
+        along = along + look.vectors.T @ (gradient - ridge * phi) / (look.values + ridge)
+    lowest = np.maximum(look.values - LOWER * look.error, 0.0)
+    noise = (known.noise / (lowest + ridge)) ** 2
+    signal = np.maximum(0.0, 1.0 - SIGNAL * noise / np.maximum(along**2, 1e-300))
+    gain = 1.0 + np.where(look.seen, 1.0, signal) * ridge / (look.values + ridge)
+    return Corrected(gain * along, gain)
+
+
+def intervals_of(
+    theta: FloatArray, guess: Guess, found: Corrected, look: Look, known: Known, kept: float
+) -> Intervals:
+    """Return how far off coefficients may be: covariance, and second moment of their bias.
+
+    ``theta`` are the coefficients of a fit that kept a share of their distance to the baseline.
+    """
+    gain, ridge = found.gain, known.ridge
+    V = gain / (look.values + ridge)
+    output = (OUTPUT * known.noise / (known.whole + ridge)) ** 2
+    K = guess.transform @ look.vectors
+    variances = (V * known.noise) ** 2 + output
+    noise = kept**2 * ((K * (look.seen * variances)) @ K.T)
+    V = look.seen * V
+    sampling = kept**2 * (K @ (V[:, None] * look.middle * V) @ K.T)
+    left = 1.0 - gain * look.values / (look.values + ridge)
+    # How large noise is where J is not seen is not known: there it counts as bias.
+    bias = (K * (left**2 * _sizes(found.along) + ~look.seen * variances)) @ K.T
+    if not look.seen.all():
+        hidden = np.linalg.qr(K[:, ~look.seen])[0]
+        bias += known.size**2 * (hidden @ hidden.T)
+    lost = (1.0 / max(kept, LEAST_KEPT) - 1.0) * (theta - guess.baseline)
+    bias += np.outer(lost, lost)
+    near = abs(math.sqrt(look.variance) - guess.spread) <= NEAR * guess.spread
+    return Intervals(noise + sampling, noise, look.variance, look.sure and near, bias)
+
+
+def _sizes(along: FloatArray) -> FloatArray:
+    """Return the mean square of coefficients in groups of directions, none below the next group's.
+
+    Directions are in ascending order of curvature; a mean of few squares is raised by its standard
+    error.
+    """
+    d = len(along)
+    ends = [0, *(end for end in GROUPS if end < d), d]
+    sizes = np.empty(d)
+    for low, high in pairwise(ends):
+        mean = float(np.mean(along[low:high] ** 2))
+        sizes[low:high] = mean * (1.0 + math.sqrt(2.0 / (high - low)))
+    return np.maximum.accumulate(sizes[::-1])[::-1]
 
 
 def shrunk(matrix: FloatArray, base: FloatArray, sigma: float) -> tuple[FloatArray, float]:

@@ -14,8 +14,8 @@ from fastmix.engine.objective import least_ridge_for
 #: is taken to be left to explain; and in units of the eigenvalues.
 RIDGE, LEFT, LEAST_RIDGE = 4.0, 0.3, 0.01
 #: The same share and units for a table with categories (chosen on Black Friday, King County and
-#: Rossmann), and the least ridge of other fits with intervals in units of the eigenvalues.
-TABLE_LEFT, TABLE_RIDGE, INFERRING_RIDGE = 1.0, 0.002, 0.1
+#: Rossmann).
+TABLE_LEFT, TABLE_RIDGE = 1.0, 0.002
 #: A ridge in units of the least that the loss needs, and squared lengths that it is needed for.
 LEAST, LENGTHS = 1.5, 2.0
 #: The noise in the prediction of the longest row is at most so many residuals.
@@ -101,17 +101,12 @@ def ridge_for(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -
 
     In a direction with the coefficient :math:`\phi` the best ridge is :math:`s/|\phi|` if its
     eigenvalue is small, and :math:`s^2 d/(n v)` if all directions together explain v, which is a
-    share of the residuals' variance (`LEFT`). It is at least a share of n (`LEAST_RIDGE`), with
-    intervals a larger one: they undo its pull, and it allows longer rows.
+    share of the residuals' variance (`LEFT`). After rounds it is at least a share of n
+    (`LEAST_RIDGE`).
     """
     table = plan.level_sigma is not None
     left, floor = (TABLE_LEFT, TABLE_RIDGE) if table else (LEFT, LEAST_RIDGE)
-    if plan.curvature_sigma is not None and not table:
-        floor = INFERRING_RIDGE
     ratio = level / (plan.mu * spread)
     least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1) * d
-    if plan.n_rounds:
-        needed = max(LENGTHS * least, floor * n)
-    else:
-        needed = max(least / SQUARES, floor * n if plan.curvature_sigma is not None else 0.0)
+    needed = max(LENGTHS * least, floor * n) if plan.n_rounds else least / SQUARES
     return max(RIDGE * ratio, ratio**2 * d / (n * left), needed)

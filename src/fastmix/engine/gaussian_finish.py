@@ -48,7 +48,6 @@ from fastmix.engine.objective import squares
 from fastmix.engine.plan import Draws, Forecast, Solution
 from fastmix.kernels.losses import Loss
 from fastmix.releases import (
-    CURVATURES,
     GRADIENT_COUNTS,
     SLOPES,
     TARGET_MEAN,
@@ -148,8 +147,6 @@ def chosen_levels(
     level = CLIP * root * guess.spread
     best = best_clip(counts, edges[1:], plan.count_sigma, n, d, plan.mu)
     clip = max(LEAST_CLIP * level, level if best is None else best)
-    if plan.square_sigma is not None:
-        clip = max(clip, inference.least_clip(guess.spread, plan.mu, plan.square_sigma, n, rows.d))
     return guess, Levels(clip, ridge_for(plan, clip, guess.spread, n, d), longest)
 
 
@@ -284,40 +281,31 @@ def _loss(levels: Levels) -> Loss:
 def _inferred(
     rows: Rows, plan: GaussianPlan, guess: Guess, levels: Levels, found: Finished, draws: Draws
 ) -> tuple[FloatArray, Intervals]:
-    r"""Release curvatures, and return coefficients with intervals.
+    r"""Release the curvature, and return coefficients with intervals.
 
-    To first order :math:`\bar\phi + J^{-1}\bar g - \phi^* = J^{-1}(\sum_i f'_i z_i + \bar b)` for
-    the noise :math:`\bar b` of the averaged gradient, whether or not the steps have converged. This
-    is the equation of a minimiser at :math:`\bar\phi` whose ridge has the pull :math:`\bar g`
-    (`adaptive_inference`), as it has in coordinates whose centre is :math:`\bar g/\lambda` away.
+    To first order :math:`\bar\phi + V(\bar g - \lambda\bar\phi) = V(J\phi^* + e + \bar b)` for the
+    noise :math:`\bar b` of the averaged gradient, whether or not the steps have converged. This is
+    the equation of a minimiser (`adaptive_inference`).
     """
-    curvature_sigma, square_sigma = plan.curvature_sigma, plan.square_sigma
-    assert curvature_sigma is not None
-    assert square_sigma is not None
-    clip, ridge, longest = levels.clip, levels.ridge, levels.longest
-    square = min(longest**2, inference.most_square(curvature_sigma, rows.n, rows.d))
-    released = draws.noise.release(
-        CURVATURES,
+    assert plan.curvature_sigma is not None
+    assert plan.square_sigma is not None
+    most = inference.most_square(plan.curvature_sigma, rows.n, rows.d)
+    known = inference.Known(found.gradient_noise, levels.ridge, whole=rows.n)
+    look = inference.looked(
         rows,
+        draws,
+        sigma=(plan.curvature_sigma, plan.square_sigma),
+        square=min(levels.longest**2, most),
+        lipschitz=levels.clip,
+        whole=rows.n,
+        transform=guess.transform,
         theta=found.theta,
         loss=_loss(levels),
-        transform=guess.transform,
         least=SHORTEST * math.sqrt(seen_directions(guess.seen)),
-        square=square,
-        weights=None,
-        sigma=(curvature_sigma, square_sigma),
     )
-    known = inference.Known(
-        noise=found.gradient_noise,
-        ridge=ridge,
-        lipschitz=clip,
-        square=square,
-        curvature_sigma=curvature_sigma,
-        square_sigma=square_sigma,
-        whole=rows.n,
-    )
-    center = found.mean - guess.transform @ (found.gradient / ridge)
-    return inference.inferred(found.mean, guess._replace(center=center), released, known)
+    moved = inference.corrected(found.mean, guess, look, known, found.gradient)
+    theta = guess.center + guess.transform @ (look.vectors @ moved.along)
+    return theta, inference.intervals_of(theta, guess, moved, look, known, 1.0)
 
 
 def gaussian_forecast(

@@ -73,7 +73,8 @@ class FinishNoise(NamedTuple):
             events.append(TARGET_MEAN.event(self.mean_sigma))
         events += [GRADIENT_COUNTS.event(self.count_sigma), SLOPES.event(self.sigma, steps)]
         if self.curvature_sigma is not None and self.square_sigma is not None:
-            events += [CURVATURE.event(self.curvature_sigma), SQUARES.event(self.square_sigma)]
+            events.append(CURVATURE.event(self.curvature_sigma, inference.CURVATURE_ROUNDS))
+            events.append(SQUARES.event(self.square_sigma))
         return events
 
 
@@ -98,7 +99,7 @@ def finish_noise(
         mean_sigma=noise(mean) if mean else None,
         count_sigma=noise(COUNTS_SHARE),
         sigma=math.sqrt(steps) * noise(1.0 - others),
-        curvature_sigma=noise(curvature) if inferring else None,
+        curvature_sigma=noise(curvature / inference.CURVATURE_ROUNDS) if inferring else None,
         square_sigma=noise(square) if inferring else None,
     )
 
@@ -117,8 +118,6 @@ def gaussian_plan(
     few rows for them: then one round tells the directions of the rows.
     """
     mu = gaussian_mu(target)
-    if inferring and rounds:
-        rounds = max(rounds, inference.LEAST_ROUNDS)
     noise = finish_noise(sizes, mu, steps, LOOK_SHARE, from_mean=not rounds, inferring=inferring)
     rounds = max(rounds, 1)
     moment_sigma = math.sqrt(rounds / LOOK_SHARE) / mu

@@ -163,15 +163,12 @@ def residual_variance(
 class Intervals(NamedTuple):
     """Covariance of the coefficients in scaled units, the part of the noise, error variance.
 
-    The columns of ``hidden`` span directions that the data do not identify; a coefficient may be
-    off by as much as the length of its row, beyond the covariance. ``sure`` says that noise is
-    small beside the error variance, for a method that can tell.
+    ``sure`` says that noise is small beside the error variance, for a method that can tell.
     """
 
     covariance: FloatArray
     noise: FloatArray
     variance: float
-    hidden: FloatArray | None = None
     sure: bool = False
     #: Second moment of what a method has left to reach, where it tells that by coefficient.
     bias: FloatArray | None = None

@@ -111,7 +111,7 @@ def inferred(
     scale = J.allowance
     noise, sampling = (K @ (scale[:, None] * C * scale) @ K.T for C in (noise, sampling))
     bias = K @ left @ K.T
-    return theta, Intervals(noise + sampling, noise, m, None, sure, bias)
+    return theta, Intervals(noise + sampling, noise, m, sure, bias)
 
 
 def _middle(

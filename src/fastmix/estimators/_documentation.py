@@ -32,11 +32,12 @@ data_norm : float, default=None
     in the units of X otherwise. Longer rows are shortened.
 fit_intercept : bool, default=True
     Fit an intercept, as a constant column inside the same row bound.
-inference : bool, default=False
-    Spend a part of the budget on standard errors, `summary` and `conf_int`: 15% for
-    `PrivateLinearRegression` and 23% where a table has categories, 5% for `IHM`, `FastIHM` and
-    `AdaSSP`. `PrivateQuantileRegressor`, `ObjectivePerturbation`, `DPGradientDescent`,
-    `LinearMixing` and `IHS` have none.
+inference : bool, default={inferring}
+    Spend a part of the budget on standard errors, `summary` and `conf_int`: 12% for
+    `PrivateLinearRegression`, `PrivateLogisticRegression`, `PrivateHuberRegressor` and tuned
+    variants of `IHM` and `FastIHM`, 23% where a table has categories, 5% for `AdaSSP`. Fits of
+    more than two classes have none; nor have `PrivateQuantileRegressor`,
+    `ObjectivePerturbation`, `DPGradientDescent`, `LinearMixing` and `IHS`.
 noise : {"float", "exact"}, default="float"
     "exact" draws the noise of scalars, gradients and statistics from discrete distributions on a
     grid, by integers only; sketches are always floating point. It takes epsilon from 1e-6 to 100.
@@ -137,6 +138,7 @@ def estimator(cls: type[T]) -> type[T]:
     text = inspect.cleandoc(made.__doc__ or "")
     for name, part in _PARTS.items():
         text = text.replace(f"{{{name}}}", part)
+    text = text.replace("{inferring}", str(getattr(made, "inference", False)))
     made.__doc__ = text.replace("{name}", made.__name__)
     return made
 

@@ -86,6 +86,7 @@ class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[m
     True
     """
 
+    inference: bool = True
     classes: Any = None
     class_weight: Any = None
 

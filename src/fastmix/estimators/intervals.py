@@ -64,16 +64,8 @@ def store_intervals(
     shape, d = np.shape(model.coef_), np.size(model.coef_)
     J = scaling.jacobian(d)
     std, noise = (_deviations(J, C) for C in (found.covariance, found.noise))
-    bias, across = np.zeros(len(J)), std
-    if found.hidden is not None and found.hidden.size:
-        bias = _lengths(J @ found.hidden)
-        # Noise may have any size along hidden directions, so they have no standard error.
-        Q = np.linalg.qr(found.hidden)[0]
-        rest = J - (J @ Q) @ Q.T
-        across = _deviations(rest, found.covariance)
-    # A coefficient that may be off by more than its standard error is not identified.
-    identified = (bias <= across) & np.isfinite(std)
-    if found.bias is not None:
+    bias, identified = np.zeros(len(J)), np.isfinite(std)
+    if found.bias is not None:  # a coefficient is not identified if it may be off by too much
         bias = np.sqrt(np.maximum(np.sum((J @ found.bias) * J, axis=1), 0.0))
         identified = bias**2 <= MOST_BIAS * std**2
     if found.known is not None:
@@ -118,7 +110,3 @@ def _deviations(rows: FloatArray, covariance: FloatArray) -> FloatArray:
 def _symmetric(C: FloatArray) -> FloatArray:
     """Return a matrix whose upper triangle is a copy of the lower one, free of rounding."""
     return np.where(np.tri(len(C), dtype=bool), C, C.T)
-
-
-def _lengths(rows: FloatArray) -> FloatArray:
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))

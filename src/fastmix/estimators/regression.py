@@ -44,6 +44,8 @@ class PrivateLinearRegression(EngineRegressor):
     {example}
     """
 
+    inference: bool = True
+
     _method: ClassVar[type[Method]] = engine.AdaptiveObjective
 
 
@@ -308,6 +310,7 @@ def with_method(model: PrivateModel, method: str) -> PrivateRegressor:
     """Return an estimator of another method with the same parameters and population.
 
     A parameter that is not at its default and that the other estimator does not have is an error.
+    Methods without intervals get ``inference=False``.
     """
     kind = linear_estimator(method)
     known, defaults = kind().get_params(), type(model)().get_params()
@@ -317,6 +320,7 @@ def with_method(model: PrivateModel, method: str) -> PrivateRegressor:
             given[name] = value
         elif value != defaults[name]:
             raise value_error(name, f"be {defaults[name]!r} for method {method!r}", value)
+    given["inference"] = given["inference"] and kind._method.infers
     made = kind(**given)
     made._population = model._population
     return made

@@ -88,6 +88,7 @@ class PrivateHuberRegressor(EngineRegressor):
     {example}
     """
 
+    inference: bool = True
     residual_clip: float | None = None
 
     _method: ClassVar[type[Method]] = engine.HuberObjective

@@ -242,6 +242,8 @@ def _curvatures(
     least: float,
     square: float,
     weights: FloatArray | None,
+    *,
+    squares: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
     r"""Return :math:`\sum_i \kappa_i z_i z_i^\top` and :math:`\sum_i (f'_i)^2 z_i z_i^\top`.
 
@@ -250,17 +252,28 @@ def _curvatures(
     norm of ``square`` if that is less. ``weights`` of at most 1 multiply the coordinates.
     """
     measured = rows.measured(Measure(transform, least))
-    return measured.curvatures(theta, loss, transform, square, weights)
+    return measured.curvatures(theta, loss, transform, square, weights, squares=squares)
 
+
+#: What `CURVATURE` and `CURVATURES` are given.
+_AT = {
+    "theta": coefficients,
+    "loss": anything,
+    "transform": transform,
+    "least": positive,
+    "square": positive,
+    "weights": weights,
+}
 
 #: The curvature of the loss at released coefficients.
 CURVATURE = Gaussian(
     name="curvature",
     statement="the curvature of the loss at the coefficients, clipped for each record",
     proof="docs/proofs/inference.md, Section 2",
-    statistic=lambda rows, **given: _curvatures(rows, **given)[0],
+    statistic=lambda rows, **given: _curvatures(rows, **given, squares=False)[0],
     sensitivity=lambda public, square, **given: curvature_sensitivity(square),
     symmetric=True,
+    given=_AT,
 )
 
 #: The squares of gradients at released coefficients.
@@ -280,13 +293,6 @@ CURVATURES = Joint(
     proof="docs/proofs/inference.md, Section 2",
     statistic=_curvatures,
     parts=(CURVATURE, SQUARES),
-    given={
-        "theta": coefficients,
-        "loss": anything,
-        "transform": transform,
-        "least": positive,
-        "square": positive,
-        "weights": weights,
-    },
+    given=_AT,
     finish=lambda value, public, **given: CurvatureRelease(*value),
 )

@@ -9,7 +9,7 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix.data import Rows
 from fastmix.engine.adaptive_plan import AdaptivePlan
-from fastmix.engine.clipping import INFERRING_RIDGE, LEAST, LENGTHS, Levels
+from fastmix.engine.clipping import LEAST, LENGTHS, Levels
 from fastmix.engine.families.bounded import LIMITED, TYPICAL, minimum, ridge_of
 from fastmix.engine.family import Family
 from fastmix.engine.first_stage import SPREAD, Guess
@@ -45,8 +45,6 @@ class HuberObjective(Family):
         level = scale * math.sqrt(d)
         least = _least_ridge(plan)
         ridge = max(ridge_of(plan, level, guess.spread, 1.0, n, d), LENGTHS * least * d)
-        if plan.curvature_sigma is not None and plan.level_sigma is None:
-            ridge = max(ridge, INFERRING_RIDGE * n)
         longest = max(math.sqrt(ridge / least), math.sqrt(LENGTHS) * math.sqrt(d))
         return Levels(level, ridge, longest)
 

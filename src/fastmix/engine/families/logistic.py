@@ -13,7 +13,6 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix._validation import check_integer
 from fastmix.data import Rows
-from fastmix.engine import adaptive_inference as inference
 from fastmix.engine.adaptive_plan import AdaptivePlan
 from fastmix.engine.class_scores import ClassScores
 from fastmix.engine.classes import all_classes, plan_classes
@@ -35,11 +34,6 @@ COUNTS_SHARE = 0.03
 RIDGE, LEFT, LEAST_RIDGE = 5.0, 0.2, 0.0005
 #: First guess at the clipping level of a gradient in units of sqrt(d) slopes.
 CLIP = 2.0
-#: Ridge of a fit with intervals: in units of the eigenvalues, and of what lets rows of length
-#: sqrt(d) have the curvature of the logistic loss.
-INFERRING, BENDS = 0.005, 3.0
-#: The least clipping level of gradients for intervals, in units of sqrt(d): slopes are at most 1.
-LONG = 1.2
 #: How far a feature is taken to move log-odds where the data do not tell, across half its bounds.
 FARTHEST = 10.0
 #: Log-odds of first coefficients: a probability is not taken to be nearer to 0 or 1 than this, and
@@ -117,10 +111,7 @@ class LogisticObjective(Family):
     def raised(
         self, plan: AdaptivePlan, guess: Guess, levels: Levels, level: float, n: int, d: int
     ) -> Levels:
-        """Return the levels for a clipping level; intervals may ask for a higher one."""
-        if plan.square_sigma is not None and plan.level_sigma is None:
-            given = guess.spread, plan.mu, plan.square_sigma, n, d
-            level = max(level, inference.least_clip(*given), LONG * math.sqrt(d))
+        """Return the levels for a clipping level."""
         ridge = _ridge(plan, level, guess.spread, n, d)
         return levels._replace(clip=level, ridge=ridge)
 
@@ -217,9 +208,6 @@ class LogisticObjective(Family):
 
         def at(raised: float) -> Forecast:
             level = raised * CLIP * math.sqrt(d) * SLOPES
-            if plan.square_sigma is not None:
-                known = inference.least_clip(SLOPES, plan.mu, plan.square_sigma, n, d)
-                level = max(level, known, LONG * math.sqrt(d))
             return adaptive_forecast(
                 plan,
                 n,
@@ -279,8 +267,6 @@ def _ridge(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -> f
     """
     noise = level / plan.mu
     needed = LEAST_RIDGE * n * spread**2 if plan.n_rounds else 0.0
-    if plan.curvature_sigma is not None and plan.level_sigma is None:
-        needed = max(INFERRING * n * spread**2, BENDS * 0.25 * d / plan.eps_c)
     return max(RIDGE * noise * spread, noise**2 * d / (n * LEFT), needed)
 
 

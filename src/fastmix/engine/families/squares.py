@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from fastmix._types import FloatArray
 from fastmix.data import Rows
-from fastmix.engine import adaptive_inference as inference
 from fastmix.engine.adaptive_plan import AdaptivePlan
 from fastmix.engine.clipping import CLIP, Levels, chosen_levels, ridge_for
 from fastmix.engine.family import Family
@@ -34,12 +33,12 @@ class AdaptiveObjective(Family):
     squares: ClassVar[bool] = True
 
     def shares(self, sizes: Sizes, mu: float, rounds: int, *, inferring: bool) -> dict[str, float]:
-        """Return the shares of counts and, without rounds and intervals, of a line."""
+        """Return the shares of counts and, without rounds, of a line."""
         if rounds:
             return {"count": COUNTS_SHARE}
         sigma, error = (1.0 / (math.sqrt(share) * mu) for share in (COUNTS_SHARE, LINE_SHARE))
         counts = spread_known(sizes.n, len(OCTAVES) - 1, sigma)
-        line = error <= LINE_ERROR * sizes.n and not inferring
+        line = error <= LINE_ERROR * sizes.n
         return {"count": COUNTS_SHARE * counts, "line": LINE_SHARE * line}
 
     def first_levels(self, plan: AdaptivePlan, guess: Guess, clip: float, n: int, d: int) -> Levels:
@@ -50,10 +49,7 @@ class AdaptiveObjective(Family):
     def raised(
         self, plan: AdaptivePlan, guess: Guess, levels: Levels, level: float, n: int, d: int
     ) -> Levels:
-        """Return the levels for a clipping level; intervals may ask for a higher one."""
-        if plan.level_sigma is None and plan.square_sigma is not None:
-            given = guess.spread, plan.mu, plan.square_sigma, n, d
-            level = max(level, inference.least_clip(*given))
+        """Return the levels for a clipping level."""
         ridge = max(levels.ridge, ridge_for(plan, level, guess.spread, n, d))
         return levels._replace(clip=level, ridge=ridge)
 
@@ -113,8 +109,6 @@ class AdaptiveObjective(Family):
         typical = 0.76 * SPREAD if plan.n_rounds else SPREAD
         clip = _clip(plan)
         level = clip * math.sqrt(d) * typical
-        if plan.n_rounds and plan.square_sigma is not None:
-            level = max(level, inference.least_clip(typical, plan.mu, plan.square_sigma, n, d))
         ridge = ridge_for(plan, level, typical, n, d)
         # Without rounds, only residuals that are not clipped have curvature.
         reached = 1.0 if plan.n_rounds else math.erf(clip / math.sqrt(2.0))
@@ -124,6 +118,6 @@ class AdaptiveObjective(Family):
 
 def _clip(plan: AdaptivePlan) -> float:
     """Return the first clipping level, in units of sqrt(d) times the spread of residuals."""
-    if plan.n_rounds or plan.curvature_sigma is not None:
+    if plan.n_rounds:
         return CLIP
     return FEW_CLIP if plan.line_sigma is None else LINE_CLIP
