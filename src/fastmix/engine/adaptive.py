@@ -60,8 +60,8 @@ def plan_adaptive(family: Family, sizes: Sizes, target: Target, *, inferring: bo
         wanted = (1.0 / (MEAN_ERROR * sizes.n * mu)) ** 2
         shares["mean"] = min(max(wanted, MEAN_SHARES[0]), MEAN_SHARES[1])
     if inferring:
-        shares["curvature"] = inference.CURVATURE_SHARE
-        shares["square"] = inference.SQUARES_SHARE
+        shares.setdefault("curvature", inference.CURVATURE_SHARE)
+        shares.setdefault("square", inference.SQUARES_SHARE)
     solver = chosen_solver(family.solver, sizes)
     if family.solver == "auto" and rounds:
         solver = "gram"  # which is known before the solver starts
@@ -112,7 +112,7 @@ def fit_adaptive(
         if plan.curvature_sigma is None:
             theta, last = family.finished(rows, plan, guess, theta, levels, draws)
         else:
-            theta, intervals = _inferred(family, rows, plan, guess, theta, levels, draws)
+            theta, intervals = family.inferred(rows, plan, guess, theta, levels, draws)
             last = {"kept": 1.0}
     chosen = {"rounds": plan.n_rounds, **family.chosen(guess, levels), **last}
     noise = levels.clip / plan.mu
@@ -145,7 +145,7 @@ def _minimiser(
     return theta
 
 
-def _inferred(
+def inferred(
     family: Family,
     rows: Rows,
     plan: AdaptivePlan,

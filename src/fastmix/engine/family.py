@@ -18,6 +18,7 @@ from fastmix.engine.adaptive_plan import AdaptivePlan
 from fastmix.engine.clipping import EDGES, LEAST_CLIP, SHORTEST, Levels, best_clip
 from fastmix.engine.first_stage import Guess
 from fastmix.engine.geometry import Curvature, Geometry, curvature_estimate
+from fastmix.engine.inference import Intervals
 from fastmix.engine.last_stage import shrunk
 from fastmix.engine.plan import Draws, Method, Sizes, Solution, Target
 from fastmix.kernels.losses import Loss
@@ -181,6 +182,18 @@ class Family(Method):
         noise, curvature = levels.clip / plan.mu, self.curvature(guess)
         theta, kept = shrunk(theta, guess, noise, levels.ridge, rows.n, curvature)
         return theta, {"kept": kept}
+
+    def inferred(
+        self,
+        rows: Rows,
+        plan: AdaptivePlan,
+        guess: Guess,
+        theta: FloatArray,
+        levels: Levels,
+        draws: Draws,
+    ) -> tuple[FloatArray, Intervals]:
+        """Release what intervals need, and return coefficients without the pull of the ridge."""
+        return adaptive.inferred(self, rows, plan, guess, theta, levels, draws)
 
     def chosen(self, guess: Guess, levels: Levels) -> dict[str, float]:
         """Return the settings that were chosen from released values, by name."""

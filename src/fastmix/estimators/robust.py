@@ -55,6 +55,11 @@ class PrivateQuantileRegressor(EngineRegressor):
         width = chosen.get("smoothing", NO_WIDTH)
         self.smoothing_ = width * scaling.target_map.scale
 
+    def _store_intervals(self, *given: Any, **sizes: Any) -> None:
+        super()._store_intervals(*given, **sizes)
+        for name in ("residual_std_", "residual_std_identified_"):
+            self.__dict__.pop(name, None)  # quantiles do not tell the spread of errors
+
 
 @estimator
 class PrivateHuberRegressor(EngineRegressor):

@@ -11,24 +11,30 @@ from scipy.special import ndtri
 from fastmix._types import FloatArray
 from fastmix._validation import check_probability, check_real
 from fastmix.data import Rows
+from fastmix.engine import quantile_inference as inference
 from fastmix.engine.adaptive_plan import AdaptivePlan
-from fastmix.engine.clipping import Levels
+from fastmix.engine.clipping import SHORTEST, Levels
 from fastmix.engine.families.bounded import LIMITED, TYPICAL, minimum, ridge_of
 from fastmix.engine.family import Family
 from fastmix.engine.first_stage import SPREAD, Guess
 from fastmix.engine.forecast import adaptive_forecast
-from fastmix.engine.last_stage import SHIFT_SHARE, at_quantile, shift_pays
+from fastmix.engine.inference import Intervals
+from fastmix.engine.last_stage import SHIFT_SHARE, SIZES, at_quantile, shift_pays
 from fastmix.engine.plan import Draws, Forecast, Sizes
 from fastmix.engine.scores import QuantileScores
 from fastmix.errors import SolverError
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.sigmoids import SmoothedQuantile
+from fastmix.releases import CURVATURES, SIGNED_COUNTS
 
 #: Lengths of rows up to which the loss is not limited, in units of sqrt(d).
 REACH = 1.5
 #: Width of the smoothing in units of the residuals' spread, and the density of residuals at the
 #: quantile in units of one over it.
 WIDTH, DENSITY = 0.03, 0.35
+#: With intervals: the least ridge in units of the eigenvalues, the share of the budget (of mu^2) for
+#: the curvature, and the most that a row may add to the curvature in units of REACH^2 d / width.
+INFERRING, SHARP, CURVATURE_SHARE, STEEPEST = 0.1, 0.05, 0.17, 0.25
 #: Without privacy: ridges in units of the number of rows, smallest first, and the smoothing.
 NO_RIDGES, NO_WIDTH = (1e-5, 1e-4, 1e-3), 3e-3
 
@@ -47,7 +53,6 @@ class QuantileObjective(Family):
     estimator: ClassVar[str] = "PrivateQuantileRegressor"
     family: ClassVar[str] = "quantile"
     counts: ClassVar[bool] = False
-    infers: ClassVar[bool] = False
     tables: ClassVar[bool] = False
 
     @property
@@ -64,6 +69,8 @@ class QuantileObjective(Family):
 
     def shares(self, sizes: Sizes, mu: float, rounds: int, *, inferring: bool) -> dict[str, float]:
         """Return the share of counts of residuals, which move the intercept."""
+        if inferring:
+            return {"count": SHIFT_SHARE, "curvature": CURVATURE_SHARE}
         pays = sizes.intercept and shift_pays(sizes.n, 1.0 / (math.sqrt(SHIFT_SHARE) * mu))
         return {"count": SHIFT_SHARE if pays else 0.0}
 
@@ -80,9 +87,12 @@ class QuantileObjective(Family):
         q = float(self.quantile)
         level = REACH * math.sqrt(d) * max(q, 1.0 - q)
         ridge = ridge_of(plan, level, guess.spread, self.curvature(guess), n, d)
-        needed = q * (1.0 - q) * REACH**2 * d / (ridge * plan.eps_c)
-        width = max(WIDTH * guess.spread if self.smoothing is None else clip, needed)
-        return Levels(level, ridge, math.inf, width)
+        room = q * (1.0 - q) * REACH**2 * d / plan.eps_c
+        width = WIDTH * guess.spread if self.smoothing is None else clip
+        if plan.curvature_sigma is not None:
+            sharp = max(q, 1.0 - q) * REACH * d / (SHARP * guess.spread * plan.eps_c)
+            ridge = max(ridge, min(sharp, INFERRING * n * self.curvature(guess)))
+        return Levels(level, ridge, math.inf, max(width, room / ridge))
 
     def loss(self, plan: AdaptivePlan, levels: Levels) -> Loss:
         """Return the smoothed quantile loss."""
@@ -109,6 +119,54 @@ class QuantileObjective(Family):
             given = float(self.quantile), guess.spread, plan.count_sigma, draws.noise
             theta, shift = at_quantile(rows, theta, *given)
         return theta, {"shift": shift, **last}
+
+    def inferred(
+        self,
+        rows: Rows,
+        plan: AdaptivePlan,
+        guess: Guess,
+        theta: FloatArray,
+        levels: Levels,
+        draws: Draws,
+    ) -> tuple[FloatArray, Intervals]:
+        """Release curvature, squares of gradients and signed counts, and read intervals off them.
+
+        The kernel of the curvature is wider than the smoothing, because noise hides a narrow one.
+        """
+        assert plan.curvature_sigma is not None
+        assert plan.square_sigma is not None
+        assert plan.count_sigma is not None
+        width = max(inference.KERNEL * guess.spread, levels.width)
+        q, square = float(self.quantile), STEEPEST * levels.clip**2 / width
+        square /= max(self.quantile, 1.0 - self.quantile) ** 2
+        # A ridge that allows the curvature of every row, which noise of its own hides.
+        loss = SmoothedQuantile(levels.clip, 1e3 * square, 1e3, q, width)
+        released = draws.noise.release(
+            CURVATURES,
+            rows,
+            theta=theta,
+            loss=loss,
+            transform=guess.transform,
+            least=SHORTEST * math.sqrt(rows.d),
+            square=square,
+            weights=None,
+            sigma=(plan.curvature_sigma, plan.square_sigma),
+        )
+        edges = SIZES * guess.spread
+        counts = draws.noise.release(
+            SIGNED_COUNTS, rows, theta=theta, edges=edges, sigma=plan.count_sigma
+        )
+        known = inference.Known(
+            noise=levels.clip / plan.mu,
+            ridge=levels.ridge,
+            curvature_noise=plan.curvature_sigma * square,
+            square_noise=plan.square_sigma * levels.clip**2,
+            width=levels.width,
+            kernel=width,
+            constant=rows.constant,
+        )
+        found = inference.counted(*counts, edges, plan.count_sigma, known)
+        return inference.inferred(theta, guess, released, found, known)
 
     def chosen(self, guess: Guess, levels: Levels) -> dict[str, float]:
         """Return the settings that were chosen from released values, by name."""
