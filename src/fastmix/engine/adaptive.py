@@ -102,18 +102,29 @@ def fit_adaptive(
     with one_blas_thread() if NATIVE and rows.d < FEW_COLUMNS else nullcontext():
         if plan.level_sigma is not None:
             return table_fit.solve_table(family, rows, plan, clip, draws)
-        steps = plan.n_rounds + 2
-        guess = first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
-        guess = family.guess(guess, rows, plan.n_rounds)
-        draws.progress(steps - 1, steps)
-        guess, levels = family.levels(rows, plan, guess, clip, draws)
-        draws.progress(steps, steps)
-        theta, intervals = _minimiser(family, rows, plan, guess, levels, draws), None
-        if plan.curvature_sigma is None:
-            theta, last = family.finished(rows, plan, guess, theta, levels, draws)
-        else:
-            theta, intervals = family.inferred(rows, plan, guess, theta, levels, draws)
-            last = {"kept": 1.0}
+        return after_look(family, rows, plan, clip, draws, look(rows, plan, draws))
+
+
+def look(rows: Rows, plan: AdaptivePlan, draws: Draws) -> Guess:
+    """Release the first look, which does not depend on the loss."""
+    return first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
+
+
+def after_look(
+    family: Family, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws, guess: Guess
+) -> Solution:
+    """Decide, release the minimiser, and finish."""
+    steps = plan.n_rounds + 2
+    guess = family.guess(guess, rows, plan.n_rounds)
+    draws.progress(steps - 1, steps)
+    guess, levels = family.levels(rows, plan, guess, clip, draws)
+    draws.progress(steps, steps)
+    theta, intervals = _minimiser(family, rows, plan, guess, levels, draws), None
+    if plan.curvature_sigma is None:
+        theta, last = family.finished(rows, plan, guess, theta, levels, draws)
+    else:
+        theta, intervals = family.inferred(rows, plan, guess, theta, levels, draws)
+        last = {"kept": 1.0}
     chosen = {"rounds": plan.n_rounds, **family.chosen(guess, levels), **last}
     noise = levels.clip / plan.mu
     return Solution(theta, gradient_noise=noise, chosen=chosen, intervals=intervals)

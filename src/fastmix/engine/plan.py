@@ -201,6 +201,8 @@ class Solution:
     levels: tuple[FloatArray, ...] | None = None
     #: Standard deviation of the noise of these counts.
     level_noise: float = 0.0
+    #: The solutions of several quantiles, whose coefficients ``theta`` has one after the other.
+    parts: tuple[Solution, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -294,6 +296,11 @@ class Method(ABC):
         ``theta_squared`` are the squares of the scaled coefficients in the eigenvectors.
         """
         return None
+
+    @property
+    def outputs(self) -> int:
+        """How many vectors of coefficients a fit has, beside those of classes."""
+        return 1
 
     @property
     def risk_of_nothing(self) -> float:

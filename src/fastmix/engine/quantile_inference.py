@@ -126,7 +126,7 @@ def identified(curvature: FloatArray, axes: FloatArray, sigma: float, least: flo
     wrong = sigma**2 * np.maximum(own, doubt)
     return Seen(
         frame,
-        _positive(kept, 0.5 * float(kept.diagonal().min(initial=0.0))),
+        _positive(kept, 0.5 * float(kept.diagonal().min(initial=level))),
         wrong,
         doubt * sigma**2 / 2.0,
     )

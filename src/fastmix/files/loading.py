@@ -248,24 +248,30 @@ def _fitted(stored: dict[str, Any], model: Any) -> dict[str, Any]:
         raise ValueError("attributes")
     d, classes = model.n_features_in_, len(getattr(model, "classes_", ()))
     several = (1 if classes == 2 else classes,) if classes else ()
-    shape, size = (*several, d), d * math.prod(several)
+    quantiles = model._resolve().outputs
+    each = () if quantiles == 1 else (quantiles,)
+    several += each
+    shape, size = (*several, d), d * math.prod(several) // quantiles
     facts = model.privacy_.data
     n = whole(facts.get("n_persons", facts["n_samples"]))
     kinds: dict[str, Callable[[Any], Any]] = {
         "coef_": lambda value: array_of(value, shape, finite),
         "intercept_": lambda value: array_of(value, several, finite),
         "n_steps_": whole,
-        **dict.fromkeys(("gamma_", "eta_", "gradient_noise_", "smoothing_"), optional),
+        **dict.fromkeys(("gamma_", "eta_", "gradient_noise_"), optional),
+        "smoothing_": lambda value: array_of(value, each, optional),
         **dict.fromkeys(
             ("coef_std_", "coef_noise_std_", "coef_bias_bound_"),
             lambda value: array_of(value, shape, real),
         ),
         "coef_identified_": lambda value: array_of(value, shape, truth),
-        **dict.fromkeys(("intercept_std_", "residual_std_"), real),
-        **dict.fromkeys(("intercept_identified_", "residual_std_identified_"), truth),
+        "intercept_std_": lambda value: array_of(value, each, real),
+        "intercept_identified_": lambda value: array_of(value, each, truth),
+        "residual_std_": real,
+        "residual_std_identified_": truth,
         "_level_counts": counts,
         "_count_noise": real,
         "scores_": lambda value: PrivateScores(scores(value), None, n),
-        **dict.fromkeys(MATRICES, lambda value: symmetric(value, size + 1)),
+        **dict.fromkeys(MATRICES, lambda value: symmetric(value, size + 1, each)),
     }
     return {name: kinds[name](value) for name, value in stored.items()}
