@@ -13,7 +13,7 @@ from scipy.special import expit
 from fastmix.data import ArrayRows, ChunkRows, Chunks, RowMap, TargetMap, reductions
 from fastmix.data.chunks import ArrayChunk
 from fastmix.kernels.losses import CalibratedHuber
-from fastmix.kernels.sigmoids import Logistic
+from fastmix.kernels.sigmoids import Logistic, SmoothedQuantile
 from fastmix.releases import CURVATURE, CURVATURES, SQUARES, sensitivity
 from fastmix.releases.noise import FloatNoise
 
@@ -123,6 +123,22 @@ def test_an_absent_record_changes_each_by_at_most_its_sensitivity(records, T, th
 )
 def test_so_does_one_with_a_label(records, T, theta, square, clip):
     for change in changes(records, T, theta, square, Logistic(clip, 20.0, 1.0)):
+        assert change <= 1.0 + 1e-12
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(record, min_size=1, max_size=6),
+    st.lists(st.floats(-100, 100), min_size=4, max_size=4).map(lambda v: np.reshape(v, (2, 2))),
+    st.tuples(st.floats(-50, 50), st.floats(-50, 50)),
+    st.floats(0.1, 50.0),
+    st.floats(0.01, 10.0),
+    st.sampled_from([0.1, 0.5, 0.9]),
+    st.sampled_from([1e-3, 0.2, 10.0]),
+)
+def test_so_does_one_in_a_quantile_regression(records, T, theta, square, clip, quantile, width):
+    loss = SmoothedQuantile(clip, 1e3 * square, 1e3, quantile, width)
+    for change in changes(records, T, theta, square, loss):
         assert change <= 1.0 + 1e-12
 
 

@@ -34,9 +34,9 @@ fit_intercept : bool, default=True
     Fit an intercept, as a constant column inside the same row bound.
 inference : bool, default=False
     Spend a part of the budget on standard errors, `summary` and `conf_int`: 15% for
-    `PrivateLinearRegression` and 23% where a table has categories, 5% for `IHM`, `FastIHM` and
-    `AdaSSP`. `PrivateQuantileRegressor`, `ObjectivePerturbation`, `DPGradientDescent`,
-    `LinearMixing` and `IHS` have none.
+    `PrivateLinearRegression` and 23% where a table has categories or for
+    `PrivateQuantileRegressor`, 5% for `IHM`, `FastIHM` and `AdaSSP`. `ObjectivePerturbation`,
+    `DPGradientDescent`, `LinearMixing` and `IHS` have none.
 noise : {"float", "exact"}, default="float"
     "exact" draws the noise of scalars, gradients and statistics from discrete distributions on a
     grid, by integers only; sketches are always floating point. It takes epsilon from 1e-6 to 100.

@@ -76,9 +76,9 @@ class PrivateQuantileRegressor(EngineRegressor):
             Predicted quantiles, in the user's units. Several quantiles of a record are sorted, so
             that they never cross.
         """
-        values = super().predict(X, clip=clip)
+        values: Any = super().predict(X, clip=clip)
         if values.ndim == 1:
-            return values
+            return values  # type: ignore[no-any-return]
         return values.map_blocks(np.sort) if is_dask(values) else np.sort(values, axis=1)
 
     def _store(self, method: Method, plan: Any, solution: Any, scaling: Any, *facts: Any) -> None:

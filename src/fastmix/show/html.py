@@ -167,23 +167,31 @@ def effects(model: Any, names: Iterable[str] | None = None) -> list[Interval]:
         names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(coef.shape[1])])
     known = (getattr(model, name, None) for name in ("coef_std_", "coef_noise_std_"))
     errors = (repeat(None) if each is None else np.ravel(each) for each in known)
-    if len(coef) == 1:
-        found = [Interval(*each) for each in zip(names, coef[0], *errors, strict=False)]
-    else:  # one class after the other
-        called = [*names]
-        found = [
-            Interval(f"{label_text(label)}: {name}", value)
-            for label, row in zip(model.classes_, coef, strict=True)
-            for name, value in zip(called, row, strict=True)
-        ]
+    labels = _labels(model) if len(coef) > 1 else [""]  # one class or quantile after the other
+    names = [*names]
+    called = [f"{label}{name}" for label in labels for name in names]
+    found = [Interval(*each) for each in zip(called, np.ravel(coef), *errors, strict=False)]
     if model.fit_intercept:
         std = getattr(model, "intercept_std_", None)
-        labels = [f"{label_text(each)}: " for each in model.classes_] if len(coef) > 1 else [""]
+        stds = [None] * len(coef) if std is None else np.ravel(std)
         found += [
-            Interval(f"{label}intercept", float(each), std)
-            for label, each in zip(labels, np.ravel(model.intercept_), strict=True)
+            Interval(f"{label}intercept", float(each), own)
+            for label, each, own in zip(labels, np.ravel(model.intercept_), stds, strict=True)
         ]
     return found
+
+
+def _labels(model: Any) -> list[str]:
+    """Return what the names of coefficients begin with: the class, or the quantile in percent."""
+    if hasattr(model, "classes_"):
+        return [f"{label_text(each)}: " for each in model.classes_]
+    return [f"{percent(each)}: " for each in model.quantile]
+
+
+def percent(quantile: Any) -> str:
+    """Return a quantile, or a list of them, in percent."""
+    *first, last = [f"{100 * each:g}%" for each in np.atleast_1d(quantile)]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def fit_card(model: Any, guarantee: str, longest: int = 12) -> str:

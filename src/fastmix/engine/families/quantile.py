@@ -222,7 +222,7 @@ class QuantileObjective(Family):
             sigma=(plan.curvature_sigma, plan.square_sigma),
         )
         edges = SIZES * guess.spread
-        counts = draws.noise.release(
+        below, above = draws.noise.release(
             SIGNED_COUNTS, rows, theta=theta, edges=edges, sigma=plan.count_sigma
         )
         known = inference.Known(
@@ -234,7 +234,7 @@ class QuantileObjective(Family):
             kernel=width,
             constant=rows.constant,
         )
-        found = inference.counted(*counts, edges, plan.count_sigma, known)
+        found = inference.counted(below, above, edges, plan.count_sigma, known)
         return inference.inferred(theta, guess, released, found, known)
 
     def chosen(self, guess: Guess, levels: Levels) -> dict[str, float]:
