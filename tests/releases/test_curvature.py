@@ -179,8 +179,9 @@ def broken_slope(block, *, theta, transform, **given):
     return totals
 
 
+@pytest.mark.parametrize("loss", [LOSS, SmoothedQuantile(20.0, 1e4, 1e3, 0.9, 0.01)])
 @pytest.mark.parametrize("broken", [broken_limit, broken_slope])
-def test_mutants_exceed_the_sensitivities(monkeypatch, broken):
+def test_mutants_exceed_the_sensitivities(monkeypatch, broken, loss):
     """Without a limit the same neighbours differ by more than what noise is made for."""
     real = ArrayRows.run
 
@@ -195,8 +196,8 @@ def test_mutants_exceed_the_sensitivities(monkeypatch, broken):
         return getattr(task.value, "keywords", {})
 
     monkeypatch.setattr(ArrayRows, "run", run)
-    near = changes([(1.0, 1.0, 0.0)], 10.0 * np.eye(2), (0.0, 0.0), 4.0, LOSS)
-    far = changes([(0.3, 0.0, 1.0)], 10.0 * np.eye(2), (-50.0, 0.0), 4.0, LOSS)
+    near = changes([(1.0, 1.0, 0.0)], 10.0 * np.eye(2), (0.0, 0.0), 4.0, loss)
+    far = changes([(0.3, 0.0, 1.0)], 10.0 * np.eye(2), (-50.0, 0.0), 4.0, loss)
     assert max(near[0], far[1]) > 1.5
 
 

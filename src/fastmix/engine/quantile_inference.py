@@ -67,8 +67,8 @@ def counted(
 ) -> Counted:
     """Read the density of residuals around 0 off noisy signed counts of them.
 
-    Residuals are taken to be spread evenly in each bin. The narrowest kernel whose noise is small
-    counts.
+    We assume that residuals are spread evenly in each bin. The narrowest kernel whose noise is
+    small counts.
     """
     both, sizes = below + above, np.diff(edges)
     weights = [np.diff(expit(edges / (share * known.kernel))) / sizes for share in NARROWER]
