@@ -132,7 +132,8 @@ struct Losses {
 // A loss whose slope is a sigmoid less its level: sigma(v/width) - level, up to `most` over the
 // length of the row. `strength` is the ridge times eps_c. It is the smoothed quantile loss with
 // v = u or, with `margin`, the logistic loss of the margin: a target is a label's sign times its
-// weight, and v = -sign(y) x'theta.
+// weight, and v = -sign(y) x'theta. The quantile loss of a row so long that its slopes would exceed
+// their bound has a smaller weight, so that both slopes keep their ratio.
 struct Sigmoid {
   double level, width, most, strength;
   bool margin;
@@ -142,7 +143,7 @@ struct Sigmoid {
 // allows, strength/length^2 (1 - slope/bound); from there the curvature is at most that, and the
 // slope goes to the bound, or to that of the sigmoid if it is less.
 struct RowSigmoid {
-  double bound, room, width, weight, sign, target, level;
+  double bound, room, width, weight, sign, target, level;  // residuals count from the target
   bool margin;
 
   RowSigmoid(const Sigmoid& of, double length, double y)
@@ -159,15 +160,18 @@ struct RowSigmoid {
       sign = std::copysign(1.0, y);
       target = y;
     } else {
-      width = std::max(width, level * (1.0 - level) / room);
+      weight = std::min(1.0, bound / std::max(level, 1.0 - level));
+      width = std::max(width, weight * level * (1.0 - level) / room);
+      target = tail(1.0 - level) - tail(level);
     }
   }
   struct Parts {
     double slope, curvature;
   };
   Parts parts(double u) const {
+    u -= target;
     if (margin) {
-      const Parts side = rising(sign * (u - target), 0.0);
+      const Parts side = rising(sign * u, 0.0);
       return {sign * side.slope, side.curvature};
     }
     if (sigma(u / width) < level) {
@@ -183,19 +187,28 @@ struct RowSigmoid {
  private:
   static double sigma(double z) { return 1.0 / (1.0 + std::exp(-z)); }
 
-  // The side on which the slope weight (sigma(v/width) - a) is not negative.
-  Parts rising(double v, double a) const {
+  // The sigmoid where its curvature is what is allowed; 1 or more if it never is.
+  double meeting(double a) const {
     const double rate = room / bound, c = width * rate, share = c / (1.0 + c);
     const double top = bound / weight + a, square = 1.0 - 4.0 * share * top / (1.0 + c);
-    if (square >= 0.0 && a < 0.5 * (1.0 + c)) {
-      const double s = std::max(a, 2.0 * share * top / (1.0 + std::sqrt(square)));
-      if (s < 1.0) {
-        const double edge = width * (std::log(s) - std::log1p(-s));
-        if (v > edge) {
-          const double most = std::min(bound, weight * (1.0 - a)), pace = room / most;
-          const double left = (most - weight * (s - a)) * std::exp(-pace * (v - edge));
-          return {most - left, pace * left};
-        }
+    if (!(square >= 0.0 && a < 0.5 * (1.0 + c))) return 1.0;
+    return std::max(a, 2.0 * share * top / (1.0 + std::sqrt(square)));
+  }
+  // How much farther the limit moves the mean of the law that smooths, on its rising side.
+  double tail(double a) const {
+    const double s = meeting(a), most = std::min(bound, weight * (1.0 - a));
+    if (!(s < 1.0)) return 0.0;
+    return (most - weight * (s - a)) * most / (weight * room) + width * std::log(s);
+  }
+  // The side on which the slope weight (sigma(v/width) - a) is not negative.
+  Parts rising(double v, double a) const {
+    const double met = meeting(a);
+    if (met < 1.0) {
+      const double edge = width * (std::log(met) - std::log1p(-met));
+      if (v > edge) {
+        const double most = std::min(bound, weight * (1.0 - a)), pace = room / most;
+        const double left = (most - weight * (met - a)) * std::exp(-pace * (v - edge));
+        return {most - left, pace * left};
       }
     }
     const double s = sigma(v / width);

@@ -58,16 +58,22 @@ class Adapted:
             sides, width, weight, sign = [(0.0, 1.0)], 1.0, max(abs(y), 1e-12), math.copysign(1, y)
         else:
             level = 1.0 - loss.quantile
-            sides, weight, sign, y = [(level, 1.0), (1.0 - level, -1.0)], 1.0, 1.0, 0.0
-            width = max(loss.width, level * (1.0 - level) / room)
-        found = [-3.0 * width, 0.0, 3.0 * width]
+            sides, sign, y = [(level, 1.0), (1.0 - level, -1.0)], 1.0, 0.0
+            weight = min(1.0, bound / max(level, 1.0 - level))
+            width = max(loss.width, weight * level * (1.0 - level) / room)
+        found, moved = [-3.0 * width, 0.0, 3.0 * width], 0.0
         for level, way in sides:
             c, top = width * room / bound, bound / weight + level
             roots = np.roots([1.0, -(1.0 + c), c * top])
             for s in roots[np.isreal(roots)].real:
                 if 0.0 < s < 1.0:
                     found.append(way * width * math.log(s / (1.0 - s)))
-        return sorted(y + sign * each for each in found)
+            first = max(level, min((s.real for s in roots if np.isreal(s)), default=1.0))
+            if isinstance(loss, SmoothedQuantile) and first < 1.0 and level < 0.5 * (1.0 + c):
+                # An exponential in place of the tail of the sigmoid moves the mean of the law.
+                left, most = weight * (1.0 - first), weight * (1.0 - level)
+                moved += way * (left * most / (weight * room) + width * math.log(first))
+        return sorted(y + sign * each - moved for each in found)
 
     def breaks(self, y, shift=0.0):
         """Return the values of t where the curvature is not smooth."""

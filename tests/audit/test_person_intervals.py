@@ -18,7 +18,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fastmix import PrivateHuberRegressor, PrivateLinearRegression, PrivateLogisticRegression
+from fastmix import (
+    PrivateHuberRegressor,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PrivateQuantileRegressor,
+)
 from fastmix.data import ArrayRows, persons, reductions
 from fastmix.engine import table_fit
 from fastmix.estimators import _input
@@ -27,6 +32,11 @@ from fastmix.releases.release import Gaussian, Joint, folded
 from tests.transcripts import names, recording, replaying
 
 KINDS = [PrivateLinearRegression, PrivateHuberRegressor, PrivateLogisticRegression]
+#: Quantiles have no coordinates of tables.
+QUANTILES = [
+    partial(PrivateQuantileRegressor, quantile=0.8),
+    partial(PrivateQuantileRegressor, quantile=[0.2, 0.5]),
+]
 WARDS, SEXES = ["a", "b", "c", "d"], ["f", "m"]
 #: Releases that the watch does not see: they have no statistic, and tests of their own.
 UNSEEN = {"minimiser", "number of rows"}
@@ -162,7 +172,7 @@ def test_scores_and_tables_without_steps_keep_to_their_sensitivities(kind, weigh
 
 @pytest.mark.parametrize("grouped", [True, False])
 @pytest.mark.parametrize("n", [30, 300])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *QUANTILES])
 def test_fits_of_arrays_keep_to_their_sensitivities(kind, n, grouped):
     reached = {}
     for seed in range(3):
@@ -253,6 +263,27 @@ def test_a_fit_depends_on_its_table_by_its_releases_alone(kind, grouped, weighte
         assert again.keys() == told.keys()
         for name, value in told.items():
             np.testing.assert_array_equal(value, again[name], err_msg=name)
+
+
+@pytest.mark.parametrize("kind", QUANTILES)
+def test_so_does_a_fit_of_quantiles(kind):
+    """Curvatures and counts decide what is identified; another table must not."""
+    rng = np.random.default_rng(0)
+    X, given = rng.uniform(-1, 1, (400, 3)), {"groups": np.arange(400) // 2}
+    model = kind(epsilon=60.0, delta=1e-3, bounds_X=(-1, 1), bounds_y=(-1, 1), inference=True)
+
+    def fit(y):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return facts(model.fit(X, y, **given, max_rows_per_group=2))
+
+    with recording() as transcript:
+        told = fit(np.clip(X[:, 0] + 0.1 * rng.normal(size=400), -1, 1))
+    assert np.isfinite(told["coef_std_"]).any()
+    with replaying(transcript):
+        again = fit(rng.choice([-1.0, 1.0], 400))
+    for name, value in told.items():
+        np.testing.assert_array_equal(value, again[name], err_msg=name)
 
 
 def facts(model):

@@ -74,6 +74,25 @@ def test_quantile(table, run, quantile):
     assert np.mean(y <= X @ model.coef_ + model.intercept_) == pytest.approx(quantile, abs=0.03)
 
 
+@pytest.mark.parametrize("engine", ["memory", "stream"])
+def test_several_quantiles(table, run, engine):
+    levels = [0.1, 0.5, 0.9]
+    options = f"--family quantile --quantile 0.1,0.5,0.9 --engine {engine}"
+    model = fitted(run, "numbers.csv", options)
+    assert model.quantile == levels
+    assert np.isfinite(model.coef_std_).all()
+    page = Path("model/report.html").read_text()
+    assert "10%, 50% and 90% quantiles of y" in page
+    code, _, err = run("predict model numbers.csv --out p.csv")
+    assert code == 0, err
+    found = pyarrow.csv.read_csv("p.csv")
+    assert found.column_names == [f"predicted_y={each}" for each in levels]
+    values = np.column_stack([each.to_numpy() for each in found.columns])
+    assert (np.diff(values, axis=1) >= 0.0).all()
+    y = pyarrow.csv.read_csv("numbers.csv")["y"].to_numpy()
+    np.testing.assert_allclose(np.mean(y[:, None] <= values, axis=0), levels, atol=0.03)
+
+
 def test_huber(table, run):
     model = fitted(run, "numbers.parquet", "--family huber --engine stream")
     np.testing.assert_allclose(np.ravel(model.coef_), [2.0, -1.0], atol=0.2)
@@ -88,8 +107,9 @@ def test_huber(table, run):
     [
         "--family poisson",
         "--family logistic --method ihm",
-        "--family quantile --intervals",
         "--quantile 0.9",
+        "--family quantile --quantile 0.9,0.1",
+        "--family quantile --quantile half",
         "--family quantile --quantile 1.5",
     ],
 )

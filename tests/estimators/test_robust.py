@@ -146,12 +146,6 @@ def test_intervals_of_a_robust_fit_cover(law):
     assert "std err" in str(model.summary())
 
 
-def test_quantiles_have_no_intervals():
-    X, y = problem(n=500)
-    with pytest.raises(ValueError, match="inference must be False"):
-        PrivateQuantileRegressor(inference=True, **BOUNDS).fit(X, y)
-
-
 @pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
 def test_a_fit_without_privacy_of_tied_targets_and_collinear_columns(quantile):
     """Rounded targets and complete sets of indicators: the loss has corners and flat valleys."""

@@ -166,3 +166,19 @@ def test_compiled_passes_are_those_of_the_reference(loss, shape, lengths):
             mapped.curved(A, Targets(y), theta, loss, v, secant=secant, lengths=rho),
         ):
             np.testing.assert_allclose(got, want, atol=1e-9 * max(1.0, np.abs(want).max()))
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("ridge", [20.0, 700.0])
+@pytest.mark.parametrize("length", [1.0, 4.0, 20.0])
+def test_the_law_that_smooths_a_quantile_has_mean_zero(quantile, ridge, length):
+    """Whatever limits the slopes: both keep their ratio, and the law its mean."""
+    loss = SmoothedQuantile(3.0, ridge, 0.6, quantile, 0.03)
+    u = np.linspace(-60.0, 60.0, 120_001)
+    lengths = np.full_like(u, length)
+    slopes, mass = loss.slope(u, lengths), loss.curvature(u, lengths)
+    assert -slopes[0] / slopes[-1] == pytest.approx((1.0 - quantile) / quantile, rel=1e-3)
+    assert np.abs(slopes).max() <= 3.0 / length * (1.0 + 1e-12)
+    whole = np.trapezoid(mass, u)
+    assert whole == pytest.approx(slopes[-1] - slopes[0], rel=1e-3)
+    assert np.trapezoid(mass * u, u) / whole == pytest.approx(0.0, abs=2e-3)

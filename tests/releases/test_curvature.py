@@ -13,7 +13,7 @@ from scipy.special import expit
 from fastmix.data import ArrayRows, ChunkRows, Chunks, RowMap, TargetMap, reductions
 from fastmix.data.chunks import ArrayChunk
 from fastmix.kernels.losses import CalibratedHuber
-from fastmix.kernels.sigmoids import Logistic
+from fastmix.kernels.sigmoids import Logistic, SmoothedQuantile
 from fastmix.releases import CURVATURE, CURVATURES, SQUARES, sensitivity
 from fastmix.releases.noise import FloatNoise
 
@@ -126,6 +126,22 @@ def test_so_does_one_with_a_label(records, T, theta, square, clip):
         assert change <= 1.0 + 1e-12
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(record, min_size=1, max_size=6),
+    st.lists(st.floats(-100, 100), min_size=4, max_size=4).map(lambda v: np.reshape(v, (2, 2))),
+    st.tuples(st.floats(-50, 50), st.floats(-50, 50)),
+    st.floats(0.1, 50.0),
+    st.floats(0.01, 10.0),
+    st.sampled_from([0.1, 0.5, 0.9]),
+    st.sampled_from([1e-3, 0.2, 10.0]),
+)
+def test_so_does_one_in_a_quantile_regression(records, T, theta, square, clip, quantile, width):
+    loss = SmoothedQuantile(clip, 1e3 * square, 1e3, quantile, width)
+    for change in changes(records, T, theta, square, loss):
+        assert change <= 1.0 + 1e-12
+
+
 def test_curvatures_of_labels_are_those_of_the_logistic_loss():
     X, _ = problem(3)
     y = np.where(np.arange(len(X)) % 3 == 0, -1.0, 0.5)
@@ -163,8 +179,9 @@ def broken_slope(block, *, theta, transform, **given):
     return totals
 
 
+@pytest.mark.parametrize("loss", [LOSS, SmoothedQuantile(20.0, 1e4, 1e3, 0.9, 0.01)])
 @pytest.mark.parametrize("broken", [broken_limit, broken_slope])
-def test_mutants_exceed_the_sensitivities(monkeypatch, broken):
+def test_mutants_exceed_the_sensitivities(monkeypatch, broken, loss):
     """Without a limit the same neighbours differ by more than what noise is made for."""
     real = ArrayRows.run
 
@@ -179,8 +196,8 @@ def test_mutants_exceed_the_sensitivities(monkeypatch, broken):
         return getattr(task.value, "keywords", {})
 
     monkeypatch.setattr(ArrayRows, "run", run)
-    near = changes([(1.0, 1.0, 0.0)], 10.0 * np.eye(2), (0.0, 0.0), 4.0, LOSS)
-    far = changes([(0.3, 0.0, 1.0)], 10.0 * np.eye(2), (-50.0, 0.0), 4.0, LOSS)
+    near = changes([(1.0, 1.0, 0.0)], 10.0 * np.eye(2), (0.0, 0.0), 4.0, loss)
+    far = changes([(0.3, 0.0, 1.0)], 10.0 * np.eye(2), (-50.0, 0.0), 4.0, loss)
     assert max(near[0], far[1]) > 1.5
 
 

@@ -43,7 +43,9 @@ class Asked(options.CsvOptions):
     bounds: Annotated[Path | None, _MODEL("Bounds file; see 'fastmix bounds'.")] = None
     features: Annotated[str, _MODEL("Features to use, separated by commas.")] = ""
     family: Annotated[str, _MODEL("linear, logistic (for labels), quantile or huber.")] = "linear"
-    quantile: Annotated[float, _MODEL("Quantile, for --family quantile.")] = 0.5
+    quantile: Annotated[
+        str, _MODEL("For --family quantile: one, or several separated by commas.")
+    ] = "0.5"
     method: Annotated[
         str, _MODEL("auto, adassp, dp_gd, fast_ihm, ihm, linear_mixing or objective.")
     ] = "auto"

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from fastmix._validation import check_real
+from fastmix._validation import check_real, value_error
 from fastmix.data.delimited import TextFormat
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
 
@@ -101,6 +101,17 @@ class CsvOptions:
 def names_in(listed: str) -> list[str]:
     """Return the names in a comma-separated list."""
     return [name.strip() for name in listed.split(",") if name.strip()]
+
+
+def quantiles(listed: str) -> float | list[float]:
+    """Return the quantile, or the quantiles, in a comma-separated list."""
+    try:
+        found = [float(each) for each in names_in(listed)]
+    except ValueError:
+        found = []
+    if not found:
+        raise value_error("quantile", "be a number, or numbers separated by commas", listed)
+    return found if len(found) > 1 else found[0]
 
 
 def grouped(kind: type[T]) -> Callable[[Callable[[T], None]], Callable[..., None]]:

@@ -171,7 +171,7 @@ def _model(asked: Asked) -> PrivateModel:
         "score_share": asked.score_share,
         "public_rows": not asked.private_rows,
     }
-    if asked.quantile != 0.5 and asked.family != "quantile":
+    if asked.quantile != "0.5" and asked.family != "quantile":
         raise value_error("quantile", "be given with --family quantile", asked.quantile)
     inference = asked.method in options.INFERRING if asked.intervals is None else asked.intervals
     if inference and asked.method not in options.INFERRING:
@@ -181,12 +181,9 @@ def _model(asked: Asked) -> PrivateModel:
         return with_method(wanted, asked.method)
     if asked.method != "auto":
         raise value_error("method", "be auto for a family other than linear", asked.method)
-    if asked.family != "quantile":
-        common["inference"] = inference
-    elif asked.intervals:
-        raise value_error("intervals", "be False for a quantile regression", True)
-    else:
-        common["quantile"] = asked.quantile
+    common["inference"] = inference
+    if asked.family == "quantile":
+        common["quantile"] = options.quantiles(asked.quantile)
     if asked.family == "logistic" and asked.bounds is None:
         raise value_error("bounds", "be given with --family logistic", None)
     return _FAMILIES[asked.family](**common)

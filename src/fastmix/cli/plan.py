@@ -45,7 +45,9 @@ def command(
     delta: options.Delta = None,
     method: Annotated[str, typer.Option(help="auto, objective, ihm, fast_ihm or adassp.")] = "auto",
     family: Annotated[str, typer.Option(help="linear, logistic, quantile or huber.")] = "linear",
-    quantile: Annotated[float, typer.Option(help="With --family quantile: which one.")] = 0.5,
+    quantile: Annotated[
+        str, typer.Option(help="With --family quantile: one, or several separated by commas.")
+    ] = "0.5",
     classes: Annotated[
         int,
         typer.Option(min=2, max=1000, help="With --family logistic and --columns: how many."),
@@ -121,8 +123,8 @@ def command(
         given |= {**_named(public), "categories": [len(each) + 1 for each in columns_of]}
     if ends is not None:
         given["classes" if family == "logistic" else "bounds_y"] = ends
-    if quantile != 0.5 or family == "quantile":
-        given["quantile"] = quantile
+    if quantile != "0.5" or family == "quantile":
+        given["quantile"] = options.quantiles(quantile)
     if method != "auto" or family == "linear":
         given["method"] = method
     if max_rows is not None:
@@ -130,7 +132,7 @@ def command(
     if weighted:
         given["max_weight"] = 1.0
     if intervals is None:  # as 'fastmix fit' decides
-        intervals = family != "quantile" and method in options.INFERRING
+        intervals = method in options.INFERRING
     assert columns is not None
     made = plan(
         rows,

@@ -79,8 +79,9 @@ def command(
             parts.append(answer(part))
         bar.say("writing")
         values = np.concatenate(parts)
-        labels = tuple(map(str, fitted.classes_)) if values.ndim > 1 else ()
-        if len(labels) == 2:  # the probability of the second label says it all
+        each = fitted.classes_ if classifier else np.atleast_1d(getattr(fitted, "quantile", ()))
+        labels = tuple(map(str, each)) if values.ndim > 1 else ()
+        if classifier and len(labels) == 2:  # the probability of the second label says it all
             values, labels = values[:, 1], ()
         write_predictions(temporary, name, values, labels)
     named = [f"{name}={label}" for label in labels] or [name]

@@ -11,9 +11,7 @@ is asked of the `Family` (docs/proofs/adaptive.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from typing import TYPE_CHECKING
 
 from fastmix._types import FloatArray
@@ -53,6 +51,8 @@ def plan_adaptive(family: Family, sizes: Sizes, target: Target, *, inferring: bo
     if table and table_fit.pays(sizes, mu, squares=family.squares):
         return table_fit.table_plan(family, sizes, target, inferring=inferring)
     rounds = useful_rounds(sizes, mu) if family.rounds is None else int(family.rounds)
+    if inferring and rounds and family.rounds is None:
+        rounds = max(rounds, family.least_rounds)
     shares = family.shares(sizes, mu, rounds, inferring=inferring)
     if rounds:
         shares["moment"] = MOMENTS_SHARE
@@ -60,8 +60,8 @@ def plan_adaptive(family: Family, sizes: Sizes, target: Target, *, inferring: bo
         wanted = (1.0 / (MEAN_ERROR * sizes.n * mu)) ** 2
         shares["mean"] = min(max(wanted, MEAN_SHARES[0]), MEAN_SHARES[1])
     if inferring:
-        shares["curvature"] = inference.CURVATURE_SHARE
-        shares["square"] = inference.SQUARES_SHARE
+        shares.setdefault("curvature", inference.CURVATURE_SHARE)
+        shares.setdefault("square", inference.SQUARES_SHARE)
     solver = chosen_solver(family.solver, sizes)
     if family.solver == "auto" and rounds:
         solver = "gram"  # which is known before the solver starts
@@ -69,7 +69,7 @@ def plan_adaptive(family: Family, sizes: Sizes, target: Target, *, inferring: bo
         sizes,
         target,
         shares,
-        repeats={"moment": rounds, "curvature": inference.CURVATURE_ROUNDS},
+        repeats={"moment": rounds, "curvature": family.curvature_rounds},
         scoring=family.scoring(),
         one_sided=family.one_sided,
         rounds=rounds,
@@ -102,20 +102,28 @@ def fit_adaptive(
     with one_blas_thread() if NATIVE and rows.d < FEW_COLUMNS else nullcontext():
         if plan.level_sigma is not None:
             return table_fit.solve_table(family, rows, plan, clip, draws)
-        steps = plan.n_rounds + 2
-        guess = first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
-        guess = family.guess(guess, rows, plan.n_rounds)
-        draws.progress(steps - 1, steps)
-        guess, levels = family.levels(rows, plan, guess, clip, draws)
-        draws.progress(steps, steps)
-        theta = _minimiser(family, rows, plan, guess, levels, draws)
-        finish = partial(family.finished, rows, plan, guess)
-        if plan.curvature_sigma is None:
-            (theta, last), intervals = finish(theta, levels, draws), None
-        else:
-            theta, last, intervals = _inferred(
-                family, rows, plan, guess, theta, levels, draws, finish
-            )
+        return after_look(family, rows, plan, clip, draws, look(rows, plan, draws))
+
+
+def look(rows: Rows, plan: AdaptivePlan, draws: Draws) -> Guess:
+    """Release the first look, which does not depend on the loss."""
+    return first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
+
+
+def after_look(
+    family: Family, rows: Rows, plan: AdaptivePlan, clip: float, draws: Draws, guess: Guess
+) -> Solution:
+    """Decide, release the minimiser, and finish."""
+    steps = plan.n_rounds + 2
+    guess = family.guess(guess, rows, plan.n_rounds)
+    draws.progress(steps - 1, steps)
+    guess, levels = family.levels(rows, plan, guess, clip, draws)
+    draws.progress(steps, steps)
+    theta, intervals = _minimiser(family, rows, plan, guess, levels, draws), None
+    if plan.curvature_sigma is None:
+        theta, last = family.finished(rows, plan, guess, theta, levels, draws)
+    else:
+        theta, last, intervals = family.inferred(rows, plan, guess, theta, levels, draws)
     chosen = {"rounds": plan.n_rounds, **family.chosen(guess, levels), **last}
     noise = levels.clip / plan.mu
     return Solution(theta, gradient_noise=noise, chosen=chosen, intervals=intervals)
@@ -147,7 +155,7 @@ def _minimiser(
     return theta
 
 
-def _inferred(
+def inferred(
     family: Family,
     rows: Rows,
     plan: AdaptivePlan,
@@ -155,7 +163,6 @@ def _inferred(
     theta: FloatArray,
     levels: Levels,
     draws: Draws,
-    finish: Callable[..., tuple[FloatArray, dict[str, float]]],
 ) -> tuple[FloatArray, dict[str, float], Intervals]:
     """Release the curvature, take the pull of the ridge off, and finish as without intervals."""
     assert plan.curvature_sigma is not None
@@ -179,7 +186,7 @@ def _inferred(
     )
     found = inference.corrected(theta, guess, look, known)
     theta = guess.center + guess.transform @ (look.vectors @ found.along)
-    theta, last = finish(theta, levels, draws)
+    theta, last = family.finished(rows, plan, guess, theta, levels, draws)
     intervals = inference.intervals_of(theta, guess, found, look, known, last["kept"])
     if rows.persons is not None:  # squares of sums of residuals tell no variance of one
         intervals = intervals._replace(sure=False)

@@ -92,4 +92,4 @@ def all_classes(found: list[Solution]) -> Solution:
         counts = zip(*(each.levels or () for each in found), strict=True)
         levels = tuple(np.mean(own, axis=0) for own in counts)
         noise = math.sqrt(math.fsum(each.level_noise**2 for each in found)) / len(found)
-    return Solution(theta, chosen=chosen, levels=levels, level_noise=noise, classes=tuple(found))
+    return Solution(theta, chosen=chosen, levels=levels, level_noise=noise, parts=tuple(found))

@@ -13,11 +13,12 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_integer
 from fastmix.data import Rows
 from fastmix.engine import adaptive
-from fastmix.engine.adaptive_inference import NOISY, SIZE
+from fastmix.engine.adaptive_inference import CURVATURE_ROUNDS, NOISY, SIZE
 from fastmix.engine.adaptive_plan import AdaptivePlan
 from fastmix.engine.clipping import EDGES, LEAST_CLIP, SHORTEST, Levels, best_clip
 from fastmix.engine.first_stage import Guess
 from fastmix.engine.geometry import Curvature, Geometry, curvature_estimate
+from fastmix.engine.inference import Intervals
 from fastmix.engine.last_stage import shrunk
 from fastmix.engine.plan import Draws, Method, Sizes, Solution, Target
 from fastmix.kernels.losses import Loss
@@ -57,6 +58,9 @@ class Family(Method):
     #: and the least mean square of a slope over its curvature.
     passes: ClassVar[int] = 1
     least_variance: ClassVar[float] = 0.0
+    #: With intervals: releases of the curvature, and the least rounds of second moments, if any.
+    curvature_rounds: ClassVar[int] = CURVATURE_ROUNDS
+    least_rounds: ClassVar[int] = 0
     #: The share of curvatures that their noise may hide, where intervals are computed.
     noisy: ClassVar[float] = NOISY
 
@@ -181,6 +185,18 @@ class Family(Method):
         noise, curvature = levels.clip / plan.mu, self.curvature(guess)
         theta, kept = shrunk(theta, guess, noise, levels.ridge, rows.n, curvature)
         return theta, {"kept": kept}
+
+    def inferred(
+        self,
+        rows: Rows,
+        plan: AdaptivePlan,
+        guess: Guess,
+        theta: FloatArray,
+        levels: Levels,
+        draws: Draws,
+    ) -> tuple[FloatArray, dict[str, float], Intervals]:
+        """Release what intervals need, and return coefficients without the pull of the ridge."""
+        return adaptive.inferred(self, rows, plan, guess, theta, levels, draws)
 
     def chosen(self, guess: Guess, levels: Levels) -> dict[str, float]:
         """Return the settings that were chosen from released values, by name."""

@@ -221,8 +221,8 @@ def solve_fit(
             "were planned. Nothing is returned, and the charge stands. A method draws all that it "
             "planned, by draws.noise."
         )
-    if solution.theta.shape != (rows.d,):
-        raise RuntimeError(f"theta must have shape {(rows.d,)}; got shape {solution.theta.shape}.")
+    if solution.theta.shape != (shape := (method.outputs * rows.d,)):
+        raise RuntimeError(f"theta must have shape {shape}; got shape {solution.theta.shape}.")
     return solution
 
 

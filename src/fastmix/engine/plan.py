@@ -201,8 +201,9 @@ class Solution:
     levels: tuple[FloatArray, ...] | None = None
     #: Standard deviation of the noise of these counts.
     level_noise: float = 0.0
-    #: The solutions of the classes, each against the rest, where there are more than two.
-    classes: tuple[Solution, ...] = ()
+    #: The solutions of several classes or quantiles, whose coefficients ``theta`` has one after the
+    #: other.
+    parts: tuple[Solution, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -298,6 +299,11 @@ class Method(ABC):
         return None
 
     @property
+    def outputs(self) -> int:
+        """How many vectors of coefficients a fit has, beside those of classes."""
+        return 1
+
+    @property
     def risk_of_nothing(self) -> float:
         """Excess risk of a model without features, in units of the mean square of predictions."""
         return 1.0
@@ -318,10 +324,11 @@ class Method(ABC):
         """Return how many coordinates of noise a fit draws at most, for the cost of exact noise.
 
         A coordinate costs an epsilon of 4e-18, so the bound is generous: 64 matrices, two vectors
-        for each step, and a million counts, for each class.
+        for each step, and a million counts, for each class or quantile.
         """
-        steps, classes = getattr(self, "n_steps", None) or 100, getattr(self, "n_classes", 1)
-        return int(classes * (64 * (sizes.d + 2) ** 2 + 2 * (steps + 2) * (sizes.d + 2) + 2**20))
+        steps = getattr(self, "n_steps", None) or 100
+        fits = max(getattr(self, "n_classes", 1), self.outputs)
+        return int(fits * (64 * (sizes.d + 2) ** 2 + 2 * (steps + 2) * (sizes.d + 2) + 2**20))
 
     def cautions(self, plan: Any, d: int) -> list[str]:
         """Return why a planned fit may go wrong by its parameters, for d columns."""

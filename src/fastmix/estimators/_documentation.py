@@ -35,9 +35,9 @@ fit_intercept : bool, default=True
 inference : bool, default={inferring}
     Spend a part of the budget on standard errors, `summary` and `conf_int`: 12% for
     `PrivateLinearRegression`, `PrivateLogisticRegression`, `PrivateHuberRegressor` and tuned
-    variants of `IHM` and `FastIHM`, 23% where a table has categories, 5% for `AdaSSP`. Fits of
-    more than two classes have none; nor have `PrivateQuantileRegressor`,
-    `ObjectivePerturbation`, `DPGradientDescent`, `LinearMixing` and `IHS`.
+    variants of `IHM` and `FastIHM`, 23% where a table has categories or for
+    `PrivateQuantileRegressor`, 5% for `AdaSSP`. `ObjectivePerturbation`, `DPGradientDescent`,
+    `LinearMixing` and `IHS` have none.
 noise : {"float", "exact"}, default="float"
     "exact" draws the noise of scalars, gradients and statistics from discrete distributions on a
     grid, by integers only; sketches are always floating point. It takes epsilon from 1e-6 to 100.

@@ -344,7 +344,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_bool("clip", clip)
-        values = self._features(X) @ self.coef_ + self.intercept_
+        values = self._features(X) @ self.coef_.T + self.intercept_
         if clip:
             values = values.clip(*self.bounds_y_)
         return values if is_dask(values) else np.asarray(values)

@@ -26,7 +26,7 @@ from fastmix.estimators._documentation import estimator
 from fastmix.estimators._input import Arrays
 from fastmix.estimators._labels import LabelCodec, public_classes, public_weights
 from fastmix.estimators.base import EngineModel
-from fastmix.estimators.intervals import store_class_intervals
+from fastmix.estimators.intervals import store_several_intervals
 from fastmix.estimators.scores import scaled_coefficients
 from fastmix.schema.values import check_finite
 
@@ -254,8 +254,8 @@ class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[m
         self, solution: Any, plan: Any, scaling: PublicScaling, **sizes: Any
     ) -> None:
         scaling = replace(scaling, target_map=TargetMap())
-        if solution.classes:
-            store_class_intervals(self, solution, plan, scaling, **sizes)
+        if solution.parts:
+            store_several_intervals(self, solution, plan, scaling, **sizes)
         else:
             super()._store_intervals(solution, plan, scaling, **sizes)
         for name in ("residual_std_", "residual_std_identified_"):

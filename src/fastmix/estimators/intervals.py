@@ -85,12 +85,12 @@ def store_intervals(
     model.residual_std_identified_ = found.sure
 
 
-def store_class_intervals(
+def store_several_intervals(
     model: Any, solution: Solution, plan: Plan, scaling: PublicScaling, **sizes: Any
 ) -> None:
-    """Store the standard errors of all classes, each against the rest, along the first axis."""
+    """Store the standard errors of several classes or quantiles, along the first axis."""
     found: list[dict[str, Any]] = []
-    for coef, each in zip(model.coef_, solution.classes, strict=True):
+    for coef, each in zip(model.coef_, solution.parts, strict=True):
         one = SimpleNamespace(coef_=coef)
         store_intervals(one, each, plan, scaling, **sizes)
         found.append(vars(one))

@@ -2,11 +2,17 @@
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from fastmix import engine
+from fastmix._types import FloatArray
+from fastmix.data.dask import is_dask
+from fastmix.data.scaling import PublicScaling
 from fastmix.engine import Method
 from fastmix.engine.families.quantile import NO_WIDTH
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators.base import EngineRegressor
+from fastmix.estimators.intervals import store_several_intervals
 
 
 @estimator
@@ -23,15 +29,17 @@ class PrivateQuantileRegressor(EngineRegressor):
     {parameters}
     {engine_parameters}
     {bounds_y}
-    quantile : float, default=0.5
-        The quantile of the target to predict, between 0 and 1.
+    quantile : float or list of float, default=0.5
+        The quantile of the target to predict, between 0 and 1. A list of rising quantiles is fitted
+        under one account: the first stage is shared, and each quantile has a minimiser of its own.
 
     Attributes
     ----------
     {coefficients}
     {attributes}
     smoothing_ : float
-        The width of the smoothing, in the units of the target.
+        The width of the smoothing, in the units of the target. With several quantiles, this and
+        the attributes of coefficients and intercepts have one entry, or row, per quantile.
     chosen_ : dict
         Settings that the fit chose from released values, in scaled units.
 
@@ -44,16 +52,57 @@ class PrivateQuantileRegressor(EngineRegressor):
     {example}
     """
 
-    quantile: float = 0.5
+    quantile: Any = 0.5
 
     _method: ClassVar[type[Method]] = engine.QuantileObjective
     _title: ClassVar[str] = "Private quantile regression"
 
+    def predict(self, X: Any, *, clip: bool = True) -> FloatArray:
+        """Predict quantiles.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Records, one per row; a table with named columns if the model was fitted to one with
+            ``bounds``.
+        clip : bool, default=True
+            Move predictions outside the bounds of the target to the nearer bound; pass False to
+            extrapolate.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_quantiles)
+            Predicted quantiles, in the user's units. Several quantiles of a record are sorted, so
+            that they never cross.
+        """
+        values: Any = super().predict(X, clip=clip)
+        if values.ndim == 1:
+            return values  # type: ignore[no-any-return]
+        return values.map_blocks(np.sort) if is_dask(values) else np.sort(values, axis=1)
+
     def _store(self, method: Method, plan: Any, solution: Any, scaling: Any, *facts: Any) -> None:
         super()._store(method, plan, solution, scaling, *facts)
-        chosen = solution.chosen or {}
-        width = chosen.get("smoothing", NO_WIDTH)
-        self.smoothing_ = width * scaling.target_map.scale
+        width = (solution.chosen or {}).get("smoothing", NO_WIDTH)
+        scale = scaling.target_map.scale
+        several = solution.parts
+        self.smoothing_ = scale * np.array(width) if several else width * scale
+
+    def _store_coefficients(self, theta: FloatArray, scaling: PublicScaling) -> None:
+        count = self._resolve().outputs
+        if count == 1:
+            super()._store_coefficients(theta, scaling)
+            return
+        found = [scaling.coefficients(each, self.n_features_in_) for each in np.split(theta, count)]
+        self.coef_ = np.stack([coef for coef, _ in found])
+        self.intercept_: Any = np.array([intercept for _, intercept in found])
+
+    def _store_intervals(self, solution: Any, plan: Any, scaling: Any, **sizes: Any) -> None:
+        if solution.parts:
+            store_several_intervals(self, solution, plan, scaling, **sizes)
+        else:
+            super()._store_intervals(solution, plan, scaling, **sizes)
+        for name in ("residual_std_", "residual_std_identified_"):
+            self.__dict__.pop(name, None)  # quantiles do not tell the spread of errors
 
 
 @estimator

@@ -32,7 +32,7 @@ RELEASED = (
     *("intercept_std_", "intercept_identified_", "residual_std_", "residual_std_identified_"),
     *("_level_counts", "_count_noise", "smoothing_", "scores_"),
 )
-#: Symmetric matrices, of which the document contains the lower triangles.
+#: Symmetric matrices, one or several, of which the document contains the lower triangles.
 MATRICES = ("coef_covariance_", "_coef_noise", "_coef_bias")
 
 #: Parameters that follow from the certificate, or that a file must not contain: a seed would
@@ -170,15 +170,9 @@ def _fitted(model: Any) -> dict[str, Any]:
     stored = vars(model)
     made = {name: _plain(stored[name]) for name in RELEASED if name in stored}
     triangles = {name: stored[name] for name in MATRICES if name in stored}
-    return made | {name: _triangle(C) for name, C in triangles.items()}
-
-
-def _triangle(C: Any) -> list[Any]:
-    """Return the lower triangle of a matrix, or those of the matrices of several classes."""
-    if C.ndim == 3:
-        return [_triangle(each) for each in C]
-    triangle: list[Any] = C[np.tril_indices(len(C))].tolist()
-    return triangle
+    return made | {
+        name: C[..., *np.tril_indices(C.shape[-1])].tolist() for name, C in triangles.items()
+    }
 
 
 def _plain(value: Any) -> Any:

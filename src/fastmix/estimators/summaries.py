@@ -60,14 +60,15 @@ def residual_spread(model: Any) -> float | None:
 def interval_share(certificate: PrivacyCertificate) -> float | None:
     """Return the share of the budget that intervals took, None where it is not plain."""
     asked, events = certificate.parameters, [*certificate.spent.events]
-    names = ("curvature_sigma", "square_sigma", "residual_sigma")
+    names = ["curvature_sigma", "square_sigma", "residual_sigma"]
+    names += ["count_sigma"] if asked["method_"] == "quantile" and asked["inference"] else []
     noise = [asked[name] for name in names if asked.get(name) is not None]
     known = GaussianEvent, ObjectiveEvent
     if not noise or not all(isinstance(each, known) for each in events):
         return None
     squares = [each.mu_squared if isinstance(each, GaussianEvent) else 0.0 for each in events]
-    fits = asked.get("n_classes", 2)  # one for each class where there are more than two
-    fits = fits if fits > 2 else 1
+    # Several quantiles have a minimiser, and what intervals need, for each.
+    fits = max(1, sum(isinstance(each, ObjectiveEvent) for each in events))
     total = math.fsum([*squares, fits * asked.get("mu", 0.0) ** 2])
     return fits * math.fsum(1.0 / each**2 for each in noise) / total
 

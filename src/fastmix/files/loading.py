@@ -247,14 +247,17 @@ def _fitted(stored: dict[str, Any], model: Any) -> dict[str, Any]:
         raise ValueError("attributes")
     d, classes = model.n_features_in_, len(getattr(model, "classes_", ()))
     several = (1 if classes == 2 else classes,) if classes else ()
-    shape, own = (*several, d), several if classes > 2 else ()
+    outputs = model._resolve().outputs  # quantiles
+    several = several if outputs == 1 else (outputs,)
+    shape, own = (*several, d), several if classes > 2 or outputs > 1 else ()
     facts = model.privacy_.data
     n = whole(facts.get("n_persons", facts["n_samples"]))
     kinds: dict[str, Callable[[Any], Any]] = {
         "coef_": lambda value: array_of(value, shape, finite),
         "intercept_": lambda value: array_of(value, several, finite),
         "n_steps_": whole,
-        **dict.fromkeys(("gamma_", "eta_", "gradient_noise_", "smoothing_"), optional),
+        **dict.fromkeys(("gamma_", "eta_", "gradient_noise_"), optional),
+        "smoothing_": lambda value: array_of(value, several if outputs > 1 else (), optional),
         **dict.fromkeys(
             ("coef_std_", "coef_noise_std_", "coef_bias_bound_"),
             lambda value: array_of(value, shape, real),
@@ -267,6 +270,6 @@ def _fitted(stored: dict[str, Any], model: Any) -> dict[str, Any]:
         "_level_counts": counts,
         "_count_noise": real,
         "scores_": lambda value: PrivateScores(scores(value), None, n, model._population),
-        **dict.fromkeys(MATRICES, lambda value: symmetric(value, d + 1, *own)),
+        **dict.fromkeys(MATRICES, lambda value: symmetric(value, d + 1, own)),
     }
     return {name: kinds[name](value) for name, value in stored.items()}

@@ -47,7 +47,9 @@ def whole(value: Any) -> int:
 
 
 def parameter(value: Any) -> Any:
-    """Return a parameter: None, text, or a number; "inf" is infinite."""
+    """Return a parameter: None, text, a number, or a list of numbers; "inf" is infinite."""
+    if type(value) is list:
+        return [finite(each) for each in value]
     if value is not None and type(value) not in (bool, int, float, str):
         raise ValueError("parameter")
     return math.inf if value == "inf" else value
@@ -69,14 +71,11 @@ def array_of(values: Any, shape: tuple[int, ...], kind: Callable[[Any], Any]) ->
     return np.array([array_of(each, shape[1:], kind) for each in values])
 
 
-def symmetric(values: Any, size: int, several: int | None = None) -> FloatArray:
-    """Return a symmetric matrix by the rows of its lower triangle; entries may be NaN.
-
-    With ``several`` classes, there is a matrix for each.
-    """
-    if several is not None:
-        if len(listed(values)) != several:
-            raise ValueError("classes")
+def symmetric(values: Any, size: int, several: tuple[int, ...] = ()) -> FloatArray:
+    """Return a symmetric matrix, or several, by the rows of lower triangles; entries may be NaN."""
+    if several:
+        if len(listed(values)) != several[0]:
+            raise ValueError("shape")
         return np.stack([symmetric(each, size) for each in values])
     count = size * (size + 1) // 2
     found = array_of(values, (count,), lambda value: math.nan if value == "nan" else real(value))

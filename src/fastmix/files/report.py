@@ -20,7 +20,7 @@ from fastmix.schema.bounds import PublicBounds
 from fastmix.schema.features import OTHER, Category, Term
 from fastmix.show import RegressionSummary, html, summary_title
 from fastmix.show.effects import effects_part
-from fastmix.show.html import number, render
+from fastmix.show.html import number, percent, render
 from fastmix.show.notes import NOTHING_IDENTIFIED, level_notes
 from fastmix.show.plot import privacy_curve
 from fastmix.show.svg import calibration_chart, curve_chart
@@ -73,7 +73,7 @@ def fit_report(model: PrivateModel, document: str | None = None) -> str:
     scores: PrivateScores | None = getattr(model, "scores_", None)
     levels = level_notes(effects.references, effects.pooled, counted=effects.counted)
     notes = [note for note in made.notes if note not in (*levels, NOTHING_IDENTIFIED)]
-    several = len(model.classes_) if _several(model) else 1
+    several = len(model.classes_) if _several(model) else model._resolve().outputs
     columns = len(bounds.columns(intercept)) * several
     guarantee, *explanation = explain(certificate)
     title = f"Private {'classification' if _binary(model) else 'regression'} of "
@@ -124,7 +124,7 @@ def lead(model: PrivateModel, bounds: PublicBounds) -> str:
     """Return a summary of model, quality and guarantee in two sentences."""
     certificate, target = model.privacy_, bounds.target.name
     facts, columns = certificate.data, len(bounds.features)
-    what = f"the {100 * model.quantile:g}% quantile of {target}" if _quantile(model) else target
+    what = f"the {_quantiles(model)} of {target}" if _quantile(model) else target
     public = certificate.parameters.get("public_rows", True)
     unit = "rows" if public or "n_persons" not in facts else "persons"
     learned = (
@@ -197,6 +197,12 @@ def _quantile(model: PrivateModel) -> bool:
     return hasattr(model, "quantile")
 
 
+def _quantiles(model: Any) -> str:
+    """Return which quantiles a model predicts."""
+    count = model._resolve().outputs
+    return f"{percent(model.quantile)} quantile{'' if count == 1 else 's'}"
+
+
 def _size(certificate: PrivacyCertificate) -> list[tuple[str, str]]:
     """Return how many rows there are, whom the fit protects, and how rows count."""
     facts, hidden = certificate.data, not certificate.parameters.get("public_rows", True)
@@ -234,7 +240,7 @@ def _axis(model: PrivateModel, target: str) -> str:
     elif _binary(model):
         what = f"change in the log-odds of {target} = {label_text(model.classes_[-1])}"
     elif _quantile(model):
-        what = f"change in the {100 * model.quantile:g}% quantile of {target}"
+        what = f"change in the {_quantiles(model)} of {target}"
     return f"{what} across the public range of the column"
 
 

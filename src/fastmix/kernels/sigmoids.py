@@ -122,10 +122,12 @@ class UpperLogistic(Logistic):
 class SmoothedQuantile(_Calibrated):
     r"""The quantile loss, smoothed by a logistic law, with the slope limited as privacy asks for.
 
-    The slope is :math:`\sigma(u/h) - (1 - q)` up to where its curvature is
-    :math:`\frac{\lambda\epsilon_c}{\rho^2} (1 - |f'| \rho/L)`, and from there goes to its own end
-    or to :math:`L/\rho`, if that is less. For rows so long that the curvature is more than that at
-    slope 0, the width h is larger.
+    The slope is :math:`w(\sigma(u/h) - (1 - q))` up to where its curvature is
+    :math:`\frac{\lambda\epsilon_c}{\rho^2} (1 - |f'| \rho/L)`, and from there goes to its own end.
+    The weight w is 1, or :math:`L/(\rho \max(q, 1 - q))` if that is less: a long row counts less,
+    and its quantile stays the same. For rows so long that the curvature is more than that at slope
+    0, the width h is larger. The limit makes one side of the law that smooths longer; u is moved by
+    the mean of that law, so that the law has mean 0.
 
     Paper: beyond it; docs/proofs/objective.md, Section 8.
     """
@@ -154,25 +156,29 @@ class SmoothedQuantile(_Calibrated):
         self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
     ) -> FloatArray:
         """Return the largest curvature for rows of these lengths."""
-        return np.asarray(0.25 / self._width(self._bounds(lengths)[1]) + np.zeros_like(u))
+        weight, width = self._shape(*self._bounds(lengths))
+        return np.asarray(0.25 * weight / width + np.zeros_like(u))
 
     def free(self, u: FloatArray, y: FloatArray) -> FloatArray:
         """Return the slope without its limit."""
         return np.asarray(expit(u / self.width) - (1.0 - self.quantile))
 
-    def _width(self, room: Any) -> Any:
-        """Return the width for rows with this curvature allowed at slope 0."""
+    def _shape(self, bound: Any, room: Any) -> tuple[Any, Any]:
+        """Return weight and width for rows with these limits of slopes and curvature."""
         level = 1.0 - self.quantile
-        return np.maximum(self.width, level * (1.0 - level) / room)
+        weight = np.minimum(1.0, bound / max(level, 1.0 - level))
+        return weight, np.maximum(self.width, weight * level * (1.0 - level) / room)
 
     def _parts(
         self, u: FloatArray, lengths: FloatArray | None, y: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
         bound, room = self._bounds(lengths)
-        width, level = self._width(room), 1.0 - self.quantile
+        (weight, width), level = self._shape(bound, room), 1.0 - self.quantile
+        limits = width, weight, bound, room
+        u = u + (_tail(level, *limits) - _tail(1.0 - level, *limits))
         falls = expit(u / width) < level
         sign, own = np.where(falls, -1.0, 1.0), np.where(falls, 1.0 - level, level)
-        slope, curvature = _rising(sign * u, own, width, 1.0, bound, room)
+        slope, curvature = _rising(sign * u, own, *limits)
         return sign * slope, curvature
 
 
@@ -181,23 +187,39 @@ def _labels(y: FloatArray | None) -> Any:
     return 1.0 if y is None else y
 
 
+def _meeting(level: Any, width: Any, weight: Any, bound: Any, room: Any) -> tuple[Any, Any]:
+    """Return where a sigmoid less its level has the largest curvature allowed, and if it does.
+
+    With s the sigmoid, the curvature is ``room`` times one minus the slope's share of ``bound``
+    where a quadratic equation holds. Its smaller root counts, unless both are below the level.
+    """
+    c = width * (room / bound)
+    share, top = c / (1.0 + c), bound / weight + level
+    square = 1.0 - 4.0 * share * top / (1.0 + c)
+    s = np.maximum(level, 2.0 * share * top / (1.0 + np.sqrt(square)))
+    return s, (square >= 0.0) & (level < 0.5 * (1.0 + c)) & (s < 1.0)
+
+
+def _tail(level: Any, width: Any, weight: Any, bound: Any, room: Any) -> Any:
+    """Return how much farther the limit moves the mean of a sigmoid's law, on its rising side."""
+    with np.errstate(all="ignore"):
+        s, meets = _meeting(level, width, weight, bound, room)
+        most = np.minimum(bound, weight * (1.0 - level))
+        farther = (most - weight * (s - level)) * most / (weight * room) + width * np.log(s)
+        return np.where(meets, farther, 0.0)
+
+
 def _rising(
     v: FloatArray, level: Any, width: Any, weight: Any, bound: Any, room: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Return slope and curvature of a sigmoid less its level where that is not negative.
 
     The slope is ``weight (sigma(v/width) - level)`` up to where its curvature is ``room`` times one
-    minus its share of ``bound``: with s the sigmoid that is a quadratic equation, whose smaller
-    root counts unless both are below the level. From there on the curvature is ``room`` times one
-    minus the slope's share of what it goes to: ``bound``, or the end of the sigmoid if it is less.
+    minus its share of ``bound``. From there on the curvature is ``room`` times one minus the
+    slope's share of what it goes to: ``bound``, or the end of the sigmoid if it is less.
     """
     with np.errstate(all="ignore"):
-        rate = room / bound
-        c = width * rate
-        share, top = c / (1.0 + c), bound / weight + level
-        square = 1.0 - 4.0 * share * top / (1.0 + c)
-        s = np.maximum(level, 2.0 * share * top / (1.0 + np.sqrt(square)))
-        meets = (square >= 0.0) & (level < 0.5 * (1.0 + c)) & (s < 1.0)
+        s, meets = _meeting(level, width, weight, bound, room)
         edge = np.where(meets, width * (np.log(s) - np.log1p(-s)), np.inf)
         most = np.minimum(bound, weight * (1.0 - level))
         left = (most - weight * (s - level)) * np.exp(-room / most * (v - edge))

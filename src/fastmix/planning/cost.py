@@ -71,7 +71,7 @@ def work(method: str, problem: Problem) -> list[float]:
 
 def seconds(method: Method, plan: Plan, n: int, columns: int, model: CostModel) -> float:
     """Return the predicted seconds of a planned fit."""
-    settings, classes = plan.settings, getattr(method, "n_classes", 2)
+    settings, classes = plan.settings, max(getattr(method, "n_classes", 2), method.outputs)
     name = method.name if method.name in _NAMES else settings.get("preconditioner", method.name)
     problem = Problem(n, columns, settings.get("k2", 1), plan.steps)
     return model.predict(_NAMES.get(name, name), problem) * (classes if classes > 2 else 1)

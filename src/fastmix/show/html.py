@@ -181,10 +181,18 @@ def effects(model: Any, names: Iterable[str] | None = None) -> list[Interval]:
 
 
 def class_prefixes(model: Any) -> list[str]:
-    """Return what names of effects begin with: each label, where there are more than two."""
+    """Return what names of effects begin with, for several classes or quantiles: each of them."""
     if len(np.atleast_2d(model.coef_)) == 1:
         return [""]
-    return [f"{label_text(each)}: " for each in model.classes_]
+    if hasattr(model, "classes_"):
+        return [f"{label_text(each)}: " for each in model.classes_]
+    return [f"{percent(each)}: " for each in model.quantile]
+
+
+def percent(quantile: Any) -> str:
+    """Return a quantile, or a list of them, in percent."""
+    *first, last = [f"{100 * each:g}%" for each in np.atleast_1d(quantile)]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def fit_card(model: Any, guarantee: str, longest: int = 12) -> str:

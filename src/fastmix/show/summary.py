@@ -18,6 +18,7 @@ from fastmix.show.html import (
     escape,
     number,
     paragraphs,
+    percent,
     table,
 )
 from fastmix.show.notes import NOTHING_IDENTIFIED, advice, level_notes
@@ -277,11 +278,11 @@ class RegressionSummary:
 
 
 def summary_title(
-    family: str, target: str, *, quantile: float | None = None, r2: float | None = None
+    family: str, target: str, *, quantile: Any = None, r2: float | None = None
 ) -> str:
     """Return the title of a summary: family, target, and the private R^2 if it was released."""
     kind = "robust" if family == "huber" else family
-    level = "" if quantile is None else f" ({100 * quantile:g}%)"
+    level = "" if quantile is None else f" ({percent(quantile)})"
     score = "" if r2 is None else f", private R² {r2:.2f}"
     return f"Private {kind} regression of {target}{level}{score}"
 
