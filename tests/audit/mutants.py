@@ -529,7 +529,7 @@ def one_class_of_three_charged(patch):
     def around(real, self, sizes, target):
         return real(replace(self, n_classes=2), sizes, target)
 
-    wrap(patch, module("methods.logistic").LogisticObjective, "plan", around)
+    wrap(patch, module("engine.families.logistic").LogisticObjective, "plan", around)
 
 
 def _steep(real, self, theta, loss, **options):
