@@ -8,7 +8,8 @@
 
 A process that is killed leaves the old model or the new one, whole, and perhaps hidden folders,
 which may be removed. If it is killed between the two renames of step 3, both models are whole under
-their hidden names, and the output folder is absent. Only files with the three names below are ever
+their hidden names, and the output folder is absent. If another fit has taken the place meanwhile,
+the later one stays beside it under a name of its own. Only files with the three names below are ever
 removed.
 """
 
@@ -55,14 +56,20 @@ def model_folder(
     made = list[Path]()
 
     def publish(*texts: str) -> None:
+        kept = ""
         try:
             _write(new, target, texts)
+            kept = f"{target.name}-{new.name[-8:]}"
             _put(new, target, force)
         except OSError as error:
-            charged = "" if ledger is None else " The ledger was charged for this fit."
+            said = "" if ledger is None else " The ledger was charged for this fit."
+            with suppress(OSError):
+                if kept:  # a paid fit is not thrown away because another one took its place
+                    os.rename(new, new.with_name(kept))
+                    said = f" The fit is in the folder {kept!r} beside it.{said}"
             raise DataError(
                 f"The model could not be written to {out.name}: {error.strerror}. What was there "
-                f"before is unchanged.{charged}"
+                f"before is unchanged.{said}"
             ) from None
 
     try:
