@@ -241,7 +241,7 @@ def test_the_later_of_two_fits_to_one_place_replaces_nothing(ledger, run):
     with model_folder(Path("model"), force=False) as publish:
         assert run(f"{CHARGED} --out model")[0] == 0
         first = contents("model")
-        with pytest.raises(DataError, match="unchanged. The fit is in the folder 'model-") as error:
+        with pytest.raises(DataError, match=r"The fit is in the folder 'model-") as error:
             publish("{}", "{}", "")
     assert contents("model") == first
     assert list(Path().glob(".fastmix-*")) == []

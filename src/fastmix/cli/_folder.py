@@ -9,8 +9,8 @@
 A process that is killed leaves the old model or the new one, whole, and perhaps hidden folders,
 which may be removed. If it is killed between the two renames of step 3, both models are whole under
 their hidden names, and the output folder is absent. If another fit has taken the place meanwhile,
-the later one stays beside it under a name of its own. Only files with the three names below are ever
-removed.
+the later one stays beside it under a name of its own. Only files with the three names below are
+ever removed.
 """
 
 import errno
