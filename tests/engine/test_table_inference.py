@@ -11,8 +11,7 @@ import pytest
 
 from fastmix import PrivateLinearRegression
 from fastmix.engine import table_inference as module
-from fastmix.engine.geometry import curvature_estimate, geometry
-from fastmix.engine.inference import Intervals
+from fastmix.engine.geometry import Curvature, geometry
 from fastmix.schema.categories import Categories
 
 CITIES, SEXES = ["Ulm", "Bonn", "Kiel", "Jena"], ["f", "m", "d"]
@@ -154,50 +153,75 @@ def test_shrinking_has_less_error_than_the_minimiser():
     assert np.mean(after) < 0.95 * np.mean(before)
 
 
-def given_intervals(coordinates, covariance):
-    """Return intervals with a covariance in the coordinates of the fit."""
-    K = coordinates.transform
-    C = K @ covariance @ K.T
-    return Intervals(C, 0.5 * C, 1.0, None, True, np.zeros_like(C))
+def known_curvature(coordinates, n, error=0.0):
+    """Return the curvature of independent blocks, with errors of one mean square."""
+    values, vectors = np.linalg.eigh(n * coordinates.expected)
+    return Curvature(values, vectors, 1.0, np.full((5, 5), error))
 
 
-def test_the_posterior_keeps_what_is_known_and_its_intervals_cover():
-    """95% intervals cover coefficients drawn from the prior; small errors change little."""
+def drawn(coordinates, known, truth, variance, rng):
+    """Return a minimiser for a truth: ridge, sampling and noise of the objective."""
+    J = known.n * coordinates.expected
+    e = np.linalg.cholesky(variance * J + 1e-12 * np.eye(5)) @ rng.normal(size=5)
+    b = known.noise * rng.normal(size=5)
+    phi = np.linalg.solve(J + known.ridge * np.eye(5), J @ truth + e - b)
+    return known._replace(theta=coordinates.transform @ phi)
+
+
+def test_the_posterior_takes_all_of_the_pull_off_what_is_known():
+    """Without noise it is the truth, however large the ridge is."""
+    coordinates, known = released(1_000, [0.4, 0.3, 0.2, 0.1], noise=1e-9, ridge=500.0)
+    truth, rng = np.array([0.5, -0.2, 0.3, 0.1, 0.4]), np.random.default_rng(0)
+    own, J = drawn(coordinates, known, truth, 0.0, rng), known_curvature(coordinates, 1_000)
+    middle = 1e-9 * J.of(J.values)
+    theta, found = module.posterior(own, coordinates, J, middle)
+    np.testing.assert_allclose(np.linalg.solve(coordinates.transform, theta), truth, atol=1e-6)
+    assert (np.diag(found.bias) <= 1e-6 * np.diag(found.covariance)).all()
+
+
+def test_intervals_of_the_posterior_cover():
+    """95% intervals cover coefficients drawn from the prior, with and without errors of J.
+
+    Variances of blocks of one to three coordinates are estimated, too. Seeded; for 20 other seeds
+    92.0% to 95.6% of 1,500 intervals covered.
+    """
     rng = np.random.default_rng(1)
-    coordinates, known = released(10**6, [0.25] * 4, noise=1.0, ridge=1.0)
-    K = coordinates.transform
-    intervals = given_intervals(coordinates, 1e-8 * np.eye(5))
-    sure = known._replace(theta=K @ np.ones(5))
-    theta, found = module.posterior(sure.theta, intervals, sure, coordinates)
-    np.testing.assert_allclose(theta, sure.theta, rtol=1e-6)
-    np.testing.assert_allclose(found.covariance, intervals.covariance, rtol=1e-6, atol=1e-14)
-    errors = np.diag([0.2, 0.2, 0.2, 0.2, 0.01])
-    intervals, covered = given_intervals(coordinates, errors), []
-    for _ in range(300):
-        truth = rng.normal(0.0, 0.3, 5)
-        own = known._replace(theta=K @ truth)  # whose size is that of the truth
-        psi = truth + rng.normal(0.0, np.sqrt(np.diag(errors)))
-        theta, found = module.posterior(K @ psi, intervals, own, coordinates)
-        std = np.sqrt(np.diag(found.covariance + found.bias))
-        covered.append(np.abs(theta - K @ truth) <= 1.96 * std)
-        narrower = np.diag(found.covariance) <= np.diag(intervals.covariance)
-        assert narrower[:4].all()
-    assert 0.92 <= np.mean(covered) <= 0.995
+    coordinates, known = released(1_000, [0.25] * 4, noise=60.0, ridge=100.0)
+    K, covered, wrong = coordinates.transform, [], []
+    for error, kept in ((0.0, covered), (100.0**2, wrong)):
+        for _ in range(300):
+            truth = rng.normal(0.0, 0.3, 5)
+            own = drawn(coordinates, known, truth, 1.0, rng)
+            E = np.triu(rng.normal(0.0, np.sqrt(error), (5, 5)))
+            matrix = known.n * coordinates.expected - E - np.triu(E, 1).T
+            values, vectors = np.linalg.eigh(matrix)
+            J = Curvature(values, vectors, 1.0, np.full((5, 5), error))
+            theta, found = module.posterior(own, coordinates, J, J.of(J.values))
+            std = np.sqrt(np.diag(found.covariance + found.bias))
+            kept.append(np.abs(theta - K @ truth) <= 1.96 * std)
+        assert 0.91 <= np.mean(kept) <= 0.97
 
 
 def test_the_posterior_does_not_identify_a_direction_without_information():
     """Of two coordinates whose sum alone is known, neither is identified, and the sum is."""
     coordinates, known = released(10**6, [0.25] * 4, noise=1.0, ridge=1.0)
     known = known._replace(theta=coordinates.transform @ np.full(5, 0.3))
-    apart = np.zeros(5)
-    apart[1], apart[2] = 1.0, -1.0
-    intervals = given_intervals(coordinates, 1e-4 * np.eye(5) + 1e4 * np.outer(apart, apart))
-    _, found = module.posterior(known.theta, intervals, known, coordinates)
+    apart = np.array([0.0, 1.0, -1.0, 0.0, 0.0]) / np.sqrt(2.0)
+    matrix = 1e6 * (np.eye(5) - np.outer(apart, apart)) + 1e-3 * np.outer(apart, apart)
+    J = Curvature(*np.linalg.eigh(matrix), 1.0, np.zeros((5, 5)))
+    _, found = module.posterior(known, coordinates, J, J.of(J.values))
     back = np.linalg.inv(coordinates.transform)
     C, B = (back @ each @ back.T for each in (found.covariance, found.bias))
     assert B[1, 1] > module.MOST_BIAS * C[1, 1]
     both = np.array([0.0, 1.0, 1.0, 0.0, 0.0])
     assert both @ B @ both <= module.MOST_BIAS * (both @ C @ both)
+
+
+def test_a_coefficient_is_identified_if_the_data_tell_a_quarter_of_it():
+    """In one direction: the rule of the bias is that of the share w that the data tell."""
+    for share, identified in ((0.24, False), (0.26, True)):
+        bias = module.LEFT_OUT * (1.0 - share)
+        assert (bias <= module.MOST_BIAS * (1.0 - bias)) is identified
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001])
@@ -242,25 +266,32 @@ def test_what_the_ridge_leaves_is_estimated_from_groups_of_directions():
     assert module._sizes(np.zeros(5)).tolist() == [0.0] * 5
 
 
-def test_four_terms_of_the_ridge_are_taken_off():
-    """With a known curvature and no noise, the fourth power of the pull is left."""
-    coordinates, known = released(1_000, [0.4, 0.3, 0.2, 0.1], noise=1e-9, ridge=200.0)
-    K = coordinates.transform
-    J = 1_000 * coordinates.expected
-    truth = np.array([0.5, -0.2, 0.3, 0.1, 0.4])
-    V = np.linalg.inv(J + 200.0 * np.eye(5))
-    phi = V @ J @ truth
-    known = known._replace(theta=K @ phi)
-    weights = coordinates.weights
-    weighted = J * np.outer(weights, weights)
-    curvature = curvature_estimate(weighted, 1e-6, 1_000, coordinates)
-    theta, found = module.inferred(known, coordinates, curvature, 1e-3 * weighted, 1e-9)
-    left = -np.linalg.matrix_power(200.0 * V, 4) @ truth
-    np.testing.assert_allclose(np.linalg.solve(K, theta) - truth, left, atol=1e-6)
-    G = sum(np.linalg.matrix_power(200.0 * V, power) for power in range(4)) @ V
-    sampling = K @ G @ (1e-3 * J) @ G.T @ K.T
-    np.testing.assert_allclose(found.covariance, sampling, rtol=1e-3, atol=1e-9)
-    assert found.variance == pytest.approx(1e-3, rel=1e-3)
-    assert found.sure
+def test_the_pull_on_other_losses_is_their_bias():
+    """With a known curvature and little noise, bias is what the ridge leaves out of the truth."""
+    coordinates, known = released(1_000, [0.4, 0.3, 0.2, 0.1], noise=1e-9, ridge=100.0)
+    truth, rng = np.array([0.5, -0.2, 0.3, 0.1, 0.4]), np.random.default_rng(0)
+    own, J = drawn(coordinates, known, truth, 0.0, rng), known_curvature(coordinates, 1_000)
+    theta, found = module.inferred(own, coordinates, J, 1e-9 * J.of(J.values))
+    np.testing.assert_array_equal(theta, own.theta)
+    off = np.abs(theta - coordinates.transform @ truth)
     bias = np.sqrt(np.diag(found.bias))
-    assert (np.abs(K @ left) <= 4.0 * bias).all()
+    assert (off <= 1.2 * bias).all()
+    assert (bias <= 2.5 * off + 0.05).all()
+    V = np.linalg.inv(J.of(J.values + 100.0))
+    sampling = coordinates.transform @ V @ (1e-9 * J.of(J.values)) @ V @ coordinates.transform.T
+    np.testing.assert_allclose(found.covariance, sampling, rtol=1e-3, atol=1e-12)
+
+
+def test_variances_of_gradients_move_to_the_released_ones_as_noise_permits():
+    """Unequal variances are seen where noise is small, and one variance is put elsewhere."""
+    coordinates, _ = released(1_000, [0.4, 0.3, 0.2, 0.1])
+    weights = np.outer(coordinates.weights, coordinates.weights)
+    expected = 1_000 * coordinates.expected
+    truth = np.diag([4.0, 1.0, 1.0, 1.0, 1.0]) * expected
+    rng = np.random.default_rng(2)
+    noise = rng.normal(size=(5, 5))
+    noise = noise + noise.T
+    close = module.sampling(truth * weights + 1e-6 * noise, 1e-6, expected, coordinates)
+    np.testing.assert_allclose(close, truth, rtol=1e-6, atol=1e-5)
+    far = module.sampling(truth * weights + 1e5 * noise, 1e6, expected, coordinates)
+    np.testing.assert_allclose(far, expected, rtol=1e-9, atol=1e-9)

@@ -16,6 +16,9 @@ RIDGE, LEFT, LEAST_RIDGE = 4.0, 0.3, 0.01
 #: The same share and units for a table with categories (chosen on Black Friday, King County and
 #: Rossmann).
 TABLE_LEFT, TABLE_RIDGE = 1.0, 0.002
+#: Ridge in units of noise over the residuals' spread for a table with intervals, which take its
+#: pull off. Chosen on these three, Beijing air, Beijing housing, sgemm, California and flights.
+TABLE_NOISE_RIDGE = 3.0
 #: A ridge in units of the least that the loss needs, and squared lengths that it is needed for.
 LEAST, LENGTHS = 1.5, 2.0
 #: The noise in the prediction of the longest row is at most so many residuals.
@@ -109,4 +112,5 @@ def ridge_for(plan: AdaptivePlan, level: float, spread: float, n: int, d: int) -
     ratio = level / (plan.mu * spread)
     least = LEAST * least_ridge_for(plan.eps_c, plan.rows_per_person or 1) * d
     needed = max(LENGTHS * least, floor * n) if plan.n_rounds else least / SQUARES
-    return max(RIDGE * ratio, ratio**2 * d / (n * left), needed)
+    unit = TABLE_NOISE_RIDGE if table and plan.curvature_sigma is not None else RIDGE
+    return max(unit * ratio, ratio**2 * d / (n * left), needed)

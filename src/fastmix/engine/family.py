@@ -54,13 +54,13 @@ class Family(Method):
     #: Whether the loss is a squared one with clipped gradients. Tables of few rows are then fitted
     #: without steps, and coefficients are shrunk in blocks; both made logistic fits worse.
     squares: ClassVar[bool] = False
-    #: In a table: how often curvature and coefficients, which depend on each other, are computed,
-    #: and the least mean square of a slope over its curvature.
-    passes: ClassVar[int] = 1
+    #: In a table: the least mean square of a slope over its curvature.
     least_variance: ClassVar[float] = 0.0
     #: With intervals: releases of the curvature, and the least rounds of second moments, if any.
     curvature_rounds: ClassVar[int] = CURVATURE_ROUNDS
     least_rounds: ClassVar[int] = 0
+    #: Counts of gradients and residuals that a table's fit with intervals releases.
+    table_counts: ClassVar[int] = 3
     #: The share of curvatures that their noise may hide, where intervals are computed.
     noisy: ClassVar[float] = NOISY
 
@@ -160,13 +160,20 @@ class Family(Method):
         return guess
 
     def table_curvature(
-        self, released: FloatArray, scale: float, n: int, flat: Geometry, expected: FloatArray
+        self,
+        released: FloatArray,
+        scale: float,
+        n: int,
+        flat: Geometry,
+        expected: FloatArray,
+        share: float | None,
     ) -> Curvature:
         """Estimate the curvature of a table from its release with noise of a known scale.
 
-        ``expected`` is the mean curvature of a row in the coordinates ``flat``.
+        ``expected`` is the mean curvature of a row in the coordinates ``flat``, and ``share`` what
+        counts of clipped gradients leave of it, if they tell.
         """
-        return curvature_estimate(released, scale, n, flat._replace(expected=expected))
+        return curvature_estimate(released, scale, n, flat._replace(expected=expected), share)
 
     def size(self, d: int) -> float:
         """Return a length, in scaled units, that directions without information may have."""

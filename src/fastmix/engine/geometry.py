@@ -29,9 +29,6 @@ BLOCK_POWER = -0.25
 #: An eigenvalue is moved up by what is expected of one that is not negative, for noise of this
 #: share of its standard deviation. Chosen on Black Friday, King County and Rossmann.
 POSITIVE = 0.75
-#: Correlations that do not stand out are allowed for: by their estimate and this many standard
-#: deviations of it, up to this share of the variance.
-ALLOWED, MOST_ALLOWED = 1.0, 0.5
 
 
 class Geometry(NamedTuple):
@@ -101,16 +98,14 @@ def level_codes(p: FloatArray) -> FloatArray:
 class Curvature(NamedTuple):
     """An estimate of the curvature in blocks: eigenvalues, which are positive, and vectors.
 
-    ``share`` is the mean curvature of a row, ``allowance`` the factor by which the standard error
-    of each coordinate grows for correlations that noise hides, and ``hidden`` the mean square of
-    such a correlation for every two coordinates.
+    ``share`` is the mean curvature of a row in units of the expected one, and ``error`` the mean
+    square of the error of every entry.
     """
 
     values: FloatArray
     vectors: FloatArray
     share: float
-    allowance: FloatArray
-    hidden: FloatArray
+    error: FloatArray
 
     def of(self, values: FloatArray) -> FloatArray:
         """Return the matrix with the same vectors and other eigenvalues."""
@@ -118,7 +113,7 @@ class Curvature(NamedTuple):
 
 
 def curvature_estimate(
-    released: FloatArray, scale: float, n: int, coordinates: Geometry
+    released: FloatArray, scale: float, n: int, coordinates: Geometry, share: float | None = None
 ) -> Curvature:
     r"""Estimate :math:`\sum_i f''_i z_i z_i^\top` from its noisy weighted form.
 
@@ -126,52 +121,94 @@ def curvature_estimate(
     diagonal and of :math:`1/\sqrt2` of that off it. Inside a block it is what counts of levels and
     moments of numbers tell, moved towards what is released by the share that noise does not
     explain. Between two blocks the singular values are shrunk by the optimal rule for noise of a
-    known level (Gavish and Donoho, 2017).
+    known level (Gavish and Donoho, 2017). ``share`` is the mean curvature of a row in units of the
+    expected one, if it is known better than from the release.
     """
     weights, blocks = coordinates.weights, coordinates.blocks
     expected = n * coordinates.expected * np.outer(weights, weights)
-    share = max(float(np.trace(released)), scale) / float(np.trace(expected))
-    matrix, hidden = np.zeros_like(released), np.zeros_like(released)
-    tau, whole = scale / math.sqrt(2.0), share * n * float(coordinates.expected[-1, -1])
+    if share is None:
+        share = max(float(np.trace(released)), scale) / float(np.trace(expected))
+    matrix, error = np.zeros_like(released), np.zeros_like(released)
+    tau, sizes = scale / math.sqrt(2.0), np.diag(coordinates.expected) * share * n * weights**2
+    hidden = []
     for number, block in enumerate(blocks):
-        matrix[block, block] = shrunk_towards(
-            released[block, block], share * expected[block, block], scale
-        )
+        own = share * expected[block, block]
+        kept = _kept(released[block, block], own, scale)
+        matrix[block, block] = own + kept * (released[block, block] - own)
+        noise = kept * tau**2 * len(own) * (len(own) + 1)
+        error[block, block] = noise * _parts(sizes[block], sizes[block])
         for other in blocks[number + 1 :]:
             known = share * expected[block, other]
             part = released[block, other] - known
-            kept = _shrunk_values(part, tau)
-            matrix[block, other], matrix[other, block] = known + kept, (known + kept).T
-            unseen = float(np.sum(part**2) - np.sum(kept**2)) - tau**2 * part.size
-            unseen = max(unseen, 0.0) + ALLOWED * tau**2 * math.sqrt(2.0 * part.size)
-            unseen /= (whole * weights[block.start] * weights[other.start]) ** 2
-            hidden[block, other] = unseen / part.size
-            hidden[other, block] = unseen / part.size
+            shrunk, told = _shrunk_values(part, tau)
+            matrix[block, other], matrix[other, block] = known + shrunk, (known + shrunk).T
+            noise = tau**2 * told * (sum(part.shape) - 1)
+            error[block, other] = noise * _parts(sizes[block], sizes[other])
+            error[other, block] = error[block, other].T
+            unseen = float(np.sum(part**2) - np.sum(shrunk**2)) - tau**2 * part.size
+            whole = float(np.sum(sizes[block]) * np.sum(sizes[other]))
+            hidden.append((unseen, whole, 2.0 * tau**4 * part.size))
+    squared = _hidden(*np.array(hidden).T)
+    for block in blocks:
+        beside = np.ones(len(sizes), dtype=bool)
+        beside[block] = False
+        error[block, beside] += squared * np.outer(sizes[block], sizes[beside])
     values, vectors = np.linalg.eigh(matrix / np.outer(weights, weights))
-    error = POSITIVE * scale * np.sum((vectors / weights[:, None]) ** 2, axis=0)
-    allowance = 1.0 / np.sqrt(1.0 - np.minimum(hidden.sum(axis=1), MOST_ALLOWED))
-    return Curvature(_positive(values, error), vectors, share, allowance, hidden)
+    spread = POSITIVE * scale * np.sum((vectors / weights[:, None]) ** 2, axis=0)
+    return Curvature(
+        _positive(values, spread), vectors, share, error / np.outer(weights, weights) ** 2
+    )
+
+
+def _hidden(unseen: FloatArray, whole: FloatArray, variance: FloatArray) -> float:
+    """Return the mean square of correlations that do not stand out, from 0 to 1.
+
+    Each pair of blocks shows the energy ``unseen``, with noise of a variance, which is a multiple
+    ``whole`` of that mean square: least squares with these variances.
+    """
+    information = float(np.sum(whole**2 / variance))
+    found = float(np.sum(whole * unseen / variance)) / max(information, 1e-300)
+    return min(max(found, 0.0), 1.0)
+
+
+def _parts(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Divide 1 among the entries of a block in proportion to the curvatures of both sides.
+
+    An entry is at most the root of the product of its two curvatures: where a level has no rows,
+    there is nothing to be wrong about.
+    """
+    parts = [each / max(float(each.sum()), 1e-300) for each in (first, second)]
+    return np.asarray(np.outer(*parts))
+
+
+def _kept(released: FloatArray, expected: FloatArray, scale: float) -> float:
+    """Return the share of the difference of two matrices that noise does not explain."""
+    size = len(released)
+    noise = scale**2 * size * (size + 1) / 2.0
+    return max(0.0, 1.0 - noise / max(float(np.sum((released - expected) ** 2)), 1e-300))
 
 
 def shrunk_towards(released: FloatArray, expected: FloatArray, scale: float) -> FloatArray:
     """Move what is expected towards what is released by the share that noise does not explain."""
-    rest, size = released - expected, len(released)
-    noise = scale**2 * size * (size + 1) / 2.0
-    return expected + max(0.0, 1.0 - noise / max(float(np.sum(rest**2)), 1e-300)) * rest
+    return expected + _kept(released, expected, scale) * (released - expected)
 
 
-def _shrunk_values(matrix: FloatArray, tau: float) -> FloatArray:
+def _shrunk_values(matrix: FloatArray, tau: float) -> tuple[FloatArray, float]:
     r"""Shrink singular values y, in units of noise times root of the longer side, optimally.
 
-    That is to :math:`\sqrt{(y^2 - \beta - 1)^2 - 4\beta}/y` above :math:`1 + \sqrt\beta`, where
-    :math:`\beta` is the shorter side over the longer one, and to 0 below.
+    That is to :math:`\eta = \sqrt{(y^2 - \beta - 1)^2 - 4\beta}/y` above :math:`1 + \sqrt\beta`,
+    where :math:`\beta` is the shorter side over the longer one, and to 0 below. Return also the
+    sum of :math:`\eta/x`, how well each direction is known: x is the value without noise,
+    :math:`y^2 = (x^2 + 1)(x^2 + \beta)/x^2`.
     """
     U, values, V = np.linalg.svd(matrix, full_matrices=False)
     short, long = sorted(matrix.shape)
     beta, unit = short / long, tau * math.sqrt(long)
     y = np.maximum(values / unit, 1.0 + math.sqrt(beta))
-    shrunk = np.sqrt(np.maximum((y**2 - beta - 1.0) ** 2 - 4.0 * beta, 0.0)) / y
-    return np.asarray((U * (unit * shrunk)) @ V)
+    middle = y**2 - beta - 1.0
+    root = np.sqrt(np.maximum(middle**2 - 4.0 * beta, 0.0))
+    shrunk, x = root / y, np.sqrt(0.5 * (middle + root))
+    return np.asarray((U * (unit * shrunk)) @ V), float(np.sum(shrunk / x))
 
 
 def _positive(values: FloatArray, error: FloatArray) -> FloatArray:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastmix._types import BoolArray, FloatArray
-from fastmix.engine.geometry import Curvature, Geometry, shrunk_towards
+from fastmix.engine.geometry import Curvature, Geometry
 from fastmix.engine.inference import Intervals
 from fastmix.schema.categories import Categories
 
@@ -29,8 +29,6 @@ MOST_BIAS = 0.25
 GROUPS = (3, 8, 16, 32, 64, 128)
 #: Noise on the minimiser in units of what the noise of the objective does to it.
 OUTPUT = 0.1
-#: The variance of errors counts as identified if noise is at most this share of its sum.
-MOST_UNSURE = 0.1
 #: A level is seen if its count is this many standard deviations of its noise.
 SEEN = 2.0
 #: A level that is not seen keeps an effect that is more than this many standard deviations of its
@@ -39,16 +37,15 @@ SEEN = 2.0
 CLEAR, MATTERS = 4.0, 0.005
 #: In `pooled`, effects of more than this many standard deviations of noise are more than noise.
 BEYOND = 2.0
-#: Hidden correlations are taken to lie along the coefficients this many times as much as at random.
-#: Chosen on Black Friday and King County.
-ALONG = 5.0
 #: The variance of coefficients of a block is raised by this many standard errors of its estimate.
 RAISED = 1.0
-#: How much of what the posterior mean leaves out counts as bias: a coefficient that the data tell
-#: a quarter of, or less, is not identified.
-LEFT_OUT = 1.0 / 3.0
+#: The share of the posterior variance that counts as bias, per share that the prior adds to it: by
+#: `MOST_BIAS`, a coefficient that the data tell a quarter of, or less, is not identified.
+LEFT_OUT = MOST_BIAS / (1.0 + MOST_BIAS) / 0.75
 #: The least share of the truth that a minimiser is taken to hold.
 LEAST_LEFT = 0.1
+#: Steps in which the variances of coefficients are raised.
+STEPS = 3
 #: The variance of the constant, far above noise.
 LARGE = 100.0
 
@@ -71,56 +68,52 @@ class Released(NamedTuple):
 
 
 def inferred(
-    released: Released,
-    coordinates: Geometry,
-    J: Curvature,
-    gradients: FloatArray,
-    gradient_scale: float,
-    least_variance: float = 0.0,
-    *,
-    robust: bool = False,
+    released: Released, coordinates: Geometry, J: Curvature, middle: FloatArray
 ) -> tuple[FloatArray, Intervals]:
-    """Return coefficients without most of the pull of the ridge, and how far off they may be.
+    r"""Return the minimiser, and how far off it may be.
 
-    With ``robust``, for persons of several rows, the sampling of records has the covariance of the
-    released squares of gradients, as far as noise lets it be seen, in place of :math:`mJ`.
+    The ridge pulls it by :math:`\lambda V\phi^*`. Taking an estimate of that off would move the
+    curvature of the loss, too, and noise would grow with each step, so it counts as bias.
+    ``middle`` is the covariance of the sampling of gradients, and E is the error of J.
     """
-    n, ridge, K = released.n, released.ridge, coordinates.transform
-    d, weights = len(K), coordinates.weights
+    ridge, K = released.ridge, coordinates.transform
     phi = np.linalg.solve(K, released.theta - released.first)
     pull = ridge / (J.values + ridge)
-    along = J.vectors.T @ phi
-    gain = 1.0 + pull + pull**2 + pull**3
-    theta = released.first + K @ (J.vectors @ (gain * along))
-    expected = n * np.diag(coordinates.expected) * weights**2
-    total, unsure = float(np.trace(gradients)), gradient_scale * math.sqrt(d)
-    m = max(total, gradient_scale) / (J.share * float(np.sum(expected)))
-    m = max(m, least_variance)
-    sure = unsure <= MOST_UNSURE * total
-    G = gain / (J.values + ridge)
-    output = (OUTPUT * released.noise / (n + ridge)) ** 2
-    noise = J.of(G**2 * released.noise**2 + output)
-    sampling = J.of(G**2 * m * J.values)
-    if robust:
-        middle = _middle(gradients, gradient_scale, m * J.of(J.values), weights)
-        sampling = J.of(G) @ middle @ J.of(G)
-    left = J.of(pull**8 * _sizes(gain * along))
-    # Correlations that noise hides mix the pull on one block into the coefficients of another.
-    mixed = (ridge / float(np.mean(J.values))) ** 2 * (J.hidden @ phi**2)
-    left += ALONG * np.diag(mixed)
-    scale = J.allowance
-    noise, sampling = (K @ (scale[:, None] * C * scale) @ K.T for C in (noise, sampling))
-    bias = K @ left @ K.T
-    return theta, Intervals(noise + sampling, noise, m, sure, bias)
+    along, V = J.vectors.T @ phi, J.of(1.0 / (J.values + ridge))
+    pulled = J.vectors @ (pull * (1.0 + pull) * along)  # of the minimiser without its own pull
+    noise = released.noise**2 * (V @ V)
+    spread = V @ middle @ V + noise
+    wrong = _through(V, J.error @ (pulled**2 + np.diag(spread)))
+    wrong += (OUTPUT * released.noise / (released.n + ridge)) ** 2 * np.eye(len(K))
+    bias = np.outer(pulled, pulled) + J.of(pull**4 * _sizes(along))
+    spread, noise, bias = (K @ each @ K.T for each in (spread + wrong, noise + wrong, bias))
+    return released.theta, Intervals(spread, noise, 1.0, False, bias)
 
 
-def _middle(
-    released: FloatArray, scale: float, expected: FloatArray, weights: FloatArray
+def _through(A: FloatArray, variances: FloatArray) -> FloatArray:
+    """Return the covariance of A times independent numbers of these variances."""
+    return np.asarray((A * variances) @ A.T)
+
+
+def sampling(
+    gradients: FloatArray, scale: float, expected: FloatArray, coordinates: Geometry
 ) -> FloatArray:
-    """Move an expected covariance of gradients towards the released one as noise permits."""
-    expected = expected * np.outer(weights, weights)
-    values, vectors = np.linalg.eigh(shrunk_towards(released, expected, scale))
-    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T / np.outer(weights, weights))
+    """Move an expected covariance of gradients towards the released one, block by block.
+
+    The released one is in coordinates times their weights and has noise of a scale. A block moves
+    by the share of the difference that noise does not explain.
+    """
+    weights = np.outer(coordinates.weights, coordinates.weights)
+    rest, kept = gradients - expected * weights, np.zeros_like(weights)
+    for number, block in enumerate(coordinates.blocks):
+        for other in coordinates.blocks[number:]:
+            part = rest[block, other]
+            entries = part.size + (len(part) if block == other else 0)
+            noise = 0.5 * scale**2 * entries
+            share = max(0.0, 1.0 - noise / max(float(np.sum(part**2)), 1e-300))
+            kept[block, other] = kept[other, block] = share
+    values, vectors = np.linalg.eigh(expected * weights + kept * rest)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T / weights)
 
 
 def _sizes(along: FloatArray) -> FloatArray:
@@ -139,29 +132,47 @@ def _sizes(along: FloatArray) -> FloatArray:
 
 
 def posterior(
-    theta: FloatArray, intervals: Intervals, released: Released, coordinates: Geometry
+    released: Released, coordinates: Geometry, J: Curvature, middle: FloatArray
 ) -> tuple[FloatArray, Intervals]:
-    r"""Return the posterior mean of coefficients and intervals of its spread.
+    r"""Return the posterior mean of coefficients, and intervals of its spread.
 
-    We assume that the coordinates of a block are draws of variance :math:`\tau^2` around 0; the
-    constant can be any number. With T their covariance and C that of the errors, the mean is
-    :math:`W\psi` and the covariance :math:`WC`, where :math:`W = T(T + C)^{-1}`.
+    With :math:`\delta` the way from the minimiser to the truth and E the error of J,
+    :math:`J\delta = \lambda\hat\phi - e + b - E\delta`. We assume that the coordinates of a block
+    are draws of variance :math:`\tau^2` around 0; the constant can be any number. ``middle`` is
+    the covariance of e, the sampling of gradients.
     """
-    K = coordinates.transform
-    back = np.linalg.inv(K)
-    C = back @ intervals.covariance @ back.T
-    prior = np.diag(_block_sizes(released, coordinates, RAISED))
-    kept = np.linalg.solve(prior + C, prior).T
-    lost = np.eye(len(K)) - kept
-    W = K @ kept @ back
-    bias = LEFT_OUT * (K @ (lost @ prior @ lost.T) @ K.T)
-    if intervals.bias is not None:
-        bias += W @ intervals.bias @ W.T
-    covariance = W @ intervals.covariance
-    noise = W @ intervals.noise @ W.T
-    return W @ theta, intervals._replace(
-        covariance=0.5 * (covariance + covariance.T), noise=noise, bias=bias
-    )
+    ridge, K = released.ridge, coordinates.transform
+    psi, first = (np.linalg.solve(K, each) for each in (released.theta, released.first))
+    curved, noise = J.of(J.values), released.noise**2 * np.eye(len(K))
+    weight = np.linalg.solve(middle + noise, curved)
+    told = curved @ weight
+    target = told @ psi + weight.T @ (ridge * (psi - first))
+    prior = _prior(told, target, _block_sizes(released, coordinates, RAISED), coordinates)
+    spread = np.linalg.inv(told + np.diag(1.0 / prior))
+    gain, moved = spread @ weight.T, spread @ target - psi
+    bias = LEFT_OUT * _through(spread / prior, prior)
+    wrong = _through(gain, J.error @ (moved**2 + np.diag(spread)))
+    # The prior's part is in the posterior variance, so that both together are it.
+    spread, noise = spread - bias + wrong, gain @ noise @ gain.T + wrong
+    noise += (OUTPUT * released.noise / (released.n + ridge)) ** 2 * np.eye(len(K))
+    spread, noise, bias = (K @ each @ K.T for each in (spread, noise, bias))
+    return K @ (psi + moved), Intervals(spread, noise, 1.0, False, bias)
+
+
+def _prior(
+    told: FloatArray, target: FloatArray, start: FloatArray, coordinates: Geometry
+) -> FloatArray:
+    """Raise the variances of coordinates to the mean squares of the posterior means of a block.
+
+    The data have the information ``told``, and ``target`` is it times what they estimate. The
+    minimiser, which the first variances come from, is too small where the ridge pulls most.
+    """
+    prior = start.copy()
+    for _ in range(STEPS):
+        mean = np.linalg.solve(told + np.diag(1.0 / prior), target)
+        for block in coordinates.blocks[:-1]:
+            prior[block] = np.maximum(prior[block], float(np.mean(mean[block] ** 2)))
+    return prior
 
 
 def shrunk(theta: FloatArray, released: Released, coordinates: Geometry) -> FloatArray:

@@ -61,7 +61,7 @@ class LogisticObjective(Family):
     family: ClassVar[str] = "logistic"
     one_sided: ClassVar[bool] = True
     aligned: ClassVar[float] = 0.1
-    passes: ClassVar[int] = 3
+    table_counts: ClassVar[int] = 2
     #: By the information equality, slopes of a true model have its curvature as variance.
     least_variance: ClassVar[float] = 1.0
     #: Less than for squares: rows far out have little curvature, and eigenvalues differ more.
@@ -152,7 +152,13 @@ class LogisticObjective(Family):
         return bent if np.trace(bent) > np.trace(least) else least
 
     def table_curvature(
-        self, released: FloatArray, scale: float, n: int, flat: Geometry, expected: FloatArray
+        self,
+        released: FloatArray,
+        scale: float,
+        n: int,
+        flat: Geometry,
+        expected: FloatArray,
+        share: float | None,
     ) -> Curvature:
         r"""Estimate the curvature of a table from its released second moments M, times a quarter.
 
@@ -164,7 +170,9 @@ class LogisticObjective(Family):
         moments = curvature_estimate(released, scale, n, flat)
         T = _root(expected) @ _root(flat.expected, inverse=True)
         values, vectors = np.linalg.eigh(T @ moments.of(moments.values) @ T.T)
-        return moments._replace(values=np.maximum(values, 1e-9 * n), vectors=vectors, share=1.0)
+        # Entries of the same size as in M, because T is about diagonal.
+        error = moments.error * np.outer(np.diag(T) ** 2, np.diag(T) ** 2)
+        return Curvature(np.maximum(values, 1e-9 * n), vectors, 1.0, error)
 
     def size(self, d: int) -> float:
         """Return how long log-odds may be where the data do not tell."""
