@@ -43,9 +43,8 @@ class Table(PrivateLinearRegression):
 def table_case(kind=None):
     """Return the case of a table's fit, by the likelihood of its transcript."""
     pair = rare_record(24)
-    model = Table(
-        epsilon=3.0, delta=0.05, bounds_X=(-1, 1), bounds_y=(-1, 1), data_norm=math.sqrt(4.0)
-    )
+    ends = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "data_norm": math.sqrt(4.0)}
+    model = Table(epsilon=3.0, delta=0.05, inference=False, **ends)
     fit = Fits(model, pair, kind)
     spent = fit.certificate(pair.present)
     return Case(

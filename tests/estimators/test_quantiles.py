@@ -50,7 +50,7 @@ def test_one_look_one_account(inference):
     assert hasattr(model, "coef_std_") == inference
     if inference:
         assert model.coef_covariance_.shape == (3, 4, 4)
-        assert model.conf_int(intercept=True).shape == (12, 2)
+        assert model.conf_int(intercept=True).shape == (3, 4, 2)
 
 
 def test_predictions_never_cross():

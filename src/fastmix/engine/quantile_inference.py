@@ -34,6 +34,9 @@ APART = 2.0
 #: What is not identified is taken to be no longer than this: rows of length 1 with coefficients of
 #: this length move the target across its bounds.
 SIZE = 2.0
+#: The share of what is not identified that counts as bias, the rest as variance: by the rule of a
+#: quarter, a coefficient is then identified if what is hidden of it is at most its standard error.
+AS_BIAS = 0.4
 #: Noise on the minimiser in units of what the noise of the objective does to it.
 OUTPUT = 0.1
 
@@ -162,7 +165,9 @@ def inferred(
     noise += (OUTPUT * known.noise) ** 2 * np.diag((J.diagonal() + known.ridge) ** -2.0)
     back = T @ frame
     noise, sampling = (back @ each @ back.T for each in (noise, sampling))
-    return theta, Intervals(noise + sampling, noise, math.nan, bias=hidden @ hidden.T)
+    unknown = hidden @ hidden.T
+    spread = noise + sampling + (1.0 - AS_BIAS) * unknown
+    return theta, Intervals(spread, noise, math.nan, bias=AS_BIAS * unknown)
 
 
 def _squares(released: FloatArray, sigma: float) -> FloatArray:
