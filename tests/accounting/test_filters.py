@@ -342,3 +342,18 @@ def test_totals_grow_with_every_charge():
 
 def test_an_empty_budget_has_spent_nothing():
     assert make_filter("renyi", 1e-12, 0.5).total([]) == 0.0
+
+
+def test_a_curve_that_is_not_a_number_does_not_fit():
+    """Catches comparisons that a value that is not a number passes as 0."""
+
+    class Unknown(NonPrivateEvent):
+        def rdp(self, alpha):
+            return math.nan
+
+    rule = make_filter("renyi", 1.0, 1e-6)
+    charges = [
+        PrivacySpent([Part("all", [event], 1e-6)]) for event in (GaussianEvent(50.0), Unknown())
+    ]
+    assert fits(rule, charges[:1])
+    assert rule.total(charges) == math.inf

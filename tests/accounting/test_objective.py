@@ -284,6 +284,36 @@ def test_bound_by_slopes_is_the_integral_rounded_up(alpha, mu, eps_c):
         assert least <= found <= least + 0.015 + 0.01 * (least - m)
 
 
+def test_the_slack_covers_the_error_of_the_sum_wherever_it_is_used():
+    """100 settings up to the steepest; catches a slack that is half as large."""
+    rng, tried, needed = np.random.default_rng(13), 0, 0.0
+    while tried < 100:
+        a, mu = 10.0 ** rng.uniform(-1.0, 3.0), 10.0 ** rng.uniform(-3.0, 0.3)
+        eps_c, m = mu * 10.0 ** rng.uniform(-0.3, 1.5), a * (a + 1.0) * mu**2 / 2.0
+        steep = 2.0 * (2.0 * m + (a + 1.0) * eps_c) + eps_c / mu
+        p = float(rng.choice([a + 1.0, -a]))
+        found = float(_by_slopes(np.float64(a), np.float64(p), mu, eps_c, 2.0 * mu))
+        assert (steep <= 100.0) == math.isfinite(found)
+        if not 10.0 < steep <= 100.0:
+            continue
+
+        def parts(count, a=a, p=p, eps_c=eps_c, m=m):
+            y = (np.arange(count) + 0.5) / count
+            r, S = y**2, np.expm1(eps_c * y**2)
+            return p * eps_c * r - m * (2.0 * r - r**2), 1.0 + p * S, 2.0 * y / S
+
+        grown, line, _ = parts(256)
+        highest = max(0.0, float((grown - np.log(np.where(line > 0.0, line, np.inf))).max()))
+        grown, line, weight = parts(256 * 64)
+        constants = np.exp(highest * np.linspace(0.0, 1.0, 9))
+        rests = [np.mean(np.maximum(np.exp(grown) - A * line, 0.0) * weight) for A in constants]
+        totals = constants + 2.0 * mu / math.sqrt(2.0 * math.pi) * np.array(rests)
+        slack = steep**2 / (12.0 * 256**2)
+        needed = max(needed, 1.0 - (found - m - math.log(totals.min())) / slack)
+        tried += 1
+    assert 0.15 < needed < 0.5
+
+
 def test_composing_eps_c():
     """It is as large as the charge allows, and no larger; for rows in units of a Gaussian's."""
     for mu, order in ((0.02, 22.5), (0.06, 22.5), (0.2, 22.5), (0.2, 8.0)):
@@ -303,7 +333,15 @@ def test_curve_at_every_order():
     orders = np.array([0.5, 1.0, 1.0 + 2e-16, 1.0 + 1e-9, 1.1, 3.0, 1e3, 1e9, 1e15, np.inf])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for mu, eps_c in (*SETTINGS, (1e-9, 0.5), (30.0, 1e-3)):
+        extreme = (
+            (1e-9, 0.5),
+            (30.0, 1e-3),
+            (0.15, 5e-324),
+            (1.0, 1e-307),
+            (1e-300, 1.0),
+            (1.0, 1e3),
+        )
+        for mu, eps_c in (*SETTINGS, *extreme):
             curve = rdp_objective(orders, mu, eps_c)
             assert np.isinf(curve[[0, 1, -1]]).all()
             assert np.isfinite(curve[2:-1]).all()
@@ -459,6 +497,12 @@ def test_the_renyi_rule_takes_it_at_its_curve():
     expected = event.rdp(rule.order) + GaussianEvent(20.0).rdp(rule.order) + rule._overhead
     assert rule.total([gaussian, objective]) == pytest.approx(expected, rel=1e-12)
     assert rule.total([objective, gaussian]) == pytest.approx(expected, rel=1e-12)
+
+
+def test_an_eps_c_of_next_to_nothing_costs_as_much_as_a_gaussian_release():
+    """Catches 0 times infinity in the integral."""
+    for eps_c in (1e-30, 1e-307, 5e-324):
+        assert rdp_objective(22.5, 0.15, eps_c) == pytest.approx(22.5 * 0.15**2 / 2.0, rel=1e-3)
 
 
 def test_the_basic_rule_takes_it_at_its_epsilon():

@@ -259,4 +259,6 @@ def _mu_squared(event: PrivacyEvent) -> float:
 
 @lru_cache(maxsize=4096)
 def _renyi(spent: PrivacySpent, order: float) -> float:
-    return float(spent.rdp(order))
+    """Return the curve at the order; a curve that is not a number there bounds nothing."""
+    value = float(spent.rdp(order))
+    return math.inf if math.isnan(value) else value

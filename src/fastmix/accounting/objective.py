@@ -205,6 +205,8 @@ def rdp_objective(
 #: Nodes of the integral of `_by_slopes`, the steepest integrand that they are for, and how many
 #: constants A are tried.
 _NODES, _STEEPEST, _TRIED = 256, 100.0, 9
+#: The least ``eps_c`` that `_by_slopes` counts with: in units of mu, and at all.
+_LEAST_SHARE, _LEAST_EPS_C = 1e-6, 1e-100
 
 
 def _by_slopes(
@@ -222,10 +224,16 @@ def _by_slopes(
     """
     shape, less, power = np.shape(less), np.atleast_1d(less), np.atleast_1d(power)
     m = less * (less + 1.0) * mu**2 / 2.0
-    # With r = y^2, the logarithm of the integrand has a derivative of at most `steep` in y. The
-    # relative error of the midpoints is a 24th of its square over that of their number.
+    # What is calibrated to a smaller eps_c is calibrated to this one; 1/S overflows next to 0.
+    eps_c = max(eps_c, _LEAST_SHARE * mu, _LEAST_EPS_C)
+    # With r = y^2, the exponential in the integrand has a logarithmic derivative of at most `steep`
+    # in y, for which the relative error of midpoints is a 24th of its square over that of their
+    # number. The slack is twice that, of A and the integral together: kinks are covered by it too
+    # (tests/accounting/test_objective.py; a quarter of it was the most that was ever needed).
     steep = 2.0 * (2.0 * m + (less + 1.0) * eps_c) + eps_c / mu
     bound, usable = np.full(less.shape, np.inf), steep <= _STEEPEST
+    if not usable.any():
+        return bound.reshape(shape)
     slack = steep[usable, None] ** 2 / (12.0 * _NODES**2)
     p, m = power[usable, None], m[usable, None]
     y = (np.arange(_NODES) + 0.5) / _NODES

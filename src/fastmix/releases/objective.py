@@ -157,6 +157,6 @@ def _coefficients(
 MINIMISER = _Minimiser(
     name="minimiser",
     statement="the coefficients that minimise the loss, a ridge and secret noise",
-    proof="docs/proofs/objective.md, Theorems 1 to 3 and Section 7; docs/proofs/people.md",
+    proof="docs/proofs/objective.md, Theorems 1 to 5; docs/proofs/people.md",
     finish=_coefficients,
 )
