@@ -13,6 +13,8 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
 import pytest
 import typer
 
@@ -57,6 +59,19 @@ def test_help_shows_its_examples(name, run):
 ELSEWHERE = ("audit",)
 
 
+def visits(run, *, fit):
+    """Write a table of the visits of 400 patients and its bounds, and fit a model if asked."""
+    rng = np.random.default_rng(0)
+    patient = rng.integers(0, 400, 3000)
+    age = rng.uniform(0, 100, 3000)
+    table = {"patient": patient, "age": age, "cost": 0.5 * age + rng.normal(0, 3, 3000)}
+    pyarrow.csv.write_csv(pa.table(table), "visits.csv")
+    Path("visits.toml").write_text("[target]\ncost = [0, 100]\n[features]\nage = [0, 100]\n")
+    if fit:
+        line = "fit visits.csv --target cost --bounds visits.toml --epsilon 1 --force"
+        assert run(f"{line} --person patient --max-rows 10")[0] == 0
+
+
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ELSEWHERE])
 def test_examples_run(name, folder, run):
     needs_model = name in ("predict", "explain", "summary", "evaluate")
@@ -65,6 +80,8 @@ def test_examples_run(name, folder, run):
     for example in examples(name):
         program, *arguments = example.split()
         assert program == "fastmix"
+        if "visits.csv" in arguments:
+            visits(run, fit="model" in arguments)
         code, _, err = run(arguments)
         assert code == 0, (example, err)
 
@@ -265,9 +282,10 @@ def test_calibrate_tells_what_the_fit_will_do(folder, run):
     code, out, _ = run("calibrate --rows 4000 --columns 1 --epsilon 1 --delta 1e-6 --json")
     assert code == 0
     planned = json.loads(out)
-    assert run(f"{FIT} --features age --no-intervals")[0] == 0
+    assert run(f"{FIT} --features age")[0] == 0
     certificate = json.loads(Path("model/certificate.json").read_text())
     assert planned["account"] == certificate["account"]
+    assert certificate["parameters"]["inference"]  # intervals come by default
 
 
 def test_the_command_explains_what_it_lacks(monkeypatch, capsys):

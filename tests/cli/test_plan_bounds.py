@@ -40,7 +40,8 @@ def test_what_persons_cost_beside_a_plan(tmp_path, monkeypatch, run):
     line = "plan --rows 5000 --bounds b.toml --persons 500"
     code, out, err = run(line)
     assert (code, err) == (0, "")
-    assert "naive group privacy" in out
+    assert "naive group privacy" not in out
+    assert "--max-rows" in out
     by_size = json.loads(run("plan --rows 5000 --columns 1 --persons 500 --json")[1])["persons"]
     assert json.loads(run(f"{line} --json")[1])["persons"] == by_size
 

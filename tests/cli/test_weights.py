@@ -76,17 +76,21 @@ def test_a_number_of_rows_that_is_not_public(who, run):
     assert "(released with noise)" in out
     assert len(BudgetAccountant.load("mine.jsonl")) == 2
     assert run("explain model --verify")[0] == 0
-    code, _, err = run(
-        "evaluate model survey.parquet --epsilon 0.5 --delta 1e-6 --ledger mine.jsonl"
-    )
+    evaluate = "evaluate model survey.parquet --epsilon 0.5 --ledger mine.jsonl"
+    code, _, err = run(evaluate)
     assert code == 2
-    assert ("protects persons" if who else "this model hides it") in err
+    assert ("protects persons" if who else "delta must be given") in err
     assert len(BudgetAccountant.load("mine.jsonl")) == 2
+    code, scores, err = run(f"{evaluate} --delta 1e-6 {'--person who' if who else ''}")
+    assert code == 0, err
+    assert re.search("^about [0-9,]+ " + ("persons" if who else "rows"), scores, re.MULTILINE)
+    assert "added or removed" in scores
+    assert len(BudgetAccountant.load("mine.jsonl")) == 3
     rows, report = (1800 if who else 3900), Path("model/report.html").read_text()
     facts = json.loads(Path("model/certificate.json").read_text())["data"]
     assert rows < facts["n_samples"] < rows + 300
     assert f"{facts['n_samples']:,} (released with noise)" in report
-    told = "".join(file.read_text() for file in Path("model").iterdir()) + out
+    told = "".join(file.read_text() for file in Path("model").iterdir()) + out + scores
     assert "4,000" not in told
     assert not re.search(r"(?<![0-9.])4000(?![0-9])", told)
     code, _, err = run(

@@ -156,7 +156,7 @@ def test_fit_offers_weights_and_groups_only_where_the_method_supports_them(cls):
 
 def test_metadata_routing_requests_nothing_for_fit():
     # Known, and passed only when asked for.
-    names = ("groups", "max_rows_per_group", "max_weight", "sample_weight")
+    names = ("categories", "groups", "max_rows_per_group", "max_weight", "sample_weight")
     request = fastmix.PrivateLinearRegression().get_metadata_routing()
     assert request.fit.requests == dict.fromkeys(names)
     assert IHM().get_metadata_routing().fit.requests == {}
@@ -303,7 +303,7 @@ def test_a_fitted_model_survives_pickling():
 def test_parameters_are_keyword_only_with_the_documented_defaults():
     expected = {
         "epsilon": 1.0, "delta": None, "bounds_X": None, "bounds_y": None, "data_norm": None,
-        "fit_intercept": True, "inference": False, "noise": "float", "accountant": None,
+        "fit_intercept": True, "noise": "float", "accountant": None,
         "random_state": None,
     }  # fmt: skip
     of_methods = {
@@ -315,6 +315,7 @@ def test_parameters_are_keyword_only_with_the_documented_defaults():
             cls(1.0)
         parameters = cls().get_params()
         assert expected.keys() <= parameters.keys()
+        assert parameters["inference"] is (cls is fastmix.PrivateLinearRegression)
         for name, value in parameters.items():
             default = {**expected, **of_methods}.get(name, value)
             assert value is default or value == default

@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import pytest
-from sklearn.base import is_classifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
@@ -48,14 +47,12 @@ WEIGHTED = {
     "check_all_zero_sample_weights_error": "an error would reveal the sum of the weights",
     "check_sample_weight_equivalence_on_dense_data": "weights are clipped, and noise is random",
 }
-#: Checks that classifiers do not pass, either.
-CLASSIFIERS = {"check_sample_weights_list": "its three classes take no sample weights"}
 
 
 def expected(estimator):
     if not has_fit_parameter(estimator, "sample_weight"):
         return {}
-    return WEIGHTED | (CLASSIFIERS if is_classifier(estimator) else {})
+    return WEIGHTED
 
 
 # The checks give no public bounds, so each fit warns, as it must.

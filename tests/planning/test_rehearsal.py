@@ -86,10 +86,15 @@ def test_a_large_table_is_rehearsed_by_few_rows():
 @pytest.mark.parametrize("family", ["linear", "logistic", "quantile", "huber"])
 def test_families_and_persons_have_rehearsals(family):
     given = {"classes": (0, 1)} if family == "logistic" else {"bounds_y": (0, 10)}
-    made = fastmix.plan(4_000, 6, 3.0, family=family, persons=2_000, categories=[4], **given)
+    given |= {"family": family, "persons": 2_000, "categories": [4]}
+    made = fastmix.plan(4_000, 6, 3.0, **given)
     assert 0.0 < made.asked.low < made.asked.typical < made.asked.high
-    assert made.asked.known is None  # no intervals were asked for
+    if family == "quantile":  # it has intervals only when they are asked for
+        assert made.asked.known is None
+    else:
+        assert 0 < made.asked.known <= made.asked.effects == 5
     assert len(made.methods) == 1
+    assert fastmix.plan(4_000, 6, 3.0, inference=False, **given).asked.known is None
 
 
 def test_a_dry_run_says_how_many_effects_have_an_interval(tmp_path, monkeypatch, run):

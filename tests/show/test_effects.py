@@ -120,7 +120,7 @@ def test_a_report_knows_which_columns_are_outside_the_lists():
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 1, (4000, len(bounds.columns())))
     given = {"bounds_y": (0, 1), "bounds_X": (0, 1), "delta": 1e-6}
-    model = fastmix.PrivateLinearRegression(**given).fit(X, X[:, 0])
+    model = fastmix.PrivateLinearRegression(inference=False, **given).fit(X, X[:, 0])
     model.schema_ = bounds
     _, model.privacy_ = model_document(model)
     _, _, last = fit_report(model).partition("<h3>Values outside the lists</h3>")

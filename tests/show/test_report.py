@@ -72,7 +72,7 @@ def reports(tmp_path_factory):
         f"[target]\ny = [-10, 10]\n[features]\na = [0, 1]\n{LONG} = [-5, 5]\n{nasty} = [0, 1]\n"
     )
     data = str(folder / "t.npz")
-    common = ["fit", data, "--target", "y", "--delta", "1e-6"]
+    common = ["fit", data, "--target", "y", "--epsilon", "5", "--delta", "1e-6"]
     public = ["--bounds", str(folder / "b.toml")]
     kinds = {
         "private": public,

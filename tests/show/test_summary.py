@@ -24,11 +24,10 @@ def model():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return fastmix.PrivateLinearRegression(
-            epsilon=2.0,
+            epsilon=4.0,
             delta=1e-6,
             bounds_X=(-1, 1),
             bounds_y=(-3, 3),
-            inference=True,
             random_state=0,
         ).fit(X, y)
 
@@ -55,8 +54,8 @@ def test_text_and_html(model):
     assert "No. observations: 8,000" in text
     assert [line.split()[0] for line in lines[8:11]] == ["age", "<b>", "intercept"]
     assert "2 of 4 effects are hidden by noise, though the model uses them: twin, twin2." in text
-    assert "try more rows, epsilon 4." in text
-    assert "They took 15% of the privacy budget." in text
+    assert "try more rows, epsilon 8." in text
+    assert "They took 12% of the privacy budget." in text
     assert len({len(line) for line in lines if set(line) == {"="}}) == 1
     html = model.summary()._repr_html_()
     assert "&lt;b&gt;" in html
@@ -154,7 +153,10 @@ def test_long_names_keep_the_end_that_tells_levels_apart():
 
 def test_a_released_number_of_clipped_records_is_said(model):
     assert "clipped" not in str(model.summary())
-    facts = {"chosen": {"clipped": 246.3}, "n_samples": 37_684}
+    facts = {"chosen": {"clipped": 246.3 / 37_684}, "n_samples": 37_684}
     (said,) = clipping_notes(facts)
     assert said.startswith("About 246 of 37,684 records have residuals so large")
-    assert clipping_notes({**facts, "chosen": {"clipped": 0.0}}) == []
+    for few in (0.0, 1e-5, [0.0, 0.0, 1e-5]):
+        assert clipping_notes({**facts, "chosen": {"clipped": few}}) == []
+    of_classes = {"clipped": [0.0, 246.3 / 37_684, 1e-3]}  # one share per class: the largest
+    assert clipping_notes({**facts, "chosen": of_classes}) == [said]

@@ -4,7 +4,7 @@ from fastmix.certificate import jsonable
 from fastmix.certificate.explain import explain_events
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
-from fastmix.estimators.regression import linear_estimator
+from fastmix.estimators.regression import PrivateLinearRegression, with_method
 from fastmix.files.report import plan_settings
 
 EXAMPLES = ("fastmix calibrate --rows 100000 --columns 10 --epsilon 1 --delta 1e-6 --method ihm",)
@@ -20,7 +20,13 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Show the noise levels that meet a privacy budget, without data."""
-    model = linear_estimator(method)(epsilon=epsilon, delta=delta, fit_intercept=intercept)
+    wanted = PrivateLinearRegression(
+        epsilon=epsilon,
+        delta=delta,
+        fit_intercept=intercept,
+        inference=method in options.INFERRING,  # as "fastmix fit" does by default
+    )
+    model = with_method(wanted, method)
     model._check_parameters()
     chosen, plan = model._planned(rows, columns)
     settings = {"method_": chosen.name, **plan.settings}

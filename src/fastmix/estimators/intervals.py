@@ -36,6 +36,9 @@ def confidence_intervals(model: Any, level: float, *, intercept: bool) -> FloatA
     check_is_fitted(model)
     check_probability("level", level)
     if not hasattr(model, "coef_std_"):
+        if not model.privacy_.epsilon < np.inf:
+            must = "be finite when the model is fitted: a fit without noise has no intervals"
+            raise value_error("epsilon", must, model.privacy_.epsilon)
         raise value_error("inference", "be True when the model is fitted", model.inference)
     center, std = (np.atleast_2d(each) for each in (model.coef_, model.coef_std_))
     if intercept:

@@ -70,6 +70,11 @@ def interval_share(certificate: PrivacyCertificate) -> float | None:
     # Several quantiles have a minimiser, and what intervals need, for each.
     fits = max(1, sum(isinstance(each, ObjectiveEvent) for each in events))
     total = math.fsum([*squares, fits * asked.get("mu", 0.0) ** 2])
+    # The curvature may be released in several rounds.
+    sigma, gaussian = noise[0], [each for each in events if isinstance(each, GaussianEvent)]
+    if asked.get("curvature_sigma") == sigma:
+        rounds = sum(each.count for each in gaussian if each.sigma == sigma) // fits
+        noise += max(0, rounds - 1) * [sigma]
     return fits * math.fsum(1.0 / each**2 for each in noise) / total
 
 
@@ -90,8 +95,9 @@ def summary_notes(private: bool, share: float | None, population: Population) ->
 
 def clipping_notes(facts: dict[str, Any]) -> list[str]:
     """Return a note on rows whose gradients were clipped, if the fit released how many."""
-    clipped, n = facts.get("chosen", {}).get("clipped"), facts.get("n_persons", facts["n_samples"])
-    if clipped is None or not clipped > 0.0:
+    n, shares = facts.get("n_persons", facts["n_samples"]), facts.get("chosen", {}).get("clipped")
+    clipped = 0.0 if shares is None else n * float(np.max(shares))  # one share per class
+    if not clipped >= 1.0:
         return []
     return [
         f"About {clipped:,.0f} of {n:,} records have residuals so large that the fit clipped them. "
