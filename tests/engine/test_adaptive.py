@@ -18,6 +18,7 @@ from fastmix.engine import AdaptiveObjective, Sizes, Target
 from fastmix.engine.last_stage import MOST_KEPT
 from fastmix.errors import SolverError
 from fastmix.estimators.base import fixing
+from fastmix.estimators.intervals import _STORED
 from fastmix.releases import minimise
 from fastmix.releases.noise import SLACK, ExactNoise, Noise
 from tests.transcripts import names, recording, replaying
@@ -85,14 +86,15 @@ def test_the_account_is_that_of_theorem_two(n, d, epsilon, delta):
         assert 0.97 * delta <= recomputed(spent.events, epsilon) <= delta
 
 
+@pytest.mark.parametrize("inference", [True, False])
 @pytest.mark.parametrize("rounds", [None, 0, 1, 2, 7, 20])
-def test_every_number_of_rounds_is_accounted_for(rounds):
-    model = made(epsilon=1.0, delta=1e-6, rounds=rounds)
+def test_every_number_of_rounds_is_accounted_for(rounds, inference):
+    model = made(epsilon=1.0, delta=1e-6, rounds=rounds, inference=inference)
     events = model.account(5000, 4).events
     assert 0.97e-6 <= recomputed(events, 1.0) <= 1e-6
-    moments = [e for e in events if isinstance(e, GaussianEvent) and e.count > 1]
+    several = [e.count for e in events if isinstance(e, GaussianEvent) and e.count > 1]
     if rounds in (2, 7, 20):
-        assert [event.count for event in moments] == [rounds]
+        assert several == [rounds, *[2] * inference]  # those of the curvature
 
 
 def test_the_plan_is_a_function_of_public_sizes():
@@ -101,8 +103,13 @@ def test_the_plan_is_a_function_of_public_sizes():
     models = [fitted(X, y), fitted(-(X[::-1] ** 3), np.ones_like(y)), fitted(0.0 * X, 0.0 * y)]
     assert len({repr(model.privacy_.events) for model in models}) == 1
     assert len({repr(model.privacy_.parameters) for model in models}) == 1
-    plan = AdaptiveObjective().plan(Sizes(2000, 4, True, True), Target(1.0, 1.0 / 2000**2))
-    assert plan.spent.events == models[0].privacy_.events
+    sizes, target = Sizes(2000, 4, True, True), Target(1.0, 1.0 / 2000**2)
+    for inference in (True, False):
+        method = AdaptiveObjective()
+        plan = (method.inferring_plan if inference else method.plan)(sizes, target)
+        model = fitted(X, y, inference=inference)
+        assert plan.spent.events == model.privacy_.events
+        assert (model.privacy_.events == models[0].privacy_.events) == inference
 
 
 @pytest.mark.parametrize("rounds", [None, 0, 1, 3])
@@ -116,12 +123,14 @@ def test_the_certificate_is_verified(rounds, intercept):
     assert recomputed(events, 1.0) <= 1.0 / 600**2
 
 
-def test_what_is_drawn_has_the_ratios_of_the_events():
+@pytest.mark.parametrize("inference", [True, False])
+def test_what_is_drawn_has_the_ratios_of_the_events(inference):
     X, y = problem()
     with recording() as transcript:
-        model = fitted(X, y, rounds=3)
+        model = fitted(X, y, rounds=3, inference=inference)
     drawn = [event for release in transcript for event in release.events]
-    assert names(transcript) == [*["second moments"] * 3, "gradient counts", "minimiser"]
+    released = [*["second moments"] * 3, "gradient counts", "minimiser"]
+    assert names(transcript) == released + ["curvature", "curvatures"] * inference
     (objective,) = (event for event in drawn if isinstance(event, ObjectiveEvent))
     (planned,) = (e for e in model.privacy_.events if isinstance(e, ObjectiveEvent))
     assert objective == planned
@@ -130,21 +139,23 @@ def test_what_is_drawn_has_the_ratios_of_the_events():
     assert total == pytest.approx(charged, rel=1e-12)
 
 
+@pytest.mark.parametrize("inference", [True, False])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_without_rounds_public_sizes_tell_what_is_released(intercept):
+def test_without_rounds_public_sizes_tell_what_is_released(intercept, inference):
     """Few rows: the mean alone; more: counts of targets; many: a line after the minimiser."""
     released = []
     for n in (50, 2000, 20_000):
         X, y = problem(n=n)
         with recording() as transcript:
-            model = fitted(X, y, rounds=0, fit_intercept=intercept)
+            model = fitted(X, y, rounds=0, fit_intercept=intercept, inference=inference)
         released.append(names(transcript))
         assert recomputed(model.privacy_.events, 1.0) <= 1.0 / n**2
     mean = ["target mean"] * intercept
+    minimiser = ["minimiser", *["curvature", "curvatures"] * inference]
     assert released == [
-        [*mean, "minimiser"],
-        [*mean, "gradient counts", "minimiser"],
-        [*mean, "gradient counts", "minimiser", "line"],
+        [*mean, *minimiser],
+        [*mean, "gradient counts", *minimiser],
+        [*mean, "gradient counts", *minimiser, "line"],
     ]
 
 
@@ -199,6 +210,8 @@ def test_a_model_is_a_function_of_its_releases(rounds, intercept, solver):
         assert first.privacy_.data == second.privacy_.data
         assert first.privacy_.parameters == second.privacy_.parameters
         assert set(vars(first)) == set(vars(second))
+        for name in _STORED:  # intervals too, and what they say is identified
+            np.testing.assert_array_equal(getattr(first, name), getattr(second, name), name)
 
 
 @pytest.mark.parametrize("rounds", [0, 2])
@@ -415,10 +428,10 @@ def test_the_charge_comes_before_any_noise(monkeypatch):
 
     monkeypatch.setattr(Noise, "release", watched)
     fitted(X, y, None, rounds=2, accountant=budget)
-    assert charged == [1, 1, 1, 1]  # two rounds, the counts and the minimiser
+    assert charged == [1] * 6  # two rounds, the counts, the minimiser and two of its curvature
     with pytest.raises(fastmix.BudgetError):
         fitted(X, y, None, rounds=2, accountant=fastmix.BudgetAccountant(0.5, 1e-3))
-    assert charged == [1, 1, 1, 1]
+    assert charged == [1] * 6
 
 
 def test_a_solver_that_fails_leaves_the_model_and_tells_nothing(monkeypatch):

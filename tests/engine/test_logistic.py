@@ -76,7 +76,7 @@ def test_what_is_drawn_is_what_was_planned():
         plan = plan_fit(method, Sizes(3000, 3), Target(1.0, 1e-6))
         noise = make_noise("float", 0, warn=False)
         found = method.solve(rows, plan, 1.0, Draws(noise, np.random.default_rng(0)))
-        assert plan.matches(noise.drawn)
+        assert plan.matches(noise)
         assert found.chosen["rounds"] == rounds
         assert sum(isinstance(each, GaussianEvent) for each in noise.drawn) >= 1
 
@@ -100,13 +100,15 @@ def test_without_rounds_nothing_is_shrunk_after_the_ridge():
     assert method.solve(rows, plan, 1.0, draws).chosen["kept"] == 1.0
 
 
-def test_a_fit_of_three_classes_that_charges_one_is_refused(monkeypatch):
+@pytest.mark.parametrize("inference", [True, False])
+def test_a_fit_of_three_classes_that_charges_one_is_refused(inference, monkeypatch):
     """The mutant plans and charges the releases of one class, and draws those of three."""
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-1, 1, (500, 2)), rng.integers(0, 3, 500)
-    real = LogisticObjective.plan
+    name = "inferring_plan" if inference else "plan"
+    real = getattr(LogisticObjective, name)
     one = replace(LogisticObjective(), n_classes=2)
-    monkeypatch.setattr(LogisticObjective, "plan", lambda _, *sizes: real(one, *sizes))
-    model = PrivateLogisticRegression(classes=[0, 1, 2], bounds_X=(-1, 1))
+    monkeypatch.setattr(LogisticObjective, name, lambda _, *sizes: real(one, *sizes))
+    model = PrivateLogisticRegression(classes=[0, 1, 2], bounds_X=(-1, 1), inference=inference)
     with pytest.raises(RuntimeError, match="differ from the plan that was charged"):
         model.fit(X, y)

@@ -115,5 +115,5 @@ def test_two_fast_sketches_do_not_pass_for_one_with_more_rows(sources, match):
     )
     bounds = GaussianEvent(2.0, count=2 * sources)
     plans = [Plan(spent=joint([bounds, *each], 1e-6)) for each in (one, two)]
-    assert [plan.matches(noise.drawn) for plan in plans] == match
+    assert [plan.matches(noise) for plan in plans] == match
     assert plans[0].spent.epsilon < plans[1].spent.epsilon

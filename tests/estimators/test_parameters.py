@@ -76,7 +76,6 @@ REFUSED = {
     *((name, "inference") for name in MODELS if name.startswith(WITHOUT_INTERVALS)),
     ("ObjectivePerturbation", "score_share"),
     *((name, "noise") for name in MODELS if name.startswith("IHS")),
-    ("AdaSSP inference", "noise"),
     ("FastIHM paper sized", "variant"),
     ("IHM paper sized", "variant"),
     ("LinearMixing fast sized", "fast"),

@@ -118,10 +118,11 @@ def test_what_is_released_beside_the_coefficients_costs_accuracy():
         {"score_share": 0.3},
         {"max_weight": 1.0},
         {"public_rows": False, "delta": alone.delta},
-        {"noise": "exact"},
     ):
         made = fastmix.plan(20_000, 4, inference=False, **beside)
         assert made.asked.low > alone.asked.low, beside
+    exact = fastmix.plan(20_000, 4, inference=False, noise="exact")  # costs 1e-11 of epsilon
+    assert exact.asked.low == pytest.approx(alone.asked.low, rel=1e-9)
     made = fastmix.plan(20_000, 4)
     assert made.asked.low > alone.asked.low
     assert "with intervals" in str(made)
