@@ -151,12 +151,11 @@ def test_long_names_keep_the_end_that_tells_levels_apart():
     assert all(len(name) == 32 for name in shown)
 
 
-def test_a_released_number_of_clipped_records_is_said(model):
-    assert "clipped" not in str(model.summary())
-    facts = {"chosen": {"clipped": 246.3 / 37_684}, "n_samples": 37_684}
+def test_clipping_is_told_where_it_may_move_coefficients():
+    facts = {"n_samples": 10_000, "chosen": {"clipped": 0.0137, "clipping_bias": 0.5}}
     (said,) = clipping_notes(facts)
-    assert said.startswith("About 246 of 37,684 records have residuals so large")
-    for few in (0.0, 1e-5, [0.0, 0.0, 1e-5]):
-        assert clipping_notes({**facts, "chosen": {"clipped": few}}) == []
-    of_classes = {"clipped": [0.0, 246.3 / 37_684, 1e-3]}  # one share per class: the largest
+    assert said.startswith("The fit clipped about 137 of 10,000 records")
+    for quiet in ({}, {"clipped": 0.0137, "clipping_bias": 0.2}):
+        assert clipping_notes({**facts, "chosen": quiet}) == []
+    of_classes = {"clipped": [0.001, 0.0137], "clipping_bias": [0.1, 0.5]}
     assert clipping_notes({**facts, "chosen": of_classes}) == [said]

@@ -14,6 +14,8 @@ from fastmix.engine.population import Population
 from fastmix.show import RegressionSummary, fit_card, summarise
 from fastmix.show.html import number
 
+#: Standard errors by which clipping may move coefficients before a summary says so.
+CLIPPING = 1.0 / 3.0
 #: What coefficients of more than two classes mean.
 AGAINST_THE_REST = (
     "Each class is compared with all others together, in a logistic regression of its own; a "
@@ -94,15 +96,15 @@ def summary_notes(private: bool, share: float | None, population: Population) ->
 
 
 def clipping_notes(facts: dict[str, Any]) -> list[str]:
-    """Return a note on rows whose gradients were clipped, if the fit released how many."""
-    n, shares = facts.get("n_persons", facts["n_samples"]), facts.get("chosen", {}).get("clipped")
-    clipped = 0.0 if shares is None else n * float(np.max(shares))  # one share per class
-    if not clipped >= 1.0:
+    """Return a note on clipped rows if they may move coefficients by `CLIPPING` standard errors."""
+    chosen, n = facts.get("chosen", {}), facts.get("n_persons", facts["n_samples"])
+    if not np.max(chosen.get("clipping_bias", 0.0)) > CLIPPING:  # one number per class
         return []
+    clipped = n * float(np.max(chosen["clipped"]))
     return [
-        f"About {clipped:,.0f} of {n:,} records have residuals so large that the fit clipped them. "
-        "Coefficients that few records decide are nearer to those of the other records than least "
-        "squares would have them."
+        f"The fit clipped about {clipped:,.0f} of {n:,} records with large residuals. Coefficients "
+        "that few records decide are nearer to those of the other records than they would be "
+        "without privacy, perhaps by more than their intervals tell."
     ]
 
 
