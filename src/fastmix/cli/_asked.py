@@ -54,7 +54,7 @@ class Asked(options.CsvOptions):
     delta: Annotated[float | None, _PRIVACY("Failure probability; by default 1/n^2.")] = None
     intervals: Annotated[
         bool | None,
-        _PRIVACY("Compute standard errors, for 5 to 15% of the budget, if the method has them."),
+        _PRIVACY("Compute standard errors, for 5 to 23% of the budget, if the method has them."),
     ] = None
     score_share: Annotated[
         float, _PRIVACY("Share of the budget for private scores of these rows, e.g. 0.05.")
