@@ -11,6 +11,7 @@
 #if defined(__GNUC__)
 #include "kerdock_fused.hpp"
 #include "passes.hpp"
+#include "sparse.hpp"
 #endif
 
 namespace nb = nanobind;
@@ -443,6 +444,44 @@ double kerdock_distortion(const Matrix<const T>& x, const Packed<const double>& 
   nb::gil_scoped_release release;
   return fastmix::kerdock::Pass<T>(a, sign, form, log_k2, offset, n_threads).distortion(from);
 }
+
+template <class T, class Z>
+void require_sparse(const fastmix::passes::Mapped<T>& a, const Packed<const std::uint32_t>& words,
+                    size_t s, size_t k2, const Z& z) {
+  require_aligned(words);
+  require_aligned(z);
+  require(s >= 1 && k2 >= s && k2 % s == 0 && k2 <= size_t(1) << 31, "s must divide k2");
+  require(words.size() % s == 0 && words.size() / s == a.n, "words must have s entries a row");
+  require(z.size() % k2 == 0 && z.size() / k2 == a.columns(), "z must have k2 p entries");
+}
+
+template <class T>
+void sparse_sketch(const Matrix<const T>& x, const Packed<const double>& map,
+                   const Packed<const double>& factors, double constant,
+                   const Packed<const std::uint32_t>& words, size_t s, size_t k2,
+                   const Packed<double>& z, size_t n_threads) {
+  const auto a = mapped(x, map, factors, constant);
+  require_sparse(a, words, s, k2, z);
+  n_threads = capped(n_threads);
+  const std::uint32_t* const word = words.data();
+  double* const to = z.data();
+  nb::gil_scoped_release release;
+  fastmix::sparse::Pass<T>(a, word, s, k2, n_threads).sketch(to);
+}
+
+template <class T>
+double sparse_distortion(const Matrix<const T>& x, const Packed<const double>& map,
+                         const Packed<const double>& factors, double constant,
+                         const Packed<const std::uint32_t>& words, size_t s, size_t k2,
+                         const Packed<const double>& z, size_t n_threads) {
+  const auto a = mapped(x, map, factors, constant);
+  require_sparse(a, words, s, k2, z);
+  n_threads = capped(n_threads);
+  const std::uint32_t* const word = words.data();
+  const double* const from = z.data();
+  nb::gil_scoped_release release;
+  return fastmix::sparse::Pass<T>(a, word, s, k2, n_threads).distortion(from);
+}
 #endif
 
 constexpr const char* compiler =
@@ -509,6 +548,11 @@ template <class T> void define(nb::module_& m) {
         "offset"_a, z, n_threads);
   m.def("kerdock_distortion", &kerdock_distortion<T>, x, map, factors, constant, signs, forms,
         "log_k2"_a, "offset"_a, z, n_threads);
+  const auto words = "words"_a.noconvert();
+  m.def("sparse_sketch", &sparse_sketch<T>, x, map, factors, constant, words, "s"_a, "k2"_a, z,
+        n_threads);
+  m.def("sparse_distortion", &sparse_distortion<T>, x, map, factors, constant, words, "s"_a,
+        "k2"_a, z, n_threads);
 #endif
 }
 

@@ -83,6 +83,8 @@ def valid_call(name, n, d, dtype, constant, mapped):
         own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), array(n), 0.5, array(6), array(5), 2]
     elif name == "residuals":
         own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), array(n), 2]
+    elif name.startswith("sparse"):
+        own = [array(4 * n, dtype=np.uint32), 4, 8, array(8 * p), 2]
     elif name.startswith("kerdock"):
         offset = 0 if name == "kerdock" else 70
         forms = array((offset + n + 63) // 64 * 6, dtype=np.uint32)
@@ -168,7 +170,7 @@ SCALARS = [
 KERNELS = (
     "fwht", "map_rows", "squared_norms", "gram", "moments", "gradient", "slopes", "curved", "srht",
     "kerdock", "kerdock_sketch", "kerdock_distortion", "lengths", "second_moments", "slope_counts",
-    "residuals",
+    "residuals", "sparse_sketch", "sparse_distortion",
 )  # fmt: skip
 CALLS = st.tuples(
     st.sampled_from(KERNELS),

@@ -96,8 +96,12 @@ def call(name, **changes):
             "signs": np.ones(60 + n, dtype=np.int8), "forms": np.ones(12, dtype=np.uint32),
             "log_k2": 6, "offset": 60, "z": np.ones(64 * p),
         },
+        "sparse_sketch": {
+            "words": np.ones(4 * n, dtype=np.uint32), "s": 4, "k2": 8, "z": np.ones(8 * p),
+        },
     }  # fmt: skip
     own["kerdock_distortion"] = own["kerdock_sketch"]
+    own["sparse_distortion"] = own["sparse_sketch"]
     first = {} if name == "fwht" else common
     return getattr(_native, name)(**{**first, **own[name], "n_threads": 1, **changes})
 
@@ -105,7 +109,7 @@ def call(name, **changes):
 KERNELS = [
     "fwht", "map_rows", "squared_norms", "gram", "moments", "gradient", "slopes", "curved", "srht",
     "kerdock", "kerdock_sketch", "kerdock_distortion", "lengths", "second_moments", "slope_counts",
-    "residuals",
+    "residuals", "sparse_sketch", "sparse_distortion",
 ]  # fmt: skip
 
 
@@ -183,6 +187,12 @@ REFUSED = [
     ("kerdock_sketch", {"offset": 2**64 - 1}, "offset \\+ n entries"),
     ("kerdock_sketch", {"forms": np.ones(6, dtype=np.uint32)}, "all blocks"),
     ("kerdock_distortion", {"z": np.ones(64 * 3 + 1)}, "k2 p entries"),
+    ("sparse_sketch", {"s": 0}, "s must divide k2"),
+    ("sparse_sketch", {"s": 3}, "s must divide k2"),
+    ("sparse_sketch", {"k2": 0}, "s must divide k2"),
+    ("sparse_sketch", {"k2": 2**32}, "s must divide k2"),
+    ("sparse_sketch", {"words": np.ones(3, dtype=np.uint32)}, "s entries a row"),
+    ("sparse_distortion", {"z": np.ones(7)}, "k2 p entries"),
 ]  # fmt: skip
 
 

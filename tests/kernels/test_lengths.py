@@ -236,7 +236,7 @@ def test_error_of_sums_with_lengths_is_the_stated_one():
     )
     exact = Fraction(float(y[0])) * n
     error = abs(Fraction(float(total[0, 0])) + Fraction(float(total[1, 0])) - exact)
-    assert float(error / exact) <= mapped.summation_error()
+    assert float(error / exact) <= mapped.summation_error(loss)
 
 
 # --- lengths -------------------------------------------------------------------------------------

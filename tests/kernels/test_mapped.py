@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from fastmix.kernels import NATIVE, reference
 from fastmix.kernels import mapped as kernels
-from fastmix.kernels.losses import CalibratedHuber
+from fastmix.kernels.losses import CalibratedHuber, LinearHuber
 from fastmix.kernels.mapped import Mapped, Targets
 
 DTYPES = [np.float64, np.float32]
@@ -337,18 +337,27 @@ def test_slopes_sum_without_loss(layout, d):
     X[:, 1] = np.where(np.arange(n) % 2, 1.0, -1.0)
     X[:, 2:] = 1.0 / 3.0
     y = np.random.default_rng(0).uniform(-1, 1, n)
-    total, _, outside = kernels.slopes(
-        Mapped(X), Targets(y), np.zeros(d), CalibratedHuber(2.0, 50.0, 1.0)
-    )
+    loss = CalibratedHuber(2.0, 50.0, 1.0)
+    total, _, outside = kernels.slopes(Mapped(X), Targets(y), np.zeros(d), loss)
     assert outside == 0
     columns = [0, 1, 2, d - 1]
     want = [math.fsum(X[:, j] * y) for j in columns]
     error = np.abs(total.sum(axis=0)[columns] - want)
     terms = np.array([math.fsum(np.abs(X[:, j] * y)) for j in columns])
-    assert (error <= kernels.summation_error() * terms).all()
+    assert (error <= kernels.summation_error(loss) * terms).all()
     # The two columns of ones have no error at all; ordinary sums do.
     assert (error[:2] <= 2.0**-52).all()
     assert abs(kernels.gradient(Mapped(X), Targets(y), np.zeros(d), 2.0)[0] - want[0]) > 2.0**-52
+
+
+def test_numpy_takes_over_for_a_loss_without_compiled_passes():
+    A, y, theta = mapped(500, 4), targets(500), np.full(4, 0.1)
+    loss = LinearHuber(0.5, 40.0, 0.5)
+    got, want = kernels.slopes(A, y, theta, loss), reference.slopes(A, y, theta, loss, excess=False)
+    np.testing.assert_array_equal(got[0], want[0])
+    got, want = (module.curved(A, y, theta, loss, theta) for module in (kernels, reference))
+    np.testing.assert_array_equal(got, want)
+    assert kernels.summation_error(loss) == reference.SUMMATION_ERROR
 
 
 @pytest.mark.parametrize("d", [3, 130])
@@ -433,6 +442,6 @@ def test_public_values_need_not_be_aligned():
 @pytest.mark.parametrize("p", [2, 20, 127, 600])
 def test_summands_cover_the_blocks_of_numpy(n, p):
     """A sum adds the rows of a block, then the blocks, and BLAS may do so in order."""
-    blocks = list(reference._blocks(kernels.Mapped(np.broadcast_to(0.0, (n, p)))))
+    blocks = list(reference.row_blocks(kernels.Mapped(np.broadcast_to(0.0, (n, p)))))
     in_order = min(n, max(stop - start for start, stop in blocks) + len(blocks) - 1)
     assert in_order <= kernels.summands(n, p, weighted=True)

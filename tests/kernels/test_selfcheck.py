@@ -17,6 +17,7 @@ import pytest
 
 from fastmix.errors import KernelWarning
 from fastmix.kernels import NATIVE, _selfcheck, _trust, fwht, kernels_used, mapped, reference
+from fastmix.kernels.losses import CalibratedHuber
 from fastmix.kernels.mapped import Mapped, Targets
 
 ROOT = Path(__file__).parents[2]
@@ -99,7 +100,7 @@ def test_the_error_of_sums_is_that_of_the_kernel_in_use(unchecked, monkeypatch):
 
     monkeypatch.setitem(_trust._compiled, "slopes", raises)
     with pytest.warns(KernelWarning, match="slopes"):
-        assert mapped.summation_error() == reference.SUMMATION_ERROR
+        assert mapped.summation_error(CalibratedHuber(1.0, 2.0, 1.0)) == reference.SUMMATION_ERROR
 
 
 def test_threads_check_once(unchecked, monkeypatch):

@@ -182,3 +182,29 @@ def test_the_law_that_smooths_a_quantile_has_mean_zero(quantile, ridge, length):
     whole = np.trapezoid(mass, u)
     assert whole == pytest.approx(slopes[-1] - slopes[0], rel=1e-3)
     assert np.trapezoid(mass * u, u) / whole == pytest.approx(0.0, abs=2e-3)
+
+
+@pytest.mark.parametrize("rho", LENGTHS)
+@pytest.mark.parametrize("loss", LOSSES, ids=NAMES)
+def test_rounding_of_the_move_is_one_unit_of_a_slope(loss, rho):
+    """A relative change of the moved residual v changes the slope by at most |v| f'' <= w."""
+    if isinstance(loss, Logistic):
+        pytest.skip("its residuals are not moved")
+    u = np.concatenate([s * np.geomspace(1e-9, 1e9, 4_001) for s in (-1.0, 1.0)])
+    length = np.full(len(u), rho)
+    moved = u - _moved(loss, rho)  # so that u is the residual after the move
+    weight = min(1.0, loss.lipschitz / rho / max(loss.quantile, 1.0 - loss.quantile))
+    assert np.max(np.abs(u) * loss.curvature(moved, length)) <= 0.6 * weight
+
+
+def _moved(loss, rho):
+    """Return by how much the loss moves residuals: the slope is 0 there, after the move at h t."""
+    low, high = -1e12, 1e12
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        below = loss.slope(np.array([middle]), np.array([rho]))[0] < 0.0
+        low, high = (middle, high) if below else (low, middle)
+    bound, room = loss.lipschitz / rho, loss.ridge * loss.eps_c / rho**2
+    level = 1.0 - loss.quantile
+    width = max(loss.width, loss._shape(bound, room)[1])
+    return width * math.log(level / (1.0 - level)) - low

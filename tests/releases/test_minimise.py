@@ -14,7 +14,7 @@ from fastmix.kernels.losses import CalibratedHuber
 from fastmix.kernels.mapped import summation_error
 from fastmix.kernels.sigmoids import Logistic, SmoothedQuantile
 from fastmix.releases import minimise as solver
-from fastmix.releases.minimise import Objective, minimise, rounding_distance, sketch_rows
+from fastmix.releases.minimise import Objective, minimise, preconditioner, rounding_distance
 
 
 def rows_of(X, y):
@@ -82,7 +82,7 @@ def test_reaches_the_minimum(X, y, loss, sketch):
     for scale in (0.1, 30.0):
         goal = objective(rows.d, loss, scale * loss.lipschitz)
         # Sums are less exact without compiled kernels.
-        granted = (summation_error() - 2.0**-52) * rows.n * loss.lipschitz / loss.ridge
+        granted = (summation_error(loss) - 2.0**-52) * rows.n * loss.lipschitz / loss.ridge
         tolerance = 1e-9 * max(1.0, scale) + 2.0 * granted
         theta = minimise(rows, goal, tolerance=tolerance, sketch=sketch,
                          public=np.random.default_rng(0))  # fmt: skip
@@ -314,7 +314,32 @@ def test_a_sigmoid_takes_few_passes():
 @pytest.mark.parametrize("n", [1, 2, 3, 100, 5_000, 10**7])
 @pytest.mark.parametrize("d", [1, 10, 2_000])
 def test_sketch_has_a_size_that_exists(n, d):
-    k2 = sketch_rows(n, d)
-    assert k2 & (k2 - 1) == 0
-    assert k2 <= 1 << (n - 1).bit_length()
-    solver.KerdockSketch(k2, n)
+    sketch = preconditioner(n, d)
+    assert sketch.k2 < n + 4
+    assert sketch.n == n
+    assert sketch.k2 >= min(8 * d, n)
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_rows_that_carry_a_direction_each_do_not_slow_the_solver(count):
+    """Columns of the sketch have norm 1: it sees a direction that one row alone has in full.
+
+    Conjugate gradients would need one product more for each direction that is missed.
+    """
+    rng, (n, d) = np.random.default_rng(5), (8_000, 120)
+    X = np.zeros((n, d))
+    X[:, count:] = rng.standard_normal((n, d - count)) / (40.0 * math.sqrt(d))
+    X[rng.choice(n, count, replace=False)] = np.eye(d)[:count]
+    y, passes = np.clip(X @ rng.standard_normal(d), -1.0, 1.0), []
+
+    class Counted(ArrayRows):
+        def run(self, task):
+            passes.append(task.name)
+            return super().run(task)
+
+    goal = Objective(CalibratedHuber(2.0, 0.01, 6.0), 0.01, np.zeros(d), np.zeros(d))
+    rows = Counted(X, RowMap(1.0), y, TargetMap())
+    public = np.random.default_rng(0)
+    theta = minimise(rows, goal, tolerance=1e-5, sketch=True, public=public)
+    assert np.linalg.norm(exact_gradient(X, y, goal, theta)) / goal.ridge <= 1e-5
+    assert len(passes) <= 30

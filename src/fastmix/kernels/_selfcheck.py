@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix._types import FloatArray, Floats
-from fastmix.kernels import kerdock, mapped, measured, reference
+from fastmix.kernels import kerdock, mapped, measured, reference, reference_sparse, sparse
 from fastmix.kernels._backend import one_thread
 from fastmix.kernels.discrete import Sampler, draw_discrete
 from fastmix.kernels.fwht import fwht
@@ -316,6 +316,15 @@ def _kerdock_distortion(matrices: Matrices) -> Iterator[Pair]:
         yield kerdock.distortion(*at), reference.kerdock_distortion(*at), _ROUNDING
 
 
+def _sparse(matrices: Matrices) -> Iterator[Pair]:
+    for k, (A, _) in enumerate(matrices):
+        words = (2.0**31 * (1.0 + _numbers(A.shape[0], (1, 4)[k % 2]))).astype(np.uint32)
+        Z = reference_sparse.sparse_sketch(A, words, 24)
+        yield sparse.sketch(A, words, 24), Z, _ROUNDING
+        want = reference_sparse.sparse_distortion(A, Z, words)
+        yield sparse.distortion(A, Z, words), want, _ROUNDING
+
+
 _CASES: dict[str, Callable[[Matrices], Iterator[Pair]]] = {
     "discrete": _discrete,
     "fwht": _fwht,
@@ -334,4 +343,5 @@ _CASES: dict[str, Callable[[Matrices], Iterator[Pair]]] = {
     "kerdock": _kerdock,
     "kerdock_sketch": _kerdock_sketch,
     "kerdock_distortion": _kerdock_distortion,
+    **dict.fromkeys(("sparse_sketch", "sparse_distortion"), _sparse),
 }

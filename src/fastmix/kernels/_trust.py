@@ -25,12 +25,17 @@ _PASSES = (
     *("map_rows", "squared_norms", "gram", "moments", "gradient", "slopes", "curved", "lengths"),
     *("second_moments", "slope_counts", "residuals"),
 )
-_SKETCHES = ("srht", "kerdock", "kerdock_sketch", "kerdock_distortion")
+_SPARSE = ("sparse_sketch", "sparse_distortion")
+_SKETCHES = ("srht", "kerdock", "kerdock_sketch", "kerdock_distortion", *_SPARSE)
 #: Every compiled kernel; compilers without vector types give the first two only.
 KERNELS = ("discrete", "fwht", *_PASSES, *_SKETCHES)
 #: Kernels that run the code of others: what is wrong in these may be wrong in those, on inputs that
 #: the self-check does not try.
-_SHARED = ((("fwht",), _SKETCHES), (_PASSES, (*_PASSES, *_SKETCHES)), (_SKETCHES[1:],) * 2)
+_SHARED = (
+    (("fwht",), _SKETCHES[:4]),
+    (_PASSES, (*_PASSES, *_SKETCHES)),
+    *((these, these) for these in (_SKETCHES[1:4], _SPARSE)),
+)
 
 
 class _Trial(threading.local):

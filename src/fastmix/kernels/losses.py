@@ -6,6 +6,7 @@ passes know it by its ``constants``; the functions here are the same in NumPy.
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -50,8 +51,8 @@ class Loss(Protocol):
         """What slopes are differences of: they are computed to some units of rounding of it."""
 
     @property
-    def constants(self) -> tuple[float, ...]:
-        """Numbers that the compiled passes compute slopes and curvatures from."""
+    def constants(self) -> tuple[float, ...] | None:
+        """Numbers that the compiled passes compute slopes and curvatures from; None for NumPy."""
 
     def slope(
         self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
@@ -76,7 +77,7 @@ class Loss(Protocol):
 
 
 @dataclass(frozen=True)
-class _Huber:
+class _Huber(ABC):
     """A loss that is u^2/2 in a zone around 0, and bends less outside.
 
     A subclass gives the loss for rows of a length up to ``longest``. A longer row counts as if it,
@@ -145,21 +146,21 @@ class _Huber:
         return float(self._zone(1.0))
 
     @staticmethod
+    @abstractmethod
     def _least_ridge(eps_c: float) -> float:
         """Return the ridge below which no zone is left for rows of length 1."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _zone(self, lengths: Any) -> Any:
         """Return the end of the zone for rows of these lengths, at most ``longest``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _slope(self, u: FloatArray, lengths: Any) -> FloatArray:
         """Return f'(u) for rows of these lengths, at most ``longest``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _curvature(self, u: FloatArray, lengths: Any) -> FloatArray:
         """Return f''(u) for rows of these lengths, at most ``longest``."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -231,12 +232,8 @@ class LinearHuber(_Huber):
 
     #: Whether the curvature obeys the bound that persons of several rows need.
     linear: ClassVar[bool] = True
+    constants: ClassVar[None] = None
     _least_ridge = staticmethod(least_person_ridge)
-
-    @property
-    def constants(self) -> tuple[float, ...]:
-        """Refuse: the compiled passes do not know this loss."""
-        raise value_error("loss", "be one that the compiled passes know", type(self).__name__)
 
     def _zone(self, lengths: Any) -> Any:
         return self.lipschitz / lengths * (1.0 - np.square(lengths) / (self.ridge * self.eps_c))

@@ -187,14 +187,15 @@ def residuals(A: Mapped, targets: Targets, theta: FloatArray) -> FloatArray:
     return out
 
 
-def summation_error(*, weighted: bool = False) -> float:
-    """Return the error of `slopes`, relative to the sum of the absolute terms.
+def summation_error(loss: Loss, *, weighted: bool = False) -> float:
+    """Return the error of `slopes` of a loss, relative to the sum of the absolute terms.
 
     It is that of each product and of sums; with weights, products are rounded once more.
     """
     if weighted:
         return reference.SUMMATION_ERROR + 2.0**-52
-    return reference.SUMMATION_ERROR if kernel("slopes") is None else 2.0**-52
+    known = kernel("slopes") is not None and loss.constants is not None
+    return 2.0**-52 if known else reference.SUMMATION_ERROR
 
 
 def slopes(
@@ -213,7 +214,7 @@ def slopes(
     unless ``excess``. With ``lengths`` of the rows, each has the loss for its own length; with
     ``weights`` each loss counts so often, and the error is that of the NumPy version.
     """
-    run = compiled("slopes", A, targets) if weights is None else None
+    run = compiled("slopes", A, targets) if _known(loss, weights) else None
     if run is None:
         return reference.slopes(A, targets, theta, loss, excess, lengths, weights)
     p = A.shape[1]
@@ -237,13 +238,18 @@ def curved(
 
     ``lengths`` and ``weights`` are as in `slopes`.
     """
-    run = compiled("curved", A, targets) if weights is None else None
+    run = compiled("curved", A, targets) if _known(loss, weights) else None
     if run is None:
         return reference.curved(A, targets, theta, loss, v, secant, lengths, weights)
     total = np.empty(A.shape[1])
     at = packed(theta), np.array(loss.constants), _lengths(lengths)
     run(*at, packed(v), secant, total, threads())
     return total
+
+
+def _known(loss: Loss, weights: FloatArray | None) -> bool:
+    """Whether the compiled passes know a loss; rows with weights are left to NumPy."""
+    return weights is None and loss.constants is not None
 
 
 def srht(

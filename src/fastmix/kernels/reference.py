@@ -74,7 +74,7 @@ def squared_norms(A: Mapped) -> FloatArray:
     """Return the squared norms of the rows, without factors and constant; NaN as in `passes`."""
     plain = replace(A, factors=None, constant=0.0)
     norms = np.empty(A.shape[0])
-    for start, stop in _blocks(A):
+    for start, stop in row_blocks(A):
         with np.errstate(over="ignore", invalid="ignore"):
             block = map_rows(plain, start, stop)
             norms[start:stop] = np.einsum("ij,ij->i", block, block)
@@ -85,7 +85,7 @@ def squared_norms(A: Mapped) -> FloatArray:
 def gram(A: Mapped) -> FloatArray:
     """Return ``A'A``."""
     total = np.zeros((A.shape[1], A.shape[1]))
-    for start, stop in _blocks(A):
+    for start, stop in row_blocks(A):
         block = map_rows(A, start, stop)
         total += block.T @ block
     return total
@@ -95,7 +95,7 @@ def weighted_moments(A: Mapped, targets: Targets, weights: FloatArray) -> FloatA
     """Return ``(A, y)' W (A, y)`` for a diagonal matrix W."""
     size = A.shape[1] + 1
     total = np.zeros((size, size))
-    for start, stop in _blocks(A):
+    for start, stop in row_blocks(A):
         block = np.column_stack((map_rows(A, start, stop), map_targets(targets, start, stop)))
         block *= np.sqrt(weights[start:stop])[:, None]
         total += block.T @ block
@@ -126,7 +126,7 @@ def row_lengths(
     """
     hair = (len(transform) + 16) * 2.0**-51 * float(np.linalg.norm(transform))
     lengths = np.empty(A.shape[0])
-    for start, stop in _blocks(A):
+    for start, stop in row_blocks(A):
         block = map_rows(A, start, stop)
         if targets is not None:
             block = np.column_stack((block, map_targets(targets, start, stop)))
@@ -145,7 +145,7 @@ def second_moments(
 ) -> FloatArray:
     """Return ``Z'Z``, or that with weights, for rows ``T'(a, y)`` shortened to ``longest``."""
     total = np.zeros((len(transform), len(transform)))
-    for start, stop in _blocks(A):
+    for start, stop in row_blocks(A):
         block = np.column_stack((map_rows(A, start, stop), map_targets(targets, start, stop)))
         rows = _shortened(block @ transform, longest)
         if weights is not None:
@@ -325,7 +325,7 @@ def _map_columns(A: Mapped, start: int, stop: int) -> FloatArray:
     return map_rows(replace(A, X=A.X[:, chosen], constant=constant, **maps), 0, A.shape[0])
 
 
-def _blocks(A: Mapped) -> Iterator[tuple[int, int]]:
+def row_blocks(A: Mapped) -> Iterator[tuple[int, int]]:
     """Cut the rows into blocks of a few megabytes."""
     n, p = A.shape
     step = min(1 << 16, max(64, _BLOCK_BYTES // (8 * p)))
@@ -336,7 +336,7 @@ def _residuals(
     A: Mapped, targets: Targets, theta: FloatArray, lengths: FloatArray | None = None
 ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray | None, FloatArray]]:
     """Yield blocks of mapped rows with residuals, lengths if there are any, and targets."""
-    for start, stop in _blocks(A):
+    for start, stop in row_blocks(A):
         block = map_rows(A, start, stop)
         y = map_targets(targets, start, stop)
         yield block, y - block @ theta, None if lengths is None else lengths[start:stop], y

@@ -1,5 +1,6 @@
 """Losses whose slope is a sigmoid: the logistic loss and the smoothed quantile loss."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ from fastmix._validation import check_probability, check_real
 
 
 @dataclass(frozen=True)
-class _Calibrated:
+class _Calibrated(ABC):
     """What losses with the slope of a sigmoid share: L, the ridge and eps_c they are made for."""
 
     lipschitz: float  #: The longest gradient L of any row.
@@ -47,11 +48,11 @@ class _Calibrated:
         """Whether the loss was made for a ridge and an eps_c no larger than these."""
         return self.ridge <= ridge and self.eps_c <= eps_c
 
+    @abstractmethod
     def _parts(
         self, u: FloatArray, lengths: FloatArray | None, y: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
         """Return f'(u) and f''(u)."""
-        raise NotImplementedError
 
     def _bounds(self, lengths: FloatArray | None) -> tuple[Any, Any]:
         """Return the largest slope of rows, and the curvature that is allowed at slope 0."""

@@ -18,7 +18,7 @@ from fastmix.releases.counts import (
     SIZE,
     TOTAL_WEIGHT,
 )
-from fastmix.releases.gram import sketched_gram, sketched_gram_events
+from fastmix.releases.gram import SPARSE_GRAM, sketched_gram, sketched_gram_events, sparse_gram
 from fastmix.releases.moments import (
     CURVATURE,
     CURVATURES,
@@ -90,6 +90,7 @@ __all__ = [
     "SKETCHED_GRAM",
     "SKETCHES",
     "SLOPES",
+    "SPARSE_GRAM",
     "SQUARES",
     "SQUARE_LAYERS",
     "STATISTICS",
@@ -115,6 +116,7 @@ __all__ = [
     "mix",
     "sketched_gram",
     "sketched_gram_events",
+    "sparse_gram",
     "spectral_events",
     "symmetric_solve",
 ]

@@ -1,7 +1,5 @@
 """Counts of records, of residuals and of gradients by size; sums of weights."""
 
-import math
-
 import numpy as np
 
 from fastmix._types import FloatArray
@@ -111,9 +109,7 @@ def _gradient_counts(
     ``longest`` counts as if it, and its target, were shortened. Gradients beyond the last edge
     count in the last bin.
     """
-    sides = np.linalg.norm(transform, 1) * np.linalg.norm(transform, np.inf)
-    short = math.sqrt(sides) * rows.bound <= least  # no row is longer than the least length
-    measured = rows.measured(Measure(None if short else transform, least))
+    measured = rows.measured(Measure.of(transform, least, rows.bound))
     return measured.slope_counts(theta, longest, edges, None if loss is None else loss.free)
 
 

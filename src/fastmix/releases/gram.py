@@ -1,15 +1,64 @@
-"""The Gram matrix of a fast sketch of the rows, with symmetric Gaussian noise."""
+"""Gram matrices of fast sketches of the rows, with symmetric Gaussian noise."""
+
+import math
 
 import numpy as np
 
+from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.accounting import PrivacyEvent
 from fastmix.data import Rows
 from fastmix.releases.bounds import SKETCHED_GRAM, Source, bounded_distortion, drawn_sketch
+from fastmix.releases.checks import anything, positive
 from fastmix.releases.moments import GramRelease
 from fastmix.releases.noise import Noise
-from fastmix.releases.release import spectral_events
-from fastmix.sketches import Sketch, SketchDraw
+from fastmix.releases.release import Gaussian, Public, spectral_events
+from fastmix.releases.sensitivity import shortened_gram_sensitivity
+from fastmix.sketches import Sketch, SketchDraw, SparseSketch
+from fastmix.sketches.sparse import SparseDraw
+
+
+def _shortened_gram(rows: Rows, draw: SparseDraw, longest: float) -> FloatArray:
+    r"""Return :math:`\sum_r \pi(z_r) \pi(z_r)^\top` for rows z of a sketch, shortened by pi."""
+    Z = rows.apply(draw)
+    lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+    Z *= np.minimum(1.0, longest / np.maximum(lengths, 1e-300))[:, None]
+    return np.asarray(Z.T @ Z)
+
+
+def _scale(public: Public, draw: SparseDraw, longest: float) -> float:
+    return shortened_gram_sensitivity(longest, draw.k2, draw.entries, public.bound)
+
+
+#: The Gram matrix of a sparse sketch whose rows are shortened to ``longest``; ``draw`` is public.
+SPARSE_GRAM = Gaussian(
+    name="gram of a sparse sketch",
+    statement="the Gram matrix of a sparse sketch of the features, its rows shortened",
+    proof="docs/proofs/sparse.md, Section 2",
+    statistic=_shortened_gram,
+    sensitivity=_scale,
+    given={"draw": anything, "longest": positive},
+    symmetric=True,
+    finish=lambda value, public, sigma, **at: GramRelease(value, sigma * _scale(public, **at)),
+)
+
+
+def sparse_gram(
+    rows: Rows, *, sketch: SparseSketch, sigma: float, noise: Noise, public: np.random.Generator
+) -> GramRelease:
+    r"""Release the Gram matrix of a sparse sketch, `SPARSE_GRAM`, which ``public`` draws.
+
+    Its rows are shortened to :math:`C \sqrt{n/k_2}`: their root mean square is no more than that,
+    for rows of norm C.
+
+    Paper: beyond it (docs/proofs/sparse.md).
+    Sensitive inputs: rows.
+    """
+    draw = drawn_sketch(sketch, public, noise)
+    longest = rows.bound * math.sqrt(max(1.0, rows.n / draw.k2))
+    given = {"draw": draw, "longest": longest, "sigma": sigma}
+    released: GramRelease = noise.release(SPARSE_GRAM, rows, **given)
+    return released
 
 
 def sketched_gram_events(*, sigma: float, tau: float, omega: float) -> list[PrivacyEvent]:

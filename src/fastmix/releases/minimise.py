@@ -8,7 +8,7 @@ depend on the data as they like.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -20,7 +20,7 @@ from fastmix.data import Rows, TransformedRows
 from fastmix.errors import SolverError
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.mapped import FEW_COLUMNS, summation_error
-from fastmix.sketches import KerdockSketch
+from fastmix.sketches import SparseSketch
 
 #: Unit of rounding.
 _UNIT = 2.0**-53
@@ -66,8 +66,8 @@ class Frame:
 class Objective:
     r""":math:`\sum_i f(y_i - x_i^\top\theta) + \frac\lambda2\|\theta - c\|^2 + b^\top\theta`.
 
-    ``frame`` tells in which coordinates, if not in those of the rows; ``summation`` is the relative
-    error of sums.
+    ``frame`` tells in which coordinates, if not in those of the rows; rows that are ``weighted``
+    have larger rounding errors.
     """
 
     loss: Loss
@@ -75,7 +75,7 @@ class Objective:
     center: FloatArray
     b: FloatArray
     frame: Frame | None = None
-    summation: float = field(default_factory=summation_error)
+    weighted: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,8 @@ def rounding_distance(objective: Objective, n: int, length: float) -> float:
     d, ridge, frame = len(objective.center), objective.ridge, objective.frame
     loss, shortest = objective.loss, 1.0 if frame is None else frame.least
     most = max(loss.lipschitz, loss.size * shortest)  # of a slope times the least length
-    gradient = (objective.summation + 16.0 * _UNIT) * n * most
+    summation = summation_error(loss, weighted=objective.weighted)
+    gradient = (summation + 16.0 * _UNIT) * n * most
     own = 8.0 * _UNIT * (length + float(np.linalg.norm(objective.center)))
     if frame is not None:
         gradient += d * _UNIT * n * most
@@ -116,14 +117,14 @@ def rounding_distance(objective: Objective, n: int, length: float) -> float:
     return gradient / ridge + math.sqrt(n) * residual / (2.0 * math.sqrt(ridge)) + own
 
 
-def sketch_rows(n: int, d: int) -> int:
-    """Return the rows of the sketch for a preconditioner: a power of two, 8 d or more of them.
+def preconditioner(n: int, d: int) -> SparseSketch:
+    """Return the sketch for a preconditioner: four entries per column, and 8 d rows or more.
 
-    With 16 d the solver needs a fifth less passes, which pays where there are many rows.
+    With 16 d the solver needs a fifth less passes, which pays where there are many rows. Columns
+    have norm 1, so that a direction which only one row has is seen in full (docs/sketches.md).
     """
-    enough = max(8 * d, min(16 * d, n // 8))
-    wanted = max(1 << (enough - 1).bit_length(), KerdockSketch.least_size(n))
-    return min(wanted, 1 << (n - 1).bit_length())
+    enough = min(max(8 * d, min(16 * d, n // 8)), n)
+    return SparseSketch(max(4 * -(-enough // 4), SparseSketch.least_size(n, 4)), n, entries=4)
 
 
 def minimise(
@@ -189,7 +190,7 @@ class _Newton:
         self._failures, self._careful = 0, 0  # of Newton steps; steps to go before the next one
         self._gram: FloatArray | None = None
         if sketch:
-            draw = KerdockSketch(sketch_rows(rows.n, rows.d), rows.n).sample(public)
+            draw = preconditioner(rows.n, rows.d).sample(public)
             triangle = _triangle(rows.apply(draw), rows.n, objective.ridge)
             self._factor = self._factored(objective.loss.bend * triangle)
             self._first = objective.center

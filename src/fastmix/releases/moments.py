@@ -199,7 +199,7 @@ def _slopes(
     rows: Rows, theta: FloatArray, loss: Loss, transform: FloatArray, least: float
 ) -> FloatArray:
     r"""Return :math:`\sum_i f'_i z_i` for rows :math:`z = T^\top x` and slopes of the loss."""
-    measured = rows.measured(Measure(transform, least))
+    measured = rows.measured(Measure.of(transform, least, rows.bound))
     return np.asarray(measured.slopes(theta, loss)[0].sum(axis=0) @ transform)
 
 
@@ -284,6 +284,7 @@ SQUARES = Gaussian(
     statistic=lambda rows, **given: _curvatures(rows, **given)[1],
     sensitivity=lambda public, loss, **given: gradient_square_sensitivity(loss.lipschitz),
     symmetric=True,
+    given=_AT,
 )
 
 #: `CURVATURE` and `SQUARES`, which intervals of a minimiser need, from one pass.

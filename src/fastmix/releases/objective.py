@@ -11,7 +11,6 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent, ObjectiveEvent, PrivacyEvent
 from fastmix.data import Rows, TransformedRows
-from fastmix.kernels.mapped import summation_error
 from fastmix.releases.minimise import Frame, Objective, minimise, rounding_distance
 from fastmix.releases.noise import Noise
 from fastmix.releases.release import Public, Release
@@ -106,9 +105,8 @@ class _Minimiser(Release):
             squeeze = float(np.linalg.norm(np.linalg.inv(given["transform"])))
             frame = Frame(stretch, squeeze, float(np.linalg.norm(center)), given["least"])
         b, inexact = noise._perturbation(rows.d, loss.lipschitz / mu)
-        summation = summation_error(weighted=rows.persons is not None)
         start = np.zeros(rows.d) if frame else center
-        objective = Objective(loss, ridge, start, b, frame, summation)
+        objective = Objective(loss, ridge, start, b, frame, rows.persons is not None)
         # From here to the noise on the minimiser only public quantities decide on the tolerance.
         spread = loss.lipschitz / mu * math.sqrt(rows.d)  # of b, about its length
         length = _LENGTH + 2.0 * spread / ridge

@@ -62,6 +62,24 @@ def sketched_gram_sensitivity(m: float, c_x: float = 1.0) -> float:
     return c_x * (c_x + 2.0 * m)
 
 
+def shortened_gram_sensitivity(longest: float, k2: int, entries: int, c_x: float = 1.0) -> float:
+    r"""Sensitivity (Frobenius) of :math:`\sum_r \pi(z_r) \pi(z_r)^\top` for a sparse sketch.
+
+    Rows :math:`z_r` of the k2 rows of the sketch are shortened to ``longest``, L. A record moves s
+    of them, s being ``entries``, each by at most :math:`a = C/\sqrt{s}`.
+
+    Paper: beyond it; docs/proofs/sparse.md, Section 2. It holds for all data. The factor of a is
+    for the rounding of sums and of shortened rows, the last term for that of products of k2 rows.
+    """
+    a = c_x / math.sqrt(entries) * (1.0 + 2.0**-20)
+    along, across = min(a, longest), min(a, math.sqrt(2.0) * longest)
+    each = max(
+        along * (2.0 * longest - along),
+        across * math.sqrt(2.0 * longest**2 - across**2 / 2.0),
+    )
+    return entries * each + 2.0**-52 * (k2 * longest) ** 2
+
+
 def moment_sensitivity(c_x: float = 1.0, c_y: float = 1.0) -> float:
     r"""Sensitivity (l2) of :math:`X^\top y`.
 

@@ -4,8 +4,17 @@ A `Sketch` is a distribution, ``sample`` draws a `SketchDraw` from it, and a dra
 applied to data, transposed, and asked for what the privacy analysis needs of it.
 """
 
-from fastmix.sketches.base import Sketch, SketchDraw
+from fastmix.sketches.base import BlockDraw, Sketch, SketchDraw
 from fastmix.sketches.kerdock import KerdockSketch
+from fastmix.sketches.sparse import SparseSketch
 from fastmix.sketches.subsampled import SRHT, SubsampledDCT
 
-__all__ = ["SRHT", "KerdockSketch", "Sketch", "SketchDraw", "SubsampledDCT"]
+__all__ = [
+    "SRHT",
+    "BlockDraw",
+    "KerdockSketch",
+    "Sketch",
+    "SketchDraw",
+    "SparseSketch",
+    "SubsampledDCT",
+]

@@ -143,6 +143,33 @@ class SketchDraw(ABC):
         return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
 
+class BlockDraw(SketchDraw):
+    """A draw that can be applied to rows in blocks: they need never be in one place.
+
+    The sketch of all rows is the sum of `partial_sketch` over any cut of the rows into ranges, and
+    the distortion is the maximum of `partial_distortion` over them.
+    """
+
+    @abstractmethod
+    def partial_sketch(self, rows: Mapped, offset: int) -> FloatArray:
+        """Return the part of ``S X`` from rows ``offset`` and following; parts add up to it."""
+
+    @abstractmethod
+    def partial_distortion(self, rows: Mapped, Z: FloatArray, offset: int) -> float:
+        """Return the largest norm of ``S'Z - X`` over such rows, Z being the whole ``S X``."""
+
+    @abstractmethod
+    def probe(self, offset: int, count: int) -> FloatArray:
+        """Return ``count`` entries of c'S for a public vector c, none above 1 in size.
+
+        With `probed`, they tell whether the rows are still those that Z was made of.
+        """
+
+    @abstractmethod
+    def probed(self, Z: FloatArray) -> FloatArray:
+        """Return c'Z for the same vector c."""
+
+
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the array itself, closed to writing."""
     array.setflags(write=False)

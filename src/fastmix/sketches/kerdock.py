@@ -16,7 +16,7 @@ from fastmix.kernels.mapped import Mapped
 from fastmix.kernels.reference import Forms, Signs, quadratic_signs
 from fastmix.random import RandomState, public_generator
 from fastmix.sketches._forms import family_size, forms
-from fastmix.sketches.base import Columns, Sketch, SketchDraw, as_mapped, read_only
+from fastmix.sketches.base import BlockDraw, Columns, Sketch, as_mapped, read_only
 
 #: Random bits that the generator makes of one value of its counter.
 _COUNTER_BITS = 256
@@ -62,13 +62,11 @@ class KerdockSketch(Sketch):
 
 
 @dataclass(frozen=True, eq=False)
-class KerdockDraw(SketchDraw):
+class KerdockDraw(BlockDraw):
     """One matrix ``[D_1 H B_1, ..., D_p H B_p]``, restricted to its first ``n`` columns.
 
-    Column i belongs to block ``i // k2``. Blocks are independent: the sketch of all rows is the sum
-    of `partial_sketch` over any cut of the rows into ranges, and the distortion is the maximum of
-    `partial_distortion` over them, so the rows need never be in one place. The random signs need
-    not be either: any range of them follows from the public ``key``, an integer below ``2**128``.
+    Column i belongs to block ``i // k2``. Blocks are independent. So are the random signs: any
+    range of them follows from the public ``key``, an integer below ``2**128``.
     """
 
     key: int
@@ -116,16 +114,17 @@ class KerdockDraw(SketchDraw):
         return kerdock.sketch(as_mapped(X), self.signs, self._forms), 0.0
 
     def partial_sketch(self, rows: Mapped, offset: int) -> FloatArray:
-        """Return the part of ``S X`` from rows ``offset`` and following; parts add up to it."""
         return kerdock.sketch(rows, *self._part(offset, rows.shape[0]))
 
     def partial_distortion(self, rows: Mapped, Z: FloatArray, offset: int) -> float:
-        """Return the largest norm of ``S'Z - X`` over such rows, Z being the whole ``S X``."""
         return kerdock.distortion(rows, Z, *self._part(offset, rows.shape[0]))
 
-    def first_row(self, offset: int, count: int) -> FloatArray:
-        """Return ``count`` entries of the first row of S, which are those of its signs."""
+    def probe(self, offset: int, count: int) -> FloatArray:
+        """Return entries of the first row of S, which are those of its signs."""
         return _random_signs(self.key, offset, count) / math.sqrt(self.k2)
+
+    def probed(self, Z: FloatArray) -> FloatArray:
+        return np.asarray(Z[0])
 
     def _part(self, offset: int, length: int) -> tuple[Signs, Forms, int]:
         """Return signs and forms of the blocks that a range touches, and where it starts."""
