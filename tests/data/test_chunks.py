@@ -26,7 +26,7 @@ from fastmix.data.arrow import file_chunks
 from fastmix.data.chunks import read_ahead
 from fastmix.data.dask import Cluster, dask_chunks
 from fastmix.errors import DataError, InvalidValueError
-from fastmix.sketches import SRHT, KerdockSketch
+from fastmix.sketches import SRHT, KerdockSketch, SparseSketch
 
 N, D = 150, 3
 ROW_MAP = RowMap(
@@ -120,12 +120,13 @@ def test_every_pass_equals_that_in_memory(rows, dense):
     counts = rows.residual_counts(theta, 0.7, EDGES)
     assert (counts == dense.residual_counts(theta, 0.7, EDGES)).all()
     assert counts.sum() == N
-    draw = KerdockSketch(32, N).sample(0)
-    Z, m_hat = rows.sketch(draw)
-    expected, expected_m = dense.sketch(draw)
-    assert_allclose(Z, expected, rtol=1e-11, atol=1e-12)
-    assert_allclose(rows.apply(draw), expected, rtol=1e-11, atol=1e-12)
-    assert m_hat == pytest.approx(expected_m, rel=1e-12)
+    for sketch in (KerdockSketch(32, N), SparseSketch(10, N, 1), SparseSketch(32, N, 16)):
+        draw = sketch.sample(0)
+        Z, m_hat = rows.sketch(draw)
+        expected, expected_m = dense.sketch(draw)
+        assert_allclose(Z, expected, rtol=1e-11, atol=1e-12)
+        assert_allclose(rows.apply(draw), expected, rtol=1e-11, atol=1e-12)
+        assert m_hat == pytest.approx(expected_m, rel=1e-12)
 
 
 def test_centred_and_augmented_rows(rows, dense):
@@ -140,7 +141,7 @@ def test_centred_and_augmented_rows(rows, dense):
 
 def test_what_needs_memory_is_refused(table):
     rows = ChunkRows(table, ROW_MAP, TARGET_MAP)
-    with pytest.raises(ValueError, match="sketch must be 'kerdock' for data that are not in mem"):
+    with pytest.raises(ValueError, match="sketch must be 'kerdock' or 'sparse' for data"):
         rows.sketch(SRHT(8, N).sample(0))
     with pytest.raises(ValueError, match="rows must be in memory"):
         next(rows.blocks())

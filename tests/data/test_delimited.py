@@ -89,7 +89,7 @@ def test_only_the_first_line_is_looked_at(tmp_path):
         said.add((found, str(raised.value)))
     assert len(said) == 1
     ((found, message),) = said
-    assert (found.sep, found.decimal, found.encoding) == (";", ",", "utf-8")
+    assert (found.sep, found.spelling.decimal, found.encoding) == (";", ",", "utf-8")
     assert message == (
         "t.csv has no column 'z' in its first line, which must name the columns, separated by "
         "semicolons."

@@ -10,7 +10,9 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import numpy as np
+import openpyxl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -23,6 +25,7 @@ from fastmix.data.delimited import TextFormat
 from fastmix.data.encode import complete, encode, needed, table_chunks
 from fastmix.data.frames import frame_columns
 from fastmix.data.read import read_columns
+from fastmix.data.streams import stream_of
 from fastmix.schema import Category, Labels, Number, PublicBounds
 
 START = datetime.date(2000, 1, 1)
@@ -30,14 +33,14 @@ CODES = ("1", "2", "3", "0.1", "2.5", str(10**15), str(2**53 + 1), str(10**30), 
 WORDS = ("Ulm", "Bonn", "1", "2.0", "false", "0.3")
 FEATURES = (
     Category("code", CODES),
-    Category("word", WORDS),
-    Number("amount", -5, 5, 1.5),
+    Category("word", WORDS, markers=("Rom",)),
+    Number("amount", -5, 5, 1.5, markers=("NR", "2.5")),
     Number("day", 0, 9000, 7, since=START),
 )
 TARGETS = (
-    Number("y", 0, 10),
-    Labels("y", ("1", "2", "Ulm", "true")),
-    Labels("y", (0.1, 0.3, 2.0)),
+    Number("y", 0, 10, markers=("NR", "1")),
+    Labels("y", ("1", "2", "Ulm", "true"), markers=("Bonn",)),
+    Labels("y", (0.1, 0.3, 2.0), markers=("NR",)),
 )
 
 
@@ -164,12 +167,19 @@ FREE_TEXT = {
     },
     "dict": {"text": (lambda values: np.array(values, "U9"), TEXT)},
 }
-LIBRARIES = ("pandas", "polars", "dict", "arrow", "parquet", "csv")
+LIBRARIES = ("pandas", "polars", "dict", "arrow", "parquet", "csv", "stream", "duckdb", "xlsx")
 CSV = {
     "code": [*map(str, SMALL[:9]), *TEXT, *map(str, LARGE), "ü,;'"],
     "word": [*TEXT, 'a "b"', "1,5"],
-    "amount": ["", "1", "-2.5", "1e3", "inf", "nan"],
+    "amount": ["", "1", "-2.5", "1e3", "inf", "nan", "NR", "2.5"],
     "day": ["", "2001-02-03", "1960-12-31"],
+}
+#: What cells of a sheet may hold.
+CELLS = {
+    "code": [0, 1, 2.5, 0.1, 10**15, True, False, None, *TEXT[:7], *DAYS, "#N/A"],
+    "word": [*TEXT, 1, 2.0, 0.3, False, None, "#REF!"],
+    "amount": [0, 1, -2.5, 2.5, 1e300, True, None, "1.5", "NR", "#DIV/0!", " 3 "],
+    "day": [*DAYS, None, "2001-02-03", "#N/A"],
 }
 
 
@@ -178,6 +188,10 @@ def column(draw, library, role):
     """Draw how a column is made of values, and the values that it may hold."""
     if library == "csv":
         return list, CSV[role]
+    if library == "xlsx":
+        return list, CELLS[role]
+    if role in ("day", "amount") and library in ("parquet", "stream") and draw(st.booleans()):
+        return arrow_column("string"), [*CSV[role], None]
     free = dict(FREE.get(library, {}))
     if role == "day":
         free = {name: each for name, each in free.items() if each[1] is ANY}
@@ -194,6 +208,9 @@ def column(draw, library, role):
         if typed == "wide":  # Polars has no such type
             typed = "decimal"
         return lambda values: pl.from_arrow(arrow_column(typed)(values)), TYPED[typed]
+    if library == "duckdb":
+        typed = "decimal" if typed == "wide" else typed
+        return arrow_column(typed), TYPED[typed]
     if typed not in ("bool", "decimal", "wide", "ns") and draw(st.booleans()):
         return coded_column(typed), pool
     return arrow_column(typed), pool
@@ -219,6 +236,13 @@ def tables(draw):
     return library, columns, bounds, records, place, draw(record), draw(st.booleans())
 
 
+def write_sheet(path, columns):
+    book = openpyxl.Workbook()
+    for row in (list(columns), *zip(*columns.values(), strict=True)):
+        book.active.append(row)
+    book.save(path)
+
+
 def encoded(library, columns, bounds, records, apart):
     """Return every record as numbers: features, target, and whether it is complete."""
     made = {
@@ -231,15 +255,21 @@ def encoded(library, columns, bounds, records, apart):
         found = frame_columns(frames[library](made), bounds, y)
     elif library == "arrow":
         found = frame_columns(pa.table(made), bounds)
+    elif library in ("stream", "duckdb"):
+        table = pa.table(made)
+        made = table.to_reader() if library == "stream" else duckdb.from_arrow(table)
+        found = read_columns(stream_of("X", made), *needed(bounds), TextFormat().of(bounds))
     else:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"t.{library}"
             if library == "parquet":
                 pyarrow.parquet.write_table(pa.table(made), path)
+            elif library == "xlsx":
+                write_sheet(path, made | {"row": [1] * len(records)})
             else:
                 with path.open("w", newline="") as file:
                     csv.writer(file).writerows([list(made), *zip(*made.values(), strict=True)])
-            found = read_columns(path, *needed(bounds), TextFormat().with_dates(bounds.dates))
+            found = read_columns(path, *needed(bounds), TextFormat().of(bounds))
             parts = [each for chunk in table_chunks(path, bounds).chunks for each in chunk.read()]
             whole = [np.concatenate(each) for each in zip(*parts, strict=True)]
             for each, same in zip(encode(found, bounds), whole, strict=True):

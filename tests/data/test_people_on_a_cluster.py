@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 
 from fastmix import PrivateLinearRegression
-from fastmix.data import ChunkRows, RowMap
+from fastmix.data import ChunkRows, RowMap, persons, reductions
+from fastmix.data import chunks as data_chunks
 from fastmix.data.dask import Cluster, dask_chunks
 from fastmix.data.maps import TargetMap
+from fastmix.kernels.losses import LinearHuber
+from fastmix.releases import CURVATURES
+from fastmix.releases.release import Public
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -63,8 +67,6 @@ def test_mutant_a_block_with_another_key_is_caught(client, table, monkeypatch):
 
 def test_mutants_on_a_cluster_are_caught(client, table, monkeypatch):
     """Cap off, weights off: what the workers are sent no longer adds up to one record."""
-    from fastmix.data import persons
-
     X, y, ids = table
     real = persons.person_weights
 
@@ -126,3 +128,68 @@ def test_weights_of_rows_on_a_cluster(client, table):
     rows = ChunkRows(chunks, RowMap(2.0), TargetMap(), most_weight=2.0)
     assert rows.n == len(ids)
     np.testing.assert_allclose(rows.persons.weights, np.minimum(weights / 2.0, 1.0), atol=1e-8)
+
+
+def undivided(real):
+    """Count every row of a person as one record."""
+
+    def weights(*given):
+        found = real(*given)
+        return replace(found, weights=(found.weights > 0.0).astype(float))
+
+    return weights
+
+
+def doubled(real):
+    """Return weights of up to twice their bound."""
+    return lambda values, most: 2.0 * real(values, most)
+
+
+def unlimited(real):
+    """Return slopes ten times as large as their limit allows."""
+
+    def terms(*given):
+        for own, Z, bends, slopes in real(*given):
+            yield own, Z, bends, 10.0 * slopes
+
+    return terms
+
+
+MUTANTS = {
+    "none": None,
+    "a person counts once for each row": (persons, "person_weights", undivided),
+    "the bound of weights is off by 2": (data_chunks, "row_weights", doubled),
+    "gradients of a person are not limited": (reductions, "_terms", unlimited),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MUTANTS)
+def test_releases_of_intervals_on_a_cluster_keep_to_their_sensitivities(
+    client, table, monkeypatch, name
+):
+    """By what workers add up for one person alone, of the curvature and squares of gradients."""
+    if MUTANTS[name] is not None:
+        where, function, mutant = MUTANTS[name]
+        monkeypatch.setattr(where, function, mutant(getattr(where, function)))
+    X, y, ids = table
+    blocks = da.from_array(np.sign(X), chunks=(200, 2))
+    chunks = dask_chunks(blocks, np.sign(y), client, ids, np.full(len(ids), 9.0))
+    rows = ChunkRows(chunks, RowMap(2.0), TargetMap(), most_rows=8, most_weight=2.0)
+    given = {"theta": np.array([3.0, -2.0]), "loss": LinearHuber(0.2, 20.0, 1.0, 3.0)}
+    given |= {"transform": 2.0 * np.eye(2), "least": 0.1, "square": 1.5, "weights": None}
+    largest = 0.0
+    for person in range(10):
+        own = replace(rows.persons, weights=np.where(ids == person, rows.persons.weights, 0.0))
+        alone = copy(rows)
+        alone._chunks = [
+            (chunk, replace(place, persons=own.of_rows(slice(place.start, place.stop))))
+            for chunk, place in rows._chunks
+        ]
+        alone.persons = own
+        found = CURVATURES.statistic(alone, **given)
+        for part, value in zip(CURVATURES.parts, found, strict=True):
+            most = part.sensitivity(Public.of(rows), **given)
+            largest = max(largest, float(np.linalg.norm(value)) / most)
+    assert (largest > 1.0) == (name != "none")
+    assert largest > 0.5

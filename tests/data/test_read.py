@@ -120,8 +120,8 @@ def broken(folder):
     yield folder / "text.parquet", "must hold numbers"
     (folder / "missing.csv").write_text(f"y\n{SECRET}\n")
     yield folder / "missing.csv", "has no column 'age'"
-    (folder / "table.xlsx").write_text(SECRET)
-    yield folder / "table.xlsx", "must end in"
+    (folder / "table.ods").write_text(SECRET)
+    yield folder / "table.ods", "must end in"
     yield folder / "nowhere.csv", "There is no file"
 
 

@@ -70,11 +70,11 @@ def test_data_that_change_after_the_sketch_have_no_distortion(later):
 
 
 @pytest.mark.parametrize("k2", [1, 2, 8, 64])
-def test_the_first_row_of_a_sketch(k2):
+def test_the_probe_of_a_sketch_is_its_first_row(k2):
     n = KerdockSketch(k2, k2).capacity
     draw = KerdockSketch(k2, n).sample(1)
-    assert_allclose(draw.first_row(0, n), draw.to_dense()[0], rtol=1e-15)
-    assert_allclose(draw.first_row(n // 2, 1), draw.to_dense()[0, n // 2], rtol=1e-15)
+    assert_allclose(draw.probe(0, n), draw.to_dense()[0], rtol=1e-15)
+    assert_allclose(draw.probe(n // 2, 1), draw.to_dense()[0, n // 2], rtol=1e-15)
 
 
 @pytest.mark.parametrize(("width", "length"), [(D - 1, 256), (D + 1, 256), (D, 255)])

@@ -211,7 +211,7 @@ def test_a_file_that_is_not_a_model_is_the_same_error(tmp_path, document, kind):
             b"",
             b"null",
             b"[]",
-            b'{"format": "fastmix-model-6"}',
+            b'{"format": "fastmix-model-7"}',
             b"\xff\xfe",
             b"NaN",
         ],

@@ -123,7 +123,7 @@ def test_dates_are_days_since_a_public_one(tmp_path):
     (tmp_path / "t.csv").write_text(
         "y,d,e\n.5,2000-02-01,31.12.1999\n.5,2030-01-01,01.01.1950\n.5,,\n"
     )
-    text = TextFormat().with_dates(bounds.dates)
+    text = TextFormat().of(bounds)
     X, y = encode(read_columns(tmp_path / "t.csv", *needed(bounds), text), bounds)
     np.testing.assert_array_equal(np.column_stack([X, y]), expected)
     days = [datetime.date(2000, 2, 1), datetime.date(2030, 1, 1), None]
@@ -137,7 +137,7 @@ def test_dates_are_days_since_a_public_one(tmp_path):
 
 def test_what_is_no_date_is_refused_without_quoting_it(tmp_path):
     bounds = read(tmp_path, HEAD + "d = [2000-01-01, 2000-12-31]\n")
-    text = TextFormat().with_dates(bounds.dates)
+    text = TextFormat().of(bounds)
     (tmp_path / "t.csv").write_text("y,d\n1,Rumpelstilzchen\n")
     with pytest.raises(DataError, match="is not a date of the form %Y-%m-%d") as raised:
         read_columns(tmp_path / "t.csv", *needed(bounds), text)

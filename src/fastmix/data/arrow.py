@@ -66,6 +66,7 @@ class FileChunk(Chunk):
     columns: tuple[str, ...]
     person: str | None = None
     weight: str | None = None
+    decodes = True
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -199,6 +200,8 @@ def damage(path: Path) -> Iterator[None]:
 def table_files(path: str | Path | Iterable[str | Path]) -> list[Path]:
     """Return the files that are meant, in the order of their names."""
     paths = [Path(path)] if isinstance(path, (str, Path)) else [Path(each) for each in path]
+    if any(str(each).startswith(("postgresql:", "postgres:")) for each in paths):
+        raise DataError("path must name files. Pass the records of a database to fit, as a stream.")
     files: list[Path] = []
     for each in paths:
         inside = (file for file in each.rglob("*") if _is_table(file, each))
@@ -243,7 +246,7 @@ def _fields(path: Path) -> dict[str, Any]:
         else:
             with pa.memory_map(str(path)) as source:
                 schema = pa.ipc.open_file(source).schema
-    return dict(zip(distinct(path, schema.names), schema.types, strict=True))
+    return dict(zip(distinct(path.name, schema.names), schema.types, strict=True))
 
 
 def column_kind(kind: Any) -> str:
@@ -260,10 +263,10 @@ def column_kind(kind: Any) -> str:
     return str(kind)
 
 
-def distinct(path: Path, names: list[str]) -> list[str]:
-    """Return the names of a file's columns, which must all be different."""
+def distinct(table: str, names: list[str]) -> list[str]:
+    """Return the names of a table's columns, which must all be different."""
     if len(set(names)) != len(names):
-        raise DataError(f"{path.name} must have a different name for each column.")
+        raise DataError(f"{table} must have a different name for each column.")
     return names
 
 

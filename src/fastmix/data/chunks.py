@@ -30,8 +30,7 @@ from fastmix.data.rows import Rows
 from fastmix.data.weights import checked_weights, row_weights
 from fastmix.errors import DataError
 from fastmix.schema.values import as_reals, check_finite
-from fastmix.sketches import SketchDraw
-from fastmix.sketches.kerdock import KerdockDraw
+from fastmix.sketches import BlockDraw, SketchDraw
 
 T = TypeVar("T")
 Records: TypeAlias = tuple[npt.NDArray[np.floating[Any]], FloatArray]
@@ -39,7 +38,8 @@ Records: TypeAlias = tuple[npt.NDArray[np.floating[Any]], FloatArray]
 #: that may follow its text, without a name: for a bar that vanishes, not for lines that stay.
 Report: TypeAlias = Callable[[str, float], None]
 BLOCK_BYTES = 8 << 20  #: Bytes of records that are read at a time.
-_CHANGED = "the data have changed while they were being fitted."
+KEPT_BYTES = 1 << 30  #: Bytes of decoded records that stay in memory between passes; public.
+CHANGED = "the data have changed while they were being fitted."
 
 
 class Chunk(ABC):
@@ -48,6 +48,7 @@ class Chunk(ABC):
     name: str  #: What errors about a file call it.
     length: int | None  #: Number of records, None if it is not known before they are read.
     blocks: int = 1  #: How many blocks `read` yields, about: for progress.
+    decodes: bool = False  #: Whether `read` makes new arrays each time, at some cost.
 
     @abstractmethod
     def read(self) -> Iterator[Records]:
@@ -83,10 +84,7 @@ class ArrayChunk(Chunk):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a chunk is among all: its number, and its rows once they are counted.
-
-    ``persons`` has the weights of its rows, where they have any.
-    """
+    """Where a chunk is among all: its number, its rows once counted, their weights if any."""
 
     index: int
     start: int = 0
@@ -105,13 +103,13 @@ def readings(chunks: Iterable[tuple[Chunk, Place]]) -> Iterator[Reading]:
         for records in chunk.read():
             start, end = end, end + len(records[0])
             if place.stop is not None and end > place.stop:
-                raise DataError(_CHANGED)
+                raise DataError(CHANGED)
             own = place.persons
             if own is not None:
                 own = own.of_rows(slice(start - place.start, end - place.start))
             yield place.index, start, records, own
         if place.stop is not None and end < place.stop:
-            raise DataError(_CHANGED)
+            raise DataError(CHANGED)
 
 
 @dataclass(frozen=True)
@@ -233,6 +231,7 @@ class Chunks:
     grouped: bool = False  #: Whether its chunks know whom their records belong to.
     weighted: bool = False  #: Whether they know how much each record counts.
     coded: bool = False  #: Whether targets are places in a public, sorted list of labels.
+    memory: int = KEPT_BYTES  #: Bytes that its decoded records may take between passes.
 
     @property
     def n(self) -> int | None:
@@ -302,7 +301,7 @@ class ChunkRows(Rows):
         value: T = work.of_no_rows() if found is None else found
         parts: tuple[Any, ...] = value if isinstance(value, tuple) else (value,)
         if self._checked and not all(np.isfinite(part).all() for part in parts):
-            raise DataError(_CHANGED)
+            raise DataError(CHANGED)
         return value
 
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -321,8 +320,8 @@ class ChunkRows(Rows):
         m_hat, again = self.run(task)
         # The sensitivity of m-hat is that of one matrix; the slack is far above rounding.
         slack = 1e-9 * self.bound * math.sqrt(self.n / draw.k2)
-        if np.abs(again - Z[0]).max() > slack:
-            raise DataError(_CHANGED)
+        if np.abs(again - draw.probed(Z)).max() > slack:
+            raise DataError(CHANGED)
         return Z, m_hat
 
     def measured(self, measure: Measure) -> ChunkRows:
@@ -344,9 +343,11 @@ class ChunkRows(Rows):
         return rows
 
 
-def _in_blocks(draw: SketchDraw) -> KerdockDraw:
-    if not isinstance(draw, KerdockDraw):
+def _in_blocks(draw: SketchDraw) -> BlockDraw:
+    if not isinstance(draw, BlockDraw):
         raise value_error(
-            "sketch", "be 'kerdock' for data that are not in memory", type(draw).__name__
+            "sketch",
+            "be 'kerdock' or 'sparse' for data that are not in memory",
+            type(draw).__name__,
         )
     return draw

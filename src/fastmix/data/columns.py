@@ -4,9 +4,9 @@ A column has a declared type, and is converted as a whole, or it holds objects, 
 one by one.  Types are never taken from the values.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ import numpy.typing as npt
 from fastmix._types import FloatArray
 from fastmix.data.arrow import decoded, float_values, parts_of, pyarrow
 from fastmix.schema.elements import DAY, MISSING, UNLISTED, PublicList, days, real
+
+if TYPE_CHECKING:
+    from fastmix.data.delimited import TextFormat
 
 Codes = npt.NDArray[np.int64]
 
@@ -73,18 +76,36 @@ def columns_of(
     table: Any,
     numbers: Iterable[str],
     categories: Mapping[str, Sequence[str]],
-    dates: Collection[str] = (),
+    text: "TextFormat",
 ) -> Columns:
     """Return columns of an Arrow table or record batch, or of a dict of columns.
 
-    ``dates`` are the numbers that are dates, by which objects are converted.
+    ``text`` says which numbers are dates, by which objects are converted, and how missing values
+    are spelled.
     """
+    dates, markers = dict(text.dates), dict(text.markers)
     n = table.num_rows if hasattr(table, "num_rows") else len(next(iter(table.values()), ()))
     return Columns(
         n,
-        {name: _numbers(table[name], name in dates) for name in numbers},
-        {name: _codes(table[name], PublicList.of(levels)) for name, levels in categories.items()},
+        {
+            name: _marked(table[name], _numbers(table[name], name in dates), markers.get(name))
+            for name in numbers
+        },
+        {
+            name: _marked(
+                table[name], _codes(table[name], PublicList.of(levels)), markers.get(name)
+            )
+            for name, levels in categories.items()
+        },
     )
+
+
+def _marked(column: Any, values: Any, markers: Sequence[str] | None) -> Any:
+    """Return values with the missing ones that public markers spell."""
+    if not markers:
+        return values
+    missing = MISSING if values.dtype == np.int64 else np.nan
+    return np.where(_codes(column, PublicList.of(markers)) >= 0, missing, values)
 
 
 def _numbers(column: Any, date: bool) -> FloatArray:

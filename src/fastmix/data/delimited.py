@@ -1,8 +1,9 @@
 """The format of a CSV file: separator, decimal mark, encoding.
 
 The first line names the columns and is public; values are not.  So options that are not given
-follow from the first line alone, or from fixed rules.  A fit refuses an entry that does not match
-the format; it never tries another format.
+follow from the first line alone, or from fixed rules.  If the first line is a record, they follow
+from fixed rules only.  A fit refuses an entry that does not match the format; it never tries
+another format.
 """
 
 import codecs
@@ -19,7 +20,9 @@ from typing import Any
 from fastmix._validation import check_choice, value_error
 from fastmix.data.arrow import distinct, pyarrow
 from fastmix.data.lines import CSV_BYTES, Lines, by_line, misread, record_lines
+from fastmix.data.spelling import Spelling
 from fastmix.errors import DataError
+from fastmix.schema.bounds import PublicBounds
 
 #: Separators to look for in the first line, with their names.
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
@@ -53,15 +56,20 @@ class TextFormat:
 
     ``sep`` separates fields (one character, or "tab", "semicolon", "comma", "pipe", "space");
     ``decimal`` is "." or ","; ``thousands`` separates groups of three digits, none by default;
-    ``encoding`` is any encoding that Python knows.
+    ``encoding`` is any encoding that Python knows. Without a ``header``, the columns are called
+    ``names``, or c1, c2 and so on.
     """
 
     sep: str | None = None
     decimal: str | None = None
     thousands: str | None = None
     encoding: str | None = None
+    header: bool = True
+    names: tuple[str, ...] = ()
     #: Columns of dates with the form in which they are written, from the bounds file.
     dates: tuple[tuple[str, str], ...] = ()
+    #: Columns with spellings of missing values, from the bounds file.
+    markers: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def __post_init__(self) -> None:
         sep = None if self.sep is None else _SPELLED.get(self.sep, self.sep)
@@ -85,9 +93,20 @@ class TextFormat:
             if not known:
                 raise value_error("encoding", "be one such as utf-8 or cp1252", self.encoding)
 
-    def with_dates(self, dates: tuple[tuple[str, str], ...]) -> "TextFormat":
-        """Return the format of a file in which some columns are dates."""
-        return replace(self, dates=dates)
+    def of(self, bounds: PublicBounds) -> "TextFormat":
+        """Return the format with what bounds say of it: dates, missing values, names of columns."""
+        names = bounds.names or self.names
+        return replace(self, dates=bounds.dates, markers=bounds.markers, names=names)
+
+    @property
+    def has_names(self) -> bool:
+        """Whether the first line names the columns."""
+        return self.header and not self.names
+
+    def spelling(self, decimal: str = ".") -> Spelling:
+        """Return how numbers and dates are written where they are text."""
+        mark = self.decimal or decimal
+        return Spelling(mark, self.thousands, self.dates, self.markers)
 
     def options(self) -> list[str]:
         """Return the options of the command line that ask for this format."""
@@ -95,7 +114,7 @@ class TextFormat:
         for name in ("sep", "decimal", "thousands", "encoding"):
             if (value := getattr(self, name)) is not None:
                 found += [f"--{name}", "tab" if value == "\t" else value]
-        return found
+        return found if self.header else [*found, "--no-header"]
 
 
 @dataclass(frozen=True)
@@ -103,23 +122,17 @@ class Resolved:
     """The complete format of one file: the given options, and the rest from its first line."""
 
     sep: str
-    decimal: str
-    thousands: str | None
+    spelling: Spelling
     encoding: str
     names: tuple[str, ...]
     #: Lines before the one with the names: 1 if Excel's ``sep=;`` comes first.
     skipped: int
     #: The separator that the line with the names suggests.
     suggested: str
-    #: Columns of dates with the form in which they are written.
-    written: tuple[tuple[str, str], ...]
+    #: Whether a line has the names.
+    header: bool
     #: Whether the encoding follows from a first line that is not UTF-8.
     guessed: bool
-
-    @property
-    def dates(self) -> dict[str, str]:
-        """Forms of the columns of dates."""
-        return dict(self.written)
 
     def described(self) -> str:
         """Say how the first line was read, without quoting it."""
@@ -136,18 +149,6 @@ class Resolved:
                 "be given (--encoding)."
             )
         return said
-
-    def numbers_described(self) -> str:
-        """Say what a number may look like."""
-        other = "." if self.decimal == "," else ","
-        shown = f"1{self.decimal}5"
-        said = f"Numbers are read with the decimal mark {self.decimal!r}, as in {shown}"
-        if self.thousands is None:
-            return (
-                f"{said}, and nothing between thousands; other marks are given by --decimal "
-                f"{other!r} and --thousands"
-            )
-        return f"{said}, and {self.thousands!r} between groups of three digits"
 
 
 def is_text(path: Path) -> bool:
@@ -166,7 +167,9 @@ def text_suffix(path: Path) -> str | None:
 def resolve(path: Path, text: TextFormat) -> Resolved:
     """Complete a format by a file's name and first line."""
     try:
-        encoding, guessed = _encoding(path) if text.encoding is None else (text.encoding, False)
+        encoding, guessed = text.encoding, False
+        if encoding is None:
+            encoding, guessed = _encoding(path, guess=text.has_names)
         with _open(path, encoding) as file:
             line = file.readline(_LONGEST_LINE).removeprefix("\ufeff")  # no part of a name
             directive = re.fullmatch(r"sep=(.)[\r\n]*", line, re.IGNORECASE)
@@ -175,27 +178,30 @@ def resolve(path: Path, text: TextFormat) -> Resolved:
             if directive is not None:
                 line = file.readline(_LONGEST_LINE)
         by_name = "\t" if (text_suffix(path) or "").startswith(".tsv") else None
-        suggested = _suggested(line)
+        suggested = _suggested(line) if text.has_names else ","  # a record suggests nothing
         given = text.sep or (directive.group(1) if directive is not None else None) or by_name
         sep = given or suggested
         if not record_lines(sep, 1).fullmatch(line.replace("\r\n", "\n").encode()):
             raise misread(path.name)
-        names = distinct(path, next(csv.reader([line], delimiter=sep), []))
+        fields = next(csv.reader([line], delimiter=sep), [])
+        own = text.names or tuple(f"c{place}" for place, _ in enumerate(fields, 1))
+        names = distinct(path.name, fields if text.has_names else list(own))
     except (csv.Error, UnicodeError, EOFError, gzip.BadGzipFile, zlib.error):
         raise DataError(f"The first line of {path.name} cannot be read as text.") from None
     if not names:
         raise DataError(f"{path.name} must have a first line that names the columns.")
+    if len(names) != len(fields):
+        raise DataError(f"{path.name} must have the {len(names)} columns that its bounds name.")
     # Semicolons separate fields where commas are decimal marks.
     comma = text.thousands == "." or (sep == ";" and text.thousands not in (",", "'", "\u2019"))
     return Resolved(
         sep=sep,
-        decimal=text.decimal or ("," if comma else "."),
-        thousands=text.thousands,
+        spelling=text.spelling("," if comma else "."),
         encoding=encoding,
         names=tuple(names),
         skipped=int(directive is not None),
-        suggested=suggested,
-        written=text.dates,
+        suggested=suggested if text.has_names else sep,
+        header=text.has_names,
         guessed=guessed,
     )
 
@@ -207,14 +213,16 @@ def _open(path: Path, encoding: str) -> Any:
     return path.open(newline="", encoding=encoding, errors="replace")
 
 
-def _encoding(path: Path) -> tuple[str, bool]:
-    """Return the encoding by the first line, and whether it is a guess."""
+def _encoding(path: Path, *, guess: bool) -> tuple[str, bool]:
+    """Return the encoding by the first line, and whether it is a guess; a record gives no guess."""
     compressed = path.name.lower().endswith(".gz")
     with gzip.open(path) if compressed else path.open("rb") as file:
         line = file.readline(_LONGEST_LINE)
     for mark, encoding in _MARKS:
         if line.startswith(mark):
             return encoding, False
+    if not guess:
+        return "utf-8", False
     for encoding in ("utf-8", "cp1252"):
         try:
             line.decode(encoding)
@@ -252,11 +260,10 @@ def source(path: Path, found: Resolved) -> Iterator[Lines]:
 def csv_arguments(found: Resolved, numbers: list[str], categories: list[str]) -> dict[str, Any]:
     """Return the options with which Arrow reads some columns of a file."""
     pa = pyarrow("tables", "cli")
-    dates = [name for name in numbers if name in found.dates]
-    as_text = [*categories, *dates, *(numbers if found.thousands is not None else ())]
+    as_text = [*categories, *filter(found.spelling.is_special, numbers)]
     types = dict.fromkeys(numbers, pa.float64()) | dict.fromkeys(as_text, pa.string())
     convert = pa.csv.ConvertOptions(
-        include_columns=list(types), column_types=types, decimal_point=found.decimal
+        include_columns=list(types), column_types=types, decimal_point=found.spelling.decimal
     )
     return {**csv_layout(found), "convert_options": convert}
 
@@ -264,67 +271,7 @@ def csv_arguments(found: Resolved, numbers: list[str], categories: list[str]) ->
 def csv_layout(found: Resolved) -> dict[str, Any]:
     """Return the options with which Arrow finds the fields of a file that `source` opens."""
     pa = pyarrow("tables", "cli")
-    read = pa.csv.ReadOptions(skip_rows=found.skipped, block_size=CSV_BYTES)
+    given = None if found.header else list(found.names)
+    read = pa.csv.ReadOptions(skip_rows=found.skipped, block_size=CSV_BYTES, column_names=given)
     layout = pa.csv.ParseOptions(delimiter=found.sep, ignore_empty_lines=False)
     return {"read_options": read, "parse_options": layout}
-
-
-def parsed(path: Path, found: Resolved, table: Any, numbers: list[str]) -> Any:
-    """Convert columns of dates and of numbers with thousands, which were read as text."""
-    for name in numbers:
-        at = table.schema.get_field_index(name)
-        if name in found.dates:
-            values = _days(found.dates[name], table.column(at))
-        elif found.thousands is not None:
-            values = _ungrouped(found, table.column(at))
-        else:
-            continue
-        if values is None:
-            raise no_number(path, name, found)
-        table = table.set_column(at, name, values)
-    return table
-
-
-def _days(form: str, column: Any) -> Any:
-    """Return dates, or None if an entry is not one of this form."""
-    pa = pyarrow("tables", "cli")
-    text = pa.compute.utf8_trim_whitespace(column)
-    absent = pa.compute.is_in(text, value_set=pa.array(pa.csv.ConvertOptions().null_values))
-    text = pa.compute.if_else(absent, pa.scalar(None, pa.string()), text)
-    found = pa.compute.strptime(text, format=form, unit="s", error_is_null=True)
-    return None if found.null_count > text.null_count else found
-
-
-def _ungrouped(found: Resolved, column: Any) -> Any:
-    """Return numbers without the marks between groups of three digits, or None."""
-    pa = pyarrow("tables", "cli")
-    compute, mark = pa.compute, re.escape(found.thousands or "")
-    text = compute.utf8_trim_whitespace(column)
-    absent = compute.is_in(text, value_set=pa.array(pa.csv.ConvertOptions().null_values))
-    grouped = compute.match_substring_regex(
-        text, rf"^[+-]?[0-9]{{1,3}}({mark}[0-9]{{3}})+({re.escape(found.decimal)}[0-9]*)?$"
-    )
-    text = compute.if_else(grouped, compute.replace_substring(text, found.thousands, ""), text)
-    text = compute.if_else(absent, pa.scalar(None, pa.string()), text)
-    point = r"\." if found.decimal == "," else ","
-    if compute.any(compute.match_substring_regex(text, f"{mark}|{point}")).as_py():
-        return None
-    try:
-        return compute.replace_substring(text, found.decimal, ".").cast(pa.float64())
-    except pa.ArrowInvalid:
-        return None
-
-
-def no_number(path: Path, name: str, found: Resolved) -> DataError:
-    """Build the error for an entry that is not a number or date, without quoting it."""
-    if name in found.dates:
-        return DataError(
-            f"{path.name}: column {name!r} has an entry that is not a date of the form "
-            f"{found.dates[name]}. Give the form in the bounds file, as in "
-            '{ dates = [2000-01-01, 2025-12-31], format = "%d.%m.%Y" }.'
-        )
-    return DataError(
-        f"{path.name}: column {name!r} has an entry that is not a number, but the bounds file "
-        f"gives it numeric bounds. {found.numbers_described()}. Otherwise correct the entry, or "
-        "list the column's categories in the bounds file."
-    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +11,13 @@ import numpy.typing as npt
 
 from fastmix._types import FloatArray
 from fastmix.data import Chunk, Chunks, Streaming
-from fastmix.data.arrow import (
-    file_groups,
-    id_values,
-    record_batches,
-    table_files,
-    weight_values,
-)
-from fastmix.data.chunks import Executor, Records
+from fastmix.data.arrow import file_groups, id_values, table_files, weight_values
+from fastmix.data.chunks import KEPT_BYTES, Executor, Records
 from fastmix.data.columns import Columns, columns_of
 from fastmix.data.delimited import TextFormat, is_text
 from fastmix.data.lines import CSV_BYTES
-from fastmix.data.read import (
-    check_columns,
-    csv_batches,
-    table_fields,
-)
+from fastmix.data.read import Table, batches, check_columns, parts, stored, table_fields
+from fastmix.data.stored import Stored
 from fastmix.errors import DataError
 from fastmix.schema.bounds import PublicBounds
 from fastmix.schema.elements import EPOCH, MISSING
@@ -100,7 +92,7 @@ def _number(values: FloatArray, feature: Number) -> FloatArray:
 
 
 def table_chunks(
-    path: Path,
+    path: Table,
     bounds: PublicBounds,
     *,
     intercept: bool = True,
@@ -108,34 +100,42 @@ def table_chunks(
     person: str | None = None,
     weight: str | None = None,
     text: TextFormat | None = None,
+    memory: int = KEPT_BYTES,
 ) -> Chunks:
     """Return a table as chunks, which `encode` makes of its files; reads only their schemas.
 
-    The path is a CSV, Parquet, Arrow or Feather file, or a folder of Parquet and Arrow files;
+    The path is a file, a folder of Parquet and Arrow files, or a table that is read as a whole;
     ``person`` is a column of ids, ``weight`` a column of sample weights, and ``text`` the format of
-    a CSV file.
+    a CSV file. ``memory`` are the bytes that encoded records may take between passes.
     """
     numbers, categories = needed(bounds)
     chunks: list[Chunk] = []
-    text = (text or TextFormat()).with_dates(bounds.dates)
-    for file in [path] if is_text(path) else table_files(path):
+    text = (text or TextFormat()).of(bounds)
+    for file in parts(path):
         own = [[] if name is None else [name] for name in (weight, person)]
         check_columns(file, [*numbers, *own[0]], categories, text, own[1])
-        groups = [(0, None)] if is_text(file) else file_groups(file)
-        for group, length in groups:
+        for group, length in _groups(file):
             known = length if bounds.missing == "impute" else None
             chunks.append(TableChunk(file, group, known, bounds, intercept, text, person, weight))
     columns = bounds.columns(intercept)
     beside: Any = {"grouped": person is not None, "weighted": weight is not None}
     beside["coded"] = isinstance(bounds.target, Labels)
-    return Chunks(chunks, len(columns), columns, executor or Streaming(), **beside)
+    return Chunks(chunks, len(columns), columns, executor or Streaming(), memory=memory, **beside)
+
+
+def _groups(table: Table) -> list[tuple[int, int | None]]:
+    """Return number and length of each group of records that is read apart, without a value."""
+    if (own := stored(table)) is not None:
+        return [(0, own.rows)]
+    assert isinstance(table, Path)
+    return [(0, None)] if is_text(table) else [*file_groups(table)]
 
 
 @dataclass(frozen=True)
 class TableChunk(Chunk):
     """A row group of a table, encoded by its bounds file; a CSV file is one group."""
 
-    path: Path
+    path: Table
     group: int
     length: int | None
     bounds: PublicBounds
@@ -143,6 +143,7 @@ class TableChunk(Chunk):
     text: TextFormat
     person: str | None = None
     weight: str | None = None
+    decodes = True
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -152,13 +153,11 @@ class TableChunk(Chunk):
     @property
     def blocks(self) -> int:  # type: ignore[override]
         """Approximate number of blocks of text in a CSV file."""
-        return 1 + _text_bytes(self.path) // CSV_BYTES if is_text(self.path) else 1
+        text = isinstance(self.path, Path) and is_text(self.path)
+        return 1 + _text_bytes(self.path) // CSV_BYTES if text else 1  # type: ignore[arg-type]
 
     def read(self) -> Iterator[Records]:
-        numbers, categories = needed(self.bounds)
-        for batch in self._batches(numbers, list(categories)):
-            columns = columns_of(batch, numbers, categories)
-            yield encode(columns, self.bounds, intercept=self.intercept)
+        return (records for _, _, records in self._encoded([], []))
 
     def read_ids(self) -> Iterator[Any]:
         if self.person is None:
@@ -174,33 +173,48 @@ class TableChunk(Chunk):
         self, name: str, values: Callable[[Any], Any], *, number: bool
     ) -> Iterator[Any]:
         """Yield the values of a column that is not a feature, for the rows that `read` yields."""
-        numbers, categories = needed(self.bounds)
-        dropped = self.bounds.missing == "drop"
-        clash = name in numbers
-        read = numbers if dropped or clash else []
-        texts = [*(categories if dropped else ())]
-        for batch in self._batches(
-            [*dict.fromkeys([*read, *([name] if number else [])])],
-            [*dict.fromkeys([*texts, *([] if number else [name])])],
-        ):
+        dropped, reopened = self.bounds.missing == "drop", getattr(self.path, "reopened", False)
+        number = number or name in needed(self.bounds)[0]
+        own = ([name], []) if number else ([], [name])
+        if not dropped and not reopened:
+            yield from (values(batch[name]) for batch in self._batches(*own))
+            return
+        for batch, columns, _ in self._encoded(*own):
             found = values(batch[name])
-            if dropped:
-                found = found[complete(columns_of(batch, numbers, categories), self.bounds)]
-            yield found
+            yield found[complete(columns, self.bounds)] if dropped else found
+
+    def _encoded(
+        self, numbers: list[str], texts: list[str]
+    ) -> Iterator[tuple[Any, Columns, Records]]:
+        """Yield batches, their columns and the records that these become.
+
+        The records of a table that is opened anew in each pass must be those of the first pass.
+        """
+        own, categories = needed(self.bounds)
+        digest = blake2b()
+        for batch in self._batches([*own, *numbers], [*categories, *texts]):
+            columns = columns_of(batch, own, categories, self.text)
+            X, y = encode(columns, self.bounds, intercept=self.intercept)
+            if getattr(self.path, "reopened", False):  # known from its first batch on
+                digest.update(np.column_stack([X, y]).tobytes())
+            yield batch, columns, (X, y)
+        if isinstance(self.path, Stored) and self.path.reopened:
+            self.path.check_same(digest.digest())
 
     def _batches(self, numbers: list[str], texts: list[str]) -> Iterator[Any]:
         """Yield columns of the table; a CSV file has columns of numbers and of text."""
-        texts = [name for name in texts if name not in numbers]
-        if is_text(self.path):
-            return csv_batches(self.path, numbers, texts, self.text)
-        return record_batches(self.path, self.group, [*numbers, *texts])
+        numbers = [*dict.fromkeys(numbers)]
+        texts = [name for name in dict.fromkeys(texts) if name not in numbers]
+        return batches(self.path, self.group, numbers, texts, self.text)
 
 
-def table_bytes(path: Path, bounds: PublicBounds, *, intercept: bool = True) -> int:
+def table_bytes(path: Table, bounds: PublicBounds, *, intercept: bool = True) -> int:
     """Estimate from metadata the bytes that the encoded table takes in memory.
 
-    The result is 0 for files that cannot be read in chunks, or not at all.
+    The result is 0 for tables that are read as a whole, or not at all.
     """
+    if not isinstance(path, Path) or (path.is_file() and stored(path) is not None):
+        return 0
     if path.is_file() and is_text(path):
         return _text_bytes(path)
     try:
@@ -215,14 +229,9 @@ def _text_bytes(path: Path) -> int:
     return path.stat().st_size * (10 if path.suffix.lower() == ".gz" else 1)
 
 
-def table_columns(path: Path, text: TextFormat | None = None) -> list[str]:
+def table_columns(path: Table, text: TextFormat | None = None) -> list[str]:
     """Return the names of the columns of a file, or of the first file in a folder."""
-    return list(table_fields(first_file(path), text or TextFormat()))
-
-
-def first_file(path: Path) -> Path:
-    """Return the first file of a folder, or the file itself."""
-    return path if path.is_file() or is_text(path) else table_files(path)[0]
+    return list(table_fields(parts(path)[0], text or TextFormat()))
 
 
 def needed(

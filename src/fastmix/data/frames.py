@@ -11,6 +11,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import type_error, value_error
 from fastmix.data.arrow import column_kind
 from fastmix.data.columns import Columns, Objects, arrow_array, columns_of, text_array
+from fastmix.data.delimited import TextFormat
 from fastmix.data.encode import needed
 from fastmix.data.read import arrow
 from fastmix.errors import DataError
@@ -20,7 +21,7 @@ from fastmix.schema.kinds import check_kind, check_list
 from fastmix.schema.values import as_reals, check_finite
 
 #: Tables of a bounds file.
-_TABLES = {"target", "features", "missing", "include", "found"}
+_TABLES = {"columns", "target", "features", "missing", "include", "found"}
 
 #: Columns of a data frame of bounds.
 _FIELDS = {"lower", "upper", "categories", "missing", "unit", "note", "role"}
@@ -135,8 +136,7 @@ def frame_names(frame: Any) -> list[str]:
         names = list(frame)
     else:
         names = list(getattr(frame, "column_names", getattr(frame, "columns", ())))
-    lazy = hasattr(type(frame), "collect") or hasattr(type(frame), "compute")  # Polars and Dask
-    if lazy or not names or not all(isinstance(name, str) for name in names):
+    if is_lazy(frame) or not names or not all(isinstance(name, str) for name in names):
         raise type_error(
             "X", "be a pandas, Polars or Arrow table with named columns, as bounds are by name",
             bounds_kind(frame),
@@ -144,6 +144,11 @@ def frame_names(frame: Any) -> list[str]:
     if len(set(names)) != len(names):
         raise value_error("X", "have a different name for each column", names)
     return names
+
+
+def is_lazy(frame: Any) -> bool:
+    """Tell whether a table must be collected before it has values, as in Polars and Dask."""
+    return hasattr(type(frame), "collect") or hasattr(type(frame), "compute")
 
 
 def frame_length(frame: Any) -> int:
@@ -196,7 +201,7 @@ def _converted(
         for name, levels in categories.items():
             if not isinstance(columns[name], Objects):
                 check_list(table, name, column_kind(columns[name].type), levels)
-        return columns_of(columns, numbers, categories, dates)
+        return columns_of(columns, numbers, categories, TextFormat().of(bounds))
     except (pa.ArrowException, OverflowError):
         raise DataError(f"{table} has a column of a type that fastmix cannot read.") from None
 

@@ -1,24 +1,27 @@
-"""Readers of CSV, Parquet, Arrow or Feather, and NPZ files, and a writer of predictions.
+"""Readers of tables: files of several formats, queries and streams; a writer of predictions.
 
 The bounds file decides how a column is read, never its values.  Errors name the file, the
 column and the kind of trouble; they never quote a value or the number of a row.
 """
 
 import re
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from fastmix._validation import unchained
 from fastmix.data import delimited
-from fastmix.data.arrow import column_kind, distinct, pyarrow
-from fastmix.data.columns import Columns, arrow_array, columns_of
+from fastmix.data.archives import Archive
+from fastmix.data.arrow import column_kind, distinct, pyarrow, record_batches, table_files
+from fastmix.data.columns import Columns, columns_of
 from fastmix.data.delimited import TextFormat, is_text, resolve, text_suffix
+from fastmix.data.sheets import Sheet
+from fastmix.data.statistical import SUFFIXES, StatisticsFile
+from fastmix.data.stored import Stored
 from fastmix.errors import DataError
 from fastmix.schema.kinds import check_kinds, check_list
 
@@ -26,51 +29,91 @@ arrow = partial(pyarrow, "tables", "cli")
 
 _ARROW = (".arrow", ".feather", ".ipc")
 
-_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", *_ARROW, ".npz")
+#: Files that are read as a whole.
+_STORED: dict[str, Any] = {
+    ".npz": Archive,
+    ".xlsx": Sheet,
+    ".xlsm": Sheet,
+    **dict.fromkeys(SUFFIXES, StatisticsFile),
+}
+
+#: Formats that fastmix writes.
+_WRITTEN = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", *_ARROW, ".npz")
+
+Table: TypeAlias = Path | Stored
 
 #: The format of a text file without options: the first line decides.
 _PLAIN = TextFormat()
 
 
-def table_fields(path: Path, text: TextFormat = _PLAIN) -> dict[str, str]:
+def stored(table: Table) -> Stored | None:
+    """Return a table that is read as a whole, None if it is a file that is read in blocks."""
+    if isinstance(table, Stored):
+        return table
+    kind = _STORED.get(table.suffix.lower())
+    if kind is None:
+        return None
+    table_suffix(table, there=True)
+    return kind(table)  # type: ignore[no-any-return]
+
+
+def parts(table: Table) -> list[Table]:
+    """Return the files of a folder, in the order of their names, or the one table."""
+    folder = isinstance(table, Path) and table.is_dir()
+    return [*table_files(table)] if folder else [table]  # type: ignore[arg-type]
+
+
+def table_paths(table: Table) -> list[Path]:
+    """Return the files and folders of a table, which no command may replace."""
+    return [table] if isinstance(table, Path) else [*table.files]
+
+
+@unchained()
+def table_fields(path: Table, text: TextFormat = _PLAIN) -> dict[str, str]:
     """Return the kinds of a table's columns by name, without reading a value.
 
     They are "number", "bool", "text", "unknown" (CSV has no types), or the name of another type.
     """
-    suffix = _suffix(path)
+    if (own := stored(path)) is not None:
+        return own.fields(text)
+    assert isinstance(path, Path)
+    table_suffix(path, there=True)
     if is_text(path):
         return dict.fromkeys(resolve(path, text).names, "unknown")
-    if suffix == ".npz":
-        return {name: kind for name, (kind, _, _) in _npz_columns(path).items()}
     return {field.name: column_kind(field.type) for field in _arrow_schema(path)}
 
 
 @unchained()
 def read_columns(
-    path: Path,
+    path: Table,
     numbers: list[str],
     categories: Mapping[str, Sequence[str]],
     text: TextFormat = _PLAIN,
 ) -> Columns:
     """Read the columns of numbers and of public categories that a bounds file names: raw data."""
-    return columns_of(read_arrow(path, numbers, categories, text), numbers, categories)
+    return columns_of(read_arrow(path, numbers, categories, text), numbers, categories, text)
 
 
 @unchained()
 def read_arrow(
-    path: Path,
+    path: Table,
     numbers: list[str],
     categories: Mapping[str, Sequence[str]] | Iterable[str],
     text: TextFormat = _PLAIN,
 ) -> Any:
     """Read the columns that a bounds file names as an Arrow table: raw data."""
     check_columns(path, numbers, categories, text)
-    return _read(path, numbers, list(categories), text)
+    if stored(path) is not None:
+        return arrow().concat_tables(
+            map(_as_table, batches(path, 0, numbers, list(categories), text))
+        )
+    assert isinstance(path, Path)
+    return text.spelling().parsed(path.name, _read(path, numbers, list(categories), text), numbers)
 
 
 @unchained()
 def check_columns(
-    path: Path,
+    path: Table,
     numbers: list[str],
     categories: Mapping[str, Sequence[str]] | Iterable[str],
     text: TextFormat = _PLAIN,
@@ -82,7 +125,7 @@ def check_columns(
     for name in (*numbers, *lists, *others):
         if name not in fields:
             raise DataError(no_column(path.name, name, fields, path, text))
-    check_kinds(path.name, fields, numbers, dict(text.dates))
+    check_kinds(path.name, fields, numbers, dict(text.dates), dict(text.markers))
     for name, levels in lists.items():
         check_list(path.name, name, fields[name], levels)
 
@@ -91,19 +134,41 @@ def no_column(
     table: str,
     name: str,
     fields: Mapping[str, str],
-    path: Path | None = None,
+    path: Table | None = None,
     text: TextFormat = _PLAIN,
 ) -> str:
     """Return the message that a column is missing; it names the columns of typed files only.
 
     The first line of a text file without a header is a record, so the message must not quote it.
     """
+    if "unknown" in fields.values() and not text.has_names:
+        return f"{table} has no column {name!r}; it has {list(fields)}."
     if "unknown" in fields.values():
-        how = "separated by commas." if path is None else resolve(path, text).described()
+        resolved = isinstance(path, Path) and is_text(path)
+        how = resolve(path, text).described() if resolved else "separated by commas."  # type: ignore[arg-type]
         return (
             f"{table} has no column {name!r} in its first line, which must name the columns, {how}"
         )
     return f"{table} has no column {name!r}; it has {list(fields)}."
+
+
+def batches(
+    path: Table, group: int, numbers: list[str], texts: list[str], text: TextFormat
+) -> Iterator[Any]:
+    """Yield some columns of a table, or of a group of its records, in blocks."""
+    if (own := stored(path)) is not None:
+        found = own.batches(numbers, texts, text)
+    elif is_text(path):  # type: ignore[arg-type]
+        found = csv_batches(path, numbers, texts, text)  # type: ignore[arg-type]
+    else:
+        found = record_batches(path, group, [*numbers, *texts])  # type: ignore[arg-type]
+    for batch in found:
+        yield text.spelling().parsed(path.name, batch, numbers)
+
+
+def _as_table(batch: Any) -> Any:
+    pa = arrow()
+    return batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
 
 
 def csv_batches(
@@ -118,34 +183,30 @@ def csv_batches(
         pa.csv.open_csv(file, **asked) as reader,
     ):
         for batch in reader:
-            yield delimited.parsed(path, found, batch, numbers)
+            yield found.spelling.parsed(path.name, batch, numbers)
 
 
 @unchained()
-def inferred_numbers(path: Path, text: TextFormat = _PLAIN) -> list[str]:
+def inferred_numbers(path: Table, text: TextFormat = _PLAIN) -> list[str]:
     """Return the columns that hold numbers; for CSV this looks at values, so it is NOT private."""
     fields = table_fields(path, text)
-    if is_text(path):
+    if isinstance(path, Path) and is_text(path):
         found = resolve(path, text)
         with _without_values(path, text), delimited.source(path, found) as file:
-            convert = arrow().csv.ConvertOptions(decimal_point=found.decimal)
+            convert = arrow().csv.ConvertOptions(decimal_point=found.spelling.decimal)
             layout = delimited.csv_layout(found)
             schema = arrow().csv.read_csv(file, convert_options=convert, **layout).schema
         fields = {field.name: column_kind(field.type) for field in schema}
     return [name for name, kind in fields.items() if kind in ("number", "bool")]
 
 
-def table_suffix(path: Path) -> str:
-    """Return the ending of a file's name, which must name a format."""
+def table_suffix(path: Path, *, there: bool = False) -> str:
+    """Return the ending of a file's name, which must name a format, and the file be ``there``."""
     suffix = text_suffix(path) or path.suffix.lower()
-    if suffix not in _SUFFIXES:
-        raise DataError(f"The name {path.name!r} must end in one of {', '.join(_SUFFIXES)}.")
-    return suffix
-
-
-def _suffix(path: Path) -> str:
-    suffix = table_suffix(path)
-    if not path.is_file():
+    formats = dict.fromkeys([*_WRITTEN, *(_STORED if there else ())])
+    if suffix not in formats:
+        raise DataError(f"The name {path.name!r} must end in one of {', '.join(formats)}.")
+    if there and not path.is_file():
         raise DataError(f"There is no file {str(path)!r}.")
     return suffix
 
@@ -162,15 +223,15 @@ def _open_ipc(path: Path) -> Any:
 
 def _arrow_schema(path: Path) -> Any:
     with _without_values(path):
-        ipc = _suffix(path) in _ARROW
+        ipc = path.suffix.lower() in _ARROW
         schema = _open_ipc(path).schema if ipc else arrow().parquet.read_schema(path)
-    distinct(path, schema.names)
+    distinct(path.name, schema.names)
     return schema
 
 
 def _read(path: Path, numbers: list[str], categories: list[str], text: TextFormat) -> Any:
     """Return some columns of a file as an Arrow table."""
-    pa, suffix = arrow(), _suffix(path)
+    pa = arrow()
     names = [*numbers, *categories]
     with _without_values(path, text):
         if is_text(path):
@@ -178,11 +239,9 @@ def _read(path: Path, numbers: list[str], categories: list[str], text: TextForma
             asked = delimited.csv_arguments(found, numbers, categories)
             with delimited.source(path, found) as file:
                 table = pa.csv.read_csv(file, **asked)
-            return delimited.parsed(path, found, table, numbers)
-        if suffix == ".parquet":
+            return found.spelling.parsed(path.name, table, numbers)
+        if path.suffix.lower() == ".parquet":
             return pa.parquet.read_table(path, columns=names)
-        if suffix == ".npz":
-            return pa.table({name: arrow_array(of) for name, of in _read_npz(path, names).items()})
         return _open_ipc(path).read_all().select(names)
 
 
@@ -203,7 +262,7 @@ def _without_values(path: Path, text: TextFormat = _PLAIN) -> Iterator[None]:
             if "invalid UTF8 data" in str(error):
                 raise _wrong_encoding(path, text) from None
             found = resolve(path, text)
-            raise delimited.no_number(path, found.names[int(at.group(1))], found) from None
+            raise found.spelling.no_number(path.name, found.names[int(at.group(1))]) from None
         if str(error).startswith("CSV parse error"):
             said = f"{path.name}: its rows must all have as many fields as its header."
             raise DataError(said) from None
@@ -215,39 +274,6 @@ def _wrong_encoding(path: Path, text: TextFormat) -> DataError:
         f"{path.name} is not text in {resolve(path, text).encoding}. Give the encoding, as in "
         "--encoding cp1252."
     )
-
-
-def _npz_columns(path: Path) -> dict[str, tuple[str, str, int | None]]:
-    """Return kind, array and index of each column, from the headers of the arrays only."""
-    columns: dict[str, tuple[str, str, int | None]] = {}
-    kinds = {"f": "number", "i": "number", "u": "number", "b": "bool", "U": "text", "S": "text"}
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for member in archive.namelist():
-                with archive.open(member) as file:
-                    first = np.lib.format.read_magic(file)[0] == 1
-                    header = "read_array_header_1_0" if first else "read_array_header_2_0"
-                    shape, _, dtype = getattr(np.lib.format, header)(file)
-                name = member.removesuffix(".npy")
-                kind = kinds.get(dtype.kind, str(dtype))
-                if len(shape) == 1:
-                    columns[name] = (kind, name, None)
-                elif len(shape) == 2:
-                    columns |= {f"{name}_{j}": (kind, name, j) for j in range(shape[1])}
-    except (zipfile.BadZipFile, ValueError):
-        raise DataError(f"{path.name} is damaged, or not what its name says.") from None
-    return columns
-
-
-def _read_npz(path: Path, names: list[str]) -> dict[str, Any]:
-    """Return some columns of a NumPy archive."""
-    fields = _npz_columns(path)
-    with np.load(path, allow_pickle=False) as archive:
-        arrays = {key: archive[key] for key in {fields[name][1] for name in names}}
-    if len({len(array) for array in arrays.values()}) > 1:
-        raise DataError(f"{path.name}: its arrays must have the same number of rows.")
-    places = [(name, *fields[name][1:]) for name in names]
-    return {name: arrays[key] if at is None else arrays[key][:, at] for name, key, at in places}
 
 
 def write_predictions(path: Path, name: str, values: Any, labels: Iterable[Any] = ()) -> None:

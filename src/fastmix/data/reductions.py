@@ -19,7 +19,7 @@ from fastmix._types import FloatArray
 from fastmix.kernels import mapped, measured, reference
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.mapped import Mapped, Targets
-from fastmix.sketches.kerdock import KerdockDraw
+from fastmix.sketches import BlockDraw
 
 T = TypeVar("T")
 Slopes: TypeAlias = tuple[FloatArray, FloatArray, int]
@@ -42,6 +42,12 @@ class Measure(NamedTuple):
 
     transform: FloatArray | None
     least: float
+
+    @classmethod
+    def of(cls, transform: FloatArray, least: float, bound: float) -> "Measure":
+        """Return the measure of rows up to a norm; if none is longer than ``least``, by that."""
+        short = measured.norm_bound(transform) * bound * (1.0 + 2.0**-40) <= least
+        return cls(None if short else transform, least)
 
     def same(self, other: "Measure") -> bool:
         """Whether both measure alike."""
@@ -379,20 +385,20 @@ def _terms(
         start += len(y)
 
 
-def sketched(block: Block, *, draw: KerdockDraw) -> FloatArray:
+def sketched(block: Block, *, draw: BlockDraw) -> FloatArray:
     """Return ``S X`` for a sketch S whose columns come in blocks."""
     return draw.partial_sketch(block.unweighted().A, block.offset)
 
 
-def distortion(block: Block, *, draw: KerdockDraw, Z: FloatArray) -> tuple[float, FloatArray]:
-    """Return the largest row norm of ``S'Z - X`` for ``Z = S X``, and the first row of Z once more.
+def distortion(block: Block, *, draw: BlockDraw, Z: FloatArray) -> tuple[float, FloatArray]:
+    """Return the largest row norm of ``S'Z - X`` for ``Z = S X``, and ``c'S X``.
 
-    The row tells whether X is still what Z was made of.
+    The second tells whether X is still what Z was made of (`BlockDraw.probe`).
     """
     n, d = block.unweighted().A.shape
-    first = Targets(draw.first_row(block.offset, n))
+    probe = Targets(draw.probe(block.offset, n))
     m_hat = draw.partial_distortion(block.A, Z, block.offset)
-    return m_hat, mapped.gradient(block.A, first, np.zeros(d), 1.0)
+    return m_hat, mapped.gradient(block.A, probe, np.zeros(d), 1.0)
 
 
 def add_slopes(a: Slopes, b: Slopes) -> Slopes:

@@ -5,18 +5,16 @@ Nothing here is private, and nothing here is ever written to a file.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from fastmix._types import FloatArray
-from fastmix.data.arrow import table_files
 from fastmix.data.columns import columns_of
 from fastmix.data.delimited import TextFormat
 from fastmix.data.encode import in_days, needed
 from fastmix.data.levels import same_but_for_spelling
-from fastmix.data.read import read_arrow
+from fastmix.data.read import Table, parts, read_arrow
 from fastmix.errors import DataError
 from fastmix.schema.bounds import PublicBounds
 from fastmix.schema.elements import MISSING
@@ -59,19 +57,19 @@ class ColumnCheck:
 
 
 def check_table(
-    path: Path, bounds: PublicBounds, text: TextFormat | None = None
+    path: Table, bounds: PublicBounds, text: TextFormat | None = None
 ) -> list[ColumnCheck]:
     """Compare a table, a file or a folder of files, with its bounds; the result is NOT private.
 
     ``text`` is the format of a CSV file. Terms have no values of their own to compare.
     """
     numbers, categories = needed(bounds)
-    text = (text or TextFormat()).with_dates(bounds.dates)
+    text = (text or TextFormat()).of(bounds)
     found: dict[str, list[ColumnCheck]] = {}
     ends: dict[str, list[FloatArray]] = {}
-    for file in table_files(path) if path.is_dir() else [path]:
+    for file in parts(path):
         table = read_arrow(file, numbers, categories, text)
-        columns = columns_of(table, numbers, categories)
+        columns = columns_of(table, numbers, categories, text)
         for feature in (bounds.target, *bounds.features):
             if isinstance(feature, Number):
                 values = in_days(columns.numbers[feature.name], feature)

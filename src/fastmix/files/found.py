@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,18 +10,19 @@ import numpy as np
 from fastmix._text import toml_key, toml_string, toml_value, visible
 from fastmix._types import FloatArray
 from fastmix.certificate import PrivacyCertificate
-from fastmix.data.arrow import id_values, table_files
+from fastmix.data.arrow import id_values
 from fastmix.data.columns import columns_of
 from fastmix.data.delimited import TextFormat
 from fastmix.data.levels import text_counts
 from fastmix.data.persons import Persons
-from fastmix.data.read import no_column, read_arrow, table_fields
+from fastmix.data.read import Table, no_column, parts, read_arrow, table_fields
 from fastmix.engine.ranges import Range
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateBounds
-from fastmix.schema.entries import factors_of, table
+from fastmix.files.template import ID
+from fastmix.schema.entries import column_markers, factors_of, table
 from fastmix.schema.features import OTHER
-from fastmix.schema.kinds import is_date
+from fastmix.schema.kinds import is_date, looks_like_id
 from fastmix.show.progress import progress
 
 _HEAD = """\
@@ -32,7 +33,7 @@ _HEAD = """\
 
 
 def find_bounds(
-    path: Path,
+    path: Table,
     target: str,
     finder: PrivateBounds,
     *,
@@ -51,13 +52,17 @@ def find_bounds(
     format of a CSV file.
     """
     text = text or TextFormat()
-    files = table_files(path) if path.is_dir() else [path]
+    files = parts(path)
     fields = table_fields(files[0], text)
     given, missing = _known(known or {}, target)
+    text = replace(text, markers=tuple(column_markers(missing, fields).items()))
     left_out = {name for name, entry in given.items() if entry is False}
     terms = [name for name, entry in given.items() if entry is True]
+    ids: list[str] = []
     if features is None:
-        features = [name for name in fields if name != person and name not in left_out]
+        ids = [name for name in fields if looks_like_id(name) and name not in (target, *given)]
+        features = [name for name in fields if name not in (person, *ids, *left_out)]
+    skipped = [name for name in ids if name != person]
     chosen = [target, *(name for name in features if name not in (target, *terms))]
     listed, days = set(categories), set(dates)
     for name in (*chosen, *listed, *days, *([] if person is None else [person])):
@@ -81,7 +86,8 @@ def find_bounds(
     lines |= {name: _unused(name, asked[name]) for name in asked if name not in lines}
     bounded = {name for name, line in lines.items() if not line.startswith("#")}
     lines |= {name: _term(name, bounded) for name in terms if _columns(name) <= {*chosen}}
-    lines = {name: lines[name] for name in (*chosen, *terms) if name in lines}
+    lines |= {name: f"{toml_key(name)} = false  # {ID}" for name in skipped}
+    lines = {name: lines[name] for name in (*chosen, *terms, *skipped) if name in lines}
     most = None if person is None else finder.max_rows_per_group
     return _written(
         target, lines, missing, bounded, certificate, finder.coverage, most
@@ -90,7 +96,7 @@ def find_bounds(
 
 def _release(
     name: str,
-    files: list[Path],
+    files: list[Table],
     finder: PrivateBounds,
     numbers: list[str],
     texts: list[str],
@@ -111,7 +117,7 @@ def _release(
     persons = None
     if person is not None:
         persons = finder.persons(*(id_values(part) for t in tables for part in t[person].chunks))
-    values, levels = _counted(tables, numbers, texts, persons)
+    values, levels = _counted(tables, numbers, texts, persons, text)
     return finder.find(values, levels, n, {}, persons)
 
 
@@ -129,6 +135,7 @@ def _written(
     if first.startswith("#"):
         first += f"\n{toml_key(target)} = []"
     kept = {name: value for name, value in missing.get("values", {}).items() if name in bounded}
+    marked = {name: [*own] for name, own in column_markers(missing, bounded).items()}
     spent = certificate.spent
     return "\n".join(
         [
@@ -142,6 +149,7 @@ def _written(
             "[missing]",
             f"rule = {toml_value(missing.get('rule', 'impute'))}",
             *([f"values = {toml_value(kept)}"] if kept else []),
+            *([f"markers = {toml_value(marked)}"] if marked else []),
             "",
             "[found]",
             f"epsilon = {spent.epsilon!r}",
@@ -179,21 +187,26 @@ def _kind(name: str, kind: str, listed: set[str], days: set[str]) -> str:
 
 
 def _counted(
-    tables: list[Any], numbers: list[str], texts: list[str], persons: Persons | None
+    tables: list[Any],
+    numbers: list[str],
+    texts: list[str],
+    persons: Persons | None,
+    text: TextFormat,
 ) -> tuple[dict[str, FloatArray], dict[str, Counter[str]]]:
     """Return columns of numbers and counts of levels of all tables together."""
     parts: dict[str, list[FloatArray]] = {name: [] for name in numbers}
     levels: dict[str, Counter[str]] = {name: Counter() for name in texts}
     start = 0
     for part in tables:
-        columns = columns_of(part, numbers, {})
+        columns = columns_of(part, numbers, {}, text)
         stop = start + part.num_rows
         weights = None if persons is None else persons.weights[start:stop]
         start = stop
         for name in numbers:
             parts[name].append(columns.numbers[name])
         for name in texts:
-            levels[name].update(text_counts(part[name], weights))
+            counts, absent = text_counts(part[name], weights), dict(text.markers).get(name, ())
+            levels[name].update({key: counts[key] for key in counts if key not in absent})
     return {name: np.concatenate(each) for name, each in parts.items()}, levels
 
 

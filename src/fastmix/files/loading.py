@@ -11,6 +11,7 @@ import numpy as np
 
 from fastmix.certificate import PrivacyCertificate
 from fastmix.certificate.documents import digest, read_document, read_text, write_document
+from fastmix.certificate.signing import check_signature
 from fastmix.certificate.verify import INCOMPLETE
 from fastmix.engine.population import Population
 from fastmix.errors import DataError, ReproducibleNoiseWarning
@@ -50,13 +51,17 @@ _TOGETHER = (
 )
 
 
-def load(path: str | os.PathLike[str]) -> PrivateModel:
+def load(
+    path: str | os.PathLike[str], *, key: str | os.PathLike[str] | None = None
+) -> PrivateModel:
     """Read a model that ``model.save`` or ``fastmix fit`` wrote.
 
     Parameters
     ----------
     path : path
         The folder, or the file ``model.json`` in it.
+    key : path, default=None
+        Public Ed25519 key, a PEM file: refuse a model that this key has not signed.
 
     Returns
     -------
@@ -68,8 +73,9 @@ def load(path: str | os.PathLike[str]) -> PrivateModel:
     ------
     fastmix.errors.DataError
         If there is no model, or the model is damaged, was changed, has the format of another
-        version, or does not belong to the certificate in the same folder. The digests that tell so
-        need no key: whoever changes both files on purpose can compute them anew.
+        version, does not belong to the certificate in the same folder, or is signed and a signed
+        file was changed. Without a ``key``, whoever changes all files on purpose can compute the
+        digests anew.
     """
     path = Path(path)
     file = path / "model.json" if path.is_dir() else path
@@ -86,6 +92,7 @@ def load(path: str | os.PathLike[str]) -> PrivateModel:
             "model.json does not match certificate.json in the same folder: one of them was "
             "changed, or comes from another fit. Use both as one fit wrote them."
         )
+    check_signature(file.parent, model.privacy_.signer, None if key is None else Path(key))
     if model.privacy_.noise == "seeded":
         warnings.warn(
             "the noise of this model was seeded, so whoever knows the seed can remove it and the "

@@ -15,6 +15,7 @@ from fastmix.estimators.contrasts import model_effects, public_range
 from fastmix.estimators.saving import public_schema
 from fastmix.estimators.scores import PrivateScores
 from fastmix.estimators.summaries import residual_spread
+from fastmix.files.doubts import doubts
 from fastmix.paper import METHODS
 from fastmix.schema.bounds import PublicBounds
 from fastmix.schema.features import OTHER, Category, Term
@@ -92,7 +93,7 @@ def fit_report(model: PrivateModel, document: str | None = None) -> str:
             ("coefficients", f"{columns:,}{_and_intercepts(several) if intercept else ''}"),
             ("method", made.facts[0][1]),
         ],
-        doubts=bounds_look_wrong(scores),
+        doubts=doubts(model),
         guarantee=guarantee,
         effects=effects_part(
             effects.found[: len(effects.widths)],
@@ -152,12 +153,13 @@ def lead(model: PrivateModel, bounds: PublicBounds) -> str:
     n = facts.get("n_persons", facts["n_samples"])
     if not certificate.private:
         return f"{learned}: {quality}, and it is NOT PRIVATE, so do not publish it."
-    weak = weak_guarantee(certificate.epsilon, certificate.delta, n)
+    cost = certificate.guarantee["total"]
+    weak = weak_guarantee(cost["epsilon"], cost["delta"], n)
     seen = "The guarantee is weak: seeing the model" if weak else "Seeing the model"
     return (
-        f"{learned}: {quality}. {seen} changes the odds that anyone assigns to a fact about one "
-        f"{who} by a factor of at most {odds_factor(certificate.epsilon)}, except with probability "
-        f"{certificate.delta:.2g}."
+        f"{learned}: {quality}. {seen} changes the odds that any one {who} was in the data by a "
+        f"factor of at most {odds_factor(cost['epsilon'])}, except with probability "
+        f"{cost['delta']:.2g}."
     )
 
 
@@ -165,17 +167,6 @@ def _hidden(r2: Score) -> bool:
     """Whether the interval of a private R^2 is too wide for a number in a sentence."""
     low, high = r2.interval()
     return high - low > WIDEST_R2
-
-
-def bounds_look_wrong(scores: PrivateScores | None) -> str:
-    """Say that bounds look wrong if a private R^2 is below 0 beyond its noise."""
-    r2 = {} if scores is None else scores.scores
-    if "r2" not in r2 or not r2["r2"].interval()[1] < 0.0:
-        return ""
-    return (
-        "Private R² is below 0: the model predicts worse than the mean of the target. Your bounds "
-        "look wrong. Compare them with the table by 'fastmix check', for your eyes only."
-    )
 
 
 def _binary(model: PrivateModel) -> bool:

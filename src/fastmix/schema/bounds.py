@@ -3,6 +3,7 @@
 ::
 
     include = "common.toml"         # entries for columns that this file does not name
+    columns = ["age", "city"]       # names of the columns, of a file without a first line of names
 
     [target]
     income = [0, 200000]            # a number: [lower, upper]; for classes, a list of labels
@@ -20,6 +21,7 @@
     [missing]
     rule = "impute"                 # or "drop"
     values = { age = 40 }           # instead of the middle of the bounds
+    markers = { age = ["NR", 999] } # spellings of missing values; a list is for all columns
 
 Bounds that ``fastmix bounds --epsilon`` found privately have a table ``[found]`` that says what was
 spent on them.
@@ -29,7 +31,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -37,7 +39,16 @@ import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_choice, check_integer, check_real, value_error
-from fastmix.schema.entries import entry_of, feature_of, labels_of, table, term_of, unfilled
+from fastmix.schema.entries import (
+    column_markers,
+    entry_of,
+    feature_of,
+    labels_of,
+    markers_of,
+    table,
+    term_of,
+    unfilled,
+)
 from fastmix.schema.features import OTHER, Category, Feature, Labels, Number, Term
 
 _DIGEST = re.compile("sha256:[0-9a-f]{64}")
@@ -81,12 +92,14 @@ class PublicBounds:
 
     The rule "impute" replaces missing numbers by a public value, and missing categories by
     ``other``. "drop" leaves out rows with missing values, so the number of other rows is public.
+    ``names`` are all columns of a file that does not name them itself.
     """
 
     target: Number | Labels
     features: tuple[Feature, ...]
     missing: str = "impute"
     found: Found | None = None
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_choice("rule for missing values", self.missing, ("impute", "drop"))
@@ -113,6 +126,12 @@ class PublicBounds:
         numbers = [f for f in (self.target, *self.features) if isinstance(f, Number)]
         return tuple((f.name, f.form) for f in numbers if f.since is not None)
 
+    @property
+    def markers(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Names of the columns with markers of missing values, each with its markers."""
+        own = [f for f in (self.target, *self.features) if not isinstance(f, Term)]
+        return tuple((f.name, f.markers) for f in own if f.markers)
+
     def columns(self, intercept: bool = True) -> tuple[str, ...]:
         """Return the names of all encoded columns."""
         return tuple(name for feature in self.features for name in feature.columns(intercept))
@@ -136,13 +155,8 @@ class PublicBounds:
 
     def categories(self, intercept: bool = True) -> tuple[tuple[int, ...], ...]:
         """Return the encoded columns of each category."""
-        found, at = [], 0
-        for feature in self.features:
-            end = at + len(feature.columns(intercept))
-            if isinstance(feature, Category):
-                found.append(tuple(range(at, end)))
-            at = end
-        return tuple(found)
+        blocks = self._blocks(intercept)
+        return tuple(columns for feature, columns in blocks if isinstance(feature, Category))
 
     def unlisted(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """Return the columns of each category and of its terms, beside an intercept.
@@ -150,17 +164,22 @@ class PublicBounds:
         Nothing for a category whose public list names ``other``: all its levels are listed.
         """
         blocks: dict[str, list[tuple[int, ...]]] = {}
-        at = 0
-        for feature in self.features:
-            end = at + len(feature.columns(True))
+        for feature, columns in self._blocks():
             category = feature.category if isinstance(feature, Term) else feature
             if isinstance(category, Category):
-                blocks.setdefault(category.name, []).append(tuple(range(at, end)))
-            at = end
+                blocks.setdefault(category.name, []).append(columns)
         categories = [feature for feature in self.features if isinstance(feature, Category)]
         return tuple(
             () if OTHER in each.categories else tuple(blocks[each.name]) for each in categories
         )
+
+    def _blocks(self, intercept: bool = True) -> Iterator[tuple[Feature, tuple[int, ...]]]:
+        """Yield each feature with the places of its encoded columns."""
+        start = 0
+        for feature in self.features:
+            end = start + len(feature.columns(intercept))
+            yield feature, tuple(range(start, end))
+            start = end
 
     @property
     def data_norm(self) -> float:
@@ -181,17 +200,23 @@ class PublicBounds:
         numbers = [f for f in (self.target, *self.features) if isinstance(f, Number)]
         values = {f.name: f.missing for f in numbers if f.missing is not None}
         found = {} if self.found is None else {"found": self.found.to_dict()}
+        marked = {name: list(own) for name, own in self.markers}
         return {
+            **({"columns": list(self.names)} if self.names else {}),
             "target": {self.target.name: entry_of(self.target)},
             "features": {f.name: entry_of(f) for f in self.features},
-            "missing": {"rule": self.missing, "values": values},
+            "missing": {
+                "rule": self.missing,
+                "values": values,
+                **({"markers": marked} if marked else {}),
+            },
             **found,
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PublicBounds:
         """Build bounds from the tables of a bounds file."""
-        unknown = sorted(set(data) - {"target", "features", "missing", "found"})
+        unknown = sorted(set(data) - {"columns", "target", "features", "missing", "found"})
         if unknown:
             raise value_error("tables", "be [target], [features], [missing], [found]", unknown)
         targets = table(data, "target")
@@ -200,12 +225,12 @@ class PublicBounds:
         if len(targets) != 1:
             raise value_error("[target]", "name one column", targets)
         rules = table(data, "missing")
-        if not set(rules) <= {"rule", "values"}:
-            raise value_error("[missing]", "hold rule and values only", rules)
-        values = table(rules, "values")
-        strangers = sorted(set(values) - {*targets, *features})
-        if strangers:
-            raise value_error("[missing] values", "be for columns that are named", strangers)
+        if not set(rules) <= {"rule", "values", "markers"}:
+            raise value_error("[missing]", "hold rule, values and markers only", rules)
+        values, markers = table(rules, "values"), markers_of(rules)
+        for part, named in (("values", set(values)), ("markers", set(markers) - {"*"})):
+            if strangers := sorted(named - {*targets, *features}):
+                raise value_error(f"[missing] {part}", "be for columns that are named", strangers)
         filled = (*targets.items(), *features.items())
         if empty := [name for name, entry in filled if entry == []]:
             raise ValueError(unfilled(empty))
@@ -215,14 +240,30 @@ class PublicBounds:
         made: dict[str, Number | Category] = {
             name: feature_of(name, entry, values) for name, entry in filled if entry is not True
         }
-        terms = {name: term_of(name, made) for name, entry in features.items() if entry is True}
         target = made.get(name) if labels is None else labels
         if not isinstance(target, Number | Labels):
             condition = "be a number with [lower, upper], or a list of labels"
             raise value_error("[target]", condition, name)
+        own = column_markers(rules, (*targets, *features))
+
+        def marked(feature: Any) -> Any:
+            return replace(feature, markers=own.get(feature.name, ()))
+
+        made = {name: marked(feature) for name, feature in made.items()}
+        terms = {name: term_of(name, made) for name, entry in features.items() if entry is True}
         chosen = tuple({**made, **terms}[name] for name in features)
         found = Found.from_dict(table(data, "found")) if "found" in data else None
-        return cls(target, chosen, rules.get("rule", "impute"), found)
+        names = column_names(data)
+        return cls(marked(target), chosen, rules.get("rule", "impute"), found, names)
+
+
+def column_names(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names that a bounds file gives to the columns of a file; none by default."""
+    names = data.get("columns", [])
+    texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not texts or len(set(names)) != len(names):
+        raise value_error("columns", "be a list of different names", names)
+    return tuple(names)
 
 
 def check_number(bounds: PublicBounds) -> None:

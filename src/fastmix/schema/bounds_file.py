@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fastmix._validation import value_error
-from fastmix.schema.bounds import PublicBounds
-from fastmix.schema.entries import factors_of, table, unfilled
+from fastmix.schema.bounds import PublicBounds, column_names
+from fastmix.schema.entries import factors_of, markers_of, table, unfilled
 
 #: Bytes of a bounds file: enough for a million categories.
 _LARGEST_FILE = 1 << 25
@@ -29,6 +29,11 @@ def read_bounds(path: Path, columns: Callable[[], Iterable[str]] | None = None) 
         return PublicBounds.from_dict(data)
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"{path.name}: {error}") from None
+
+
+def named_columns(path: Path) -> tuple[str, ...]:
+    """Return the names that a bounds file gives to the columns of a table; none by default."""
+    return column_names(_toml(path))
 
 
 def read_tables(path: Path, columns: Callable[[], Iterable[str]] | None = None) -> dict[str, Any]:
@@ -83,6 +88,7 @@ def written_out(
     target = table(data, "target")
     missing = dict(table(data, "missing"))
     values = dict(table(missing, "values"))
+    markers = markers_of(missing)
     others = [name for name in names if name not in target]
     features = _matched(table(data, "features"), others, strict=depth == 0)
     for file in files:
@@ -100,9 +106,14 @@ def written_out(
         for name, value in table(there, "values").items():
             if name in target or features.get(name, False) is not False:
                 values.setdefault(name, value)
+        for name, own in markers_of(there).items():
+            if name == "*" or name in target or features.get(name, False) is not False:
+                markers.setdefault(name, own)
         data = _with_found(data, shared)
     if values:
         missing["values"] = values
+    if markers:
+        missing["markers"] = {name: list(own) for name, own in markers.items()}
     return {**data, "target": target, "features": features, "missing": missing}
 
 
@@ -134,7 +145,10 @@ def _matched(entries: Mapping[str, Any], names: Sequence[str], *, strict: bool) 
             found[name] = entry
             continue
         if strict and not any(fnmatchcase(each, _escaped(name)) for each in names):
-            raise ValueError(f"Pattern {name!r} matches no column of the table.")
+            raise ValueError(
+                f"Pattern {name!r} matches no column of the table. Only * stands for other "
+                "characters; ? and [0-9] stand for themselves."
+            )
         for each in names:
             if fnmatchcase(each, _escaped(name)) and (each not in entries or each == name):
                 if name not in ("*", taken.setdefault(each, name)):
@@ -147,7 +161,7 @@ def _matched(entries: Mapping[str, Any], names: Sequence[str], *, strict: bool) 
 
 
 def _check_filled(path: Path, data: Mapping[str, Any]) -> None:
-    """Point out the pattern if it would cover all columns without bounds."""
+    """Refuse columns without bounds with a hint, if patterns of the file would cover them all."""
     empty = [name for name, entry in table(data, "features").items() if entry == []]
     if not empty or [] in table(data, "target").values():
         return
@@ -162,5 +176,5 @@ def _is_pattern(name: str, entry: Any) -> bool:
 
 
 def _escaped(pattern: str) -> str:
-    """Return a pattern in which only the asterisk has a meaning."""
+    """Return a glob pattern in which only the asterisk is special."""
     return re.sub(r"([?\[])", r"[\1]", pattern)

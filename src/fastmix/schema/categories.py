@@ -41,7 +41,7 @@ def dummy_columns(
 
 
 def _listed(value: Any) -> list[Any]:
-    """Return a list, but not the letters of a text."""
+    """Return a list; refuse text, which would become a list of letters."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise type_error("categories", "be a list with a list of columns per category", value)
     return list(value)

@@ -30,7 +30,7 @@ DAY = 86400.0
 #: Types of real numbers, those of NumPy among them.
 _REALS: tuple[Any, ...] = (Real, Decimal, np.bool_)
 
-#: How a category spells a number. "007" is text: nobody writes the number 7 so.
+#: Numbers as categories spell them. "007" is text, because nobody writes the number 7 like this.
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 
 

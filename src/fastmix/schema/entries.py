@@ -1,7 +1,7 @@
 """Entries of a bounds file, from TOML to columns and back."""
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fastmix._validation import value_error
@@ -17,6 +17,33 @@ def table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         raise value_error(f"[{name}]", "be a table", found)
     return found
+
+
+def markers_of(rules: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the spellings of missing values by column, "*" for all columns, from [missing]."""
+    given = rules.get("markers", {})
+    given = {"*": given} if isinstance(given, list) else given
+    if not isinstance(given, Mapping) or not all(isinstance(x, list) for x in given.values()):
+        condition = 'be a list such as ["NR", 999], or lists by column'
+        raise value_error("[missing] markers", condition, given)
+    return {name: tuple(_marker(name, each) for each in own) for name, own in given.items()}
+
+
+def column_markers(rules: Mapping[str, Any], names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the spellings of missing values of each of the named columns that has any."""
+    given = markers_of(rules)
+    own = {name: (*given.get("*", ()), *given.get(name, ())) for name in names}
+    return {name: tuple(dict.fromkeys(each)) for name, each in own.items() if each}
+
+
+def _marker(name: str, item: Any) -> str:
+    """Return a marker as text; a number is spelled as a category spells it."""
+    if type(item) in (int, float) and item == item:
+        return str(int(item) if float(item).is_integer() else item)
+    if isinstance(item, str) and item.strip() == item != "":
+        return item
+    condition = "be numbers, or words without spaces around them"
+    raise value_error(f"[missing] markers of {name}", condition, item)
 
 
 def unfilled(names: Sequence[str], covered: bool = False) -> str:

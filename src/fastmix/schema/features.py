@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -28,7 +29,8 @@ _LARGEST = 1e100
 class Number:
     """A column of numbers, clipped to ``[lower, upper]``; ``missing`` replaces missing numbers.
 
-    Dates are days ``since`` a public date; ``form`` is their format in text files.
+    Dates are days ``since`` a public date; ``form`` is their format where they are text.
+    ``markers`` are public spellings of missing values, such as "NR" and "999".
     """
 
     name: str
@@ -39,6 +41,7 @@ class Number:
     note: str = ""
     since: datetime.date | None = None
     form: str = ISO
+    markers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for side in ("lower", "upper"):
@@ -77,8 +80,10 @@ class Category:
     name: str
     categories: tuple[str, ...]
     note: str = ""
+    markers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_markers(self.name, self.markers, self.categories)
         if len(set(self.categories)) != len(self.categories) or not self.categories:
             raise value_error(
                 f"categories of {self.name}", "be different strings", list(self.categories)
@@ -109,6 +114,7 @@ class Labels:
     name: str
     labels: tuple[str, ...] | tuple[float, ...]
     note: str = ""
+    markers: tuple[str, ...] = ()
 
     unit: ClassVar[str] = ""
     since: ClassVar[None] = None
@@ -123,6 +129,7 @@ class Labels:
             condition = "be at least two different ones, all text or all numbers"
             raise value_error(f"labels of {self.name}", condition, list(self.labels))
         object.__setattr__(self, "labels", tuple(sorted(self.labels)))
+        check_markers(self.name, self.markers, [f"{each}" for each in self.labels])
 
     @property
     def upper(self) -> float:
@@ -212,6 +219,12 @@ class Term:
             if isinstance(f, Number)
         )
         return tuple(f"{column}*{rest}" for column in self.category.columns(intercept))
+
+
+def check_markers(name: str, markers: Sequence[str], listed: Sequence[str]) -> None:
+    """Refuse markers of missing values that are in the public list of a column."""
+    if both := sorted({*markers} & {*listed}):
+        raise value_error(f"markers of {name}", "not be in its public list", both)
 
 
 def _power(value: float, power: int) -> float:

@@ -1,9 +1,18 @@
 """Checks that declared types of columns agree with the bounds file; values are never read."""
 
+import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from fastmix.errors import DataError
 from fastmix.schema.elements import level_number
+
+#: Names of columns that say whose record it is, such as id, patient_id, PatientID and person.id.
+_ID = re.compile(r"(.*[^A-Za-z0-9])?(?i:id|uuid|guid|pseudonym)|.*[a-z](ID|Id)")
+
+
+def looks_like_id(name: str) -> bool:
+    """Tell whether a column holds ids, by its name alone."""
+    return _ID.fullmatch(name) is not None
 
 
 def is_date(kind: str) -> bool:
@@ -12,20 +21,33 @@ def is_date(kind: str) -> bool:
 
 
 def check_kinds(
-    table: str, fields: Mapping[str, str], numbers: Iterable[str], dates: Container[str]
+    table: str,
+    fields: Mapping[str, str],
+    numbers: Iterable[str],
+    dates: Container[str],
+    marked: Container[str] = (),
 ) -> None:
-    """Refuse columns of numbers or dates whose declared type is different."""
+    """Refuse columns of numbers or dates whose declared type is different.
+
+    Dates may be text in their declared form; so may be numbers with ``marked`` missing values.
+    """
     for name in numbers:
         if name in dates:
-            if not (is_date(fields[name]) or fields[name] == "unknown"):
+            if not (is_date(fields[name]) or fields[name] in ("text", "unknown")):
                 raise DataError(
                     f"{table}: column {name!r} must hold dates, as its bounds say; it is of "
                     f"type {fields[name]}."
                 )
-        elif fields[name] not in ("number", "bool", "unknown"):
+        elif fields[name] not in ("number", "bool", "unknown", *(["text"] * (name in marked))):
+            how = (
+                " Numbers that are text beside a word for missing values need that word among the "
+                "markers of [missing] in the bounds file."
+                if fields[name] == "text"
+                else ""
+            )
             raise DataError(
                 f"{table}: column {name!r} must hold numbers, as its bounds say; it is "
-                f"of type {fields[name]}."
+                f"of type {fields[name]}.{how}"
             )
 
 

@@ -37,7 +37,7 @@ NARROWER = (np.float32, np.float16)
 def as_reals(name: str, value: Any) -> FloatArray:
     """Return data as an array of float32 or float64; only such arrays are not copied.
 
-    Lists become float64, whatever they hold: no value decides how another one is stored.
+    Lists become float64 whatever they contain, so that no value decides how another is stored.
     Booleans count as 0 and 1; `decimal.Decimal` and `fractions.Fraction` are rounded to float64; a
     value that is missing or too large becomes NaN or infinite. A declared type that is not one of
     numbers is a ValueError that names it; any other value that is no real number is an
@@ -84,7 +84,7 @@ def label_places(values: FloatArray, labels: FloatArray) -> npt.NDArray[np.int64
     values = np.asarray(values, dtype=np.float64)
     found = np.full(values.shape, -1)
     whole = values == np.rint(values)
-    for width in (*reversed(NARROWER), np.float64):  # the last one has the last word
+    for width in (*reversed(NARROWER), np.float64):  # a match in double precision wins
         with np.errstate(over="ignore"):
             known = labels.astype(width).astype(np.float64)
         at = np.minimum(np.searchsorted(known, values), len(known) - 1)
@@ -131,7 +131,7 @@ def _array(value: Any) -> npt.NDArray[Any]:
         except (MemoryError, ImportError):
             raise
         except Exception:
-            pass  # and raise outside, so that the error does not carry one that quotes a value
+            pass  # raise below instead: this error may quote a value of the data
     raise InvalidValueError
 
 
@@ -163,5 +163,5 @@ def _reals(array: npt.NDArray[Any]) -> FloatArray:
             try:
                 return np.fromiter(map(float, objects), np.float64).reshape(array.shape)
             except Exception:
-                pass  # and raise outside, as above
+                pass  # raise below, as above
     raise InvalidValueError
