@@ -17,6 +17,7 @@ from fastmix.accounting import (
     rdp_gaussian,
     rdp_laplace,
 )
+from fastmix.sketches import SparseSketch
 from tests.accounting.paper import rdp_fast_mix_simple
 
 GAMMAS = [1.1, 1.2072, 1.3, 2.0, 3.125, 3.2, 10.0, 57.3, 1e3, 1e6, 1e10]
@@ -297,12 +298,17 @@ def unit_columns(rng, rows, columns):
     return sketch / np.linalg.norm(sketch, axis=0)
 
 
-def small_pairs(seed, count):
+def sparse_columns(rng, rows, columns):
+    entries = int(rng.choice([1, 4]))
+    return SparseSketch(entries * rows, columns, entries).sample(rng).to_dense()
+
+
+def small_pairs(seed, count, drawn=unit_columns):
     """Yield (Gram of X, Gram of X', m-hat of X) for random small neighbours, both ways round."""
     rng = np.random.default_rng(seed)
     for _ in range(count):
         n, d = int(rng.integers(1, 9)), int(rng.integers(1, 4))
-        sketch = unit_columns(rng, int(rng.integers(1, n + 2)), n)
+        sketch = drawn(rng, int(rng.integers(1, n + 2)), n)
         X = rng.normal(size=(n, d))
         if rng.random() < 0.5:
             X = X[:1] + 0.1 * X
@@ -316,11 +322,12 @@ def small_pairs(seed, count):
             yield (sketch @ first).T @ (sketch @ first), (sketch @ second).T @ (sketch @ second), m
 
 
-def test_fast_mix_bounds_hold_for_small_neighbours_both_ways(oracle):
+@pytest.mark.parametrize(("drawn", "count"), [(unit_columns, 1500), (sparse_columns, 10_000)])
+def test_fast_mix_bounds_hold_for_small_neighbours_both_ways(drawn, count, oracle):
     """phi, phi-bar and phi-hat bound the divergence, with m and lambda_min of the first one."""
     rng = np.random.default_rng(5)
     checked = 0
-    for first, second, m in small_pairs(seed=4, count=1500):
+    for first, second, m in small_pairs(seed=4, count=count, drawn=drawn):
         c_sq, level = 1.0 + 2.0 * m, np.linalg.eigvalsh(first)[0]
         noise = 10.0 ** rng.uniform(-2.0, 1.5)
         eye = noise * np.eye(len(first))
@@ -340,7 +347,7 @@ def test_fast_mix_bounds_hold_for_small_neighbours_both_ways(oracle):
             tolerance = 1e-9 + 1e-13 / (alpha - 1.0)
             assert divergence <= rdp_fast_mix_unbounded(alpha, kappa) + tolerance
             checked += 1
-    assert checked > 1500
+    assert checked > count
 
 
 def test_gauss_mix_is_attained(oracle):

@@ -30,6 +30,7 @@ from fastmix.releases import (
     SKETCHED_GRAM,
     SKETCHES,
     SLOPES,
+    SPARSE_GRAM,
     STATISTICS,
 )
 from fastmix.releases.noise import ExactNoise, FloatNoise
@@ -343,6 +344,11 @@ def sensitivity_of_the_sum_halved(patch):
 @mutant("FastMix")
 def m_left_out(patch):
     return broken(DISTORTION, finish=lambda value, public, **given: 0.0)
+
+
+@mutant("Gram matrix of a sparse sketch", 12_000)
+def sensitivity_of_the_sparse_gram_matrix_halved(patch):
+    return broken(SPARSE_GRAM, sensitivity=halved(SPARSE_GRAM.sensitivity))
 
 
 @mutant("FastMix, Kerdock sketch")

@@ -35,9 +35,10 @@ from fastmix.releases import (
     gauss_bounds,
     mix,
     sketched_gram,
+    sparse_gram,
 )
 from fastmix.releases.bounds import Source
-from fastmix.sketches import SRHT, KerdockSketch, Sketch, SketchDraw
+from fastmix.sketches import SRHT, KerdockSketch, Sketch, SketchDraw, SparseSketch
 
 #: Share of delta that the shifts of all spectral releases of a case may cost.
 _TAIL = 0.05
@@ -67,6 +68,16 @@ def aligned_rows(draw: SketchDraw) -> Pair:
     i = int(P.sum(axis=1).argmax())
     signs = np.where(U.T @ U[:, i] < 0.0, -1.0, 1.0)
     return without("the row that maximises m-hat, the rest aligned with it", signs[:, None], i)
+
+
+def shortened_row(draw: SketchDraw) -> Pair:
+    """Return rows that fill one row of a sketch to its longest, less one that is removed."""
+    S = draw.to_dense()
+    longest = int(math.sqrt(draw.n / draw.k2))
+    chosen = np.flatnonzero(S[0])[:longest]
+    X = np.zeros((draw.n, 1))
+    X[chosen, 0] = S[0, chosen]
+    return without("a row of a row of the sketch that is as long as it may be", X, int(chosen[0]))
 
 
 def _overlaps(draw: SketchDraw) -> FloatArray:
@@ -184,6 +195,17 @@ def _sketched_gram(*, delta: float = DELTA, **rest: Any) -> Case:
     )
 
 
+def _sparse_gram(**rest: Any) -> Case:
+    """Return the Gram matrix of a sparse sketch; shortened rows move by all that they may."""
+    draw = SparseSketch(4, 64, entries=1).sample(0)
+    levels: dict[str, Any] = {"sigma": 3.0, "sketch": draw, "public": public_generator(0)}
+    return release_case(
+        lambda rows, noise: sparse_gram(rows, noise=noise, **levels),
+        pair=shortened_row(draw),
+        **rest,
+    )
+
+
 #: Noise of several releases that together cost what one does at noise 2.
 _TWO, _THREE = 2.0 * math.sqrt(2.0), 2.0 * math.sqrt(3.0)
 
@@ -218,6 +240,7 @@ _CASES: dict[str, Callable[..., Case]] = {
     "Gaussian statistics": partial(_gaussian, STATISTICS, {"sigma": _THREE}),
     "Gram matrix": partial(_gaussian, GRAM, {"sigma": 2.0}),
     "Gram matrix of a fast sketch": partial(_sketched_gram, trials=20_000),
+    "Gram matrix of a sparse sketch": partial(_sparse_gram, trials=20_000),
     # One record moves both moments by 1.
     "Gaussian moments": partial(_gaussian, MOMENTS, {"sigma": _TWO}),
     # One record moves the sum by 1; a mean so small is never shortened.

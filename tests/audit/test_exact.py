@@ -20,7 +20,7 @@ from fastmix.accounting import (
     rdp_to_epsilon,
 )
 from fastmix.releases.bounds import needed_eigenvalue
-from fastmix.sketches import SRHT, KerdockSketch, SubsampledDCT
+from fastmix.sketches import SRHT, KerdockSketch, SparseSketch, SubsampledDCT
 from tests.accounting.paper import rdp_fast_mix_simple
 from tests.audit.exact import exact_delta, exact_epsilon, loss_weights
 from tests.sketches.gaussian import GaussianSketch
@@ -141,7 +141,7 @@ def test_ends_of_the_profile():
 
 # --- against what is certified ---------------------------------------------------------------
 
-FAMILIES = ("identity", "srht", "dct", "kerdock", "ugly", "gaussian")
+FAMILIES = ("identity", "srht", "dct", "kerdock", "sparse", "ugly", "gaussian")
 
 
 @st.composite
@@ -158,6 +158,9 @@ def sketches(draw_from):
         S = SubsampledDCT(k2, n).sample(seed).to_dense()
     elif family == "kerdock":
         S = KerdockSketch(KerdockSketch.least_size(n), n).sample(seed).to_dense()
+    elif family == "sparse":
+        s = draw_from(st.sampled_from((1, 4)))
+        S = SparseSketch(s * k2, n, s).sample(seed).to_dense()
     elif family == "gaussian":
         S = GaussianSketch(k2, n).sample(seed).to_dense()
     else:

@@ -213,3 +213,8 @@ def test_some_cases_in_this_process_and_results_travel(tmp_path):
 def test_tiny_tables_of_an_audit_do_not_warn(recwarn):
     list(audit_all(["AdaSSP"], quick=True, seed=0, workers=1))
     assert not [each for each in recwarn if issubclass(each.category, LowAccuracyWarning)]
+
+
+@pytest.mark.filterwarnings("error")
+def test_fits_of_made_up_data_do_not_warn_of_seeds():
+    audit(AdaSSP(epsilon=3.0, delta=0.05), trials=40)

@@ -48,6 +48,10 @@ MODELS = [
     (LinearMixing(**PLAIN), ["eigenvalue", "sketches"]),
     (
         FastIHM(**BOUNDS, bounds_X=(-1, 1), n_steps=1, sketch_size=8),
+        ["mean", "gram of a sparse sketch", "target mean", "gradient counts", "slopes"],
+    ),
+    (
+        FastIHM(**BOUNDS, bounds_X=(-1, 1), n_steps=1, sketch_size=8, sketch="kerdock"),
         [
             *("mean", "distortion", "gram of a fast sketch"),
             *("target mean", "gradient counts", "slopes"),

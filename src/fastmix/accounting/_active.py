@@ -29,10 +29,10 @@ T = TypeVar("T")
 
 #: The blocks around this context, outermost first.
 _STACK: ContextVar[tuple[BudgetAccountant, ...]] = ContextVar("fastmix_budgets", default=())
-#: The blocks that are open anywhere in this process, each with those round it.
+#: The open blocks of this process, each with the blocks around it.
 _OPEN: list[tuple[BudgetAccountant, ...]] = []
 _LOCK = threading.RLock()
-#: Where the folder of the user is looked for; the first that can be used is written to.
+#: Places to look for the folder of the user; the first usable one is written to.
 _PLACES = ("/dev/shm", "/tmp", "/var/tmp")
 
 
@@ -51,7 +51,7 @@ def enter(budget: BudgetAccountant) -> None:
 
 def leave(budget: BudgetAccountant) -> None:
     """Close a block."""
-    # The last entry of this object, not the last of all: a generator may leave out of turn.
+    # The last entry of this object, not of all: generators may leave blocks in any order.
     stack = _STACK.get()
     at = max((i for i, each in enumerate(stack) if each is budget), default=len(stack))
     _STACK.set(stack[:at] + stack[at + 1 :])
@@ -74,7 +74,7 @@ def current() -> BudgetAccountant | None:
 
 
 def inherited() -> str | None:
-    """Return the ledger of the block in which an ancestor of this process is, if any."""
+    """Return the ledger of the block around an ancestor of this process, if there is one."""
     folders = [folder for folder in _folders() if _is_private(folder)]
     found = {path.name: path for folder in reversed(folders) for path in folder.iterdir()}
     if not found:
@@ -114,7 +114,7 @@ def _only(budgets: list[T]) -> T:
 
 
 def _publish() -> None:
-    """Write down the open blocks of this process for the processes that it has started."""
+    """Record the open blocks of this process in a file, for its child processes."""
     name = lineage()[0]
     ledgers = list(dict.fromkeys(budget.ledger for budget in _innermost()))
     if not ledgers:
@@ -128,7 +128,7 @@ def _publish() -> None:
 
 
 def _folders() -> list[Path]:
-    """Return the folders in which the blocks of this user may be written down."""
+    """Return the folders that may have the records of this user's blocks."""
     if WINDOWS:
         return [local_folder() / "fastmix-budgets"]
     places = dict.fromkeys((*_PLACES, tempfile.gettempdir()))
@@ -136,7 +136,7 @@ def _folders() -> list[Path]:
 
 
 def _usable_folder() -> Path:
-    """Return the first folder that is there or can be made, private to this user."""
+    """Return the first folder that exists or can be created, private to this user."""
     for folder in _folders():
         with suppress(OSError):
             folder.mkdir(mode=0o700)
@@ -149,7 +149,7 @@ def _usable_folder() -> Path:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether a folder is there, and nobody else can have written to it."""
+    """Whether a folder exists, and nobody else can have written to it."""
     try:
         found = os.lstat(folder)
     except OSError:

@@ -1,4 +1,4 @@
-"""Composition of events into (epsilon, delta), and the account of a fit, each computed once."""
+"""Composition of events into (epsilon, delta), and the account of a fit."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -22,7 +22,7 @@ from fastmix.accounting.exact import exact_delta, exact_epsilon, known_pair
 from fastmix.accounting.gaussian import least_epsilon, profile
 from fastmix.accounting.objective import objective_delta
 
-#: Where the search for an exact epsilon ends if the Rényi curve has none.
+#: Largest epsilon that the search for an exact account tries if the Rényi curve is infinite.
 _LARGEST_EPSILON = 1e9
 
 #: Orders at which a Rényi curve is tabulated for other accountants.
@@ -34,7 +34,7 @@ ORDERS: tuple[float, ...] = (
 
 
 class RdpAccountant:
-    """Compose privacy events and convert the whole once.
+    """Compose privacy events, and convert their sum once.
 
     Neighbouring relation: zero-out (one record absent: its scaled row and target are zeros; n is
     public).
@@ -137,7 +137,7 @@ def _delta(events: tuple[PrivacyEvent, ...], epsilon: float) -> float:
 
 
 class RenyiCurve(NamedTuple):
-    """A tabulated curve: ``compute_epsilon(orders, rdp, delta - tail)`` in dp_accounting."""
+    """A tabulated curve, for ``compute_epsilon(orders, rdp, delta - tail)`` of dp_accounting."""
 
     orders: list[float]
     rdp: list[float]

@@ -17,6 +17,7 @@ from fastmix.accounting.account import Part, PrivacySpent
 from fastmix.accounting.charge import (
     Charge,
     Counted,
+    Left,
     charged_unit,
     check_spent,
     check_unit,
@@ -120,7 +121,7 @@ class BudgetAccountant:
     def _create(
         self, rule: Filter, ledger: str | os.PathLike[str] | None, unit: str | None
     ) -> None:
-        """Make the ledger, unless it is there, and read whose it is."""
+        """Create the ledger unless it exists, and read its identity."""
         mode = 0o666
         if ledger is None:
             directory, mode = tempfile.mkdtemp(prefix="fastmix-budget-"), 0o600
@@ -160,12 +161,12 @@ class BudgetAccountant:
         return order if math.isfinite(self.epsilon) else None
 
     def lists(self, spent: PrivacySpent) -> bool:
-        """Whether a fit with this account may be charged at all: True but for declared lists."""
+        """Whether the budget takes a fit with this account: declared lists take only their fits."""
         return self._filter.lists(spent)
 
     @property
     def unit(self) -> str | None:
-        """Whom every charge must protect: "person", or None for whoever a fit protects."""
+        """Unit that every charge must protect: "person", or None for the unit of each fit."""
         return self._unit
 
     @property
@@ -174,13 +175,18 @@ class BudgetAccountant:
         return str(self._ledger.path)
 
     @property
+    def identity(self) -> str:
+        """Random name of the ledger, which certificates repeat."""
+        return self._identity
+
+    @property
     def charges(self) -> tuple[Charge, ...]:
         """All charges so far."""
         with self._open() as ledger:
             return read_charges(ledger)
 
     def check(self, *spent: PrivacySpent, leaks: Sequence[str] = ()) -> None:
-        """Raise `BudgetError` if the budget does not cover these charges in turn; write nothing."""
+        """Raise `BudgetError` if the budget does not cover these charges; write nothing."""
         charges = self.charges
         for each in spent:
             charge = Charge("", check_spent(each), leaks=tuple(leaks))
@@ -214,7 +220,7 @@ class BudgetAccountant:
         charge = charged_unit(self._unit, charge)
         record = record_of(charge)
         self._check(charge, before := self.charges)
-        # A warning can be an error: it comes before the charge, and before the file is locked.
+        # Warn before the charge and the lock, because users may turn warnings into errors.
         for message in mixed([*before, charge]):
             if message not in mixed(before):
                 warnings.warn(message, MixedUnitsWarning, stacklevel=2)
@@ -230,7 +236,7 @@ class BudgetAccountant:
         label: str = "",
         **units: Any,
     ) -> Self:
-        """Charge a list of fits as one, jointly, and return a budget that pays for just them.
+        """Charge a list of fits as one, and return a budget that pays for these fits only.
 
         Fits that are fixed before the first of them can be accounted together, which is the
         tightest account there is: as the first charge it may use the whole budget.
@@ -255,20 +261,20 @@ class BudgetAccountant:
         return paid
 
     def total(self) -> Counted:
-        """Return what all charges count together, by the budget's rule; infinite for a void one."""
+        """Return the total of all charges by the rule; infinite if one has no guarantee."""
         return Counted(self._total(self.charges), self.delta)
 
-    def remaining(self) -> Counted:
+    def remaining(self) -> Left:
         """Return the epsilon of the largest Gaussian release that would still fit.
 
         A default fit gets a little less: in a budget of the rule "renyi" it is calibrated so that
         it costs at most 1.25 times as much as Gaussian releases (docs/budget.md). `check` decides
         for a given release, and ``fastmix ledger show`` prints what is left for a default fit.
         """
-        return Counted(self._left(self.charges), self.delta)
+        return Left(self._left(self.charges), self.delta)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Copy the ledger to ``path``, all or nothing; never over charges that are not in it."""
+        """Copy the ledger to ``path`` atomically; never over charges that are not in it."""
         self._ledger.copy(path)
 
     @classmethod
@@ -327,7 +333,7 @@ class BudgetAccountant:
 
     @contextmanager
     def _open(self, *, write: bool = False) -> Iterator[OpenLedger]:
-        """Open the ledger and make sure that it still is the ledger of this budget."""
+        """Open the ledger, and check that it is still the ledger of this budget."""
         with self._ledger.open(write=write) as ledger:
             if (read_rule(ledger), ledger.identity) != (self._filter, self._identity):
                 raise value_error("ledger", "still be the one of this budget", self.ledger)

@@ -11,7 +11,7 @@ from fastmix.accounting.account import PrivacySpent, joint_delta
 from fastmix.accounting.gaussian import gaussian_epsilon, gaussian_sigma
 from fastmix.errors import CalibrationError
 
-#: The account of what is released at a budget, or None where there is none.
+#: The account of the releases at a budget, or None if they have none.
 Account: TypeAlias = Callable[[float], PrivacySpent | None]
 
 #: Relative distance to the target at which a search aims, on the private side, so that rounding in

@@ -1,4 +1,4 @@
-"""Charges of a budget: what they are, and how a ledger holds them."""
+"""Charges of a budget, and how a ledger stores them."""
 
 import json
 import math
@@ -24,7 +24,7 @@ from fastmix.accounting.filters import Filter, filter_from_dict
 from fastmix.accounting.ledger import OpenLedger, plain
 from fastmix.errors import BudgetError
 
-#: Whom a budget may be for: persons only, or whoever each fit protects.
+#: Units that a budget may protect: persons only, or the unit of each fit.
 UNITS = (None, "person")
 #: What a ledger says whose charges for one table protect rows and persons.
 MIXED_PERSONS = (
@@ -54,7 +54,7 @@ _ONE_ROW: ContextVar[bool] = ContextVar("fastmix_one_row_per_person", default=Fa
 
 @contextmanager
 def one_row_per_person() -> Iterator[None]:
-    """Charge fits in the block for persons of one row, where they protect single rows.
+    """Charge fits of single rows in this block as fits of persons with one row each.
 
     Open the block only if no person has several rows in the tables that are fitted in it: a fit
     that protects rows then protects persons. The ledger notes that the caller stated this.
@@ -83,7 +83,7 @@ def check_unit(unit: object) -> None:
 
 
 def charged_unit(unit: str | None, charge: "Charge") -> "Charge":
-    """Return the charge as a budget for this unit takes it, or refuse it."""
+    """Return the charge in the form that a budget for this unit accepts, or refuse it."""
     if charge.rows_per_person is not None:
         return charge
     if _ONE_ROW.get():
@@ -99,6 +99,18 @@ class Counted(NamedTuple):
 
     epsilon: float
     delta: float
+
+
+class Left(Counted):
+    """An epsilon that is left, which says for which kind of fit."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"epsilon {self.epsilon:.6g} at delta {self.delta:.3g}, for one more fit of IHM, "
+            "FastIHM or AdaSSP; a default fit gets a little less"
+        )
 
 
 class Charge(NamedTuple):
@@ -124,7 +136,7 @@ class Charge(NamedTuple):
 
 
 def mixed(charges: Iterable[Charge]) -> tuple[str, ...]:
-    """Return what to say of charges that protect different units of the same table, by its file."""
+    """Return remarks on charges that protect different units of the same table, by its file."""
     files: dict[str | None, list[Charge]] = {}
     for charge in charges:
         files.setdefault(dict(charge.notes).get("file"), []).append(charge)
@@ -191,7 +203,7 @@ def read_charges(ledger: OpenLedger) -> tuple[Charge, ...]:
 
 
 def record_of(charge: Charge) -> dict[str, Any]:
-    """Return a charge as a ledger keeps it; refuse one that would be read as another."""
+    """Return a charge as a ledger stores it; refuse one that would be read back differently."""
     spent = charge.spent.to_dict()
     if PrivacySpent.from_dict(json.loads(json.dumps(spent, default=plain))) != charge.spent:
         raise type_error("spent", "hold events of this package, and strings for names", spent)
@@ -208,7 +220,7 @@ def record_of(charge: Charge) -> dict[str, Any]:
 
 
 def merged(events: Iterable[PrivacyEvent]) -> Iterator[PrivacyEvent]:
-    """Join equal events whose account is the same: a long list of like fits stays quick.
+    """Join equal events with the same account, so that long lists of similar fits stay fast.
 
     Equal fast sketches stay apart: the exact account of one sketch does not hold for the rows of
     two (docs/proofs/fast_account.md).

@@ -1,4 +1,4 @@
-"""Privacy events: what was released, in terms an accountant can compose.
+"""Privacy events: descriptions of releases that an accountant can compose.
 
 Rare events are counted once each, by a union bound; see ``docs/proofs/rare_events.md``.
 All events are for zero-out neighbours: one record is absent, its row and target (after the public
@@ -44,7 +44,7 @@ def _probability(name: str, value: Any) -> float:
 class PrivacyEvent:
     """Base class of all events: frozen dataclasses that are compared by value and add up.
 
-    A subclass that is no frozen dataclass is equal to itself only.
+    An instance of a subclass that is not a frozen dataclass equals only itself.
     """
 
     kind: ClassVar[str] = ""
@@ -190,7 +190,7 @@ class ObjectiveEvent(PrivacyEvent):
         return rdp_objective(alpha, self.mu, self.eps_c, **form)
 
     def to_dict(self) -> dict[str, Any]:
-        # Documents about single rows are as they were before there were persons.
+        # A certificate that protects single rows does not mention persons.
         data = super().to_dict()
         if self.rows_per_person == 1:
             del data["rows_per_person"]
@@ -204,7 +204,7 @@ class TailEvent(PrivacyEvent):
     probability: float
     kind = "tail"
     _checks: ClassVar = {"probability": _probability}
-    pure_epsilon = 0.0  # outside the rare event nothing is released
+    pure_epsilon = 0.0  # outside the rare event there is no release
 
     def rdp(self, alpha: npt.ArrayLike) -> Any:
         return np.zeros_like(np.asarray(alpha, dtype=np.float64))
@@ -242,7 +242,7 @@ class ComposedEvent(PrivacyEvent):
         others = Counter(event for event in self.events if not isinstance(event, GaussianEvent))
         curves = (times * event.rdp(alpha) for event, times in others.items())
         total = sum(curves, np.zeros_like(alpha))
-        if gaussian:  # they are one release with all their ratios together
+        if gaussian:  # they compose to one Gaussian release
             total = total + _rdp.rdp_gaussian(alpha, 1.0, math.sqrt(math.fsum(gaussian)))
         return total
 

@@ -25,7 +25,7 @@ from fastmix.accounting.rdp import unbounded_level
 _NODES = 400
 #: Probability beyond the first and beyond the last node.
 _OUTSIDE = 1e-25
-#: Relative rounding error that is granted to the profile of the Gaussian mechanism.
+#: Allowance for the relative rounding error of the profile of the Gaussian mechanism.
 _ROUNDING = 2e-5
 #: Below this ratio the profile loses too many digits.
 _SMALLEST_MU = 1e-6
@@ -61,7 +61,7 @@ def known_pair(events: Sequence[PrivacyEvent]) -> Pair | None:
     others = len(events) - len(sketches) - len(gaussians)
     if others != sum(e.pure_epsilon == 0.0 for e in events):
         return None
-    # Several fast sketches of the same data are not one with more rows.
+    # Several fast sketches of the same data are not one sketch with more rows.
     if len(sketches) > 1 and (fast or len({e.gamma for e in sketches}) > 1):
         return None
     if not sketches:
@@ -99,8 +99,8 @@ def exact_epsilon(pair: Pair, delta: float, largest: float) -> float:
     def gap(epsilon: float, sign: float) -> float:
         return math.log(max(_delta(pair, epsilon, sign), 1e-300) / delta)
 
-    # The direction that is larger at the end is so at the root, nearly always: it is searched
-    # alone, and what is found is checked in both.
+    # The direction that is larger at the end is nearly always larger at the root. Search it alone,
+    # and check the result in both.
     for sign in sorted(_signs(pair), key=lambda sign: -_delta(pair, largest, sign)):
         low = next((low for low in (0.8 * largest, 0.0) if gap(low, sign) > 0.0), None)
         root = 0.0
@@ -165,7 +165,7 @@ def _sketch_rule(gamma: float, rows: int, sign: float) -> tuple[FloatArray, Floa
         cells.loss[np.abs(cells.loss).argmin()] = 0.0
         pair.append(cells)
     below, above = pair[0].loss <= 0.0, pair[1].loss >= 0.0
-    # Between the two stands what they leave: losses of 0.
+    # The rest of the mass lies between the two, at losses of 0.
     p = np.concatenate([pair[0].p[below[1:]], [0.0], pair[1].p[above[:-1]]])
     q = np.concatenate([pair[0].q[below[1:]], [0.0], pair[1].q[above[:-1]]])
     loss = np.concatenate([pair[0].loss[below], pair[1].loss[above]])
@@ -208,7 +208,7 @@ def _chords(loss: FloatArray, p: FloatArray, q: FloatArray) -> FloatArray:
     weights = np.zeros_like(loss)
     weights[:-1] += p * lower
     weights[1:] += p * (1.0 - lower)
-    # Below the first node the profile is at most what it is there.
+    # Below the first node, the profile is at most its value there.
     weights[0] += _OUTSIDE
     return weights
 

@@ -33,7 +33,7 @@ class Filter(ABC):
 
     @property
     def refusal(self) -> str:
-        """Why charges that are infinite together, but not each, are refused, and what to do."""
+        """Why the rule refuses charges that it would allow one by one, and what to do."""
         return (
             f"the deltas of all fits together would exceed what the rule {self.rule!r} allows. "
             "Choose a smaller delta for the fit."
@@ -41,14 +41,14 @@ class Filter(ABC):
 
     @abstractmethod
     def total(self, charges: Sequence[PrivacySpent]) -> float:
-        """Return the epsilon that the rule counts for these charges; ``inf`` if none."""
+        """Return the epsilon of these charges by the rule; ``inf`` if it bounds none."""
 
     @abstractmethod
     def remaining(self, charges: Sequence[PrivacySpent]) -> float:
         """Return the epsilon of the largest single Gaussian release that would still fit."""
 
     def lists(self, spent: PrivacySpent) -> bool:
-        """Whether a charge with this account is one that the rule is for."""
+        """Whether the rule covers a charge with this account."""
         return True
 
     def to_dict(self) -> dict[str, Any]:
@@ -205,9 +205,9 @@ def filter_from_dict(data: dict[str, Any], epsilon: float, delta: float) -> Filt
 
 
 def _alone(charges: Sequence[PrivacySpent], delta: float) -> float:
-    """Return the epsilon of a charge that is the first, by its own account; ``inf`` for others.
+    """Return the epsilon of the first charge alone; ``inf`` if there are others.
 
-    Nothing was seen before it, so it may use the whole budget: then nothing else fits any more.
+    Nothing was released before it, so it may use the whole budget; then no other charge fits.
     """
     if len(charges) != 1 or charges[0].delta > delta * (1.0 + TOLERANCE):
         return math.inf
@@ -217,10 +217,10 @@ def _alone(charges: Sequence[PrivacySpent], delta: float) -> float:
 def _best_order(epsilon: float, delta: float) -> float:
     r"""Return the order at which the budget takes the most Gaussian releases.
 
-    They have curve :math:`\alpha \mu^2 / 2`, so it maximises :math:`(\epsilon - c(\alpha)) /
-    \alpha`, c being what the conversion adds.
+    Their curve is :math:`\alpha \mu^2 / 2`, so the order maximises :math:`(\epsilon -
+    c(\alpha)) / \alpha`, where c is what the conversion adds.
     """
-    # A budget that only records gets the order of a large one.
+    # A budget without a limit, which only records charges, gets the order of a large budget.
     target = min(epsilon, 100.0)
     shift = np.logspace(-6.0, 9.0, 1501)
     for _ in range(3):
@@ -249,7 +249,7 @@ def _events(charges: Sequence[PrivacySpent]) -> ComposedEvent:
 
 
 def _mu_squared(event: PrivacyEvent) -> float:
-    """Return the squared ratio of a Gaussian release, ``inf`` for what is none."""
+    """Return the squared ratio of a Gaussian release, ``inf`` for any other release."""
     if isinstance(event, GaussianEvent):
         return event.mu_squared
     if isinstance(event, ComposedEvent):
@@ -259,6 +259,6 @@ def _mu_squared(event: PrivacyEvent) -> float:
 
 @lru_cache(maxsize=4096)
 def _renyi(spent: PrivacySpent, order: float) -> float:
-    """Return the curve at the order; a curve that is not a number there bounds nothing."""
+    """Return the curve at the order, ``inf`` where it is not a number."""
     value = float(spent.rdp(order))
     return math.inf if math.isnan(value) else value

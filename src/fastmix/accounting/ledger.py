@@ -152,11 +152,11 @@ class Ledger:
             except BaseException:
                 os.close(fd)
                 raise
-            # The file was exchanged while we waited: a charge here would go to the old one.
+            # The file was replaced while we waited: a charge here would go to the old file.
             os.close(fd)
 
     def _refuse_devices(self) -> None:
-        """Refuse a path that is there and no file: a device can have no end, or no memory."""
+        """Refuse an existing path that is not a regular file, such as a device or a folder."""
         with suppress(FileNotFoundError):
             if not stat.S_ISREG(os.stat(self.path).st_mode):
                 raise value_error("ledger", "be a file", str(self.path))
@@ -185,7 +185,7 @@ class OpenLedger:
         self.budget, *self.charges = [
             self._unseal(line, at) for at, line in enumerate(lines, start=2)
         ]
-        # What tells this ledger, and copies of it, from all others.
+        # This ledger and its copies share an id that no other ledger has.
         self.identity = str(self.budget.get("id"))
         self.content = _count(len(self.charges)) + b"".join(line + b"\n" for line in lines)
 
@@ -198,7 +198,7 @@ class OpenLedger:
             # At most one line is ever beyond the count.
             if self._counted < charges:
                 self._write_count(charges)
-            # The charge before may have lost its line end; whatever was never finished goes.
+            # Restore the line end of the last charge, and remove an unfinished line.
             write_at(self._fd, b"\n", end - 1)
             os.ftruncate(self._fd, end)
             write_at(self._fd, line, end)
@@ -291,9 +291,9 @@ def plain(value: object) -> int | float:
 def write_atomically(
     path: Path, content: bytes, mode: int = 0o666, *, replace: bool = True
 ) -> None:
-    """Put ``content`` at ``path`` as a whole, or leave what is there as it was.
+    """Write the whole ``content`` to ``path``, or leave the old file unchanged.
 
-    Without ``replace`` a file that is there is a `FileExistsError`.
+    Without ``replace``, a file that exists raises `FileExistsError`.
     """
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:

@@ -25,7 +25,7 @@ from fastmix.accounting.gaussian import gaussian_epsilon, gaussian_sigma, profil
 
 #: Relative slack, so that rounding in an account cannot exceed its target.
 _SLACK = 1e-9
-#: Share of delta for the Gaussian releases beyond epsilon - eps_c, where nothing is counted twice.
+#: Share of delta for the Gaussian releases beyond epsilon - eps_c, for slopes of one sign.
 _REST = 0.1
 
 
@@ -94,7 +94,7 @@ def _mean_excess(mean: float, scale: float, start: FloatArray) -> FloatArray:
 def objective_mu(
     epsilon: float, delta: float, *, one_sided: bool = False, rows_per_person: int = 1
 ) -> float:
-    r"""Largest ratio :math:`\mu_t` of one objective release with all that goes with it.
+    r"""Largest ratio :math:`\mu_t` of one objective release with its Gaussian releases.
 
     It is the root of :math:`2 \delta_\mu(\epsilon) = \delta`, rounded down by at most 1e-10
     relative; without the 2 if the slope has one sign and nothing else is released.
@@ -149,7 +149,7 @@ def objective_split(
 def _split_for_persons(
     epsilon: float, delta: float, share: float, rows_per_person: int
 ) -> tuple[float, float, float]:
-    """Return what `objective_split` does, for persons with several rows."""
+    """Return the ratios and ``eps_c`` of `objective_split` for persons with several rows."""
     total = objective_mu(epsilon, delta, rows_per_person=rows_per_person) * (1.0 - _SLACK)
     mu, mu_gaussian = math.sqrt(1.0 - share) * total, math.sqrt(share) * total
     low, high = 0.0, epsilon
@@ -202,9 +202,8 @@ def rdp_objective(
     return float(value) if value.ndim == 0 else value
 
 
-#: Nodes of the integral of `_by_slopes`, the steepest integrand that they are for, and how many
-#: constants A are tried.
-_NODES, _STEEPEST, _TRIED = 256, 100.0, 9
+#: Cells of the integral of `_by_slopes`, how many constants A are tried, and the largest exponent.
+_CELLS, _TRIED, _STEEPEST = 512, 9, 300.0
 #: The least ``eps_c`` that `_by_slopes` counts with: in units of mu, and at all.
 _LEAST_SHARE, _LEAST_EPS_C = 1e-6, 1e-100
 
@@ -218,38 +217,48 @@ def _by_slopes(
     ``power``, :math:`\alpha` with the record in the first data set and :math:`1 - \alpha` with it
     in the second, it is the logarithm of the least :math:`e^m \bigl(A + \frac{w}{\sqrt{2\pi}}
     \int_0^1 [e^{-m(2r - r^2)} (1 + S)^p - A (1 + p S)]_+ \frac{dr}{S}\bigr)` over A of at least 1;
-    w is the ``width`` of the range of slopes times mu.
+    w is the ``width`` of the range of slopes times mu. The integral is an upper sum.
 
-    Paper: beyond it; docs/proofs/objective.md, Theorem 5.
+    Paper: beyond it; docs/proofs/objective.md, Theorem 5 and the sum after it.
     """
-    shape, less, power = np.shape(less), np.atleast_1d(less), np.atleast_1d(power)
-    m = less * (less + 1.0) * mu**2 / 2.0
-    # What is calibrated to a smaller eps_c is calibrated to this one; 1/S overflows next to 0.
+    shape, less, power = np.shape(less), np.atleast_1d(less), np.atleast_1d(power)  # of one sign
+    # A loss that is calibrated to a smaller eps_c is calibrated to this one; 1/S overflows at 0.
     eps_c = max(eps_c, _LEAST_SHARE * mu, _LEAST_EPS_C)
-    # With r = y^2, the exponential in the integrand has a logarithmic derivative of at most `steep`
-    # in y, for which the relative error of midpoints is a 24th of its square over that of their
-    # number. The slack is twice that, of A and the integral together: kinks are covered by it too
-    # (tests/accounting/test_objective.py; a quarter of it was the most that was ever needed).
-    steep = 2.0 * (2.0 * m + (less + 1.0) * eps_c) + eps_c / mu
-    bound, usable = np.full(less.shape, np.inf), steep <= _STEEPEST
+    m = less * (less + 1.0) * mu**2 / 2.0
+    largest = np.maximum(2.0 * m, (less + 1.0) * eps_c)
+    bound, usable = np.full(less.shape, np.inf), largest <= _STEEPEST
     if not usable.any():
         return bound.reshape(shape)
-    slack = steep[usable, None] ** 2 / (12.0 * _NODES**2)
-    p, m = power[usable, None], m[usable, None]
-    y = (np.arange(_NODES) + 0.5) / _NODES
-    r, S = y**2, np.expm1(eps_c * y**2)
-    line = 1.0 + p * S
-    grown = p * eps_c * r - m * (2.0 * r - r**2)
+    p, m, rounding = (v[usable, None] for v in (power, m, 2.0**-48 * (16.0 + largest)))
+    r = (np.arange(_CELLS + 1) / _CELLS) ** 2
+    S = np.expm1(eps_c * r)
+    line, grown = 1.0 + p * S, p * eps_c * r - m * (2.0 * r - r**2)
     over = grown - np.log(np.where(line > 0.0, line, np.inf))
     highest = np.maximum(over.max(axis=-1, keepdims=True), 0.0)
-    grown, weights = np.exp(slack + grown), width / math.sqrt(2.0 * math.pi) * 2.0 * y / S / _NODES
+    # Integrals of 1/S over cells, and of r/S over the first one relative to its end, rounded up.
+    weights = np.diff(np.log(-np.expm1(-eps_c * r[1:])), prepend=0.0) / eps_c
+    weights[0] = 1.0 / eps_c
+    weights *= width / math.sqrt(2.0 * math.pi) * (1.0 + 2.0**-36)
+    ratio, value = np.exp(over) * (1.0 + rounding), np.exp(grown) * (1.0 + rounding)
+    most, error = _larger(ratio), 2.0 * rounding * (1.0 + np.abs(p) * S)
     least = np.full(highest.shape, np.inf)
     for share in np.linspace(0.0, 1.0, _TRIED):
-        A = np.exp(slack + share * highest)
-        rest = np.maximum(grown - A * line, 0.0) @ weights[:, None]
-        least = np.minimum(least, m + np.log(A + rest))
+        A = np.exp(share * highest)
+        if power[0] > 0.0:  # at most the line's end times the larger ratio of a cell
+            cells = line[:, 1:] * np.maximum(most - A * (1.0 - rounding), 0.0)
+            cells[:, 0] = np.where(cells[:, 0] > 0.0, line[:, 1] * (most[:, 0] - 1.0), 0.0)
+        else:  # convex
+            ends = np.maximum(value - A * (line - error), 0.0)
+            cells = _larger(ends)
+            cells[:, 0] = ends[:, 1]
+        least = np.minimum(least, m + np.log(A + cells @ weights[:, None]) + rounding)
     bound[usable] = least[:, 0]
     return bound.reshape(shape)
+
+
+def _larger(ends: FloatArray) -> FloatArray:
+    """Return the larger of the values at the two ends of each cell."""
+    return np.asarray(np.maximum(ends[:, 1:], ends[:, :-1]))
 
 
 @lru_cache(maxsize=1024)
@@ -258,8 +267,8 @@ def composing_eps_c(
 ) -> float:
     """Largest ``eps_c`` of an objective release that composes well, for a given ratio ``mu``.
 
-    Its Rényi divergence at the order is at most ``most`` times what it is for an ``eps_c`` of about
-    0: for single rows, that of a Gaussian release of ratio ``mu``.
+    At the order, its Rényi divergence is at most ``most`` times that with an ``eps_c`` of nearly 0,
+    which for single rows is the divergence of a Gaussian release of ratio ``mu``.
     """
     form: Any = {"one_sided": one_sided, "rows_per_person": rows_per_person}
     low, high = 1e-3 * mu, 50.0

@@ -165,7 +165,7 @@ def rdp_laplace(alpha: npt.ArrayLike, scale: float, sensitivity: float = 1.0) ->
         np.logaddexp(np.log(p) + up, np.log(q) + down),
         np.log1p(np.maximum(np.where(small, tiny, plain), 0.0)),
     ) / (a - 1.0)
-    # Data processing: never above the pure guarantee, whatever rounding says.
+    # By data processing, the divergence is at most the pure epsilon, in spite of rounding.
     value = np.where(np.isposinf(alpha), t, np.minimum(np.maximum(value, 0.0), t))
     return _finish(value, alpha, finite | np.isposinf(alpha))
 

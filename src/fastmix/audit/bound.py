@@ -12,13 +12,13 @@ from sklearn.preprocessing import PolynomialFeatures, QuantileTransformer, Stand
 
 from fastmix._types import FloatArray
 
-#: Examples that a score is learned from: enough for so small a model.
+#: Number of examples that a score is learned from.
 _EXAMPLES = 10_000
-#: Thresholds that are tried on each side.
+#: Number of thresholds to try on each side.
 _THRESHOLDS = 400
-#: Confidence with which they are compared: the best of many must not be the luckiest.
+#: Confidence of the bounds by which thresholds are compared; high, as the best of many may be luck.
 _CAUTION = 0.99
-#: Weight of a difference of probabilities beside a bound.
+#: Weight of a difference of probabilities when bounds are compared.
 _TIE = 1e-6
 
 
@@ -82,7 +82,7 @@ def choose_event(present: FloatArray, absent: FloatArray, delta: float) -> Event
     best, event = -math.inf, Event(float(pooled[-1]), True)
     for above, thresholds in ((True, pooled[-ranks]), (False, pooled[ranks - 1])):
         likely, unlikely = Event(thresholds, above).counts(present, absent)
-        # Where few releases give no bound at all, the event that separates best is the best guess.
+        # If all bounds are 0, choose the event that separates the two data sets best.
         margin = _TIE * (likely - unlikely) / len(present)
         bounds = cautious_bound(likely, unlikely, len(present), delta) + margin
         at = int(np.argmax(bounds))

@@ -26,8 +26,8 @@ PERSON_ROWS = 4
 class Data(NamedTuple):
     """A data set inside its public bounds: rows of norm at most 1, targets in [-1, 1].
 
-    An absent record is zeros. Rows belong to persons, ``groups``, all of whose rows count, or have
-    sample ``weights`` in [0, 1]; or neither.
+    An absent record consists of zeros. Rows may belong to persons (``groups``), all of whose rows
+    count, or have sample ``weights`` in [0, 1].
     """
 
     X: FloatArray
@@ -66,10 +66,10 @@ class Case:
     """One line of an audit: a claim about a release on two neighbours, and how to score it.
 
     ``draw(data, trials, rng)`` returns that many independent releases, one per row, and ``score``
-    their log-likelihood ratios, present over absent; without it one is learned. ``trials`` and
-    ``quick`` are the releases on each data set in a full and in a quick audit. ``sealed`` tells
-    whether nothing leaves but what is scored; if something does, the claim is refuted.
-    ``account`` is the epsilon, at any delta, of the same releases composed at once.
+    their log-likelihood ratios, present over absent; without ``score``, the audit learns one.
+    ``trials`` and ``quick`` are the numbers of releases on each data set in a full and in a quick
+    audit. ``sealed`` says whether a fit publishes only functions of its scored releases; if not,
+    the claim is refuted. ``account`` returns the epsilon of all releases together at any delta.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Case:
     account: Callable[[float], float] | None = None
 
     def attainable(self, claim: Claim) -> float:
-        """Return the largest epsilon that any test on this pair could show: at most the claim."""
+        """Return the largest epsilon that a test on this pair can show, at most the claim."""
         if self.account is None or not claim.delta > 0.0:
             return claim.epsilon
         return min(claim.epsilon, self.account(claim.delta))

@@ -1,5 +1,6 @@
 """Many fits of one estimator on two neighbours, with their transcripts."""
 
+import warnings
 from collections.abc import Sequence
 from functools import cache
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from fastmix.audit.case import PERSON_ROWS, Data, Pair
 from fastmix.audit.transcript import Listening, Replaying, judging, ratios
 from fastmix.data import ArrayRows, RowMap, Rows
 from fastmix.engine.population import Population
+from fastmix.errors import ReproducibleNoiseWarning
 from fastmix.estimators import PrivateModel
 from fastmix.random import public_generator, secret_generator
 from fastmix.releases import Entry, Noise
@@ -87,7 +89,10 @@ class Fits:
     def _fitted(self, data: Data, rng: np.random.Generator, noise: Noise) -> PrivateModel:
         model, self._noise = self._models[data is self._pair.present], noise
         model.random_state = rng
-        fitted: PrivateModel = model.fit(*data.stretched(), **data.counting())
+        with warnings.catch_warnings():
+            # The data are made up, so a seed reveals nothing.
+            warnings.simplefilter("ignore", ReproducibleNoiseWarning)
+            fitted: PrivateModel = model.fit(*data.stretched(), **data.counting())
         return fitted
 
     def _audited(self, model: PrivateModel, data: Data) -> PrivateModel:

@@ -41,10 +41,11 @@ _COLUMNS = (
 class AuditResult:
     """Result of an audit: the claim, and a ``lower`` bound on epsilon at ``confidence``.
 
-    Of the ``trials`` on each data set a quarter chose the ``event``; ``present`` and ``absent`` are
-    the scores of the others. ``sealed`` says whether nothing leaves but what is scored, as far as
-    that was checked. ``attainable`` is the largest epsilon that a test on this pair could show,
-    less than the claim where that adds up the costs of parts; a larger bound refutes the account.
+    A quarter of the ``trials`` on each data set chose the ``event``; ``present`` and ``absent`` are
+    the scores of the others. ``sealed`` is False if a fit was seen to publish more than functions
+    of its scored releases. ``attainable`` is the largest epsilon that a test on this pair can show.
+    It is less than the claim if the claim adds up the costs of parts; a larger lower bound refutes
+    the account.
     """
 
     name: str
@@ -62,7 +63,7 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the claim survived: the lower bound does not exceed it, and nothing else left."""
+        """Whether the lower bound does not exceed the claim, and the fits were sealed."""
         return self.sealed and self.lower <= min(self.epsilon, self.attainable)
 
     @property
@@ -169,14 +170,14 @@ def _choose(
 ) -> tuple[list[FloatArray], Event]:
     """Return the score and the event that do best on the first quarter.
 
-    The closed form is the best score of a mechanism that does what it says; a broken one
-    may betray itself elsewhere, so a learned score, from the first eighth, competes with it.
+    The likelihood ratio is the best score of a mechanism that does what it says. A broken mechanism
+    may show elsewhere, so a score that is learned from the first eighth competes.
     """
     candidates = [] if case.score is None else [(case.score, 0)]
     candidates.append((learned_score(*(values[:eighth] for values in drawn)), eighth))
     found = []
     for score, start in candidates:
-        # No score at all, of an infinity minus another, is no evidence.
+        # An infinity minus an infinity is not a score, and no evidence.
         scores = [np.nan_to_num(score(values), nan=0.0) for values in drawn]
         present, absent = (each[start : 2 * eighth] for each in scores)
         event = choose_event(present, absent, delta)

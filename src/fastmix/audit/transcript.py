@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from fastmix._types import FloatArray
+from fastmix.kernels.measured import Spiked
 from fastmix.releases import Entry, Noise, PrivateGram, Release
 from fastmix.releases.release import Public
 
@@ -49,8 +50,8 @@ class Listening(Judging):
 class Replaying(Judging):
     """No noise: it hands out the releases of a transcript, and judges them.
 
-    With ``strict`` they must be given the values on record, which are functions of earlier releases
-    then.
+    With ``strict``, each release must get the given values of the transcript; these are then
+    functions of earlier releases.
     """
 
     strict = False
@@ -119,8 +120,8 @@ def _flat(value: Any) -> FloatArray:
 
 
 def _same(first: Any, second: Any) -> bool:
-    if isinstance(first, np.random.Generator):  # a public source, which releases do not depend on
+    if isinstance(first, np.random.Generator):  # public randomness, whose state may differ
         return isinstance(second, np.random.Generator)
-    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+    if isinstance(first, np.ndarray | Spiked) or isinstance(second, np.ndarray | Spiked):
         return np.array_equal(first, second)
     return bool(first == second)
