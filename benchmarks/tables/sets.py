@@ -20,6 +20,9 @@ import pandas as pd
 CHOSEN_ON = ("black_friday", "king_county", "rossmann")
 REPORTED_ON = ("diamonds", "insurance", "cps1988", "adult")
 NAMES = (*CHOSEN_ON, *REPORTED_ON)
+#: Tables of `held_out.py`, which no constant was chosen on: numbers, and labels.
+HELD_OUT = ("food", "hi", "gss_wages", "yrbss", "rodents", "hotel", "chem")
+HELD_OUT_LABELS = ("churn", "crash", "hi_insured", "fertility")
 #: Logistic regressions predict whether the target is above a public round number.
 THRESHOLDS = {
     "black_friday": 10_000,

@@ -10,9 +10,9 @@ from fastmix.engine.clipping import Levels
 from fastmix.engine.first_stage import Guess
 from fastmix.engine.gaussian_finish import (
     BEFORE,
-    MOMENTUM,
     gaussian_finish,
     gaussian_forecast,
+    momentum_of,
     response,
     step_for,
     without_noise,
@@ -73,7 +73,7 @@ def test_the_response_is_that_of_the_recursion(steps):
             gradient = curvatures * (truth - phi) - pull * phi + shock
             iterates.append(phi)
             gradients.append(gradient)
-            move = MOMENTUM * move + length * gradient
+            move = momentum_of(steps) * move + length * gradient
             phi = phi + move
         mean = np.mean(iterates[first:], axis=0)
         return mean + np.mean(gradients[first:], axis=0) / (1.0 + pull)
@@ -109,11 +109,11 @@ def test_the_stated_noise_is_that_of_many_fits():
 
 def test_noise_and_ridge_shorten_steps():
     levels = Levels(2.0, 100.0, 10.0)
-    pull, length = step_for(levels, 0.2, 1.0, 10_000, 3)
+    pull, length = step_for(levels, 0.2, 1.0, 10_000, 3, 32)
     assert (pull, length) == (0.01, 0.5 / 1.01)
-    assert step_for(levels, 0.2, 1e5, 10_000, 3)[1] < 1e-2 * length
+    assert step_for(levels, 0.2, 1e5, 10_000, 3, 32)[1] < 1e-2 * length
     # The longest curvature of the ridge alone is stable.
-    pull, length = step_for(Levels(2.0, 1e7, 10.0), 0.2, 1.0, 10_000, 3)
+    pull, length = step_for(Levels(2.0, 1e7, 10.0), 0.2, 1.0, 10_000, 3, 32)
     assert length * (1.0 + pull) <= 0.5 * (1.0 + 1e-12)
 
 

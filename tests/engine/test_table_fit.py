@@ -23,15 +23,20 @@ BOUNDS = {
     "features": {"age": (0.0, 100.0), "city": CITIES, "hours": (0.0, 60.0), "sex": SEXES},
 }
 EFFECTS = {"Ulm": 0.0, "Bonn": 1.0, "Kiel": -0.5, "Jena": 0.4, "Gera": 0.0}
-#: Releases without and with intervals: a round of moments each, and steps.
-RELEASES = [
-    "level counts",
-    *["moments of numbers"] * 3,
-    *["slopes"] * STEPS,
-    "gradient counts",
-    "minimiser",
-]
-WITH_INTERVALS = ["gradient counts", "gradient counts", "curvatures"]
+
+
+def releases(inference, *, steps=STEPS):
+    """Return the names of all releases: a round of moments each, and steps."""
+    with_intervals = ["gradient counts", "gradient counts", "squares of gradients"]
+    return [
+        "level counts",
+        *["moments of numbers"] * 3,
+        *["curvature"] * inference,
+        *["slopes"] * steps,
+        "gradient counts",
+        "minimiser",
+        *with_intervals * inference,
+    ]
 
 
 def table(n, seed=0):
@@ -65,7 +70,7 @@ def test_what_is_drawn_is_what_is_planned(inference):
     frame, _ = table(8_000)
     with recording() as transcript:
         model = fitted(frame, inference=inference)
-    assert names(transcript) == RELEASES + WITH_INTERVALS * inference
+    assert names(transcript) == releases(inference)
     spent = model.privacy_.spent
     assert spent.epsilon <= 1.0
     assert spent.epsilon == pytest.approx(1.0, rel=1e-3)
@@ -125,8 +130,7 @@ def test_few_rows_have_no_steps(inference):
     frame, _ = table(600)
     with recording() as transcript:
         model = fitted(frame, epsilon=0.5, inference=inference)
-    few = [name for name in RELEASES if name != "slopes"]
-    assert names(transcript) == ["target mean", *few] + WITH_INTERVALS * inference
+    assert names(transcript) == ["target mean", *releases(inference, steps=0)]
     assert 0.4995 < model.privacy_.spent.epsilon <= 0.5
     sizes = SIZES[1]._replace(n=800)
     plan = AdaptiveObjective().plan(sizes, Target(2.0, 1e-6))
@@ -253,7 +257,7 @@ def test_other_losses_fit_tables_in_the_same_way(kind):
     with warnings.catch_warnings(), recording() as transcript:
         warnings.simplefilter("ignore")
         model.fit(frame)
-    assert {"level counts", "slopes", "gradient counts", "curvatures"} <= set(names(transcript))
+    assert {"level counts", "slopes", "gradient counts", "curvature"} <= set(names(transcript))
     # Three columns are of levels that hardly any row has.
     assert np.isfinite(np.ravel(model.coef_std_)).sum() >= 6
     assert np.isfinite(np.ravel(model.coef_)).all()

@@ -20,9 +20,10 @@ from fastmix.data import Rows
 from fastmix.engine import adaptive_inference as inference
 from fastmix.engine import table_fit
 from fastmix.engine.adaptive_plan import AdaptivePlan, divided
-from fastmix.engine.clipping import SHORTEST, Levels
+from fastmix.engine.clipping import SHORTEST
 from fastmix.engine.first_stage import ROOM, Guess, first_stage, least_eigenvalue
 from fastmix.engine.inference import Intervals
+from fastmix.engine.last_stage import Decided
 from fastmix.engine.objective import chosen_solver
 from fastmix.engine.plan import Draws, Sizes, Solution, Target
 from fastmix.kernels import NATIVE, one_blas_thread
@@ -119,20 +120,19 @@ def after_look(
     draws.progress(steps - 1, steps)
     guess, levels = family.levels(rows, plan, guess, clip, draws)
     draws.progress(steps, steps)
-    theta, intervals = _minimiser(family, rows, plan, guess, levels, draws), None
+    fit = Decided(rows, plan, guess, levels, draws)
+    theta, intervals = _minimiser(family, fit), None
     if plan.curvature_sigma is None:
-        theta, last = family.finished(rows, plan, guess, theta, levels, draws)
+        theta, last = family.finished(fit, theta)
     else:
-        theta, last, intervals = family.inferred(rows, plan, guess, theta, levels, draws)
+        theta, last, intervals = family.inferred(fit, theta)
     chosen = {"rounds": plan.n_rounds, **family.chosen(guess, levels), **last}
-    noise = levels.clip / plan.mu
-    return Solution(theta, gradient_noise=noise, chosen=chosen, intervals=intervals)
+    return Solution(theta, gradient_noise=fit.noise, chosen=chosen, intervals=intervals)
 
 
-def _minimiser(
-    family: Family, rows: Rows, plan: AdaptivePlan, guess: Guess, levels: Levels, draws: Draws
-) -> FloatArray:
+def _minimiser(family: Family, fit: Decided) -> FloatArray:
     """Release the minimiser of the perturbed objective in the coordinates of the guess."""
+    rows, plan, guess, levels, draws = fit
     transform: FloatArray | None = guess.transform
     if not plan.n_rounds:
         # All directions alike: the same objective for rows as they are, of length 1 at most.
@@ -156,21 +156,16 @@ def _minimiser(
 
 
 def inferred(
-    family: Family,
-    rows: Rows,
-    plan: AdaptivePlan,
-    guess: Guess,
-    theta: FloatArray,
-    levels: Levels,
-    draws: Draws,
+    family: Family, fit: Decided, theta: FloatArray
 ) -> tuple[FloatArray, dict[str, float], Intervals]:
     """Release the curvature, take the pull of the ridge off, and finish as without intervals."""
+    rows, plan, guess, levels, draws = fit
     assert plan.curvature_sigma is not None
     assert plan.square_sigma is not None
     n, d, curvature = rows.n, rows.d, family.curvature(guess)
     most = curvature * inference.most_square(plan.curvature_sigma, n, d, family.noisy)
     known = inference.Known(
-        levels.clip / plan.mu, levels.ridge, whole=n * curvature, size=family.size(d)
+        fit.noise, levels.ridge, n * curvature, size=family.size(d), clipped=levels.clipped
     )
     look = inference.looked(
         rows,
@@ -186,7 +181,7 @@ def inferred(
     )
     found = inference.corrected(theta, guess, look, known)
     theta = guess.center + guess.transform @ (look.vectors @ found.along)
-    theta, last = family.finished(rows, plan, guess, theta, levels, draws)
+    theta, last = family.finished(fit, theta)
     intervals = inference.intervals_of(theta, guess, found, look, known, last["kept"])
     if rows.persons is not None:  # squares of sums of residuals tell no variance of one
         intervals = intervals._replace(sure=False)

@@ -9,7 +9,6 @@ what is left of the pull follow from J and :math:`\sum f'^2 z z^\top`, which are
 """
 
 import math
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from scipy.linalg import solve_triangular
 from fastmix._types import BoolArray, FloatArray
 from fastmix.data import Rows
 from fastmix.engine.first_stage import Guess, least_eigenvalue, rounded
-from fastmix.engine.inference import Intervals
+from fastmix.engine.inference import Intervals, group_sizes
 from fastmix.engine.plan import Draws
 from fastmix.releases import CURVATURE, CURVATURES
 
@@ -38,8 +37,6 @@ EVIDENT, SIGNAL, LOWER = 3.0, 4.0, 2.0
 #: Coefficients in directions that are not seen are taken to be no longer than this: rows of length
 #: 1 with coefficients of this length move the target across its bounds.
 SIZE = 2.0
-#: Ends of groups of directions, by curvature, that have one size of coefficients.
-GROUPS = (3, 8, 16, 32, 64, 128)
 #: The spread of the errors counts as identified if noise is at most this share of each of the two
 #: sums that its square is made of, and if it is this near to the spread that second moments tell:
 #: where gradients are clipped it is too small.
@@ -60,6 +57,8 @@ class Known(NamedTuple):
     ridge: float
     whole: float
     size: float = SIZE
+    #: What clipping may have taken off the sum of gradients along any direction.
+    clipped: float = 0.0
 
 
 class Look(NamedTuple):
@@ -160,8 +159,8 @@ def corrected(
     if gradient is not None:
         along = along + look.vectors.T @ (gradient - ridge * phi) / (look.values + ridge)
     lowest = np.maximum(look.values - LOWER * look.error, 0.0)
-    noise = (known.noise / (lowest + ridge)) ** 2
-    signal = np.maximum(0.0, 1.0 - SIGNAL * noise / np.maximum(along**2, 1e-300))
+    noise = SIGNAL * (known.noise / (lowest + ridge)) ** 2
+    signal = 1.0 - noise / np.maximum(along**2, noise + 1e-300)
     gain = 1.0 + np.where(look.seen, 1.0, signal) * ridge / (look.values + ridge)
     return Corrected(gain * along, gain)
 
@@ -183,7 +182,8 @@ def intervals_of(
     sampling = kept**2 * (K @ (V[:, None] * look.middle * V) @ K.T)
     left = 1.0 - gain * look.values / (look.values + ridge)
     # How large noise is where J is not seen is not known: there it counts as bias.
-    bias = (K * (left**2 * _sizes(found.along) + ~look.seen * variances)) @ K.T
+    unknown = left**2 * group_sizes(found.along) + ~look.seen * variances
+    bias = (K * (unknown + (V * known.clipped) ** 2)) @ K.T
     if not look.seen.all():
         hidden = np.linalg.qr(K[:, ~look.seen])[0]
         bias += known.size**2 * (hidden @ hidden.T)
@@ -191,21 +191,6 @@ def intervals_of(
     bias += np.outer(lost, lost)
     near = abs(math.sqrt(look.variance) - guess.spread) <= NEAR * guess.spread
     return Intervals(noise + sampling, noise, look.variance, look.sure and near, bias)
-
-
-def _sizes(along: FloatArray) -> FloatArray:
-    """Return the mean square of coefficients in groups of directions, none below the next group's.
-
-    Directions are in ascending order of curvature; a mean of few squares is raised by its standard
-    error.
-    """
-    d = len(along)
-    ends = [0, *(end for end in GROUPS if end < d), d]
-    sizes = np.empty(d)
-    for low, high in pairwise(ends):
-        mean = float(np.mean(along[low:high] ** 2))
-        sizes[low:high] = mean * (1.0 + math.sqrt(2.0 / (high - low)))
-    return np.maximum.accumulate(sizes[::-1])[::-1]
 
 
 def shrunk(matrix: FloatArray, base: FloatArray, sigma: float) -> tuple[FloatArray, float]:

@@ -26,7 +26,8 @@ from fastmix.releases import (
 )
 
 #: Gaussian releases before the minimiser and after it, by the name of their share, in the order in
-#: which they are drawn. `RESIDUAL_COUNTS` stands for all counts of records in bins.
+#: which they are drawn. `RESIDUAL_COUNTS` stands for all counts of records in bins. The curvature
+#: of a table is drawn before its minimiser.
 BEFORE = {
     "weight": TOTAL_WEIGHT,
     "mean": TARGET_MEAN,

@@ -15,11 +15,19 @@ from fastmix.data import Rows
 from fastmix.engine import adaptive
 from fastmix.engine.adaptive_inference import CURVATURE_ROUNDS, NOISY, SIZE
 from fastmix.engine.adaptive_plan import AdaptivePlan
-from fastmix.engine.clipping import EDGES, LEAST_CLIP, SHORTEST, Levels, best_clip
+from fastmix.engine.clipping import (
+    EDGES,
+    FEW_EDGES,
+    LEAST_CLIP,
+    SHORTEST,
+    Levels,
+    best_clip,
+    true_clip,
+)
 from fastmix.engine.first_stage import Guess
-from fastmix.engine.geometry import Curvature, Geometry, curvature_estimate
+from fastmix.engine.geometry import Curvature, Geometry
 from fastmix.engine.inference import Intervals
-from fastmix.engine.last_stage import shrunk
+from fastmix.engine.last_stage import Decided, shrunk
 from fastmix.engine.plan import Draws, Method, Sizes, Solution, Target
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.sigmoids import Logistic
@@ -116,7 +124,7 @@ class Family(Method):
         found = self.first_levels(plan, guess, clip, n, d)
         if not self.counts or plan.count_sigma is None:
             return guess, found
-        edges = EDGES * (root * guess.spread)
+        edges = (FEW_EDGES if self.true_levels(plan) else EDGES) * (root * guess.spread)
         counts = draws.noise.release(
             GRADIENT_COUNTS,
             rows,
@@ -128,9 +136,19 @@ class Family(Method):
             loss=self.counted,
             sigma=plan.count_sigma,
         )
+        least = LEAST_CLIP * found.clip
+        if self.true_levels(plan):
+            level, clipped = true_clip(counts, edges, plan.count_sigma, n, plan.mu, guess.spread)
+            found = self.raised(plan, guess, found, max(least, level), n, d)
+            return guess, found._replace(clipped=clipped)
         best = best_clip(counts, edges[1:], plan.count_sigma, n, d, plan.mu, self.aligned)
-        level = max(LEAST_CLIP * found.clip, found.clip if best is None else best)
+        level = max(least, found.clip if best is None else best)
         return guess, self.raised(plan, guess, found, level, n, d)
+
+    def true_levels(self, plan: AdaptivePlan) -> bool:
+        """Whether clipping must move no coefficient by much: squares of persons, with intervals."""
+        inferring = plan.curvature_sigma is not None
+        return self.squares and inferring and plan.rows_per_person is not None
 
     @abstractmethod
     def loss(self, plan: AdaptivePlan, levels: Levels) -> Loss:
@@ -138,7 +156,7 @@ class Family(Method):
 
     def curvature(self, guess: Guess) -> float:
         """Return the mean curvature of a row that the first guess leads to expect."""
-        return 1.0
+        return guess.curvature
 
     @property
     def bend(self) -> float:
@@ -160,50 +178,30 @@ class Family(Method):
         return guess
 
     def table_curvature(
-        self,
-        released: FloatArray,
-        scale: float,
-        n: int,
-        flat: Geometry,
-        expected: FloatArray,
-        share: float | None,
+        self, moments: Curvature, flat: Geometry, expected: FloatArray, share: float
     ) -> Curvature:
-        """Estimate the curvature of a table from its release with noise of a known scale.
+        """Return the curvature of a table for its second moments in the coordinates ``flat``.
 
-        ``expected`` is the mean curvature of a row in the coordinates ``flat``, and ``share`` what
-        counts of clipped gradients leave of it, if they tell.
+        ``expected`` is the mean curvature of a row if blocks are independent, and ``share`` is
+        that of gradients that are not clipped.
         """
-        return curvature_estimate(released, scale, n, flat._replace(expected=expected), share)
+        return moments.times(share)
 
     def size(self, d: int) -> float:
         """Return a length, in scaled units, that directions without information may have."""
         return SIZE
 
-    def finished(
-        self,
-        rows: Rows,
-        plan: AdaptivePlan,
-        guess: Guess,
-        theta: FloatArray,
-        levels: Levels,
-        draws: Draws,
-    ) -> tuple[FloatArray, dict[str, float]]:
+    def finished(self, fit: Decided, theta: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Shrink the minimiser by the share of its length that noise explains."""
-        noise, curvature = levels.clip / plan.mu, self.curvature(guess)
-        theta, kept = shrunk(theta, guess, noise, levels.ridge, rows.n, curvature)
+        curvature, given = self.curvature(fit.guess), (fit.noise, fit.levels.ridge, fit.rows.n)
+        theta, kept = shrunk(theta, fit.guess, *given, curvature)
         return theta, {"kept": kept}
 
     def inferred(
-        self,
-        rows: Rows,
-        plan: AdaptivePlan,
-        guess: Guess,
-        theta: FloatArray,
-        levels: Levels,
-        draws: Draws,
+        self, fit: Decided, theta: FloatArray
     ) -> tuple[FloatArray, dict[str, float], Intervals]:
         """Release what intervals need, and return coefficients without the pull of the ridge."""
-        return adaptive.inferred(self, rows, plan, guess, theta, levels, draws)
+        return adaptive.inferred(self, fit, theta)
 
     def chosen(self, guess: Guess, levels: Levels) -> dict[str, float]:
         """Return the settings that were chosen from released values, by name."""

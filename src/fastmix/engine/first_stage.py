@@ -30,8 +30,9 @@ class Guess(NamedTuple):
     """What the first stage knows, in the coordinates ``theta = center + T phi``.
 
     ``axes`` maps coefficients to coordinates along the eigenvectors, ``seen`` is the share of every
-    eigenvalue that is not noise, ``baseline`` predicts the mean of the target, and ``spread`` is
-    the standard deviation of the residuals of the centre.
+    eigenvalue that is not noise, ``baseline`` predicts the mean of the target, ``spread`` is the
+    standard deviation of the residuals of the centre, and ``curvature`` the mean curvature of a row
+    there.
     """
 
     center: FloatArray
@@ -40,6 +41,7 @@ class Guess(NamedTuple):
     seen: FloatArray
     baseline: FloatArray
     spread: float
+    curvature: float = 1.0
 
 
 def least_eigenvalue(sigma: float, size: int) -> float:

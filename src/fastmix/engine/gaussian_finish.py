@@ -58,6 +58,8 @@ from fastmix.releases import (
 #: Length and momentum of the steps. They are stable for curvatures up to 7 n, and 32 of them reach
 #: directions with curvatures down to n/50.
 STEP, MOMENTUM = 0.5, 0.8
+#: With fewer steps momentum dies out in as large a share of them, and steps are at most that long.
+FADES, LONGEST_STEP = 6.4, 1.0
 #: One step in so many comes before the averages.
 BEFORE = 4
 #: Noise may move the predictions of an iterate by so many spreads of the residuals, squared; with
@@ -193,8 +195,8 @@ def gaussian_finish(
     counts the passes that came before, for the progress.
     """
     n, d, transform = rows.n, seen_directions(guess.seen), guess.transform
-    pull, length = step_for(levels, guess.spread, sigma, n, d)
-    loss, first = _loss(levels), steps // BEFORE
+    pull, length = step_for(levels, guess.spread, sigma, n, d, steps)
+    loss, first, momentum = _loss(levels), steps // BEFORE, momentum_of(steps)
     phi, move, mean, gradient = np.zeros((4, rows.d))
     for step in range(steps):
         draws.progress(before + step + 1, before + steps)
@@ -210,28 +212,36 @@ def gaussian_finish(
         if step >= first:
             mean += phi / (steps - first)
             gradient += released / (steps - first)
-        move = MOMENTUM * move + length * (released / n - pull * phi)
+        move = momentum * move + length * (released / n - pull * phi)
         phi = phi + move
     last = mean + (gradient / n - pull * mean) / (1.0 + pull)
     noise = sigma * levels.clip / n * np.sqrt(response(guess.seen, pull, length, steps).noise)
     return Finished(
         theta=guess.center + transform @ last,
-        noise=np.asarray(np.linalg.solve(guess.axes, np.diag(noise)), dtype=np.float64),
+        noise=guess.axes.T * (noise / np.sum(guess.axes**2, axis=1)),  # axes are orthogonal
         mean=guess.center + transform @ mean,
         gradient=gradient,
         gradient_noise=sigma * levels.clip / math.sqrt(steps - first),
     )
 
 
-def step_for(levels: Levels, spread: float, sigma: float, n: int, d: int) -> tuple[float, float]:
+def momentum_of(steps: int) -> float:
+    """Return the momentum b of so many steps; what it carries fades as the root of b each step."""
+    return min(MOMENTUM, max(0.0, 1.0 - FADES / steps))
+
+
+def step_for(
+    levels: Levels, spread: float, sigma: float, n: int, d: int, steps: int
+) -> tuple[float, float]:
     r"""Return the ridge in units of n, and the length of a step.
 
     The noise of an iterate has about the variance :math:`s/(2(1-\beta))` times that of a gradient
     in every direction; steps are shorter where that would move the residuals.
     """
-    pull = levels.ridge / n
-    moved = d * (sigma * levels.clip / n) ** 2 / (2.0 * (1.0 - MOMENTUM))
-    return pull, min(STEP, MOVE * spread**2 / moved) / (1.0 + pull)
+    pull, rest = levels.ridge / n, 1.0 - momentum_of(steps)
+    step = min(STEP * rest / (1.0 - MOMENTUM), LONGEST_STEP)
+    moved = d * (sigma * levels.clip / n) ** 2 / (2.0 * rest)
+    return pull, min(step, MOVE * spread**2 / moved) / (1.0 + pull)
 
 
 class Response(NamedTuple):
@@ -247,7 +257,7 @@ def response(curvatures: FloatArray, pull: float, length: float, steps: int) -> 
     A gradient acts on its own term of the average and, through the next iterate and the next
     momentum, on all later ones.
     """
-    first, whole = steps // BEFORE, curvatures + pull
+    first, whole, momentum = steps // BEFORE, curvatures + pull, momentum_of(steps)
     noise, reached, place, speed = np.zeros((4, len(curvatures)))
     for step in reversed(range(steps)):
         weight = 1.0 / (steps - first) if step >= first else 0.0
@@ -255,7 +265,7 @@ def response(curvatures: FloatArray, pull: float, length: float, steps: int) -> 
         influence = correction + length * (place + speed)
         noise += influence**2
         reached += influence
-        speed = MOMENTUM * (place + speed)
+        speed = momentum * (place + speed)
         # The correction takes the ridge off the mean of the iterates as a part of the curvature.
         place = place + weight - whole * influence
     return Response(noise, 1.0 - curvatures * reached)
@@ -267,7 +277,7 @@ def without_noise(found: Finished, guess: Guess) -> tuple[FloatArray, float]:
     This is the positive part of James and Stein's estimator; the second number is the share kept.
     """
     moved = guess.axes @ (found.theta - guess.baseline)
-    variances = np.sum((guess.axes @ found.noise) ** 2, axis=1)
+    variances = np.einsum("ij,ji->i", guess.axes, found.noise) ** 2  # independent along the axes
     energy = max(float(guess.seen @ moved**2), 1e-300)
     kept = max(LEAST_KEPT, 1.0 - float(guess.seen @ variances) / energy)
     return np.asarray(guess.baseline + kept * (found.theta - guess.baseline)), kept
@@ -322,7 +332,7 @@ def gaussian_forecast(
     spread, d = TYPICAL if plan.n_rounds > 1 else SPREAD, seen_directions(seen)
     clip = CLIP * math.sqrt(d) * spread
     levels = Levels(clip, ridge_for(plan, clip, spread, n, d), LONGEST * math.sqrt(d))
-    pull, length = step_for(levels, spread, plan.sigma, n, d)
+    pull, length = step_for(levels, spread, plan.sigma, n, d, plan.steps)
     noise, missed = response(seen, pull, length, plan.steps)
     if plan.n_rounds > 1:
         missed = missed * (1.0 - seen)

@@ -26,6 +26,8 @@ PSEUDO_ROWS = 0.01
 #: The weight of a block of k coordinates in a release of second moments is k to this power. Then
 #: the correlations of small blocks are seen, too, which large blocks would drown.
 BLOCK_POWER = -0.25
+#: What is added to the second moments of rows and pseudo-rows before rows are made round by them.
+LEAST_ROUND = 0.02
 #: An eigenvalue is moved up by what is expected of one that is not negative, for noise of this
 #: share of its standard deviation. Chosen on Black Friday, King County and Rossmann.
 POSITIVE = 0.75
@@ -104,12 +106,25 @@ class Curvature(NamedTuple):
 
     values: FloatArray
     vectors: FloatArray
-    share: float
     error: FloatArray
 
     def of(self, values: FloatArray) -> FloatArray:
         """Return the matrix with the same vectors and other eigenvalues."""
         return np.asarray((self.vectors * values) @ self.vectors.T)
+
+    def metric(self, flat: Geometry, n: int) -> FloatArray:
+        """Return the mean second moments of rows and pseudo-rows, which make blocks the identity.
+
+        No eigenvalue is less than `LEAST_ROUND`.
+        """
+        # The constant coordinate is 1 in each row, so its entry is what a row counts.
+        bend, d = float(flat.expected[-1, -1]), len(flat.expected)
+        rows = self.of(self.values) / n - flat.expected
+        return np.asarray(rows / bend + (1.0 + LEAST_ROUND) * np.eye(d))
+
+    def times(self, share: float) -> Curvature:
+        """Return it times a number."""
+        return Curvature(share * self.values, self.vectors, share**2 * self.error)
 
 
 def curvature_estimate(
@@ -155,9 +170,7 @@ def curvature_estimate(
         error[block, beside] += squared * np.outer(sizes[block], sizes[beside])
     values, vectors = np.linalg.eigh(matrix / np.outer(weights, weights))
     spread = POSITIVE * scale * np.sum((vectors / weights[:, None]) ** 2, axis=0)
-    return Curvature(
-        _positive(values, spread), vectors, share, error / np.outer(weights, weights) ** 2
-    )
+    return Curvature(_positive(values, spread), vectors, error / np.outer(weights, weights) ** 2)
 
 
 def _hidden(unseen: FloatArray, whole: FloatArray, variance: FloatArray) -> float:

@@ -5,8 +5,9 @@ values; the spread of the residuals is one more release with its own event.  Eve
 post-processing.  The derivation is in ``docs/proofs/confidence.md``.
 """
 
+import math
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -22,6 +23,8 @@ from fastmix.releases.sampling import CovarianceRoot, gaussian_gram
 DRAWS, DRAWS_UP_TO = 16, 128
 #: A bin is seen when its noisy count exceeds this many standard deviations of the noise.
 SEEN = 4.0
+#: Ends of groups of directions, by curvature, that have one size of coefficients.
+GROUPS = (3, 8, 16, 32, 64, 128)
 
 
 class Spread(NamedTuple):
@@ -190,3 +193,18 @@ def intervals(
     spread = trace.spread(theta, size)
     variance = residual_variance(counts, sigma, clip=clip, n=n, d=len(theta), excess=spread.excess)
     return Intervals(spread.noise + variance * spread.sampling, spread.noise, variance)
+
+
+def group_sizes(along: FloatArray) -> FloatArray:
+    """Return the mean square of coefficients in groups of directions, none below the next group's.
+
+    Directions are in ascending order of curvature; a mean of few squares is raised by its standard
+    error.
+    """
+    d = len(along)
+    ends = [0, *(end for end in GROUPS if end < d), d]
+    sizes = np.empty(d)
+    for low, high in pairwise(ends):
+        mean = float(np.mean(along[low:high] ** 2))
+        sizes[low:high] = mean * (1.0 + math.sqrt(2.0 / (high - low)))
+    return np.maximum.accumulate(sizes[::-1])[::-1]

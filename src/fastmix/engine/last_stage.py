@@ -1,12 +1,16 @@
 """What follows the minimiser of an adaptive fit: shrunk, on a line, or moved to a quantile."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix.data import Rows
+from fastmix.engine.adaptive_plan import AdaptivePlan
+from fastmix.engine.clipping import Levels
 from fastmix.engine.first_stage import Guess
+from fastmix.engine.plan import Draws
 from fastmix.releases import LINE, SIGNED_COUNTS, Noise
 
 #: Share of the coefficients that is always kept: a model of zeros would look like an error.
@@ -28,6 +32,21 @@ SHIFT_SHARE, SHIFT_ERROR = 0.03, 0.03
 SIZES: FloatArray = np.array(
     [0.0, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 1.0, 1.5, 2.0, 4.0]
 )
+
+
+class Decided(NamedTuple):
+    """A fit when all but its last releases is decided: rows, plan, guess, levels and draws."""
+
+    rows: Rows
+    plan: AdaptivePlan
+    guess: Guess
+    levels: Levels
+    draws: Draws
+
+    @property
+    def noise(self) -> float:
+        """The noise of the gradient of the released minimiser."""
+        return self.levels.clip / self.plan.mu
 
 
 def shrunk(

@@ -118,7 +118,8 @@ def identified(curvature: FloatArray, axes: FloatArray, sigma: float, least: flo
     known = along > max(EVIDENT * sigma, LEAST_CURVATURE * level, least)
     known &= sigma <= NOISY * level
     frame, apart = axes[known].T, along[known] - level
-    own = np.maximum(0.0, 1.0 - np.square(APART * sigma / np.maximum(np.abs(apart), 1e-300)))
+    noisy = APART * sigma
+    own = 1.0 - np.square(noisy / np.maximum(np.abs(apart), noisy + 1e-300))
     off = frame.T @ curvature @ frame
     np.fill_diagonal(off, 0.0)
     pairs = len(apart) * (len(apart) - 1)

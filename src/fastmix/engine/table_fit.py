@@ -1,10 +1,10 @@
 r"""The adaptive fit of a table with categories, from top to bottom.
 
 Levels are counted once, numbers have second moments of their own, and both make coordinates in
-which the blocks of columns are round (`geometry`). A few noisy gradient steps from the fit of the
-numbers alone give a first fit; counts of gradients around it give the clipping level; the minimiser
-of a perturbed objective is the fit. With intervals, its curvature is released last
-(docs/proofs/tables.md).
+which the blocks of columns are round (`geometry`). With intervals, second moments of all columns
+make rows round across blocks, too. A few noisy gradient steps from the fit of the numbers alone
+give a first fit; counts of gradients around it give the clipping level; the minimiser of a
+perturbed objective is the fit (docs/proofs/tables.md).
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ from fastmix.engine.clipping import (
     best_clip,
     typical_gradient,
 )
-from fastmix.engine.first_stage import (
-    Guess,
-)
+from fastmix.engine.first_stage import Guess, rounded
 from fastmix.engine.plan import Draws, Sizes, Solution, Target
 from fastmix.engine.table_inference import (
     Released,
@@ -41,12 +39,12 @@ from fastmix.engine.table_inference import (
     seen_columns,
     shrunk,
 )
-from fastmix.engine.table_look import STEP, STEPS, first_look, first_steps
+from fastmix.engine.table_look import STEP, STEPS, first_look, first_steps, row_moments
 from fastmix.engine.table_spread import spread_at
 from fastmix.releases import (
-    CURVATURES,
     GRADIENT_COUNTS,
     MINIMISER,
+    SQUARES,
 )
 
 if TYPE_CHECKING:
@@ -79,8 +77,6 @@ EVIDENT = 3.5
 LONGEST = 10.0
 #: The least share of rows that are taken to have curvature.
 LEAST_CURVED = 0.1
-#: Squared lengths up to which curvatures count in full, in units of their mean.
-SQUARE_LENGTHS = 1.5
 
 
 def pays(sizes: Sizes, mu: float, *, squares: bool = True) -> bool:
@@ -144,8 +140,12 @@ def solve_table(
     assert rows.categories is not None
     n, d, least = rows.n, rows.d, SHORTEST * math.sqrt(rows.d)
     look = first_look(family, rows, rows.categories, plan, draws)
-    guess = look.guess
+    guess, moments, metric = look.guess, None, np.eye(d)
     levels = family.first_levels(plan, guess, residual_clip, n, d)
+    if plan.curvature_sigma is not None:
+        moments = row_moments(family, rows, look, levels, plan, draws)
+        metric = moments.metric(look.flat(family), n)
+        guess = guess._replace(transform=guess.transform @ rounded(metric))
     first, first_noise = guess.center, 0.0
     if plan.step_sigma is not None:
         first, first_noise = first_steps(family, rows, guess, levels, plan, draws)
@@ -167,43 +167,31 @@ def solve_table(
         rows_per_person=plan.rows_per_person or 1,
     )
     noise = levels.clip / plan.mu
-    released = Released(first, theta, noise, levels.ridge, n, look.count_noise, first_noise)
+    released = Released(first, theta, noise, levels.ridge, n, look.count_noise, first_noise, metric)
     bent = family.expected(guess, look.coordinates, theta, loss)
     coordinates, intervals = look.coordinates._replace(expected=bent), None
     clipping: dict[str, float] = {}
-    if plan.curvature_sigma is not None and plan.square_sigma is not None:
+    if moments is not None and plan.square_sigma is not None:
         spread = spread_at(family, rows, theta, guess, levels, plan, draws)
-        weights = coordinates.weights
-        square = family.bend * SQUARE_LENGTHS * float(np.sum(weights**2))
-        curvatures, gradients = draws.noise.release(
-            CURVATURES,
+        squared = draws.noise.release(
+            SQUARES,
             rows,
             theta=theta,
-            loss=family.curvature_loss(plan, levels),
+            loss=loss,
             transform=guess.transform,
             least=least,
-            square=square,
-            weights=weights,
-            sigma=(plan.curvature_sigma, plan.square_sigma),
+            square=1.0,
+            weights=None,
+            sigma=plan.square_sigma,
         )
-        noisy = curvatures, plan.curvature_sigma * square, n
-        scale = plan.square_sigma * levels.clip**2
+        scale, unclipped = plan.square_sigma * levels.clip**2, 1.0 - spread.clipped / n
         # Gradients of persons are sums, and squares of weighted ones have squared weights.
-        single, share = rows.persons is None and plan.weight_sigma is None, None
-        if single and family.counted is None:
-            share = max(1.0 - spread.clipped / n, LEAST_CURVED) / family.curvature(guess)
-        J = family.table_curvature(*noisy, look.coordinates, bent, share)
-        expected = np.diag(J.share * n * bent)
-        if single:
-            m = spread.squares / float(np.sum(expected))
-        else:
-            total = max(float(np.trace(gradients)), scale)
-            m = total / float(np.sum(expected * weights**2))
-        m = max(m, family.least_variance)
-        middle = sampling(gradients, scale, m * J.of(J.values), coordinates)
-        theta, intervals = (posterior if family.squares else inferred)(
-            released, coordinates, J, middle
-        )
+        single = rows.persons is None and plan.weight_sigma is None
+        squares = spread.squares if single else max(float(np.trace(squared)), scale)
+        J = family.table_curvature(moments, look.coordinates, bent, max(unclipped, LEAST_CURVED))
+        m, unequal = sampling(squared, scale, squares, J, metric, family.least_variance)
+        estimate = posterior if family.squares else inferred
+        theta, intervals = estimate(released, coordinates, J, m, unequal)
         known = seen_columns(released, coordinates, rows.categories)
         # Squares of sums of residuals of a person tell no variance of one residual.
         sure = spread.sure and rows.persons is None

@@ -1,40 +1,35 @@
 r"""Intervals of a table's fit, and one estimate for levels with few rows.
 
 In the coordinates of `geometry`, with the first fit as origin, the minimiser solves
-:math:`\sum_i f'_i z_i = \lambda\hat\phi + b`. To first order
-:math:`\hat\phi = V (J\phi^* + e - b)` with :math:`V = (J + \lambda)^{-1}`, J the curvature and e
-the sampling of records. So :math:`\sum_{k=0}^3 (\lambda V)^k\hat\phi` has the bias
-:math:`-\lambda^4 V^4\phi^*` and the covariance :math:`G (mJ + s^2 I) G^\top`,
-:math:`G = \sum_{k=0}^3 (\lambda V)^k V`: m is the mean square of a slope over its curvature, and s
-the scale of b. J is estimated by `curvature_estimate` (docs/proofs/tables.md).
+:math:`\sum_i f'_i z_i = \lambda W\hat\phi + b`, where the rows of the objective were made round by
+the mean second moments W, and b has the covariance :math:`s^2 W`. J is the curvature, e the
+sampling of records and m the mean square of a slope over its curvature (docs/proofs/tables.md).
 """
 
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from fastmix._types import BoolArray, FloatArray
-from fastmix.engine.geometry import Curvature, Geometry
-from fastmix.engine.inference import Intervals
+from fastmix.engine.first_stage import rounded
+from fastmix.engine.geometry import Curvature, Geometry, shrunk_towards
+from fastmix.engine.inference import Intervals, group_sizes
 from fastmix.schema.categories import Categories
 
 #: A coefficient is identified if what the ridge may have left of it is at most this share of the
 #: rest of its variance.
 MOST_BIAS = 0.25
-#: Ends of groups of directions, by curvature, that have one size of coefficients.
-GROUPS = (3, 8, 16, 32, 64, 128)
 #: Noise on the minimiser in units of what the noise of the objective does to it.
 OUTPUT = 0.1
 #: A level is seen if its count is this many standard deviations of its noise.
 SEEN = 2.0
-#: A level that is not seen keeps an effect that is more than this many standard deviations of its
-#: noise outside the range of the levels that are seen, if levels of this share of all rows, or
-#: more, may be not seen.
-CLEAR, MATTERS = 4.0, 0.005
+#: A level that is not seen keeps an effect that is more than `CLEAR` standard deviations of noise
+#: outside the range of the levels that are seen, or `SURE` standard errors with intervals, if
+#: levels of the share `MATTERS` of all rows, or more, may be not seen.
+CLEAR, SURE, MATTERS = 4.0, 3.0, 0.005
 #: In `pooled`, effects of more than this many standard deviations of noise are more than noise.
 BEYOND = 2.0
 #: The variance of coefficients of a block is raised by this many standard errors of its estimate.
@@ -60,7 +55,9 @@ class Released(NamedTuple):
     n: int
     count_noise: float
     #: Standard deviation of the noise of the first fit, per coordinate.
-    first_noise: float = 0.0
+    first_noise: float
+    #: Mean second moments by which the rows of the objective were made round.
+    metric: FloatArray
 
     def seen(self, p: FloatArray) -> BoolArray:
         """Return which levels have more rows than noise explains; at least the largest one."""
@@ -68,24 +65,27 @@ class Released(NamedTuple):
 
 
 def inferred(
-    released: Released, coordinates: Geometry, J: Curvature, middle: FloatArray
+    released: Released, coordinates: Geometry, J: Curvature, m: float, unequal: FloatArray
 ) -> tuple[FloatArray, Intervals]:
     r"""Return the minimiser, and how far off it may be.
 
     The ridge pulls it by :math:`\lambda V\phi^*`. Taking an estimate of that off would move the
     curvature of the loss, too, and noise would grow with each step, so it counts as bias.
-    ``middle`` is the covariance of the sampling of gradients, and E is the error of J.
+    Gradients are sampled with the covariance :math:`mJ` and what ``unequal`` variances add.
     """
-    ridge, K = released.ridge, coordinates.transform
+    K, metric = coordinates.transform, released.metric
     phi = np.linalg.solve(K, released.theta - released.first)
-    pull = ridge / (J.values + ridge)
-    along, V = J.vectors.T @ phi, J.of(1.0 / (J.values + ridge))
-    pulled = J.vectors @ (pull * (1.0 + pull) * along)  # of the minimiser without its own pull
-    noise = released.noise**2 * (V @ V)
-    spread = V @ middle @ V + noise
+    curved, ridge = J.of(J.values), released.ridge * metric
+    V = np.asarray(np.linalg.inv(curved + ridge), np.float64)
+    pull = V @ ridge
+    pulled = pull @ (phi + pull @ phi)  # of the minimiser without its own pull
+    noise = released.noise**2 * (V @ metric @ V)
+    spread = V @ (m * curved + unequal) @ V + noise
     wrong = _through(V, J.error @ (pulled**2 + np.diag(spread)))
-    wrong += (OUTPUT * released.noise / (released.n + ridge)) ** 2 * np.eye(len(K))
-    bias = np.outer(pulled, pulled) + J.of(pull**4 * _sizes(along))
+    wrong += (OUTPUT * released.noise / released.n) ** 2 * np.linalg.inv(metric)
+    along = np.linalg.solve(J.vectors, phi)
+    left = pull @ pull @ J.vectors
+    bias = np.outer(pulled, pulled) + _through(left, group_sizes(along))
     spread, noise, bias = (K @ each @ K.T for each in (spread + wrong, noise + wrong, bias))
     return released.theta, Intervals(spread, noise, 1.0, False, bias)
 
@@ -96,65 +96,52 @@ def _through(A: FloatArray, variances: FloatArray) -> FloatArray:
 
 
 def sampling(
-    gradients: FloatArray, scale: float, expected: FloatArray, coordinates: Geometry
-) -> FloatArray:
-    """Move an expected covariance of gradients towards the released one, block by block.
+    squared: FloatArray,
+    scale: float,
+    squares: float,
+    J: Curvature,
+    metric: FloatArray,
+    least: float,
+) -> tuple[float, FloatArray]:
+    """Return the mean square of a slope over its curvature, and what unequal ones add.
 
-    The released one is in coordinates times their weights and has noise of a scale. A block moves
-    by the share of the difference that noise does not explain.
+    ``squared`` are squares of gradients with noise of a scale, in coordinates in which ``metric``
+    is the identity, and ``squares`` is their sum. What differs from the mean times the curvature
+    counts by the share that noise does not explain.
     """
-    weights = np.outer(coordinates.weights, coordinates.weights)
-    rest, kept = gradients - expected * weights, np.zeros_like(weights)
-    for number, block in enumerate(coordinates.blocks):
-        for other in coordinates.blocks[number:]:
-            part = rest[block, other]
-            entries = part.size + (len(part) if block == other else 0)
-            noise = 0.5 * scale**2 * entries
-            share = max(0.0, 1.0 - noise / max(float(np.sum(part**2)), 1e-300))
-            kept[block, other] = kept[other, block] = share
-    values, vectors = np.linalg.eigh(expected * weights + kept * rest)
-    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T / weights)
-
-
-def _sizes(along: FloatArray) -> FloatArray:
-    """Return the mean square of coefficients in groups of directions, none below the next group's.
-
-    Directions are in ascending order of curvature; a mean of few squares is raised by its standard
-    error.
-    """
-    d = len(along)
-    ends = [0, *(end for end in GROUPS if end < d), d]
-    sizes = np.empty(d)
-    for low, high in pairwise(ends):
-        mean = float(np.mean(along[low:high] ** 2))
-        sizes[low:high] = mean * (1.0 + math.sqrt(2.0 / (high - low)))
-    return np.maximum.accumulate(sizes[::-1])[::-1]
+    T = rounded(metric)
+    curved = T.T @ J.of(J.values) @ T
+    m = max(squares / float(np.trace(curved)), least)
+    values, vectors = np.linalg.eigh(shrunk_towards(squared, m * curved, scale))
+    rest, back = (vectors * np.maximum(values, 0.0)) @ vectors.T - m * curved, np.linalg.inv(T)
+    return m, np.asarray(back.T @ rest @ back)
 
 
 def posterior(
-    released: Released, coordinates: Geometry, J: Curvature, middle: FloatArray
+    released: Released, coordinates: Geometry, J: Curvature, m: float, unequal: FloatArray
 ) -> tuple[FloatArray, Intervals]:
     r"""Return the posterior mean of coefficients, and intervals of its spread.
 
     With :math:`\delta` the way from the minimiser to the truth and E the error of J,
     :math:`J\delta = \lambda\hat\phi - e + b - E\delta`. We assume that the coordinates of a block
-    are draws of variance :math:`\tau^2` around 0; the constant can be any number. ``middle`` is
-    the covariance of e, the sampling of gradients.
+    are draws of variance :math:`\tau^2` around 0; the constant can be any number. The sampling of
+    gradients, e, has the covariance :math:`mJ`. What ``unequal`` variances add to it is known with
+    much noise, so it widens intervals and leaves the estimate alone.
     """
-    ridge, K = released.ridge, coordinates.transform
+    K, metric = coordinates.transform, released.metric
     psi, first = (np.linalg.solve(K, each) for each in (released.theta, released.first))
-    curved, noise = J.of(J.values), released.noise**2 * np.eye(len(K))
-    weight = np.linalg.solve(middle + noise, curved)
+    curved, noise = J.of(J.values), released.noise**2 * metric
+    weight = np.linalg.solve(m * curved + noise, curved)
     told = curved @ weight
-    target = told @ psi + weight.T @ (ridge * (psi - first))
-    prior = _prior(told, target, _block_sizes(released, coordinates, RAISED), coordinates)
+    target = told @ psi + weight.T @ (released.ridge * (metric @ (psi - first)))
+    prior = _prior(told, target, _block_sizes(released, coordinates, curved, RAISED), coordinates)
     spread = np.linalg.inv(told + np.diag(1.0 / prior))
     gain, moved = spread @ weight.T, spread @ target - psi
     bias = LEFT_OUT * _through(spread / prior, prior)
     wrong = _through(gain, J.error @ (moved**2 + np.diag(spread)))
     # The prior's part is in the posterior variance, so that both together are it.
-    spread, noise = spread - bias + wrong, gain @ noise @ gain.T + wrong
-    noise += (OUTPUT * released.noise / (released.n + ridge)) ** 2 * np.eye(len(K))
+    spread, noise = spread - bias + wrong + gain @ unequal @ gain.T, gain @ noise @ gain.T + wrong
+    noise += (OUTPUT * released.noise / released.n) ** 2 * np.linalg.inv(metric)
     spread, noise, bias = (K @ each @ K.T for each in (spread, noise, bias))
     return K @ (psi + moved), Intervals(spread, noise, 1.0, False, bias)
 
@@ -181,7 +168,7 @@ def shrunk(theta: FloatArray, released: Released, coordinates: Geometry) -> Floa
     A minimiser :math:`a\psi` plus noise of variance v has the best linear estimate
     :math:`a\tau^2/(a^2\tau^2 + v)` times itself; it is never stretched.
     """
-    left, v = _left(released, coordinates), _variances(released, coordinates)
+    left, v = _left(released, released.n * coordinates.expected)
     psi, K = np.linalg.solve(coordinates.transform, theta), coordinates.transform
     for block in coordinates.blocks[:-1]:
         size = max(float(np.mean(psi[block] ** 2 - v[block])), 0.0)
@@ -190,26 +177,22 @@ def shrunk(theta: FloatArray, released: Released, coordinates: Geometry) -> Floa
     return np.asarray(K @ psi)
 
 
-def _left(released: Released, coordinates: Geometry) -> FloatArray:
-    """Return the share of the truth that the ridge leaves if blocks are independent."""
-    expected = released.n * np.diag(coordinates.expected)
-    return np.asarray(expected / (expected + released.ridge))
-
-
-def _variances(released: Released, coordinates: Geometry) -> FloatArray:
-    """Return the variances of the noise of the minimiser and the first fit, likewise."""
-    expected = released.n * np.diag(coordinates.expected)
+def _left(released: Released, curved: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the share of each coordinate that the ridge leaves, and the variance of its noise."""
+    e, r = np.diag(curved), np.diag(released.metric)
     square = released.noise**2 + (released.ridge * released.first_noise) ** 2
-    return np.asarray(square / (expected + released.ridge) ** 2)
+    return e / (e + released.ridge * r), square * r / (e + released.ridge * r) ** 2
 
 
-def _block_sizes(released: Released, coordinates: Geometry, raised: float) -> FloatArray:
+def _block_sizes(
+    released: Released, coordinates: Geometry, curved: FloatArray, raised: float
+) -> FloatArray:
     r"""Return the mean square :math:`\tau^2` of the coordinates of each block beyond noise.
 
     It is raised by so many standard errors of itself. The constant may have any size.
     """
     psi = np.linalg.solve(coordinates.transform, released.theta)
-    left, v = _left(released, coordinates), _variances(released, coordinates)
+    left, v = _left(released, curved)
     sizes = np.full(len(psi), LARGE)
     for block in coordinates.blocks[:-1]:
         noise, k = float(np.mean(v[block])), block.stop - block.start
@@ -233,15 +216,16 @@ def ranged(
     stays. ``covariance`` is that of the errors of the coefficients, if it is known.
     """
     theta, K = theta.copy(), coordinates.transform
+    clear = CLEAR if covariance is None else SURE
     if covariance is None:
-        covariance = (K * _variances(released, coordinates)) @ K.T
+        covariance = (K * _left(released, released.n * coordinates.expected)[1]) @ K.T
     for columns, p in zip(categories.columns, coordinates.shares, strict=True):
         effects, seen = np.append(0.0, theta[list(columns)]), released.seen(p)
         q = np.where(seen, p, 0.0) / float(p[seen].sum())
         C = np.zeros((len(p), len(K)))
         C[range(1, len(p)), list(columns)] = 1.0
         C -= q @ C
-        reach = CLEAR * np.sqrt(np.maximum(np.sum((C @ covariance) * C, axis=1), 0.0))
+        reach = clear * np.sqrt(np.maximum(np.sum((C @ covariance) * C, axis=1), 0.0))
         nearest = np.clip(effects, effects[seen].min(), effects[seen].max())
         unsure = SEEN * released.count_noise
         own = seen | (released.n * (1.0 / len(p) - p) < unsure)
@@ -304,5 +288,5 @@ def _constant(coordinates: Geometry) -> float:
 def _noise_variances(released: Released, coordinates: Geometry) -> FloatArray:
     """Return the covariance of the noise of coefficients if blocks were independent."""
     K, expected = coordinates.transform, released.n * coordinates.expected
-    V = np.linalg.inv(expected + released.ridge * np.eye(len(K)))
-    return np.asarray(released.noise**2 * (K @ V @ V @ K.T))
+    V = np.linalg.inv(expected + released.ridge * released.metric)
+    return np.asarray(released.noise**2 * (K @ V @ released.metric @ V @ K.T))

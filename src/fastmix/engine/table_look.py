@@ -25,9 +25,9 @@ from fastmix.engine.first_stage import (
     least_eigenvalue,
     rounded,
 )
-from fastmix.engine.geometry import Geometry, geometry
+from fastmix.engine.geometry import Curvature, Geometry, curvature_estimate, geometry
 from fastmix.engine.plan import Draws
-from fastmix.releases import LEVEL_COUNTS, NUMBER_MOMENTS, SLOPES, TARGET_MEAN
+from fastmix.releases import CURVATURE, LEVEL_COUNTS, NUMBER_MOMENTS, SLOPES, TARGET_MEAN
 from fastmix.schema.categories import Categories
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ STEPS, STEP, MOMENTUM = 3, 0.6, 0.3
 GAIN, FLAT = 2.5, 4.6
 #: A ridge in units of squared lengths, so large that a loss is limited by its clipping level only.
 STIFF = 1e6
+#: Squared lengths up to which rows count in full in their second moments, in units of the mean.
+SQUARE_LENGTHS = 1.5
 
 
 class Look(NamedTuple):
@@ -51,6 +53,10 @@ class Look(NamedTuple):
     coordinates: Geometry
     guess: Guess
     count_noise: float
+
+    def flat(self, family: Family) -> Geometry:
+        """Return the coordinates with what independent blocks have of the largest curvature."""
+        return self.coordinates._replace(expected=family.bend * self.coordinates.expected)
 
 
 def first_look(
@@ -121,6 +127,35 @@ def _number_moments(
         directions = max(1.0, float(np.sum(evident / (evident + floor))))
         inner = rounded(whole) / math.sqrt(ROOM * directions)
     return np.asarray(whole)
+
+
+def row_moments(
+    family: Family, rows: Rows, look: Look, levels: Levels, plan: AdaptivePlan, draws: Draws
+) -> Curvature:
+    """Release second moments of all coordinates, times the largest curvature of a row.
+
+    They are the curvature of a loss that clips nothing, and do not depend on coefficients.
+    """
+    assert plan.curvature_sigma is not None
+    flat, weights = look.flat(family), look.coordinates.weights
+    square = family.bend * SQUARE_LENGTHS * float(np.sum(weights**2))
+    stiff = levels._replace(clip=STIFF * levels.clip, ridge=STIFF**2 * levels.ridge)
+    moments = draws.noise.release(
+        CURVATURE,
+        rows,
+        theta=look.guess.center,
+        loss=family.curvature_loss(plan, stiff),
+        transform=flat.transform,
+        least=SHORTEST * math.sqrt(rows.d),
+        square=square,
+        weights=weights,
+        sigma=plan.curvature_sigma,
+    )
+    # Weights of persons, and a number of rows that was released, leave the mean to be estimated.
+    known = rows.persons is None and plan.weight_sigma is None
+    return curvature_estimate(
+        moments, plan.curvature_sigma * square, rows.n, flat, 1.0 if known else None
+    )
 
 
 def first_steps(

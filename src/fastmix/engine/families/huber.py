@@ -7,16 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix.data import Rows
 from fastmix.engine.adaptive_plan import AdaptivePlan
 from fastmix.engine.clipping import LEAST, LENGTHS, Levels
 from fastmix.engine.families.bounded import LIMITED, TYPICAL, minimum, ridge_of
 from fastmix.engine.family import Family
 from fastmix.engine.first_stage import SPREAD, Guess
 from fastmix.engine.forecast import adaptive_forecast
-from fastmix.engine.last_stage import shrunk
+from fastmix.engine.last_stage import Decided, shrunk
 from fastmix.engine.objective import least_ridge_for, squares
-from fastmix.engine.plan import Draws, Forecast
+from fastmix.engine.plan import Forecast
 from fastmix.kernels.losses import CalibratedHuber, Loss
 from fastmix.releases import symmetric_solve
 
@@ -64,17 +63,9 @@ class HuberObjective(Family):
         """Return the share of normal residuals that are not clipped."""
         return CURVED
 
-    def finished(
-        self,
-        rows: Rows,
-        plan: AdaptivePlan,
-        guess: Guess,
-        theta: FloatArray,
-        levels: Levels,
-        draws: Draws,
-    ) -> tuple[FloatArray, dict[str, float]]:
+    def finished(self, fit: Decided, theta: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Shrink the minimiser, as if no residual were clipped."""
-        theta, kept = shrunk(theta, guess, levels.clip / plan.mu, levels.ridge, rows.n)
+        theta, kept = shrunk(theta, fit.guess, fit.noise, fit.levels.ridge, fit.rows.n)
         return theta, {"kept": kept}
 
     def chosen(self, guess: Guess, levels: Levels) -> dict[str, float]:

@@ -21,7 +21,8 @@ from fastmix.engine.expected_curvature import expected_logistic
 from fastmix.engine.family import Family
 from fastmix.engine.first_stage import Guess
 from fastmix.engine.forecast import adaptive_forecast
-from fastmix.engine.geometry import Curvature, Geometry, curvature_estimate
+from fastmix.engine.geometry import Curvature, Geometry
+from fastmix.engine.last_stage import Decided
 from fastmix.engine.plan import Draws, Forecast, Sizes, Solution, Target
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.sigmoids import Logistic, UpperLogistic
@@ -152,45 +153,30 @@ class LogisticObjective(Family):
         return bent if np.trace(bent) > np.trace(least) else least
 
     def table_curvature(
-        self,
-        released: FloatArray,
-        scale: float,
-        n: int,
-        flat: Geometry,
-        expected: FloatArray,
-        share: float | None,
+        self, moments: Curvature, flat: Geometry, expected: FloatArray, share: float
     ) -> Curvature:
-        r"""Estimate the curvature of a table from its released second moments M, times a quarter.
+        r"""Return the curvature of a table for its second moments M, times a quarter.
 
         Coefficients and shares of levels tell the curvature J that independent blocks with the
         moments I would have. What is released tells how the blocks depend on each other, and
         :math:`J = T M T^\top` with the T that makes J of I.
         """
-        flat = flat._replace(expected=self.bend * flat.expected)
-        moments = curvature_estimate(released, scale, n, flat)
-        T = _root(expected) @ _root(flat.expected, inverse=True)
+        T = _root(expected) @ _root(self.bend * flat.expected, inverse=True)
         values, vectors = np.linalg.eigh(T @ moments.of(moments.values) @ T.T)
+        least = 1e-9 * float(np.sum(moments.values))
         # Entries of the same size as in M, because T is about diagonal.
         error = moments.error * np.outer(np.diag(T) ** 2, np.diag(T) ** 2)
-        return Curvature(np.maximum(values, 1e-9 * n), vectors, 1.0, error)
+        return Curvature(np.maximum(values, least), vectors, error)
 
     def size(self, d: int) -> float:
         """Return how long log-odds may be where the data do not tell."""
         return FARTHEST * math.sqrt(d)
 
-    def finished(
-        self,
-        rows: Rows,
-        plan: AdaptivePlan,
-        guess: Guess,
-        theta: FloatArray,
-        levels: Levels,
-        draws: Draws,
-    ) -> tuple[FloatArray, dict[str, float]]:
+    def finished(self, fit: Decided, theta: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Shrink the minimiser after rounds; without them the ridge alone shrinks enough."""
-        if not plan.n_rounds:
+        if not fit.plan.n_rounds:
             return theta, {"kept": 1.0}
-        return super().finished(rows, plan, guess, theta, levels, draws)
+        return super().finished(fit, theta)
 
     def chosen(self, guess: Guess, levels: Levels) -> dict[str, float]:
         """Return the settings that were chosen from released values, by name."""

@@ -22,7 +22,7 @@ from fastmix.engine.family import Family
 from fastmix.engine.first_stage import SPREAD, Guess
 from fastmix.engine.forecast import adaptive_forecast
 from fastmix.engine.inference import Intervals
-from fastmix.engine.last_stage import SHIFT_SHARE, SIZES, at_quantile, shift_pays
+from fastmix.engine.last_stage import SHIFT_SHARE, SIZES, Decided, at_quantile, shift_pays
 from fastmix.engine.plan import Draws, Forecast, Sizes, Solution, Target
 from fastmix.engine.scores import QuantileScores
 from fastmix.engine.several import several_plan
@@ -170,36 +170,24 @@ class QuantileObjective(Family):
         """Return the density of normal residuals at the quantile, about."""
         return DENSITY / guess.spread
 
-    def finished(
-        self,
-        rows: Rows,
-        plan: AdaptivePlan,
-        guess: Guess,
-        theta: FloatArray,
-        levels: Levels,
-        draws: Draws,
-    ) -> tuple[FloatArray, dict[str, float]]:
+    def finished(self, fit: Decided, theta: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Shrink the minimiser, and move its intercept to the quantile of counted residuals."""
-        theta, last = super().finished(rows, plan, guess, theta, levels, draws)
+        theta, last = super().finished(fit, theta)
         shift = 0.0
-        if plan.count_sigma is not None:
-            given = self.quantiles[0], guess.spread, plan.count_sigma, draws.noise
-            theta, shift = at_quantile(rows, theta, *given)
+        sigma = fit.plan.count_sigma
+        if sigma is not None:
+            given = self.quantiles[0], fit.guess.spread, sigma, fit.draws.noise
+            theta, shift = at_quantile(fit.rows, theta, *given)
         return theta, {"shift": shift, **last}
 
     def inferred(
-        self,
-        rows: Rows,
-        plan: AdaptivePlan,
-        guess: Guess,
-        theta: FloatArray,
-        levels: Levels,
-        draws: Draws,
+        self, fit: Decided, theta: FloatArray
     ) -> tuple[FloatArray, dict[str, float], Intervals]:
         """Release curvature, squares of gradients and signed counts, and read intervals off them.
 
         The kernel of the curvature is wider than the smoothing, because noise hides a narrow one.
         """
+        rows, plan, guess, levels, draws = fit
         assert plan.curvature_sigma is not None
         assert plan.square_sigma is not None
         assert plan.count_sigma is not None
@@ -224,7 +212,7 @@ class QuantileObjective(Family):
             SIGNED_COUNTS, rows, theta=theta, edges=edges, sigma=plan.count_sigma
         )
         known = inference.Known(
-            noise=levels.clip / plan.mu,
+            noise=fit.noise,
             ridge=levels.ridge,
             curvature_noise=plan.curvature_sigma * square,
             square_noise=plan.square_sigma * levels.clip**2,

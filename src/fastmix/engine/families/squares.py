@@ -11,7 +11,7 @@ from fastmix.engine.clipping import CLIP, Levels, chosen_levels, ridge_for
 from fastmix.engine.family import Family
 from fastmix.engine.first_stage import OCTAVES, SPREAD, Guess, spread_known, typical_size
 from fastmix.engine.forecast import adaptive_forecast
-from fastmix.engine.last_stage import LINE_ERROR, LINE_SHARE, on_a_line
+from fastmix.engine.last_stage import LINE_ERROR, LINE_SHARE, Decided, on_a_line
 from fastmix.engine.objective import squares
 from fastmix.engine.plan import Draws, Forecast, Sizes
 from fastmix.kernels.losses import Loss
@@ -19,6 +19,9 @@ from fastmix.releases import GRADIENT_COUNTS
 
 #: Share of the budget (of mu^2) for counts of gradients, or of targets where there are no rounds.
 COUNTS_SHARE = 0.03
+#: With intervals of persons, the standard deviation of a count that is wanted, as a share of all
+#: persons, and the most that it may take of the budget: rare gradients decide the level.
+COUNT_ERROR, MOST_COUNTS = 0.002, 0.10
 #: The clipping level without rounds, in units of sqrt(d) times the target's spread, alone and with
 #: a line: noise hurts most there, and the line makes up for predictions that are too small.
 FEW_CLIP, LINE_CLIP = 1.0, 0.5
@@ -34,6 +37,9 @@ class AdaptiveObjective(Family):
 
     def shares(self, sizes: Sizes, mu: float, rounds: int, *, inferring: bool) -> dict[str, float]:
         """Return the shares of counts and, without rounds, of a line."""
+        if rounds and inferring and sizes.rows_per_person is not None:
+            wanted = (1.0 / (COUNT_ERROR * sizes.n * mu)) ** 2
+            return {"count": min(max(wanted, COUNTS_SHARE), MOST_COUNTS)}
         if rounds:
             return {"count": COUNTS_SHARE}
         sigma, error = (1.0 / (math.sqrt(share) * mu) for share in (COUNTS_SHARE, LINE_SHARE))
@@ -81,21 +87,14 @@ class AdaptiveObjective(Family):
         given = levels.clip, levels.ridge, plan.eps_c, levels.longest
         return squares(*given, rows_per_person=persons)
 
-    def finished(
-        self,
-        rows: Rows,
-        plan: AdaptivePlan,
-        guess: Guess,
-        theta: FloatArray,
-        levels: Levels,
-        draws: Draws,
-    ) -> tuple[FloatArray, dict[str, float]]:
+    def finished(self, fit: Decided, theta: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Put predictions on a released line if one is planned and seen; otherwise shrink them."""
-        if plan.line_sigma is not None:
-            found = on_a_line(rows, theta, guess, plan.line_sigma, draws.noise)
+        sigma = fit.plan.line_sigma
+        if sigma is not None:
+            found = on_a_line(fit.rows, theta, fit.guess, sigma, fit.draws.noise)
             if found is not None:
                 return found[0], {"kept": found[1]}
-        return super().finished(rows, plan, guess, theta, levels, draws)
+        return super().finished(fit, theta)
 
     def forecast(
         self,
