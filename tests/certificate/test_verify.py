@@ -121,7 +121,7 @@ def test_what_is_not_a_certificate():
         "{}",
         "[1]",
         '{"format": "fastmix-certificate-2"}',
-        '{"format": "fastmix-certificate-3"}',
+        '{"format": "fastmix-certificate-4"}',
     ):
         assert not verify_certificate(text).verified
 

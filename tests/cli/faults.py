@@ -22,8 +22,8 @@ from pathlib import Path
 
 import fastmix.cli.fit  # noqa: F401  (all of the command, before the first fork)
 from fastmix import BudgetAccountant
+from fastmix.certificate.signing import SIGNED
 from fastmix.cli import main
-from fastmix.cli._folder import FILES
 
 #: What is about to happen when a process is stopped: everything that touches a file.
 TOUCHES = ("open", "os.", "fcntl.", "ctypes.call_function", "shutil.")
@@ -112,10 +112,10 @@ class Checker:
         if not folder.exists() and out in self.digests:
             # Killed between the two renames: both models are there, and the new one is taken.
             (old,) = Path().glob(".fastmix-*-old")
-            assert sorted(os.listdir(old)) == sorted(FILES), os.listdir(old)
+            assert sorted(os.listdir(old)) == sorted(SIGNED), os.listdir(old)
             Path(old.name.removesuffix("-old")).rename(folder)
         if folder.exists():
-            assert sorted(os.listdir(folder)) == sorted(FILES), os.listdir(folder)
+            assert sorted(os.listdir(folder)) == sorted(SIGNED), os.listdir(folder)
             code, text = quietly(f"explain {out} --verify --json")
             assert code == 0, text
             digest = json.loads(text)["certificate"]["digest"]
@@ -128,7 +128,7 @@ class Checker:
         assert charges >= self.releases, "a model was released that was not charged"
         self.charges = charges
         for left in Path().glob(".fastmix-*"):  # whole models, or parts of one
-            assert {*os.listdir(left)} <= {*FILES}, os.listdir(left)
+            assert {*os.listdir(left)} <= {*SIGNED}, os.listdir(left)
             shutil.rmtree(left)
         # Nothing else is left but the folder beside.
         for entry in folder.parent.iterdir():
@@ -180,7 +180,7 @@ def run(kind, count, seed):
             "kept" if turn % 2 else "absent"] += 1  # fmt: skip
         hit["charged in vain"] += checker.charges - charged - new
         if out != "model" and Path(out).exists():
-            for name in FILES:
+            for name in SIGNED:
                 Path(out, name).unlink()
             Path(out).rmdir()
     assert quietly(f"{FIT} --out model --force")[0] == 0

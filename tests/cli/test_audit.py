@@ -61,7 +61,7 @@ def test_a_refuted_claim_is_exit_code_1(capsys, monkeypatch):
     assert "REFUTED" in out
     assert "0 of 1 claims survived" in out
     assert main(["audit", "--json"]) == 1
-    (row,) = json.loads(capsys.readouterr().out)
+    (row,) = json.loads(capsys.readouterr().out)["results"]
     assert row["passed"] is False
     assert row["lower"] > row["epsilon"] == 0.5
 
@@ -78,7 +78,7 @@ def test_full_audit_is_strong(capsys):
     The sketch of four rows has noise for a smaller covariance than this pair has.
     """
     assert main(["audit", "--all", "--seed", "0", "--json"]) == 0
-    found = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    found = {row["name"]: row for row in json.loads(capsys.readouterr().out)["results"]}
     assert list(found) == list(registry)
     for name in ESTIMATORS.keys() - {"LinearMixing, four rows"}:
         assert found[name]["reached"] >= 0.5, found[name]

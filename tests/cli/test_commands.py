@@ -76,7 +76,10 @@ def visits(run, *, fit):
 def test_examples_run(name, folder, run):
     needs_model = name in ("predict", "explain", "summary", "evaluate")
     if needs_model:
-        assert run(FIT)[0] == 0
+        stated = 'curator = "Office"\npurpose = "Planning"\nregion = "Ulm"\n'
+        Path("papers.toml").write_text(stated)
+        assert run("key institution")[0] == 0
+        assert run(f"{FIT} --papers papers.toml --sign institution.key")[0] == 0
     for example in examples(name):
         program, *arguments = example.split()
         assert program == "fastmix"
@@ -219,7 +222,7 @@ def test_a_damaged_model_is_refused(folder, run, key, value):
     path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
     code, _, err = run("predict model people.csv")
     assert code == ExitCode.DATA
-    assert "fastmix-model-6" in err
+    assert "fastmix-model-7" in err
     assert ("Fit the model again" in err) == (value == "fastmix-model-5")
 
 

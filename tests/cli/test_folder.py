@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from fastmix import AdaSSP, BudgetAccountant
+from fastmix.certificate.signing import SIGNED
 from fastmix.cli import _folder
-from fastmix.cli._folder import FILES, model_folder
+from fastmix.cli._folder import model_folder
 from fastmix.cli.main import ExitCode
 from fastmix.errors import DataError
 from fastmix.show.html import templates
@@ -108,7 +109,7 @@ def test_files_that_the_fit_uses_are_not_in_the_folder(ledger, run):
 def test_parents_are_made_and_taken_back(ledger, run):
     code, _, _ = run(f"{CHARGED} --out a/b/model")
     assert code == 0
-    assert sorted(contents("a/b/model")) == sorted(FILES)
+    assert sorted(contents("a/b/model")) == sorted(SIGNED)
     code, _, _ = run(f"{CHARGED.replace('people.csv', 'nobody.csv')} --out c/d/model")
     assert code == ExitCode.DATA
     assert not Path("c").exists()
@@ -262,7 +263,7 @@ def test_a_file_of_the_user_is_kept_whenever_it_comes(ledger, run, monkeypatch):
 
     monkeypatch.setattr(os, "rename", late)
     assert run(f"{CHARGED} --out model --force")[0] == 0
-    assert sorted(contents("model")) == sorted(FILES)
+    assert sorted(contents("model")) == sorted(SIGNED)
     (kept,) = Path().glob(".fastmix-*")
     assert contents(kept) == {"mine.txt": b"mine"}
     assert ledger() == 2

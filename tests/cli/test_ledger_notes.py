@@ -45,3 +45,18 @@ def test_a_label_of_ones_own_does_not_hide_whom_a_charge_protects(folder, run):
     assert charge["label"] == "mine, per person of up to 3 rows"
     assert run(f"{LINE} --label other --out two")[0] == 0
     assert json.loads(run("ledger show b.jsonl --json")[1])["mixed_units"]
+
+
+def test_every_command_that_spends_says_for_what(folder, run):
+    assert run("ledger new b.jsonl --epsilon 20 --delta 1e-4")[0] == 0
+    assert run(f"{LINE} --out model --label fitted")[0] == 0
+    spent = "--delta 1e-7 --ledger b.jsonl --label"
+    table = "people.csv --target income"
+    assert run(f"evaluate model people.csv --epsilon 1 {spent} scored")[0] == 0
+    sets = "--bounds bounds.toml --set age --set age,city --out best"
+    assert run(f"compare {table} {sets} {spent} compared")[0] == 0
+    found = "--categories city --epsilon 1 --out found.toml"
+    assert run(f"bounds {table} {found} {spent} found")[0] == 0
+    charges = json.loads(run("ledger show b.jsonl --json")[1])["charges"]
+    assert [each["label"] for each in charges] == ["fitted", "scored", "compared", "found"]
+    assert {(each["file"], each["target"]) for each in charges} == {("people.csv", "income")}

@@ -103,7 +103,9 @@ def shown(value):
         document = json.loads(value.to_json())
         if "chosen" in document["data"]:  # from released values
             document["data"]["chosen"] = sorted(document["data"]["chosen"])
-            del document["digest"]
+        del document["digest"]
+        if document.get("ledger"):
+            del document["ledger"]["id"]  # each ledger has its own, at random
         return json.dumps(document), repr(value)
     return type(value).__name__, repr(value)
 

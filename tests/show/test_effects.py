@@ -12,12 +12,13 @@ import fastmix
 from fastmix.engine.scores import Score
 from fastmix.estimators.saving import model_document
 from fastmix.estimators.scores import PrivateScores
-from fastmix.files.report import bounds_look_wrong, fit_report, lead
+from fastmix.files.doubts import low_r2
+from fastmix.files.report import fit_report, lead
 from fastmix.schema import PublicBounds
 from fastmix.show import Interval, summary_title
 from fastmix.show.effects import effects_part
 from fastmix.show.html import breakable, number
-from fastmix.show.svg import chart_span, clear, interval_chart, large_ones
+from fastmix.show.svg import chart_span, clear, interval_chart, large_ones, tick_labels
 
 BOUNDS = PublicBounds.from_dict(
     {"target": {"y": {"bounds": [0, 1], "unit": "km"}}, "features": {"a": [0, 1], "b": [0, 1]}}
@@ -154,8 +155,8 @@ def test_the_sentence_on_top():
     share = max(0.0, model.scores_["r2"])
     assert lead(model, BOUNDS) == (
         f"From 4,000 rows this model learned to predict y from 2 columns: it explains about "
-        f"{share:.0%} of the variance. Seeing the model changes the odds that anyone assigns to a "
-        "fact about one row by a factor of at most 2.72, except with probability 1e-06."
+        f"{share:.0%} of the variance. Seeing the model changes the odds that any one row was in "
+        "the data by a factor of at most 2.72, except with probability 1e-06."
     )
     sure = fitted(spread=0.1, inference=True, epsilon=2.0)
     said = f"are typically off by about {number(sure.residual_std_, 2)} km. Seeing the model"
@@ -215,10 +216,10 @@ def test_families():
     assert "log-odds of y = 1" in page
 
 
-def test_a_score_far_below_zero_says_that_bounds_look_wrong():
+def test_a_score_far_below_zero_says_that_low_r2():
     good, bad = (PrivateScores({"r2": Score(value, 0.1)}, None, 100) for value in (-0.1, -3.0))
-    assert bounds_look_wrong(None) == bounds_look_wrong(good) == ""
-    assert "Your bounds look wrong" in bounds_look_wrong(bad)
+    assert low_r2(None) == low_r2(good) == ""
+    assert "Your bounds look wrong" in low_r2(bad)
 
 
 def test_a_title_names_family_quantile_and_score():
@@ -241,3 +242,18 @@ def test_few_large_effects_have_an_axis_of_their_own(values, count):
 
 def test_names_break_behind_signs():
     assert breakable("city_of=<Bonn>") == "city_<wbr>of=<wbr>&lt;Bonn&gt;"
+
+
+@pytest.mark.parametrize(
+    ("ticks", "labels"),
+    [
+        ([-0.5, 0.0, 0.5], ["-0.5", "0.0", "0.5"]),
+        ([-500.0, 0.0, 500.0], ["-500", "0", "500"]),
+        ([0.0, 50_000.0, 100_000.0], ["0", "50,000", "100,000"]),
+        ([-500_000.0, 0.0, 500_000.0, 1e6, 1.5e6], ["-0.5M", "0", "0.5M", "1M", "1.5M"]),
+        ([0.0, 2e-7, 4e-7], ["0", "2e-07", "4e-07"]),
+        ([0.0, 5e9, 1e10], ["0", "5.0e+09", "1.0e+10"]),
+    ],
+)
+def test_labels_of_an_axis_have_one_form(ticks, labels):
+    assert tick_labels(ticks) == labels

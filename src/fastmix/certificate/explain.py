@@ -16,6 +16,7 @@ from fastmix.accounting import (
     TailEvent,
 )
 from fastmix.certificate.certificate import PrivacyCertificate
+from fastmix.certificate.guarantee import bounds_found, total
 from fastmix.engine.choice import most_charged
 from fastmix.engine.forecast import weak_guarantee
 from fastmix.engine.last_stage import LEAST_KEPT
@@ -27,9 +28,11 @@ def headline(certificate: PrivacyCertificate) -> str:
     if not certificate.private:
         return f"NOT PRIVATE: {'; '.join(certificate.leaks)}."
     population = Population.certified(certificate.data, certificate.parameters)
+    cost, found = total(certificate.spent, certificate.data), bounds_found(certificate.data)
     return (
-        f"({certificate.epsilon:.6g}, {certificate.delta:.3g})-differentially private, for one "
-        f"{population.neighbour} present or absent."
+        f"({cost['epsilon']:.6g}, {cost['delta']:.3g})-differentially private, for one "
+        f"{population.neighbour} {'added or removed' if population.hidden else 'present or absent'}"
+        f"{', bounds included' if found else ''}."
     )
 
 
@@ -52,11 +55,11 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
     said.append(_clipping(data))
     if "max_weight" in data:
         said.append(_weights(data))
-    if found := data.get("encoding", {}).get("found") or data.get("bounds_found"):
+    if found := bounds_found(data):
         said.append(
             f"The bounds were found privately, for epsilon {found['epsilon']:.6g} and delta "
-            f"{found['delta']:.3g}. This certificate does not include that cost; a ledger adds "
-            f"them up."
+            f"{found['delta']:.3g}, and the fit itself took epsilon {certificate.epsilon:.6g} and "
+            f"delta {certificate.delta:.3g}. The guarantee above adds them up."
         )
     named = f", method {asked['method_']}" if asked.get("method_") else ""
     said.append(f"The fit used {certificate.mechanism}{named}. It released:")
@@ -69,7 +72,7 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
         f"Noise: {certificate.noise}. The guarantee does not cover scores, residuals and plots "
         f"that are made from the raw data: keep them as secret as the data."
     )
-    return said
+    return said + context(certificate)
 
 
 def _meaning(certificate: PrivacyCertificate, unit: str) -> list[str]:
@@ -79,14 +82,60 @@ def _meaning(certificate: PrivacyCertificate, unit: str) -> list[str]:
             "The rest describes the noise that the fit added. For the reason above it guarantees "
             "nothing. Do not publish this fit as private."
         ]
-    data, epsilon, delta = certificate.data, certificate.epsilon, certificate.delta
+    data, terms = certificate.data, certificate.guarantee
+    epsilon, delta = terms["total"]["epsilon"], terms["total"]["delta"]
     weak = weak_guarantee(epsilon, delta, data.get("n_persons", data["n_samples"]))
+    replaced, ten = terms["one_replaced"], terms["together"]["10"]
     return [
         f"{'The guarantee is weak. ' if weak else ''}Seeing the coefficients changes the odds that "
         f"any one {unit} was in the data by a factor of at most e^{epsilon:.3g} = "
         f"{odds_factor(epsilon)}, except with probability {delta:.3g}.",
         *weak,
+        f"For one {unit} replaced by another, epsilon is {replaced['epsilon']:.4g} and delta "
+        f"{replaced['delta']:.2g}; for ten {unit}s at once, {ten['epsilon']:.4g} and "
+        f"{ten['delta']:.2g}.",
     ]
+
+
+def context(certificate: PrivacyCertificate) -> list[str]:
+    """Return who is trusted, what is not protected, and where the fit comes from."""
+    terms, ledger, made = certificate.guarantee, certificate.ledger, certificate.build
+    said = [
+        f"Trust model: {terms['trust_model']}.",
+        f"Not protected: {'; '.join(terms['not_protected'])}.",
+        f"Floating point: {terms['floating_point']}.",
+        f"Post-processing: {terms['post_processing']}.",
+    ]
+    if ledger is not None and ledger["spent"] is not None:
+        spent, count = ledger["spent"], ledger["charges"]
+        said.append(
+            f"Ledger {ledger['id'][:8]} paid for the fit. Charges so far: {count}, together "
+            f"epsilon {spent['epsilon']:.6g} at delta {spent['delta']:.3g}."
+        )
+    if (audit := certificate.audit) is not None:
+        said.append(audited(audit))
+    version, commit = certificate.versions["fastmix"], made["commit"]
+    said.append(
+        f"Made on {certificate.date} by fastmix {version}, sources {str(made['source'])[7:19]}"
+        f"{f', commit {commit[:12]}' if commit else ''}."
+    )
+    if certificate.signer is not None:
+        said.append(f"Signed with the key {certificate.signer}; check it with --key.")
+    return said + stated(certificate.papers)
+
+
+def audited(audit: dict[str, Any]) -> str:
+    """Return the findings of an audit of the same code in one sentence."""
+    return (
+        f"Audit of this code: {audit['survived']} of {audit['claims']} claims survived "
+        f"{audit['releases']:,} releases, with confidence {audit['confidence']:.0%} each."
+    )
+
+
+def stated(papers: dict[str, Any]) -> list[str]:
+    """Return what the data office states, one sentence per entry."""
+    texts = {name: "; ".join(x) if isinstance(x, list) else x for name, x in papers.items()}
+    return [f"{name.capitalize()}, as stated: {text}" for name, text in texts.items()]
 
 
 def explain_events(events: Iterable[PrivacyEvent], unit: str = "record") -> list[str]:

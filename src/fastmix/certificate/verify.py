@@ -1,5 +1,6 @@
 """Check a certificate: build it once more from its public parameters, and compare."""
 
+import datetime
 import math
 import re
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ import numpy as np
 from fastmix._validation import check_integer
 from fastmix.certificate.certificate import FORMAT
 from fastmix.certificate.documents import digest, jsonable, read_document
+from fastmix.certificate.guarantee import guarantee
+from fastmix.certificate.papers import check_papers
 from fastmix.data.scaling import public_scaling
 from fastmix.engine import Plan, Sizes, Target, default_delta, plan_fit
 from fastmix.engine.compare import comparing_plan
@@ -38,12 +41,17 @@ _PACKAGES = ("fastmix", "numpy", "scipy", "scikit-learn", "python")
 #: Entries about compiled kernels; without them there is the first one only.
 _KERNELS = ("compiled", "instruction_set", "compiler", "check", "numpy")
 
+#: Entries about the budget that paid for a fit.
+_LEDGER = ("id", "rule", "charges", "spent", "budget")
+
 _SOURCES = {name: noise.source for name, noise in NOISES.items()}
 
 #: Entries that no computation on the certificate alone can confirm, each with the reason.
 NOT_CHECKED = (
     "versions: nothing else in the certificate depends on the packages that made the fit",
     "kernels: nothing else in the certificate depends on the compiled code that made the fit",
+    "date, build, ledger, papers, audit: only the person who made the fit knows whether they are "
+    "true; compare ledger with 'fastmix ledger show', and build with another installation",
     "noise: only the person who made the fit knows where the noise came from",
     "data.n_samples: checked only as far as delta and the noise depend on it",
     "data.bounds_X, data.bounds_y, data.encoding: only the person who made the fit knows whether "
@@ -153,12 +161,19 @@ class _Rebuilt:
             "private": not leaks,
             "leaks": leaks,
             "mechanism": self.method.estimator,
+            "guarantee": jsonable(guarantee(self.plan.spent, self.facts, self.asked)),
             "account": jsonable(self.plan.spent.to_dict()),
             "parameters": self._parameters(),
             "data": self._facts(),
             "noise": data["noise"],
             "versions": {name: str(data["versions"][name]) for name in _PACKAGES},
             "kernels": {name: kernels[name] for name in entries},
+            "date": datetime.date.fromisoformat(data["date"]).isoformat(),
+            "build": {name: data["build"][name] for name in ("source", "commit")},
+            "ledger": data["ledger"] and {name: data["ledger"][name] for name in _LEDGER},
+            "papers": check_papers(data["papers"]),
+            "audit": data["audit"],
+            "signer": data["signer"],
             "model": data["model"],
             "digest": digest(data, without=("digest",)),
         }
@@ -223,8 +238,9 @@ class _Rebuilt:
             yield "it names no source of noise that is known"
         if {*self.facts["taken_from_data"]} - {"bounds_X", "bounds_y", "classes"}:
             yield "it takes something from the data that is no bound"
-        if data["model"] is not None and not re.fullmatch("sha256:[0-9a-f]{64}", data["model"]):
-            yield "its model is not a digest"
+        for name in ("model", "signer"):
+            if data[name] is not None and not re.fullmatch("sha256:[0-9a-f]{64}", data[name]):
+                yield f"its {name} is not a digest"
         if self.plan.is_private and spent.epsilon > self.epsilon * (1.0 + TOLERANCE):
             yield f"it spent more than the epsilon {self.epsilon:.6g} asked for"
         if asked["delta"] is not None and spent.delta > asked["delta"] * (1.0 + TOLERANCE):

@@ -28,9 +28,9 @@ def check_target(public: PublicBounds, family: str) -> None:
         )
 
 
-_MODEL, _PRIVACY, _COUNTED, _OUTPUT, _READING = map(
+_MODEL, _PRIVACY, _COUNTED, _OUTPUT, _PAPERS, _READING = map(
     options.panel,
-    ("Model", "Privacy", "Who and what counts", "Output", options.READING),
+    ("Model", "Privacy", "Who and what counts", "Output", "Papers", options.READING),
 )
 
 
@@ -87,12 +87,18 @@ class Asked(options.CsvOptions):
             "--private-rows",
         ),
     ] = False
+    papers: options.Papers = None
+    sign: options.Sign = None
+    audit: Annotated[
+        Path | None, _PAPERS("Findings of 'fastmix audit --json' for this version, for the papers.")
+    ] = None
     out: Annotated[Path, _OUTPUT("Folder for model, certificate and report.")] = Path("model")
     force: Annotated[bool, _OUTPUT("Replace a model in the folder.", "--force")] = False
     json: Annotated[bool, _OUTPUT("Print JSON.", "--json")] = False
     engine: Annotated[
         str, _READING("memory, stream (block by block), dask (a cluster), or auto (by size).")
     ] = "auto"
+    memory: options.Memory = 1.0
     scheduler: Annotated[
         str, _READING("Address of a Dask scheduler; by default a cluster on this machine.")
     ] = ""

@@ -1,7 +1,7 @@
 """The output folder of a fit: written beside its place, then renamed.
 
 1. Before a charge, a fit makes a hidden folder ``.fastmix-...`` beside the output folder and
-   reserves the room that its three files need. A place that cannot be written fails here.
+   reserves the room that its files need. A place that cannot be written fails here.
 2. After the fit, the files are written there and are on the disk.
 3. The old output folder, if there is one, is renamed to ``.fastmix-...-old``, the new one takes its
    place, and the old files are removed.
@@ -9,24 +9,26 @@
 A process that is killed leaves the old model or the new one, whole, and perhaps hidden folders,
 which may be removed. If it is killed between the two renames of step 3, both models are whole under
 their hidden names, and the output folder is absent. If another fit has taken the place meanwhile,
-the later one stays beside it under a name of its own. Only files with the three names below are
-ever removed.
+the later one stays beside it under a name of its own. Only files with the names below are ever
+removed.
 """
 
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 from fastmix._system import is_owned, sync_folder
+from fastmix.certificate.signing import SIGNATURE, SIGNED, SUMS, Signer
 from fastmix.cli._files import fill, reserve
 from fastmix.errors import DataError
 from fastmix.show.html import templates
 
-FILES = ("model.json", "certificate.json", "report.html")
+#: Files of a fit, and those of its signature if it has one.
+FILES = (*SIGNED, SUMS, SIGNATURE)
 
 #: Bytes of a file of a fit that do not depend on the number of columns, with a wide margin.
 _ROOM = 1 << 18
@@ -42,6 +44,7 @@ def model_folder(
     words: Iterable[str] = (),
     inputs: Iterable[Path | None] = (),
     ledger: Path | None = None,
+    signer: Signer | None = None,
 ) -> Iterator[Callable[..., None]]:
     """Make sure that a fit can be written to a folder, and give a function that writes its texts.
 
@@ -58,7 +61,8 @@ def model_folder(
     def publish(*texts: str) -> None:
         kept = ""
         try:
-            _write(new, target, texts)
+            contents = {name: text.encode() for name, text in zip(SIGNED, texts, strict=True)}
+            _write(new, target, contents | ({} if signer is None else signer.files(contents)))
             kept = f"{target.name}-{new.name[-8:]}"
             _put(new, target, force)
         except OSError as error:
@@ -82,7 +86,7 @@ def model_folder(
             new.mkdir()
         try:
             with _refusals(out):
-                for name in FILES:
+                for name in SIGNED if signer is None else FILES:
                     reserve(new / name, room)
             yield publish
         finally:
@@ -143,10 +147,10 @@ def _check_target(out: Path, target: Path, force: bool, inputs: Iterable[Path | 
         raise PermissionError(errno.EACCES, "it cannot be replaced by this user", str(out))
 
 
-def _write(new: Path, target: Path, texts: Iterable[str]) -> None:
+def _write(new: Path, target: Path, contents: Mapping[str, bytes]) -> None:
     """Write the files, with the permissions of the folder that they replace."""
-    for name, text in zip(FILES, texts, strict=True):
-        fill(new / name, text.encode())
+    for name, content in contents.items():
+        fill(new / name, content)
     with suppress(FileNotFoundError):
         new.chmod(stat.S_IMODE(target.stat().st_mode))
     sync_folder(new)

@@ -9,8 +9,12 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from fastmix._validation import check_real, value_error
+from fastmix.data.databases import Query, is_database
 from fastmix.data.delimited import TextFormat
+from fastmix.data.read import Table
+from fastmix.data.sheets import Sheet
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
+from fastmix.schema.bounds_file import named_columns
 
 T = TypeVar("T")
 
@@ -37,10 +41,29 @@ def panel(title: str) -> Callable[..., Any]:
 READING = "Reading the table"
 _READING = panel(READING)
 
+
+def _table(given: str) -> Any:
+    """Return the file or folder of a name, or the database of an address."""
+    return Query(given) if is_database(given) else Path(given)
+
+
 Columns = Annotated[int, typer.Option(min=1, max=10**6, help="Number of features, after encoding.")]
-Data = Annotated[Path, typer.Argument(help="CSV, TSV, Parquet, Arrow, Feather or NPZ file.")]
+
 Decimal = Annotated[str | None, _READING("Decimal mark of a CSV file; by default ',' with ';'.")]
 Delta = Annotated[float | None, typer.Option(help="Failure probability; by default 1/n^2.")]
+NoHeader = Annotated[
+    bool,
+    _READING(
+        "The first line is a record; columns are c1, c2, ..., or as the bounds file names them.",
+        "--no-header",
+    ),
+]
+SelectedRecords = Annotated[
+    str | None, _READING("SQL that selects the records of a database; a sheet of an Excel file.")
+]
+Memory = Annotated[
+    float, _READING("GiB of memory for decoded records; larger tables are decoded in each pass.")
+]
 Encoding = Annotated[
     str | None, _READING("Encoding of a CSV file, such as cp1252; detected by default.")
 ]
@@ -70,11 +93,25 @@ PrivateRows = Annotated[
         "--private-rows",
     ),
 ]
+_PAPERS = panel("Papers")
+Papers = Annotated[
+    Path | None, _PAPERS("TOML file with curator, purpose, reason and the like, for the papers.")
+]
+Sign = Annotated[Path | None, _PAPERS("Sign the files with this private key; see 'fastmix key'.")]
+Key = Annotated[
+    Path | None, _PAPERS("Public key: refuse a model that it has not signed; see 'fastmix key'.")
+]
+Label = Annotated[str, typer.Option(help="Name of the charge in the ledger.")]
 Rows = Annotated[int, typer.Option(min=1, max=10**12, help="Number of rows.")]
 Sep = Annotated[str | None, _READING("Separator of a CSV file, or 'tab'; detected by default.")]
 Tables = Annotated[
-    Path,
-    typer.Argument(help="CSV, TSV, Parquet, Arrow, Feather or NPZ file; a folder of files."),
+    Any,
+    typer.Argument(
+        parser=_table,
+        metavar="DATA",
+        help="CSV, Parquet, Arrow, Excel, SAS, SPSS, Stata or NPZ file; a folder of Parquet or "
+        "Arrow files; postgresql://HOST/DATABASE or duckdb:FILE with --query.",
+    ),
 ]
 Target = Annotated[str, typer.Option(help="Column to predict.")]
 Thousands = Annotated[str | None, _READING("Thousands separator of a CSV file; by default none.")]
@@ -88,14 +125,43 @@ class CsvOptions:
     decimal: Decimal = None
     thousands: Thousands = None
     encoding: Encoding = None
+    no_header: NoHeader = False
+    query: SelectedRecords = None
 
     def __post_init__(self) -> None:
         _ = self.text  # refused before anything is read
+        memory = getattr(self, "memory", 1.0)
+        object.__setattr__(self, "data", asked_table(self.data, self.query, memory))  # type: ignore[attr-defined]
 
     @property
     def text(self) -> TextFormat:
-        """Format of a CSV file."""
-        return TextFormat(self.sep, self.decimal, self.thousands, self.encoding)
+        """Format of a CSV file, with the names of its columns if the bounds file has them."""
+        marks = self.sep, self.decimal, self.thousands, self.encoding
+        return text_format(*marks, self.no_header, getattr(self, "bounds", None))
+
+
+def text_format(
+    sep: str | None,
+    decimal: str | None,
+    thousands: str | None,
+    encoding: str | None,
+    no_header: bool,
+    bounds: Path | None = None,
+) -> TextFormat:
+    """Return the format of a CSV file, with the names of columns that a bounds file gives."""
+    names = () if bounds is None else named_columns(bounds)
+    return TextFormat(sep, decimal, thousands, encoding, not no_header, names)
+
+
+def asked_table(table: Table, query: str | None, memory: float = 1.0) -> Table:
+    """Return the table of a command, with the part of it that is asked for."""
+    if isinstance(table, Query):
+        return table.asked(query, int(memory * 2**30))
+    if query is None:
+        return table
+    if not isinstance(table, Path) or table.suffix.lower() not in (".xlsx", ".xlsm"):
+        raise ValueError("--query must be given with a database or an Excel file only.")
+    return Sheet(table, query)
 
 
 def names_in(listed: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 import fastmix
-from fastmix._text import visible
+from fastmix._text import visible, without_password
 from fastmix.cli.main import ExitCode
 
 #: Lines of the help page by the name of their command, in its order.
@@ -30,6 +30,7 @@ COMMANDS = {
     "plan": "Predict error, time and memory of a fit, without data.",
     "calibrate": "Show the noise levels that meet a privacy budget, without data.",
     "audit": "Test every privacy claim by experiment, with lower bounds on epsilon.",
+    "key": "Make a pair of keys: sign fits with NAME.key, and publish NAME.pub.",
     "ledger": "Keep a privacy budget in a file that several fits share.",
 }
 
@@ -108,7 +109,7 @@ def run(arguments: list[str]) -> int:
         context = getattr(error, "ctx", None)
         where = context.command_path if context is not None else "fastmix"
         if message:
-            line = visible(" ".join(message.split()).removesuffix("."))
+            line = without_password(visible(" ".join(message.split()).removesuffix(".")))
             typer.echo(f"fastmix: {line}. See '{where} --help'.", err=True)
         code = int(ExitCode.USAGE)
     if code == ExitCode.INTERRUPTED:  # Typer makes an exit code of an interrupt

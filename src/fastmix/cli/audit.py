@@ -4,20 +4,22 @@ import sys
 from collections.abc import Iterator, Sequence
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fastmix.audit import AuditResult, audit_all, full_only, plot_histograms, registry
+from fastmix.certificate.build import build
 from fastmix.cli import _options as options
 from fastmix.cli._files import check_output
+from fastmix.cli._papers import AUDIT
 from fastmix.cli.main import ExitCode
 from fastmix.show.progress import progress
 
 #: Claims above what their neighbours can show by more than this are named in the summary.
 _LOOSE = 0.95
 
-EXAMPLES = ("fastmix audit --quick",)
+EXAMPLES = ("fastmix audit --quick", "fastmix audit --json > audit.json")
 
 
 def command(
@@ -52,7 +54,7 @@ def command(
                 verdict = "ok" if r.passed else "REFUTED"
                 print(_line(r.name, *cells, f"{r.trials:,}", verdict, r.pair), flush=True)
     if json:
-        print(dumps([result.to_dict() for result in results], indent=2))
+        print(dumps(findings(results), indent=2))
     else:
         print("", *summary(results), sep="\n")
         if not all_ and (left := full_only & registry.keys()):
@@ -62,6 +64,19 @@ def command(
         print(f"wrote {plot}", file=sys.stderr)
     if not all(result.passed for result in results):
         raise typer.Exit(ExitCode.CHECK_FAILED)
+
+
+def findings(results: Sequence[AuditResult]) -> dict[str, Any]:
+    """Return the findings about this version as plain types, for `fastmix fit --audit`."""
+    return {
+        "format": AUDIT,
+        "build": build(),
+        "claims": len(results),
+        "survived": sum(result.passed and result.sealed for result in results),
+        "releases": sum(result.trials for result in results),
+        "confidence": min(result.confidence for result in results),
+        "results": [result.to_dict() for result in results],
+    }
 
 
 def _line(*cells: str) -> str:

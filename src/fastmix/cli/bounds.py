@@ -2,20 +2,20 @@
 
 import shlex
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from fastmix._validation import value_error
-from fastmix.accounting import BudgetAccountant
+from fastmix.accounting import BudgetAccountant, noted
 from fastmix.certificate import PrivacyCertificate, headline
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, fill, writing
-from fastmix.data.encode import first_file, table_columns
-from fastmix.data.read import check_columns, table_fields
+from fastmix.data.encode import table_columns
+from fastmix.data.read import check_columns, parts, table_fields, table_paths
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateBounds
 from fastmix.files.found import find_bounds
@@ -75,6 +75,7 @@ class AskedBounds(options.CsvOptions):
     ledger: Annotated[
         Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
     ] = None
+    label: options.Label = ""
     out: Annotated[Path | None, typer.Option(help="File to write; by default the screen.")] = None
     force: options.Force = False
     json: Annotated[bool, typer.Option("--json", help="Print names and kinds as JSON.")] = False
@@ -90,7 +91,8 @@ def command(asked: AskedBounds) -> None:
     """Write a bounds file to fill in; with --epsilon, find the bounds privately."""
     text_format, out = asked.text, asked.out
     if out is not None:
-        inputs = [path for path in (asked.data, asked.known, asked.ledger) if path is not None]
+        given = (*table_paths(asked.data), asked.known, asked.ledger)
+        inputs = [path for path in given if path is not None]
         check_output(out, force=asked.force, inputs=inputs)
     said: tuple[str, ...] = ()
     text, told = "", dict[str, Any]()
@@ -101,7 +103,8 @@ def command(asked: AskedBounds) -> None:
         with file as temporary:
             if asked.epsilon is None:
                 fields = _fields(asked)
-                text = bounds_template(fields, asked.target, asked.names)
+                named = () if text_format.has_names else table_columns(asked.data, text_format)
+                text = bounds_template(fields, asked.target, asked.names, named)
                 told = {"target": asked.target, "columns": fields}
             else:
                 text, certificate = _found(asked, asked.epsilon)
@@ -127,6 +130,7 @@ def command(asked: AskedBounds) -> None:
         print_text(*text.splitlines())
     else:
         fit = ["fastmix", "fit", str(asked.data), "--target", asked.target, "--bounds", str(out)]
+        fit += [] if asked.query is None else ["--query", asked.query]
         fit += text_format.options()
         most = str(asked.max_rows or _MAX_ROWS)
         fit += ["--person", asked.person, "--max-rows", most] if asked.person else []
@@ -147,9 +151,9 @@ def _fields(asked: AskedBounds) -> dict[str, str]:
         options.names_in(asked.dates),
         asked.text,
     )
-    data = first_file(asked.data)
+    data = parts(asked.data)[0]
     fields = table_fields(data, text)
-    written = text.with_dates(tuple((name, ISO) for name in days))
+    written = replace(text, dates=tuple((name, ISO) for name in days))
     ids = [asked.person] if asked.person else []
     check_columns(data, days, listed, written, (asked.target, *(asked.names or ()), *ids))
     kinds = {**dict.fromkeys(days, "date"), **dict.fromkeys(listed, "text")}
@@ -176,7 +180,8 @@ def _found(asked: AskedBounds, epsilon: float) -> tuple[str, PrivacyCertificate]
         there = table_columns(asked.data, asked.text)
         return [name for name in there if name not in (asked.target, asked.person)]
 
-    with progress("finding bounds"):
+    notes = {"file": asked.data.name, "target": asked.target}
+    with progress("finding bounds"), noted(label=asked.label or None, **notes):
         return find_bounds(
             asked.data,
             asked.target,

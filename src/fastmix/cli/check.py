@@ -5,17 +5,19 @@ from typing import Annotated
 
 import typer
 
+from fastmix._validation import value_error
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_table, print_text
 from fastmix.cli.plan import count_persons, print_choices
 from fastmix.data.delimited import TextFormat
 from fastmix.data.encode import table_chunks, table_columns
+from fastmix.data.read import Table
 from fastmix.files.check import check_table
 from fastmix.planning.persons import Guess, guess_from, row_choices, usual_guess
 from fastmix.schema import PublicBounds, read_bounds
 
 EXAMPLES = (
-    "fastmix check people.csv --bounds bounds.toml",
+    "fastmix check people.csv --target income --bounds bounds.toml",
     "fastmix check visits.csv --bounds visits.toml --person patient --rows-per-person 1-40",
 )
 
@@ -25,6 +27,9 @@ _WARNING = "FOR YOUR EYES ONLY: NOT PRIVATE. These shares come from the data wit
 def command(
     data: options.Tables,
     bounds: Annotated[Path, typer.Option(help="Bounds file; see 'fastmix bounds'.")],
+    target: Annotated[
+        str, typer.Option(help="Column to predict; by default that of the bounds file.")
+    ] = "",
     person: Annotated[
         str, typer.Option(help="Column of ids: check it, and advise on --max-rows of a fit.")
     ] = "",
@@ -36,13 +41,16 @@ def command(
     decimal: options.Decimal = None,
     thousands: options.Thousands = None,
     encoding: options.Encoding = None,
+    no_header: options.NoHeader = False,
+    query: options.SelectedRecords = None,
 ) -> None:
     """Compare a table with its bounds file, on this screen only: the result is NOT private.
 
     It shows shares of values outside bounds, of categories that are not in their list, and of
     missing values. Do not publish it, and do not choose bounds by it.
     """
-    text = TextFormat(sep, decimal, thousands, encoding)
+    text = options.text_format(sep, decimal, thousands, encoding, no_header, bounds)
+    data = options.asked_table(data, query)
     if rows_per_person and not person:
         raise ValueError("--rows-per-person must be given with --person.")
     guess = guess_from(rows_per_person) if rows_per_person else None
@@ -52,6 +60,8 @@ def command(
         return [name for name in table_columns(data, text) if name != person]
 
     public = read_bounds(bounds, covered)
+    if target not in ("", public.target.name):
+        raise value_error("target", f"be that of the bounds file, {public.target.name!r}", target)
     found = check_table(data, public, text)
     print_text(_WARNING, style="bold")
     print_text("Do not publish them, and do not choose bounds by them: correct mistakes only.", "")
@@ -75,7 +85,12 @@ def command(
 
 
 def _advise(
-    data: Path, public: PublicBounds, text: TextFormat, person: str, guess: Guess | None, eps: float
+    data: Table,
+    public: PublicBounds,
+    text: TextFormat,
+    person: str,
+    guess: Guess | None,
+    eps: float,
 ) -> None:
     """Print which number of rows per person to choose, from public numbers and a guess alone."""
     table = table_chunks(data, public, person=person, text=text)

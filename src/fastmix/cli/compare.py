@@ -8,18 +8,16 @@ import typer
 
 from fastmix._validation import value_error
 from fastmix.accounting import BudgetAccountant, noted
-from fastmix.certificate.documents import write_document
 from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._folder import model_folder
+from fastmix.cli._papers import Papers
 from fastmix.data.delimited import TextFormat
 from fastmix.data.encode import encode, needed, table_chunks, table_columns
-from fastmix.data.read import read_columns
+from fastmix.data.read import Table, read_columns, table_paths
 from fastmix.errors import DataError
 from fastmix.estimators import PrivateLinearRegression, compare
-from fastmix.estimators.saving import model_document
-from fastmix.files.report import fit_report
 from fastmix.schema import PublicBounds, read_bounds
 from fastmix.schema.bounds import check_number, check_persons
 from fastmix.show.progress import progress
@@ -31,7 +29,7 @@ EXAMPLES = (
 
 
 def command(
-    data: options.Data,
+    data: options.Tables,
     target: options.Target,
     bounds: Annotated[Path, typer.Option(help="Bounds file; see 'fastmix bounds'.")],
     sets: Annotated[
@@ -45,6 +43,9 @@ def command(
     ledger: Annotated[
         Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
     ] = None,
+    label: options.Label = "",
+    papers: options.Papers = None,
+    sign: options.Sign = None,
     out: Annotated[Path, typer.Option(help="Folder for the best model.")] = Path("model"),
     force: options.Force = False,
     person: options.Person = "",
@@ -56,6 +57,8 @@ def command(
     decimal: options.Decimal = None,
     thousands: options.Thousands = None,
     encoding: options.Encoding = None,
+    no_header: options.NoHeader = False,
+    query: options.SelectedRecords = None,
     json: options.Json = False,
 ) -> None:
     """Rank feature sets privately, and fit the best with the rest of the budget.
@@ -66,7 +69,8 @@ def command(
         raise ValueError("--person and --max-rows must be given together.")
     if bool(weight) != (max_weight is not None):
         raise ValueError("--weight and --max-weight must be given together.")
-    text = TextFormat(sep, decimal, thousands, encoding)
+    text = options.text_format(sep, decimal, thousands, encoding, no_header, bounds)
+    data = options.asked_table(data, query)
 
     def covered() -> list[str]:
         """Return the columns that patterns may cover: all but ids and weights."""
@@ -97,7 +101,10 @@ def command(
         public_rows=not private_rows,
         accountant=None if ledger is None else BudgetAccountant.load(ledger),
     )
-    given: Any = {"words": places, "inputs": (data, bounds), "ledger": ledger}
+    stated = Papers(papers, sign)
+    inputs = (*table_paths(data), bounds, *stated.inputs)
+    given: Any = {"words": [*places, *stated.words], "inputs": inputs}
+    given |= {"ledger": ledger, "signer": stated.signer}
     with model_folder(out, force=force, **given) as publish:
         with progress("comparing") as bar:
             bar.say("reading")
@@ -105,17 +112,16 @@ def command(
                 X, y, whose = _with_persons(data, public, intercept, text, person, weight)
                 limits: Any = {"max_rows_per_group": max_rows, "max_weight": max_weight or 1.0}
             else:
-                columns = read_columns(data, *needed(public), text.with_dates(public.dates))
+                columns = read_columns(data, *needed(public), text.of(public))
                 X, y = encode(columns, public, intercept=intercept)
                 whose, limits = {}, {}
             if not len(y) and not private_rows:
                 raise DataError(f"{data.name} must have at least one row to fit.")
-            with noted(file=data.name, target=target, model=str(out)):
+            with noted(label=label or None, file=data.name, target=target, model=str(out)):
                 found = compare(candidates, X, y, model=model, **whose, **limits)
         best = found.model
         best.schema_ = chosen[found.best]
-        document, best.privacy_ = model_document(best)
-        publish(write_document(document), best.privacy_.to_json(), fit_report(best))
+        stated.publish(best, publish)
     if json:
         ranking = [{"features": name, "excess_mse": value} for name, value in found.excess.items()]
         spent = best.privacy_
@@ -129,7 +135,7 @@ def command(
 
 
 def _with_persons(
-    data: Path, public: PublicBounds, intercept: bool, text: TextFormat, person: str, weight: str
+    data: Table, public: PublicBounds, intercept: bool, text: TextFormat, person: str, weight: str
 ) -> tuple[Any, Any, dict[str, Any]]:
     """Return the encoded table in memory, with its ids and weights as `compare` takes them."""
     table = table_chunks(

@@ -9,15 +9,13 @@ import typer
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
-from fastmix.certificate.documents import write_document
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._folder import model_folder
+from fastmix.cli._papers import Papers
 from fastmix.datasets import Table, load_nycflights13
 from fastmix.estimators import PrivateLinearRegression
 from fastmix.estimators.regression import with_method
-from fastmix.estimators.saving import model_document
-from fastmix.files.report import fit_report
 from fastmix.paper import METHODS
 from fastmix.schema import Number, PublicBounds
 from fastmix.show.progress import progress
@@ -47,8 +45,7 @@ def run_demo(
         private = model.set_params(bounds_X=table.bounds_X, bounds_y=table.bounds_y).fit(X, y)
         seconds = time.perf_counter() - started
         private.schema_ = _public(table)
-        document, private.privacy_ = model_document(private)
-        publish(write_document(document), private.privacy_.to_json(), fit_report(private))
+        Papers().publish(private, publish)
     # The fair comparison: least squares on the same data, moved into the same public bounds.
     X, y = np.clip(X, *table.bounds_X), np.clip(y, *table.bounds_y)
     ordinary = LinearRegression().fit(X, y)

@@ -8,7 +8,6 @@ import typer
 from fastmix.accounting import BudgetAccountant, noted
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
-from fastmix.data.delimited import TextFormat
 from fastmix.data.encode import table_chunks
 from fastmix.estimators.saving import public_schema
 from fastmix.files.loading import load
@@ -35,6 +34,8 @@ def command(
     ledger: Annotated[
         Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
     ] = None,
+    label: options.Label = "",
+    key: options.Key = None,
     person: options.Person = "",
     max_rows: options.ScoredRows = None,
     weight: options.Weight = "",
@@ -43,6 +44,8 @@ def command(
     decimal: options.Decimal = None,
     thousands: options.Thousands = None,
     encoding: options.Encoding = None,
+    no_header: options.NoHeader = False,
+    query: options.SelectedRecords = None,
     json: options.Json = False,
 ) -> None:
     """Print private scores of a model, with a budget of their own.
@@ -50,20 +53,23 @@ def command(
     Rows of the fit are allowed: their privacy is charged once more. A model that protects persons
     needs --person, and each person counts as one.
     """
-    text = TextFormat(sep, decimal, thousands, encoding)
-    fitted = load(model)
+    text = options.text_format(sep, decimal, thousands, encoding, no_header)
+    data = options.asked_table(data, query)
+    fitted = load(model, key=key)
+    schema = public_schema(fitted)
     asked = [name.strip() for name in metrics.split(",")] if metrics else None
     budget = None if ledger is None else BudgetAccountant.load(ledger)
     with progress("evaluating"):
         rows = table_chunks(
             data,
-            public_schema(fitted),
+            schema,
             intercept=fitted.fit_intercept,
             person=person or None,
             weight=weight or None,
             text=text,
         )
-        with noted(file=data.name):
+        notes = {"file": data.name, "target": schema.target.name, "model": str(model)}
+        with noted(label=label or None, **notes):
             found = fitted.evaluate(
                 rows,
                 metrics=asked,

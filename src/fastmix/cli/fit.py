@@ -11,17 +11,17 @@ import numpy as np
 
 from fastmix._validation import check_choice, value_error
 from fastmix.accounting import BudgetAccountant, noted
-from fastmix.certificate.documents import write_document
 from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
 from fastmix.cli._asked import UNLISTED, Asked, check_target
 from fastmix.cli._cluster import cluster_client
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._folder import model_folder
+from fastmix.cli._papers import Papers
 from fastmix.data import Streaming
 from fastmix.data.dask import Cluster
 from fastmix.data.encode import encode, needed, table_bytes, table_chunks, table_columns
-from fastmix.data.read import inferred_numbers, read_columns, table_fields
+from fastmix.data.read import inferred_numbers, read_columns, table_fields, table_paths
 from fastmix.engine.population import Population
 from fastmix.errors import DataError
 from fastmix.estimators import (
@@ -32,20 +32,14 @@ from fastmix.estimators import (
     PrivateQuantileRegressor,
 )
 from fastmix.estimators.regression import with_method
-from fastmix.estimators.saving import model_document
-from fastmix.files.report import (
-    bounds_look_wrong,
-    fit_report,
-    minutes,
-    minutes_in_words,
-    model_summary,
-)
+from fastmix.files.doubts import doubts
+from fastmix.files.report import minutes, minutes_in_words, model_summary
 from fastmix.paper import METHODS
 from fastmix.schema import PublicBounds, read_bounds
 from fastmix.schema.bounds import check_persons
 from fastmix.schema.features import Labels, Number
 from fastmix.show import RegressionSummary
-from fastmix.show.html import LONGEST
+from fastmix.show.html import LONGEST, number
 from fastmix.show.progress import progress
 
 #: Tables that take more bytes in memory are read in chunks.
@@ -87,7 +81,9 @@ def command(asked: Asked) -> None:
 
         dry_run(model, asked, public)
         return
-    output: Any = {"words": _words(asked, public), "inputs": (asked.data, asked.bounds)}
+    papers = Papers(asked.papers, asked.sign, asked.audit)
+    output: Any = {"words": [*_words(asked, public), *papers.words], "signer": papers.signer}
+    output |= {"inputs": (*table_paths(asked.data), asked.bounds, *papers.inputs)}
     with (
         _charge_told(model.accountant),
         model_folder(asked.out, force=asked.force, ledger=asked.ledger, **output) as publish,
@@ -109,8 +105,7 @@ def command(asked: Asked) -> None:
             _fit(model, asked, public)
         seconds = time.perf_counter() - started
         model.schema_ = public
-        document, model.privacy_ = model_document(model)
-        publish(write_document(document), model.privacy_.to_json(), fit_report(model))
+        papers.publish(model, publish)
     known = getattr(model, "scores_", None)
     if asked.json:
         scores = {} if known is None else {"scores": known.to_dict()}
@@ -125,15 +120,16 @@ def command(asked: Asked) -> None:
         print_text("Scores are of the rows of the fit, with 95% intervals for the noise.")
         if known.baseline:
             print_text(f"{known.baseline.capitalize()} of them.")
-        if doubts := bounds_look_wrong(known):
-            print_text(doubts, style="bold")
+    if found := doubts(model):
+        print_text("", found, style="bold")
     if isinstance(public.target, Labels):
         print_text("", f"Rows whose {asked.target} is not in the list count as absent; {UNLISTED}.")
     print_text(
         "",
         headline(model.privacy_),
         f"Method {dict(made.facts)['Method']}, {_size(model)}, {minutes_in_words(seconds)}.",
-        f"Wrote model.json, certificate.json and report.html to {asked.out}.",
+        f"Wrote model.json, certificate.json and report.html to {asked.out}"
+        f"{'' if papers.signer is None else ', signed'}.",
     )
 
 
@@ -254,15 +250,14 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
     if engine == "auto" and asked.bounds is not None:
         large = (
             bool(asked.person or asked.weight)
-            or data.is_dir()
+            or (isinstance(data, Path) and data.is_dir())
             or table_bytes(data, public, intercept=intercept) > _LARGE
         )
         engine = "stream" if large else "memory"
     if engine in ("auto", "memory"):
         with progress("fitting") as bar:
             bar.say("reading")
-            text = asked.text.with_dates(public.dates)
-            columns = read_columns(data, *needed(public), text)
+            columns = read_columns(data, *needed(public), asked.text.of(public))
             X, y = encode(columns, public, intercept=intercept)
             target: Any = y
             if isinstance(public.target, Labels):
@@ -271,6 +266,8 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
                 raise DataError(f"{data.name} must have at least one row to fit.")
             model.fit(X, target)
         return
+    if engine == "dask" and not isinstance(data, Path):
+        raise value_error("engine", "be memory or stream for a database", engine)
     with (
         cluster_client(asked.scheduler) if engine == "dask" else nullcontext() as client,
         progress("fitting"),
@@ -283,6 +280,7 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
             person=asked.person or None,
             weight=asked.weight or None,
             text=asked.text,
+            memory=int(asked.memory * 2**30),
         )
         most = 1.0 if asked.max_weight is None else asked.max_weight
         model.fit_chunks(table, max_rows_per_group=asked.max_rows, max_weight=most)
@@ -297,10 +295,10 @@ def _print_effects(made: RegressionSummary, out: Path) -> None:
     rows = []
     for line in (*slopes[:LONGEST], *others):
         scale = 1.0 if line.over_range is None or not line.coef else line.over_range / line.coef
-        across = "" if line.over_range is None else f"{line.over_range:.5g}"
-        row = [line.name, f"{line.coef:.5g}", across]
+        across = "" if line.over_range is None else number(line.over_range)
+        row = [line.name, number(line.coef), across]
         if line.low is not None and line.high is not None:
-            row.append(f"{scale * line.low:.5g} to {scale * line.high:.5g}")
+            row.append(f"{number(scale * line.low)} to {number(scale * line.high)}")
         rows.append(row)
     if rows:
         print_table(header, rows)

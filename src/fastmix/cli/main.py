@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 
 from fastmix import errors
-from fastmix._text import visible
+from fastmix._text import visible, without_password
 from fastmix.cli._startup import leave_out_slow_packages
 
 
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _say(message: str) -> None:
-    print(f"fastmix: {visible(' '.join(message.split()))}", file=sys.stderr)
+    print(f"fastmix: {without_password(visible(' '.join(message.split())))}", file=sys.stderr)
 
 
 def _told(error: BaseException) -> tuple[str, ExitCode]:

@@ -10,9 +10,8 @@ from fastmix.cli._asked import Asked, check_target
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.data import Chunks
-from fastmix.data.encode import complete, needed, table_chunks, table_columns
+from fastmix.data.encode import table_chunks, table_columns
 from fastmix.data.persons import counted_weights, new_key
-from fastmix.data.read import read_columns
 from fastmix.estimators import PrivateModel
 from fastmix.planning import FitPlan, plan, words
 from fastmix.planning.persons import (
@@ -176,11 +175,6 @@ def dry_run(model: PrivateModel, asked: Asked, public: PublicBounds | None) -> N
 
 def _counted(asked: Asked, public: PublicBounds) -> tuple[int, int | None]:
     """Count the rows of a table, and the persons if there are any, as a fit does."""
-    text = asked.text.with_dates(public.dates)
-    if asked.data.suffix.lower() == ".npz":
-        columns = read_columns(asked.data, *needed(public), text)
-        kept = int(complete(columns, public).sum()) if public.missing == "drop" else columns.n
-        return kept, None
     table = table_chunks(
         asked.data,
         public,

@@ -11,16 +11,17 @@ from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.cli._folder import FILES
-from fastmix.data.arrow import table_files
-from fastmix.data.delimited import TextFormat
 from fastmix.data.encode import needed
-from fastmix.data.read import read_columns, table_suffix, write_predictions
+from fastmix.data.read import parts, read_columns, table_paths, table_suffix, write_predictions
 from fastmix.errors import DataError
 from fastmix.estimators.saving import public_schema
 from fastmix.files.loading import load
 from fastmix.show.progress import progress
 
-EXAMPLES = ("fastmix predict model people.csv --out predictions.csv",)
+EXAMPLES = (
+    "fastmix predict model people.csv --out predictions.csv",
+    "fastmix predict model people.csv --key institution.pub --out checked.csv",
+)
 
 
 def command(
@@ -42,11 +43,14 @@ def command(
             "--extrapolate", help="Let predictions leave the public bounds of the target."
         ),
     ] = False,
+    key: options.Key = None,
     force: options.Force = False,
     sep: options.Sep = None,
     decimal: options.Decimal = None,
     thousands: options.Thousands = None,
     encoding: options.Encoding = None,
+    no_header: options.NoHeader = False,
+    query: options.SelectedRecords = None,
     json: options.Json = False,
 ) -> None:
     """Write predictions for the rows of a table to a file.
@@ -56,29 +60,31 @@ def command(
     For a category outside the public list they use the coefficient of "other".
     """
     table_suffix(out)
-    text = TextFormat(sep, decimal, thousands, encoding)
-    files = table_files(data) if data.is_dir() else [data]
-    inputs = [*files, *(model / file for file in FILES), model]
+    text = options.text_format(sep, decimal, thousands, encoding, no_header)
+    data = options.asked_table(data, query)
+    files = parts(data)
+    paths = [path for part in files for path in table_paths(part)]
+    inputs = [*paths, *(model / file for file in FILES), model]
     check_output(out, force=force, inputs=inputs)
-    fitted: Any = load(model)
+    fitted: Any = load(model, key=key)
     classifier = hasattr(fitted, "classes_")
     if proba and not classifier:
         raise DataError("--proba needs a logistic regression: fit with --family logistic.")
     schema = fitted.schema_ = public_schema(fitted)
-    text = text.with_dates(schema.dates)
+    text = text.of(schema)
     numbers, categories = needed(schema, target=False)
     name = f"{'probability' if proba else 'predicted'}_{schema.target.name}"
     answer = fitted.predict_proba if proba else fitted.predict
     if extrapolate and not classifier:
         answer = partial(answer, clip=False)
     with progress("predicting") as bar, writing(out, force=force) as temporary:
-        parts = []
+        made = []
         for k, file in enumerate(files):
             bar.say("reading", k, len(files))
             part = read_columns(file, numbers, categories, text)
-            parts.append(answer(part))
+            made.append(answer(part))
         bar.say("writing")
-        values = np.concatenate(parts)
+        values = np.concatenate(made)
         each = fitted.classes_ if classifier else np.atleast_1d(getattr(fitted, "quantile", ()))
         labels = tuple(map(str, each)) if values.ndim > 1 else ()
         if classifier and len(labels) == 2:  # the probability of the second label says it all

@@ -8,8 +8,9 @@ import typer
 from fastmix._validation import check_probability
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_text
+from fastmix.files.doubts import doubts
 from fastmix.files.loading import load
-from fastmix.files.report import bounds_look_wrong, model_summary
+from fastmix.files.report import model_summary
 from fastmix.show.html import LONGEST
 
 EXAMPLES = ("fastmix summary model", "fastmix summary model --all")
@@ -34,5 +35,5 @@ def command(
         print_json(made.to_dict())
         return
     print_text(*made.text(None if everything else LONGEST).split("\n"))
-    if doubts := bounds_look_wrong(getattr(fitted, "scores_", None)):
-        print_text(doubts, style="bold")
+    if found := doubts(fitted):
+        print_text(found, style="bold")

@@ -2,7 +2,7 @@
 
 from fastmix.certificate import PrivacyCertificate
 from fastmix.estimators._documentation import estimator, estimator_of
-from fastmix.estimators.base import EngineModel, PrivateModel, PrivateRegressor
+from fastmix.estimators.base import EngineModel, EngineRegressor, PrivateModel, PrivateRegressor
 from fastmix.estimators.bounds import PrivateBounds
 from fastmix.estimators.classification import PrivateLogisticRegression
 from fastmix.estimators.compare import Comparison, compare
@@ -27,6 +27,7 @@ __all__ = [
     "Comparison",
     "DPGradientDescent",
     "EngineModel",
+    "EngineRegressor",
     "FastIHM",
     "LinearMixing",
     "ObjectivePerturbation",

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix._validation import value_error
+from fastmix._validation import type_error, value_error
 from fastmix.accounting import noted
+from fastmix.data.arrow import table_files
 from fastmix.data.chunks import Executor
 from fastmix.data.columns import Columns
-from fastmix.data.encode import complete, encode, table_chunks, table_columns
+from fastmix.data.delimited import TextFormat
+from fastmix.data.encode import complete, encode, needed, table_chunks, table_columns
 from fastmix.data.frames import (
     encoded_array,
     frame_columns,
@@ -22,6 +24,8 @@ from fastmix.data.frames import (
     frame_names,
     public_bounds,
 )
+from fastmix.data.read import read_columns
+from fastmix.data.streams import is_stream, stream_of
 from fastmix.estimators._input import Arrays, InChunks, Source
 from fastmix.schema import PublicBounds
 from fastmix.schema.bounds import check_number, check_persons
@@ -81,6 +85,8 @@ def _kept(name: str, values: Any, kept: Any) -> Any:
 
 def fit_table(model: PrivateModel, X: Any, y: Any, groups: Any = None, weights: Any = None) -> Any:
     """Fit a table in memory by the model's bounds."""
+    if is_stream(X):
+        return _fit_stream(model, X, y, groups, weights)
     others = {getattr(groups, "name", None), getattr(weights, "name", None)}
     names = [name for name in frame_names(X) if name not in others]
     name = getattr(y, "name", None)
@@ -88,6 +94,20 @@ def fit_table(model: PrivateModel, X: Any, y: Any, groups: Any = None, weights: 
     public = _public(model, names, target, persons=groups is not None)
     source = Table(public, bool(model.fit_intercept), X, y, groups, weights)
     return _fit_bounded(model, source, public)
+
+
+def _fit_stream(model: PrivateModel, X: Any, y: Any, groups: Any, weights: Any) -> Any:
+    """Fit the records of an Arrow stream, whose target, ids and weights are columns of it."""
+    for name, given in (("y", y), ("groups", groups), ("sample_weight", weights)):
+        if not (given is None or isinstance(given, str)):
+            raise type_error(name, "be the name of a column of the stream, or None", type(given))
+    stream = stream_of("X", X)
+    names = [name for name in table_columns(stream) if name not in (groups, weights)]
+    public = _public(model, names, y, persons=groups is not None)
+    table = table_chunks(
+        stream, public, intercept=bool(model.fit_intercept), person=groups, weight=weights
+    )
+    return _fit_bounded(model, InChunks(table), public)
 
 
 def fit_files(
@@ -102,6 +122,7 @@ def fit_files(
     """Fit files by the model's bounds, in chunks."""
     if not isinstance(path, (str, Path)):
         raise value_error("path", "be one file or folder when bounds are given", path)
+    table_files(path)  # refuses what is no file
     names = [name for name in table_columns(Path(path)) if name not in (groups, weight)]
     public = _public(model, names, target, persons=groups is not None)
     if target not in ("y", public.target.name):
@@ -164,5 +185,10 @@ def encoded(model: PrivateModel, X: Any) -> FloatArray:
     if isinstance(X, np.ndarray):
         return encoded_array(X, model.n_features_in_)
     schema = model.schema_
-    columns = X if isinstance(X, Columns) else frame_columns(X, schema, target=False)
+    if is_stream(X):
+        columns = read_columns(
+            stream_of("X", X), *needed(schema, target=False), TextFormat().of(schema)
+        )
+    else:
+        columns = X if isinstance(X, Columns) else frame_columns(X, schema, target=False)
     return encode(columns, schema, intercept=bool(model.fit_intercept), target=False)[0]

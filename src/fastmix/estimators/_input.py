@@ -16,6 +16,7 @@ from sklearn.utils import check_array, check_X_y, validation
 
 from fastmix._validation import value_error
 from fastmix.data import ArrayChunk, ArrayRows, ChunkRows, Chunks, Report
+from fastmix.data.kept import decoded_once
 from fastmix.data.persons import Persons, counted_weights, hash_ids, new_key
 from fastmix.data.scaling import PublicScaling, public_scaling
 from fastmix.data.weights import checked_weights, row_weights
@@ -232,7 +233,8 @@ class InChunks:
             )
         first, *others = self._codec.maps(scaling, coded=self._chunks.coded)
         limits = self._most_rows, self._most_weight
-        rows = ChunkRows(self._chunks, scaling.row_map, first, report, *limits)
+        table = decoded_once(self._chunks)
+        rows = ChunkRows(table, scaling.row_map, first, report, *limits)
         if rows.table_rows < self._least_rows:
             raise DataError("the data must have at least one row to fit.")
         self.table_rows = rows.table_rows

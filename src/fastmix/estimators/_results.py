@@ -11,13 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_bool
+from fastmix.accounting import BudgetAccountant
 from fastmix.certificate import PrivacyCertificate, jsonable
+from fastmix.certificate.certificate import ledger_reference
+from fastmix.certificate.signing import read_signer
 from fastmix.data.scaling import PublicScaling
 from fastmix.engine import METHODS, Method, Plan, Solution
 from fastmix.engine.population import Population
 from fastmix.estimators import summaries
 from fastmix.estimators._found import found_releases
 from fastmix.estimators.intervals import store_intervals
+from fastmix.estimators.leaving import plain_estimator
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.saving import save_model
 from fastmix.estimators.scores import PrivateScores, scaled_coefficients
@@ -35,8 +39,15 @@ class Results:
     n_features_in_: int
     _table_rows: int | None
     _stated: Callable[[], dict[str, Any]]
+    _budget: Callable[[], BudgetAccountant | None]
 
-    def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        replace: bool = False,
+        sign: str | os.PathLike[str] | None = None,
+    ) -> None:
         """Write the fitted model and its certificate into a folder; `fastmix.load` reads it.
 
         Parameters
@@ -45,6 +56,8 @@ class Results:
             The folder; it is created if it does not exist.
         replace : bool, default=False
             Replace a model in the folder.
+        sign : path, default=None
+            Private Ed25519 key, a PEM file that ``fastmix key`` wrote; None does not sign.
 
         Notes
         -----
@@ -53,7 +66,27 @@ class Results:
         """
         check_is_fitted(self)
         check_bool("replace", replace)
-        save_model(self, Path(path), replace=replace)
+        signer = None if sign is None else read_signer(Path(sign))
+        save_model(self, Path(path), replace=replace, signer=signer)
+
+    def to_sklearn(self) -> Any:
+        """Return a plain scikit-learn estimator with the released coefficients.
+
+        Returns
+        -------
+        LinearRegression, LogisticRegression or OneVsRestClassifier
+            A fitted estimator, for tools that read scikit-learn's models, such as converters to
+            ONNX and PMML. It costs no privacy.
+
+        Notes
+        -----
+        Its columns are those of the coefficients: a category has one column per level, as
+        `PublicEncoder` makes them. It predicts what this model predicts with ``clip=False``: it
+        does not move predictions into the bounds of the target, and does not sort several
+        quantiles. It has neither intervals nor a certificate.
+        """
+        check_is_fitted(self)
+        return plain_estimator(self)
 
     @property
     def method_(self) -> str:
@@ -120,6 +153,7 @@ class Results:
             data=facts,
             noise="seeded" if is_seeded(self.random_state) else source,
             leaks=reasons_for_leaks(self, plan),
+            ledger=ledger_reference(self._budget()),
         )
 
     def _store_coefficients(self, theta: FloatArray, scaling: PublicScaling) -> None:

@@ -138,15 +138,14 @@ class FastIHM(PrivateRegressor):
         "paper" is Algorithm 2 as published: a fresh fast sketch each step, and thirds of the
         budget for spectral bounds, sketches and gradients. "tuned" takes the steps of the tuned
         `IHM` in coordinates from the Gram matrix of one fast sketch, with symmetric Gaussian
-        noise. Where a sketch would save no time it makes none and is `IHM`: below 251 columns
-        for 16,384 rows, 603 for ten million.
+        noise. Where a sketch would save little time it makes none and is `IHM`: below 200 columns,
+        or 16 rows per column.
     calibration : {"numerical", "closed_form"}, default="numerical"
         Noise levels by optimised conversion, or by the formulas of Appendix E; the tuned variant
         takes only the first.
-    sketch : {"auto", "kerdock", "srht", "dct"}, default="auto"
-        The fast sketch. "auto" is the Kerdock sketch, which has the least coherence and needs no
-        padding, except in the paper's variant or when ``sketch_size`` is no power of two: then it
-        is the subsampled Hadamard transform.
+    sketch : {"auto", "sparse", "kerdock", "srht", "dct"}, default="auto"
+        The fast sketch. "auto" is the sparse sketch, which is the fastest, and in the paper's
+        variant the subsampled Hadamard transform.
     {n_steps}
     {gaussian_size}
     {sketch_size}

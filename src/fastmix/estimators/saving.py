@@ -15,11 +15,12 @@ from fastmix._validation import value_error
 from fastmix.accounting.ledger import write_atomically
 from fastmix.certificate import PrivacyCertificate
 from fastmix.certificate.documents import digest, jsonable, write_document
+from fastmix.certificate.signing import SIGNATURE, SUMS, Signer
 from fastmix.estimators._found import FoundBounds, FoundNorm, Release
 from fastmix.estimators.scores import PrivateScores
 from fastmix.schema import Labels, Number, PublicBounds
 
-FORMAT = "fastmix-model-6"
+FORMAT = "fastmix-model-7"
 
 #: Entries that the digest of a model leaves out: the certificate contains the digest.
 OUTSIDE = ("certificate", "digest")
@@ -41,32 +42,38 @@ _ELSEWHERE = {"accountant", "bounds", "bounds_X", "bounds_y", "class_weight", "c
 _ELSEWHERE |= {"data_norm", "random_state"}
 
 
-def model_document(model: Any) -> tuple[dict[str, Any], PrivacyCertificate]:
-    """Return a fitted estimator as plain JSON types, and the certificate in them."""
+def model_document(
+    model: Any, signer: Signer | None = None
+) -> tuple[dict[str, Any], PrivacyCertificate]:
+    """Return a fitted estimator as plain JSON types, and the certificate in them.
+
+    The certificate names the key of the ``signer`` who is going to sign both.
+    """
     known: PrivacyCertificate = model.privacy_
     schema, intercept = public_schema(model), known.parameters["fit_intercept"]
     facts = {**known.data, "missing": schema.missing, "encoding": schema.to_dict()}
     facts.setdefault("categories", [*map(len, model._categories or model._dummies)])
-    named = "named array" if hasattr(model, "feature_names_in_") else "array"
+    kind = "named array" if hasattr(model, "feature_names_in_") else "array"
     document = jsonable(
         {
             "format": FORMAT,
             "estimator": type(model).__name__,
             "parameters": _parameters(model),
-            "fitted_to": "table" if hasattr(model, "schema_") else named,
+            "fitted_to": "table" if hasattr(model, "schema_") else kind,
             "found": _found(model),
             "columns": schema.columns(intercept),
             "fitted": _fitted(model),
         }
     )
-    certificate = replace(known, data=facts, model=digest(document))
+    key = None if signer is None else signer.fingerprint
+    certificate = replace(known, data=facts, model=digest(document), signer=key)
     bound = {"certificate": certificate.to_dict(), "digest": certificate.model}
     return {**document, **bound}, certificate
 
 
-def save_model(model: Any, path: Path, *, replace: bool) -> None:
+def save_model(model: Any, path: Path, *, replace: bool, signer: Signer | None = None) -> None:
     """Write a fitted estimator and its certificate into a folder."""
-    document, certificate = model_document(model)
+    document, certificate = model_document(model, signer)
     if path.exists() and not path.is_dir():
         raise value_error("path", "be a folder", str(path))
     if path.is_dir() and any(path.iterdir()):
@@ -75,11 +82,14 @@ def save_model(model: Any, path: Path, *, replace: bool) -> None:
                 f"The folder {str(path)!r} is not empty. Choose another folder, or pass "
                 "replace=True to replace the model in it."
             )
-        (path / "report.html").unlink(missing_ok=True)  # the report of the earlier model
+        for name in ("report.html", SUMS, SIGNATURE):  # of the earlier model
+            (path / name).unlink(missing_ok=True)
     path.mkdir(parents=True, exist_ok=True)
     texts = {"model.json": write_document(document), "certificate.json": certificate.to_json()}
-    for name, text in texts.items():
-        write_atomically((path / name).resolve(), (text + "\n").encode())
+    contents = {name: f"{text}\n".encode() for name, text in texts.items()}
+    contents |= {} if signer is None else signer.files(contents)
+    for name, content in contents.items():
+        write_atomically((path / name).resolve(), content)
 
 
 def public_schema(model: Any) -> PublicBounds:

@@ -9,6 +9,7 @@ from typing import Any
 from scipy.special import ndtr, ndtri
 
 from fastmix._text import visible
+from fastmix.show.broom import Tidy
 from fastmix.show.html import (
     LONGEST,
     Interval,
@@ -56,7 +57,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class RegressionSummary:
+class RegressionSummary(Tidy):
     """Coefficients with standard errors, z, p-values and intervals, as statsmodels prints them.
 
     Print it for text; a notebook shows it as HTML; `to_frame` gives a data frame.

@@ -85,7 +85,8 @@ def interval_chart(
             f'<svg height="{_ROW}" aria-hidden="true">{drawn}</svg>'
             f'<span class="value">{shown}{_shares(i)}</span></div>'
         )
-    labels = "".join(soft_text(f"{x(t):.2f}%", 14, f"{t:,g}") for t in ticks)
+    named = zip(ticks, tick_labels(ticks), strict=True)
+    labels = "".join(soft_text(f"{x(t):.2f}%", 14, label) for t, label in named)
     return (
         f'<div class="effects" role="img" aria-label="{escape(axis)}">{"".join(rows)}'
         f'<div class="effect axis"><span class="name"></span><svg height="18" aria-hidden="true">'
@@ -154,7 +155,7 @@ def curve_chart(
     # The curve falls, so that there is room above it at the right and below it at the left.
     anchor, above = ("start", -10) if at_x < 60.0 else ("end", 20)
     parts = [
-        *(level_line(y(t), f"{t:g}") for t in ticks),
+        *(level_line(y(t), label) for t, label in zip(ticks, tick_labels(ticks), strict=True)),
         *(soft_text(f"{x(power):.2f}%", "100%", f"1e{power}", dy=20) for power in powers),
         lines([(x(a), y(b)) for a, b in curve]),
         dot(at_x, at_y),
@@ -290,3 +291,15 @@ def _ticks(low: float, high: float, about: int = 6) -> list[float]:
     step = unit * next(m for m in (1, 2, 5, 10) if m * unit >= raw)
     first, last = math.floor(low / step), math.ceil(high / step)
     return [round(n * step, 12) for n in range(first, last + 1)]
+
+
+def tick_labels(ticks: Sequence[float]) -> list[str]:
+    """Return labels of one form for the ticks of an axis: all plain, in millions, or powers."""
+    largest, step = max(map(abs, ticks)), ticks[1] - ticks[0]
+    if 1e6 <= largest < 1e9:
+        return [f"{t / 1e6:g}M" if t else "0" for t in ticks]
+    if largest < 1e6 and step >= 0.99e-4:
+        places = max(0, -math.floor(math.log10(step * 1.01)))
+        return [f"{t:,.{places}f}" for t in ticks]
+    digits = max(0, math.floor(math.log10(largest)) - math.floor(math.log10(step * 1.01)))
+    return [f"{t:.{digits}e}" if t else "0" for t in ticks]
