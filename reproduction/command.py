@@ -20,6 +20,10 @@ _EXPERIMENTS = {
     "table-speed": "the table of Figure 2: runtimes",
     "airline": "the Airline appendix: accuracy and runtime",
     "table-datasets": "the table of data statistics",
+    "sketches": "Lemmas 9 and 10: what sketches do to the spectrum and to rows",
+    "orders": "Theorems 1.2 and 2.3: orders of running time",
+    "crossover": "IHM from one Gram matrix beside FastIHM, as columns grow",
+    "hessians": "the private Hessian: noise of each step, steps without bias",
 }
 
 

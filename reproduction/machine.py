@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
 from fastmix.kernels import NATIVE
 
-__all__ = ["available_cores", "machine"]
+__all__ = ["available_cores", "commit", "machine"]
 
 
 def available_cores() -> int:
@@ -34,4 +35,13 @@ def machine() -> dict[str, str]:
         "processor": processor,
         "cores": str(available_cores()),
         "kernels": "compiled" if NATIVE else "NumPy",
+        "commit": commit(),
     }
+
+
+def commit() -> str:
+    """Return the commit that this code was checked out from, marked where files were changed."""
+    folder = Path(__file__).parent
+    command = ["git", "-C", str(folder), "describe", "--always", "--abbrev=10", "--exclude=*"]
+    found = subprocess.run([*command, "--dirty=+"], capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"

@@ -151,7 +151,7 @@ def code(column: Any) -> Any:
 
 
 def indicators(
-    title: str, frame: Any, codes: Mapping[str, tuple[str, ...]], *, drop_first: bool = False
+    title: str, frame: Any, codes: Mapping[str, tuple[str, ...]]
 ) -> dict[str, FloatArray]:
     """Return one indicator for each of the given codes of each column, whatever codes occur.
 
@@ -163,8 +163,6 @@ def indicators(
         The table.
     codes : mapping
         Codes of each column; every entry of the column must be one of them.
-    drop_first : bool, default False
-        Leave out the first code of each column.
 
     Returns
     -------
@@ -176,7 +174,7 @@ def indicators(
         text = code(frame[name])
         if not text.isin(values).all():
             raise ValueError(f"{title}: column {name} holds a value that is not in its list.")
-        for value in values[int(drop_first) :]:
+        for value in values:
             found[f"{name}={value}"] = (text == value).to_numpy(dtype=np.float64)
     return found
 

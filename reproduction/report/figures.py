@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 from typing import Any
 
 import matplotlib
-from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from reproduction.experiments.figure1 import CURVES
 from reproduction.experiments.methods import label, order
 from reproduction.experiments.problems import TITLES
+from reproduction.report.conclusions import converged
+from reproduction.report.panels import INK, SETTINGS, epsilon_ticks, panel, svg
 from reproduction.report.summary import Curve, Summary
+from reproduction.report.theory_figures import draw_theory
 from reproduction.style import COLOURS
 
 __all__ = ["draw_figures", "inline_svg", "save_figures"]
 
-#: Stands for the colour of the text, which the page chooses.
-_INK = "#010203"
 #: How far below all private methods the line of FastIHS is still drawn.
 _FAR = 30.0
 #: Of FastIHM of the paper, from few to many rows of the sketch.
 _SHADES = ("#f3cdb0", "#eab38b", COLOURS["FastIHM, paper"], "#cb7a42", "#b0622d")
 _STYLES: dict[str, dict[str, Any]] = {
     "ihm_paper": {"color": COLOURS["IHM, paper"], "marker": "s"},
-    "fast_ihs": {"color": _INK, "linestyle": "--"},
+    "fast_ihs": {"color": INK, "linestyle": "--"},
     "ihm": {"color": COLOURS["IHM"], "marker": "o"},
     "fast_ihm": {"color": COLOURS["FastIHM"], "marker": "D"},
     "auto": {
@@ -37,27 +35,11 @@ _STYLES: dict[str, dict[str, Any]] = {
         "fillstyle": "none",
         "ms": 9,
     },
-    "upadhyay": {"color": _INK},
+    "upadhyay": {"color": INK},
     "fast_mix_unbounded": {"color": "#9a5fc0", "marker": "p"},
     "fast_mix": {"color": "#3c8bd9", "marker": "o"},
     "gauss_mix": {"color": "#e0531f", "marker": "*"},
     "fast_mix_sharp": {"color": "#c2509a", "marker": "D", "linestyle": ":"},
-}
-_SETTINGS: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "axes.edgecolor": _INK,
-    "axes.labelcolor": _INK,
-    "text.color": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "grid.color": _INK,
-    "grid.alpha": 0.15,
-    "axes.grid": True,
-    "lines.markersize": 5,
-    "legend.frameon": False,
-    "legend.fontsize": 9,
 }
 
 
@@ -75,18 +57,33 @@ def draw_figures(summary: Summary) -> dict[str, str]:
         Name of the figure to its SVG, in a colour that `inline_svg` or `save_figures` settles.
     """
     drawn = {}
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(SETTINGS):
         for n, curves in sorted(summary.figure1.items()):
-            drawn[f"figure1-{n}"] = _figure1(n, curves)
+            drawn[f"figure1-{n}"] = _figure1(n, curves, summary.origins.get(("figure1", ""), ""))
         for experiment, sets in summary.risk.items():
             for name, methods in sets.items():
                 size = summary.sizes[experiment][name]
-                drawn[f"{experiment}-{name}"] = _risk(name, size, methods)
+                origin = _origin(summary, experiment, name, methods)
+                # A baseline that has not converged is no line to hold others against.
+                kept = converged(summary, experiment, name)
+                shown = {m: c for m, c in methods.items() if kept or m[0] != "fast_ihs"}
+                drawn[f"{experiment}-{name}"] = _risk(name, size, shown, origin)
         for name, methods in summary.risk["airline"].items():
             if name in summary.seconds["airline"]:
                 times = summary.seconds["airline"][name]
-                drawn[f"tradeoff-{name}"] = _tradeoff(name, methods, times)
+                origin = _origin(summary, "airline", name, methods)
+                drawn[f"tradeoff-{name}"] = _tradeoff(name, methods, times, origin)
+        drawn |= draw_theory(summary)
     return drawn
+
+
+def _origin(
+    summary: Summary, experiment: str, name: str, methods: dict[tuple[str, int | None], Curve]
+) -> str:
+    """Return commit, day and trials of a figure, from the record of its runs."""
+    counts = {mean.trials for curve in methods.values() for mean in curve.values()}
+    trials = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
+    return f"{summary.origins.get((experiment, name), '')}; {trials} trials"
 
 
 def save_figures(drawn: dict[str, str], folder: Path) -> None:
@@ -100,9 +97,9 @@ def save_figures(drawn: dict[str, str], folder: Path) -> None:
         Where they go.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for name, svg in drawn.items():
+    for name, drawing in drawn.items():
         white = '<rect width="100%" height="100%" fill="#ffffff"/>'
-        text = re.sub(r"(<svg\b[^>]*>)", rf"\1{white}", svg, count=1).replace(_INK, "#111111")
+        text = re.sub(r"(<svg\b[^>]*>)", rf"\1{white}", drawing, count=1).replace(INK, "#111111")
         (folder / f"{name}.svg").write_text(text)
 
 
@@ -123,7 +120,7 @@ def inline_svg(name: str, svg: str, title: str) -> str:
     str
         The element.
     """
-    body = svg[svg.index("<svg") :].replace(_INK, "currentColor")
+    body = svg[svg.index("<svg") :].replace(INK, "currentColor")
     for pattern in (r'\bid="', r'\bhref="#', r"\burl\(#"):
         body = re.sub(pattern, lambda found: f"{found.group(0)}{name}-", body)
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
@@ -138,39 +135,14 @@ def inline_svg(name: str, svg: str, title: str) -> str:
     return body.replace(root.group(0), opening, 1)
 
 
-def _panel(title: str, ylabel: str, xlabel: str = "ε") -> tuple[Any, Any]:
-    figure = Figure(figsize=(4.8, 4.9), layout="constrained")
-    axis = figure.add_subplot()
-    axis.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
-    axis.set_title(title, fontsize=11)
-    return figure, axis
-
-
-def _svg(figure: Any, name: str) -> str:
-    axis = figure.axes[0]
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2)
-    out = io.StringIO()
-    # A salt of its own keeps identifiers, and so the file, the same from run to run.
-    with matplotlib.rc_context({"svg.hashsalt": name}):
-        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
-    return out.getvalue()
-
-
-def _epsilon_ticks(axis: Any, epsilons: list[float]) -> None:
-    axis.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
-    axis.xaxis.set_minor_locator(NullLocator())
-    axis.tick_params(axis="x", labelsize=8.5, labelrotation=45 if len(epsilons) > 9 else 0)
-
-
-def _figure1(n: int, curves: dict[str, dict[float, float]]) -> str:
-    figure, axis = _panel(f"n = {n:,}", "noise σ")
+def _figure1(n: int, curves: dict[str, dict[float, float]], origin: str) -> str:
+    figure, axis = panel(f"n = {n:,} (d, k and δ are our choices)", "noise σ", origin=origin)
     for curve, points in curves.items():
         at = sorted(points)
         values = [points[e] or float("nan") for e in at]
         axis.plot(at, values, label=CURVES[curve], **_STYLES[curve])
-    _epsilon_ticks(axis, sorted(next(iter(curves.values()))))
-    return _svg(figure, f"figure1-{n}")
+    epsilon_ticks(axis, sorted(next(iter(curves.values()))))
+    return svg(figure, f"figure1-{n}")
 
 
 def _style(method: str, ratio: int | None, ratios: list[int]) -> dict[str, Any]:
@@ -181,9 +153,11 @@ def _style(method: str, ratio: int | None, ratios: list[int]) -> dict[str, Any]:
     return {"color": spread[at % len(spread)], "marker": "+x^v2"[at % 5], "ms": 7}
 
 
-def _risk(name: str, size: tuple[int, int], methods: dict[tuple[str, int | None], Curve]) -> str:
+def _risk(
+    name: str, size: tuple[int, int], methods: dict[tuple[str, int | None], Curve], origin: str
+) -> str:
     title = f"{TITLES[name]} (n = {size[0]:,}, d = {size[1]})"
-    figure, axis = _panel(title, "excess empirical risk")
+    figure, axis = panel(title, "excess empirical risk", origin=origin)
     ratios = sorted({ratio for _, ratio in methods if ratio is not None})
     private = (m.value for curve in methods.values() for e, m in curve.items() if e is not None)
     lowest = min(private, default=0.0)
@@ -206,18 +180,18 @@ def _risk(name: str, size: tuple[int, int], methods: dict[tuple[str, int | None]
             continue
         low = [max(m.low, m.value / 100.0) for m in means]
         axis.fill_between(at, low, [m.high for m in means], color=style["color"], alpha=0.2, lw=0)
-    _epsilon_ticks(axis, epsilons)
-    return _svg(figure, f"risk-{name}")
+    epsilon_ticks(axis, epsilons)
+    return svg(figure, f"risk-{name}")
 
 
 def _tradeoff(
     name: str,
     methods: dict[tuple[str, int | None], Curve],
     seconds: dict[tuple[str, int | None], float],
+    origin: str,
 ) -> str:
-    figure, axis = _panel(
-        f"{TITLES[name]}: accuracy against runtime, ε = 1", "excess empirical risk", "seconds"
-    )
+    title = f"{TITLES[name]}: accuracy against runtime, ε = 1"
+    figure, axis = panel(title, "excess empirical risk", "seconds", origin)
     ratios = sorted({ratio for _, ratio in methods if ratio is not None})
     for method, ratio in sorted(methods, key=order):
         curve = methods[method, ratio]
@@ -226,4 +200,4 @@ def _tradeoff(
             continue
         style = {**_style(method, ratio, ratios), "linestyle": "", "ms": 10}
         axis.plot([seconds[method, ratio]], [point.value], label=label(method, ratio), **style)
-    return _svg(figure, f"tradeoff-{name}")
+    return svg(figure, f"tradeoff-{name}")

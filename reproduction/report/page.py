@@ -18,7 +18,7 @@ from reproduction.report.figures import draw_figures, inline_svg, save_figures
 from reproduction.report.published import DATASETS, SPEED, STATISTICS, relative_difference, within
 from reproduction.report.summary import Summary, read_summary, write_means
 
-__all__ = ["write_docs", "write_report"]
+__all__ = ["KEPT", "write_docs", "write_report"]
 
 #: Means over fewer trials than this conclude nothing firmly.
 _FEW = 10
@@ -26,18 +26,18 @@ _FEW = 10
 _SECTIONS = (
     ("figure1", "Figure 1: the price of privacy in noise",
      "Noise σ that a sketch of k rows needs, for known eigenvalues: λ_min = n/(8d), and 5/6 of it "
-     "after the fast sketch. The paper gives neither d, k nor δ; here d = {d}, "
-     "k = 6 max(d, log(4/ϱ)), δ = 1/n²."),
+     "after the fast sketch; these are the paper's. It gives neither d, k nor δ. Our choices: "
+     "d = {d}, k = 6 max(d, log(4/ϱ)), δ = 1/n². Other choices move all curves."),
     ("figure2", "Figure 2: accuracy against privacy",
      "Excess empirical risk, mean and 95% band over {trials} trials, T = {steps}, δ = 1/n², "
      "ϱ = δ/10, rows and targets scaled to norm 1 as in the paper. FastIHM of the paper has "
      "k₂ = r max(d, log(4T/ϱ)). Dark blue, brown and pink curves are fastmix with "
      "default settings."),
     ("table-speed", "The table of Figure 2: runtimes",
-     "Times are medians of fits on one thread, one after the other, ε = 1, so that what only the "
-     "first fit of a process pays, the calibration of its noise, does not count. The paper's "
-     "methods do all the work that the paper counts; fastmix with default settings does less: it "
-     "draws from the same distributions at a smaller cost."),
+     "Seconds of processor time, medians of up to three fits on one thread, ε = 1; a single fit "
+     "includes what only the first one of a process pays, the calibration of its noise. The "
+     "paper's methods do all the work that the paper counts; fastmix with default settings does "
+     "less: it draws from the same distributions at a smaller cost."),
     ("airline", "The Airline appendix: accuracy and runtime as k₂ grows",
      "The same as Figure 2, over {trials} trials, on many rows and few columns. One number scales "
      "all columns, as in the paper: days up to 31 beside times up to 2400 are directions with next "
@@ -45,10 +45,37 @@ _SECTIONS = (
      "own fits, bounds_X scales every column by its own bounds."),
     ("table-datasets", "The table of data statistics",
      "Rows are sampled at random and synthetic sets drawn anew; both are scaled by their largest "
-     "row and target. In synthetic sets the largest target changes from draw to draw by tens of "
-     "percent, and in the correlated set the largest row too: there only the ratio of the "
+     "row and target, which change from draw to draw: in the correlated set only the ratio of the "
      "eigenvalues can be compared."),
+    ("sketches", "Lemmas 9 and 10: what sketches do to the data",
+     "χ is the least number for which λ_min(SX) ≥ (1 - χ) λ_min(X), the largest eigenvalue moves "
+     "by at most χ of itself, and m̂ ≤ χ‖X‖, in every draw. Where X is singular, λ_min is left out. "
+     "Kerdock sketches have the next power of two of rows."),
+    ("theorem2", "Theorem 2 beside the measured risk",
+     "The bound is of the order Õ: here all its constants and logarithms are 1, and χ is the one "
+     "measured for the SRHT. It shows how the risk scales, not how large it is."),
+    ("orders", "Theorems 1.2 and 2.3: orders of running time",
+     "Algorithms 1 and 2 as printed (fastmix.paper), processor time on one thread, over a grid of "
+     "n, d, k₁ and k₂, T = 2."),
+    ("hessians", "The private Hessian: noise of each step, steps without bias",
+     "Algorithm 2 without its shrinkage term, as in the paper's experiments, over {trials} trials. "
+     "The paper's Algorithm 3 uses the largest η of all steps; the authors' code uses each step's "
+     "own. A debiased step is shorter by a public factor, E W⁻¹ over E W⁻² of a Wishart matrix. "
+     "Both cost no privacy."),
+    ("crossover", "Where a fast sketch pays",
+     "The paper's IHM and FastIHM, ε = 1, r = 4, sphere, processor time on one thread. IHM's T "
+     "Gaussian sketches have the distribution of Wishart matrices, which one Gram matrix gives: so "
+     "drawn, it needs one pass over the data and no sketch at all."),
 )  # fmt: skip
+
+
+#: Small tables that are kept beside the page of the documentation.
+KEPT = (
+    *("figure1", "speed", "datasets", "runs", "draws"),
+    *("sketches", "hessians", "orders", "crossover"),
+)
+#: First words of the names of figures, where they are not the topic.
+_PREFIXES = {"airline": ("airline", "tradeoff"), "sketches": ("sketches",)}
 
 
 def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
@@ -94,8 +121,8 @@ def write_docs(folder: str | Path, docs: str | Path) -> Path:
     summary = read_summary(folder)
     drawn = draw_figures(summary)
     save_figures(drawn, beside)
-    for name in ("figure1", "speed", "datasets", "runs"):
-        if (folder / f"{name}.csv").exists():
+    for name in KEPT:
+        if (folder / f"{name}.csv").exists() and folder != beside:
             (beside / f"{name}.csv").write_text((folder / f"{name}.csv").read_text())
     write_means(summary, beside / "risk.csv")
     path = Path(docs) / "reproduction.md"
@@ -118,7 +145,7 @@ def _content(summary: Summary, drawn: dict[str, str]) -> dict[str, Any]:
     claims = conclusions(summary)
     sections = []
     for topic, title, text in _SECTIONS:
-        prefixes = ("airline", "tradeoff") if topic == "airline" else (topic,)
+        prefixes = _PREFIXES.get(topic, (topic,))
         names = {name: _caption(name) for name in drawn if name.split("-")[0] in prefixes}
         images = [
             Markup(inline_svg(name, drawn[name], escape(caption, quote=True)))
@@ -146,7 +173,9 @@ def _content(summary: Summary, drawn: dict[str, str]) -> dict[str, Any]:
     return {
         "sections": sections,
         "claims": claims,
-        "agreeing": sum(claim.agrees for claim in claims),
+        "agreeing": sum(claim.agrees is True for claim in claims),
+        "failing": sum(claim.agrees is False for claim in claims),
+        "alarms": sum(claim.agrees is None for claim in claims),
         "absent": sorted(TITLES[name] for name in wanted - used if name in SETS),
         "rough": _rough(summary),
         "runs": list({run["command"]: run for run in reversed(summary.runs)}.values())[::-1],
@@ -175,7 +204,8 @@ def _rough(summary: Summary) -> str:
 
 def _counts(summary: Summary, topic: str) -> set[int]:
     """Return how many trials the means of an experiment are over."""
-    curves = (c for methods in summary.risk.get(topic, {}).values() for c in methods.values())
+    sets = summary.hessians if topic == "hessians" else summary.risk.get(topic, {})
+    curves = (c for methods in sets.values() for c in methods.values())
     return {mean.trials for curve in curves for mean in curve.values()}
 
 
@@ -187,9 +217,16 @@ def _trials(summary: Summary, topic: str) -> str:
 
 def _caption(name: str) -> str:
     kind, _, rest = name.partition("-")
-    if kind == "figure1":
-        return f"Noise against epsilon, n = {rest}"
-    return f"{'Accuracy against runtime' if kind == 'tradeoff' else 'Excess risk'}: {TITLES[rest]}"
+    words = {
+        "figure1": "Noise against epsilon, n =",
+        "tradeoff": "Accuracy against runtime:",
+        "sketches": "Distortion against rows of the sketch:",
+        "theorem2": "Theorem 2 and measured risk:",
+        "hessians": "Risk with variants of the private Hessian:",
+        "orders": "Measured and fitted seconds, Algorithm",
+        "crossover": "Seconds of one fit against",
+    }
+    return f"{words.get(kind, 'Excess risk:')} {TITLES.get(rest, rest)}".strip()
 
 
 def _risk_table(summary: Summary, topic: str) -> dict[str, Any]:

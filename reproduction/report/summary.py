@@ -12,7 +12,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Curve", "Mean", "Summary", "read_summary", "write_means"]
+from reproduction.experiments import load_config
+
+__all__ = ["Conclusion", "Curve", "Mean", "Summary", "read_summary", "write_means"]
+
+
+class Conclusion(NamedTuple):
+    """One claim: where it belongs, what is claimed, whether results agree, and how we know.
+
+    ``agrees`` is None for a comparison that the results do not allow.
+    """
+
+    topic: str
+    claim: str
+    agrees: bool | None
+    finding: str
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words."""
+        if self.agrees is None:
+            return "Alarm"
+        return "Holds" if self.agrees else "Does not hold"
 
 
 class Mean(NamedTuple):
@@ -58,6 +79,14 @@ class Summary:
         Set to its statistics.
     sizes : dict
         Experiment to set to (n, d).
+    draws : dict
+        Synthetic set to the least squares risk of each draw.
+    sketches, orders, crossover : list of dict
+        Rows of the experiments of these names, numbers as numbers.
+    hessians : dict
+        Set to (variant, ratio) to `Curve`.
+    origins : dict
+        Table and set to the commits and days of the runs behind it, in words.
     runs : list of dict
         Runs with versions and machine.
     config : dict
@@ -70,6 +99,12 @@ class Summary:
     seconds: dict[str, dict[str, dict[tuple[str, int | None], float]]]
     datasets: dict[str, dict[str, float]]
     sizes: dict[str, dict[str, tuple[int, int]]]
+    draws: dict[str, list[float]]
+    sketches: list[dict[str, Any]]
+    orders: list[dict[str, Any]]
+    crossover: list[dict[str, Any]]
+    hessians: dict[str, dict[tuple[str, int | None], Curve]]
+    origins: dict[tuple[str, str], str]
     runs: list[dict[str, str]]
     config: dict[str, Any]
 
@@ -97,21 +132,34 @@ def read_summary(folder: Path) -> Summary:
     for experiment in ("figure2", "airline"):
         rows = _rows(folder, experiment)
         risk[experiment], eta[experiment] = _risk(rows), _eta(rows)
+        if not rows:  # the tables beside the page of the documentation have means only
+            rows = [row for row in _rows(folder, "risk") if row["experiment"] == experiment]
+            risk[experiment] = _kept(rows)
         sizes[experiment] = {row["set"]: (int(row["n"]), int(row["d"])) for row in rows}
         seconds[experiment] = _medians([row for row in timed if row["experiment"] == experiment])
     datasets = {
         row["set"]: {k: float(v) for k, v in row.items() if k not in ("set", "run", "seed")}
         for row in _rows(folder, "datasets")
     }
+    draws: dict[str, list[float]] = {}
+    for row in _rows(folder, "draws"):
+        draws.setdefault(row["set"], []).append(float(row["ols_mse"]))
+    runs, kept = _rows(folder, "runs"), folder / "config.json"
     return Summary(
+        draws=draws,
+        sketches=[_numbers(row) for row in _rows(folder, "sketches")],
+        orders=[_numbers(row) for row in _rows(folder, "orders")],
+        crossover=[_numbers(row) for row in _rows(folder, "crossover")],
+        hessians=_risk([{**row, "method": row["variant"]} for row in _rows(folder, "hessians")]),
+        origins=_origins(folder, runs),
         figure1=figure1,
         risk=risk,
         eta=eta,
         seconds=seconds,
         datasets=datasets,
         sizes=sizes,
-        runs=_rows(folder, "runs"),
-        config=json.loads((folder / "config.json").read_text()),
+        runs=runs,
+        config=json.loads(kept.read_text()) if kept.exists() else load_config().identity(),
     )
 
 
@@ -128,13 +176,14 @@ def write_means(summary: Summary, path: Path) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         names = ("experiment", "set", "n", "d", "method", "ratio", "epsilon")
-        writer.writerow([*names, "excess_risk", "half_width_95", "trials"])
+        writer.writerow([*names, "excess_risk", "half_width_95", "trials", "origin"])
         for experiment, sets in summary.risk.items():
             for name, methods in sets.items():
                 for (method, ratio), curve in methods.items():
                     writer.writerows(
                         [experiment, name, *summary.sizes[experiment][name], method, ratio,
-                         epsilon, f"{mean.value:.6g}", f"{mean.half:.3g}", mean.trials]
+                         epsilon, f"{mean.value:.6g}", f"{mean.half:.3g}", mean.trials,
+                         summary.origins.get((experiment, name), "")]
                         for epsilon, mean in curve.items()
                     )  # fmt: skip
 
@@ -145,6 +194,36 @@ def _rows(folder: Path, name: str) -> list[dict[str, str]]:
         return []
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def _numbers(row: dict[str, str]) -> dict[str, Any]:
+    """Return a row with its numbers as numbers."""
+    found: dict[str, Any] = {}
+    for name, text in row.items():
+        try:
+            found[name] = float(text)
+        except ValueError:
+            found[name] = text
+    return found
+
+
+def _origins(folder: Path, runs: list[dict[str, str]]) -> dict[tuple[str, str], str]:
+    """Return where each table and set comes from: commits and days, from the record of the runs."""
+    by_name = {run["run"]: run for run in runs}
+    found: dict[tuple[str, str], str] = {}
+    for table in ("figure1", "figure2", "airline", "sketches", "hessians", "orders", "crossover"):
+        used: dict[str, dict[tuple[str, str], None]] = {}
+        for row in _rows(folder, table):
+            run = by_name[row["run"]]
+            one = run.get("commit", "unknown"), run["start"][:10]
+            used.setdefault(row.get("set", ""), {})[one] = None
+        for name, runs_used in used.items():
+            commits = ", ".join(dict.fromkeys(commit for commit, _ in runs_used))
+            days = ", ".join(dict.fromkeys(day for _, day in runs_used))
+            found[table, name] = f"commit {commits}; {days}"
+    for row in _rows(folder, "risk"):
+        found.setdefault((row["experiment"], row["set"]), row["origin"])
+    return found
 
 
 def _method(row: dict[str, str]) -> tuple[str, int | None]:
@@ -175,6 +254,16 @@ def _risk(rows: list[dict[str, str]]) -> dict[str, dict[tuple[str, int | None], 
         }
         for name, methods in _grouped(rows, "excess_risk").items()
     }
+
+
+def _kept(rows: list[dict[str, str]]) -> dict[str, dict[tuple[str, int | None], Curve]]:
+    """Return what `write_means` wrote."""
+    found: dict[str, dict[tuple[str, int | None], Curve]] = {}
+    for row in rows:
+        curve = found.setdefault(row["set"], {}).setdefault(_method(row), {})
+        mean = Mean(float(row["excess_risk"]), float(row["half_width_95"]), int(row["trials"]))
+        curve[float(row["epsilon"]) if row["epsilon"] else None] = mean
+    return found
 
 
 def _eta(

@@ -17,15 +17,29 @@ seed = 3
 trials = {trials}
 steps = 4
 timing_repeats = 1
+draws = 1
+synthetic_draws = 1
 full_statistics = false
 epsilons = [1.0]
 figure2 = [{{ set = "sphere", n = 4096, ratios = [4, 16] }}]
 airline = [{{ set = "sphere", n = 4096, ratios = [4, 16] }}]
+hessians = [{{ set = "sphere", n = 4096, ratios = [4, 16] }}]
 
 [figure1]
 n = [10000]
 d = 500
 epsilons = [0.5, 2.0]
+
+[orders]
+n = [1024]
+d = [2]
+k1_per_column = [8]
+k2_per_column = [16]
+
+[crossover]
+n = 1024
+d = [4]
+literal_d = 4
 """
 
 

@@ -35,5 +35,7 @@ def test_crossover_is_where_the_predictions_cross():
     assert gain(d) > 0.0 >= gain(round(d / 2))
 
 
-def test_no_crossover_when_transforms_are_dear():
-    assert crossover(CostModel(butterfly=1.0), 2**14) is None
+def test_only_dear_gram_matrices_make_a_crossover():
+    """A sparse sketch saves multiply-adds of the Gram matrix, and transforms nothing."""
+    assert crossover(CostModel(product=0.0), 2**14) is None
+    assert crossover(CostModel(butterfly=1.0), 2**14) == crossover(CostModel(), 2**14)

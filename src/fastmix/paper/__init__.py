@@ -1,7 +1,30 @@
-"""The methods of the paper and those that it compares with, one file each."""
+"""The paper in code: its algorithms, its theorems, and the methods that it compares, one file each.
+
+`algorithms` has Algorithms 1 to 3 with the paper's line numbers, `accuracy` Theorem 2 and its
+lemmas; `calibrate_fast_mix` is Theorem 1 solved for the noise. The other files are methods that
+estimators run.
+"""
 
 from fastmix.engine.plan import METHODS
+from fastmix.paper.accuracy import (
+    AccuracyTheorem,
+    Distortions,
+    distortions,
+    embedding_error,
+    fast_sketch_rows,
+    gaussian_norm_bound,
+    residual_bound,
+)
 from fastmix.paper.adassp import AdaptiveStatistics
+from fastmix.paper.algorithms import (
+    Mixed,
+    Regressed,
+    algorithm_1,
+    algorithm_2,
+    algorithm_3,
+    calibrate_fast_ihm,
+    debiased_step,
+)
 from fastmix.paper.fast_ihm import FastIterativeHessianMixing
 from fastmix.paper.gradient_descent import GradientDescent
 from fastmix.paper.ihm import IterativeHessianMixing
@@ -10,12 +33,26 @@ from fastmix.paper.linear_mixing import SketchAndSolve, calibrate_fast_mix, cali
 
 __all__ = [
     "METHODS",
+    "AccuracyTheorem",
     "AdaptiveStatistics",
+    "Distortions",
     "FastIterativeHessianMixing",
     "GradientDescent",
     "IterativeHessianMixing",
     "IterativeHessianSketch",
+    "Mixed",
+    "Regressed",
     "SketchAndSolve",
+    "algorithm_1",
+    "algorithm_2",
+    "algorithm_3",
+    "calibrate_fast_ihm",
     "calibrate_fast_mix",
     "calibrate_gauss_mix",
+    "debiased_step",
+    "distortions",
+    "embedding_error",
+    "fast_sketch_rows",
+    "gaussian_norm_bound",
+    "residual_bound",
 ]

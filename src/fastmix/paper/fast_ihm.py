@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy.special import ndtri
@@ -12,6 +12,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_integer, value_error
 from fastmix.accounting import (
     Part,
+    PrivacyEvent,
     PrivacySpent,
     SketchEvent,
     calibrate,
@@ -20,22 +21,37 @@ from fastmix.accounting import (
     closed_form_gradient_sigma,
 )
 from fastmix.data import Rows
-from fastmix.engine.first_stage import LEAST_VARIANCE, Guess, least_eigenvalue, rounded
+from fastmix.engine.adaptive import useful_rounds
+from fastmix.engine.first_stage import LEAST_VARIANCE, Guess, least_eigenvalue
 from fastmix.engine.gaussian_finish import finished_solution, gaussian_solution
-from fastmix.engine.gaussian_plan import LOOK_SHARE, STEPS, GaussianPlan, finish_noise
+from fastmix.engine.gaussian_plan import (
+    LOOK_SHARE,
+    STEPS,
+    GaussianPlan,
+    finish_noise,
+    gaussian_mu,
+)
 from fastmix.engine.plan import Draws, Sizes, Solution, Target, joint
+from fastmix.kernels.measured import Spiked
 from fastmix.paper.newton import PUBLISHED, HessianMixing, MixingPlan, released_bounds
 from fastmix.releases import (
     GRADIENT,
     MEAN,
+    SPARSE_GRAM,
     GramRelease,
     sketched_gram,
     sketched_gram_events,
+    sparse_gram,
     spectral_events,
 )
-from fastmix.sketches import SRHT, KerdockSketch, Sketch, SubsampledDCT
+from fastmix.sketches import SRHT, KerdockSketch, Sketch, SparseSketch, SubsampledDCT
 
-_FAMILIES: dict[str, type[Sketch]] = {"dct": SubsampledDCT, "kerdock": KerdockSketch, "srht": SRHT}
+_FAMILIES: dict[str, type[Sketch]] = {
+    "dct": SubsampledDCT,
+    "kerdock": KerdockSketch,
+    "sparse": SparseSketch,
+    "srht": SRHT,
+}
 
 #: Share of delta for the rare event that a bound fails.
 TAIL = 0.05
@@ -43,6 +59,14 @@ TAIL = 0.05
 _BOUND_SHARE, _CENTRE_SHARE = 0.05, 0.02
 #: Time of a product in a Gram matrix over that of an entry in a level of the Hadamard transform.
 _PRODUCT = 0.12
+#: Rows of the data per row of a sparse sketch, and the fewest columns, and rows of the data per
+#: column, for which there is one: with fewer, the Gram matrix takes less time than the steps.
+_GROUP, _COLUMNS, _ROWS = 8, 200, 16
+#: Number of steps after a sketch where noise hides most directions, by public sizes: passes over
+#: the rows take most of the time there, and more of them gain little.
+_STEPS = 12
+#: Directions of the sketch that coordinates follow beside those that noise does not hide.
+_SPIKES = 16
 #: Spread of the target before its gradients are counted: no target is farther from its mean.
 _SPREAD = 1.0
 
@@ -65,8 +89,9 @@ class FastIHMPlan(MixingPlan):
 class SketchedPlan(GaussianPlan):
     """A tuned plan with the rows of its fast sketch; as many as the data mean none.
 
-    With a sketch, ``moment_sigma`` is the noise of its Gram matrix, ``tau`` and ``omega`` are shift
-    and noise of the bound on its distortion, and ``centre_sigma`` is that of the features' mean.
+    With a sketch, ``n_rounds`` is 0 and ``moment_sigma`` is the noise of its Gram matrix. ``tau``
+    and ``omega`` are shift and noise of the bound on its distortion, which a sparse sketch does not
+    need, and ``centre_sigma`` is that of the features' mean.
     """
 
     k2: int
@@ -103,7 +128,7 @@ class FastIterativeHessianMixing(HessianMixing):
         return ("calibration", *PUBLISHED) if self.variant == "tuned" else ()
 
     def in_blocks(self) -> bool:
-        return not self.literal and self._family() == "kerdock"
+        return not self.literal and self._family() in ("kerdock", "sparse")
 
     def plan(self, sizes: Sizes, target: Target) -> FastIHMPlan | GaussianPlan:
         if self.variant == "tuned":
@@ -115,18 +140,27 @@ class FastIterativeHessianMixing(HessianMixing):
 
     def _tuned_plan(self, sizes: Sizes, target: Target, *, inferring: bool) -> SketchedPlan:
         """Plan the Gram matrix of a fast sketch as first look where that is cheaper, and steps."""
-        family, k2 = self._fast_sketch(sizes.n, affordable_rows(sizes.n, sizes.d))
-        steps = self.n_steps or STEPS
+        affordable = affordable_rows(sizes.n, sizes.d, self._family())
+        family, k2 = self._fast_sketch(sizes.n, affordable)
+        sparse, hidden = family == "sparse", not useful_rounds(sizes, gaussian_mu(target))
+        steps = self.n_steps or (_STEPS if hidden else STEPS)
         if k2 >= sizes.n:
             plan = super()._tuned_plan(sizes, target, inferring=inferring)
             return SketchedPlan(**vars(plan), k2=k2, family=family)
-        tail = TAIL * target.delta
-        mu = 1.0 / calibrate_gaussian(target.epsilon, target.delta - tail, 1, slack=1e-9)
-        look = LOOK_SHARE + _BOUND_SHARE + (_CENTRE_SHARE if sizes.centred else 0.0)
+        # A sparse sketch needs no bound on its distortion, which can fail.
+        tail = 0.0 if sparse else TAIL * target.delta
+        mu = gaussian_mu(target._replace(delta=target.delta - tail))
+        look = LOOK_SHARE + (0.0 if sparse else _BOUND_SHARE)
+        look += _CENTRE_SHARE if sizes.centred else 0.0
         noise = finish_noise(sizes, mu, steps, look, from_mean=True, inferring=inferring)
-        sigma, omega = (1.0 / (mu * math.sqrt(each)) for each in (LOOK_SHARE, _BOUND_SHARE))
-        tau, centre_sigma = -float(ndtri(tail)), None
-        events = sketched_gram_events(sigma=sigma, tau=tau, omega=omega) + noise.events(steps)
+        sigma = 1.0 / (mu * math.sqrt(LOOK_SHARE))
+        tau = omega = centre_sigma = None
+        if sparse:
+            events: list[PrivacyEvent] = [SPARSE_GRAM.event(sigma)]
+        else:
+            tau, omega = -float(ndtri(tail)), 1.0 / (mu * math.sqrt(_BOUND_SHARE))
+            events = sketched_gram_events(sigma=sigma, tau=tau, omega=omega)
+        events += noise.events(steps)
         if sizes.centred:
             centre_sigma = 1.0 / (mu * math.sqrt(_CENTRE_SHARE))
             events.append(MEAN.event(centre_sigma))
@@ -146,59 +180,68 @@ class FastIterativeHessianMixing(HessianMixing):
     def _family(self) -> str:
         if self.sketch != "auto":
             return self.sketch
-        given = self.sketch_size
-        usable = given is None or not given & (given - 1)
-        return "kerdock" if usable and self.variant != "paper" else "srht"
+        return "sparse" if self.variant != "paper" else "srht"
 
     def _fast_sketch(self, n: int, size: float) -> tuple[str, int]:
         """Return the kind of fast sketch and its rows, about ``size`` unless they are given."""
         family, k2, bits = self._family(), self.sketch_size, (n - 1).bit_length()
-        largest = n if family == "dct" else 1 << bits
+        largest = n if family in ("dct", "sparse") else 1 << bits
         if k2 is None and family == "kerdock":
             exponent = math.floor if self.variant == "tuned" else round
             power = exponent(math.log2(max(size, 1.0)))
             k2 = max(1 << min(power, bits), KerdockSketch.least_size(n))
         elif k2 is None:
             k2 = min(largest, math.ceil(size))
+            if family == "sparse" and self.variant == "paper":
+                k2 = max(1, k2 // 4) * 4  # four entries per column
         check_integer("sketch_size", k2, at_most=largest)
         if family == "kerdock" and k2 & (k2 - 1):
             raise value_error("sketch_size", "be a power of two for the Kerdock sketch", k2)
         # What the sketch itself refuses is refused here, before anything is charged.
-        _FAMILIES[family](k2, n)
+        self._sketch(family, k2, n)
         return family, k2
+
+    def _sketch(self, family: str, k2: int, n: int) -> Sketch:
+        """Return a fast sketch; with one entry per column, the Gram matrix of a sparse one is best.
+
+        Shortened rows of s entries change by up to the root of s times as much (docs/sketches.md).
+        """
+        if family == "sparse" and self.variant == "tuned":
+            return SparseSketch(k2, n, entries=1)
+        return _FAMILIES[family](k2, n)
 
     def solve(
         self, rows: Rows, plan: FastIHMPlan | SketchedPlan, clip: float, draws: Draws
     ) -> Solution:
-        sketch = _FAMILIES[plan.family](plan.k2, rows.n)
+        sketch = self._sketch(plan.family, plan.k2, rows.n)
         if isinstance(plan, FastIHMPlan):
             spectrum = released_bounds(rows, plan, draws, sketch, literal=self.literal)
             return self._mixed(rows, spectrum, plan, plan.k1, clip, draws)
-        if plan.tau is None or plan.omega is None:
+        if plan.n_rounds:
             return gaussian_solution(rows, plan, draws)
         mean, sketched = None, rows
         if plan.centre_sigma is not None:
             mean = draws.noise.release(MEAN, rows, sigma=plan.centre_sigma)
             sketched = rows.centred(mean)
-        release = sketched_gram(
-            sketched,
-            sketch=sketch,
-            sigma=plan.moment_sigma,
-            tau=plan.tau,
-            omega=plan.omega,
-            noise=draws.noise,
-            public=draws.public,
-        )
+        own: dict[str, Any] = {"noise": draws.noise, "public": draws.public}
+        own["sigma"] = plan.moment_sigma
+        if isinstance(sketch, SparseSketch):
+            release = sparse_gram(sketched, sketch=sketch, **own)
+        else:
+            own |= {"tau": plan.tau, "omega": plan.omega}
+            release = sketched_gram(sketched, sketch=sketch, **own)
         if mean is not None:
             release = bordered(release, mean, rows.n)
         return finished_solution(rows, plan, gram_guess(release, rows.n), draws)
 
 
-def affordable_rows(n: int, d: int) -> float:
+def affordable_rows(n: int, d: int, family: str) -> float:
     """Return the rows of a fast sketch whose Gram matrix takes as long as the sketch of n rows.
 
     They are n if the Gram matrix of the rows takes no longer than that of a sketch and the sketch.
     """
+    if family == "sparse":
+        return n / _GROUP if d >= _COLUMNS and n >= _ROWS * d else n
     n_pad = 1 << (n - 1).bit_length()
     rows = n_pad * math.log2(2 * n_pad) / (_PRODUCT * d)
     return rows if rows + 2.0 ** math.floor(math.log2(rows)) < n else n_pad
@@ -212,16 +255,23 @@ def bordered(release: GramRelease, mean: FloatArray, n: int) -> GramRelease:
 
 
 def gram_guess(release: GramRelease, n: int) -> Guess:
-    """Return the coordinates in which the released Gram matrix of n rows is n times the identity.
+    r"""Return the coordinates in which the released Gram matrix of n rows is n times the identity.
 
-    Eigenvalues are raised by what noise hides, as in the first stage of an adaptive fit.
+    Eigenvalues are raised by what noise hides, as in the first stage of an adaptive fit. Those of
+    the noise alone end at :math:`\sqrt{2d}` times its scale (Wigner); few of the others below count
+    by themselves, the rest by their mean, so that rows are measured along few directions.
     """
-    values, vectors = np.linalg.eigh(release.gram)
+    (values, vectors), d = np.linalg.eigh(release.gram), len(release.gram)
+    spikes = _SPIKES + np.count_nonzero(values > math.sqrt(2.0 * d) * release.scale)
+    rest = max(1, d - spikes)
     evident = np.maximum(values, 0.0) / n
-    whole = evident + least_eigenvalue(release.scale, len(values)) / n + LEAST_VARIANCE
-    zero, axes = np.zeros(len(values)), np.sqrt(whole)[:, None] * vectors.T
-    transform = rounded((vectors * whole) @ vectors.T)
-    return Guess(zero, transform, axes, np.clip(evident / whole, 0.05, 1.0), zero, _SPREAD)
+    evident[:rest] = evident[:rest].mean()
+    whole = evident + least_eigenvalue(release.scale, d) / n + LEAST_VARIANCE
+    zero, axes = np.zeros(d), np.sqrt(whole)[:, None] * vectors.T
+    shrunk = 1.0 - np.sqrt(whole[0] / whole[rest:])
+    transform = Spiked(1.0 / math.sqrt(whole[0]), vectors[:, rest:].copy(), shrunk)
+    seen = np.clip(evident / whole, 0.05, 1.0)
+    return Guess(zero, cast(FloatArray, transform), axes, seen, zero, _SPREAD)
 
 
 @lru_cache(maxsize=64)

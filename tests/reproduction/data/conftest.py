@@ -101,8 +101,8 @@ def beijing(rng):
             "communityAverage": 56_021.0,
         }
     )
-    frame.loc[0, "constructionTime"] = "未知"  # "unknown", as in the published file
-    frame.loc[1, "livingRoom"] = "#NAME?"
+    frame.loc[0, "DOM"] = None  # as in half of the published file
+    frame.loc[1, "buildingType"] = 0.048
     frame.loc[2, "ladderRatio"] = 10_009_400.0  # a slip of the pen
     return frame
 

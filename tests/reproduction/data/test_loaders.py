@@ -25,7 +25,7 @@ def folder(tmp_path, black_friday, rossman, beijing, airline, flights, year_msd)
     ("name", "d", "rows", "target"),
     [
         ("airline", 4, ROWS, "DepDelay"),
-        ("beijing", 25, ROWS - 3, "totalPrice"),
+        ("beijing", 25, (ROWS - 3) // 3, "totalPrice"),
         ("black_friday", 81, ROWS, "Purchase"),
         ("flights_2001", 4, ROWS, "delay"),
         ("rossman", 28, ROWS - 3, "Sales"),
@@ -65,7 +65,7 @@ def test_rossman_drops_and_joins(folder, rossman):
     np.testing.assert_array_equal(np.sort(table.y), np.sort(kept["Sales"]))
     np.testing.assert_array_equal(table.X[:, at("Open")], 1.0)
     np.testing.assert_array_equal(table.X[:, at("PromoInterval=none")], kept["Store"] == 1)
-    distances = kept["CompetitionDistance"].fillna(0.0)
+    distances = kept["CompetitionDistance"].fillna((1270.0 + 570.0) / 2.0)
     np.testing.assert_array_equal(table.X[:, at("CompetitionDistance")], distances)
     assert {"Store", "Customers", "Date", "Sales"}.isdisjoint(table.feature_names)
     assert (table.X[:, 13:].sum(axis=1) == 4.0).all()
@@ -73,30 +73,36 @@ def test_rossman_drops_and_joins(folder, rossman):
         load_table("rossman", folder / "train.csv")
 
 
-def test_beijing_leaves_the_first_code_out(folder, beijing):
+def test_beijing_keeps_the_first_third_of_complete_rows(folder, beijing):
     table = load_table("beijing", folder, check_rows=False)
-    kept = beijing.drop(index=[0, 1, 2])
-    column = table.feature_names.index("buildingStructure=6")
-    np.testing.assert_array_equal(table.X[:, column] == 1.0, kept["buildingStructure"] == 6)
-    assert "buildingType=1" not in table.feature_names
+    kept = beijing.drop(index=[0, 1, 2]).iloc[: (ROWS - 3) // 3]
+    at = table.feature_names.index
+    column = table.X[:, at("buildingStructure=6")]
+    np.testing.assert_array_equal(column == 1.0, kept["buildingStructure"] == 6)
+    np.testing.assert_array_equal(table.X[:, at("constant")], 1.0)
     np.testing.assert_array_equal(table.y, kept["totalPrice"])
+    assert (table.X[:, 10:-1].sum(axis=1) == 3.0).all()
 
 
-def test_airline_reads_codes_of_days(folder, airline):
+def test_airline_reads_codes_and_scales_delays(folder, airline):
     table = load_table("airline", folder, check_rows=False)
-    days = airline["DayofMonth"].str.removeprefix("c-").astype(float)
-    np.testing.assert_array_equal(table.X[:, 0], days)
-    np.testing.assert_array_equal(table.X[:, 3], airline["Distance"])
+    days = airline["DayOfWeek"].str.removeprefix("c-").astype(float)
+    np.testing.assert_array_equal(table.X[:, 1], days)
+    np.testing.assert_array_equal(table.X[:, 2], 8.0)
+    np.testing.assert_array_equal(table.X[:, 0], airline["Distance"])
+    share = 6.0 * airline["DepDelay"] / airline["DepDelay"].abs().max()
+    np.testing.assert_allclose(table.y, share.clip(-1.0, 1.0))
+    assert table.y.max() == 1.0
     plain = folder / "plain.csv"
-    airline.assign(DayofMonth=days.astype(int), DayOfWeek=3).to_csv(plain, index=False)
-    np.testing.assert_array_equal(load_table("airline", plain, check_rows=False).X[:, 0], days)
+    airline.assign(DayOfWeek=days.astype(int), Month=3).to_csv(plain, index=False)
+    np.testing.assert_array_equal(load_table("airline", plain, check_rows=False).X[:, 1], days)
 
 
 def test_flights_of_2001_have_the_features_of_airline(folder):
     table = load_table("flights_2001", folder, check_rows=False)
     assert table.feature_names == load_table("airline", folder, check_rows=False).feature_names
     # 1 January 2001 was a Monday; five past midnight is 0005.
-    np.testing.assert_array_equal(table.X[0, :3], [1.0, 1.0, 5.0])
+    np.testing.assert_array_equal(table.X[0, 1:], [1.0, 1.0, 5.0])
 
 
 def test_year_msd_keeps_the_order_of_columns(folder, year_msd):

@@ -7,6 +7,8 @@ seed = 7
 trials = 2
 steps = 4
 timing_repeats = 1
+draws = 1
+synthetic_draws = 2
 full_statistics = false
 epsilons = [1.0]
 
@@ -34,6 +36,22 @@ ratios = [4, 16]
 set = "correlated"
 n = 2048
 ratios = [4, 16]
+
+[[hessians]]
+set = "sphere"
+n = 2048
+ratios = [8, 16]
+
+[orders]
+n = [1024, 4096]
+d = [2, 4]
+k1_per_column = [8, 16]
+k2_per_column = [16, 32]
+
+[crossover]
+n = 1024
+d = [4, 8]
+literal_d = 4
 """
 
 

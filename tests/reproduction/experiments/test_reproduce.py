@@ -32,7 +32,14 @@ def test_everything_that_needs_no_file(tiny, tmp_path):
     assert {row["set"] for row in rows(out / "airline.csv")} == {"correlated"}
     assert len(rows(out / "speed.csv")) == (5 + 3) + (5 + 2)
     assert {row["set"] for row in rows(out / "datasets.csv")} == {"sphere", "correlated"}
-    for name in ("figure1", "figure2", "airline", "speed", "datasets"):
+    # One draw of every sketch and ratio; two trials, two ratios and four variants; two algorithms.
+    families = {row["sketch"] for row in rows(out / "sketches.csv")}
+    assert families >= {"SRHT", "SubsampledDCT", "KerdockSketch"}
+    assert len(rows(out / "sketches.csv")) == 3 * len(families)
+    assert len(rows(out / "hessians.csv")) == 2 * 2 * 4
+    assert len(rows(out / "orders.csv")) == 2 * 2**4
+    assert {row["method"] for row in rows(out / "crossover.csv")} >= {"ihm", "srht", "kerdock"}
+    for name in ("figure1", "figure2", "airline", "speed", "datasets", "sketches", "hessians"):
         runs = {row["run"] for row in rows(out / f"{name}.csv")}
         assert runs == {rows(out / "runs.csv")[0]["run"]}
     assert all(float(row["excess_risk"]) >= 0.0 for row in rows(out / "figure2.csv"))

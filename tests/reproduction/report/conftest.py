@@ -75,10 +75,10 @@ def results(tmp_path_factory):
                                "seconds": seconds + repeat, "run": run})  # fmt: skip
         table = made.table("datasets", statistics.COLUMNS, 2)
         for name, values in {
-            "sphere": (524288, 32, 16150.0, 16650.0, 0.0341, 0.0459, 16384.0),
-            "rossman": (524288, 28, 0.0, 8600.0, 0.02497, 0.2658, 18724.57),
+            "sphere": (524288, 32, 16150.0, 16650.0, 0.0341, 0.0459, 16384.0, 0.34),
+            "rossman": (524288, 28, 0.0, 8600.0, 0.02497, 0.2658, 18724.57, 0.9),
         }.items():
-            row = dict(zip(statistics.COLUMNS[1:8], values, strict=True))
+            row = dict(zip(statistics.COLUMNS[1:9], values, strict=True))
             table.add({"set": name, **row, "seed": 1, "run": run})
         return folder
 

@@ -31,6 +31,21 @@ def test_a_world_in_which_the_paper_is_right(world):
     assert "0.0459 against 0.045 (+2.00%, the same when cut to its digits)" in sphere.finding
 
 
+def test_a_baseline_that_has_not_converged_raises_an_alarm(world, results, paper_risk):
+    """FastIHS of the sphere is above a private method; a lower line is none to alarm about."""
+    (alarm,) = find(world, "comparison with FastIHS")
+    assert alarm.agrees is None
+    assert alarm.verdict == "Alarm"
+    assert "sphere" in alarm.claim
+    assert "has not converged" in alarm.finding
+
+    def finished(name, method, ratio, epsilon):
+        return 1e-9 if method == "fast_ihs" else paper_risk(name, method, ratio, epsilon)
+
+    found = conclusions(read_summary(results(risk=finished)))
+    assert [claim for claim in found if "comparison with FastIHS" in claim.claim] == []
+
+
 def test_worlds_in_which_it_is_wrong(results):
     def grows(name, method, ratio, epsilon):
         if method == "fast_ihm_paper":

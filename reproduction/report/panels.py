@@ -1,0 +1,60 @@
+"""The frame of every figure: logarithmic axes, a legend below, and where the numbers come from."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+__all__ = ["INK", "SETTINGS", "epsilon_ticks", "panel", "svg"]
+
+#: Stands for the colour of the text, which the page chooses.
+INK = "#010203"
+SETTINGS: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": INK,
+    "grid.alpha": 0.15,
+    "axes.grid": True,
+    "lines.markersize": 5,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+}
+
+
+def panel(title: str, ylabel: str, xlabel: str = "ε", origin: str = "") -> tuple[Any, Any]:
+    """Return a figure with logarithmic axes, and below its title where its numbers come from."""
+    figure = Figure(figsize=(4.8, 4.9), layout="constrained")
+    axis = figure.add_subplot()
+    axis.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+    axis.set_title(origin, fontsize=7)
+    figure.suptitle(title, fontsize=11)
+    return figure, axis
+
+
+def svg(figure: Any, name: str) -> str:
+    """Return a figure with its legend below, as text."""
+    axis = figure.axes[0]
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    out = io.StringIO()
+    # A salt of its own keeps identifiers, and so the file, the same from run to run.
+    with matplotlib.rc_context({"svg.hashsalt": name}):
+        figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+    return out.getvalue()
+
+
+def epsilon_ticks(axis: Any, epsilons: list[float]) -> None:
+    """Mark the values of epsilon that were run, and no others."""
+    axis.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.tick_params(axis="x", labelsize=8.5, labelrotation=45 if len(epsilons) > 9 else 0)

@@ -1,0 +1,335 @@
+"""Algorithms 1, 2 and 3 as the paper prints them, one function each, with its line numbers.
+
+The estimators draw the same releases from equal distributions, faster; here every line is there.
+Three readings differ from the page: rows longer than the public bound are shortened to it, always;
+sketches have unit columns, so Lambda-hat is 1 (docs/corrections.md, 1); and what Algorithm 3 hands
+to Algorithm 2, the sketched data, never leaves the library.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastmix._types import FloatArray
+from fastmix._validation import check_integer, check_matrix, check_real
+from fastmix.accounting import PrivacyEvent, RdpAccountant
+from fastmix.data import ArrayRows, RowMap, Rows
+from fastmix.engine.plan import Sizes, Target
+from fastmix.errors import InvalidValueError, WeakPrivacyWarning, caller_level
+from fastmix.paper.fast_ihm import FastIHMPlan, FastIterativeHessianMixing
+from fastmix.random import RandomState, public_generator
+from fastmix.releases import (
+    GRADIENT,
+    SKETCHED_EIGENVALUE,
+    SKETCHES,
+    Noise,
+    spectral_events,
+    symmetric_solve,
+)
+from fastmix.releases.bounds import Source, bounded_distortion, drawn_sketch, noise_level
+from fastmix.releases.noise import RandomNoise, as_noise
+from fastmix.sketches import SRHT, Sketch, SketchDraw
+
+#: Bounds that fail more often than this make a guarantee that nobody should rely on.
+_RARE = 0.01
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """A private sketch with its noise level, and the account of all that was released."""
+
+    sketch: FloatArray  #: ``S_G Z + eta xi``, of shape (k1, d).
+    eta: float
+    events: tuple[PrivacyEvent, ...]
+
+    def epsilon(self, delta: float) -> float:
+        """Return an epsilon for which the release is (epsilon, delta)-DP; inf if there is none."""
+        return RdpAccountant(self.events).get_epsilon(delta)
+
+
+@dataclass(frozen=True)
+class Regressed:
+    """Private coefficients with the noise level of each step, and the account."""
+
+    theta: FloatArray
+    etas: tuple[float, ...]
+    events: tuple[PrivacyEvent, ...]
+
+    def epsilon(self, delta: float) -> float:
+        """Return an epsilon for which the release is (epsilon, delta)-DP; inf if there is none."""
+        return RdpAccountant(self.events).get_epsilon(delta)
+
+
+def algorithm_1(
+    X: npt.ArrayLike,
+    *,
+    k1: int,
+    gamma: float,
+    tau: float,
+    omega: float,
+    sketch: Sketch | SketchDraw,
+    c_x: float = 1.0,
+    rng: RandomNoise = None,
+) -> Mixed:
+    r"""FastMix: release :math:`S_G S_f X + \tilde\eta \xi`.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d)
+        Data; rows longer than the public ``c_x`` are shortened to it.
+    k1 : int
+        Rows of the Gaussian sketch.
+    gamma, tau, omega : float
+        Level, shift and Laplace scale; `calibrate_fast_mix` gives all three for a target.
+    sketch : Sketch or SketchDraw
+        The public sketch :math:`S_f`, or a distribution to draw it from.
+    c_x : float, default 1.0
+        Public bound on the norm of a row, as in Algorithm 3.
+    rng : None, int, RandomState, Generator or Noise
+        ``None`` draws cryptographic noise; a seed voids the guarantee.
+
+    Returns
+    -------
+    Mixed
+        The sketch, :math:`\tilde\eta`, and ``epsilon(delta)``.
+
+    Notes
+    -----
+    Paper: Algorithm 1; Theorem 1 is its account.
+    Sensitive inputs: X.
+    """
+    rows, noise = _checked(X, None, c_x, rng, k1=k1)
+    check_real("gamma", gamma, above=5.0 / 4.0)
+    _warn(tau, omega, 2)
+    source, m, lam = _bounds(rows, sketch, tau, omega, noise, _public(noise, rng))  # lines 1-3
+    eta = _level(gamma, source, m, lam)  # 4
+    return Mixed(_gaussian_sketch(source, k1, gamma, eta, noise), eta, tuple(noise.drawn))  # 5
+
+
+def algorithm_2(
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    gamma: float,
+    tau: float,
+    sigma: float,
+    omega: float,
+    k1: int,
+    k2: int | None = None,
+    steps: int = 4,
+    clip: float = 1.0,
+    sketch: Sketch | None = None,
+    shrinkage: bool = True,
+    eta_per_step: bool = False,
+    step_length: float = 1.0,
+    rng: RandomNoise = None,
+) -> Regressed:
+    r"""FastIHM: private least squares with a fresh FastMix sketch as the Hessian of each step.
+
+    Parameters
+    ----------
+    X, y : array_like of shape (n, d) and (n,)
+        Data; rows are shortened to norm 1.
+    gamma, tau, sigma, omega : float
+        Noise parameters of the paper; ``sigma`` is the standard deviation in every coordinate of a
+        gradient. `calibrate_fast_ihm` gives all four.
+    k1, k2 : int
+        Rows of the Gaussian sketch and of the SRHT.
+    steps : int, default 4
+        T.
+    clip : float, default 1.0
+        Residuals are clipped to [-clip, clip].
+    sketch : Sketch, optional
+        Another distribution of :math:`S_f` instead of ``SRHT(k2, n)``.
+    shrinkage : bool, default True
+        Keep the term :math:`-\eta^2 \theta` of line 6; the paper's experiments leave it out.
+    eta_per_step : bool, default False
+        Use each step's own :math:`\tilde\eta_t` as the authors' code does, not the largest. The
+        account is the same: every step alone reaches the level gamma (docs/beside.md).
+    step_length : float, default 1.0
+        Factor of each step, as `debiased_step` returns; it is public, so it costs nothing.
+    rng : None, int, RandomState, Generator or Noise
+        ``None`` draws cryptographic noise; a seed voids the guarantee.
+
+    Returns
+    -------
+    Regressed
+        Coefficients, noise levels, and ``epsilon(delta)``.
+
+    Notes
+    -----
+    Paper: Algorithm 2; Appendix E is its account.
+    Sensitive inputs: X, y.
+    """
+    rows, noise = _checked(X, y, 1.0, rng, k1=k1, steps=steps)
+    check_real("gamma", gamma, above=5.0 / 4.0)
+    check_real("clip", clip, above=0.0)
+    check_real("sigma", sigma, above=0.0)
+    if sketch is None:
+        sketch = SRHT(check_integer("k2", k2, at_least=1), rows.n)
+    _warn(tau, omega, 2 * steps)
+    theta = np.zeros(rows.d)  # line 1
+    etas, sketched = algorithm_3(  # 2
+        rows, gamma=gamma, tau=tau, omega=omega, sketch=sketch, steps=steps, noise=noise,
+        public=_public(noise, rng),
+    )  # fmt: skip
+    if not eta_per_step:
+        etas = (max(etas),) * steps
+    for eta, source in zip(etas, sketched, strict=True):  # 3
+        X_hat = _gaussian_sketch(source, k1, gamma, eta, noise)  # 4-5
+        given = {"theta": theta, "clip": clip, "sigma": sigma / clip}
+        g = noise.release(GRADIENT, rows, **given) - shrinkage * eta**2 * theta  # 6
+        theta = theta + step_length * symmetric_solve(X_hat.T @ X_hat / k1, g)  # 7
+    return Regressed(theta, etas, tuple(noise.drawn))  # 9
+
+
+def calibrate_fast_ihm(
+    epsilon: float,
+    delta: float,
+    *,
+    n: int,
+    d: int,
+    steps: int = 4,
+    k1: int | None = None,
+    k2: int | None = None,
+    varrho: float | None = None,
+) -> FastIHMPlan:
+    r"""Noise parameters and sizes for which Algorithm 2 is (epsilon, delta)-DP.
+
+    Sizes that are not given are those of the paper's experiments,
+    :math:`k_1 = 6 \max\{d, \log(4T/\varrho)\}`, and 200 times that maximum for k2.
+
+    Returns
+    -------
+    FastIHMPlan
+        ``gamma``, ``tau``, ``sigma`` (for residuals clipped at 1), ``omega``, ``k1``, ``k2``,
+        ``steps`` and the account ``spent``.
+
+    Notes
+    -----
+    Paper: Appendices E and H; the conversions are numerical, not the closed forms.
+    """
+    method = FastIterativeHessianMixing(
+        variant="paper",
+        sketch="srht",
+        n_steps=steps,
+        gaussian_size=k1,
+        sketch_size=k2,
+        failure_probability=varrho,
+    )
+    plan = method.plan(Sizes(n=n, d=d), Target(epsilon=epsilon, delta=delta))
+    assert isinstance(plan, FastIHMPlan)
+    return plan
+
+
+def algorithm_3(
+    rows: Rows,
+    *,
+    gamma: float,
+    tau: float,
+    omega: float,
+    sketch: Sketch | SketchDraw,
+    steps: int,
+    noise: Noise,
+    public: np.random.Generator,
+) -> tuple[tuple[float, ...], tuple[Source, ...]]:
+    r"""MultipleFastMixing: the noise level :math:`\tilde\eta_t` and the sketched data of each step.
+
+    The paper's :math:`\eta` (lines 1 and 9) is the largest of the levels. The sketched data are
+    sensitive: Algorithm 2 mixes them before anything is released.
+
+    Paper: Algorithm 3.
+    Sensitive inputs: rows.
+    """
+    etas, sketched = [], []
+    for _ in range(steps):  # line 2
+        source, m, lam = _bounds(rows, sketch, tau, omega, noise, public)  # 3-7
+        etas.append(_level(gamma, source, m, lam))  # 8
+        sketched.append(source)
+    return tuple(etas), tuple(sketched)  # 11
+
+
+def debiased_step(k: int, d: int) -> float:
+    r"""Return the factor of a step that makes a Gaussian sketch of k rows contract fastest.
+
+    With W the Gram matrix of k standard normal rows over k, a step leaves the error
+    :math:`I - s W^{-1}`. Its mean square is least at :math:`s = E W^{-1} / E W^{-2} =
+    (k-d)(k-d-3) / (k(k-1))`; below 4 rows more than columns the second moment is infinite.
+
+    Paper: the open question of Section 4.1 (debiasing of the sketched Hessian).
+    """
+    check_integer("k", k, at_least=d + 4)
+    return (k - d) * (k - d - 3) / (k * (k - 1))
+
+
+def _bounds(
+    rows: Rows,
+    sketch: Sketch | SketchDraw,
+    tau: float,
+    omega: float,
+    noise: Noise,
+    public: np.random.Generator,
+) -> tuple[Source, float, float]:
+    """Return the sketched data with private bounds on distortion and smallest eigenvalue.
+
+    Paper: Algorithm 1, lines 1-3; Algorithm 3, lines 3-7.
+    """
+    draw = drawn_sketch(sketch, public, noise)
+    source = Source.sketched(rows, draw, literal=True)  # line 1: Z, m-hat; the draw has Delta-hat
+    law: dict[str, Any] = {"tau": tau, "law": "laplace"}
+    m = bounded_distortion(source, draw, omega=omega, noise=noise, **law)  # 2
+    return source, m, noise.release(SKETCHED_EIGENVALUE, source, m=m, sigma=omega, **law)  # 3
+
+
+def _level(gamma: float, source: Source, m: float, lam: float) -> float:
+    r"""Return :math:`\tilde\eta = \sqrt{\max\{0, \gamma C (C + 2\tilde m) - \tilde\lambda\}}`.
+
+    C is the bound on the rows once the columns of the sketch have norm 1.
+
+    Paper: Algorithm 1, line 4; Algorithm 3, line 8.
+    """
+    return noise_level(gamma * source.bound * (source.bound + 2.0 * m) - lam)
+
+
+def _gaussian_sketch(source: Source, k1: int, gamma: float, eta: float, noise: Noise) -> FloatArray:
+    """Release ``S_G Z + eta xi``, formed as written (Algorithm 1, line 5; Algorithm 2, line 5)."""
+    given = {"curve": "fast_mix", "sources": 1, "count": 1, "form": "rows"}
+    (X_hat,) = noise.release(SKETCHES, (source,), k=k1, gamma=gamma, eta=eta, **given)
+    return np.asarray(X_hat)
+
+
+def _checked(
+    X: npt.ArrayLike, y: npt.ArrayLike | None, c_x: float, rng: RandomNoise, **sizes: int
+) -> tuple[Rows, Noise]:
+    """Return rows of norm at most ``c_x``, and noise."""
+    for name, value in sizes.items():
+        check_integer(name, value, at_least=1)
+    X = check_matrix("X", X)
+    if y is not None:
+        y = check_matrix("y", np.reshape(y, (-1, 1)))[:, 0].astype(np.float64)
+        if not np.isfinite(y).all():
+            raise InvalidValueError
+    return ArrayRows(X, RowMap(check_real("c_x", c_x, above=0.0)), y), as_noise(rng)
+
+
+def _public(noise: Noise, rng: RandomNoise) -> np.random.Generator:
+    """Return the generator of public sketches: that of the noise only where a seed is given."""
+    seeded: RandomState = noise.rng if rng is not None and not isinstance(rng, Noise) else None
+    return public_generator(seeded)
+
+
+def _warn(tau: float, omega: float, count: int) -> None:
+    """Check the parameters of the bounds, and warn if the bounds fail too often to protect."""
+    check_real("omega", omega, above=0.0)
+    tail = sum(e.tail for e in spectral_events("laplace", tau=tau, omega=omega, count=count))
+    if tail > _RARE:
+        warnings.warn(
+            f"tau={tau:g} is too small: a private bound fails with probability up to "
+            f"{min(1.0, tail):.2g}, so epsilon is infinite at every smaller delta. Theorem 1 needs "
+            "tau >= log(3 / (2 delta)); calibrate_fast_mix chooses tau, omega and gamma.",
+            WeakPrivacyWarning,
+            stacklevel=caller_level(),
+        )
