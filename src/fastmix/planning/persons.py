@@ -1,4 +1,4 @@
-"""How many rows of a person to let count: expected errors from public sizes and a public guess."""
+"""How many rows per person should count: expected errors from public sizes and a public guess."""
 
 import math
 from typing import NamedTuple
@@ -14,23 +14,23 @@ from fastmix.engine import default_delta
 #: Errors of coefficients by privacy noise, over those by sampling, are this times
 #: sqrt(d / (persons mu^2)): the clipping level of gradients in units of sqrt(d) spreads.
 CLIP = 3.0
-#: Errors of one person's rows are taken to have this correlation, if no other is given.
+#: Assumed correlation of the errors of one person's rows.
 CORRELATION = 0.3
-#: A larger number of rows is not worth its time if it lowers the error by less than this share.
+#: A larger number of rows must lower the error by at least this share.
 WORTH = 0.01
 #: Largest number of rows of a guess, and numbers of rows of a table, times powers of ten.
 _MOST, _STEPS = 10**6, (1, 2, 5)
 
 
 class Guess(NamedTuple):
-    """A public guess at the rows of a person: numbers of rows, and the share of persons of each."""
+    """A public guess at the rows per person: numbers of rows, and the shares of persons."""
 
     rows: npt.NDArray[np.int64]
     shares: FloatArray
 
     @property
     def mean(self) -> float:
-        """Rows of a person on average."""
+        """Mean number of rows per person."""
         return float(self.rows @ self.shares)
 
     def kept(self, k: int) -> FloatArray:

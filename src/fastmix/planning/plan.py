@@ -86,7 +86,7 @@ class FitPlan:
             check_real("spread", self.spread, above=0.0, at_most=self.half_width)
         delta = default_delta(self.model.delta, self.records)
         object.__setattr__(self, "model", copy(self.model).set_params(delta=delta))
-        _ = self.outlook  # refused now, not when it is shown
+        _ = self.outlook  # errors in the parameters are raised here, not when the plan is shown
 
     @property
     def records(self) -> int:

@@ -66,12 +66,12 @@ def rehearse(model: PrivateModel, n: int, d: int, *, spread: float, r2: float) -
         data_norm=None,
         noise="float",
         random_state=None,
-        accountant=BudgetAccountant(math.inf, 0.5),  # and no other: made-up rows protect nobody
+        accountant=BudgetAccountant(math.inf, 0.5),  # made-up rows must not charge a real budget
         epsilon=_raised(model, n / rows),
         score_share=0.0,
         **ends,
     )
-    # The noise is the same every time, without the warning of fits that are meant to be private.
+    # Seed the noise, without the warning that fits of real data give.
     made._make_noise = lambda: make_noise("float", 1, warn=False)
     starts = np.cumsum([0, *sizes])
     given: dict[str, Any] = {
@@ -98,7 +98,7 @@ def rehearse(model: PrivateModel, n: int, d: int, *, spread: float, r2: float) -
 
 
 def _raised(model: PrivateModel, ratio: float) -> float:
-    """Return an epsilon whose noise is smaller by a ratio."""
+    """Return an epsilon with noise that is smaller by this ratio."""
     if ratio <= 1.0:
         return float(model.epsilon)
     delta = float(model.delta or 0.0)

@@ -15,9 +15,8 @@ from fastmix.show.svg import range_chart
 if TYPE_CHECKING:
     from fastmix.planning.plan import Error, FitPlan
 
-#: The loss that privacy adds to, where it is not the error of predictions.
+#: The loss in which forecasts of a family are stated; root mean squares for the others.
 _LOSSES = {"logistic": "log-loss", "quantile": "pinball loss"}
-
 
 _EASY_AND_HARD = (
     "Easy data have uncorrelated features that fill their bounds. Hard data have strongly "
@@ -27,7 +26,7 @@ _EASY_AND_HARD = (
 
 
 def _rehearsed(plan: FitPlan) -> str:
-    """Return how a rehearsal came about, and which guesses it made."""
+    """Return what the plan rehearsed, and which public guesses it used."""
     said = (
         f"The plan rehearsed the fit on a made-up table with these sizes and an R^2 of {plan.r2:g}"
     )
