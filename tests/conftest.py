@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import secrets
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -20,6 +23,24 @@ income = [0, 100000]
 age = [0, 120]
 city = ["Ulm", "Bonn", "Kiel"]
 """
+
+
+@pytest.fixture(autouse=True)
+def same_noise_in_every_run(request, monkeypatch):
+    """Draw the keys of secret noise from the test's name, so that a test passes always or never.
+
+    Child processes draw their own keys; a test of the keys themselves is marked ``real_keys``.
+    """
+    if not request.node.get_closest_marker("real_keys"):
+        keys = random.Random(request.node.nodeid)
+        monkeypatch.setattr(secrets, "randbits", keys.getrandbits)
+        monkeypatch.setattr(secrets, "token_bytes", lambda size=None: keys.randbytes(size or 32))
+        made = np.random.default_rng  # public draws without a seed
+        monkeypatch.setattr(
+            np.random,
+            "default_rng",
+            lambda seed=None: made(seed if seed is not None else keys.getrandbits(128)),
+        )
 
 
 @pytest.fixture

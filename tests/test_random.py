@@ -18,6 +18,8 @@ from randomgen import AESCounter
 from fastmix.errors import ReproducibleNoiseWarning
 from fastmix.random import is_seeded, public_generator, secret_generator
 
+pytestmark = pytest.mark.real_keys
+
 BOTH = pytest.mark.parametrize("make", [secret_generator, public_generator])
 
 
