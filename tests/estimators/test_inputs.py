@@ -280,6 +280,7 @@ def test_workers_do_not_repeat_noise():
     assert len({fit.tobytes() for fit in fits}) == 12
 
 
+@pytest.mark.real_keys
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_forks_do_not_repeat_noise():
     X, y = problem()

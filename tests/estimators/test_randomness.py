@@ -107,6 +107,7 @@ def refit_all(arguments):
     return [refit(model, *arguments[1:]) for model in arguments[0]]
 
 
+@pytest.mark.real_keys
 @pytest.mark.parametrize("noise", ["float", "exact"])
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
 def test_forked_and_pickled_estimators_never_repeat_noise(noise):
