@@ -14,7 +14,9 @@ import yaml
 
 import fastmix
 from fastmix.certificate import signing
+from fastmix.certificate.documents import digest
 from fastmix.errors import DataError
+from fastmix.estimators.saving import OUTSIDE
 
 PAPERS = """
 title = "Income by age: a model"
@@ -101,6 +103,25 @@ def test_forged_signatures_are_refused(signed, run):
     (model / signing.SUMS).unlink()
     with pytest.raises(DataError, match="not signed"):
         fastmix.load(model)
+
+
+def test_a_forged_file_beside_a_signed_one_is_refused(signed, run):
+    """The signature of a folder is none of a file that was put beside the signed ones."""
+    folder = signed / "model"
+    model = json.loads((folder / "model.json").read_text())
+    own = model["certificate"]
+    model["fitted"]["intercept_"] += 1.0
+    own["papers"]["curator"] = ["Nobody"]
+    own["model"] = model["digest"] = digest(model, without=OUTSIDE)
+    own["digest"] = digest(own, without=("digest",))
+    (folder / "other.json").write_text(json.dumps(model))
+    (folder / "paper.json").write_text(json.dumps(own))
+    code, _, err = run("predict model/other.json people.csv --key office.pub")
+    assert (code, "other.json is not among the signed files" in err) == (3, True)
+    with pytest.raises(DataError, match="not among the signed"):
+        fastmix.load(folder / "other.json")
+    code, out, _ = run("explain model/paper.json --verify --key office.pub")
+    assert (code, "paper.json is not among the signed files" in out) == (1, True)
 
 
 def test_an_unsigned_fit_is_refused_with_a_key(folder, run):

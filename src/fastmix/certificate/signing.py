@@ -82,18 +82,22 @@ def new_keys(passphrase: str | None = None) -> tuple[bytes, bytes, str]:
     return secret, public, _fingerprint(key.public_key())
 
 
-def signature_complaints(folder: Path, stated: str | None, key: Path | None = None) -> list[str]:
-    """Say what is wrong with the signature of a folder; nothing if it is right.
+def signature_complaints(file: Path, stated: str | None, key: Path | None = None) -> list[str]:
+    """Say what is wrong with the signature of a file and of its folder; nothing if it is right.
 
     ``stated`` is the fingerprint that the certificate states. Without a ``key``, the files are only
-    compared with their digests, which whoever changes all of them can compute anew.
+    compared with their digests, which whoever changes all of them can compute anew. A file under
+    another name is not signed, whatever the folder around it says.
     """
+    folder = file.parent
     sums, signature = folder / SUMS, folder / SIGNATURE
     if not sums.is_file() or not signature.is_file():
         if stated is None and key is None:
             return []
         return [f"the folder has no {SUMS} and {SIGNATURE}, so it is not signed"]
     wrong = _changed(folder, sums.read_bytes())
+    if file.name not in SIGNED:
+        wrong.append(f"{file.name} is not among the signed files")
     if stated is None:
         wrong.append("the certificate names no key, so the signature is not of this fit")
     if key is not None:
@@ -108,9 +112,9 @@ def signature_complaints(folder: Path, stated: str | None, key: Path | None = No
     return wrong
 
 
-def check_signature(folder: Path, stated: str | None, key: Path | None = None) -> None:
-    """Refuse a folder whose files were changed after they were signed."""
-    if wrong := signature_complaints(folder, stated, key):
+def check_signature(file: Path, stated: str | None, key: Path | None = None) -> None:
+    """Refuse a file that was not signed, or whose folder was changed after it was signed."""
+    if wrong := signature_complaints(file, stated, key):
         raise DataError(
             f"The model cannot be trusted: {'; '.join(wrong)}. Use the folder as the fit wrote it."
         )

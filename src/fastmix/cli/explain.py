@@ -159,7 +159,7 @@ def _verify(file: Path, text: str, data: dict[str, Any], key: Path | None = None
             "model: there is no model.json in the same folder to compare the certificate with"
         )
     if file.name == "certificate.json" or key is not None:
-        wrong += signature_complaints(file.parent, data["signer"], key)
+        wrong += signature_complaints(file, data["signer"], key)
     if report is not None and not _reproduced(report, model, text):
         wrong.append(
             "report.html is not the report of this model and this certificate: one of them was "

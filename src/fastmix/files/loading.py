@@ -92,7 +92,7 @@ def load(
             "model.json does not match certificate.json in the same folder: one of them was "
             "changed, or comes from another fit. Use both as one fit wrote them."
         )
-    check_signature(file.parent, model.privacy_.signer, None if key is None else Path(key))
+    check_signature(file, model.privacy_.signer, None if key is None else Path(key))
     if model.privacy_.noise == "seeded":
         warnings.warn(
             "the noise of this model was seeded, so whoever knows the seed can remove it and the "
