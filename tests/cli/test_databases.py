@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import adbc_driver_postgresql.dbapi as adbc
 import duckdb
@@ -133,6 +134,25 @@ def test_no_password_is_written_or_said(server, here, run):
         assert PASSWORD not in text
         assert USER not in text
     assert any("m" in text and '"file": "postgres"' in text for text in files)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me:12#Sesam@host/db",
+        "postgresql://me:12?Sesam@host/db",
+        "postgresql://me:12/Sesam@host/db",
+        "postgresql://me:12@Sesam@host/db",
+        "postgresql://host/db?user=me&password=12@Sesam",
+        "postgresql://me:Sesam@host:5432/db?password=Sesam",
+    ],
+)
+def test_characters_that_end_an_address_do_not_show_a_password(address):
+    """Other readers end user and password at other characters, and take the rest for a name."""
+    table = Query(address)
+    for text in (table.name, str(table), repr(table)):
+        assert not re.search("Sesam|12|me:", text)
+    assert str(Query("postgresql://me:Sesam@host:5432/db")) == "postgresql://host:5432/db"
 
 
 @pytest.mark.parametrize(

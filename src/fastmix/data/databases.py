@@ -4,11 +4,11 @@ An address may hold a password.  It is kept out of names, messages and represent
 driver says is never passed on, because it may quote the address, the query or a value.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from fastmix.data.stored import package, without_values
 from fastmix.data.streams import Stream, reader_of
@@ -16,6 +16,10 @@ from fastmix.errors import DataError
 
 _POSTGRES = ("postgresql://", "postgres://")
 _DUCKDB = "duckdb:"
+#: An address of PostgreSQL: user and password, hosts and ports, name, options.
+_ADDRESS = re.compile(
+    r"postgres(?:ql)?://(?:[^@/?#]*@)?(?P<host>[\w.,:%\[\]-]*)(?:/(?P<name>[^@/?#]*))?(?:\?[^@#]*)?"
+)
 
 #: What is wrong, by the beginning of the SQLSTATE that PostgreSQL gives: public, as the query is.
 _REASONS = {
@@ -120,12 +124,11 @@ def _reason(error: Exception) -> str:
 
 
 def _without_password(address: str) -> tuple[str, str]:
-    """Return the name of a database, and its address without user, password and options."""
-    try:
-        parts = urlsplit(address)
-        host = parts.hostname or ""
-        port = f":{parts.port}" if parts.port else ""
-        name = parts.path.lstrip("/") or "postgresql"
-        return name, f"postgresql://{host}{port}/{parts.path.lstrip('/')}"
-    except ValueError:
-        return "postgresql", "postgresql://"
+    """Return the name of a database, and its address without user, password and options.
+
+    Neither is shown of an address in which a password may begin or end elsewhere, because it has
+    one of the characters @ / ? # as it is.
+    """
+    found = _ADDRESS.fullmatch(address)
+    host, name = ("", "") if found is None else (found["host"], found["name"] or "")
+    return name or "postgresql", f"postgresql://{host}/{name}" if host or name else "postgresql://"
