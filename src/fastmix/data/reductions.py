@@ -29,7 +29,7 @@ Sums: TypeAlias = tuple[npt.NDArray[np.int64], FloatArray]
 Slope: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 #: Bytes of mapped rows that are formed at a time.
-_FORMED_BYTES = 4 << 20
+_FORMED_BYTES = 1 << 20
 #: Bytes of mapped rows whose lengths are held at a time.
 _MEASURED_BYTES = 64 << 20
 
@@ -312,11 +312,11 @@ def curvatures(
     """
     totals = np.zeros((2, transform.shape[1], transform.shape[1]))
     for own, Z, bends, slopes in _terms(block, theta, loss, transform, square, weights):
-        bent = Z * np.sqrt(own * bends)[:, None]
-        totals[0] += bent.T @ bent  # a product with itself takes half the time
         if squares:
-            Z *= (own * slopes)[:, None]
-            totals[1] += Z.T @ Z
+            steep = Z * (own * slopes)[:, None]
+            totals[1] += steep.T @ steep  # a product with itself takes half the time
+        Z *= np.sqrt(own * bends)[:, None]
+        totals[0] += Z.T @ Z
     return totals
 
 
@@ -369,7 +369,7 @@ def _terms(
     """Yield weights of rows, rows ``z = T'a``, limited curvatures, and slopes, some at a time."""
     if block.lengths is None:
         raise ValueError("lengths must be known to limit curvatures.")
-    start = 0
+    start, room = 0, 1.0 - 2.0**-40  # so that rounding cannot exceed the limits
     for own, A, y in block.weighted():
         lengths = block.lengths[start : start + len(y)]
         residuals, Z = y - A @ theta, A @ transform
@@ -378,10 +378,9 @@ def _terms(
             Z *= weights
             squared = np.maximum(np.einsum("ij,ij->i", Z, Z), 1e-300)
         bends = np.minimum(loss.curvature(residuals, lengths, y), square / squared)
-        Z *= 1.0 - 2.0**-40  # so that rounding cannot exceed the limits
         most = loss.lipschitz / lengths
         slopes = np.clip(loss.slope(residuals, lengths, y), -most, most)
-        yield own, Z, bends, slopes
+        yield own, Z, room**2 * bends, room * slopes
         start += len(y)
 
 
