@@ -6,13 +6,13 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "discrete.hpp"
 #include "fwht.hpp"
 #if defined(__GNUC__)
 #include "kerdock_fused.hpp"
 #include "passes.hpp"
 #include "sparse.hpp"
 #endif
+#include "rounded.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -62,18 +62,23 @@ void fwht(const Matrix<const T>& x, const Matrix<T>& out, double scale, size_t n
 }
 
 // Draws fill out; the caller holds the lock of the bit generator.
-void discrete(const nb::capsule& generator, bool gaussian, std::uint64_t scale,
-              const Packed<std::int64_t>& out) {
+void rounded(const nb::capsule& generator, bool gaussian, std::uint64_t scale,
+             const Packed<const double>& fractions, const Packed<std::int64_t>& out) {
+  require_aligned(fractions);
   require_aligned(out);
+  require(fractions.size() == out.size(), "fractions must have as many entries as out");
   require(scale >= 1 && scale <= (std::uint64_t(1) << 40), "scale must lie between 1 and 2^40");
   require(generator.name() && !std::strcmp(generator.name(), "BitGenerator"),
           "generator must be the capsule of a bit generator");
-  fastmix::discrete::Sampler sampler(
-      *static_cast<const fastmix::discrete::BitGenerator*>(generator.data()));
+  fastmix::rounded::Sampler sampler(
+      *static_cast<const fastmix::rounded::BitGenerator*>(generator.data()), scale);
+  const double* const f = fractions.data();
   std::int64_t* const to = out.data();
   const size_t n = out.size();
+  for (size_t i = 0; i < n; ++i)
+    require(f[i] > -1.0 && f[i] < 1.0, "fractions must lie in (-1, 1)");
   nb::gil_scoped_release release;
-  for (size_t i = 0; i < n; ++i) to[i] = gaussian ? sampler.gaussian(scale) : sampler.laplace(scale);
+  for (size_t i = 0; i < n; ++i) to[i] = gaussian ? sampler.gaussian(f[i]) : sampler.laplace(f[i]);
 }
 
 #if defined(__GNUC__)
@@ -564,7 +569,8 @@ NB_MODULE(_native, m) {
   m.def("instruction_sets", &instruction_sets);
   m.def("chosen", [] { return fastmix::name(fastmix::chosen_isa); });
   m.def("choose", &choose, "instruction_set"_a);
-  m.def("discrete", &discrete, "generator"_a, "gaussian"_a, "scale"_a, "out"_a.noconvert());
+  m.def("rounded", &rounded, "generator"_a, "gaussian"_a, "scale"_a, "fractions"_a,
+        "out"_a.noconvert());
 #ifdef FASTMIX_FAULTS
   m.def("set_fault", [](int k) { fastmix::fault = k; });
 #endif

@@ -12,6 +12,8 @@ import pyarrow.parquet
 import pytest
 
 from fastmix.cli import main
+from fastmix.releases import Noise
+from tests.floats import FloatNoise
 
 #: Values that must never be seen: they are in the table and in no bounds file.
 SECRET_CITY, SECRET_INCOME, SECRET_AGE = "Rumpelstilzchen", 77123.4567, 61.2345
@@ -41,6 +43,12 @@ def same_noise_in_every_run(request, monkeypatch):
             "default_rng",
             lambda seed=None: made(seed if seed is not None else keys.getrandbits(128)),
         )
+
+
+@pytest.fixture
+def float_noise(monkeypatch):
+    """Draw noise with NumPy's samplers, so that a test can draw the same once more."""
+    monkeypatch.setattr(Noise, "_floored", FloatNoise._floored)
 
 
 @pytest.fixture

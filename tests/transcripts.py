@@ -7,7 +7,6 @@ import numpy as np
 
 from fastmix.audit.transcript import judging
 from fastmix.releases import Noise
-from fastmix.releases.noise import FloatNoise
 
 
 @contextmanager
@@ -26,7 +25,7 @@ def recording():
 @contextmanager
 def replaying(transcript):
     """Hand recorded releases to the fit in the block, which must ask for these and no others."""
-    follower = judging(FloatNoise)[1](np.random.default_rng(0)).follow(transcript, strict=True)
+    follower = judging(Noise)[1](np.random.default_rng(0)).follow(transcript, strict=True)
     patch = mock.patch.multiple(
         Noise,
         _value=lambda self, *given: follower._value(*given),

@@ -45,6 +45,14 @@ def unchained() -> Iterator[None]:
         raise
 
 
+def usual_arithmetic() -> np.errstate:
+    """Let NumPy treat overflow and underflow as it does by default, whatever the caller has set.
+
+    With ``np.seterr(all="raise")`` an underflow would end a fit after its charge.
+    """
+    return np.errstate(all="warn", under="ignore")
+
+
 def check_real(
     name: str,
     value: Any,

@@ -32,8 +32,8 @@ from fastmix.releases import (
     SLOPES,
     SPARSE_GRAM,
     STATISTICS,
+    Noise,
 )
-from fastmix.releases.noise import ExactNoise, FloatNoise
 from fastmix.sketches.kerdock import KerdockDraw
 
 
@@ -82,7 +82,7 @@ def broken(release, **damage):
     """Return noise that draws a damaged release in place of a real one."""
     swapped = {release: replace(release, **damage)}
 
-    class Broken(FloatNoise):
+    class Broken(Noise):
         def release(self, release, rows, **given):
             return super().release(swapped.get(release, release), rows, **given)
 
@@ -96,7 +96,7 @@ def weaker(*releases, share=0.5, every=1):
     """
     count = []
 
-    class Weaker(FloatNoise):
+    class Weaker(Noise):
         less = 1.0
 
         def release(self, release, rows, **given):
@@ -120,7 +120,7 @@ def weaker(*releases, share=0.5, every=1):
 def shifted(*releases, tau=0.0):
     """Return noise that shifts bounds by less than was asked for."""
 
-    class Shifted(FloatNoise):
+    class Shifted(Noise):
         def _bound(self, value, above, sensitivity, ratio, asked, law):
             return super()._bound(value, above, sensitivity, ratio, tau, law)
 
@@ -146,7 +146,7 @@ def broken_by(release, kind):
     """Return noise that draws a release of another kind with the same fields."""
     swapped = {release: kind(**vars(release))}
 
-    class Broken(FloatNoise):
+    class Broken(Noise):
         def release(self, release, rows, **given):
             return super().release(swapped.get(release, release), rows, **given)
 
@@ -156,7 +156,7 @@ def broken_by(release, kind):
 def charging(change):
     """Return noise that charges other events than those of its releases: ``change(events)``."""
 
-    class Charging(FloatNoise):
+    class Charging(Noise):
         def release(self, release, rows, **given):
             before = len(self.drawn)
             released = super().release(release, rows, **given)
@@ -203,7 +203,7 @@ def signed_counts_noise_halved(patch):
     return weaker(SIGNED_COUNTS)
 
 
-@mutant("DPGradientDescent", 1_000)
+@mutant("DPGradientDescent", 2_000)
 def gradient_noise_of_the_estimator_halved(patch):
     return weaker(GRADIENT)
 
@@ -240,7 +240,7 @@ def m_not_noised(patch):
 
 @mutant("Gaussian steps, two")
 def noise_reused_for_two_releases(patch):
-    class Reused(FloatNoise):
+    class Reused(Noise):
         def _gaussian(self, values, sensitivity, ratio):
             if len(self.transcript) == 0:
                 self.first = deepcopy(self.rng)
@@ -255,7 +255,7 @@ def noise_reused_for_two_releases(patch):
 
 @mutant("Gaussian counts of residuals", 4_000)
 def one_draw_of_noise_for_all_counts(patch):
-    class Same(FloatNoise):
+    class Same(Noise):
         def _gaussian(self, values, sensitivity, ratio):
             return values + sensitivity * ratio * self.rng.standard_normal()
 
@@ -264,7 +264,7 @@ def one_draw_of_noise_for_all_counts(patch):
 
 @mutant("IHM, paper", 400)
 def spectral_bounds_released_as_they_are(patch):
-    class Bare(FloatNoise):
+    class Bare(Noise):
         def _bound(self, value, *given):
             return value
 
@@ -396,7 +396,7 @@ def _fewer_steps(real, self, sizes, target, steps):
     return replace(plan, spent=PrivacySpent([charged]))
 
 
-@mutant("DPGradientDescent", 1_000)
+@mutant("DPGradientDescent", 2_000)
 def budget_charged_once_for_all_steps(patch):
     wrap(patch, GradientDescent, "plan", lambda *given: _fewer_steps(*given, steps=1))
 
@@ -437,15 +437,6 @@ def noise_of_the_gram_matrix_times_seven_tenths(patch):
     return broken(MOMENTS, parts=(less, moment))
 
 
-@mutant("AdaSSP, exact noise", 3_000, slow=True, delta=0.4)
-def exact_noise_times_seven_tenths(patch):
-    class Weaker(ExactNoise):
-        def _gaussian(self, values, sensitivity, ratio):
-            return super()._gaussian(values, 0.7 * sensitivity, ratio)
-
-    return Weaker
-
-
 @mutant("AdaSSP, standard errors", 1_000, delta=0.3)
 def counts_of_residuals_with_a_tenth_of_their_noise(patch):
     return weaker(RESIDUAL_COUNTS, share=0.1)
@@ -464,7 +455,7 @@ def eta_times_seven_tenths(patch):
     return sketching(lambda given: 0.7 * given["eta"])
 
 
-@mutant("LinearMixing, four rows", 1_600)
+@mutant("LinearMixing, four rows", 3_200)
 def tail_shift_off_in_the_estimator(patch):
     return shifted(EIGENVALUE)
 
@@ -542,7 +533,7 @@ def _steep(real, self, theta, loss, **options):
     return real(self, theta, replace(loss, lipschitz=50.0 * loss.lipschitz), **options)
 
 
-@mutant("PrivateLogisticRegression", 500)
+@mutant("PrivateLogisticRegression", 1_000)
 def logistic_slope_without_bound(patch):
     wrap(patch, ArrayRows, "slopes", _steep)
 

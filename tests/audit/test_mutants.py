@@ -9,8 +9,7 @@ import pytest
 from fastmix.audit import audit
 from fastmix.audit.estimators import ESTIMATORS
 from fastmix.engine import Plan
-from fastmix.releases import MOMENTS, SLOPES
-from fastmix.releases.noise import FloatNoise
+from fastmix.releases import MOMENTS, SLOPES, Noise
 from tests.audit.release_cases import CASES
 
 _SPEC = importlib.util.spec_from_file_location("mutants", Path(__file__).with_name("mutants.py"))
@@ -62,7 +61,7 @@ def test_what_is_drawn_and_not_planned_is_refused_by_the_fit_itself(name, monkey
     ("release", "case"), [(SLOPES, "IHM"), (MOMENTS, "AdaSSP")], ids=["IHM", "AdaSSP"]
 )
 def test_releases_at_another_level_than_planned_are_refused_by_the_fit_itself(release, case):
-    class Louder(FloatNoise):
+    class Louder(Noise):
         def release(self, asked, rows, **given):
             if asked is release:
                 given["sigma"] = given["sigma"] / 2.0

@@ -19,7 +19,6 @@ from fastmix.data import ArrayRows, RowMap, Rows
 from fastmix.paper import AdaptiveStatistics
 from fastmix.releases import GRADIENT, Noise, Release, make_noise
 from fastmix.releases.bounds import Source
-from fastmix.releases.noise import FloatNoise
 from tests.transcripts import names, recording, replaying
 
 BOUNDS = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0), "epsilon": 3.0, "delta": 0.05}
@@ -79,7 +78,7 @@ def test_every_release_of_a_fit_is_recorded_with_its_events(model, released):
 @pytest.mark.parametrize(("model", "released"), MODELS, ids=lambda m: type(m).__name__)
 def test_listening_changes_no_fit_and_a_model_keeps_no_transcript(model, released):
     before = fit(model).coef_
-    listening = judging(FloatNoise)[0](np.random.default_rng(1))
+    listening = judging(Noise)[0](np.random.default_rng(1))
     with mock.patch.object(type(model), "_make_noise", return_value=listening):
         during = fit(model, seed=listening.rng).coef_
     assert np.array_equal(before, during)
@@ -114,7 +113,7 @@ def test_a_fit_that_asks_for_other_releases_is_noticed():
 def test_likelihoods_are_those_of_a_replay():
     """What noise hears of its own releases is what a replay on the same data says of them."""
     rows = ArrayRows(X, RowMap(row_norm=1.0), Y)
-    listening, replay = (kind(np.random.default_rng(0)) for kind in judging(FloatNoise))
+    listening, replay = (kind(np.random.default_rng(0)) for kind in judging(Noise))
     for theta in (np.zeros(2), np.ones(2)):
         listening.release(GRADIENT, rows, theta=theta, clip=1.0, sigma=2.0)
     replay.follow(listening.transcript, strict=True)
@@ -170,14 +169,13 @@ def test_every_private_estimator_is_audited():
     names = {name for name in fastmix.__all__ if hasattr(getattr(fastmix, name), "fit")}
     names -= {"IHS", "PublicEncoder"}  # neither adds noise
     assert names <= set(ESTIMATORS) - LONG
-    assert any("exact noise" in name for name in set(ESTIMATORS) - LONG)
     assert any("standard errors" in name for name in set(ESTIMATORS) - LONG)
 
 
 def test_a_method_of_ones_own_is_recorded_wherever_it_is_defined():
     """The noise keeps the transcript: no module is looked for."""
     own = replace(GRADIENT, name="my gradient")
-    rows, noise = ArrayRows(X, RowMap(row_norm=1.0), Y), make_noise("float")
+    rows, noise = ArrayRows(X, RowMap(row_norm=1.0), Y), make_noise()
     noise.release(own, rows, theta=np.zeros(2), clip=1.0, sigma=1.0)
     assert names(noise.transcript) == ["my gradient"]
     assert noise.drawn == [own.event(1.0)]

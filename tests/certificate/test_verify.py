@@ -121,7 +121,7 @@ def test_what_is_not_a_certificate():
         "{}",
         "[1]",
         '{"format": "fastmix-certificate-2"}',
-        '{"format": "fastmix-certificate-4"}',
+        '{"format": "fastmix-certificate-5"}',
     ):
         assert not verify_certificate(text).verified
 
@@ -139,7 +139,7 @@ def test_plain_words(name, certificates):
 
 @pytest.mark.parametrize(
     ("parameter", "value"),
-    [("noise", "none"), ("fit_intercept", 1), ("inference", 0), ("epsilon", "1.0")],
+    [("fit_intercept", 1), ("inference", 0), ("epsilon", "1.0")],
 )
 @pytest.mark.parametrize("name", ["IHM", "no privacy"])
 def test_a_parameter_of_another_kind_shows_under_a_new_digest(name, parameter, value, certificates):

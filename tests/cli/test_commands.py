@@ -72,6 +72,16 @@ def visits(run, *, fit):
         assert run(f"{line} --person patient --max-rows 10")[0] == 0
 
 
+def smokers():
+    """Write a table with labels and its bounds."""
+    rng = np.random.default_rng(0)
+    age, city = rng.uniform(0, 100, 3000), rng.choice(["Ulm", "Bonn"], 3000)
+    smoker = np.where(rng.uniform(0, 100, 3000) < age, "yes", "no")
+    pyarrow.csv.write_csv(pa.table({"age": age, "city": city, "smoker": smoker}), "smokers.csv")
+    features = 'age = [0, 100]\ncity = ["Ulm", "Bonn"]\n'
+    Path("smokers.toml").write_text(f'[target]\nsmoker = ["yes", "no"]\n[features]\n{features}')
+
+
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ELSEWHERE])
 def test_examples_run(name, folder, run):
     needs_model = name in ("predict", "explain", "summary", "evaluate")
@@ -85,6 +95,8 @@ def test_examples_run(name, folder, run):
         assert program == "fastmix"
         if "visits.csv" in arguments:
             visits(run, fit="model" in arguments)
+        if "smokers.csv" in arguments:
+            smokers()
         code, _, err = run(arguments)
         assert code == 0, (example, err)
 

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 import fastmix
-from fastmix import PrivateLogisticRegression
+from fastmix import BudgetAccountant, PrivateLogisticRegression
 
 BOUNDS = """
 [target]
@@ -108,6 +108,7 @@ def test_huber(table, run):
         "--family poisson",
         "--family logistic --method ihm",
         "--quantile 0.9",
+        "--min-listed 0.9",
         "--family quantile --quantile 0.9,0.1",
         "--family quantile --quantile half",
         "--family quantile --quantile 1.5",
@@ -258,8 +259,14 @@ def test_labels_on_a_cluster(words, run):
 def test_plans_and_checks_of_labels(words, run):
     code, out, err = run("plan --rows 6000 --bounds words.toml --family logistic --json")
     assert code == 0, err
-    three = fastmix.plan(6000, 2, family="logistic", classes=range(3))
+    known = {"family": "logistic", "classes": range(3)}
+    three = fastmix.plan(6000, 2, min_listed=0.5, **known)  # the default of commands
     assert json.loads(out)["asked"]["typical"] == three.asked.typical
+    code, out, err = run(
+        "plan --rows 6000 --bounds words.toml --family logistic --min-listed 0 --json"
+    )
+    assert code == 0, err
+    assert json.loads(out)["asked"]["typical"] == fastmix.plan(6000, 2, **known).asked.typical
     code, out, err = run("check words.csv --bounds words.toml")
     assert code == 0, err
     for line in (
@@ -267,6 +274,7 @@ def test_plans_and_checks_of_labels(words, run):
         "fit words.csv --target y --bounds words.toml --family huber",
         "plan --rows 6000 --bounds words.toml",
         "compare words.csv --target y --bounds words.toml --set a --set b",
+        "compare words.csv --target y --bounds words.toml --set a --set b --family linear",
     ):
         code, _, err = run(line)
         assert code == 2
@@ -274,6 +282,47 @@ def test_plans_and_checks_of_labels(words, run):
     line = "fit words.csv --target y --bounds words.toml --family logistic --intervals"
     assert run(line)[0] == 0
     assert "OR [0.025" in run("summary model")[1]
+
+
+def test_labels_that_are_spelled_otherwise_stop_the_fit(words, run, tmp_path):
+    text = (tmp_path / "words.toml").read_text()
+    wrong = text.replace('"low"', '"Low"').replace('"mid"', '"Mid"')
+    assert wrong != text
+    (tmp_path / "wrong.toml").write_text(wrong)
+    assert run("ledger new ledger.jsonl --epsilon 9 --delta 1e-3")[0] == 0
+    line = "--target y --bounds wrong.toml --family logistic --ledger ledger.jsonl --delta 1e-6"
+    for command in ("fit words.csv", "fit words.parquet --engine stream", "compare words.csv"):
+        sets = " --set a,b --set a" if command.startswith("compare") else ""
+        code, _, err = run(f"{command} {line}{sets}")
+        assert code != 0
+        assert "fewer than 50% of the records have a label of the public list" in err
+        assert "the charge is for 2% of epsilon" in err
+        assert not (tmp_path / "model").exists()
+    charges = BudgetAccountant.load("ledger.jsonl").charges
+    assert [each.spent.epsilon for each in charges] == pytest.approx([0.02] * 3)
+    assert all(each.label.endswith(", check of labels") for each in charges)
+    code, out, err = run("check words.csv --bounds wrong.toml")
+    assert code == 0, err
+    (own,) = (each for each in out.splitlines() if each.split()[:1] == ["y"])
+    assert float(own.split()[-1].rstrip("%")) > 50.0  # what the error advises shows the cause
+    assert run(f"fit words.csv {line} --min-listed 0.2")[0] == 0
+    assert run(f"fit words.csv {line} --min-listed 0 --force")[0] == 0
+
+
+def test_sets_of_columns_are_compared_for_labels(words, run):
+    line = "compare words.csv --target y --bounds words.toml --family logistic --epsilon 3"
+    code, out, err = run(f"{line} --set a,b --set b --json")
+    assert code == 0, err
+    assert json.loads(out)["best"] == "a,b"
+    code, out, err = run("explain model --verify")
+    assert code == 0, out + err
+    model = fastmix.load("model")
+    assert isinstance(model, PrivateLogisticRegression)
+    assert model.classes_.tolist() == ["high", "low", "mid"]
+    assert model.privacy_.parameters["compared"] == 2
+    code, _, err = run("predict model words.csv --out out.csv")
+    assert code == 0, err
+    assert set(pyarrow.csv.read_csv("out.csv")["predicted_y"].to_pylist()) <= {"high", "low", "mid"}
 
 
 def test_two_labels_in_words(words, run, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 import fastmix
 from fastmix import PrivateLinearRegression
-from fastmix.accounting import GaussianEvent, LaplaceEvent, ObjectiveEvent
+from fastmix.accounting import GaussianEvent, ObjectiveEvent
 from fastmix.certificate import verify_certificate
 from fastmix.data.chunks import ArrayChunk, Chunks
 from fastmix.engine import AdaptiveObjective, Sizes, Target
@@ -20,7 +20,7 @@ from fastmix.errors import SolverError
 from fastmix.estimators.base import fixing
 from fastmix.estimators.intervals import _STORED
 from fastmix.releases import minimise
-from fastmix.releases.noise import SLACK, ExactNoise, Noise
+from fastmix.releases.noise import Noise
 from tests.transcripts import names, recording, replaying
 
 mp = mpmath.mp.clone()
@@ -378,39 +378,6 @@ def test_parquet_and_arrays_agree(tmp_path):
     model = PrivateLinearRegression(**PUBLIC, random_state=1).fit_parquet(tmp_path / "data.parquet")
     first = fitted(X, y)
     np.testing.assert_allclose(model.coef_, first.coef_, rtol=1e-8, atol=1e-8)
-
-
-# --- exact noise ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rounds", [None, 0, 2, 20])
-@pytest.mark.parametrize(("n", "d"), [(30, 2), (2000, 6)])
-def test_exact_noise_covers_the_coordinates_that_are_drawn(rounds, n, d, monkeypatch):
-    """The event of discrete noise is for at least as many coordinates as are drawn."""
-    drawn = []
-    for name in ("_gaussian", "_perturbation"):
-        real = getattr(ExactNoise, name)
-
-        def watched(self, first, *rest, real=real):
-            drawn.append(np.size(first) if isinstance(first, np.ndarray) else int(first))
-            return real(self, first, *rest)
-
-        monkeypatch.setattr(ExactNoise, name, watched)
-    X, y = problem(n=n, d=d)
-    model = fitted(X, y, None, rounds=rounds, noise="exact", delta=1e-6)
-    (extra,) = (event for event in model.privacy_.events if isinstance(event, LaplaceEvent))
-    assert extra.pure_epsilon >= SLACK * sum(drawn) > 0.0
-    assert model.privacy_.epsilon <= 1.0 * (1.0 + 1e-9)
-    if rounds is not None:
-        assert verify_certificate(model.privacy_.to_json()).verified
-    rest = [event for event in model.privacy_.events if event is not extra]
-    assert recomputed(rest, 1.0 - extra.pure_epsilon) <= 1e-6
-
-
-def test_the_certificate_of_exact_noise_is_verified():
-    X, y = problem(n=100)
-    model = fitted(X, y, None, noise="exact", delta=1e-6)
-    assert verify_certificate(model.privacy_.to_json()).verified
 
 
 # --- the order of a fit --------------------------------------------------------------------------

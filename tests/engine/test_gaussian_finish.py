@@ -41,7 +41,7 @@ def problem(n=4000, d=3):
 
 
 def draws(seed):
-    noise = make_noise("float", seed)
+    noise = make_noise(seed)
     return Draws(noise, np.random.default_rng(seed))
 
 

@@ -88,7 +88,7 @@ def test_a_method_cannot_ask_for_least_squares_by_a_plan_without_steps():
 
     try:
         rows = ArrayRows(np.eye(4, 2), RowMap(1.0), np.ones(4))
-        method, noise = Stepless(), make_noise("float")
+        method, noise = Stepless(), make_noise()
         plan = plan_fit(method, Sizes(4, 2), Target(1.0, 1e-6))
         found = solve_fit(method, rows, plan, None, 1.0, Draws(noise, noise.rng))
     finally:
@@ -106,7 +106,7 @@ def test_a_method_without_a_plan_cannot_be_made():
 @pytest.mark.filterwarnings("ignore")
 def test_two_fast_sketches_do_not_pass_for_one_with_more_rows(sources, match):
     """One sketch of 20 rows has an exact account, which two of 10 rows do not have."""
-    noise, X = make_noise("float", 0), np.random.default_rng(0).standard_normal((64, 2))
+    noise, X = make_noise(0), np.random.default_rng(0).standard_normal((64, 2))
     given = {"tau": 3.0, "omega": 2.0, "law": "gaussian", "sharp": True}
     spectrum = fast_bounds(X, sketch=SRHT(32, 64), count=sources, rng=noise, **given)
     mix(spectrum, k=10, gamma=60.0, count=2, rng=noise)

@@ -253,12 +253,12 @@ def test_other_losses_fit_tables_in_the_same_way(kind):
     if kind is PrivateLogisticRegression:
         bounds = {"target": {"rich": ["no", "yes"]}, "features": BOUNDS["features"]}
         frame = frame.assign(rich=np.where(frame.pay > 5.5, "yes", "no")).drop(columns="pay")
-    model = kind(epsilon=3.0, delta=1e-6, bounds=bounds, inference=True, random_state=0)
+    model = kind(epsilon=4.0, delta=1e-6, bounds=bounds, inference=True, random_state=0)
     with warnings.catch_warnings(), recording() as transcript:
         warnings.simplefilter("ignore")
         model.fit(frame)
     assert {"level counts", "slopes", "gradient counts", "curvature"} <= set(names(transcript))
-    # Three columns are of levels that hardly any row has.
+    # Three columns are of levels that hardly any row has. At epsilon 3, half of all seeds have 6.
     assert np.isfinite(np.ravel(model.coef_std_)).sum() >= 6
     assert np.isfinite(np.ravel(model.coef_)).all()
 

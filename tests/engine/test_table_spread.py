@@ -69,20 +69,26 @@ def test_the_spread_of_residuals_is_right_where_it_is_identified(kind):
 
 
 def test_a_fit_says_how_much_it_clips():
-    """Hardly any gradient is clipped, of far tails too; a few rows far out are, and it shows.
+    """Hardly any gradient of normal errors is clipped; far tails and a few rows far out are.
 
-    Seeded; for five other draws of the errors the biases were at most 0.19, at most 0.54, and 7.3.
+    Both show in the median of seven seeded fits: of 32 seeds, 29 have a bias above 1 with far
+    tails, and the share of clipped rows has a standard deviation of 0.002.
     """
-    rng = np.random.default_rng(0)
-    usual = fitted(rng.normal(0.0, 0.3, 20_000)).chosen_
-    assert 0.0 <= usual["clipped"] <= 0.01
-    assert 0.0 <= usual["clipping_bias"] < 1.0
-    far = fitted(np.clip(0.05 * rng.standard_cauchy(20_000), -7.0, 7.0)).chosen_
-    assert 0.0 < far["clipped"] <= 0.01
-    assert usual["clipping_bias"] < far["clipping_bias"] < 1.0
-    few = fitted(np.where(np.arange(20_000) < 60, 5.0, rng.normal(0.0, 0.05, 20_000))).chosen_
-    assert few["clipped"] == pytest.approx(60 / 20_000, abs=0.001)
-    assert few["clipping_bias"] > 3.0
+
+    def told(errors):
+        found = [fitted(errors, seed).chosen_ for seed in range(7)]
+        return ([each[name] for each in found] for name in ("clipped", "clipping_bias"))
+
+    rng, n = np.random.default_rng(0), 20_000
+    clipped, bias = told(rng.normal(0.0, 0.3, n))
+    assert 0.0 <= min(clipped) <= max(clipped) <= 0.01
+    assert 0.0 <= min(bias) <= max(bias) < 1.0
+    clipped, bias = told(np.clip(0.05 * rng.standard_cauchy(n), -7.0, 7.0))
+    assert 0.0 < np.median(clipped) <= 0.03
+    assert np.median(bias) > 3.0
+    clipped, bias = told(np.where(np.arange(n) < 60, 5.0, rng.normal(0.0, 0.05, n)))
+    assert np.median(clipped) == pytest.approx(60 / n, abs=0.002)
+    assert np.median(bias) > 3.0
 
 
 def test_the_bias_of_clipping_is_in_standard_errors():

@@ -16,8 +16,7 @@ from fastmix import BudgetAccountant, BudgetError, PrivateLinearRegression, comp
 from fastmix.accounting import GaussianEvent, ObjectiveEvent
 from fastmix.certificate import verify_certificate
 from fastmix.data import ArrayRows, RowMap
-from fastmix.releases import CONTRASTS, sensitivity
-from fastmix.releases.noise import FloatNoise
+from fastmix.releases import CONTRASTS, Noise, sensitivity
 from tests.transcripts import names, recording, replaying
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-3, 3), "delta": 1e-6}
@@ -149,7 +148,7 @@ unit = st.floats(-1.0, 1.0)
     st.floats(0.05, 3.0),
 )
 def test_an_absent_record_changes_contrasts_by_at_most_the_sensitivity(records, models, level):
-    class Zero(FloatNoise):
+    class Zero(Noise):
         def _gaussian(self, values, sensitivity, ratio):
             return np.array(values)
 

@@ -304,7 +304,7 @@ def test_a_fitted_model_survives_pickling():
 def test_parameters_are_keyword_only_with_the_documented_defaults():
     expected = {
         "epsilon": 1.0, "delta": None, "bounds_X": None, "bounds_y": None, "data_norm": None,
-        "fit_intercept": True, "noise": "float", "accountant": None,
+        "fit_intercept": True, "accountant": None,
         "random_state": None,
     }  # fmt: skip
     of_methods = {

@@ -15,10 +15,12 @@ from fastmix import (
     FastIHM,
     LinearMixing,
     ObjectivePerturbation,
+    PrivateBounds,
     PrivateHuberRegressor,
     PrivateLinearRegression,
     PrivateLogisticRegression,
     PrivateQuantileRegressor,
+    compare,
 )
 from fastmix.engine import table_fit
 from fastmix.estimators.base import EngineModel, fixing
@@ -143,7 +145,6 @@ def hostile_table(kind, rng):
         "delta": one(0.5, 1e-3, 1e-6, 1e-12),
         "inference": one(True, False) and kind is not PrivateQuantileRegressor,
         "public_rows": one(True, True, False),
-        "noise": one("exact", *["float"] * 11),
     }
     if kind is PrivateLogisticRegression:
         target, frame["y"] = ["a", "b"], np.where(y > one(0.5, 2.0), "b", "a")
@@ -244,3 +245,47 @@ def test_intervals_of_what_cannot_be_told_are_endless(kind):
         unknown = ~model.coef_identified_
         assert not np.isnan(model.coef_noise_std_).any()
         assert np.isinf(model.coef_std_[unknown]).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_how_numpy_treats_underflow_ends_no_fit(kind):
+    """With np.seterr(all="raise") an underflow in the solver lost the charge."""
+    rng, fitted = np.random.default_rng(7), 0
+    with np.errstate(all="raise"):
+        for _ in range(12):
+            model, X, y, given = hostile(kind, rng)
+            fitted += fits(model, X, y, BudgetAccountant(math.inf, 1e-3), **given)
+    assert fitted > 0
+
+
+def test_nor_scores_comparisons_and_bounds():
+    X, y = records(2000, 3)
+    budget = BudgetAccountant(math.inf, 1e-3)
+    with np.errstate(all="raise"):
+        model = PrivateLinearRegression(delta=1e-6, accountant=budget, **UNIT)
+        model.fit(X, y).evaluate(1e-60 * X, y, epsilon=1.0, delta=1e-6)
+        compare([[0], [0, 1]], 1e-60 * X, y, model=model)
+        PrivateBounds(epsilon=1.0, delta=1e-6, accountant=budget).fit(1e-60 * X, y)
+    assert len(budget) == 4
+
+
+@pytest.mark.parametrize("kind", [IHM, FastIHM, PrivateLinearRegression, PrivateHuberRegressor])
+def test_variances_may_be_infinite_in_the_units_of_the_features(kind):
+    """Their overflow was a warning after the charge."""
+    X, y = records(30, 2)
+    given = {"data_norm": 1e-100, "bounds_y": (-1e100, 1e100), "delta": 0.5, "inference": True}
+    for epsilon in (1e-3, 1.0, 100.0):
+        model = kind(epsilon=epsilon, **given).fit(X, y)
+        assert not np.isnan(model.coef_std_).any()
+        assert not np.isnan(model.coef_bias_bound_).any()
+
+
+def test_a_share_for_scores_leaves_noise_that_can_be_drawn():
+    X, y = records(10, 1)
+    for share in (1e-9, 0.00099):
+        with pytest.raises(ValueError, match=r"score_share must be 0 or at least 0\.001"):
+            PrivateLinearRegression(score_share=share, **UNIT).fit(X, y)
+    hard = {"epsilon": 1e-6, "delta": 1e-100, "score_share": 1e-3}
+    for kind in (PrivateLinearRegression, PrivateHuberRegressor, PrivateQuantileRegressor):
+        for more in ({}, {"public_rows": False}):
+            kind(**hard, **more, **UNIT).fit(X, y)

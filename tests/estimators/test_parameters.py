@@ -61,7 +61,6 @@ OTHERS = {
     "shrinkage": [True],
     "inference": [True, False],
     "literal": [True],
-    "noise": ["exact"],
     "random_state": [1],
     "score_share": [0.1],
     "variant": ["paper", "tuned"],
@@ -71,11 +70,10 @@ OTHERS = {
     "learning_rate": [0.1],
 }
 WITHOUT_INTERVALS = ("DP", "IHS", "Lin", "Objective")
-#: What these refuse, because of the kind of method: intervals, and noise where there is none.
+#: What these refuse, because of the kind of method.
 REFUSED = {
     *((name, "inference") for name in MODELS if name.startswith(WITHOUT_INTERVALS)),
     ("ObjectivePerturbation", "score_share"),
-    *((name, "noise") for name in MODELS if name.startswith("IHS")),
     ("FastIHM paper sized", "variant"),
     ("IHM paper sized", "variant"),
     ("LinearMixing fast sized", "fast"),
@@ -206,14 +204,6 @@ def test_what_is_ignored_is_refused_before_a_charge(model, name):
     assert len(budget.charges) == 0
     model.set_params(**{name: type(model)().get_params()[name]}).fit(*problem())
     assert len(budget.charges) == 1
-
-
-def test_exact_noise_is_refused_where_there_is_no_noise():
-    budget = BudgetAccountant(float("inf"), 1e-3)
-    model = fastmix.IHS(noise="exact", bounds_X=(-1, 1), bounds_y=(-1, 1), accountant=budget)
-    with pytest.raises(ValueError, match=r"^noise must be 'float' for method 'ihs'; got noise="):
-        model.fit(*problem())
-    assert len(budget.charges) == 0
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if "IHS" not in name])

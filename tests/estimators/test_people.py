@@ -75,7 +75,7 @@ def test_tampered_persons_are_found(data):
         assert len(verify_certificate(text.replace(old, new)).complaints) > 1
 
 
-def test_rows_of_one_person_count_as_one_record():
+def test_rows_of_one_person_count_as_one_record(float_noise):
     """The weighted objective has the minimiser of the definition, found by other means."""
     from scipy.optimize import minimize
 
@@ -84,11 +84,11 @@ def test_rows_of_one_person_count_as_one_record():
     weights = rng.dirichlet(np.ones(40)) * 8.0
     rows = ArrayRows(X, RowMap(1.0), y, persons=Persons(8, weights))
     loss = LinearHuber(0.5, 4.0, 1.0)
-    noise = make_noise("float", 3, warn=False)
+    noise = make_noise(3, warn=False)
     theta = noise.release(
         MINIMISER, rows, loss=loss, ridge=4.0, mu=50.0, eps_c=1.0, mu_output=5.0, rows_per_person=5
     )
-    b = 0.5 / 50.0 * make_noise("float", 3, warn=False).rng.standard_normal(2)
+    b = 0.5 / 50.0 * make_noise(3, warn=False).rng.standard_normal(2)
     A = np.array(RowMap(1.0)(X))
 
     def gradient(t):
@@ -163,7 +163,7 @@ def test_a_loss_for_single_rows_is_refused_for_persons():
 
     rows = ArrayRows(np.eye(2), RowMap(1.0), np.zeros(2), persons=Persons(1, np.full(2, 0.5)))
     arguments = {"ridge": 4.0, "mu": 1.0, "eps_c": 1.0, "mu_output": 1.0, "rows_per_person": 2}
-    noise = make_noise("float", 0, warn=False)
+    noise = make_noise(0, warn=False)
     with pytest.raises(ValueError, match="loss must obey"):
         noise.release(MINIMISER, rows, loss=CalibratedHuber(1.0, 4.0, 1.0), **arguments)
     bare = ArrayRows(np.eye(2), RowMap(1.0), np.zeros(2))

@@ -22,8 +22,7 @@ from fastmix.accounting.budget import NOTHING_CHARGED
 from fastmix.certificate import explain, verify_certificate
 from fastmix.errors import BudgetError, DataError, LowAccuracyWarning
 from fastmix.estimators.base import fixing
-from fastmix.releases import SIZE
-from fastmix.releases.noise import FloatNoise
+from fastmix.releases import SIZE, Noise
 from tests.transcripts import recording, replaying
 
 KNOWN = {"bounds_X": (-1.0, 1.0), "bounds_y": (-1.0, 1.0), "delta": 1e-8, "public_rows": False}
@@ -85,7 +84,7 @@ def test_the_number_is_in_no_attribute_or_document():
     assert len(seen) > 1
 
 
-class SameSize(FloatNoise):
+class SameSize(Noise):
     """Noise that happens to release the same number of rows for neighbours."""
 
     def _bound(self, *arguments):
@@ -125,13 +124,6 @@ def test_given_the_released_number_an_empty_record_changes_nothing(kind, extra, 
             del each["digest"]
             each["data"].pop("chosen", None)
         assert facts[0] == facts[1]
-
-
-def test_exact_noise():
-    X, y = problem(2000)
-    model = PrivateLinearRegression(epsilon=1.0, noise="exact", **KNOWN).fit(X, y)
-    assert model.privacy_.epsilon <= 1.0
-    assert verify_certificate(model.privacy_.to_json()).complaints == ()
 
 
 def test_both_charges_are_checked_before_the_first():

@@ -14,8 +14,7 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant, LowAccuracyWarning, ReproducibleNoiseWarning
-from fastmix.engine.plan import Method
-from fastmix.releases.noise import ExactNoise, grid_step
+from fastmix.releases.noise import Noise, grid_step
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6}
 NOISY = {
@@ -82,15 +81,14 @@ def test_a_warning_turned_into_an_error_spends_nothing():
 
 
 @EACH
-@pytest.mark.parametrize("noise", ["float", "exact"])
-def test_no_global_state_is_read_or_written(name, noise):
+def test_no_global_state_is_read_or_written(name):
     X, y = problem()
     fits = []
     for _ in range(2):
         np.random.seed(0)  # noqa: NPY002
         random.seed(0)
         before = pickle.dumps((np.random.get_state(legacy=False), random.getstate()))  # noqa: NPY002
-        fits.append(clone(NOISY[name]).set_params(noise=noise, **BOUNDS).fit(X, y).coef_)
+        fits.append(clone(NOISY[name]).set_params(**BOUNDS).fit(X, y).coef_)
         after = pickle.dumps((np.random.get_state(legacy=False), random.getstate()))  # noqa: NPY002
         assert before == after
     assert (fits[0] != fits[1]).all()
@@ -108,12 +106,11 @@ def refit_all(arguments):
 
 
 @pytest.mark.real_keys
-@pytest.mark.parametrize("noise", ["float", "exact"])
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
-def test_forked_and_pickled_estimators_never_repeat_noise(noise):
+def test_forked_and_pickled_estimators_never_repeat_noise():
     """Every estimator, fitted before it is copied, in forks, in loky workers and in place."""
     X, y = problem()
-    models = [clone(model).set_params(noise=noise, **BOUNDS).fit(X, y) for model in NOISY.values()]
+    models = [clone(model).set_params(**BOUNDS).fit(X, y) for model in NOISY.values()]
     rounds = [[model.coef_ for model in models]]
     with multiprocessing.get_context("fork").Pool(2) as pool:
         rounds += pool.map(refit_all, [(models, X, y)] * 3, chunksize=1)
@@ -125,53 +122,14 @@ def test_forked_and_pickled_estimators_never_repeat_noise(noise):
         assert len({fit.tobytes() for fit in fits}) == len(rounds) == 8
 
 
-# --- exact noise --------------------------------------------------------------------------------
-
-
-@EACH
-def test_exact_noise_pays_for_being_discrete(name):
-    X, y = problem()
-    plain = clone(NOISY[name]).set_params(**BOUNDS).fit(X, y).privacy_
-    model = clone(NOISY[name]).set_params(noise="exact", **BOUNDS).fit(X, y)
-    certificate = model.privacy_
-    *parts, last = certificate.parts
-    assert [part.name for part in parts] == [part.name for part in plain.parts]
-    assert last.name == "discrete noise"
-    assert 0.0 < last.epsilon < 1e-10
-    assert certificate.epsilon <= 1.0
-    assert certificate.epsilon == pytest.approx(plain.epsilon, rel=1e-6)
-    assert certificate.delta == pytest.approx(plain.delta)
-    assert certificate.private
-    assert certificate.noise.startswith("discrete, ")
-    assert certificate.parameters["noise"] == "exact"
-    assert np.isfinite(model.coef_).all()
-
-
-def test_exact_fits_compose_in_a_budget():
-    X, y = problem()
-    budget = BudgetAccountant(3.0, 1e-5)
-    for model in (fastmix.IHM(), fastmix.IHM(), fastmix.AdaSSP()):
-        model.set_params(noise="exact", epsilon=0.5, accountant=budget, **BOUNDS).fit(X, y)
-    total = budget.total()
-    plain = BudgetAccountant(3.0, 1e-5)
-    for model in (fastmix.IHM(), fastmix.IHM(), fastmix.AdaSSP()):
-        model.set_params(epsilon=0.5, accountant=plain, **BOUNDS).fit(X, y)
-    assert total.epsilon == pytest.approx(plain.total().epsilon, rel=1e-6)
-
-
-@pytest.mark.parametrize("name", ["PrivateLinearRegression", "IHM", "AdaSSP"])
-def test_a_fit_that_draws_more_coordinates_than_are_paid_for_is_refused(name, monkeypatch):
-    X, y = problem()
-    monkeypatch.setattr(Method, "coordinates", lambda *given: 2)
-    with pytest.raises(RuntimeError, match="differ from the plan that was charged"):
-        clone(NOISY[name]).set_params(noise="exact", **BOUNDS).fit(X, y)
+# --- the grid ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("cls", [fastmix.IHM, fastmix.FastIHM, fastmix.DPGradientDescent])
-def test_gradients_of_an_exact_fit_lie_on_the_grid(cls, monkeypatch):
+def test_gradients_lie_on_the_grid(cls, monkeypatch):
     X, y = problem()
     drawn = []
-    exact = ExactNoise._gaussian
+    exact = Noise._gaussian
 
     def spy(self, values, sensitivity, ratio):
         noisy = exact(self, values, sensitivity=sensitivity, ratio=ratio)
@@ -179,51 +137,34 @@ def test_gradients_of_an_exact_fit_lie_on_the_grid(cls, monkeypatch):
             drawn.append((noisy, ratio * sensitivity))
         return noisy
 
-    monkeypatch.setattr(ExactNoise, "_gaussian", spy)
+    monkeypatch.setattr(Noise, "_gaussian", spy)
     variant = {} if cls is fastmix.DPGradientDescent else {"variant": "paper"}
-    model = cls(noise="exact", n_steps=3, residual_clip=0.5, **variant, **BOUNDS).fit(X, y)
+    model = cls(n_steps=3, residual_clip=0.5, **variant, **BOUNDS).fit(X, y)
     assert len(drawn) == 3
     for noisy, sigma in drawn:
-        step = grid_step(sigma, 32)
+        step = grid_step(sigma)
         np.testing.assert_array_equal(noisy, np.rint(noisy / step) * step)
     assert drawn[-1][1] == pytest.approx(model.gradient_noise_, rel=1e-14)
 
 
-def test_statistics_of_an_exact_fit_are_drawn_with_their_sensitivities(monkeypatch):
+def test_statistics_are_drawn_with_their_sensitivities(monkeypatch):
     X, y = problem()
     sizes = []
-    exact = ExactNoise._gaussian
+    exact = Noise._gaussian
 
     def spy(self, values, sensitivity, ratio):
         assert sensitivity == pytest.approx(1.0, abs=1e-14)
         sizes.append((values.size, ratio))
         return exact(self, values, sensitivity=sensitivity, ratio=ratio)
 
-    monkeypatch.setattr(ExactNoise, "_gaussian", spy)
-    model = fastmix.AdaSSP(noise="exact", **BOUNDS).fit(X, y)
+    monkeypatch.setattr(Noise, "_gaussian", spy)
+    model = fastmix.AdaSSP(**BOUNDS).fit(X, y)
     sigma = pytest.approx(model.privacy_.parameters["sigma"])
     assert sizes == [(10, sigma), (4, sigma)]
 
 
-def test_a_seed_repeats_exact_noise_and_voids_the_guarantee():
+def test_a_seed_repeats_noise_and_voids_the_guarantee():
     X, y = problem()
-    first, second = (
-        fastmix.IHM(noise="exact", random_state=0, **BOUNDS).fit(X, y) for _ in range(2)
-    )
+    first, second = (fastmix.IHM(random_state=0, **BOUNDS).fit(X, y) for _ in range(2))
     np.testing.assert_array_equal(first.coef_, second.coef_)
     assert not first.privacy_.private
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"noise": "exakt"}, "noise must be one of 'float', 'exact'"),
-        ({"noise": "exact", "epsilon": 101.0}, "epsilon must be at most 100"),
-        ({"noise": "exact", "epsilon": 1e-7}, "epsilon must be at least 1e-06"),
-        ({"noise": "exact", "delta": 1e-120}, "delta must be at least 1e-100"),
-    ],
-)
-def test_the_range_of_exact_noise(options, message):
-    X, y = problem()
-    with pytest.raises(ValueError, match=message):
-        fastmix.PrivateLinearRegression(**{**BOUNDS, **options}).fit(X, y)

@@ -218,7 +218,8 @@ def already_told(monkeypatch):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_neighbours_look_the_same(name, tmp_path, capfd, caplog):
+def test_neighbours_look_the_same(name, tmp_path, capfd, caplog, float_noise):
+    # Draws of NumPy's samplers: exact draws take bits by their scales, some of which are released.
     # The first fit calibrates its noise, later ones remember it: from public sizes only.
     observe(MODELS[name], *plain(), tmp_path / "warm", capfd, caplog)
     for data, pair in DATA.items():

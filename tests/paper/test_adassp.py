@@ -68,7 +68,7 @@ def test_joint_calibration_is_exact(epsilon, variant, releases):
 
 @pytest.mark.parametrize("calibration", ["published", "joint"])
 @pytest.mark.parametrize(("n", "epsilon"), [(300, 1.0), (20_000, 8.0)])
-def test_the_method_line_by_line(n, epsilon, calibration):
+def test_the_method_line_by_line(n, epsilon, calibration, float_noise):
     d, delta, varrho = 4, 1e-6, 1e-4
     X, y = make_sphere(n=n, d=d, random_state=2)
     X = X * (1.0 - 1e-12)
@@ -131,7 +131,7 @@ def test_joint_beats_published():
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(100, 1.0), (20_000, 8.0)])
-def test_the_tuned_variant_line_by_line(n, epsilon):
+def test_the_tuned_variant_line_by_line(n, epsilon, float_noise):
     """Half the variance off the diagonal, and a ridge from the noisy matrix."""
     d = 4
     X, y = make_sphere(n=n, d=d, random_state=2)

@@ -40,7 +40,7 @@ def regressed(X, y, plan, **options):
 @pytest.mark.parametrize("sketch", [SRHT, SubsampledDCT, KerdockSketch], ids=lambda s: s.__name__)
 def test_lines_of_algorithm_1(problem, sketch):
     """The noise level follows from the released bounds, and the bounds from what is printed."""
-    X, draw, noise = problem[0], sketch(64, N).sample(1), make_noise("float", 3)
+    X, draw, noise = problem[0], sketch(64, N).sample(1), make_noise(3)
     found = algorithm_1(X, k1=40, sketch=draw, rng=noise, **LEVELS)
     m, lam, sketches = (entry.value for entry in noise.transcript)
     longest = draw.largest_norm  # above 1 for the DCT alone
@@ -146,7 +146,7 @@ def test_bad_arguments(problem):
     plan = calibrate_fast_ihm(2.0, 1e-5, n=N, d=D, k1=40, k2=64)
     holes = np.where(np.arange(N) == 3, np.nan, y)
     for wrong in ((X, holes), (np.where(np.arange(N)[:, None] == 3, np.inf, X), y)):
-        noise = make_noise("float")
+        noise = make_noise()
         with pytest.raises(InvalidValueError):
             regressed(*wrong, plan, rng=noise)
         assert noise.drawn == []

@@ -14,8 +14,7 @@ from fastmix.datasets import make_sphere
 from fastmix.engine import Draws, Sizes, Target
 from fastmix.paper import FastIterativeHessianMixing, fast_ihm
 from fastmix.planning.cost import CostModel
-from fastmix.releases import GramRelease
-from fastmix.releases.noise import FloatNoise
+from fastmix.releases import GramRelease, Noise
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 
@@ -148,7 +147,7 @@ def algorithm_2(X, y, oracle, *, k1, k2, gamma, tau, omega, sigma, clip, steps, 
         gram = np.abs(S.T @ S)
         coherence = (gram - np.diag(np.diag(gram))).max()
         lambda_hat = np.linalg.eigvalsh(Z.T @ Z)[0]
-        m = max(0.0, m_hat + omega * coherence * (tau - rng.laplace()))
+        m = max(0.0, m_hat + omega * coherence * (tau + rng.laplace()))
         lam = max(0.0, lambda_hat - omega * (1 + 2 * m) * (tau - rng.laplace()))
         eta = max(eta, math.sqrt(max(0.0, gamma * (1 + 2 * m) - lam)))
         sketched.append(Z)
@@ -172,7 +171,9 @@ def algorithm_2(X, y, oracle, *, k1, k2, gamma, tau, omega, sigma, clip, steps, 
     [(256, 3, 32, None, 2.0, 4), (100, 2, 50, 0.3, 1.0, 3), (512, 4, 100, None, 500.0, 5)],
 )
 @pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
-def test_as_written_it_is_algorithm_2(n, d, k2, clip, epsilon, steps, shrinkage, oracle):
+def test_as_written_it_is_algorithm_2(
+    n, d, k2, clip, epsilon, steps, shrinkage, oracle, float_noise
+):
     X, y = make_sphere(n=n, d=d, random_state=2)
     X = X * (1.0 - 1e-12)
     model = FastIHM(
@@ -232,7 +233,7 @@ def test_both_ways_of_drawing_have_one_distribution(sketch):
         )
         plan = method.plan(Sizes(48, 3), Target(30.0, 1e-3, 1e-4))
         rng = np.random.default_rng(seed)
-        source = Draws(FloatNoise(rng), rng)
+        source = Draws(Noise(rng), rng)
         solutions = [method.solve(rows, plan, 1.0, source) for _ in range(300)]
         draws[literal] = np.array([[*s.theta, s.eta] for s in solutions])
     for short, literal in zip(draws[False].T, draws[True].T, strict=True):

@@ -29,7 +29,7 @@ def test_noise_is_the_analytic_gaussian_over_all_steps(epsilon, steps, sigma, or
 
 
 @pytest.mark.parametrize(("clip", "rate"), [(None, 0.25), (0.2, 1.0)])
-def test_the_method_line_by_line(clip, rate):
+def test_the_method_line_by_line(clip, rate, float_noise):
     X, y = make_sphere(n=300, d=3, random_state=2)
     X = X * (1.0 - 1e-12)
     model = DPGradientDescent(

@@ -13,7 +13,7 @@ from fastmix.data import ArrayRows, RowMap
 from fastmix.datasets import make_sphere
 from fastmix.engine import Draws, Sizes, Target
 from fastmix.paper import IterativeHessianMixing
-from fastmix.releases.noise import FloatNoise
+from fastmix.releases import Noise
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 
@@ -99,7 +99,9 @@ def ihm(X, y, *, k, gamma, tau, s, sigma, clip, steps, shrinkage, seed):
     [(300, 3, None, 2.0, 4), (100, 2, 0.3, 1.0, 3), (1000, 4, None, 300.0, 5)],
 )
 @pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
-def test_as_written_it_is_the_published_iteration(n, d, clip, epsilon, steps, shrinkage):
+def test_as_written_it_is_the_published_iteration(
+    n, d, clip, epsilon, steps, shrinkage, float_noise
+):
     X, y = make_sphere(n=n, d=d, random_state=2)
     X = X * (1.0 - 1e-12)
     model = IHM(
@@ -141,7 +143,7 @@ def test_both_ways_of_drawing_have_one_distribution():
         method = IterativeHessianMixing(variant="paper", n_steps=2, literal=literal)
         plan = method.plan(Sizes(48, 3), Target(15.0, 1e-3, 1e-4))
         rng = np.random.default_rng(seed)
-        source = Draws(FloatNoise(rng), rng)
+        source = Draws(Noise(rng), rng)
         solutions = [method.solve(rows, plan, 1.0, source) for _ in range(400)]
         draws[literal] = np.array([[*s.theta, s.eta] for s in solutions])
     for short, literal in zip(draws[False].T, draws[True].T, strict=True):

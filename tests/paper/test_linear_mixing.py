@@ -13,7 +13,7 @@ from fastmix.data import ArrayRows, AugmentedRows, RowMap
 from fastmix.datasets import make_sphere
 from fastmix.engine import Draws, Sizes, Target
 from fastmix.paper import SketchAndSolve
-from fastmix.releases.noise import FloatNoise
+from fastmix.releases import Noise
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 
@@ -81,7 +81,7 @@ def test_target_and_features_share_one_bound():
 
 @pytest.mark.parametrize("epsilon", [1.0, 50.0, 1000.0])
 @pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
-def test_as_written_the_gaussian_sketch_is_the_mechanism(epsilon):
+def test_as_written_the_gaussian_sketch_is_the_mechanism(epsilon, float_noise):
     X, y = make_sphere(n=200, d=3, random_state=2)
     X = X * (1.0 - 1e-12)
     model = LinearMixing(
@@ -102,7 +102,7 @@ def test_as_written_the_gaussian_sketch_is_the_mechanism(epsilon):
 
 @pytest.mark.parametrize("epsilon", [1.0, 300.0])
 @pytest.mark.filterwarnings("ignore::fastmix.errors.WeakPrivacyWarning")
-def test_as_written_the_fast_sketch_is_the_mechanism(epsilon, oracle):
+def test_as_written_the_fast_sketch_is_the_mechanism(epsilon, oracle, float_noise):
     X, y = make_sphere(n=128, d=3, random_state=2)
     X = X * (1.0 - 1e-12)
     model = LinearMixing(
@@ -125,7 +125,7 @@ def test_as_written_the_fast_sketch_is_the_mechanism(epsilon, oracle):
     gram = np.abs(S.T @ S)
     coherence = (gram - np.diag(np.diag(gram))).max()
     omega, tau = plan["omega"], plan["tau"]
-    m = max(0.0, m_hat + omega * C * coherence * (tau - rng.laplace()))
+    m = max(0.0, m_hat + omega * C * coherence * (tau + rng.laplace()))
     lam = np.linalg.eigvalsh(Z.T @ Z)[0] - omega * C * (C + 2 * m) * (tau - rng.laplace())
     eta = math.sqrt(max(0.0, model.gamma_ * C * (C + 2 * m) - max(0.0, lam)))
     xi = rng.standard_normal((plan["k"], 4))
@@ -145,7 +145,7 @@ def test_both_ways_of_drawing_have_one_distribution(fast):
         method = SketchAndSolve(fast=fast, sketch_size=24 if fast else None, literal=literal)
         plan = method.plan(Sizes(40, 2), Target(20.0, 1e-6, 1e-7))
         rng = np.random.default_rng(seed)
-        source = Draws(FloatNoise(rng), rng)
+        source = Draws(Noise(rng), rng)
         solutions = [method.solve(rows, plan, 1.0, source) for _ in range(300)]
         draws[literal] = np.array([[*s.theta, s.eta] for s in solutions])
     assert (np.ptp(draws[False][:, :2], axis=0) > 0.0).all()

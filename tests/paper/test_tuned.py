@@ -8,8 +8,6 @@ import pytest
 from fastmix import IHM, AdaSSP, FastIHM
 from fastmix.accounting.gaussian import gaussian_delta
 from fastmix.datasets import make_correlated, make_sphere
-from fastmix.engine.plan import Sizes
-from fastmix.releases.noise import FloatNoise
 
 PAPER = {"data_norm": 1.0, "bounds_y": (-1, 1), "fit_intercept": False}
 
@@ -105,24 +103,3 @@ def test_where_nothing_is_evident_the_model_is_next_to_the_mean():
         model = IHM(random_state=0, **options).fit(X, np.full(2000, level))
         assert model.predict(X).std() < 0.05
         assert model.predict(X).mean() == pytest.approx(level, abs=0.1)
-
-
-@pytest.mark.parametrize("inference", [False, True])
-@pytest.mark.parametrize("steps", [1, 4, None])
-@pytest.mark.parametrize("options", [{}, {"sketch_size": 256}], ids=str)
-@pytest.mark.filterwarnings("ignore")
-def test_exact_noise_is_charged_for_all_coordinates(options, steps, inference, monkeypatch):
-    drawn = []
-
-    def counted(self, values, sensitivity, ratio):
-        drawn.append(values.size)
-        return values
-
-    monkeypatch.setattr(FloatNoise, "_gaussian", counted)
-    x = np.linspace(-1, 1, 500)
-    for n in (500, 20_000):
-        drawn.clear()
-        x = np.linspace(-1, 1, n)
-        model = FastIHM(n_steps=steps, delta=1e-6, inference=inference, **PAPER, **options)
-        model.fit(x[:, None], x / 2)
-        assert sum(drawn) <= model._resolve().coordinates(Sizes(n, 1))

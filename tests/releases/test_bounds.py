@@ -22,9 +22,8 @@ from fastmix.accounting import (
     rdp_fast_mix_unbounded,
 )
 from fastmix.data import ArrayRows, RowMap
+from fastmix.releases import Noise, gauss_bounds
 from fastmix.releases import bounds as sb
-from fastmix.releases import gauss_bounds
-from fastmix.releases.noise import FloatNoise
 from fastmix.sketches import SRHT
 
 N = 20_000
@@ -40,14 +39,14 @@ def source_of(bound, m_hat=0.0, lambda_hat=0.0):
 
 
 def distortion(m_hat=3.0, coherence=0.4, *, tau, omega=0.5, c_x=2.0, law="laplace", seed=0):
-    noise = FloatNoise(np.random.default_rng(seed))
+    noise = Noise(np.random.default_rng(seed))
     given = {"coherence": coherence, "sigma": omega, "tau": tau, "law": law}
     source = source_of(c_x, m_hat=m_hat)
     return np.array([noise.release(sb.DISTORTION, source, **given) for _ in range(N)])
 
 
 def eigenvalue(lambda_hat=90.0, m=1.5, *, tau, omega=0.5, c_x=2.0, law="laplace", seed=0):
-    noise = FloatNoise(np.random.default_rng(seed))
+    noise = Noise(np.random.default_rng(seed))
     given = {"m": m, "sigma": omega, "tau": tau, "law": law}
     source = source_of(c_x, lambda_hat=lambda_hat)
     return np.array([noise.release(sb.SKETCHED_EIGENVALUE, source, **given) for _ in range(N)])
@@ -85,7 +84,7 @@ def test_noise_is_in_units_of_the_sensitivity(law):
 
 def test_noise_of_the_gaussian_eigenvalue():
     """500 rows of norm 2 along each axis: lambda^ is 2000, its sensitivity 4."""
-    noise, X = FloatNoise(np.random.default_rng(1)), 2.0 * np.tile(np.eye(2), (500, 1))
+    noise, X = Noise(np.random.default_rng(1)), 2.0 * np.tile(np.eye(2), (500, 1))
     draws = np.array(
         [gauss_bounds(X, tau=1.0, omega=3.0, c_x=2.0, rng=noise).lambda_tilde[0] for _ in range(N)]
     )
@@ -122,7 +121,7 @@ def test_no_coherence_no_release_of_rounding_errors():
     assert draw.coherence < 1e-12
     released, charged = set(), []
     for m_hat in (0.0, 1e-16, 3.3e-16):
-        noise = FloatNoise(np.random.default_rng(0))
+        noise = Noise(np.random.default_rng(0))
         source = source_of(1.0, m_hat=m_hat)
         released.add(sb.bounded_distortion(source, draw, noise=noise, **level))
         charged.append(noise.drawn)
@@ -164,7 +163,7 @@ def test_no_more_is_needed_than_by_the_analysis_without_distortion():
 @pytest.mark.parametrize("literal", [False, True])
 def test_what_is_to_be_sketched_is_not_shown_copied_or_sent(literal):
     spectrum = gauss_bounds(
-        np.eye(3), tau=3.0, omega=1.0, literal=literal, rng=FloatNoise(np.random.default_rng(0))
+        np.eye(3), tau=3.0, omega=1.0, literal=literal, rng=Noise(np.random.default_rng(0))
     )
     assert "array" not in repr(spectrum) + repr(spectrum.sources)
     for copied in (copy.deepcopy, pickle.dumps, dataclasses.asdict):

@@ -14,13 +14,12 @@ from fastmix.data import ArrayRows, ChunkRows, Chunks, RowMap, TargetMap, reduct
 from fastmix.data.chunks import ArrayChunk
 from fastmix.kernels.losses import CalibratedHuber
 from fastmix.kernels.sigmoids import Logistic, SmoothedQuantile
-from fastmix.releases import CURVATURE, CURVATURES, SQUARES, sensitivity
-from fastmix.releases.noise import FloatNoise
+from fastmix.releases import CURVATURE, CURVATURES, SQUARES, Noise, sensitivity
 
 LOSS = CalibratedHuber(0.5, 20.0, 1.0, 3.0)
 
 
-class Zero(FloatNoise):
+class Zero(Noise):
     """No noise: releases are what is released, without the grid."""
 
     def _gaussian(self, values, sensitivity, ratio):
@@ -203,7 +202,7 @@ def test_mutants_exceed_the_sensitivities(monkeypatch, broken, loss):
 
 def test_events_are_what_is_drawn():
     X, y = problem(3)
-    noise = FloatNoise(np.random.default_rng(0))
+    noise = Noise(np.random.default_rng(0))
     released(arrays(X, y), np.zeros(3), np.eye(3), noise=noise)
     assert noise.drawn == [CURVATURE.event(2.0), SQUARES.event(3.0)]
 
@@ -211,7 +210,7 @@ def test_events_are_what_is_drawn():
 def test_noise_has_its_scale():
     """Means of squares of 600 draws are within 6 standard deviations; the seed is fixed."""
     X, y = problem(4)
-    rows, noise = arrays(X, y), FloatNoise(np.random.default_rng(5))
+    rows, noise = arrays(X, y), Noise(np.random.default_rng(5))
     exact = released(rows, np.zeros(3), np.eye(3))
     draws = [released(rows, np.zeros(3), np.eye(3), noise=noise) for _ in range(600)]
     for name, scale in (("curvature", 2.0 * 4.0), ("squares", 3.0 * 0.5**2)):
@@ -223,7 +222,7 @@ def test_noise_has_its_scale():
 
 def test_wrong_arguments_draw_nothing():
     X, y = problem(6)
-    noise = FloatNoise(np.random.default_rng(0))
+    noise = Noise(np.random.default_rng(0))
     with pytest.raises(ValueError, match="theta must be"):
         released(arrays(X, y), np.full(3, 1e200), np.eye(3), noise=noise)
     with pytest.raises(ValueError, match="transform must have a norm"):

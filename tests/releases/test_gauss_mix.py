@@ -81,7 +81,7 @@ def test_eta_and_one_sidedness(X, c_x):
     assert not reached.all()
 
 
-def test_scaling_data_and_bound_scales_the_release(X):
+def test_scaling_data_and_bound_scales_the_release(X, float_noise):
     for literal in (False, True):
         plain = gauss_mix(X, rng=5, literal=literal, **SETTINGS)
         for c in (4.0, 3.7, 1e6):

@@ -8,8 +8,7 @@ from scipy import stats
 
 from fastmix.accounting import GaussianEvent, RdpAccountant, gaussian_epsilon
 from fastmix.data import ArrayRows, RowMap
-from fastmix.releases import GRADIENT
-from fastmix.releases.noise import FloatNoise
+from fastmix.releases import GRADIENT, Noise
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,7 @@ def expected(rows, theta, clip):
 def test_mean_and_noise(rows, clip):
     """What is left after the exact gradient is independent N(0, (sigma clip bound)^2)."""
     theta, sigma, n = np.array([0.4, -2.0, 1.0]), 2.5, 8000
-    secret = FloatNoise(np.random.default_rng(int(clip)))
+    secret = Noise(np.random.default_rng(int(clip)))
     draws = np.array(
         [secret.release(GRADIENT, rows, theta=theta, clip=clip, sigma=sigma) for _ in range(n)]
     )
@@ -45,7 +44,7 @@ def test_mean_and_noise(rows, clip):
 
 def test_huge_coefficients_cannot_exceed_the_clip(rows):
     """However far theta is off, the gradient is a sum of n terms of length clip * bound."""
-    noise = FloatNoise(np.random.default_rng(0))
+    noise = Noise(np.random.default_rng(0))
     for theta in (np.full(3, 1e6), np.full(3, 1e99), np.array([1e100, 0.0, 0.0])):
         out = noise.release(GRADIENT, rows, theta=theta, clip=0.5, sigma=1e-9)
         assert np.linalg.norm(out) <= 20 * 0.5 * 1.5 * (1 + 1e-6)
@@ -78,7 +77,7 @@ def test_errors_draw_nothing(rows, change, error):
     rng = np.random.default_rng(0)
     before = rng.bit_generator.state
     with pytest.raises(error):
-        FloatNoise(rng).release(
+        Noise(rng).release(
             GRADIENT, rows, **{"theta": np.zeros(3), "clip": 1.0, "sigma": 1.0, **change}
         )
     assert rng.bit_generator.state == before
@@ -88,5 +87,5 @@ def test_wrong_length_of_theta_draws_nothing(rows):
     rng = np.random.default_rng(0)
     before = rng.bit_generator.state
     with pytest.raises(ValueError, match=r"."):
-        FloatNoise(rng).release(GRADIENT, rows, theta=np.zeros(2), clip=1.0, sigma=1.0)
+        Noise(rng).release(GRADIENT, rows, theta=np.zeros(2), clip=1.0, sigma=1.0)
     assert rng.bit_generator.state == before

@@ -21,12 +21,12 @@ from fastmix.releases import (
     LABEL_COUNTS,
     LOSS_LAYERS,
     ODDS_COUNTS,
+    Noise,
     sensitivity,
 )
-from fastmix.releases.noise import FloatNoise
 
 
-class Zero(FloatNoise):
+class Zero(Noise):
     """No noise: releases are what is released, without the grid."""
 
     def _gaussian(self, values, sensitivity, ratio):
@@ -201,7 +201,7 @@ def test_quantile_scores_without_noise():
 )
 def test_events_are_what_is_drawn_and_add_up(scoring, metrics):
     rows, theta, _, _ = problem(500)
-    noise = FloatNoise(np.random.default_rng(1))
+    noise = Noise(np.random.default_rng(1))
     scoring.release(rows, theta, metrics, 3.0, noise)
     planned = scoring.events(metrics, 3.0)
     assert sorted(e.sigma / e.sensitivity for e in planned) == pytest.approx(
@@ -227,7 +227,7 @@ def test_intervals_cover(metric, kind):
         "log_loss": log_loss(y, expit(z)),
         "auc": roc_auc_score(y, z),
     }[metric]
-    noise = FloatNoise(np.random.default_rng(6))
+    noise = Noise(np.random.default_rng(6))
     found = [ClassScores().release(rows, theta, (metric,), 6.0, noise)[metric] for _ in range(200)]
     covered = [low <= truth <= high for low, high in (each.interval() for each in found)]
     assert np.mean(covered) >= 0.95 - 3.0 * math.sqrt(0.05 * 0.95 / 200)
@@ -245,7 +245,7 @@ def test_probabilities_near_zero_have_a_bounded_loss():
 def test_bins_of_nothing_are_finite():
     rows = rows_of(np.zeros((50, 2)), np.zeros(50))
     for n_sigma in (1.0, 100.0):
-        noise = FloatNoise(np.random.default_rng(0))
+        noise = Noise(np.random.default_rng(0))
         found = ClassScores().release(rows, np.zeros(2), ("accuracy", "auc"), n_sigma, noise)
         assert all(0.0 <= each.value <= 1.0 for each in found.values())
         assert all(math.isfinite(each.std) for each in found.values())

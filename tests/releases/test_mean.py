@@ -9,8 +9,7 @@ from scipy import stats
 
 from fastmix.accounting import GaussianEvent
 from fastmix.data import ArrayRows, AugmentedRows, RowMap
-from fastmix.releases import MEAN
-from fastmix.releases.noise import FloatNoise
+from fastmix.releases import MEAN, Noise
 from fastmix.releases.sensitivity import total_sensitivity
 
 
@@ -36,9 +35,7 @@ def X():
 
 def test_noise_is_that_of_the_event(X):
     rows = rows_of(X)
-    draws = [
-        FloatNoise(np.random.default_rng(s)).release(MEAN, rows, sigma=0.7) for s in range(2000)
-    ]
+    draws = [Noise(np.random.default_rng(s)).release(MEAN, rows, sigma=0.7) for s in range(2000)]
     noise = (np.array(draws) * rows.n - rows.total()) / 0.7
     assert stats.kstest(noise.ravel(), "norm").pvalue > 1e-6
     assert MEAN.event(0.7) == GaussianEvent(0.7, 1.0, 1)
@@ -63,14 +60,14 @@ def test_total_of_blocks_and_of_arrays_agree(X):
 def test_the_constant_is_public_and_the_mean_no_longer_than_a_row(X):
     rows = rows_of(X, constant=0.5)
     for sigma in (1e-3, 1e6):
-        mean = FloatNoise(np.random.default_rng(0)).release(MEAN, rows, sigma=sigma)
+        mean = Noise(np.random.default_rng(0)).release(MEAN, rows, sigma=sigma)
         assert mean[-1] == rows.constant == pytest.approx(0.5 / np.hypot(np.sqrt(3), 0.5))
         assert np.linalg.norm(mean) <= rows.bound * (1.0 + 1e-12)
 
 
 def test_centred_rows_are_the_features_minus_the_mean(X):
     rows = rows_of(X, constant=0.5)
-    mean = FloatNoise(np.random.default_rng(0)).release(MEAN, rows, sigma=1e-3)
+    mean = Noise(np.random.default_rng(0)).release(MEAN, rows, sigma=1e-3)
     full = np.concatenate([A for A, _ in rows.blocks()])
     centred = np.concatenate([A for A, _ in rows.centred(mean).blocks()])
     assert centred == pytest.approx(full[:, :-1] - mean[:-1], abs=1e-12)

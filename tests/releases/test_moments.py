@@ -15,12 +15,18 @@ from fastmix.data import ArrayRows, ChunkRows, Chunks, RowMap, TargetMap
 from fastmix.data import rows as data_rows
 from fastmix.data.chunks import ArrayChunk
 from fastmix.kernels import measured
-from fastmix.releases import GRADIENT_COUNTS, LINE, RESIDUAL_COUNTS, SECOND_MOMENTS, TARGET_MEAN
-from fastmix.releases.noise import FloatNoise
+from fastmix.releases import (
+    GRADIENT_COUNTS,
+    LINE,
+    RESIDUAL_COUNTS,
+    SECOND_MOMENTS,
+    TARGET_MEAN,
+    Noise,
+)
 from fastmix.releases.sensitivity import line_sensitivity
 
 
-class Zero(FloatNoise):
+class Zero(Noise):
     """No noise: releases are what is released, without the grid."""
 
     def _gaussian(self, values, sensitivity, ratio):
@@ -179,7 +185,7 @@ def test_noise_has_its_law():
     """
     X, y = problem(3, n=20, d=2)
     T, sigma, draws = np.eye(3) / math.sqrt(2.0), 1.7, 2000
-    noise = FloatNoise(np.random.default_rng(4))
+    noise = Noise(np.random.default_rng(4))
     rows, exact = arrays(X, y), direct(X, y, T)
     released = np.array(
         [
@@ -261,7 +267,7 @@ def test_an_absent_target_changes_the_sum_by_at_most_one(targets):
 def test_noise_of_the_mean_has_its_law():
     """False alarm: 1e-6, two-sided chi-square; the seed is fixed."""
     X, y = problem(7, n=500)
-    noise, draws = FloatNoise(np.random.default_rng(8)), 2000
+    noise, draws = Noise(np.random.default_rng(8)), 2000
     rows = arrays(X, 0.1 * y)
     means = [noise.release(TARGET_MEAN, rows, sigma=2.0) for _ in range(draws)]
     z = (np.array(means) - 0.1 * y.mean()) * 500 / 2.0
@@ -399,7 +405,7 @@ def test_the_sensitivity_of_a_line_is_attained():
 def test_noise_of_a_line_has_its_law():
     """False alarm: 1e-6, two-sided chi-square; the seed is fixed."""
     X, y = problem(14, n=50)
-    noise, draws, theta = FloatNoise(np.random.default_rng(15)), 500, np.ones(3)
+    noise, draws, theta = Noise(np.random.default_rng(15)), 500, np.ones(3)
     lines = [
         noise.release(LINE, arrays(X, y), center=theta, move=theta, widths=(1.0, 1.0), sigma=3.0)
         for _ in range(draws)
@@ -438,17 +444,17 @@ def same(drawn, *events):
 
 def test_events_are_what_is_drawn():
     X, y = problem(12)
-    noise = FloatNoise(np.random.default_rng(0))
+    noise = Noise(np.random.default_rng(0))
     noise.release(SECOND_MOMENTS, arrays(X, y), transform=np.eye(4), sigma=3.0)
     assert same(noise.drawn, SECOND_MOMENTS.event(3.0))
     assert SECOND_MOMENTS.event(3.0, count=4).mu == pytest.approx(2.0 / 3.0)
-    noise = FloatNoise(np.random.default_rng(0))
+    noise = Noise(np.random.default_rng(0))
     noise.release(TARGET_MEAN, arrays(X, y), sigma=0.5)
     assert same(noise.drawn, TARGET_MEAN.event(0.5))
-    noise, ones = FloatNoise(np.random.default_rng(0)), np.ones(3)
+    noise, ones = Noise(np.random.default_rng(0)), np.ones(3)
     noise.release(LINE, arrays(X, y), center=ones, move=ones, widths=(1.0, 1.0), sigma=0.5)
     assert same(noise.drawn, LINE.event(0.5))
-    noise = FloatNoise(np.random.default_rng(0))
+    noise = Noise(np.random.default_rng(0))
     noise.release(
         GRADIENT_COUNTS,
         arrays(X, y),

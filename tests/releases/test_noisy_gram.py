@@ -7,8 +7,7 @@ import pytest
 
 from fastmix.accounting import GaussianEvent
 from fastmix.data import ArrayRows, RowMap
-from fastmix.releases import GRAM, sketched_gram, sketched_gram_events
-from fastmix.releases.noise import FloatNoise
+from fastmix.releases import GRAM, Noise, sketched_gram, sketched_gram_events
 from fastmix.releases.sensitivity import sketched_gram_sensitivity
 from fastmix.sketches import SRHT, KerdockSketch, SubsampledDCT
 
@@ -55,7 +54,7 @@ def standardized(difference):
 
 def test_noise_is_symmetric_with_half_the_variance_off_the_diagonal():
     """Means and variances of 3,000 draws at 6 standard errors: false alarms below 1e-7."""
-    X, noise = drawn(), FloatNoise(np.random.default_rng(0))
+    X, noise = drawn(), Noise(np.random.default_rng(0))
     rows, draw, seen = rows_of(X), SKETCHES[0].sample(0), {"gram": [], "sketch": []}
     Z = draw.apply(X)
     for _ in range(3000):
@@ -91,5 +90,5 @@ def test_errors_draw_nothing(given):
     before = rng.bit_generator.state
     levels = {"sigma": 1.0, "tau": 3.0, "omega": 1.0, "sketch": SKETCHES[0], **given}
     with pytest.raises(ValueError, match=f"{next(iter(given))} must"):
-        sketched_gram(rows_of(drawn()), **levels, noise=FloatNoise(rng), public=None)
+        sketched_gram(rows_of(drawn()), **levels, noise=Noise(rng), public=None)
     assert rng.bit_generator.state == before

@@ -21,12 +21,12 @@ def rows_of(X, y):
     return ArrayRows(np.asarray(X, dtype=np.float64), RowMap(1.0), np.asarray(y), TargetMap())
 
 
-def release(rows, seed=0, kind="float", **changes):
+def release(rows, seed=0, **changes):
     settings = {
         "loss": CalibratedHuber(1.0, RIDGE, EPS_C), "ridge": RIDGE, "mu": MU, "eps_c": EPS_C,
         "mu_output": MU_OUTPUT,
     }  # fmt: skip
-    noise = make_noise(kind, seed, warn=False)
+    noise = make_noise(seed, warn=False)
     return noise.release(MINIMISER, rows, **{**settings, **changes}), noise
 
 
@@ -49,7 +49,8 @@ def test_law_of_the_minimiser():
     assert stats.kstest(drawn * RIDGE * MU, "norm").pvalue > 1e-3
 
 
-def test_minimiser_of_squares():
+@pytest.mark.usefixtures("float_noise")
+def test_minimiser_of_squares(float_noise):
     """Far inside the zone it is (X'X + ridge)^-1 (X'y + ridge c - b), up to the noise on it."""
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-0.5, 0.5, (4_000, 3)), rng.uniform(-0.1, 0.1, 4_000)
@@ -95,19 +96,6 @@ def test_tolerance_depends_on_public_sizes_only(monkeypatch):
     ):
         release(rows_of(X, y), seed=len(tolerances))
     assert len(set(tolerances)) == 1
-
-
-def test_exact_noise(rows):
-    theta, noise = release(rows, seed=2, kind="exact")
-    assert noise.drawn == MINIMISER.events(MU, EPS_C, MU_OUTPUT)
-    reference, _ = release(rows, seed=1)
-    assert np.abs(theta - reference).max() < 20.0 / MU / RIDGE
-
-
-def test_law_of_exact_noise():
-    rows = rows_of(np.zeros((50, 40)), np.zeros(50))
-    drawn = np.concatenate([release(rows, seed, "exact")[0] for seed in range(25)])
-    assert stats.kstest(drawn * RIDGE * MU, "norm").pvalue > 1e-3
 
 
 def test_sketch_gives_the_same(rows):

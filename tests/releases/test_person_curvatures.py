@@ -13,8 +13,7 @@ from fastmix.data import ArrayRows, RowMap
 from fastmix.data.persons import Persons
 from fastmix.kernels.losses import LinearHuber
 from fastmix.kernels.sigmoids import Logistic, UpperLogistic
-from fastmix.releases import CURVATURES
-from fastmix.releases.noise import FloatNoise
+from fastmix.releases import CURVATURES, Noise
 from fastmix.releases.sensitivity import gradient_square_sensitivity
 
 HUBER = LinearHuber(0.5, 20.0, 1.0, 3.0)
@@ -23,7 +22,7 @@ UPPER = UpperLogistic(0.7, 9.0, 1.0)
 SQUARE = 2.0
 
 
-class Zero(FloatNoise):
+class Zero(Noise):
     """No noise: releases are what is released, without the grid."""
 
     def _gaussian(self, values, sensitivity, ratio):

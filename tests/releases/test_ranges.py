@@ -15,13 +15,12 @@ from fastmix.engine.ranges import (
     octave_edges,
     plan_ranges,
 )
-from fastmix.releases import make_noise
+from fastmix.releases import Noise, make_noise
 from fastmix.releases.columns import COLUMN_COUNTS, Columns, level_threshold, range_events
-from fastmix.releases.noise import FloatNoise
 from fastmix.releases.sensitivity import columns_sensitivity
 
 
-class Recorder(FloatNoise):
+class Recorder(Noise):
     """Noise that adds nothing and keeps what it was given."""
 
     def __init__(self):
@@ -78,7 +77,7 @@ def test_a_level_of_one_record_is_as_rare_as_charged(columns, categories):
 def test_the_threshold_is_exact_in_simulation():
     tail = 0.02
     level = level_threshold(sigma=5.0, columns=2, categories=2, tail=tail)
-    noise = make_noise("float", 0, warn=False)
+    noise = make_noise(0, warn=False)
     ones = dict.fromkeys(range(100_000), 1.0)
     given = {"edges": [], "threshold": level, "sigma": 5.0}
     _, (first, second) = noise.release(COLUMN_COUNTS, Columns([], [ones, ones]), **given)
@@ -105,7 +104,7 @@ def test_events_of_a_plan():
 
 def test_what_is_drawn_is_what_is_planned():
     plan = plan_ranges(1.0, 1e-6, 1, 1)
-    noise = make_noise("float", 0, warn=False)
+    noise = make_noise(0, warn=False)
     find_ranges({"x": np.ones(100)}, {"c": {"a": 3}}, plan, 100, noise, coverage=0.999, limits={})
     assert noise.drawn == [e for e in plan.spent.events if isinstance(e, GaussianEvent)]
 
@@ -113,7 +112,7 @@ def test_what_is_drawn_is_what_is_planned():
 def test_levels_that_no_record_has_never_appear():
     plan = plan_ranges(1.0, 1e-6, 0, 1)
     for seed in range(200):
-        noise = make_noise("float", seed, warn=False)
+        noise = make_noise(seed, warn=False)
         levels = {"c": {"a": 500, "rare": 1, "b": 400}}
         _, lists = find_ranges({}, levels, plan, 901, noise, coverage=0.999, limits={})
         assert lists["c"] == ("a", "b")

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from fastmix.data import ArrayRows, RowMap
-from fastmix.releases import RESIDUAL_COUNTS, SIGNED_COUNTS
+from fastmix.releases import RESIDUAL_COUNTS, SIGNED_COUNTS, Noise
 from fastmix.releases.counts import RESIDUAL_EDGES
-from fastmix.releases.noise import FloatNoise
 from fastmix.releases.sensitivity import count_sensitivity
 
 EDGES = np.array([0.0, 0.1, 0.3, 0.5])
@@ -22,7 +21,7 @@ def rows(X, y):
 
 def counts(X, y, theta, clip=1.0):
     """Counts with noise that is nothing beside them."""
-    noise = FloatNoise(np.random.default_rng(0))
+    noise = Noise(np.random.default_rng(0))
     return noise.release(RESIDUAL_COUNTS, rows(X, y), theta=theta, clip=clip, sigma=1e-6)
 
 
@@ -47,7 +46,7 @@ def test_counts_are_a_histogram(clip):
 
 def signed(X, y, theta, edges=EDGES):
     """Counts of both signs with noise that is nothing beside them."""
-    noise = FloatNoise(np.random.default_rng(0))
+    noise = Noise(np.random.default_rng(0))
     return noise.release(SIGNED_COUNTS, rows(X, y), theta=theta, edges=edges, sigma=1e-6)
 
 
@@ -75,7 +74,7 @@ def test_one_record_changes_one_count_by_one(seed, counts):
 def test_noise_has_its_scale():
     """False alarm: below 1e-6, chi-square with 40 x 200 degrees of freedom."""
     X, y, theta = problem(1)
-    noise = FloatNoise(np.random.default_rng(1))
+    noise = Noise(np.random.default_rng(1))
     exact = counts(X, y, theta)
     drawn = [
         noise.release(RESIDUAL_COUNTS, rows(X, y), theta=theta, clip=1.0, sigma=7.0) - exact
@@ -90,7 +89,7 @@ def test_wrong_input_is_refused():
     X, y, theta = problem(2)
     rng = np.random.default_rng(0)
     before = rng.bit_generator.state
-    noise = FloatNoise(rng)
+    noise = Noise(rng)
     for bad in ({"clip": 0.0}, {"sigma": 0.0}):
         with pytest.raises(ValueError, match="greater than 0"):
             noise.release(

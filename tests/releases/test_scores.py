@@ -18,11 +18,10 @@ from fastmix.engine.scores import (
     checked_metrics,
     most_below,
 )
-from fastmix.releases import ABSOLUTE_LAYERS, PINBALL_LAYERS, SQUARE_LAYERS, sensitivity
-from fastmix.releases.noise import FloatNoise
+from fastmix.releases import ABSOLUTE_LAYERS, PINBALL_LAYERS, SQUARE_LAYERS, Noise, sensitivity
 
 
-class Zero(FloatNoise):
+class Zero(Noise):
     """No noise: releases are what is released, without the grid."""
 
     def _gaussian(self, values, sensitivity, ratio):
@@ -77,7 +76,7 @@ def test_layers_add_up_to_the_terms_of_bounded_predictions(kind):
     assert np.cumsum(sums) == pytest.approx(clipped)
     assert sums.sum() == pytest.approx(terms.sum())
     drawn = [
-        released(rows_of(X, y), theta, kind, noise=FloatNoise(np.random.default_rng(k)))[0]
+        released(rows_of(X, y), theta, kind, noise=Noise(np.random.default_rng(k)))[0]
         for k in range(400)
     ]
     assert np.std(drawn, axis=0) == pytest.approx(stds, rel=0.2)
@@ -122,7 +121,7 @@ def test_edges_are_checked():
 def test_events_are_what_is_drawn_and_add_up(metrics):
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-0.5, 0.5, (500, 2)), rng.uniform(-1, 1, 500)
-    noise = FloatNoise(np.random.default_rng(1))
+    noise = Noise(np.random.default_rng(1))
     ResidualScores().release(rows_of(X, y), np.zeros(2), metrics, 3.0, noise)
     planned = ResidualScores().events(metrics, 3.0)
     assert all(isinstance(event, GaussianEvent) for event in planned)
@@ -174,7 +173,7 @@ def test_intervals_contain_the_truth_whatever_the_tails(tails, constant):
     r = y - np.clip(X @ theta, -1, 1)
     true = {"r2": r2_of(y, X @ theta), "mse": np.mean(r**2), "mae": np.mean(np.abs(r))}
     sigma = 1.0 / (math.sqrt(0.05) * objective_mu(1.0, 1.0 / n**2))
-    rows, noise = rows_of(X, y, constant), FloatNoise(np.random.default_rng(6))
+    rows, noise = rows_of(X, y, constant), Noise(np.random.default_rng(6))
     found = [ResidualScores().release(rows, theta, METRICS, sigma, noise) for _ in range(200)]
     for name in METRICS:
         ends = [each[name].interval() for each in found]
@@ -196,7 +195,7 @@ def test_many_rows_have_a_narrow_interval():
     y = np.clip(X @ theta + 0.1 * rng.standard_t(2.0, n), -1, 1)
     true = r2_of(y, X @ theta)
     sigma = 1.0 / (math.sqrt(0.1) * objective_mu(1.0, 1.0 / n**2))
-    rows, noise = rows_of(X, y, 0.5), FloatNoise(np.random.default_rng(6))
+    rows, noise = rows_of(X, y, 0.5), Noise(np.random.default_rng(6))
     scoring = ResidualScores()
     found = [scoring.release(rows, theta, ("r2",), sigma, noise)["r2"] for _ in range(60)]
     assert np.mean([abs(each.value - true) <= 0.01 for each in found]) >= 0.95
@@ -208,7 +207,7 @@ def test_many_rows_have_a_narrow_interval():
 def test_a_hidden_variance_leaves_r2_without_a_lower_limit():
     rng = np.random.default_rng(0)
     rows = rows_of(np.full((50, 1), 0.5), rng.uniform(-0.01, 0.01, 50), 0.5)
-    noise = FloatNoise(np.random.default_rng(1))
+    noise = Noise(np.random.default_rng(1))
     found = [ResidualScores().release(rows, np.zeros(1), ("r2",), 20.0, noise) for _ in range(20)]
     lows, highs = np.array([each["r2"].interval() for each in found]).T
     assert max(lows) < -1.0

@@ -14,7 +14,7 @@ from fastmix.releases import SIZE, make_noise
 
 def test_the_released_number_and_its_bound():
     rows = ArrayRows(np.zeros((500, 2)), RowMap(1.0), np.zeros(500))
-    noise = make_noise("float", 0, warn=False)
+    noise = make_noise(0, warn=False)
     found = [noise.release(SIZE, rows, sigma=10.0) for _ in range(4000)]
     assert set(noise.drawn) == {SIZE.event(10.0)}
     sizes = np.array(found)
@@ -34,7 +34,7 @@ def test_what_bounds_rounding_errors_is_the_released_number():
     assert rows.counted(10, 10**12).persons.rows == 1 << 33
     assert rows.counted(1).most == 2
     plan = PrivateLinearRegression(public_rows=False, delta=1e-6)._planned(100, 2)[1]
-    counted = sized(rows, plan, make_noise("float", 0, warn=False))
+    counted = sized(rows, plan, make_noise(0, warn=False))
     assert counted.most == counted.n + math.ceil(64.0 * plan.size_scale)
     assert (rows.n, rows.most, rows.persons.rows) == (2, 2, 4)
 

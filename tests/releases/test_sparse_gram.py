@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from fastmix.data import ArrayRows, RowMap
-from fastmix.releases import SPARSE_GRAM, sparse_gram
+from fastmix.releases import SPARSE_GRAM, Noise, sparse_gram
 from fastmix.releases.gram import _shortened_gram
-from fastmix.releases.noise import FloatNoise
 from fastmix.releases.sensitivity import shortened_gram_sensitivity
 from fastmix.sketches import SparseSketch
 
@@ -79,7 +78,7 @@ def test_noise_and_events():
     """Means and variances of 3,000 draws at 6 standard errors: false alarms below 1e-7."""
     X = np.random.default_rng(2).standard_normal((64, 2))
     X *= BOUND / np.linalg.norm(X, axis=1)[:, None]
-    draw, noise, seen = SparseSketch(16, 64, 1).sample(0), FloatNoise(np.random.default_rng(0)), []
+    draw, noise, seen = SparseSketch(16, 64, 1).sample(0), Noise(np.random.default_rng(0)), []
     longest = BOUND * 2.0
     gram = _shortened_gram(rows_of(X), draw, longest)
     for _ in range(3000):

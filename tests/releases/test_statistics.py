@@ -13,8 +13,8 @@ from scipy import stats
 
 from fastmix.accounting import GaussianEvent
 from fastmix.data import ArrayRows, RowMap
-from fastmix.releases import MOMENTS, STATISTICS, make_noise
-from fastmix.releases.noise import FloatNoise
+from fastmix.releases import MOMENTS, STATISTICS, Noise, make_noise
+from tests.floats import FloatNoise
 
 ERRORS = 6.0
 P_VALUE = 1e-8
@@ -58,9 +58,9 @@ def assert_standard_normal(z):
 
 
 def test_noise_of_every_statistic_is_independent_and_that_of_the_event(rows):
-    z = standardized(rows, FloatNoise(np.random.default_rng(1)), N)
+    z = standardized(rows, Noise(np.random.default_rng(1)), N)
     assert_standard_normal(z)
-    noise = FloatNoise(np.random.default_rng(1))
+    noise = Noise(np.random.default_rng(1))
     noise.release(STATISTICS, rows, sigma=SIGMA)
     assert noise.drawn == [GaussianEvent(SIGMA)] * 3
     assert STATISTICS.event(SIGMA) == GaussianEvent(SIGMA, 1.0, 3)
@@ -70,9 +70,12 @@ def test_noise_of_every_statistic_is_independent_and_that_of_the_event(rows):
     "column", [0, 7, *(pytest.param(each, marks=pytest.mark.slow) for each in (1, 9))]
 )
 def test_the_comparison_would_notice(rows, column):
-    """Noise of one coordinate that is 10% off, that is shared with another, or a shift."""
-    z = standardized(rows, FloatNoise(np.random.default_rng(2)), N)
-    for wrong in (0.9 * z[:, column], z[:, column - 1], z[:, column] + 0.1):
+    """Noise of one coordinate that is 10% off, that is shared with another, or a shift.
+
+    The shift is 4.6 standard errors above the limit.
+    """
+    z = standardized(rows, Noise(np.random.default_rng(2)), N)
+    for wrong in (0.9 * z[:, column], z[:, column - 1], z[:, column] + 0.15):
         changed = z.copy()
         changed[:, column] = wrong
         with pytest.raises(AssertionError):
@@ -80,7 +83,7 @@ def test_the_comparison_would_notice(rows, column):
 
 
 def test_exact_noise_has_the_same_distribution(rows):
-    assert_standard_normal(standardized(rows, make_noise("exact", 3), 1000))
+    assert_standard_normal(standardized(rows, make_noise(3), 1000))
 
 
 def test_a_matrix_below_its_diagonal_is_not_drawn_again(rows):
@@ -97,14 +100,14 @@ def test_errors_draw_nothing(rows, sigma):
     rng = np.random.default_rng(0)
     before = rng.bit_generator.state
     with pytest.raises(ValueError, match="sigma must"):
-        FloatNoise(rng).release(STATISTICS, rows, sigma=sigma)
+        Noise(rng).release(STATISTICS, rows, sigma=sigma)
     assert rng.bit_generator.state == before
 
 
 def test_moments_have_half_the_variance_off_the_diagonal(rows):
     """In units of the event: the diagonal, the entries above it times sqrt(2), the moments."""
     X, y = (np.concatenate(parts) for parts in zip(*rows.blocks(), strict=True))
-    above, noise, seen = np.triu_indices(3, 1), FloatNoise(np.random.default_rng(4)), []
+    above, noise, seen = np.triu_indices(3, 1), Noise(np.random.default_rng(4)), []
     for _ in range(N):
         gram, moment = noise.release(MOMENTS, rows, sigma=SIGMA)
         assert (gram == gram.T).all()

@@ -20,10 +20,10 @@ from fastmix.releases import (
     LEVEL_COUNTS,
     NUMBER_MOMENTS,
     SLOPES,
+    Noise,
     checks,
     sensitivity,
 )
-from fastmix.releases.noise import FloatNoise
 from fastmix.schema import PublicBounds
 from fastmix.schema.categories import Categories
 
@@ -55,7 +55,7 @@ HOSTILE = [
 NAMES = ["age", "city", "hours", "sex", "kind", "y"]
 
 
-class Zero(FloatNoise):
+class Zero(Noise):
     """No noise: releases are what is released, without the grid."""
 
     def _gaussian(self, values, sensitivity, ratio):

@@ -112,12 +112,12 @@ def test_weights_of_persons_times_sample_weights(k):
 
 def test_the_total_weight_is_released_by_its_event():
     rows = ArrayRows(np.eye(2), RowMap(1.0), np.zeros(2), persons=Persons(2, np.full(2, 0.5), 2))
-    noise = make_noise("float", 0, warn=False)
+    noise = make_noise(0, warn=False)
     assert 1.0 <= noise.release(TOTAL_WEIGHT, rows, sigma=1e-6) <= 1.0 + 1e-5
     assert [(e.sigma, e.count) for e in noise.drawn] == [(1e-6, 1)]
     assert noise.drawn[0] == TOTAL_WEIGHT.event(1e-6)
     # Never outside what is public.
-    assert make_noise("float", 1, warn=False).release(TOTAL_WEIGHT, rows, sigma=1e9) in (1, 2)
+    assert make_noise(1, warn=False).release(TOTAL_WEIGHT, rows, sigma=1e9) in (1, 2)
 
 
 def test_weights_of_any_size_are_bounded_without_a_word():

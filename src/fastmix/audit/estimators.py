@@ -58,8 +58,8 @@ def estimator_case(
     *,
     pair: Pair | None = None,
     trials: int = 6_000,
-    quick: int = 480,
-    kind: type[Noise] | None = None,
+    quick: int = 640,
+    kind: type[Noise] = Noise,
 ) -> Case:
     """Return the case of an estimator: its fits with and without one record.
 
@@ -148,9 +148,9 @@ _THIRDS = partial(
 )
 
 _CASES: dict[str, Callable[..., Case]] = {
-    "PrivateLinearRegression": partial(_case, PrivateLinearRegression, _EQUAL, quick=1_000),
+    "PrivateLinearRegression": partial(_case, PrivateLinearRegression, _EQUAL, quick=1_400),
     "PrivateLinearRegression, two rounds": partial(
-        _case, PrivateLinearRegression, _EQUAL, fixed={"rounds": 2}, quick=1_000
+        _case, PrivateLinearRegression, _EQUAL, fixed={"rounds": 2}, quick=1_400
     ),
     "PrivateLinearRegression, persons": partial(
         _case, PrivateLinearRegression, person_of(16, 64), quick=1_000
@@ -166,7 +166,6 @@ _CASES: dict[str, Callable[..., Case]] = {
     "IHM": _IHM,
     "IHM, paper": partial(_case, IHM, _EQUAL, **_STEPS, variant="paper"),
     "IHM, standard errors": partial(_IHM, n_steps=1, inference=True, trials=4_000),
-    "IHM, exact noise": partial(_IHM, noise="exact", quick=640),
     "LinearMixing": partial(_LINEAR, gaussian_size=_ROWS),
     # Few rows need little noise, so an eigenvalue on the wrong side would show.
     "LinearMixing, four rows": partial(_LINEAR, gaussian_size=4, trials=16_000),
@@ -176,7 +175,6 @@ _CASES: dict[str, Callable[..., Case]] = {
     "AdaSSP": _ADASSP,
     "AdaSSP, paper": partial(_ADASSP, variant="paper"),
     "AdaSSP, standard errors": partial(_ADASSP, inference=True),
-    "AdaSSP, exact noise": partial(_ADASSP, noise="exact", quick=640),
     "DPGradientDescent": partial(
         _case, DPGradientDescent, _LONE, residual_clip=0.01, n_steps=5, learning_rate=1e-3
     ),
@@ -191,7 +189,6 @@ _CASES: dict[str, Callable[..., Case]] = {
     "ObjectivePerturbation, rows not public": partial(
         _case, ObjectivePerturbation, added_row(64), residual_clip=0.01, public_rows=False
     ),
-    "ObjectivePerturbation, exact noise": partial(_OBJECTIVE, noise="exact", quick=640),
     "PrivateBounds": _bounds_case,
     "PrivateHuberRegressor": partial(_case, PrivateHuberRegressor, _EQUAL, trials=12_000),
     "PrivateLogisticRegression": _LOGISTIC,

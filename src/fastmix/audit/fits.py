@@ -17,15 +17,14 @@ from fastmix.errors import ReproducibleNoiseWarning
 from fastmix.estimators import PrivateModel
 from fastmix.random import public_generator, secret_generator
 from fastmix.releases import Entry, Noise
-from fastmix.releases.noise import NOISES
 
 
 class Fits:
     """Fits of one estimator on two neighbours."""
 
-    def __init__(self, model: PrivateModel, pair: Pair, kind: type[Noise] | None = None) -> None:
+    def __init__(self, model: PrivateModel, pair: Pair, kind: type[Noise] = Noise) -> None:
         self._pair, self._intercept = pair, model.fit_intercept
-        self._listening, self._replaying = judging(kind or NOISES[model.noise])
+        self._listening, self._replaying = judging(kind)
         self._noise: Noise | None = None  # that of the fit that runs
         model._population = Population(
             rows_per_person=None if pair.present.groups is None else PERSON_ROWS,

@@ -12,7 +12,6 @@ from fastmix.audit.transcript import judging, numbers, ratios
 from fastmix.data import ArrayRows, RowMap
 from fastmix.random import public_generator
 from fastmix.releases import Noise
-from fastmix.releases.noise import FloatNoise
 
 #: Delta of the claims, unless a caller asks for another one.
 DELTA = 1e-2
@@ -38,7 +37,7 @@ def release_case(
     trials: int = 100_000,
     quick: int = 4_000,
     delta: float = DELTA,
-    kind: type[Noise] = FloatNoise,
+    kind: type[Noise] = Noise,
     **rest: Any,
 ) -> Case:
     """Return the case of releases, by their joint likelihood.

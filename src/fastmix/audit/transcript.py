@@ -9,7 +9,6 @@ complete: a fit on other data must ask for the same releases and publish the sam
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -87,7 +86,6 @@ class Replaying(Judging):
         return self._next(None).value
 
 
-@cache
 def judging(kind: type[Noise]) -> tuple[type[Listening], type[Replaying]]:
     """Return the classes of noise that listen to, and that replay, noise of some kind."""
     listening = type("Listening" + kind.__name__, (Listening, kind), {})

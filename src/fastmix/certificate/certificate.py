@@ -20,7 +20,7 @@ from fastmix.certificate.papers import check_papers
 from fastmix.kernels import kernels_used
 from fastmix.show import certificate_card
 
-FORMAT = "fastmix-certificate-4"
+FORMAT = "fastmix-certificate-5"
 
 
 @cache

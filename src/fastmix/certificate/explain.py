@@ -53,6 +53,11 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
             "public."
         )
     said.append(_clipping(data))
+    if "min_listed" in asked:
+        said.append(
+            f"A noisy count did not show that fewer than {asked['min_listed']:.0%} of the "
+            f"{unit}s have one of these labels; otherwise the fit would have stopped."
+        )
     if "max_weight" in data:
         said.append(_weights(data))
     if found := bounds_found(data):

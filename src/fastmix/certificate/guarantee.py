@@ -18,12 +18,10 @@ POST_PROCESSING = (
     "intervals, summaries, predictions, reports and these papers follow from released values and "
     "public settings, and cost no privacy"
 )
-_FLOATING_POINT = {
-    "float": "noise is made of floating-point numbers and rounded to a grid of 2^-20 times its "
-    "scale, which removes the bits that known attacks read; this is no proof",
-    "exact": "noise is drawn by integer arithmetic on a grid, and the account holds for the "
-    "numbers drawn; sketches and sums are made of floating-point numbers",
-}
+FLOATING_POINT = (
+    "noise is drawn by integer arithmetic, exactly from the distribution that the account is for; "
+    "sketches and sums are made of floating-point numbers"
+)
 
 
 def together(epsilon: float, delta: float, count: int) -> dict[str, float]:
@@ -66,7 +64,7 @@ def guarantee(
         "together": {str(k): together(**cost, count=k) for k in TOGETHER},
         "trust_model": TRUST,
         "not_protected": not_protected(population),
-        "floating_point": _FLOATING_POINT.get(parameters.get("noise", "float"), ""),
+        "floating_point": FLOATING_POINT,
         "post_processing": POST_PROCESSING,
     }
 

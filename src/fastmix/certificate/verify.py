@@ -20,7 +20,7 @@ from fastmix.engine import Plan, Sizes, Target, default_delta, plan_fit
 from fastmix.engine.compare import comparing_plan
 from fastmix.engine.population import Population
 from fastmix.paper import METHODS
-from fastmix.releases.noise import NOISES
+from fastmix.releases import Noise
 
 #: Relative difference of recomputed numbers that rounding explains.
 TOLERANCE = 1e-9
@@ -33,9 +33,9 @@ _TABLE_FACTS = ("missing", "encoding", "categories")  # of ``fastmix fit``
 _CLASS_FACTS = ("classes", "class_weight")
 
 #: Parameters of every estimator that a certificate states, and those that some have.
-_COMMON = ("epsilon", "delta", "data_norm", "fit_intercept", "inference", "noise",
+_COMMON = ("epsilon", "delta", "data_norm", "fit_intercept", "inference",
            "max_rows_per_group")  # fmt: skip
-_OPTIONAL = ("score_share", "compared", "max_weight")
+_OPTIONAL = ("score_share", "min_listed", "compared", "max_weight")
 
 _PACKAGES = ("fastmix", "numpy", "scipy", "scikit-learn", "python")
 #: Entries about compiled kernels; without them there is the first one only.
@@ -44,7 +44,6 @@ _KERNELS = ("compiled", "instruction_set", "compiler", "check", "numpy")
 #: Entries about the budget that paid for a fit.
 _LEDGER = ("id", "rule", "charges", "spent", "budget")
 
-_SOURCES = {name: noise.source for name, noise in NOISES.items()}
 
 #: Entries that no computation on the certificate alone can confirm, each with the reason.
 NOT_CHECKED = (
@@ -147,9 +146,10 @@ class _Rebuilt:
         asked, delta = self.asked, default_delta(self.asked["delta"], self.n)
         target = Target(self.epsilon, delta, order=asked.get("budget_order"))
         if "compared" in asked:
-            return comparing_plan(self.method, self.sizes, target, inference=asked["inference"])[0]
-        share = asked.get("score_share", 0.0)
-        given = {"inference": asked["inference"], "noise": asked["noise"], "score_share": share}
+            given = {name: asked[name] for name in ("inference", "min_listed") if name in asked}
+            return comparing_plan(self.method, self.sizes, target, **given)[0]
+        names = ("inference", "score_share", "min_listed")
+        given = {name: asked[name] for name in names if name in asked}
         return plan_fit(self.method, self.sizes, target, **given)
 
     def document(self) -> dict[str, Any]:
@@ -232,9 +232,7 @@ class _Rebuilt:
     def complaints(self) -> Iterator[str]:
         """Yield what is wrong with entries that are stated and not computed."""
         data, asked, spent = self.data, self.asked, self.plan.spent
-        if asked["noise"] not in ("float", "exact"):
-            yield "its parameters.noise is neither 'float' nor 'exact'"
-        if data["noise"] != "seeded" and data["noise"] != _SOURCES.get(asked["noise"]):
+        if data["noise"] not in ("seeded", Noise.source):
             yield "it names no source of noise that is known"
         if {*self.facts["taken_from_data"]} - {"bounds_X", "bounds_y", "classes"}:
             yield "it takes something from the data that is no bound"

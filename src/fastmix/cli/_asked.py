@@ -63,6 +63,7 @@ class Asked(options.CsvOptions):
         None
     )
     label: Annotated[str, _PRIVACY("Name of the fit in the ledger.")] = ""
+    min_listed: Annotated[float, _PRIVACY(options.MIN_LISTED)] = options.LISTED
     dry_run: Annotated[
         bool, _PRIVACY("Print the error to expect, and stop; nothing is spent.", "--dry-run")
     ] = False

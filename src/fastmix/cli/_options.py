@@ -101,6 +101,21 @@ Sign = Annotated[Path | None, _PAPERS("Sign the files with this private key; see
 Key = Annotated[
     Path | None, _PAPERS("Public key: refuse a model that it has not signed; see 'fastmix key'.")
 ]
+#: Least share of records with a label of the list: commands cannot show how labels are spelled.
+LISTED = 0.5
+MIN_LISTED = (
+    "For labels: stop if fewer of the rows have a label of the list, by a count with noise for 2% "
+    "of epsilon; 0 does not count."
+)
+MinListed = Annotated[float, typer.Option(help=MIN_LISTED)]
+
+
+def check_listed(min_listed: float, family: str) -> None:
+    """Refuse a share of listed labels where there are none."""
+    if min_listed != LISTED and family != "logistic":
+        raise value_error("min_listed", "be given with --family logistic", min_listed)
+
+
 Label = Annotated[str, typer.Option(help="Name of the charge in the ledger.")]
 Rows = Annotated[int, typer.Option(min=1, max=10**12, help="Number of rows.")]
 Sep = Annotated[str | None, _READING("Separator of a CSV file, or 'tab'; detected by default.")]

@@ -6,10 +6,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from fastmix._validation import value_error
+from fastmix._validation import check_choice, value_error
 from fastmix.accounting import BudgetAccountant, noted
 from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
+from fastmix.cli._asked import check_target
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._folder import model_folder
 from fastmix.cli._papers import Papers
@@ -17,14 +18,17 @@ from fastmix.data.delimited import TextFormat
 from fastmix.data.encode import encode, needed, table_chunks, table_columns
 from fastmix.data.read import Table, read_columns, table_paths
 from fastmix.errors import DataError
-from fastmix.estimators import PrivateLinearRegression, compare
+from fastmix.estimators import PrivateLinearRegression, PrivateLogisticRegression, compare
 from fastmix.schema import PublicBounds, read_bounds
-from fastmix.schema.bounds import check_number, check_persons
+from fastmix.schema.bounds import check_persons
+from fastmix.schema.features import Labels
 from fastmix.show.progress import progress
 
 EXAMPLES = (
     "fastmix compare people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6 "
     "--set age,city --set age",
+    "fastmix compare smokers.csv --target smoker --bounds smokers.toml --delta 1e-6 "
+    "--family logistic --set age,city --set age --out smoking",
 )
 
 
@@ -38,6 +42,8 @@ def command(
     ],
     epsilon: options.Epsilon = 1.0,
     delta: options.Delta = None,
+    family: Annotated[str, typer.Option(help="linear, or logistic (for labels).")] = "linear",
+    min_listed: options.MinListed = options.LISTED,
     intercept: options.Intercept = True,
     intervals: Annotated[bool, typer.Option(help="Standard errors of the best model.")] = True,
     ledger: Annotated[
@@ -79,7 +85,9 @@ def command(
     public = read_bounds(bounds, covered)
     if public.target.name != target:
         raise value_error("target", f"be that of the bounds file, {public.target.name!r}", target)
-    check_number(public)
+    check_choice("family", family, ("linear", "logistic"))
+    options.check_listed(min_listed, family)
+    check_target(public, family)
     check_persons(public, bool(person), not private_rows)
     named = [options.names_in(each) for each in sets]
     chosen = {",".join(names): public.select(names) for names in named}
@@ -90,17 +98,21 @@ def command(
         name: [places[column] for column in each.columns(intercept)]
         for name, each in chosen.items()
     }
-    model = PrivateLinearRegression(
-        epsilon=epsilon,
-        delta=delta,
-        fit_intercept=intercept,
-        inference=intervals,
-        bounds_X=public.feature_bounds(intercept),
-        bounds_y=(public.target.lower, public.target.upper),
-        data_norm=public.data_norm,
-        public_rows=not private_rows,
-        accountant=None if ledger is None else BudgetAccountant.load(ledger),
-    )
+    common: Any = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "fit_intercept": intercept,
+        "inference": intervals,
+        "bounds_X": public.feature_bounds(intercept),
+        "data_norm": public.data_norm,
+        "public_rows": not private_rows,
+        "accountant": None if ledger is None else BudgetAccountant.load(ledger),
+    }
+    model: Any
+    if family == "logistic":
+        model = PrivateLogisticRegression(classes=public.ends, min_listed=min_listed, **common)
+    else:
+        model = PrivateLinearRegression(bounds_y=public.ends, **common)
     stated = Papers(papers, sign)
     inputs = (*table_paths(data), bounds, *stated.inputs)
     given: Any = {"words": [*places, *stated.words], "inputs": inputs}
@@ -115,6 +127,8 @@ def command(
                 columns = read_columns(data, *needed(public), text.of(public))
                 X, y = encode(columns, public, intercept=intercept)
                 whose, limits = {}, {}
+            if isinstance(public.target, Labels):
+                y = public.target.decoded(y)
             if not len(y) and not private_rows:
                 raise DataError(f"{data.name} must have at least one row to fit.")
             with noted(label=label or None, file=data.name, target=target, model=str(out)):

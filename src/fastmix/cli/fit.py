@@ -169,6 +169,7 @@ def _model(asked: Asked) -> PrivateModel:
     }
     if asked.quantile != "0.5" and asked.family != "quantile":
         raise value_error("quantile", "be given with --family quantile", asked.quantile)
+    options.check_listed(asked.min_listed, asked.family)
     inference = asked.method in options.INFERRING if asked.intervals is None else asked.intervals
     if inference and asked.method not in options.INFERRING:
         raise value_error("inference", f"be False for method {asked.method!r}", True)
@@ -180,8 +181,10 @@ def _model(asked: Asked) -> PrivateModel:
     common["inference"] = inference
     if asked.family == "quantile":
         common["quantile"] = options.quantiles(asked.quantile)
-    if asked.family == "logistic" and asked.bounds is None:
-        raise value_error("bounds", "be given with --family logistic", None)
+    if asked.family == "logistic":
+        common["min_listed"] = asked.min_listed
+        if asked.bounds is None:
+            raise value_error("bounds", "be given with --family logistic", None)
     return _FAMILIES[asked.family](**common)
 
 

@@ -51,6 +51,7 @@ def command(
         int,
         typer.Option(min=2, max=1000, help="With --family logistic and --columns: how many."),
     ] = 2,
+    min_listed: options.MinListed = options.LISTED,
     categories: Annotated[
         str,
         typer.Option(help="With --columns: numbers of levels of the categories, as in 5,12,3."),
@@ -122,6 +123,9 @@ def command(
         given |= {**_named(public), "categories": [len(each) + 1 for each in columns_of]}
     if ends is not None:
         given["classes" if family == "logistic" else "bounds_y"] = ends
+    options.check_listed(min_listed, family)
+    if family == "logistic":
+        given["min_listed"] = min_listed
     if quantile != "0.5" or family == "quantile":
         given["quantile"] = options.quantiles(quantile)
     if method != "auto" or family == "linear":

@@ -103,12 +103,15 @@ def fit_adaptive(
     with one_blas_thread() if NATIVE and rows.d < FEW_COLUMNS else nullcontext():
         if plan.level_sigma is not None:
             return table_fit.solve_table(family, rows, plan, clip, draws)
-        return after_look(family, rows, plan, clip, draws, look(rows, plan, draws))
+        return after_look(
+            family, rows, plan, clip, draws, look(rows, plan, draws, labels=family.labels)
+        )
 
 
-def look(rows: Rows, plan: AdaptivePlan, draws: Draws) -> Guess:
-    """Release the first look, which does not depend on the loss."""
-    return first_stage(rows, plan.n_rounds, plan.moment_sigma, plan.mean_sigma, draws)
+def look(rows: Rows, plan: AdaptivePlan, draws: Draws, *, labels: bool = False) -> Guess:
+    """Release the first look, which depends only on whether targets are ``labels``."""
+    sigmas = plan.moment_sigma, plan.mean_sigma
+    return first_stage(rows, plan.n_rounds, *sigmas, draws, labels=labels)
 
 
 def after_look(

@@ -53,6 +53,8 @@ class Family(Method):
     weights: ClassVar[bool] = True
     last_step: ClassVar[float] = 4.0
     choices: ClassVar[dict[str, tuple[str, ...]]] = {"solver": ("auto", "gram", "sketch")}
+    #: Whether targets are labels of ±1.
+    labels: ClassVar[bool] = False
     #: Whether the slope of the loss has one sign for each record, which privacy accounts use.
     one_sided: ClassVar[bool] = False
     #: Whether gradients are counted for the clipping level, and the share of what is clipped that

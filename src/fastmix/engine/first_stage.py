@@ -55,11 +55,13 @@ def first_stage(
     moment_sigma: float | None,
     mean_sigma: float | None,
     draws: Draws,
+    *,
+    labels: bool = False,
 ) -> Guess:
-    """Release what the first stage needs, and return what is known then."""
+    """Release the first-stage statistics and return the guess; ``labels`` are targets of ±1."""
     d, baseline = rows.d, np.zeros(rows.d)
     if moment_sigma is not None:
-        return _moments_stage(rows, rounds, moment_sigma, draws)
+        return _moments_stage(rows, rounds, moment_sigma, draws, labels)
     if mean_sigma is not None:
         mean = draws.noise.release(TARGET_MEAN, rows, sigma=mean_sigma)
         baseline[-1] = mean / rows.constant
@@ -86,7 +88,7 @@ def typical_size(counts: FloatArray, edges: FloatArray, n: int) -> float:
     return float(low * (high / low) ** min(max(float(share), 0.0), 1.0))
 
 
-def _moments_stage(rows: Rows, rounds: int, sigma: float, draws: Draws) -> Guess:
+def _moments_stage(rows: Rows, rounds: int, sigma: float, draws: Draws, labels: bool) -> Guess:
     """Release second moments of features and target in rounds, and read them."""
     n, d, size = rows.n, rows.d, rows.d + 1
     floor = least_eigenvalue(sigma, size)
@@ -101,7 +103,7 @@ def _moments_stage(rows: Rows, rounds: int, sigma: float, draws: Draws) -> Guess
         whole = (back * (evident + floor)) @ back.T / n + LEAST_VARIANCE * np.eye(size)
         known = (back * evident) @ back.T / n
         directions = max(1.0, float(np.sum(evident / (evident + floor))))
-        transform = rounded(whole) / math.sqrt(ROOM * directions)
+        transform = rounder(whole, directions, rows.constant, labels)
     center = np.linalg.solve(whole[:d, :d], whole[:d, d])
     variance = whole[d, d] - float(whole[d, :d] @ center)
     baseline = np.zeros(d)
@@ -114,6 +116,25 @@ def _moments_stage(rows: Rows, rounds: int, sigma: float, draws: Draws) -> Guess
     axes = root[:, None] * vectors.T
     spread = math.sqrt(min(max(variance, 1e-6), 1.0))
     return Guess(center, rounded(whole[:d, :d]), axes, seen, baseline, spread)
+
+
+def rounder(whole: FloatArray, directions: float, constant: float, labels: bool) -> FloatArray:
+    r"""Return coordinates for the next round, from mean second moments with the target last.
+
+    Rows that vary along so many directions have the mean squared length 1/`ROOM` in them. A label
+    is at most 1 + |m| from its mean m. The variance of its residuals counts as at least
+    :math:`(1 + |m|)^2` per direction, so that the squared coordinate of no label exceeds 1/`ROOM`.
+    Otherwise rows of a rare label would be shortened, and each round would find it rarer.
+    """
+    if labels:
+        mean = constant * float(whole[-2, -1] / whole[-2, -2])
+        left = float(
+            whole[-1, -1] - whole[-1, :-1] @ np.linalg.solve(whole[:-1, :-1], whole[:-1, -1])
+        )
+        least = (1.0 + min(abs(mean), 1.0)) ** 2 / directions
+        whole = whole.copy()
+        whole[-1, -1] += max(0.0, least - left)
+    return rounded(whole) / math.sqrt(ROOM * directions)
 
 
 def rounded(covariance: FloatArray) -> FloatArray:

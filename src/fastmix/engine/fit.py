@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix._validation import value_error
 from fastmix.accounting import (
     NonPrivateEvent,
     Part,
@@ -25,20 +24,25 @@ from fastmix.data import ChunkRows, Rows
 from fastmix.data.scaling import PublicScaling
 from fastmix.engine.layers import Count
 from fastmix.engine.plan import Draws, Method, Plan, Sizes, Solution, Target
-from fastmix.errors import CalibrationError
-from fastmix.releases import RESIDUAL_COUNTS, SIZE, TOTAL_WEIGHT, symmetric_solve
-from fastmix.releases.noise import NOISES, Noise
+from fastmix.errors import CalibrationError, DataError
+from fastmix.releases import RESIDUAL_COUNTS, SIZE, TOTAL_WEIGHT, UNLISTED, symmetric_solve
+from fastmix.releases.noise import Noise
 
 #: What rounding may add to the epsilon of a plan.
 _ROUNDING = 1e-9
 #: The part of an account that is for the number of rows.
 COUNTED = "number of rows"
+#: The part of an account that is for the check of labels.
+LISTED = "check of labels"
 #: Scales of noise that bound the number of rows, for rounding.
 _SAFE = 64.0
 #: An unlisted level has rows of its own if its released count is this many standard deviations.
 EVIDENT = 5.0
 #: Share of epsilon that pays for the number of rows where it is not public.
 SIZE_SHARE = 0.02
+#: Share of epsilon that pays for the check of labels, and the scales of noise by which labels must
+#: fall short: a table with enough of them is refused with probability e^-4 / 2, below 1%.
+LABEL_SHARE, SHORT = 0.02, 4.0
 #: Numbers of rows that fits are planned for where the number is not public: quarter octaves, so
 #: that a budget can be checked for all of them before the number is released.
 PLANNED_ROWS = tuple(sorted({round(2.0 ** (k / 4.0)) for k in range(137)}))
@@ -61,14 +65,14 @@ def plan_fit(
     target: Target,
     *,
     inference: bool = False,
-    noise: str = "float",
     score_share: float = 0.0,
+    min_listed: float = 0.0,
 ) -> Plan:
     """Plan a fit: the method's own releases, and those that the population and the user ask for.
 
     The account of the plan is within the target; an infinite epsilon asks for least squares.
     ``inference`` adds counts of residuals, which intervals need, and ``score_share`` a score of the
-    same rows, such as R^2.
+    same rows, such as R^2. ``min_listed`` above 0 adds a check of labels before the fit.
     """
     asked: Any = {"inference": inference, "score_share": score_share}
     sizes.population.check(method, epsilon=target.epsilon, **asked)
@@ -76,29 +80,25 @@ def plan_fit(
         return LeastSquaresPlan(
             spent=PrivacySpent([Part("no privacy", [NonPrivateEvent()], 0.0)]), steps=0
         )
-    size_scale = None
+    size_scale, label_scale, first = None, None, []
     if sizes.hidden:
         size_scale = (1.0 + _ROUNDING) / (SIZE_SHARE * target.epsilon)
         sizes = sizes._replace(n=PLANNED_ROWS[bisect_right(PLANNED_ROWS, sizes.n) - 1])
-    counting = () if size_scale is None else (SIZE.event(size_scale),)
-    extra = NOISES[noise].cost(method.coordinates(sizes))
+        first.append(Part(COUNTED, (SIZE.event(size_scale),), 0.0))
+    if min_listed:
+        label_scale = (1.0 + _ROUNDING) / (LABEL_SHARE * target.epsilon)
+        first.append(Part(LISTED, (UNLISTED.event(label_scale),), 0.0))
     within = Target(
-        target.epsilon - math.fsum(event.pure_epsilon for event in (*extra, *counting)),
+        target.epsilon - math.fsum(event.pure_epsilon for part in first for event in part.events),
         target.delta,
         target.delta / 10.0,
         score_share,
         target.order,
     )
     plan = _inferring(method, sizes, within) if inference else method.plan(sizes, within)
-    if extra and not plan.is_private:
-        raise value_error("noise", f"be 'float' for method {method.name!r}", noise)
-    parts = plan.spent.parts
-    if extra:
-        parts = (*parts, Part("discrete noise", extra, 0.0))
-    if counting:
-        parts = (Part(COUNTED, counting, 0.0), *parts)
-    if extra or counting:
-        plan = replace(plan, spent=PrivacySpent(parts), extra=extra, size_scale=size_scale)
+    if first:
+        spent = PrivacySpent((*first, *plan.spent.parts))
+        plan = replace(plan, spent=spent, size_scale=size_scale, label_scale=label_scale)
     _check_met(method, plan, target)
     return plan
 
@@ -135,6 +135,23 @@ def with_weight(rows: Any, sigma: float, noise: Noise) -> tuple[Any, float]:
     """Release the sum of the weights, and return the rows with it as their number."""
     total = noise.release(TOTAL_WEIGHT, one_view(rows), sigma=sigma)
     return rows.counted(round(total)), total
+
+
+def check_labels(rows: Any, plan: Plan, share: float, noise: Noise, *, whole: bool) -> None:
+    """Release how many listed labels a share of the records lacks, and stop if that is evident.
+
+    ``whole`` says that the whole fit was charged before, not only this release.
+    """
+    scale = plan.label_scale or math.nan
+    if noise.release(UNLISTED, one_view(rows), share=share, sigma=scale) > SHORT * scale:
+        cost = "the whole fit" if whole else f"{LABEL_SHARE:.0%} of epsilon"
+        raise DataError(
+            f"fewer than {share:.0%} of the records have a label of the public list, by a noisy "
+            f"count. The fit stopped after this count and released nothing else; the charge is for "
+            f"{cost}. Compare the list with the spelling of the labels in the table: 'fastmix "
+            "check' does, for your eyes only. To fit nevertheless, set min_listed (--min-listed) "
+            "to 0."
+        )
 
 
 def one_view(rows: Any) -> Rows:

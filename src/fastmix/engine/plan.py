@@ -7,7 +7,6 @@ calibration, the charge, the certificate and the check after the fit all read th
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -135,10 +134,10 @@ class Plan:
     steps: int = 1
     residual_sigma: float | None = None  #: Noise of the counts of residuals for intervals.
     score_sigma: float | None = None  #: Noise of one release that costs what the score does.
-    extra: tuple[PrivacyEvent, ...] = ()  #: Charged, and of no single release.
     rows_per_person: int | None = None  #: For whom the account is: persons of so many rows.
     weight_sigma: float | None = None  #: Noise of the sum of sample weights.
     size_scale: float | None = None  #: Noise of the number of rows, which is released first.
+    label_scale: float | None = None  #: Noise of the check for unlisted labels, before the fit.
     budget_order: float | None = None  #: Order of the budget it is calibrated for (`choice`).
 
     @property
@@ -150,17 +149,13 @@ class Plan:
     def settings(self) -> dict[str, Any]:
         """Sizes and noise levels by name, as a certificate states them."""
         settings = {f.name: getattr(self, f.name) for f in fields(self)}
-        del settings["spent"], settings["extra"]
+        del settings["spent"]
         optional = {f.name for f in fields(Plan)}
         return {name: v for name, v in settings.items() if v is not None or name not in optional}
 
     def matches(self, noise: Noise) -> bool:
-        """Whether releases are those that were planned, with no more coordinates than planned."""
-        paid = math.fsum(event.pure_epsilon for event in self.extra)
-        drawn = math.fsum(event.pure_epsilon for event in noise.cost(max(1, noise.coordinates)))
-        return drawn <= paid and _counted([*noise.drawn, *self.extra]) == _counted(
-            self.spent.events
-        )
+        """Whether releases are those that were planned."""
+        return _counted(noise.drawn) == _counted(self.spent.events)
 
 
 def _counted(events: Iterable[PrivacyEvent]) -> Counter[Any]:
@@ -319,16 +314,6 @@ class Method(ABC):
     def in_blocks(self) -> bool:
         """Whether passes over blocks of rows are all that the method needs."""
         return True
-
-    def coordinates(self, sizes: Sizes) -> int:
-        """Return how many coordinates of noise a fit draws at most, for the cost of exact noise.
-
-        A coordinate costs an epsilon of 4e-18, so the bound is generous: 64 matrices, two vectors
-        for each step, and a million counts, for each class or quantile.
-        """
-        steps = getattr(self, "n_steps", None) or 100
-        fits = max(getattr(self, "n_classes", 1), self.outputs)
-        return int(fits * (64 * (sizes.d + 2) ** 2 + 2 * (steps + 2) * (sizes.d + 2) + 2**20))
 
     def cautions(self, plan: Any, d: int) -> list[str]:
         """Return why a planned fit may go wrong by its parameters, for d columns."""

@@ -20,10 +20,9 @@ from fastmix.engine.clipping import SHORTEST, Levels
 from fastmix.engine.first_stage import (
     FIRST,
     LEAST_VARIANCE,
-    ROOM,
     Guess,
     least_eigenvalue,
-    rounded,
+    rounder,
 )
 from fastmix.engine.geometry import Curvature, Geometry, curvature_estimate, geometry
 from fastmix.engine.plan import Draws
@@ -72,7 +71,7 @@ def first_look(
     noise = plan.level_sigma * math.sqrt(len(categories.columns))
     shares = tuple(level_shares(each, noise) for each in np.split(counts, ends))
     columns = [*categories.numbers(d), d - 1]
-    moments = _number_moments(rows, [*columns, d], categories.unit, mean, plan, draws)
+    moments = _number_moments(family, rows, [*columns, d], categories.unit, mean, plan, draws)
     coordinates = geometry(categories, shares, moments[:-1, :-1], rows.constant, d)
     center, baseline = np.zeros(d), np.zeros(d)
     center[columns] = np.linalg.solve(moments[:-1, :-1], moments[:-1, -1])
@@ -99,7 +98,13 @@ def level_shares(counts: FloatArray, noise: float = 0.0) -> FloatArray:
 
 
 def _number_moments(
-    rows: Rows, columns: list[int], unit: float, mean: float, plan: AdaptivePlan, draws: Draws
+    family: Family,
+    rows: Rows,
+    columns: list[int],
+    unit: float,
+    mean: float,
+    plan: AdaptivePlan,
+    draws: Draws,
 ) -> FloatArray:
     """Release mean second moments of some columns and the target, in ever rounder coordinates.
 
@@ -125,7 +130,7 @@ def _number_moments(
         back = solve_triangular(inner, vectors, trans=1)
         whole = (back * (evident + floor)) @ back.T / n + LEAST_VARIANCE * np.eye(size)
         directions = max(1.0, float(np.sum(evident / (evident + floor))))
-        inner = rounded(whole) / math.sqrt(ROOM * directions)
+        inner = rounder(whole, directions, rows.constant, family.labels)
     return np.asarray(whole)
 
 

@@ -38,9 +38,6 @@ inference : bool, default={inferring}
     variants of `IHM` and `FastIHM`, 23% where a table has categories or for
     `PrivateQuantileRegressor`, 5% for `AdaSSP`. `ObjectivePerturbation`, `DPGradientDescent`,
     `LinearMixing` and `IHS` have none.
-noise : {"float", "exact"}, default="float"
-    "exact" draws the noise of scalars, gradients and statistics from discrete distributions on a
-    grid, by integers only; sketches are always floating point. It takes epsilon from 1e-6 to 100.
 accountant : BudgetAccountant, default=None
     Budget that the fit is charged to; None means the active one, if there is one.
 random_state : int, RandomState or Generator, default=None
@@ -48,8 +45,8 @@ random_state : int, RandomState or Generator, default=None
     guarantee and gives a `ReproducibleNoiseWarning`: for tests and experiments only.""",
     "engine_parameters": """\
 score_share : float, default=0.0
-    Share of the budget, up to 0.5, that pays for private scores of the training rows, such as
-    R^2. A twentieth is enough for some ten thousand rows.
+    Share of the budget, 0 or from 0.001 to 0.5, that pays for private scores of the training rows,
+    such as R^2. A twentieth is enough for some ten thousand rows.
 public_rows : bool, default=True
     Whether the number of rows (of persons, with ``groups``) is public. If not, the fit releases it
     with noise for 2% of epsilon, and the guarantee is for adding or removing a record; ``delta``

@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from fastmix._validation import unchained
-from fastmix.accounting import BudgetAccountant, Part, PrivacySpent, noted
+from fastmix._validation import unchained, usual_arithmetic
+from fastmix.accounting import BudgetAccountant, PrivacySpent, noted
 from fastmix.accounting.budget import NOTHING_CHARGED
 from fastmix.accounting.notes import current_notes
 from fastmix.data import Chunks, Report
 from fastmix.data.arrow import file_chunks
 from fastmix.data.dask import Cluster, dask_chunks, is_dask
 from fastmix.engine import Draws, Plan
-from fastmix.engine.fit import COUNTED, PLANNED_ROWS, sized, solve_fit
+from fastmix.engine.fit import COUNTED, LISTED, PLANNED_ROWS, check_labels, sized, solve_fit
 from fastmix.engine.population import Population
 from fastmix.errors import BudgetError, caller_level
 from fastmix.estimators._frames import encoded, fit_files, fit_table
@@ -29,8 +29,28 @@ from fastmix.show.progress import progress
 #: A number of rows for plans that are made before the hidden number is released.
 SOME_ROWS = 10_000
 
-#: The end of a refusal by the budget after the number of rows was charged.
-_BEFORE = "The number of rows was charged and released before; the fit was not."
+#: Parts of an account that are charged before the fit, and their names in a refusal.
+_FIRST = {COUNTED: "the number of rows", LISTED: "the check of labels"}
+
+
+def _charges(
+    plan: Plan, budget: BudgetAccountant | None, leaks: Sequence[str]
+) -> list[PrivacySpent]:
+    """Return the charges of a plan, after that of a hidden number of rows.
+
+    The check of labels has its own, because the fit may stop there, if the budget covers both: one
+    charge may use a whole budget, two may not, and a list of declared fits has each as a whole.
+    """
+    parts = plan.spent.parts[0 if plan.size_scale is None else 1 :]
+    if plan.label_scale is None:
+        return [PrivacySpent(parts)]
+    both = [PrivacySpent(parts[:1]), PrivacySpent(parts[1:])]
+    if budget is not None:
+        try:
+            budget.check(*both, leaks=leaks)
+        except BudgetError:
+            return [PrivacySpent(parts)]
+    return both
 
 
 class Fitting(Results, Planning):
@@ -46,7 +66,7 @@ class Fitting(Results, Planning):
         categories: Any = None,
     ) -> Any:
         """Fit data in memory, or Dask collections."""
-        with unchained():
+        with unchained(), usual_arithmetic():
             fitting = self._fitting(population, categories)
             if self.bounds is not None:
                 fit_table(fitting, X, y, groups, weights)
@@ -69,7 +89,7 @@ class Fitting(Results, Planning):
     ) -> Any:
         """Fit Parquet or Arrow files."""
         executor = None if client is None else Cluster(client)
-        with unchained():
+        with unchained(), usual_arithmetic():
             fitting = self._fitting(population, categories)
             if self.bounds is not None:
                 fit_files(fitting, path, executor, target, features, groups, weights)
@@ -87,7 +107,7 @@ class Fitting(Results, Planning):
                 "bounds must be None for a table in chunks, whose columns are encoded already. "
                 f"Pass bounds_X and {self._ends}."
             )
-        with unchained():
+        with unchained(), usual_arithmetic():
             fitting = self._fitting(population, categories)
             fitting._fit(InChunks(table), report)
             return self._become(fitting)
@@ -145,7 +165,7 @@ class Fitting(Results, Planning):
                 rows = self._sized(rows, *counting, lambda n: self._planned(n, d)[1])
                 planned = self._planned(rows.n, d)
             method, plan = planned
-            self._charge(accountant, plan, plan.spent.parts[1 if hidden else 0 :])
+            self._pay(accountant, plan, rows, noise)
             draws = Draws(noise, public, partial(bar.step, last=method.last_step))
             solution = solve_fit(method, rows, plan, scaling, clip, draws)
         self._name_columns(d, data.names)
@@ -180,34 +200,53 @@ class Fitting(Results, Planning):
             for each in {planned(n).spent for n in PLANNED_ROWS}:
                 both = PrivacySpent(each.parts[:1]), PrivacySpent(each.parts[1:])
                 accountant.check(*both, leaks=reasons_for_leaks(self, plan))
-        self._charge(accountant, plan, plan.spent.parts[:1])
+        self._charge(accountant, plan, PrivacySpent(plan.spent.parts[:1]))
         return sized(rows, plan, noise)
 
-    def _charge(
-        self, accountant: BudgetAccountant | None, plan: Plan, parts: Sequence[Part]
+    def _pay(
+        self, accountant: BudgetAccountant | None, plan: Plan, rows: Any, noise: Noise
     ) -> None:
-        """Charge parts of a plan, if there is a budget."""
+        """Charge a plan, after a hidden number of rows; check labels once their check is paid."""
+        before = [] if plan.size_scale is None else [COUNTED]
+        first, *later = _charges(plan, accountant, reasons_for_leaks(self, plan))
+        self._charge(accountant, plan, first, before)
+        if plan.label_scale is not None:
+            check_labels(rows, plan, float(self.min_listed), noise, whole=not later)
+        for spent in later:
+            self._charge(accountant, plan, spent, [*before, LISTED])
+
+    def _charge(
+        self,
+        accountant: BudgetAccountant | None,
+        plan: Plan,
+        spent: PrivacySpent,
+        before: Sequence[str] = (),
+    ) -> None:
+        """Charge a part of a plan, if there is a budget; other parts were charged ``before``."""
         if accountant is None:
             return
         population = self._population
         label = population.charged(current_notes().get("label", type(self).__name__))
-        counting = [part.name for part in parts] == [COUNTED]
-        if counting:
-            label += ", number of rows"
+        names = [part.name for part in spent.parts]
+        if names in ([COUNTED], [LISTED]):
+            label += f", {names[0]}"
         with noted(label=label):  # the label says who is protected, also after a user's own name
             try:
                 accountant.spend(
-                    PrivacySpent(parts),
+                    spent,
                     label=label,
                     leaks=reasons_for_leaks(self, plan),
                     rows_per_person=population.rows_per_person,
                     public_rows=not population.hidden,
                 )
             except BudgetError as error:
-                if counting or not population.hidden:
+                if not before:
                     raise
                 said = str(error).removesuffix(NOTHING_CHARGED).rstrip()
-                raise BudgetError(f"{said} {_BEFORE}") from None
+                paid = " and ".join(_FIRST[name] for name in before)
+                verb = "was" if len(before) == 1 else "were"
+                told = f"{paid[0].upper()}{paid[1:]} {verb} charged and released before"
+                raise BudgetError(f"{said} {told}; the fit was not.") from None
 
     def _features(self, X: Any) -> Any:
         """Return records as the columns of the coefficients; Dask collections stay as they are."""
@@ -218,4 +257,4 @@ class Fitting(Results, Planning):
 
     def _make_noise(self) -> Noise:
         """Return the secret noise of a fit."""
-        return make_noise(self.noise, self.random_state, warn=False)
+        return make_noise(self.random_state, warn=False)

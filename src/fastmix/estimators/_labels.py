@@ -184,6 +184,11 @@ class ClassRows:
         return self.targets[0].n
 
     @property
+    def most(self) -> int:
+        """The number that the rows are at most, where n is released."""
+        return self.targets[0].most
+
+    @property
     def d(self) -> int:
         """The number of coefficients of all classes."""
         return sum(rows.d for rows in self.targets)

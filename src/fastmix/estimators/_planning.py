@@ -89,8 +89,8 @@ class Planning(Parameters):
                 self._sizes(n, d),
                 target._replace(order=order),
                 inference=self.inference,
-                noise=self.noise,
                 score_share=float(self.score_share),
+                min_listed=float(self.min_listed),
             )
 
         plan = planned(None if budget is None else budget.order)

@@ -17,6 +17,7 @@ from fastmix._validation import (
     check_real,
     type_error,
     unchained,
+    usual_arithmetic,
     value_error,
 )
 from fastmix.accounting import BudgetAccountant, noted
@@ -151,7 +152,7 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted estimator.
         """
-        with unchained():
+        with unchained(), usual_arithmetic():
             return self._fit(X, y, groups)
 
     def persons(self, *groups: Any) -> Persons | None:
@@ -261,7 +262,7 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         seeded = is_seeded(self.random_state)
         leaks = ("the noise was seeded by the caller",) if seeded else ()
         accountant = self.accountant if self.accountant is not None else BudgetAccountant.current()
-        noise = make_noise("float", self.random_state)
+        noise = make_noise(self.random_state)
         if accountant is not None:
             population = Population(n, self.max_rows_per_group)
             label = population.charged(current_notes().get("label", type(self).__name__))

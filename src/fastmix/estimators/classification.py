@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fastmix import engine
 from fastmix._types import FloatArray
-from fastmix._validation import unchained, value_error
+from fastmix._validation import unchained, usual_arithmetic, value_error
 from fastmix.certificate import jsonable
 from fastmix.data import TargetMap
 from fastmix.data.dask import is_dask
@@ -57,6 +57,10 @@ class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[m
         None takes the labels from the data with a `PrivacyLeakWarning`.
     class_weight : dict, default=None
         Public weights by class; 1 for classes that are not named.
+    min_listed : float, default=0.0
+        Least share of records whose label is in the list. Above 0, a count with noise, for 2% of
+        epsilon, stops the fit with a `DataError` if there are evidently fewer; such a fit is
+        charged for the count only.
 
     Attributes
     ----------
@@ -89,6 +93,7 @@ class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[m
     inference: bool = True
     classes: Any = None
     class_weight: Any = None
+    min_listed: float = 0.0
 
     _method: ClassVar[type[Method]] = engine.LogisticObjective
     _ends: ClassVar[str] = "classes"
@@ -110,7 +115,7 @@ class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[m
         named = self.classes is not None or self.bounds is not None
         if named or y is None or is_dask(X):
             return super()._fit_arrays(population, X, y, groups, weights, categories)
-        with unchained():
+        with unchained(), usual_arithmetic():
             fitting = self._fitting(population, categories)
             found = np.unique(_finite(np.asarray(y)))
             check_classification_targets(found)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from fastmix._validation import check_choice, type_error, unchained, value_error
+from fastmix._validation import type_error, unchained, usual_arithmetic, value_error
 from fastmix.accounting import PrivacySpent, noted
 from fastmix.accounting.notes import current_notes
 from fastmix.engine import Draws, Plan
@@ -20,6 +20,7 @@ from fastmix.errors import caller_level
 from fastmix.estimators._fitting import SOME_ROWS
 from fastmix.estimators._found import found_like
 from fastmix.estimators._input import Arrays
+from fastmix.estimators.classification import PrivateLogisticRegression
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.regression import PrivateLinearRegression
 from fastmix.random import is_seeded, public_generator, warn_seeded
@@ -27,6 +28,9 @@ from fastmix.releases import make_noise
 from fastmix.schema.values import column_labels
 from fastmix.show.html import number, table
 from fastmix.show.progress import Bar, progress
+
+#: What a model must be, so that rough linear fits can rank columns for it.
+_RANKED = "be a PrivateLinearRegression or PrivateLogisticRegression"
 
 
 @dataclass(frozen=True)
@@ -37,19 +41,20 @@ class Comparison:
     ----------
     best : str
         Name of the feature set that ranks first.
-    model : PrivateLinearRegression
+    model : PrivateLinearRegression or PrivateLogisticRegression
         The model of that set, fitted to its columns alone.
     features : dict of str to list
         The columns of every set.
     excess : dict of str to float
-        Mean squared error of a first, rough fit of every set beyond that of the best, in the
-        squared units of the target, best first.
+        Mean squared error of a first, rough linear fit of every set beyond that of the best, in
+        the squared units of the target, best first. A label counts as 1 or 0; of more than two
+        classes the errors of all add up.
     std : float
         Standard error of the difference of two such excesses, by noise.
     """
 
     best: str
-    model: PrivateLinearRegression
+    model: PrivateLinearRegression | PrivateLogisticRegression
     features: dict[str, list[Any]]
     excess: dict[str, float]
     std: float
@@ -70,7 +75,7 @@ class Comparison:
         Returns
         -------
         ndarray of shape (n_samples,)
-            Predicted targets.
+            Predicted targets or classes.
         """
         columns = self.features[self.best]
         if hasattr(X, "columns"):
@@ -115,7 +120,7 @@ def compare(
     X: Any,
     y: Any,
     *,
-    model: PrivateLinearRegression,
+    model: PrivateLinearRegression | PrivateLogisticRegression,
     groups: Any = None,
     sample_weight: Any = None,
     max_rows_per_group: int | None = None,
@@ -131,10 +136,10 @@ def compare(
     X : array-like of shape (n_samples, n_features)
         Records with all columns.
     y : array-like of shape (n_samples,)
-        Targets.
-    model : PrivateLinearRegression
+        Targets, or labels.
+    model : PrivateLinearRegression or PrivateLogisticRegression
         The model, not fitted: its epsilon and delta cover the ranking and the refit, and its
-        bounds are those of all columns.
+        bounds are those of all columns. A classifier must have its ``classes``.
     groups : array-like of shape (n_samples,), default=None
         Whose rows they are: ids as in `fit`. Ranking and refit then protect persons, and each
         person counts as one.
@@ -164,8 +169,10 @@ def compare(
     >>> found.spent.epsilon <= 3.0
     True
     """
-    if not isinstance(model, PrivateLinearRegression):
-        raise type_error("model", "be a PrivateLinearRegression", model)
+    if not isinstance(model, (PrivateLinearRegression, PrivateLogisticRegression)):
+        raise type_error("model", _RANKED, model)
+    if isinstance(model, PrivateLogisticRegression) and model.classes is None:
+        raise value_error("classes", "be given in a comparison", None)
     population = Population.given(
         groups=groups is not None,
         sample_weight=sample_weight is not None,
@@ -173,7 +180,7 @@ def compare(
         max_weight=max_weight,
         public_rows=model.public_rows,
     )
-    with unchained(), progress("comparing", verbose=False) as bar:
+    with unchained(), usual_arithmetic(), progress("comparing", verbose=False) as bar:
         fitting = _checked(model, population)
         data = Arrays(X, y, groups, sample_weight)
         return _compare(*_declared(candidates, X), data, fitting, bar)
@@ -183,10 +190,10 @@ def _compare(
     sets: dict[str, list[Any]],
     columns: list[list[int]],
     data: Arrays,
-    model: PrivateLinearRegression,
+    model: Any,
     bar: Bar,
 ) -> Comparison:
-    population = model._population
+    population, labels = model._population, isinstance(model, PrivateLogisticRegression)
     if population.hidden:
         data.check_shapes()
     d = data.check(model)
@@ -194,7 +201,7 @@ def _compare(
         raise value_error("candidates", f"name columns below {d}", list(sets.values()))
     scaling = data.scaling(
         bounds_X=model.bounds_X,
-        bounds_y=model.bounds_y,
+        bounds_y=model._bounds_y(),
         data_norm=model.data_norm,
         fit_intercept=model.fit_intercept,
     )
@@ -204,14 +211,14 @@ def _compare(
     leaks = reasons_for_leaks(model, plan)
     if is_seeded(model.random_state):
         warn_seeded(stacklevel=caller_level() + 1)
-    noise = make_noise("float", model.random_state, warn=False)
+    noise = make_noise(model.random_state, warn=False)
     public = noise.rng if is_seeded(model.random_state) else public_generator()
     accountant = model._budget()
     with noted(label=current_notes().get("label", f"comparison of {len(sets)} feature sets")):
         if population.hidden:
             rows = model._sized(rows, plan, noise, accountant, lambda n: planned(n)[1])
         method, plan, ranking = planned(rows.n)
-        model._charge(accountant, plan, plan.spent.parts[1 if population.hidden else 0 :])
+        model._pay(accountant, plan, rows, noise)
     draws = Draws(noise, public, partial(bar.step, last=method.last_step))
     counted, weights = rows, {}
     if plan.weight_sigma is not None:
@@ -225,12 +232,12 @@ def _compare(
     bounds = scaling.bounds_X
     if bounds is not None:
         fitted.bounds_X = found_like(model.bounds_X, *(side[winner] for side in bounds))
-    if scaling.bounds_y is not None:
+    if scaling.bounds_y is not None and not labels:
         fitted.bounds_y = found_like(model.bounds_y, *scaling.bounds_y)
     part = data.chosen(winner)
     own = part.scaling(
         bounds_X=fitted.bounds_X,
-        bounds_y=fitted.bounds_y,
+        bounds_y=fitted._bounds_y(),
         data_norm=fitted.data_norm,
         fit_intercept=fitted.fit_intercept,
         warn=False,
@@ -259,10 +266,9 @@ def _compare(
     return Comparison(best, fitted, sets, excess, float(np.sqrt(2.0) * std * unit))
 
 
-def _checked(model: PrivateLinearRegression, population: Population) -> Any:
+def _checked(model: Any, population: Population) -> Any:
     """Return a copy of the model to fit, or raise an error that names a parameter."""
     model = model._fitting(population)
-    check_choice("noise", model.noise, ("float",))
     if model.bounds is not None:
         raise ValueError(
             "bounds must be None in a comparison, whose columns are encoded already. Pass bounds_X "
@@ -282,8 +288,9 @@ def _planned(model: Any, d: int, n: int) -> tuple[Any, Plan, Ranking]:
         target = target._replace(order=budget.order)
     if sizes.hidden:  # the rounds, too, are those of a number that the budget is checked for
         sizes = sizes._replace(n=PLANNED_ROWS[bisect_right(PLANNED_ROWS, n) - 1])
-    method = comparing_method(sizes, target)
-    return method, *comparing_plan(method, sizes, target, inference=model.inference)
+    method = comparing_method(model._resolve(), sizes, target)
+    asked = {"inference": model.inference, "min_listed": float(model.min_listed)}
+    return method, *comparing_plan(method, sizes, target, **asked)
 
 
 def _declared(candidates: Any, X: Any) -> tuple[dict[str, list[Any]], list[list[int]]]:

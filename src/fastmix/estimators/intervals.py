@@ -12,7 +12,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_probability, value_error
 from fastmix.data.scaling import PublicScaling
 from fastmix.engine import Plan, Solution
-from fastmix.engine.inference import intervals
+from fastmix.engine.inference import Intervals, intervals
 from fastmix.engine.table_inference import MOST_BIAS
 
 #: Attributes of a fit with ``inference=True``.
@@ -62,14 +62,20 @@ def store_intervals(
         found = intervals(
             solution.trace, solution.theta, solution.residuals, sigma, clip=clip, n=n, size=size
         )
-    if found is None:
-        return
+    if found is not None:
+        _store_in_units(model, found, scaling)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # in some units a variance is infinite
+def _store_in_units(model: Any, found: Intervals, scaling: PublicScaling) -> None:
+    """Store standard errors and covariances in the units of the features and the target."""
     shape, d = np.shape(model.coef_), np.size(model.coef_)
     J = scaling.jacobian(d)
     std, noise = (_deviations(J, C) for C in (found.covariance, found.noise))
     bias, identified = np.zeros(len(J)), np.isfinite(std)
     if found.bias is not None:  # a coefficient is not identified if it may be off by too much
-        bias = np.sqrt(np.maximum(np.sum((J @ found.bias) * J, axis=1), 0.0))
+        squares = np.sum((J @ found.bias) * J, axis=1)
+        bias = np.sqrt(np.where(np.isnan(squares), np.inf, np.maximum(squares, 0.0)))
         identified = bias**2 <= MOST_BIAS * std**2
     if found.known is not None:
         identified &= found.known

@@ -20,7 +20,7 @@ from fastmix.estimators._documentation import estimator
 from fastmix.estimators._found import found_releases
 from fastmix.estimators._labels import Codec, NumberCodec
 from fastmix.random import RandomState, is_seeded
-from fastmix.releases.noise import check_noise
+from fastmix.releases.noise import check_random_state
 from fastmix.schema.bounds import check_protection
 
 #: Far beyond any use, and well inside the range in which the accounting is exact enough.
@@ -38,13 +38,14 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
     data_norm: float | None = None
     fit_intercept: bool = True
     inference: bool = False
-    noise: str = "float"
     accountant: BudgetAccountant | None = None
     random_state: RandomState = None
 
     # Constants here, parameters of `EngineModel`.
     score_share = 0.0
     public_rows = True
+    # A parameter of classifiers.
+    min_listed = 0.0
 
     #: The algorithm. An estimator's parameters of the same names are the method's.
     _method: ClassVar[type[Method]]
@@ -94,11 +95,13 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
 
     def _stated(self) -> dict[str, Any]:
         """Return the parameters that a certificate states beside those of the method."""
-        names = ("epsilon", "delta", "data_norm", "fit_intercept", "inference", "noise")
+        names = ("epsilon", "delta", "data_norm", "fit_intercept", "inference")
         stated = {name: getattr(self, name) for name in names}
         stated["max_rows_per_group"] = self._population.rows_per_person
         if self.score_share:
             stated["score_share"] = self.score_share
+        if self.min_listed:
+            stated["min_listed"] = self.min_listed
         if self._population.weighted:
             stated["max_weight"] = self._population.max_weight
         if self._population.hidden:
@@ -126,14 +129,12 @@ def check_parameters(model: Any) -> None:
         check_bool(name, getattr(model, name))
     if not model.public_rows and model.delta is None:
         raise value_error("delta", "be given with public_rows=False: 1/n^2 would reveal n", None)
-    check_noise(model.noise, model.random_state)
-    if model.noise == "exact":
-        # The range of docs/proofs/exact_noise.md.
-        if not math.isinf(model.epsilon):
-            check_real("epsilon", model.epsilon, at_least=1e-6, at_most=100.0)
-        if model.delta is not None:
-            check_real("delta", model.delta, at_least=1e-100)
+    check_random_state(model.random_state)
     check_real("score_share", model.score_share, at_least=0.0, at_most=0.5)
+    if 0.0 < model.score_share < 1e-3:  # its noise could be too large to draw
+        raise value_error("score_share", "be 0 or at least 0.001", model.score_share)
+    if check_real("min_listed", model.min_listed, at_least=0.0):
+        check_probability("min_listed", model.min_listed)
     if model.accountant is not None and not isinstance(model.accountant, BudgetAccountant):
         raise type_error("accountant", "be a BudgetAccountant or None", model.accountant)
 

@@ -10,7 +10,13 @@ import numpy as np
 from sklearn.utils import validation
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_probability, check_real, unchained, value_error
+from fastmix._validation import (
+    check_probability,
+    check_real,
+    unchained,
+    usual_arithmetic,
+    value_error,
+)
 from fastmix.accounting import (
     BudgetAccountant,
     Part,
@@ -230,7 +236,7 @@ def evaluate(
     if model._population.hidden and asked.delta is None:
         raise value_error("delta", "be given where the number of rows is not public", None)
     names = model._resolve().scoring().checked(asked.metrics)
-    with unchained(), progress("evaluating", verbose=False) as bar:
+    with unchained(), usual_arithmetic(), progress("evaluating", verbose=False) as bar:
         data: Source
         schema = getattr(fitted, "schema_", None)
         if in_chunks:
@@ -280,7 +286,7 @@ def _evaluate(
     if is_seeded(asked.random_state):
         warn_seeded(stacklevel=caller_level() + 1)
         leaks.append("the noise was seeded by the caller")
-    noise = make_noise("float", asked.random_state, warn=False)
+    noise = make_noise(asked.random_state, warn=False)
     if accountant is not None:
         accountant.spend(
             levels.spent,

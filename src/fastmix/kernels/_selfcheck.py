@@ -15,10 +15,10 @@ import numpy.typing as npt
 from fastmix._types import FloatArray, Floats
 from fastmix.kernels import kerdock, mapped, measured, reference, reference_sparse, sparse
 from fastmix.kernels._backend import one_thread
-from fastmix.kernels.discrete import Sampler, draw_discrete
 from fastmix.kernels.fwht import fwht
 from fastmix.kernels.losses import CalibratedHuber, Loss
 from fastmix.kernels.mapped import Mapped, Targets
+from fastmix.kernels.rounded import Sampler, draw_rounded
 from fastmix.kernels.sigmoids import Logistic, SmoothedQuantile
 from fastmix.random import public_generator
 
@@ -111,12 +111,13 @@ def _theta(A: Mapped) -> FloatArray:
     return np.asarray(_numbers(A.shape[1], 1)[:, 0] / np.sqrt(A.shape[1]))
 
 
-def _discrete(_: Matrices) -> Iterator[Pair]:
+def _rounded(_: Matrices) -> Iterator[Pair]:
+    fractions = np.array([0.0, 0.25, -1.0 / 3.0, 1.0 - 2.0**-53, -(2.0**-200)] * 4)
     for law in ("gaussian", "laplace"):
         for scale in (1, 2, 3, 8, 1000, 2**32 + 12345, 2**40):
-            got = draw_discrete(law, scale, 20, public_generator(scale))
-            draw = getattr(Sampler(public_generator(scale)), law)
-            yield got, [draw(scale) for _ in range(20)], 0.0
+            got = draw_rounded(law, scale, fractions, public_generator(scale))
+            draw = getattr(Sampler(public_generator(scale), scale), law)
+            yield got, [draw(f) for f in fractions], 0.0
 
 
 def _fwht(_: Matrices) -> Iterator[Pair]:
@@ -326,7 +327,7 @@ def _sparse(matrices: Matrices) -> Iterator[Pair]:
 
 
 _CASES: dict[str, Callable[[Matrices], Iterator[Pair]]] = {
-    "discrete": _discrete,
+    "rounded": _rounded,
     "fwht": _fwht,
     "map_rows": _map_rows,
     "squared_norms": _squared_norms,

@@ -28,7 +28,7 @@ _PASSES = (
 _SPARSE = ("sparse_sketch", "sparse_distortion")
 _SKETCHES = ("srht", "kerdock", "kerdock_sketch", "kerdock_distortion", *_SPARSE)
 #: Every compiled kernel; compilers without vector types give the first two only.
-KERNELS = ("discrete", "fwht", *_PASSES, *_SKETCHES)
+KERNELS = ("rounded", "fwht", *_PASSES, *_SKETCHES)
 #: Kernels that run the code of others: what is wrong in these may be wrong in those, on inputs that
 #: the self-check does not try.
 _SHARED = (

@@ -64,7 +64,6 @@ def rehearse(model: PrivateModel, n: int, d: int, *, spread: float, r2: float) -
     made.set_params(
         bounds_X=(0.0, 1.0),
         data_norm=None,
-        noise="float",
         random_state=None,
         accountant=BudgetAccountant(math.inf, 0.5),  # made-up rows must not charge a real budget
         epsilon=_raised(model, n / rows),
@@ -72,7 +71,7 @@ def rehearse(model: PrivateModel, n: int, d: int, *, spread: float, r2: float) -
         **ends,
     )
     # Seed the noise, without the warning that fits of real data give.
-    made._make_noise = lambda: make_noise("float", 1, warn=False)
+    made._make_noise = lambda: make_noise(1, warn=False)
     starts = np.cumsum([0, *sizes])
     given: dict[str, Any] = {
         "categories": [[*range(a, a + size)] for a, size in zip(starts, sizes, strict=False)]

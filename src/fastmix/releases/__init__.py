@@ -17,6 +17,7 @@ from fastmix.releases.counts import (
     SIGNED_COUNTS,
     SIZE,
     TOTAL_WEIGHT,
+    UNLISTED,
 )
 from fastmix.releases.gram import SPARSE_GRAM, sketched_gram, sketched_gram_events, sparse_gram
 from fastmix.releases.moments import (
@@ -96,6 +97,7 @@ __all__ = [
     "STATISTICS",
     "TARGET_MEAN",
     "TOTAL_WEIGHT",
+    "UNLISTED",
     "Bound",
     "CurvatureRelease",
     "Entry",

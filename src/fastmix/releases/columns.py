@@ -11,9 +11,12 @@ from scipy.special import ndtri
 from fastmix._types import FloatArray
 from fastmix.accounting import LaplaceEvent, PrivacyEvent, TailEvent
 from fastmix.releases.checks import anything
-from fastmix.releases.noise import FLOAT_BITS, Noise
+from fastmix.releases.noise import Noise
 from fastmix.releases.release import Gaussian, Public
 from fastmix.releases.sensitivity import columns_sensitivity
+
+#: Noise has a scale of up to 1 + 2^-32 times the one asked for, and quantiles are below 40.
+_ROUNDING = 2.0**-19
 
 
 @dataclass(frozen=True)
@@ -116,12 +119,12 @@ def level_threshold(
     r"""Return the noisy count above which a level is released.
 
     A level that one record alone has counts 1. It exceeds :math:`1 + s\,\Phi^{-1}(1 - t/c)` with
-    probability t/c; s is the noise of a count, c the number of columns of categories. What rounding
-    to the grid can add is on top. A person of up to k rows can have k such levels in a column, each
-    of a weight of at most 1.
+    probability t/c; s is the noise of a count, c the number of columns of categories. On top is
+    room for the noise scale, which is rounded up, and for the computed quantile. A person of up to
+    k rows can have k such levels in a column, each of a weight of at most 1.
 
     Paper: beyond it; docs/proofs/bounds.md, Section 3.
     """
     scale = sigma * columns_sensitivity(columns)
     rare = tail / (categories * rows_per_person)
-    return 1.0 + scale * (-float(ndtri(rare)) + 2.0 ** (1 - FLOAT_BITS))
+    return 1.0 + scale * (-float(ndtri(rare)) + _ROUNDING)

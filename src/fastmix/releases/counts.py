@@ -11,6 +11,7 @@ from fastmix.releases.checks import (
     edges_above_zero,
     edges_from_zero,
     positive,
+    probability,
     transform,
 )
 from fastmix.releases.release import Gaussian, Laplace
@@ -18,6 +19,7 @@ from fastmix.releases.sensitivity import (
     count_sensitivity,
     level_sensitivity,
     size_sensitivity,
+    unlisted_sensitivity,
     weight_sensitivity,
 )
 from fastmix.schema.categories import Categories
@@ -44,6 +46,23 @@ TOTAL_WEIGHT = Gaussian(
     statistic=lambda rows: np.array([rows.total_weight()]),
     sensitivity=lambda public: weight_sensitivity(),
     finish=lambda value, public, sigma: float(np.clip(value[0], 1.0, public.n)),
+)
+
+
+def _lacking(rows: Rows, share: float) -> float:
+    """Return by how much the weight of listed labels falls short of a share of the whole weight."""
+    listed_hat = rows.signed_counts(np.zeros(rows.d), np.array([0.0, 1.0])).sum()
+    return float(share * rows.total_weight() - listed_hat)
+
+
+#: How many listed labels are missing from a ``share`` of all records; at least 0.
+UNLISTED = Laplace(
+    name="unlisted labels",
+    statement="by how much records with a listed label fall short of a share of all records",
+    proof="docs/proofs/rows.md, Section 5",
+    statistic=_lacking,
+    sensitivity=lambda public, **given: unlisted_sensitivity(),
+    given={"share": probability},
 )
 
 

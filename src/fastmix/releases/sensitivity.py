@@ -156,6 +156,17 @@ def size_sensitivity() -> float:
     return 1.0
 
 
+def unlisted_sensitivity() -> float:
+    r"""Sensitivity of :math:`s\sum_i w_i - \sum_{i \in L} w_i` for a share s in (0, 1).
+
+    A record has :math:`(s - 1_L) w`, an absent one 0, or s where their number is public: at most 1
+    apart. The factor is for the rounding of :math:`s n` up to :math:`n = 2^{42}`.
+
+    Paper: beyond it; docs/proofs/rows.md, Section 5.
+    """
+    return 1.0 + 2.0**-10
+
+
 def weight_sensitivity() -> float:
     r"""Sensitivity of :math:`\sum_i w_i` for weights of a record that add up to at most 1.
 

@@ -60,6 +60,7 @@ class LogisticObjective(Family):
     name: ClassVar[str] = "logistic"
     estimator: ClassVar[str] = "PrivateLogisticRegression"
     family: ClassVar[str] = "logistic"
+    labels: ClassVar[bool] = True
     one_sided: ClassVar[bool] = True
     aligned: ClassVar[float] = 0.1
     table_counts: ClassVar[int] = 2
