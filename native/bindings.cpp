@@ -335,6 +335,33 @@ void residuals(const Matrix<const T>& x, const Packed<const double>& map,
 }
 
 template <class T>
+void terms(const Matrix<const T>& x, const Packed<const double>& map,
+           const Packed<const double>& factors, double constant, const Vector<const double>& y,
+           double lower, double upper, double center, double scale,
+           const Packed<const double>& theta, const Packed<const double>& loss,
+           const Packed<const double>& lengths, const Packed<double>& slopes,
+           const Packed<double>& bends, size_t n_threads) {
+  const auto a = mapped(x, map, factors, constant);
+  require_loss(loss);
+  const double* const measured = as_lengths(lengths, a.n);
+  require_aligned(y);
+  require_aligned(theta);
+  require_aligned(slopes);
+  require_aligned(bends);
+  require(y.shape(0) == a.n && slopes.size() == a.n && bends.size() == a.n,
+          "y, slopes and bends must have n entries");
+  require(theta.size() == a.columns(), "theta must have p entries");
+  const fastmix::passes::Targets targets{
+      {y.data(), std::ptrdiff_t(y.stride(0)), 0}, lower, upper, center, scale};
+  const double* const at = theta.data();
+  double *const to = slopes.data(), *const rest = bends.data();
+  nb::gil_scoped_release release;
+  with_losses(loss, measured, [&](const auto& losses) {
+    fastmix::passes::terms(a, targets, at, losses, to, rest, capped(n_threads));
+  });
+}
+
+template <class T>
 void curved(const Matrix<const T>& x, const Packed<const double>& map,
             const Packed<const double>& factors, double constant, const Vector<const double>& y,
             double lower, double upper, double center, double scale,
@@ -545,6 +572,9 @@ template <class T> void define(nb::module_& m) {
         "longest"_a, "edges"_a.noconvert(), out, n_threads);
   m.def("residuals", &residuals<T>, x, map, factors, constant, "y"_a.noconvert(), "lower"_a,
         "upper"_a, "center"_a, "inverse_scale"_a, "theta"_a.noconvert(), out, n_threads);
+  m.def("terms", &terms<T>, x, map, factors, constant, "y"_a.noconvert(), "lower"_a, "upper"_a,
+        "center"_a, "inverse_scale"_a, "theta"_a.noconvert(), "loss"_a.noconvert(),
+        "lengths"_a.noconvert(), "slopes"_a.noconvert(), "bends"_a.noconvert(), n_threads);
   m.def("srht", &srht<T>, x, map, factors, constant, "signs"_a.noconvert(), "rows"_a.noconvert(),
         "n_pad"_a, "z"_a.noconvert(), "distortion"_a, n_threads);
   const auto signs = "signs"_a.noconvert(), forms = "forms"_a.noconvert(), z = "z"_a.noconvert();

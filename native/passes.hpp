@@ -753,6 +753,35 @@ bool slope_counts(const Mapped<T>& a, const Targets& targets, const double* thet
   return std::all_of(odd.begin(), odd.end(), [](char c) { return c == 0; });
 }
 
+// f'(y - A theta) and f''(y - A theta) of each row.
+template <class T, class L>
+void terms(const Mapped<T>& a, const Targets& targets, const double* theta, const L& losses,
+           double* slopes, double* bends, std::size_t threads) {
+  const std::size_t p = a.columns();
+  const Blocks blocks(a.n, p, room(a), 512);
+  const std::size_t ld = blocks.ld(), size = ld * (p + 2);
+  threads = useful(threads, a.n * p);
+  const Scratch memory(size * threads);
+  const auto& k = kernels<T>();
+  blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t, std::size_t worker) {
+    double *r = memory.get() + worker * size, *y = r + ld, *x = y + ld;
+    const Block block = fetch_any(a, i, m, x, ld);
+    k.load_targets(targets, i, m, r);
+    std::fill(r + m, r + block.padded, 0.0);
+    if (L::reads_targets) std::copy_n(r, m, y);
+    block.subtract(theta, r);
+    for (std::size_t s = 0; s < m; ++s) {
+      slopes[i + s] = r[s];
+      bends[i + s] = r[s] != r[s] ? r[s] : 1.0;
+    }
+    if (losses.may_leave(k, r, block.padded))
+      losses.outside(i, m, r, y, [&](std::size_t s, const auto& loss) {
+        slopes[i + s] = loss.slope(r[s]);
+        bends[i + s] = loss.curvature(r[s]);
+      });
+  });
+}
+
 // y - A theta.
 template <class T>
 void residuals(const Mapped<T>& a, const Targets& targets, const double* theta, double* out,

@@ -88,7 +88,7 @@ def test_gradients_of_persons_over_blocks(k, held, table, files, monkeypatch):
         for i, (chunk, place) in enumerate(rows._chunks):
             own = rows.persons.of_rows(slice(place.start, place.stop))
             rows._chunks[i] = chunk, replace(place, persons=own)
-    _, squares = rows.curvatures(theta, loss, np.eye(2), 1.0)
+    _, squares = rows.curvatures(theta, loss, np.eye(2), 1.0, least=0.1)
     A = np.asarray(RowMap(2.0)(X))
     lengths = np.maximum(np.linalg.norm(A, axis=1), 0.1)
     slopes = rows.persons.weights * loss.slope(y - A @ theta, lengths)
@@ -118,8 +118,8 @@ def test_a_chunk_may_have_no_rows(table):
     rows = rows.measured(Measure(np.eye(2), 0.1))
     loss = LinearHuber(0.2, 30.0, 1.0, 2.0)
     whole = ArrayRows(X, RowMap(2.0), y, persons=rows.persons).measured(Measure(np.eye(2), 0.1))
-    found = rows.curvatures(np.zeros(2), loss, np.eye(2), 1.0)
-    wanted = whole.curvatures(np.zeros(2), loss, np.eye(2), 1.0)
+    found = rows.curvatures(np.zeros(2), loss, np.eye(2), 1.0, least=0.1)
+    wanted = whole.curvatures(np.zeros(2), loss, np.eye(2), 1.0, least=0.1)
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9)
 
@@ -136,7 +136,7 @@ def test_progress_does_not_tell_how_many_persons_there_are(table, monkeypatch):
         rows = ChunkRows(chunks, RowMap(2.0), TargetMap(), heard, 8)
         rows = rows.measured(Measure(np.eye(2), 0.1))
         loss = LinearHuber(0.2, 30.0, 1.0, 2.0)
-        curvature, squares = rows.curvatures(np.zeros(2), loss, np.eye(2), 1.0)
+        curvature, squares = rows.curvatures(np.zeros(2), loss, np.eye(2), 1.0, least=0.1)
         assert curvature.shape == squares.shape == (2, 2)
         told.append([name for name, part in seen if part == 1.0])
     assert told[0] == told[1] == told[2]

@@ -83,6 +83,9 @@ def valid_call(name, n, d, dtype, constant, mapped):
         own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), array(n), 0.5, array(6), array(5), 2]
     elif name == "residuals":
         own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), array(n), 2]
+    elif name == "terms":
+        own = [array(n), -1.0, 1.0, 0.0, 1.0, array(p), array(6), array(n if mapped else 0)]
+        own += [array(n), array(n), 2]
     elif name.startswith("sparse"):
         own = [array(4 * n, dtype=np.uint32), 4, 8, array(8 * p), 2]
     elif name.startswith("kerdock"):
@@ -170,7 +173,7 @@ SCALARS = [
 KERNELS = (
     "fwht", "map_rows", "squared_norms", "gram", "moments", "gradient", "slopes", "curved", "srht",
     "kerdock", "kerdock_sketch", "kerdock_distortion", "lengths", "second_moments", "slope_counts",
-    "residuals", "sparse_sketch", "sparse_distortion",
+    "residuals", "terms", "sparse_sketch", "sparse_distortion",
 )  # fmt: skip
 CALLS = st.tuples(
     st.sampled_from(KERNELS),

@@ -84,6 +84,11 @@ def call(name, **changes):
             "y": np.ones(n), "lower": -1.0, "upper": 1.0, "center": 0.0, "inverse_scale": 1.0,
             "theta": np.ones(p), "out": np.ones(n),
         },
+        "terms": {
+            "y": np.ones(n), "lower": -1.0, "upper": 1.0, "center": 0.0, "inverse_scale": 1.0,
+            "theta": np.ones(p), "loss": np.ones(6), "lengths": np.empty(0), "slopes": np.ones(n),
+            "bends": np.ones(n),
+        },
         "srht": {
             "signs": np.ones(n, dtype=np.int8), "rows": np.array([0, 7, 3]), "n_pad": 8,
             "z": np.ones(3 * p), "distortion": True,
@@ -109,7 +114,7 @@ def call(name, **changes):
 KERNELS = [
     "fwht", "map_rows", "squared_norms", "gram", "moments", "gradient", "slopes", "curved", "srht",
     "kerdock", "kerdock_sketch", "kerdock_distortion", "lengths", "second_moments", "slope_counts",
-    "residuals", "sparse_sketch", "sparse_distortion",
+    "residuals", "terms", "sparse_sketch", "sparse_distortion",
 ]  # fmt: skip
 
 
@@ -164,6 +169,12 @@ REFUSED = [
     ("residuals", {"y": np.ones(7)}, "n entries"),
     ("residuals", {"out": np.ones(7)}, "n entries"),
     ("residuals", {"theta": np.ones(2)}, "p entries"),
+    ("terms", {"y": np.ones(7)}, "n entries"),
+    ("terms", {"slopes": np.ones(7)}, "n entries"),
+    ("terms", {"bends": np.ones(5)}, "n entries"),
+    ("terms", {"theta": np.ones(2)}, "p entries"),
+    ("terms", {"loss": np.ones(7)}, "five or six entries"),
+    ("terms", {"lengths": np.ones(3)}, "lengths must have n entries or none"),
     ("slope_counts", {"y": np.ones(7)}, "n entries"),
     ("slope_counts", {"lengths": np.ones(0)}, "n entries"),
     ("slope_counts", {"theta": np.ones(2)}, "p entries"),

@@ -103,6 +103,13 @@ def check_loss(A: Mapped, theta) -> None:
                 kernels.curved(A, targets(n), theta, loss, v, secant=secant),
                 reference.curved(A, targets(n), theta, loss, v, secant),
             )
+        at = A, targets(n), theta, loss
+        for got, want in zip(kernels.terms(*at), reference.terms(*at), strict=True):
+            assert_close(got, want)
+
+
+def rows_of(A: Mapped):
+    return reference.map_rows(A, 0, len(A.X))
 
 
 def check(A: Mapped, k2: int = 11, clip: float = 0.4) -> None:
@@ -121,6 +128,8 @@ def check(A: Mapped, k2: int = 11, clip: float = 0.4) -> None:
     moments = kernels.joint_moments(A, targets(n))
     assert_close(moments[:p, :p], reference.gram(A))
     assert_close(moments[:p, p], reference.gradient(A, targets(n), np.zeros(p), np.inf))
+    scales = np.abs(np.sin(np.arange(n)))
+    assert_close(kernels.scaled_gram(A, scales), (rows_of(A) * scales[:, None] ** 2).T @ rows_of(A))
     check_loss(A, theta / max(1.0, float(np.linalg.norm(theta))))
     signs, rows, n_pad = srht_draw(n, k2)
     Z, m_hat = kernels.srht(A, signs, rows, n_pad)

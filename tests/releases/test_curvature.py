@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from fastmix.data import ArrayRows, ChunkRows, Chunks, RowMap, TargetMap, reductions
+from fastmix.data import rows as data_rows
 from fastmix.data.chunks import ArrayChunk
+from fastmix.data.persons import Persons
+from fastmix.data.weights import on_grid
 from fastmix.kernels.losses import CalibratedHuber
 from fastmix.kernels.sigmoids import Logistic, SmoothedQuantile
 from fastmix.releases import CURVATURE, CURVATURES, SQUARES, Noise, sensitivity
@@ -35,7 +38,7 @@ def chunks(X, y, size=17):
     return ChunkRows(Chunks(parts, X.shape[1]), RowMap(row_norm=1.0), TargetMap())
 
 
-def released(rows, theta, T, *, square=4.0, loss=LOSS, least=0.3, noise=None):
+def released(rows, theta, T, *, square=4.0, loss=LOSS, least=0.3, noise=None, weights=None):
     noise = Zero(np.random.default_rng(0)) if noise is None else noise
     return noise.release(
         CURVATURES,
@@ -45,7 +48,7 @@ def released(rows, theta, T, *, square=4.0, loss=LOSS, least=0.3, noise=None):
         transform=T,
         least=least,
         square=square,
-        weights=None,
+        weights=weights,
         sigma=(2.0, 3.0),
     )
 
@@ -230,3 +233,64 @@ def test_wrong_arguments_draw_nothing():
     with pytest.raises(ValueError, match="square must be"):
         released(arrays(X, y), np.zeros(3), np.eye(3), square=0.0, noise=noise)
     assert noise.drawn == []
+
+
+def many(seed, kind="plain"):
+    """Return so many rows that sums come from Gram matrices of rows with scales."""
+    X, y = problem(seed, n=9001)
+    X[::7] *= 3.0  # the map shortens these
+    if kind == "constant":
+        return ArrayRows(X, RowMap(row_norm=1.0, constant=0.6), y)
+    if kind == "weighted":
+        weights = on_grid(np.random.default_rng(seed).uniform(0.0, 1.0, len(X)))
+        return ArrayRows(X, RowMap(row_norm=1.0), y, persons=Persons(len(X), weights, len(X)))
+    return (chunks if kind == "chunks" else arrays)(X, y)
+
+
+LOSSES = [LOSS, SmoothedQuantile(20.0, 1e4, 1e3, 0.9, 0.01), Logistic(0.5, 30.0, 1.0)]
+
+
+@pytest.mark.parametrize("kind", ["plain", "constant", "weighted", "chunks"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gram_matrices_of_scaled_rows_give_the_same_sums(monkeypatch, kind, loss):
+    rows = many(8, kind)
+    rng = np.random.default_rng(9)
+    T, theta = 5.0 * rng.normal(size=(rows.d, rows.d)), 0.4 * rng.normal(size=rows.d)
+    for weights in (None, np.linspace(0.2, 1.0, rows.d)):
+        given = {"square": 4.0, "loss": loss, "weights": weights}
+        with monkeypatch.context() as patch:
+            patch.setattr(reductions, "curvatures", None)
+            found = released(rows, theta, T, **given)
+        with monkeypatch.context() as patch:
+            patch.setattr(data_rows, "_FEW_ROWS", 10**9)
+            patch.setattr(reductions, "whole_curvatures", None)
+            formed = released(rows, theta, T, **given)
+        for name in ("curvature", "squares"):
+            want = getattr(formed, name)
+            # Terms at a limit are shorter by the room for rounding.
+            np.testing.assert_allclose(getattr(found, name), want, rtol=1e-4)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("record", [(1.0, 0.0, 0.0, 0.0), (0.2, 0.1, 0.0, 1.0), (-1, 1, 1, -1)])
+def test_one_of_many_records_changes_sums_by_at_most_the_sensitivities(loss, record):
+    X, y = problem(10, n=9001)
+    T = np.diag([10.0, 2.0, 0.1])
+    changed, other = X.copy(), y.copy()
+    X[17], y[17] = record[:3], record[3]
+    changed[17], other[17] = 0.0, 0.0
+    given = {"theta": np.array([-3.0, 1.0, 1.0]), "T": T, "loss": loss}
+    one, two = (released(arrays(*each), **given) for each in ((X, y), (changed, other)))
+    limits = (
+        sensitivity.curvature_sensitivity(4.0),
+        sensitivity.gradient_square_sensitivity(loss.lipschitz),
+    )
+    for name, limit in zip(("curvature", "squares"), limits, strict=True):
+        assert np.linalg.norm(getattr(one, name) - getattr(two, name)) <= limit
+
+
+def test_coordinates_that_rounding_does_not_allow_are_formed(monkeypatch):
+    """Rows that are far shorter in the given coordinates than their entries say."""
+    monkeypatch.setattr(reductions, "whole_curvatures", None)
+    T = 1e7 * np.array([[1.0, 0.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    released(many(11), np.zeros(3), T)

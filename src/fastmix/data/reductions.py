@@ -320,6 +320,38 @@ def curvatures(
     return totals
 
 
+def whole_curvatures(
+    block: Block,
+    *,
+    theta: FloatArray,
+    loss: Loss,
+    transform: FloatArray,
+    square: float,
+    steepest: float,
+    weights: FloatArray | None = None,
+    squares: bool = True,
+) -> FloatArray:
+    """Return what `curvatures` does, as ``T' G T`` for Gram matrices G of rows with scales.
+
+    No row is formed. Gradients are limited to ``steepest``.
+    """
+    if block.lengths is None:
+        raise ValueError("lengths must be known to limit curvatures.")
+    T, long = transform, block.lengths
+    if weights is not None:
+        T = transform * weights
+        long = measured.row_lengths(block.A, T, 1e-150)
+    slopes, bends = mapped.terms(block.A, block.targets, theta, loss, block.lengths)
+    own = 1.0 if block.weights is None else block.weights
+    grams = np.zeros((2, *np.shape(transform)))
+    grams[0] = mapped.scaled_gram(block.A, np.sqrt(own * np.minimum(bends, square / long**2)))
+    if squares:
+        steep = np.minimum(np.abs(slopes), steepest / block.lengths)
+        grams[1] = mapped.scaled_gram(block.A, own * steep)
+    found = T.T @ grams @ T
+    return np.asarray(0.5 * (found + found.transpose(0, 2, 1)))
+
+
 def person_gradients(
     block: Block,
     *,

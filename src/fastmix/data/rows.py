@@ -169,17 +169,9 @@ class Rows(ABC):
         times the sum of squared lengths, for sums of c terms one after the other and the unit u: n
         at most for Z, :math:`2 n (1 + b^2) \|T\|_F^2` for M and E and rows of norm b.
         """
-        size = self.d + 1
-        # The same wherever the rows lie, unless that is in very many parts.
-        count = self.most
-        if self.persons is not None:
-            count = max(count, self.persons.rows or len(self.persons.weights))
-        terms = mapped.summands(count, size, weighted=self.persons is not None)
-        terms += max(_PARTS + count // 512, 2 * self.parts)
-        terms += 4 * size + 64
         stretch = float(np.linalg.norm(transform))
         reach = float(np.hypot(1.0, self.bound))
-        error = (terms + size) * 2.0**-53 * self.most
+        error = self._sum_error(self.d + 1)
         joint = 2.0 * error * (reach * stretch) ** 2
         if self.n < _FEW_ROWS or not joint <= _MOST_ERROR or self.persons is not None:
             longest = math.sqrt(max(1.0 - 2.0 * error, 0.0)) - _HAIR
@@ -203,6 +195,19 @@ class Rows(ABC):
         moments = transform.T @ total @ transform
         return np.asarray(0.5 * (moments + moments.T))
 
+    def _sum_error(self, size: int) -> float:
+        """Return a bound on the error of a sum of products of rows, ``size`` numbers long.
+
+        It is in units of the largest squared length, and the same wherever the rows lie, unless
+        that is in very many parts.
+        """
+        count = self.most
+        if self.persons is not None:
+            count = max(count, self.persons.rows or len(self.persons.weights))
+        terms = mapped.summands(count, size, weighted=self.persons is not None)
+        terms += max(_PARTS + count // 512, 2 * self.parts)
+        return (terms + 5 * size + 64) * 2.0**-53 * self.most
+
     def curvatures(
         self,
         theta: FloatArray,
@@ -211,17 +216,38 @@ class Rows(ABC):
         square: float,
         weights: FloatArray | None = None,
         *,
+        least: float,
         squares: bool = True,
     ) -> tuple[FloatArray, FloatArray]:
-        """Return sums of ``f'' z z'`` and ``f'^2 z z'`` for rows ``z = T'x`` that were `measured`.
+        r"""Return sums of ``f'' z z'`` and ``f'^2 z z'`` for rows ``z = T'x`` that were `measured`.
 
-        No term of the first has a norm above ``square``. Coordinates may have ``weights`` of at
-        most 1. Of persons, the second sum has the squares of their gradients, which are the sums
-        of the gradients of their rows. Without ``squares`` the second is 0.
+        No term of the first has a norm above ``square``, and no row is shorter than ``least``.
+        Coordinates may have ``weights`` of at most 1. Of persons, the second sum has the squares of
+        their gradients, which are the sums of the gradients of their rows. Without ``squares`` the
+        second is 0.
+
+        If rounding allows, the sums are ``T' G T`` for Gram matrices G of rows with scales. Then a
+        term is limited to its bound less 2e, which covers the errors of two computed sums. Each
+        is at most c u times the sum of the squared lengths of scaled rows, times
+        :math:`\|T\|_F^2`, as in `second_moments`.
         """
         given: Any = {"theta": theta, "loss": loss, "transform": transform, "weights": weights}
         own = squares and (self.persons is None or self.persons.codes is None)
-        sums = partial(reductions.curvatures, square=square, squares=own, **given)
+        steep = loss.lipschitz / least
+        if loss.squares:
+            steep = min(steep, 1.0 + self.bound * float(np.linalg.norm(theta)))
+        stretch = float(np.linalg.norm(transform))  # weights of coordinates are at most 1
+        error = 2.0 * self._sum_error(self.d) * (self.bound * stretch) ** 2
+        bent, sloped = error * loss.bend, error * steep**2 if own else 0.0
+        few = self.n < _FEW_ROWS or isinstance(transform, measured.Spiked)
+        if few or not max(bent / square, sloped / loss.lipschitz**2) <= _MOST_ERROR:
+            sums = partial(reductions.curvatures, square=square, squares=own, **given)
+        else:
+            limits = {
+                "square": (square - 2.0 * bent) * (1.0 - _HAIR),
+                "steepest": math.sqrt(loss.lipschitz**2 - 2.0 * sloped) * (1.0 - _HAIR),
+            }
+            sums = partial(reductions.whole_curvatures, squares=own, **limits, **given)
         totals = self.run(Pass("curvature", sums))
         if self.persons is None or own or not squares:
             return totals[0], totals[1]

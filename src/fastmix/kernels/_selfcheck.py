@@ -188,6 +188,13 @@ def _residuals(matrices: Matrices) -> Iterator[Pair]:
         yield mapped.residuals(A, y, _theta(A)), reference.residuals(A, y, _theta(A)), _ROUNDING
 
 
+def _terms(matrices: Matrices) -> Iterator[Pair]:
+    for A, y, loss, lengths in _losses(matrices):
+        at = A, y, _theta(A), loss, lengths
+        for got, want in zip(mapped.terms(*at), reference.terms(*at), strict=True):
+            yield got, want, _ROUNDING
+
+
 def _losses(matrices: Matrices) -> Iterator[tuple[Mapped, Targets, Loss, FloatArray | None]]:
     """Yield each matrix with a loss, with lengths of the rows or without."""
     for k, (A, y) in enumerate((*matrices, matrices[0], *matrices[:3])):
@@ -340,6 +347,7 @@ _CASES: dict[str, Callable[[Matrices], Iterator[Pair]]] = {
     "second_moments": _second_moments,
     "slope_counts": _slope_counts,
     "residuals": _residuals,
+    "terms": _terms,
     "srht": _srht,
     "kerdock": _kerdock,
     "kerdock_sketch": _kerdock_sketch,

@@ -23,7 +23,7 @@ Kernel = Callable[..., Any]
 
 _PASSES = (
     *("map_rows", "squared_norms", "gram", "moments", "gradient", "slopes", "curved", "lengths"),
-    *("second_moments", "slope_counts", "residuals"),
+    *("second_moments", "slope_counts", "residuals", "terms"),
 )
 _SPARSE = ("sparse_sketch", "sparse_distortion")
 _SKETCHES = ("srht", "kerdock", "kerdock_sketch", "kerdock_distortion", *_SPARSE)

@@ -6,7 +6,7 @@ does not depend on the number of threads. The NumPy versions differ by rounding 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -139,6 +139,19 @@ def gram(A: Mapped) -> FloatArray:
     return np.asarray(np.triu(total) + np.triu(total, 1).T)
 
 
+def scaled_gram(A: Mapped, scales: FloatArray) -> FloatArray:
+    """Return ``(D A)'(D A)`` for the diagonal matrix D of the scales, which are not negative."""
+    factors = scales if A.factors is None else scales * A.factors
+    if not A.constant:
+        return gram(replace(A, factors=factors))
+    # The scaled constant is a target: factors do not reach the constant column.
+    size = max(float(np.max(scales, initial=0.0)), 1e-300)
+    total = joint_moments(replace(A, factors=factors, constant=0.0), Targets(scales / size))
+    total[-1] *= A.constant * size
+    total[:, -1] *= A.constant * size
+    return total
+
+
 def joint_moments(A: Mapped, targets: Targets, weights: FloatArray | None = None) -> FloatArray:
     """Return ``(A, y)'(A, y)``, or that with weights, in one reading if there are few columns."""
     if weights is not None:
@@ -185,6 +198,22 @@ def residuals(A: Mapped, targets: Targets, theta: FloatArray) -> FloatArray:
     out = np.empty(A.shape[0])
     run(packed(theta), out, threads())
     return out
+
+
+def terms(
+    A: Mapped,
+    targets: Targets,
+    theta: FloatArray,
+    loss: Loss,
+    lengths: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return ``f'(y - A theta)`` and ``f''(y - A theta)`` of each row; `slopes` has the lengths."""
+    run = compiled("terms", A, targets) if loss.constants is not None else None
+    if run is None:
+        return reference.terms(A, targets, theta, loss, lengths)
+    slopes, bends = np.empty(A.shape[0]), np.empty(A.shape[0])
+    run(packed(theta), np.array(loss.constants), _lengths(lengths), slopes, bends, threads())
+    return slopes, bends
 
 
 def summation_error(loss: Loss, *, weighted: bool = False) -> float:

@@ -116,6 +116,21 @@ def residuals(A: Mapped, targets: Targets, theta: FloatArray) -> FloatArray:
     return np.concatenate([np.empty(0), *parts])
 
 
+def terms(
+    A: Mapped,
+    targets: Targets,
+    theta: FloatArray,
+    loss: Loss,
+    lengths: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return ``f'(y - A theta)`` and ``f''(y - A theta)`` of each row."""
+    found = [np.empty((2, 0))]
+    for _, residual, at, y in _residuals(A, targets, theta, lengths):
+        found.append(np.stack([loss.slope(residual, at, y), loss.curvature(residual, at, y)]))
+    slopes, bends = np.concatenate(found, axis=1)
+    return slopes, bends
+
+
 def row_lengths(
     A: Mapped, transform: FloatArray, least: float, targets: Targets | None = None
 ) -> FloatArray:

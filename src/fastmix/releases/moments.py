@@ -252,7 +252,9 @@ def _curvatures(
     norm of ``square`` if that is less. ``weights`` of at most 1 multiply the coordinates.
     """
     measured = rows.measured(Measure(transform, least))
-    return measured.curvatures(theta, loss, transform, square, weights, squares=squares)
+    return measured.curvatures(
+        theta, loss, transform, square, weights, least=least, squares=squares
+    )
 
 
 #: What `CURVATURE` and `CURVATURES` are given.
