@@ -244,13 +244,16 @@ def many(seed, kind="plain"):
     if kind == "weighted":
         weights = on_grid(np.random.default_rng(seed).uniform(0.0, 1.0, len(X)))
         return ArrayRows(X, RowMap(row_norm=1.0), y, persons=Persons(len(X), weights, len(X)))
-    return (chunks if kind == "chunks" else arrays)(X, y)
+    rows = (chunks if kind == "chunks" else arrays)(X, y)
+    if kind == "known":
+        rows.joint_moments()
+    return rows
 
 
 LOSSES = [LOSS, SmoothedQuantile(20.0, 1e4, 1e3, 0.9, 0.01), Logistic(0.5, 30.0, 1.0)]
 
 
-@pytest.mark.parametrize("kind", ["plain", "constant", "weighted", "chunks"])
+@pytest.mark.parametrize("kind", ["plain", "constant", "weighted", "chunks", "known"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_gram_matrices_of_scaled_rows_give_the_same_sums(monkeypatch, kind, loss):
     rows = many(8, kind)

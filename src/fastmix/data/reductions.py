@@ -30,6 +30,8 @@ Slope: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 #: Bytes of mapped rows that are formed at a time.
 _FORMED_BYTES = 1 << 20
+#: Rows whose terms are limited at a time, so that they stay in cache.
+_LIMITED_ROWS = 1 << 14
 #: Bytes of mapped rows whose lengths are held at a time.
 _MEASURED_BYTES = 64 << 20
 
@@ -330,26 +332,36 @@ def whole_curvatures(
     steepest: float,
     weights: FloatArray | None = None,
     squares: bool = True,
+    lacking: bool = False,
 ) -> FloatArray:
-    """Return what `curvatures` does, as ``T' G T`` for Gram matrices G of rows with scales.
+    """Return Gram matrices G of rows with scales: `curvatures` are ``T' G T``.
 
-    No row is formed. Gradients are limited to ``steepest``.
+    No row is formed. Gradients are limited to ``steepest``. If curvatures are ``lacking``, the
+    first has what they lack of 1, which is 0 for most rows of a loss of squares.
     """
     if block.lengths is None:
         raise ValueError("lengths must be known to limit curvatures.")
-    T, long = transform, block.lengths
+    A, long = block.A, block.lengths
     if weights is not None:
-        T = transform * weights
-        long = measured.row_lengths(block.A, T, 1e-150)
-    slopes, bends = mapped.terms(block.A, block.targets, theta, loss, block.lengths)
-    own = 1.0 if block.weights is None else block.weights
+        long = measured.row_lengths(A, transform * weights, 1e-150)
+    slopes, bends = mapped.terms(A, block.targets, theta, loss, block.lengths)
+    bent = []
+    for start in range(0, len(bends), _LIMITED_ROWS):
+        part = slice(start, start + _LIMITED_ROWS)
+        np.minimum(bends[part], square / np.square(long[part]), out=bends[part])
+        np.minimum(np.abs(slopes[part]), steepest / block.lengths[part], out=slopes[part])
+        bent.append(start + np.flatnonzero(bends[part] != 1.0))
     grams = np.zeros((2, *np.shape(transform)))
-    grams[0] = mapped.scaled_gram(block.A, np.sqrt(own * np.minimum(bends, square / long**2)))
+    if lacking:
+        few = np.concatenate(bent)
+        grams[0] = mapped.scaled_gram(block.rows(few).A, np.sqrt(1.0 - bends[few]))
+    else:
+        own = bends if block.weights is None else block.weights * bends
+        grams[0] = mapped.scaled_gram(A, np.sqrt(own))
     if squares:
-        steep = np.minimum(np.abs(slopes), steepest / block.lengths)
-        grams[1] = mapped.scaled_gram(block.A, own * steep)
-    found = T.T @ grams @ T
-    return np.asarray(0.5 * (found + found.transpose(0, 2, 1)))
+        own = slopes if block.weights is None else block.weights * slopes
+        grams[1] = mapped.scaled_gram(A, own)
+    return grams
 
 
 def person_gradients(

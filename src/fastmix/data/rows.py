@@ -226,10 +226,10 @@ class Rows(ABC):
         their gradients, which are the sums of the gradients of their rows. Without ``squares`` the
         second is 0.
 
-        If rounding allows, the sums are ``T' G T`` for Gram matrices G of rows with scales. Then a
-        term is limited to its bound less 2e, which covers the errors of two computed sums. Each
-        is at most c u times the sum of the squared lengths of scaled rows, times
-        :math:`\|T\|_F^2`, as in `second_moments`.
+        If rounding allows, the sums are ``T' G T`` for Gram matrices G of rows with scales, or G is
+        taken off a Gram matrix that is known. Then a term is limited to its bound less 2e, which
+        covers the errors of two computed sums. Each is at most 2 c u times the sum of the squared
+        lengths of scaled rows, times :math:`\|T\|_F^2`, as in `second_moments`.
         """
         given: Any = {"theta": theta, "loss": loss, "transform": transform, "weights": weights}
         own = squares and (self.persons is None or self.persons.codes is None)
@@ -242,13 +242,18 @@ class Rows(ABC):
         few = self.n < _FEW_ROWS or isinstance(transform, measured.Spiked)
         if few or not max(bent / square, sloped / loss.lipschitz**2) <= _MOST_ERROR:
             sums = partial(reductions.curvatures, square=square, squares=own, **given)
+            totals = self.run(Pass("curvature", sums))
         else:
-            limits = {
-                "square": (square - 2.0 * bent) * (1.0 - _HAIR),
-                "steepest": math.sqrt(loss.lipschitz**2 - 2.0 * sloped) * (1.0 - _HAIR),
-            }
-            sums = partial(reductions.whole_curvatures, squares=own, **limits, **given)
-        totals = self.run(Pass("curvature", sums))
+            given["square"] = (square - 2.0 * bent) * (1.0 - _HAIR)
+            given["steepest"] = math.sqrt(loss.lipschitz**2 - 2.0 * sloped) * (1.0 - _HAIR)
+            lacking = loss.squares and self.persons is None and self._joint is not None
+            sums = partial(reductions.whole_curvatures, squares=own, lacking=lacking, **given)
+            grams = self.run(Pass("curvature", sums))
+            if lacking:
+                grams[0] = self.joint_moments()[: self.d, : self.d] - grams[0]
+            T = transform if weights is None else transform * weights
+            totals = T.T @ grams @ T
+            totals = 0.5 * (totals + totals.transpose(0, 2, 1))
         if self.persons is None or own or not squares:
             return totals[0], totals[1]
         total, step = np.zeros_like(totals[0]), max(1, _PERSON_BYTES // (8 * self.d))
