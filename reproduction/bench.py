@@ -5,46 +5,50 @@ from __future__ import annotations
 import csv
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from sklearn.linear_model import LinearRegression
+import pandas as pd
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from fastmix import (
     IHM,
-    IHS,
     AdaSSP,
     FastIHM,
     ObjectivePerturbation,
     PrivateLinearRegression,
+    PrivateLogisticRegression,
 )
 from fastmix.datasets import make_sphere
 from fastmix.errors import LowAccuracyWarning
-from fastmix.planning import CostModel, Problem
-from reproduction.cost import Measurement, crossover, fit_cost_model
-from reproduction.machine import machine
-from reproduction.style import COLOURS, label_lines
 
-__all__ = ["Row", "plot_sweep", "run_bench", "write_csv", "write_page"]
+__all__ = ["Row", "run_bench", "write_csv"]
 
-BASELINE = "IHM, literal"
+#: Fits by the name of their method.
+Fits = Mapping[str, Callable[[], object]]
+
+DEFAULT, BASELINE = "PrivateLinearRegression", "IHM, literal"
+WITHOUT, UNPRIVATE = "the same without intervals", "scikit-learn (not private)"
 
 #: n, d, k2: the sizes of the paper's experiments with its largest k2, and two wide ones.
 CASES = [
     (2**17, 90, 200 * 90),
     (2**19, 32, 800 * 32),
     (2**22, 4, 1200 * 36),
-    (2**16, 1024, 8192),
     (2**17, 512, 8192),
+    (2**16, 1024, 8192),
 ]
 QUICK_CASES = [(2**13, 32, 2**10), (2**12, 128, 2**11)]
 SWEEP = [
-    *((2**e, 8, 2**12) for e in range(16, 23)),
+    *((2**e, 8, 2**12) for e in range(16, 24)),
     *((2**e, 32, 2**12) for e in range(14, 20)),
     *((2**16, d, 2**13) for d in (16, 64, 128, 256, 512)),
     *((2**16, 128, 2**e) for e in range(10, 16)),
@@ -54,17 +58,25 @@ QUICK_SWEEP = [(2**e, 16, 2**8) for e in range(10, 15)]
 #: Names of the cost model's methods.
 MODELLED = {
     "AdaSSP": "adassp",
-    "IHM, one Gram matrix": "ihm",
+    "IHM, paper variant": "ihm",
     "FastIHM, paper variant": "fast_ihm_paper",
-    "FastIHM, tuned, k2 as above": "fast_ihm",
+    "FastIHM, Kerdock sketch": "fast_ihm",
     "ObjectivePerturbation, Gram": "objective_gram",
     "ObjectivePerturbation, sketch": "objective_sketch",
+}
+#: Kinds of rows that are not a table of what people fit.
+KINDS = ("suite", "sweep")
+_COMMON: dict[str, Any] = {
+    "epsilon": 1.0,
+    "data_norm": 1.0,
+    "bounds_y": (-1.0, 1.0),
+    "fit_intercept": False,
 }
 
 
 @dataclass(frozen=True)
 class Row:
-    """Seconds of one method on one problem; ``kind`` tells the suite from the sweep."""
+    """Seconds of one method on one problem; ``kind`` is that of the table it belongs to."""
 
     kind: str
     n: int
@@ -74,40 +86,84 @@ class Row:
     seconds: float
 
 
-def _methods(n: int, d: int, k2: int) -> dict[str, Any]:
-    """Return all methods in the paper's setting: rows and targets bounded by 1, T = 4."""
-    common: dict[str, Any] = {
-        "epsilon": 1.0,
-        "data_norm": 1.0,
-        "bounds_y": (-1.0, 1.0),
-        "fit_intercept": False,
+def _shown(k2: int) -> dict[str, Any]:
+    """Return the methods with default settings, and the paper's with T = 4."""
+    return {
+        DEFAULT: PrivateLinearRegression(**_COMMON),
+        WITHOUT: PrivateLinearRegression(**_COMMON, inference=False),
+        "ObjectivePerturbation": ObjectivePerturbation(**_COMMON),
+        "IHM": IHM(**_COMMON),
+        "FastIHM": FastIHM(**_COMMON),
+        "AdaSSP": AdaSSP(**_COMMON),
+        "IHM, paper variant": IHM(**_COMMON, variant="paper"),
+        "FastIHM, paper variant": FastIHM(**_COMMON, sketch_size=k2, variant="paper"),
+        BASELINE: IHM(**_COMMON, variant="paper", literal=True),
     }
-    fast = {**common, "sketch_size": k2}
-    methods: dict[str, Any] = {
-        BASELINE: IHM(**common, variant="paper", literal=True),
-        "PrivateLinearRegression (default)": PrivateLinearRegression(**common),
-        "ObjectivePerturbation, Gram": ObjectivePerturbation(**common, solver="gram"),
-        "ObjectivePerturbation, sketch": ObjectivePerturbation(**common, solver="sketch"),
-        "FastIHM, literal": FastIHM(**fast, variant="paper", literal=True),
-        "FastIHS (not private)": IHS(**common),
-        "IHM, one Gram matrix": IHM(**common, variant="paper"),
+
+
+def _modelled(k2: int) -> dict[str, Any]:
+    """Return what the cost model knows, and the default."""
+    fast = {**_COMMON, "sketch_size": k2}
+    return {
+        DEFAULT: PrivateLinearRegression(**_COMMON),
+        "AdaSSP": AdaSSP(**_COMMON),
+        "IHM, paper variant": IHM(**_COMMON, variant="paper"),
         "FastIHM, paper variant": FastIHM(**fast, variant="paper"),
-        "IHM, tuned": IHM(**common),
-        "FastIHM, tuned, k2 as above": FastIHM(**fast),
-        "FastIHM, tuned, default k2": FastIHM(**common),
-        "AdaSSP": AdaSSP(**common),
-        "scikit-learn (not private)": LinearRegression(fit_intercept=False),
+        "FastIHM, Kerdock sketch": FastIHM(**fast, sketch="kerdock"),
+        "ObjectivePerturbation, Gram": ObjectivePerturbation(**_COMMON, solver="gram"),
+        "ObjectivePerturbation, sketch": ObjectivePerturbation(**_COMMON, solver="sketch"),
     }
-    try:
-        from diffprivlib.models import LinearRegression as Diffprivlib
-    except Exception:  # it does not import with current scikit-learn
-        return methods
-    bounds = {"bounds_X": (-1.0, 1.0), "bounds_y": (-1.0, 1.0)}
-    methods["diffprivlib"] = Diffprivlib(epsilon=1.0, fit_intercept=False, **bounds)
-    return methods
 
 
-def _best(actions: dict[str, Callable[[], object]], seconds: float) -> dict[str, float]:
+def _fits(model: Any, fit: Callable[[Any], object], plain: Callable[[], object]) -> Fits:
+    """Return a fit with intervals, one without, and one that is not private."""
+    without = clone(model).set_params(inference=False)
+    return {DEFAULT: partial(fit, model), WITHOUT: partial(fit, without), UNPRIVATE: plain}
+
+
+def _everyday(quick: bool) -> Iterator[tuple[str, Fits, int, int]]:
+    """Yield what people fit: a name, fits by method, and the numbers of rows and columns."""
+    rng = np.random.default_rng(0)
+    n = 2_000 if quick else 200_000
+    table = pd.DataFrame(rng.uniform(0.0, 1.0, (n, 5)), columns=list("abcde"))
+    levels = {f"c{m}": [str(k) for k in range(m)] for m in (5, 12, 20, 26)}
+    for name, known in levels.items():
+        table[name] = rng.choice(known, n)
+    table["y"] = table["a"] + 0.1 * table["c5"].astype(int) + rng.normal(0.0, 0.3, n)
+    features = {**dict.fromkeys("abcde", (0, 1)), **levels}
+    bounds = {"target": {"y": (-2, 4)}, "features": features}
+    encoder = OneHotEncoder(categories=list(levels.values()), drop="first")
+    encoded = ColumnTransformer([("levels", encoder, list(levels))], remainder="passthrough")
+    plain = partial(
+        make_pipeline(encoded, LinearRegression()).fit, table.drop(columns="y"), table["y"]
+    )
+    model: Any = PrivateLinearRegression(epsilon=1.0, bounds=bounds)
+    fits = _fits(model, lambda own: own.fit(table), plain)
+    yield "a table with 5 numbers and 4 categories of 63 levels", fits, n, 9
+
+    X, y = make_sphere(n // 2, 20, random_state=0)
+    whose: dict[str, Any] = {"groups": np.repeat(np.arange(n // 10), 5), "max_rows_per_group": 5}
+    plain = partial(LinearRegression(fit_intercept=False).fit, X, y)
+    model = PrivateLinearRegression(**_COMMON)
+    fits = _fits(model, lambda own: own.fit(X, y, **whose), plain)
+    yield "persons with 5 rows each", fits, n // 2, 20
+
+    X, y = make_sphere(2**11 if quick else 2**17, 90, random_state=0)
+    labels = (y > np.median(y)).astype(int)
+    plain = partial(LogisticRegression(fit_intercept=False).fit, X, labels)
+    model = PrivateLogisticRegression(
+        epsilon=1.0, data_norm=1.0, fit_intercept=False, classes=[0, 1]
+    )
+    fits = _fits(model, lambda own: own.fit(X, labels), plain)
+    yield "two classes (PrivateLogisticRegression)", fits, len(X), 90
+
+    X, y = make_sphere(1000, 10, random_state=0)
+    plain = partial(LinearRegression(fit_intercept=False).fit, X, y)
+    fits = _fits(PrivateLinearRegression(**_COMMON), lambda own: own.fit(X, y), plain)
+    yield "a small table", fits, 1000, 10
+
+
+def _best(actions: Fits, seconds: float) -> dict[str, float]:
     """Time actions in turn, again and again, each for up to some seconds; the least time counts."""
     least = dict.fromkeys(actions, float("inf"))
     spent = dict.fromkeys(actions, 0.0)
@@ -130,7 +186,7 @@ def _best(actions: dict[str, Callable[[], object]], seconds: float) -> dict[str,
 def run_bench(
     *, quick: bool = False, seconds: float = 1.5, say: Callable[[str], None] = print
 ) -> Iterator[Row]:
-    """Measure the suite and the sweep.
+    """Measure the suite, what people fit, and the sweep.
 
     Parameters
     ----------
@@ -148,19 +204,26 @@ def run_bench(
     """
     for n, d, k2 in QUICK_CASES if quick else CASES:
         X, y = make_sphere(n, d, random_state=0)
-        methods = _methods(n, d, k2)
-        times = _best({k: partial(m.fit, X, y) for k, m in methods.items()}, seconds)
+        plain: Fits = {UNPRIVATE: partial(LinearRegression(fit_intercept=False).fit, X, y)}
+        fits = {k: partial(m.fit, X, y) for k, m in _shown(k2).items()}
+        # Apart: threads of its linear algebra go on for a while, and disturb what comes next.
+        times = {**_best(fits, seconds), **_best(plain, seconds)}
         say(f"\nn = {n}, d = {d}, k2 = {k2}")
         for name, took in times.items():
             ratio = times[BASELINE] / took
             say(f"  {name:<34} {took:>10.4f} s   {ratio:>8.1f} x literal IHM")
             yield Row("suite", n, d, k2, name, took)
+    for name, actions, n, d in _everyday(quick):
+        private = {k: fit for k, fit in actions.items() if k != UNPRIVATE}
+        plain = {UNPRIVATE: actions[UNPRIVATE]}
+        for method, took in {**_best(private, seconds), **_best(plain, seconds)}.items():
+            say(f"{name}, {method}: {took:.4f} s")
+            yield Row(name, n, d, 0, method, took)
     sweep = QUICK_SWEEP if quick else SWEEP
     for i, (n, d, k2) in enumerate(sweep, start=1):
         say(f"sweep {i} of {len(sweep)}: n = {n}, d = {d}, k2 = {k2}")
         X, y = make_sphere(n, d, random_state=0)
-        methods = {k: m for k, m in _methods(n, d, k2).items() if k in MODELLED}
-        times = _best({k: partial(m.fit, X, y) for k, m in methods.items()}, seconds / 3.0)
+        times = _best({k: partial(m.fit, X, y) for k, m in _modelled(k2).items()}, seconds / 3.0)
         for name, took in times.items():
             yield Row("sweep", n, d, k2, name, took)
 
@@ -173,123 +236,3 @@ def write_csv(rows: list[Row], path: Path) -> None:
         writer.writerows(
             [row.kind, row.n, row.d, row.k2, row.method, f"{row.seconds:.6g}"] for row in rows
         )
-
-
-def _measured_model(rows: list[Row]) -> CostModel:
-    """Fit the cost model to the measured fits of modelled methods."""
-    return fit_cost_model(
-        Measurement(MODELLED[row.method], Problem(row.n, row.d, row.k2), row.seconds)
-        for row in rows
-        if row.method in MODELLED
-    )
-
-
-def write_page(rows: list[Row], path: Path) -> None:
-    """Write the page on performance, in Markdown."""
-    model = _measured_model(rows)
-    facts = machine()
-    lines = [
-        "# Performance",
-        "",
-        "How long a fit takes, by method and size. `python -m reproduction bench` writes this "
-        "page. It runs all methods in one process, in turn, and reports the best of several fits "
-        "at epsilon = 1, with T = 4 steps (16 in the tuned variants); the heading of each table "
-        "has the rows of the fast sketch (k2). Fits of one size share their noise levels: the "
-        "first fit of a size takes a quarter of a second more. The default is "
-        "PrivateLinearRegression, which reads the rows several times more often than "
-        "ObjectivePerturbation.",
-        "",
-        f"Machine: {facts['processor']}, {facts['cores']} cores, {facts['kernels']} kernels, "
-        f"Python {facts['python']}.",
-    ]
-    suite = [row for row in rows if row.kind == "suite"]
-    for n, d, k2 in dict.fromkeys((row.n, row.d, row.k2) for row in suite):
-        times = {r.method: r.seconds for r in suite if (r.n, r.d, r.k2) == (n, d, k2)}
-        lines += [
-            "",
-            f"## n = {n:,}, d = {d}, k2 = {k2:,}",
-            "",
-            "| method | seconds | times faster than literal IHM | predicted seconds |",
-            "|---|---:|---:|---:|",
-        ]
-        for name, took in times.items():
-            guess = (
-                f"{model.predict(MODELLED[name], Problem(n, d, k2)):.3g}"
-                if name in MODELLED
-                else ""
-            )
-            lines.append(f"| {name} | {took:.3g} | {times[BASELINE] / took:.1f} | {guess} |")
-    ratios = np.array(
-        [
-            model.predict(MODELLED[r.method], Problem(r.n, r.d, r.k2)) / r.seconds
-            for r in rows
-            if r.method in MODELLED
-        ]
-    )
-    least = crossover(model, 2**16, k2_per_column=8.0)
-    lines += [
-        "",
-        "## How time grows",
-        "",
-        "![Seconds against rows, and against columns, one line per method](performance.png)",
-        "",
-        "We fitted a cost model with six coefficients to these times "
-        f"(`fastmix.planning.CostModel`): {model}.",
-        "",
-        f"Predicted over measured seconds: median {np.median(ratios):.2f}, "
-        f"from {ratios.min():.2f} to {ratios.max():.2f} over {len(ratios)} fits.",
-        "",
-        (
-            f"By the model, on 65,536 rows and from d = {least} on, FastIHM with one sketch "
-            "(k2 = 8 d) is faster than IHM with one Gram matrix."
-            if least
-            else "By the model, IHM with one Gram matrix is faster on 65,536 rows for every d."
-        ),
-        "",
-    ]
-    path.write_text("\n".join(lines))
-
-
-#: Methods of the figure, as users call them, and their colours.
-_DRAWN = {
-    "AdaSSP": "AdaSSP",
-    "IHM, one Gram matrix": "IHM",
-    "FastIHM, tuned, k2 as above": "FastIHM",
-    "ObjectivePerturbation, Gram": "ObjectivePerturbation",
-}
-
-
-def plot_sweep(rows: list[Row], path: Path) -> None:
-    """Draw seconds against rows, and against columns, of the methods with their defaults."""
-    sweep = [row for row in rows if row.kind == "sweep"]
-    panels: list[tuple[str, str, str, Callable[[Row], bool]]] = [
-        ("Time grows in proportion to the rows", "n", "rows (8 columns)", lambda r: r.d == 8),
-        (
-            "FastIHM gains on the others with the columns",
-            "d",
-            "columns (65,536 rows)",
-            lambda r: r.n == 2**16 and r.k2 == 2**13,
-        ),
-    ]
-    figure = Figure(figsize=(6.2, 7.4), layout="constrained")
-    axes = figure.subplots(2, 1)
-    for axis, (title, name, label, chosen) in zip(axes, panels, strict=True):
-        for method, known in _DRAWN.items():
-            points: dict[int, float] = {}
-            for r in sorted(sweep, key=lambda r: (getattr(r, name), -r.seconds)):
-                if r.method == method and chosen(r):
-                    points[getattr(r, name)] = r.seconds
-            if points:
-                axis.plot(
-                    list(points), list(points.values()), marker="o", ms=4,
-                    label=known, color=COLOURS[known],
-                )  # fmt: skip
-        axis.set_xscale("log", base=2)
-        axis.set_yscale("log")
-        axis.set(title=title, ylabel="seconds", xlabel=label)
-        axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        axis.tick_params(axis="x", labelsize=8)
-        axis.grid(alpha=0.3)
-    for axis in axes:
-        label_lines(axis)
-    figure.savefig(path, dpi=120)

@@ -153,7 +153,8 @@ def _report(chosen: argparse.Namespace) -> None:
 
 
 def _bench(chosen: argparse.Namespace) -> None:
-    from reproduction.bench import plot_sweep, run_bench, write_csv, write_page
+    from reproduction.bench import run_bench, write_csv
+    from reproduction.performance import plot_sweep, write_page
 
     out: Path = chosen.out
     table, page, plot = (out / f"performance.{kind}" for kind in ("csv", "md", "png"))

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from reproduction import bench
-from reproduction.bench import BASELINE, MODELLED
+from reproduction.bench import BASELINE, DEFAULT, MODELLED, UNPRIVATE, WITHOUT
 from reproduction.command import main
 
 
@@ -14,12 +14,14 @@ def check(folder, out):
     with (folder / "performance.csv").open() as file:
         rows = list(csv.DictReader(file))
     suite = [row for row in rows if row["kind"] == "suite"]
-    assert {BASELINE, *MODELLED} <= {row["method"] for row in suite}
-    assert {row["method"] for row in rows if row["kind"] == "sweep"} == set(MODELLED)
+    assert {BASELINE, DEFAULT, WITHOUT, UNPRIVATE} <= {row["method"] for row in suite}
+    assert {row["method"] for row in rows if row["kind"] == "sweep"} == {DEFAULT, *MODELLED}
     assert all(float(row["seconds"]) > 0.0 for row in rows)
     page = (folder / "performance.md").read_text()
     assert "| IHM, literal |" in page
-    assert "Predicted over measured" in page
+    assert "predicted over measured" in page
+    assert "| persons with 5 rows each |" in page
+    assert page.startswith("# Performance\n\n**The default fit, with intervals, takes ")
     assert (folder / "performance.png").stat().st_size > 10_000
 
 
