@@ -94,7 +94,6 @@ def test_public_methods_have_a_docstring_or_inherit_one(cls, method):
 
 #: Modules that are formulas throughout: everything public in them says where it is from.
 FORMULAS = [
-    "fastmix.accounting.closed_form",
     "fastmix.accounting.conversion",
     "fastmix.accounting.gaussian",
     "fastmix.accounting.rdp",

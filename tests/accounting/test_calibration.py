@@ -66,10 +66,10 @@ def assert_gauss_mix_tight(oracle, gamma, epsilon, delta, k, rows):
     assert tighter < 0 or oracle.gaussian_delta(less / oracle.mp.sqrt(k), tighter) > delta
 
 
-def fast_ihm(epsilon, delta, k1, steps, method="numerical", *, varrho=None):
+def fast_ihm(epsilon, delta, k1, steps, *, varrho=None):
     """Return the plan of Algorithm 2, its gamma and its sigma, which is that of every step."""
     varrho = delta / 10.0 if varrho is None else varrho
-    plan = _thirds(k1, steps, Target(epsilon, delta), varrho, method)
+    plan = _thirds(k1, steps, Target(epsilon, delta), varrho)
     return plan, plan.gamma, plan.sigma
 
 
@@ -267,20 +267,6 @@ def test_fast_ihm_numerical(oracle, epsilon, delta, k1, steps):
     assert_fast_ihm_laplace(got, epsilon, delta, steps, delta / 10.0)
 
 
-@settings(max_examples=30)
-@given(epsilon=EPSILONS, delta=DELTAS, k1=ROWS, steps=STEPS)
-def test_fast_ihm_closed_form(oracle, epsilon, delta, k1, steps):
-    got, gamma, sigma = fast_ihm(epsilon, delta, k1, steps, "closed_form")
-    share, delta_share = epsilon / 3.0, delta / 3.0
-    spent = oracle.theorem_1_sketch(gamma, k1 * steps, delta_share)
-    assert share * (1.0 - SLACK) <= spent <= share
-    assert oracle.sketch_epsilon(k1 * steps, gamma, delta_share) <= share
-    printed = float(oracle.printed_sigma(epsilon, delta, steps, 1.0))
-    assert sigma == pytest.approx(printed, rel=SLACK)
-    assert oracle.gaussian_delta(sigma, share, math.sqrt(steps)) <= delta_share
-    assert_fast_ihm_laplace(got, epsilon, delta, steps, delta / 10.0)
-
-
 def assert_fast_ihm_laplace(got, epsilon, delta, steps, varrho):
     """2T Laplace releases in epsilon/3, and 2T tails of exp(-tau)/2 in delta/3."""
     assert 2 * steps / got.omega == pytest.approx(epsilon / 3.0, rel=1e-14)
@@ -381,11 +367,6 @@ def test_answers_are_frozen():
             FastIterativeHessianMixing(n_steps=0).check,
             ValueError,
             "n_steps must be at least 1; got n_steps=0.",
-        ),
-        (
-            FastIterativeHessianMixing(calibration="best").check,
-            ValueError,
-            "calibration must be one of 'numerical', 'closed_form'; got calibration='best'.",
         ),
         (
             FastIterativeHessianMixing(failure_probability=0.0).check,

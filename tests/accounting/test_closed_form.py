@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastmix.accounting import (
+from fastmix.accounting import rdp_fast_mix_unbounded, rdp_to_epsilon
+from tests.accounting.paper import (
+    closed_form_epsilon,
+    closed_form_epsilon_unbounded,
     closed_form_gamma,
     closed_form_gradient_sigma,
-    rdp_fast_mix_unbounded,
-    rdp_to_epsilon,
 )
-from tests.accounting.paper import closed_form_epsilon, closed_form_epsilon_unbounded
 
 EPSILONS = st.floats(math.log(1e-3), math.log(50.0)).map(math.exp)
 DELTAS = st.floats(math.log(1e-14), math.log(0.1)).map(math.exp)

@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import chi2
 
 from fastmix.accounting import (
-    closed_form_gamma,
     rdp_fast_mix,
     rdp_fast_mix_unbounded,
     rdp_to_epsilon,
@@ -19,6 +18,7 @@ from fastmix.paper.fast_ihm import _thirds
 from tests.accounting.paper import (
     closed_form_epsilon,
     closed_form_epsilon_unbounded,
+    closed_form_gamma,
     rdp_fast_mix_simple,
 )
 
@@ -150,9 +150,9 @@ def test_our_gamma_2_spends_its_share(oracle):
     explicit = 3.0 * (2.0 * rows + 25.0 * math.log(3.0 / delta)) / (8.0 * epsilon) + 25.0 / 8.0
     assert gamma <= explicit <= 1.01 * gamma
     assert oracle.theorem_1_sketch(explicit, rows, delta / 3.0) == pytest.approx(0.332, abs=5e-4)
-    for method in ("numerical", "closed_form"):
-        level = _thirds(10, 4, Target(epsilon, delta), delta / 10.0, method)
-        assert oracle.sketch_epsilon(40, level.gamma, delta / 3.0) <= epsilon / 3.0
+    level = _thirds(10, 4, Target(epsilon, delta), delta / 10.0)
+    assert oracle.sketch_epsilon(40, level.gamma, delta / 3.0) <= epsilon / 3.0
+    assert level.gamma <= gamma  # the closed form is loose
 
 
 def test_printed_rule_can_choose_a_gamma_without_any_guarantee(oracle):

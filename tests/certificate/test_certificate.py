@@ -32,7 +32,6 @@ MODELS = {
     "AdaSSP published": fastmix.AdaSSP(variant="paper", calibration="published"),
     "DPGradientDescent": fastmix.DPGradientDescent(n_steps=7),
     "FastIHM": fastmix.FastIHM(),
-    "FastIHM closed form": fastmix.FastIHM(variant="paper", calibration="closed_form"),
     "FastIHM dct": fastmix.FastIHM(sketch="dct"),
     "IHM": fastmix.IHM(),
     "LinearMixing": fastmix.LinearMixing(),

@@ -37,7 +37,6 @@ CONFIGURATIONS = {
     "FastIHM srht": (fastmix.FastIHM, {"sketch": "srht"}),
     "FastIHM sketch": (fastmix.FastIHM, {"sketch_size": 256}),
     "FastIHM paper": (fastmix.FastIHM, {"variant": "paper"}),
-    "FastIHM closed form": (fastmix.FastIHM, {"variant": "paper", "calibration": "closed_form"}),
     "LinearMixing": (fastmix.LinearMixing, {}),
     "LinearMixing published": (fastmix.LinearMixing, {"calibration": "published"}),
     "LinearMixing fast": (fastmix.LinearMixing, {"fast": True}),

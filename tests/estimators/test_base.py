@@ -252,7 +252,6 @@ BAD = [
 ]
 BAD_OF = [
     (AdaSSP, "calibration", "exact", "be one of 'joint', 'published'"),
-    (FastIHM, "calibration", "exact", "be one of 'numerical', 'closed_form'"),
     (FastIHM, "sketch", "gaussian", "be one of 'auto', 'dct', 'kerdock', 'sparse', 'srht'"),
     (FastIHM, "variant", "mine", "be one of 'tuned', 'paper'"),
     (IHM, "variant", "mine", "be one of 'tuned', 'paper'"),

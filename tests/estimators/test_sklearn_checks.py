@@ -26,7 +26,7 @@ ESTIMATORS = [
     fastmix.AdaSSP(variant="paper", calibration="published"),
     fastmix.DPGradientDescent(),
     fastmix.FastIHM(),
-    fastmix.FastIHM(variant="paper", sketch="dct", calibration="closed_form"),
+    fastmix.FastIHM(variant="paper", sketch="dct"),
     fastmix.IHM(),
     fastmix.IHS(),
     fastmix.IHS(sketch="gaussian"),

@@ -4,7 +4,6 @@ from fastmix.accounting.account import Part, PrivacySpent, RdpAccountant, RenyiC
 from fastmix.accounting.budget import BudgetAccountant
 from fastmix.accounting.calibration import calibrate, calibrate_gaussian
 from fastmix.accounting.charge import one_row_per_person
-from fastmix.accounting.closed_form import closed_form_gamma, closed_form_gradient_sigma
 from fastmix.accounting.conversion import rdp_to_delta, rdp_to_epsilon
 from fastmix.accounting.events import (
     ComposedEvent,
@@ -51,8 +50,6 @@ __all__ = [
     "TailEvent",
     "calibrate",
     "calibrate_gaussian",
-    "closed_form_gamma",
-    "closed_form_gradient_sigma",
     "composing_eps_c",
     "event_from_dict",
     "gaussian_delta",

@@ -140,9 +140,6 @@ class FastIHM(PrivateRegressor):
         `IHM` in coordinates from the Gram matrix of one fast sketch, with symmetric Gaussian
         noise. Where a sketch would save little time it makes none and is `IHM`: below 200 columns,
         or 16 rows per column.
-    calibration : {"numerical", "closed_form"}, default="numerical"
-        Noise levels by optimised conversion, or by the formulas of Appendix E; the tuned variant
-        takes only the first.
     sketch : {"auto", "sparse", "kerdock", "srht", "dct"}, default="auto"
         The fast sketch. "auto" is the sparse sketch, which is the fastest, and in the paper's
         variant the subsampled Hadamard transform.
@@ -162,8 +159,8 @@ class FastIHM(PrivateRegressor):
     Notes
     -----
     Paper: Algorithms 2 and 3, Appendix E, set up as in Appendix H.
-    Deviation: in "paper" gamma_2 is as corrected (docs/corrections.md); "tuned" is beyond the
-    paper (docs/proofs/symmetric_noise.md).
+    Deviation: in "paper" the noise levels come from numerical conversion, which needs less noise
+    than the closed forms; "tuned" is beyond the paper (docs/proofs/symmetric_noise.md).
 
     Examples
     --------

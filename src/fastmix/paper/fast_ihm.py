@@ -17,8 +17,6 @@ from fastmix.accounting import (
     SketchEvent,
     calibrate,
     calibrate_gaussian,
-    closed_form_gamma,
-    closed_form_gradient_sigma,
 )
 from fastmix.data import Rows
 from fastmix.engine.adaptive import useful_rounds
@@ -106,7 +104,6 @@ class FastIterativeHessianMixing(HessianMixing):
     """FastIHM: noisy gradients, preconditioned with a FastMix sketch of the Hessian."""
 
     variant: str = "tuned"
-    calibration: str = "numerical"
     sketch: str = "auto"
     n_steps: int | None = None
     gaussian_size: int | None = None
@@ -120,12 +117,11 @@ class FastIterativeHessianMixing(HessianMixing):
     estimator: ClassVar[str] = "FastIHM"
     choices: ClassVar = {
         "variant": ("tuned", "paper"),
-        "calibration": ("numerical", "closed_form"),
         "sketch": ("auto", *_FAMILIES),
     }
 
     def ignored(self) -> tuple[str, ...]:
-        return ("calibration", *PUBLISHED) if self.variant == "tuned" else ()
+        return PUBLISHED if self.variant == "tuned" else ()
 
     def in_blocks(self) -> bool:
         return not self.literal and self._family() in ("kerdock", "sparse")
@@ -135,7 +131,7 @@ class FastIterativeHessianMixing(HessianMixing):
             return self._tuned_plan(sizes, target, inferring=False)
         steps, k1, base = self._sizes(sizes, target)
         family, k2 = self._fast_sketch(sizes.n, 200.0 * base)
-        plan = _thirds(k1, steps, target, self.varrho(target), self.calibration)
+        plan = _thirds(k1, steps, target, self.varrho(target))
         return replace(plan, k2=k2, family=family)
 
     def _tuned_plan(self, sizes: Sizes, target: Target, *, inferring: bool) -> SketchedPlan:
@@ -275,23 +271,18 @@ def gram_guess(release: GramRelease, n: int) -> Guess:
 
 
 @lru_cache(maxsize=64)
-def _thirds(k1: int, steps: int, target: Target, varrho: float, calibration: str) -> FastIHMPlan:
+def _thirds(k1: int, steps: int, target: Target, varrho: float) -> FastIHMPlan:
     """Plan a fresh Gaussian sketch each step, with thirds for bounds, sketches and gradients.
 
     Paper: Appendix E, eq. for (sigma, tau, omega, gamma), and Appendix H.
-    Deviation: gamma_2 as corrected (docs/corrections.md).
+    Deviation: the least noise by numerical conversion, not by the closed forms.
     """
     epsilon, delta = target.epsilon / 3.0, target.delta / 3.0
     share = math.nextafter(delta, 0.0)
     tau = rounded_up(math.log(steps * max(1.0 / delta, 16.0 / varrho)))
     omega = 2.0 * steps / epsilon
-    if calibration == "closed_form":
-        # By a hair on the private side, as a search would end.
-        gamma = closed_form_gamma(epsilon, delta, k1 * steps) * (1.0 + 1e-8)
-        sigma = closed_form_gradient_sigma(epsilon, delta, steps, 1.0)
-    else:
-        gamma = fast_mix_gamma(epsilon, delta, k1 * steps)
-        sigma = calibrate_gaussian(epsilon, delta, steps)
+    gamma = fast_mix_gamma(epsilon, delta, k1 * steps)
+    sigma = calibrate_gaussian(epsilon, delta, steps)
     laplace, tail = spectral_events("laplace", tau=tau, omega=omega, count=2 * steps)
     parts = [
         Part("spectral bounds", [laplace], 0.0),
