@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet
 import pytest
 import typer
 
@@ -214,9 +215,10 @@ def test_model_round_trips_exactly_and_predicts(folder, run):
     written = json.loads(Path("model/model.json").read_text())
     model = fastmix.load("model")
     assert model_document(model)[0] == written
-    assert run("predict model people.csv --out p.npz")[0] == 0
+    assert run("predict model people.csv --out p.parquet")[0] == 0
     columns = read_columns(Path("people.csv"), ["age"], {"city": ("Ulm", "Bonn", "Kiel")})
-    np.testing.assert_array_equal(np.load("p.npz")["predicted_income"], model.predict(columns))
+    written = pyarrow.parquet.read_table("p.parquet")["predicted_income"]
+    np.testing.assert_array_equal(written.to_numpy(), model.predict(columns))
     age = columns.numbers["age"][3]
     city = ("Ulm", "Bonn", "Kiel", "other")[columns.codes["city"][3]]
     effects = dict(zip(model.schema_.columns(), model.coef_, strict=True))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -102,9 +101,9 @@ def test_a_place_that_cannot_be_written_is_refused_at_once(folder, run, out, sai
 
 def test_a_capital_ending_keeps_its_name(folder, run):
     assert run(FIT)[0] == 0
-    assert run("predict model people.csv --out P.NPZ")[0] == 0
-    assert len(np.load("P.NPZ")["predicted_income"]) == 4000
-    assert not Path("P.NPZ.npz").exists()
+    assert run("predict model people.csv --out P.PARQUET")[0] == 0
+    assert pyarrow.parquet.read_table("P.PARQUET").num_rows == 4000
+    assert not Path("P.PARQUET.parquet").exists()
 
 
 def test_a_failure_leaves_what_was_there(tmp_path):

@@ -6,6 +6,8 @@ import json
 import re
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from fastmix.cli import fit
@@ -19,10 +21,11 @@ def wide(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 1, (300, COLUMNS))
-    np.savez("t.npz", y=X[:, 0], **{f"c{j}": X[:, j] for j in range(COLUMNS)})
+    columns = {"y": X[:, 0], **{f"c{j}": X[:, j] for j in range(COLUMNS)}}
+    pyarrow.parquet.write_table(pyarrow.table(columns), "t.parquet")
     ends = [f"c{j} = [0, {10**9 if j == COLUMNS - 1 else 1}]" for j in range(COLUMNS)]
     (tmp_path / "b.toml").write_text("\n".join(["[target]", "y = [0, 1]", "[features]", *ends]))
-    return "fit t.npz --target y --bounds b.toml --epsilon 0.5 --delta 1e-6"
+    return "fit t.parquet --target y --bounds b.toml --epsilon 0.5 --delta 1e-6"
 
 
 @pytest.fixture

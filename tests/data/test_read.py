@@ -39,13 +39,10 @@ def write(path):
         case ".arrow":
             with pa.ipc.new_stream(str(path), table().schema) as writer:
                 writer.write_table(table())
-        case ".npz":
-            numbers = {k: np.array(v, dtype=float) for k, v in (("y", Y), ("age", AGE))}
-            np.savez(path, city=np.array(CITY), **numbers)
     return path
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".arrow", ".npz"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".arrow"])
 @pytest.mark.parametrize("rule", ["impute", "drop"])
 def test_every_format_gives_the_same_matrix(tmp_path, suffix, rule):
     path = write(tmp_path / f"t{suffix}")
@@ -63,9 +60,6 @@ def test_kinds_come_from_types_only(tmp_path):
     )
     expected = {"age": "number", "city": "text", "unused": "number", "y": "number"}
     assert table_fields(write(tmp_path / "t.parquet")) == expected
-    np.savez(tmp_path / "m.npz", X=np.zeros((3, 2)), y=np.zeros(3), flag=np.zeros(3, bool))
-    kinds = {"X_0": "number", "X_1": "number", "y": "number", "flag": "bool"}
-    assert table_fields(tmp_path / "m.npz") == kinds
 
 
 def test_codes_of_numbers_bools_and_dictionaries(tmp_path):
@@ -109,13 +103,9 @@ def broken(folder):
     yield folder / "latin.csv", "UTF-8"
     (folder / "twice.csv").write_text(f"y,age,age\n{SECRET},1,1\n")
     yield folder / "twice.csv", "different name"
-    for suffix in ("parquet", "feather", "npz"):
+    for suffix in ("parquet", "feather"):
         (folder / f"noise.{suffix}").write_text(SECRET * 100)
         yield folder / f"noise.{suffix}", "damaged"
-    np.savez(folder / "object.npz", y=np.array([1.0]), age=np.array([SECRET], dtype=object))
-    yield folder / "object.npz", "column 'age' must hold numbers"
-    np.savez(folder / "uneven.npz", y=np.zeros(3), age=np.zeros(2))
-    yield folder / "uneven.npz", "same number of rows"
     pyarrow.parquet.write_table(pa.table({"y": [1.0], "age": [SECRET]}), folder / "text.parquet")
     yield folder / "text.parquet", "must hold numbers"
     (folder / "missing.csv").write_text(f"y\n{SECRET}\n")
@@ -136,7 +126,7 @@ def test_trouble_is_named_without_quoting_the_data(tmp_path):
         assert raised.value.__suppress_context__ or raised.value.__context__ is None
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".npz"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather"])
 def test_predictions_round_trip(tmp_path, suffix):
     values = np.array([1 / 3, -2e-17, 1e300])
     path = tmp_path / f"p{suffix}"

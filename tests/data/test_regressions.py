@@ -130,8 +130,7 @@ def test_tables_that_are_not_read_in_chunks_are_left_to_memory(tmp_path):
     table = pa.table({"a": X[:, 0], "y": Y})
     with pa.ipc.new_stream(tmp_path / "stream.arrow", table.schema) as file:
         file.write_table(table)
-    np.savez(tmp_path / "arrays.npz", a=X[:, 0], y=Y)
-    for name in ("stream.arrow", "arrays.npz", "missing.csv", "missing.parquet"):
+    for name in ("stream.arrow", "missing.csv", "missing.parquet"):
         assert table_bytes(tmp_path / name, bounds) == 0
     assert table_bytes(write(tmp_path / "part.parquet", table), bounds) == 8 * len(X) * 2
 

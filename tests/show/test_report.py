@@ -8,6 +8,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 import fastmix
@@ -66,12 +68,13 @@ def reports(tmp_path_factory):
     n = 3000
     a, b = rng.uniform(0, 1, n), rng.uniform(-5, 5, n)
     y = 3 * a - b + rng.normal(0, 1, n)
-    np.savez(folder / "t.npz", **{"a": a, LONG: b, "y": y, NASTY.replace("/", "\\"): a})
+    columns = {"a": a, LONG: b, "y": y, NASTY.replace("/", "\\"): a}
+    pyarrow.parquet.write_table(pyarrow.table(columns), folder / "t.parquet")
     nasty = '"' + NASTY.replace("/", "\\\\").replace('"', '\\"') + '"'
     (folder / "b.toml").write_text(
         f"[target]\ny = [-10, 10]\n[features]\na = [0, 1]\n{LONG} = [-5, 5]\n{nasty} = [0, 1]\n"
     )
-    data = str(folder / "t.npz")
+    data = str(folder / "t.parquet")
     common = ["fit", data, "--target", "y", "--epsilon", "5", "--delta", "1e-6"]
     public = ["--bounds", str(folder / "b.toml")]
     kinds = {

@@ -28,9 +28,8 @@ def check_target(public: PublicBounds, family: str) -> None:
         )
 
 
-_MODEL, _PRIVACY, _COUNTED, _OUTPUT, _PAPERS, _READING = map(
-    options.panel,
-    ("Model", "Privacy", "Who and what counts", "Output", "Papers", options.READING),
+_MODEL, _PRIVACY, _OUTPUT, _PAPERS, _READING = map(
+    options.panel, ("Model", "Privacy", "Output", "Papers", options.READING)
 )
 
 
@@ -73,21 +72,11 @@ class Asked(options.CsvOptions):
             "Take bounds from the data. The result is NOT PRIVATE.", "--unsafe-bounds-from-data"
         ),
     ] = False
-    person: Annotated[str, _COUNTED("Column of ids; protect persons instead of rows.")] = ""
-    max_rows: Annotated[
-        int | None, _COUNTED("With --person: the most rows per person that count.")
-    ] = None
-    weight: Annotated[str, _COUNTED("Column of sample weights: how much each row counts.")] = ""
-    max_weight: Annotated[
-        float | None, _COUNTED("With --weight: largest weight that counts, public.")
-    ] = None
-    private_rows: Annotated[
-        bool,
-        _COUNTED(
-            "The number of rows is not public: release it with noise. Needs --delta.",
-            "--private-rows",
-        ),
-    ] = False
+    person: options.Person = ""
+    max_rows: options.MaxRows = None
+    weight: options.Weight = ""
+    max_weight: options.MaxWeight = None
+    private_rows: options.PrivateRows = False
     papers: options.Papers = None
     sign: options.Sign = None
     audit: Annotated[

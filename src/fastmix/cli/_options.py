@@ -124,8 +124,8 @@ Tables = Annotated[
     typer.Argument(
         parser=_table,
         metavar="DATA",
-        help="CSV, Parquet, Arrow, Excel, SAS, SPSS, Stata or NPZ file; a folder of Parquet or "
-        "Arrow files; postgresql://HOST/DATABASE or duckdb:FILE with --query.",
+        help="CSV, Parquet, Arrow, Excel, SAS, SPSS or Stata file; a folder of Parquet or Arrow "
+        "files; postgresql://HOST/DATABASE or duckdb:FILE with --query.",
     ),
 ]
 Target = Annotated[str, typer.Option(help="Column to predict.")]

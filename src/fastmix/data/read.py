@@ -15,7 +15,6 @@ import numpy as np
 
 from fastmix._validation import unchained
 from fastmix.data import delimited
-from fastmix.data.archives import Archive
 from fastmix.data.arrow import column_kind, distinct, pyarrow, record_batches, table_files
 from fastmix.data.columns import Columns, columns_of
 from fastmix.data.delimited import TextFormat, is_text, resolve, text_suffix
@@ -31,14 +30,13 @@ _ARROW = (".arrow", ".feather", ".ipc")
 
 #: Files that are read as a whole.
 _STORED: dict[str, Any] = {
-    ".npz": Archive,
     ".xlsx": Sheet,
     ".xlsm": Sheet,
     **dict.fromkeys(SUFFIXES, StatisticsFile),
 }
 
 #: Formats that fastmix writes.
-_WRITTEN = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", *_ARROW, ".npz")
+_WRITTEN = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", *_ARROW)
 
 Table: TypeAlias = Path | Stored
 
@@ -281,10 +279,6 @@ def write_predictions(path: Path, name: str, values: Any, labels: Iterable[Any] 
     names = [f"{name}={each}" for each in labels] or [name]
     columns = dict(zip(names, np.atleast_2d(values.T), strict=True))
     suffix = table_suffix(path)
-    if suffix == ".npz":
-        with path.open("wb") as file:  # given a name, it might add another ending
-            np.savez(file, allow_pickle=False, **columns)
-        return
     pa = arrow()
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
     if is_text(path):

@@ -1,4 +1,4 @@
-"""Tables that are read as a whole: archives, sheets, statistical files, queries, streams.
+"""Tables that are read as a whole: sheets, statistical files, queries, streams.
 
 The bounds file decides how a column is read, or the type that the table declares; values never do.
 """
