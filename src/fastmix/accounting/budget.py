@@ -19,24 +19,23 @@ from fastmix.accounting.charge import (
     Counted,
     Left,
     charged_unit,
+    check_covered,
     check_spent,
     check_unit,
     check_units,
+    left_of,
     merged,
     mixed,
     read_charges,
     read_rule,
     read_unit,
     record_of,
-    refusal,
+    total_of,
 )
-from fastmix.accounting.filters import DeclaredFilter, Filter, fits, make_filter
+from fastmix.accounting.filters import DeclaredFilter, Filter, make_filter
 from fastmix.accounting.ledger import Ledger, OpenLedger
 from fastmix.accounting.notes import current_notes
-from fastmix.errors import BudgetError, MixedUnitsWarning
-
-#: How a refusal ends.
-NOTHING_CHARGED = "Nothing was charged and no noise was drawn."
+from fastmix.errors import MixedUnitsWarning
 
 
 class BudgetAccountant:
@@ -190,7 +189,7 @@ class BudgetAccountant:
         charges = self.charges
         for each in spent:
             charge = Charge("", check_spent(each), leaks=tuple(leaks))
-            self._check(charge, charges)
+            check_covered(self._filter, charge, charges)
             charges += (charge,)
 
     def spend(
@@ -219,13 +218,13 @@ class BudgetAccountant:
         charge = Charge(label, check_spent(spent), now, tuple(leaks), tuple(notes.items()), *units)
         charge = charged_unit(self._unit, charge)
         record = record_of(charge)
-        self._check(charge, before := self.charges)
+        check_covered(self._filter, charge, before := self.charges)
         # Warn before the charge and the lock, because users may turn warnings into errors.
         for message in mixed([*before, charge]):
             if message not in mixed(before):
                 warnings.warn(message, MixedUnitsWarning, stacklevel=2)
         with self._open(write=True) as ledger:
-            self._check(charge, read_charges(ledger))
+            check_covered(self._filter, charge, read_charges(ledger))
             ledger.append(record)
 
     def declare(
@@ -262,7 +261,7 @@ class BudgetAccountant:
 
     def total(self) -> Counted:
         """Return the total of all charges by the rule; infinite if one has no guarantee."""
-        return Counted(self._total(self.charges), self.delta)
+        return Counted(total_of(self._filter, self.charges), self.delta)
 
     def remaining(self) -> Left:
         """Return the epsilon of the largest Gaussian release that would still fit.
@@ -271,7 +270,7 @@ class BudgetAccountant:
         it costs at most 1.25 times as much as Gaussian releases (docs/budget.md). `check` decides
         for a given release, and ``fastmix ledger show`` prints what is left for a default fit.
         """
-        return Left(self._left(self.charges), self.delta)
+        return Left(left_of(self._filter, self.charges), self.delta)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Copy the ledger to ``path`` atomically; never over charges that are not in it."""
@@ -326,9 +325,10 @@ class BudgetAccountant:
             charges = self.charges
         except (OSError, ValueError):
             return f"BudgetAccountant({budget}, ledger cannot be read)"
+        spent, left = total_of(self._filter, charges), left_of(self._filter, charges)
         return (
             f"BudgetAccountant({budget}, charges={len(charges)}, "
-            f"spent={self._total(charges):.6g}, remaining={self._left(charges):.6g})"
+            f"spent={spent:.6g}, remaining={left:.6g})"
         )
 
     @contextmanager
@@ -338,31 +338,6 @@ class BudgetAccountant:
             if (read_rule(ledger), ledger.identity) != (self._filter, self._identity):
                 raise value_error("ledger", "still be the one of this budget", self.ledger)
             yield ledger
-
-    def _total(self, charges: Sequence[Charge]) -> float:
-        if any(charge.leaks for charge in charges):
-            return math.inf
-        return self._filter.total([charge.spent for charge in charges])
-
-    def _left(self, charges: Sequence[Charge]) -> float:
-        if math.isinf(self.epsilon):
-            return math.inf
-        if math.isinf(self._total(charges)):
-            return 0.0
-        return self._filter.remaining([charge.spent for charge in charges])
-
-    def _check(self, charge: Charge, charges: Sequence[Charge]) -> None:
-        if math.isinf(self.epsilon):
-            return
-        if charge.leaks:
-            raise BudgetError(
-                "A budget of finite epsilon cannot cover this fit, because its guarantee is void: "
-                f"{'; '.join(charge.leaks)}. {NOTHING_CHARGED} A budget with epsilon=inf only "
-                "records, and takes such a fit."
-            )
-        after = [*(each.spent for each in charges), charge.spent]
-        if not (charge.spent.epsilon < math.inf and fits(self._filter, after)):
-            raise BudgetError(f"{refusal(self._filter, after)} {NOTHING_CHARGED}")
 
 
 def _remove(directory: str, owner: int) -> None:

@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -20,10 +20,12 @@ from fastmix._validation import (
 )
 from fastmix.accounting.account import PrivacySpent
 from fastmix.accounting.events import GaussianEvent, LaplaceEvent, PrivacyEvent, SketchEvent
-from fastmix.accounting.filters import Filter, filter_from_dict
+from fastmix.accounting.filters import Filter, filter_from_dict, fits
 from fastmix.accounting.ledger import OpenLedger, plain
 from fastmix.errors import BudgetError
 
+#: How a refusal ends.
+NOTHING_CHARGED = "Nothing was charged and no noise was drawn."
 #: Units that a budget may protect: persons only, or the unit of each fit.
 UNITS = (None, "person")
 #: What a ledger says whose charges for one table protect rows and persons.
@@ -90,7 +92,7 @@ def charged_unit(unit: str | None, charge: "Charge") -> "Charge":
         notes = (*charge.notes, ("stated", "one row per person"))
         return charge._replace(rows_per_person=1, notes=notes)
     if unit == "person":
-        raise BudgetError(f"{ROWS_REFUSED} Nothing was charged and no noise was drawn.")
+        raise BudgetError(f"{ROWS_REFUSED} {NOTHING_CHARGED}")
     return charge
 
 
@@ -234,7 +236,38 @@ def merged(events: Iterable[PrivacyEvent]) -> Iterator[PrivacyEvent]:
             yield from [event] * times
 
 
-def refusal(rule: Filter, spent: list[PrivacySpent]) -> str:
+def total_of(rule: Filter, charges: Sequence[Charge]) -> float:
+    """Return the epsilon of charges together, by a rule; infinite if one has no guarantee."""
+    if any(charge.leaks for charge in charges):
+        return math.inf
+    return rule.total([charge.spent for charge in charges])
+
+
+def left_of(rule: Filter, charges: Sequence[Charge]) -> float:
+    """Return the epsilon of the largest Gaussian release that still fits after these charges."""
+    if math.isinf(rule.epsilon):
+        return math.inf
+    if math.isinf(total_of(rule, charges)):
+        return 0.0
+    return rule.remaining([charge.spent for charge in charges])
+
+
+def check_covered(rule: Filter, charge: Charge, charges: Sequence[Charge]) -> None:
+    """Raise `BudgetError` if a budget does not cover a charge after the others."""
+    if math.isinf(rule.epsilon):
+        return
+    if charge.leaks:
+        raise BudgetError(
+            "A budget of finite epsilon cannot cover this fit, because its guarantee is void: "
+            f"{'; '.join(charge.leaks)}. {NOTHING_CHARGED} A budget with epsilon=inf only "
+            "records, and takes such a fit."
+        )
+    after = [*(each.spent for each in charges), charge.spent]
+    if not (charge.spent.epsilon < math.inf and fits(rule, after)):
+        raise BudgetError(f"{_refusal(rule, after)} {NOTHING_CHARGED}")
+
+
+def _refusal(rule: Filter, spent: list[PrivacySpent]) -> str:
     """Return why a budget does not cover the last of these accounts."""
     asked = spent[-1].epsilon
     total = rule.total(spent) if asked < math.inf else math.inf

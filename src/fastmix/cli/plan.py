@@ -106,10 +106,13 @@ def command(
     """Predict error, time and memory of a fit, without data."""
     if (columns is None) == (bounds is None):
         raise ValueError("Pass either --columns or --bounds.")
-    if categories and columns is None:
-        raise ValueError("--categories must be given with --columns.")
-    if data is not None and bounds is None:
-        raise ValueError("--data must be given with --bounds.")
+    for name, value, other, needed in (
+        ("categories", categories, "columns", columns),
+        ("data", data, "bounds", bounds),
+        ("rows-per-person", rows_per_person, "persons", persons),
+    ):
+        if value and needed is None:
+            raise ValueError(f"--{name} must be given with --{other}.")
     if out is not None:
         check_output(out, force=force, inputs=[] if bounds is None else [bounds])
     given: dict[str, Any] = {"fit_intercept": intercept, "public_rows": not private_rows}
@@ -150,13 +153,11 @@ def command(
     if out is not None:
         with writing(out, force=force) as temporary:
             temporary.write_text(made.page(), encoding="utf-8")
-    choices = []
+    choices: list[RowChoice] = []
     if persons is not None:
         usual = usual_guess(rows, persons)
         guess = guess_from(rows_per_person) if rows_per_person else usual
         choices = row_choices(persons, columns, guess, epsilon, delta, correlation)
-    elif rows_per_person:
-        raise ValueError("--rows-per-person must be given with --persons.")
     show(made, choices, json, out)
 
 

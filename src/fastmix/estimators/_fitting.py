@@ -6,7 +6,7 @@ from typing import Any
 
 from fastmix._validation import unchained, usual_arithmetic
 from fastmix.accounting import BudgetAccountant, PrivacySpent, noted
-from fastmix.accounting.budget import NOTHING_CHARGED
+from fastmix.accounting.charge import NOTHING_CHARGED
 from fastmix.accounting.notes import current_notes
 from fastmix.data import Chunks, Report
 from fastmix.data.arrow import file_chunks

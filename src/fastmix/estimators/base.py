@@ -25,8 +25,6 @@ from fastmix.estimators.scores import Asked, PrivateScores, evaluate
 from fastmix.random import RandomState
 from fastmix.show import RegressionSummary
 
-__all__ = ["EngineModel", "EngineRegressor", "PrivateModel", "PrivateRegressor", "fixing"]
-
 Model = TypeVar("Model", bound="PrivateModel")
 
 
@@ -81,14 +79,10 @@ class PrivateModel(Fitting):
             Column to predict; ``bounds``, if given, name the target.
         features : sequence of str, default=None
             Columns to use; None means all others, or those that the ``bounds`` name.
-        groups : str, default=None
-            Column of ids, integers or text, that says whose row it is; see `fit`.
-        sample_weight : str, default=None
-            Column of weights, which say how much a row counts; see `fit`.
-        max_rows_per_group : int, default=None
-            The public number of rows of a person that count at most; see `fit`.
-        max_weight : float, default=1.0
-            The public bound on the weight of a row; see `fit`.
+        groups, sample_weight : str, default=None
+            Columns of ids, which say whose row it is, and of weights; see `fit`.
+        max_rows_per_group, max_weight : int, float
+            Public bounds on the rows of a person and on the weight of a row; see `fit`.
         client : distributed.Client, default=None
             A Dask cluster whose workers read the files; None reads them on this machine.
         categories : list of lists of str, default=None
@@ -119,10 +113,8 @@ class PrivateModel(Fitting):
         ----------
         table : fastmix.data.Chunks
             The records, and where they are read.
-        max_rows_per_group : int, default=None
-            The public number of rows of a person that count at most; see `fit`.
-        max_weight : float, default=1.0
-            The public bound on the weight of a row; see `fit`.
+        max_rows_per_group, max_weight : int, float
+            Public bounds on the rows of a person and on the weight of a row; see `fit`.
         report : callable, default=None
             Called with the name of each pass over the data and its share done, from 0 to 1.
         categories : list of lists of int or str, default=None
@@ -211,17 +203,11 @@ class PrivateModel(Fitting):
             its "pinball" loss.
         epsilon : float
             Privacy budget of the scores, beyond that of the fit.
-        groups : array-like of shape (n_samples,), default=None
-            Whose rows they are: ids as in `fit`. Scores then protect persons, and each person
-            counts as one. A model that protects persons needs them.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How much each row counts.
-        max_rows_per_group : int, default=None
-            With ``groups``, the public number of rows of a person that count at most; None means
-            that of the fit.
-        max_weight : float, default=None
-            With ``sample_weight``, the public bound on the weight of a row; None means that of the
-            fit, or 1.
+        groups, sample_weight : array-like of shape (n_samples,), default=None
+            Whose rows they are, and how much each counts, as in `fit`. With groups, scores protect
+            persons, and each person counts as one. A model that protects persons needs them.
+        max_rows_per_group, max_weight : int, float, default=None
+            Public bounds, as in `fit`; None means those of the fit, and 1 for weights without one.
         delta : float, default=None
             Probability with which the guarantee may fail; None means ``1 / n**2``, n counting
             persons if there are groups. A model with ``public_rows=False`` needs it.

@@ -72,12 +72,7 @@ def written_out(
 ) -> dict[str, Any]:
     """Replace ``include`` and patterns by entries; columns that are left out keep ``false``."""
     data = dict(data)
-    files = data.pop("include", [])
-    files = [files] if isinstance(files, str) else files
-    if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
-        raise value_error("include", "be the name of a file, or a list of names", files)
-    if depth > _DEEPEST:
-        raise value_error("include", f"be nested at most {_DEEPEST} times", files)
+    files = _included(data.pop("include", []), depth)
     if not files and not any(_is_pattern(*item) for item in table(data, "features").items()):
         return data
     if columns is None:
@@ -115,6 +110,16 @@ def written_out(
     if markers:
         missing["markers"] = {name: list(own) for name, own in markers.items()}
     return {**data, "target": target, "features": features, "missing": missing}
+
+
+def _included(files: Any, depth: int) -> list[str]:
+    """Return the names of included files."""
+    files = [files] if isinstance(files, str) else files
+    if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
+        raise value_error("include", "be the name of a file, or a list of names", files)
+    if depth > _DEEPEST:
+        raise value_error("include", f"be nested at most {_DEEPEST} times", files)
+    return files
 
 
 def _with_found(data: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:

@@ -79,8 +79,10 @@ def page(title: str, body: str) -> str:
     )
 
 
-def number(value: float, digits: int = 4) -> str:
+def number(value: float | None, digits: int = 4) -> str:
     """Return a number with this many digits; very large and small ones with an exponent."""
+    if value is None:
+        return ""
     if value == 0.0 or not 1e-4 <= abs(value) < 1e7:
         return f"{value:.{digits}g}"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
@@ -187,6 +189,18 @@ def class_prefixes(model: Any) -> list[str]:
     if hasattr(model, "classes_"):
         return [f"{label_text(each)}: " for each in model.classes_]
     return [f"{percent(each)}: " for each in model.quantile]
+
+
+def ratio(log_odds: float | None) -> str:
+    """Return an odds ratio; its difference from 1 has four digits."""
+    if log_odds is None:
+        return ""
+    more = math.expm1(log_odds) if log_odds < 700.0 else math.inf
+    if more == 0.0 or abs(more) >= 0.1:
+        return number(1.0 + more)
+    if abs(more) < 1e-5:
+        return f"1{more:+.2e}"
+    return f"{1.0 + more:.{3 - math.floor(math.log10(abs(more)))}f}"
 
 
 def percent(quantile: Any) -> str:

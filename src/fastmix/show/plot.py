@@ -11,6 +11,7 @@ import numpy as np
 from fastmix._validation import value_error
 from fastmix.accounting import BudgetAccountant, PrivacySpent
 from fastmix.accounting.account import joint_delta
+from fastmix.accounting.charge import total_of
 from fastmix.show.html import number
 from fastmix.show.svg import large_ones
 
@@ -105,7 +106,7 @@ def budget(accountant: BudgetAccountant, *, ax: Any = None) -> Any:
     """
     ax = _axes(ax)
     charges = accountant.charges
-    totals = [accountant._total(charges[:count]) for count in range(len(charges) + 1)]
+    totals = [total_of(accountant._filter, charges[:count]) for count in range(len(charges) + 1)]
     ax.plot(range(len(totals)), totals, "o-", color="C0", label="spent together")
     sums = np.cumsum([0.0, *(charge.spent.epsilon for charge in charges)])
     ax.plot(range(len(sums)), sums, "o:", color="0.6", label="plain sum")

@@ -20,6 +20,7 @@ from fastmix.show.html import (
     number,
     paragraphs,
     percent,
+    ratio,
     table,
 )
 from fastmix.show.notes import NOTHING_IDENTIFIED, advice, level_notes
@@ -246,18 +247,18 @@ class RegressionSummary(Tidy):
 
     def _cells(self, lines: Iterable[Line]) -> Iterable[list[str]]:
         for line in lines:
-            ratios = [_ratio(each) for each in (line.coef, line.low, line.high) if self.odds]
-            across = [_number(line.over_range)] if self.has_ranges else []
+            ratios = [ratio(each) for each in (line.coef, line.low, line.high) if self.odds]
+            across = [number(line.over_range)] if self.has_ranges else []
             if not self.has_errors:
                 yield [number(line.coef), *across, *ratios[:1]]
             else:
                 yield [
                     number(line.coef),
-                    _number(line.std_err, 3),
+                    number(line.std_err, 3),
                     f"{line.z:.3f}",
                     f"{line.p_value:.3f}",
-                    _number(line.low),
-                    _number(line.high),
+                    number(line.low),
+                    number(line.high),
                     *across,
                     *ratios,
                 ]
@@ -298,23 +299,6 @@ def _exponential(value: float | None) -> float | None:
     if value is None:
         return None
     return math.exp(value) if value < 700.0 else math.inf
-
-
-def _ratio(log_odds: float | None) -> str:
-    """Return an odds ratio; its difference from 1 has four digits."""
-    if log_odds is None:
-        return ""
-    more = math.expm1(log_odds) if log_odds < 700.0 else math.inf
-    if more == 0.0 or abs(more) >= 0.1:
-        return number(1.0 + more)
-    if abs(more) < 1e-5:
-        return f"1{more:+.2e}"
-    return f"{1.0 + more:.{3 - math.floor(math.log10(abs(more)))}f}"
-
-
-def _number(value: float | None, digits: int = 4) -> str:
-    """Return a number as text; None is empty."""
-    return "" if value is None else number(value, digits)
 
 
 def summarise(
