@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fastmix._types import FloatArray
@@ -37,6 +38,7 @@ class Results:
     _dummies: tuple[tuple[int, ...], ...]
     random_state: RandomState
     n_features_in_: int
+    intercept_: Any
     _table_rows: int | None
     _stated: Callable[[], dict[str, Any]]
     _budget: Callable[[], BudgetAccountant | None]
@@ -119,7 +121,7 @@ class Results:
         self.__dict__.pop("_level_counts", None)
         if solution.levels is not None:
             self._level_counts, self._count_noise = solution.levels, solution.level_noise
-        self._store_intervals(solution, plan, scaling, clip=clip, n=n)
+        store_intervals(self, solution, plan, self._units(scaling), clip=clip, n=n)
         self.__dict__.pop("scores_", None)
         if solution.scores is not None:
             scores = method.scoring().in_units(solution.scores, scaling.target_map.scale)
@@ -156,15 +158,19 @@ class Results:
             ledger=ledger_reference(self._budget()),
         )
 
-    def _store_coefficients(self, theta: FloatArray, scaling: PublicScaling) -> None:
-        """Store coefficients in the user's units."""
-        self.coef_, self.intercept_ = scaling.coefficients(theta, self.n_features_in_)
+    def _units(self, scaling: PublicScaling) -> PublicScaling:
+        """Return the scaling of coefficients; with a link they are not in units of the target."""
+        return scaling
 
-    def _store_intervals(
-        self, solution: Solution, plan: Plan, scaling: PublicScaling, *, clip: float, n: int
-    ) -> None:
-        """Store standard errors in the user's units."""
-        store_intervals(self, solution, plan, scaling, clip=clip, n=n)
+    def _store_coefficients(self, theta: FloatArray, scaling: PublicScaling) -> None:
+        """Store coefficients in the user's units; several outputs have a row each."""
+        d = self.n_features_in_
+        outputs = np.split(theta, len(theta) // (d + bool(self.fit_intercept)))
+        found = [self._units(scaling).coefficients(each, d) for each in outputs]
+        self.coef_, self.intercept_ = found[0]
+        if len(found) > 1:
+            self.coef_ = np.stack([coef for coef, _ in found])
+            self.intercept_ = np.array([intercept for _, intercept in found])
 
     def _facts(self) -> dict[str, Any]:
         """Return the entries of the certificate about the data, other than bounds."""

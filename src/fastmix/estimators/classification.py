@@ -26,7 +26,6 @@ from fastmix.estimators._documentation import estimator
 from fastmix.estimators._input import Arrays
 from fastmix.estimators._labels import LabelCodec, public_classes, public_weights
 from fastmix.estimators.base import EngineModel
-from fastmix.estimators.intervals import store_several_intervals
 from fastmix.estimators.scores import scaled_coefficients
 from fastmix.schema.values import check_finite
 
@@ -99,6 +98,7 @@ class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[m
     _ends: ClassVar[str] = "classes"
     _title: ClassVar[str] = "Private logistic regression"
     _odds: ClassVar[bool] = True
+    _spread: ClassVar[bool] = False  # labels have no errors of one variance
 
     #: Whether the classes were taken from the data.
     _found = False
@@ -235,10 +235,12 @@ class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[m
         model.classes = self.classes_
         return model
 
+    def _units(self, scaling: PublicScaling) -> PublicScaling:
+        return replace(scaling, target_map=TargetMap())
+
     def _scaled(self, scaling: PublicScaling) -> FloatArray:
-        scaling = replace(scaling, target_map=TargetMap())
-        found = zip(self.coef_, self.intercept_, strict=True)
-        return np.concatenate([scaled_coefficients(scaling, *each) for each in found])
+        found, units = zip(self.coef_, self.intercept_, strict=True), self._units(scaling)
+        return np.concatenate([scaled_coefficients(units, *each) for each in found])
 
     def _bounds_y(self) -> Any:
         return None if self._found else (0.0, 1.0)
@@ -248,23 +250,9 @@ class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[m
         return engine.LogisticObjective(n_classes=count, **self._fixed)
 
     def _store_coefficients(self, theta: FloatArray, scaling: PublicScaling) -> None:
-        scaling = replace(scaling, target_map=TargetMap())
-        size, d = self.n_features_in_ + bool(self.fit_intercept), self.n_features_in_
-        found = [scaling.coefficients(each, d) for each in theta.reshape(-1, size)]
-        self.coef_ = np.stack([coef for coef, _ in found])
-        self.intercept_: Any = np.array([intercept for _, intercept in found])
+        super()._store_coefficients(theta, scaling)
+        self.coef_, self.intercept_ = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
         self.classes_ = self._labels()[0]
-
-    def _store_intervals(
-        self, solution: Any, plan: Any, scaling: PublicScaling, **sizes: Any
-    ) -> None:
-        scaling = replace(scaling, target_map=TargetMap())
-        if solution.parts:
-            store_several_intervals(self, solution, plan, scaling, **sizes)
-        else:
-            super()._store_intervals(solution, plan, scaling, **sizes)
-        for name in ("residual_std_", "residual_std_identified_"):
-            self.__dict__.pop(name, None)  # labels have no errors of one variance
 
     def _facts(self) -> dict[str, Any]:
         classes, weights = self._labels()

@@ -52,9 +52,27 @@ def confidence_intervals(model: Any, level: float, *, intercept: bool) -> FloatA
 def store_intervals(
     model: Any, solution: Solution, plan: Plan, scaling: PublicScaling, *, clip: float, n: int
 ) -> None:
-    """Store standard errors in the user's units, in place of those of an earlier fit."""
+    """Store standard errors in the user's units, in place of those of an earlier fit.
+
+    Those of several classes or quantiles are along the first axis.
+    """
     for name in _STORED:
         model.__dict__.pop(name, None)
+    if not solution.parts:
+        _store(model, solution, plan, scaling, clip, n)
+        return
+    several = [SimpleNamespace(coef_=coef, _spread=False) for coef in model.coef_]
+    for one, part in zip(several, solution.parts, strict=True):
+        _store(one, part, plan, scaling, clip, n)
+    for name in _STORED:
+        if hasattr(several[0], name):
+            setattr(model, name, np.stack([getattr(one, name) for one in several]))
+
+
+def _store(
+    model: Any, solution: Solution, plan: Plan, scaling: PublicScaling, clip: float, n: int
+) -> None:
+    """Store standard errors, if the fit has released what they need."""
     found, sigma = solution.intervals, plan.residual_sigma
     if solution.trace is not None and solution.residuals is not None and sigma is not None:
         # A feature may change the target by twice the width of the target's bounds.
@@ -90,23 +108,9 @@ def _store_in_units(model: Any, found: Intervals, scaling: PublicScaling) -> Non
     model.coef_bias_bound_ = bias[:d].reshape(shape)
     model.coef_identified_ = identified[:d].reshape(shape)
     model.intercept_identified_ = bool(identified[d])
-    model.residual_std_ = math.sqrt(found.variance) * scaling.target_map.scale
-    model.residual_std_identified_ = found.sure
-
-
-def store_several_intervals(
-    model: Any, solution: Solution, plan: Plan, scaling: PublicScaling, **sizes: Any
-) -> None:
-    """Store the standard errors of several classes or quantiles, along the first axis."""
-    found: list[dict[str, Any]] = []
-    for coef, each in zip(model.coef_, solution.parts, strict=True):
-        one = SimpleNamespace(coef_=coef)
-        store_intervals(one, each, plan, scaling, **sizes)
-        found.append(vars(one))
-    for name in _STORED:
-        model.__dict__.pop(name, None)
-        if name in found[0]:
-            setattr(model, name, np.stack([each[name] for each in found]))
+    if model._spread:
+        model.residual_std_ = math.sqrt(found.variance) * scaling.target_map.scale
+        model.residual_std_identified_ = found.sure
 
 
 def _deviations(rows: FloatArray, covariance: FloatArray) -> FloatArray:

@@ -56,6 +56,8 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
     #: The title of the summary, and whether the summary has odds ratios.
     _title: ClassVar[str] = "Private linear regression"
     _odds: ClassVar[bool] = False
+    #: Whether residuals tell the spread of the errors.
+    _spread: ClassVar[bool] = True
 
     #: Who the fit protects.
     _population = Population()

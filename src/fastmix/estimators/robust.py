@@ -7,12 +7,10 @@ import numpy as np
 from fastmix import engine
 from fastmix._types import FloatArray
 from fastmix.data.dask import is_dask
-from fastmix.data.scaling import PublicScaling
 from fastmix.engine import Method
 from fastmix.engine.families.quantile import NO_WIDTH
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators.base import EngineRegressor
-from fastmix.estimators.intervals import store_several_intervals
 
 
 @estimator
@@ -56,6 +54,7 @@ class PrivateQuantileRegressor(EngineRegressor):
 
     _method: ClassVar[type[Method]] = engine.QuantileObjective
     _title: ClassVar[str] = "Private quantile regression"
+    _spread: ClassVar[bool] = False
 
     def predict(self, X: Any, *, clip: bool = True) -> FloatArray:
         """Predict quantiles.
@@ -86,23 +85,6 @@ class PrivateQuantileRegressor(EngineRegressor):
         scale = scaling.target_map.scale
         several = solution.parts
         self.smoothing_ = scale * np.array(width) if several else width * scale
-
-    def _store_coefficients(self, theta: FloatArray, scaling: PublicScaling) -> None:
-        count = self._resolve().outputs
-        if count == 1:
-            super()._store_coefficients(theta, scaling)
-            return
-        found = [scaling.coefficients(each, self.n_features_in_) for each in np.split(theta, count)]
-        self.coef_ = np.stack([coef for coef, _ in found])
-        self.intercept_: Any = np.array([intercept for _, intercept in found])
-
-    def _store_intervals(self, solution: Any, plan: Any, scaling: Any, **sizes: Any) -> None:
-        if solution.parts:
-            store_several_intervals(self, solution, plan, scaling, **sizes)
-        else:
-            super()._store_intervals(solution, plan, scaling, **sizes)
-        for name in ("residual_std_", "residual_std_identified_"):
-            self.__dict__.pop(name, None)  # quantiles do not tell the spread of errors
 
 
 @estimator
@@ -142,8 +124,4 @@ class PrivateHuberRegressor(EngineRegressor):
 
     _method: ClassVar[type[Method]] = engine.HuberObjective
     _title: ClassVar[str] = "Private robust regression"
-
-    def _store_intervals(self, *given: Any, **sizes: Any) -> None:
-        super()._store_intervals(*given, **sizes)
-        for name in ("residual_std_", "residual_std_identified_"):
-            self.__dict__.pop(name, None)  # clipped residuals do not tell the spread of errors
+    _spread: ClassVar[bool] = False  # residuals are clipped
