@@ -8,7 +8,7 @@ import pytest
 from fastmix.accounting import GaussianEvent, ObjectiveEvent, RdpAccountant
 from fastmix.accounting.events import event_from_dict
 from fastmix.accounting.gaussian import gaussian_delta
-from fastmix.accounting.objective import (
+from fastmix.accounting.perturbation import (
     _hinges,
     _mean_excess,
     objective_delta,

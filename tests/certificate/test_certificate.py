@@ -22,8 +22,8 @@ import fastmix
 from fastmix import IHM, PrivacyCertificate
 from fastmix.accounting import ObjectiveEvent, PrivacySpent
 from fastmix.certificate.explain import _choices, explain_event
-from fastmix.estimators.base import fixing
 from fastmix.estimators.intervals import _STORED
+from fastmix.estimators.models import fixing
 from fastmix.kernels import kernels_used
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-2, 1)}

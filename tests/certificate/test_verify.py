@@ -12,7 +12,7 @@ import fastmix
 from fastmix.certificate.documents import digest
 from fastmix.certificate.explain import explain, explain_events, headline
 from fastmix.certificate.verify import verify_certificate
-from fastmix.estimators.base import fixing
+from fastmix.estimators.models import fixing
 
 MODELS = {
     "AdaSSP": fastmix.AdaSSP(),

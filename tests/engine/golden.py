@@ -17,7 +17,7 @@ import pandas as pd
 
 import fastmix
 from fastmix.datasets import make_sphere
-from fastmix.estimators.base import fixing
+from fastmix.estimators.models import fixing
 
 PATH = Path(__file__).with_name("golden.json")
 

@@ -17,8 +17,8 @@ from fastmix.data.chunks import ArrayChunk, Chunks
 from fastmix.engine import AdaptiveObjective, Sizes, Target
 from fastmix.engine.last_stage import MOST_KEPT
 from fastmix.errors import SolverError
-from fastmix.estimators.base import fixing
 from fastmix.estimators.intervals import _STORED
+from fastmix.estimators.models import fixing
 from fastmix.releases import minimise
 from fastmix.releases.noise import Noise
 from tests.transcripts import names, recording, replaying

@@ -12,7 +12,7 @@ from fastmix.accounting import GaussianEvent
 from fastmix.certificate.verify import verify_certificate
 from fastmix.datasets import make_correlated, make_sphere
 from fastmix.engine import adaptive_inference as module
-from fastmix.estimators.base import fixing
+from fastmix.estimators.models import fixing
 from tests.transcripts import names, recording, replaying
 
 SPHERE = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0), "fit_intercept": False}

@@ -12,7 +12,7 @@ import fastmix
 from fastmix import BudgetAccountant, PrivacyLeakWarning, PrivateLogisticRegression
 from fastmix.certificate import verify_certificate
 from fastmix.errors import InvalidValueError
-from fastmix.estimators.base import fixing
+from fastmix.estimators.models import fixing
 
 BOUNDS = {"bounds_X": (-1, 1)}
 THETA = np.array([3.0, -2.0, 1.0])

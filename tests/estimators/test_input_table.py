@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant, PrivacyLeakWarning
-from fastmix.estimators.base import fixing
+from fastmix.estimators.models import fixing
 
 PAGE = Path(__file__).parents[2] / "docs" / "inputs.md"
 MODELS = [

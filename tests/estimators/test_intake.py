@@ -30,7 +30,7 @@ from sklearn.base import clone
 import fastmix
 from fastmix import BudgetAccountant
 from fastmix.errors import InvalidValueError
-from fastmix.estimators.base import fixing
+from fastmix.estimators.models import fixing
 
 NUMBER, TEXT = 61.2345678, "Rumpelstilzchen"
 N, D = 12, 3

@@ -14,7 +14,7 @@ from sklearn.base import clone
 import fastmix
 from fastmix import BudgetAccountant
 from fastmix.accounting import ledger
-from fastmix.estimators.base import fixing
+from fastmix.estimators.models import fixing
 from fastmix.paper import AdaptiveStatistics
 from fastmix.random import secret_generator
 from fastmix.releases import noise

@@ -23,7 +23,7 @@ from fastmix import (
     compare,
 )
 from fastmix.engine import table_fit
-from fastmix.estimators.base import EngineModel, fixing
+from fastmix.estimators.models import EngineModel, fixing
 
 KINDS = (
     *(PrivateLinearRegression, ObjectivePerturbation, PrivateHuberRegressor),

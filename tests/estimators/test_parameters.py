@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant, PrivateLinearRegression
-from fastmix.estimators.base import PrivateRegressor
+from fastmix.estimators.models import PrivateRegressor
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "delta": 1e-6, "random_state": 0}
 SIZED = {"gaussian_size": 50, "sketch_size": 64}

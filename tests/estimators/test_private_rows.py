@@ -21,7 +21,7 @@ from fastmix.accounting import LaplaceEvent
 from fastmix.accounting.budget import NOTHING_CHARGED
 from fastmix.certificate import explain, verify_certificate
 from fastmix.errors import BudgetError, DataError, LowAccuracyWarning
-from fastmix.estimators.base import fixing
+from fastmix.estimators.models import fixing
 from fastmix.releases import SIZE, Noise
 from tests.transcripts import recording, replaying
 

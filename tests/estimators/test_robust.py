@@ -10,7 +10,7 @@ import pytest
 
 from fastmix import PrivateHuberRegressor, PrivateQuantileRegressor
 from fastmix.certificate import verify_certificate
-from fastmix.estimators.base import fixing
+from fastmix.estimators.models import fixing
 from tests.transcripts import names, recording
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-5, 5)}

@@ -22,8 +22,8 @@ from sklearn.base import clone
 
 import fastmix
 from fastmix import BudgetAccountant, PrivacyCertificate
-from fastmix.estimators.base import fixing
 from fastmix.estimators.intervals import _STORED
+from fastmix.estimators.models import fixing
 from fastmix.paper import IterativeHessianMixing
 from fastmix.show.progress import progress
 

@@ -17,7 +17,7 @@ from fastmix import (
 from fastmix.certificate import explain, verify_certificate
 from fastmix.data.dask import Cluster
 from fastmix.data.weights import InvalidWeightError
-from fastmix.estimators.base import fixing
+from fastmix.estimators.models import fixing
 
 KNOWN = {"bounds_X": (-1.0, 1.0), "bounds_y": (-1.0, 1.0)}
 

@@ -48,7 +48,7 @@ def test_only_what_fastmix_offers_is_used(path):
     "code",
     [
         "from fastmix._validation import check_real",
-        "from fastmix.planning.plan import _seconds",
+        "from fastmix.planning.fit_plan import _seconds",
         "import fastmix._text",
         "model._check_parameters()",
         "from fastmix import FastIHM, no_such_name",

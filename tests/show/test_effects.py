@@ -10,8 +10,8 @@ import pytest
 
 import fastmix
 from fastmix.engine.scores import Score
+from fastmix.estimators.evaluation import PrivateScores
 from fastmix.estimators.saving import model_document
-from fastmix.estimators.scores import PrivateScores
 from fastmix.files.doubts import low_r2
 from fastmix.files.report import fit_report, lead
 from fastmix.schema import PublicBounds

@@ -18,7 +18,7 @@ from fastmix.accounting.events import (
 )
 from fastmix.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
 from fastmix.accounting.notes import noted
-from fastmix.accounting.objective import (
+from fastmix.accounting.perturbation import (
     composing_eps_c,
     objective_delta,
     objective_mu,

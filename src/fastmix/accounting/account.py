@@ -20,7 +20,7 @@ from fastmix.accounting.events import (
 )
 from fastmix.accounting.exact import exact_delta, exact_epsilon, known_pair
 from fastmix.accounting.gaussian import least_epsilon, profile
-from fastmix.accounting.objective import objective_delta
+from fastmix.accounting.perturbation import objective_delta
 
 #: Largest epsilon that the search for an exact account tries if the Rényi curve is infinite.
 _LARGEST_EPSILON = 1e9

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fastmix._validation import check_choice, check_integer, check_real, type_error, value_error
 from fastmix.accounting import rdp as _rdp
-from fastmix.accounting.objective import rdp_objective
+from fastmix.accounting.perturbation import rdp_objective
 
 #: Takes the name and the value of a parameter, and returns it as a plain number or refuses it.
 Check: TypeAlias = Callable[[str, Any], Any]

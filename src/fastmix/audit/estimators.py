@@ -36,7 +36,7 @@ from fastmix.estimators import (
     PrivateModel,
     PrivateQuantileRegressor,
 )
-from fastmix.estimators.base import fixing
+from fastmix.estimators.models import fixing
 from fastmix.releases import COLUMN_COUNTS, Noise
 from fastmix.releases.columns import Columns
 

@@ -13,7 +13,7 @@ from fastmix.data.delimited import TextFormat
 from fastmix.data.encode import table_chunks, table_columns
 from fastmix.data.read import Table
 from fastmix.files.check import check_table
-from fastmix.planning.persons import Guess, guess_from, row_choices, usual_guess
+from fastmix.planning.rows_per_person import RowsGuess, guess_from, row_choices, usual_guess
 from fastmix.schema import PublicBounds, read_bounds
 
 EXAMPLES = (
@@ -89,7 +89,7 @@ def _advise(
     public: PublicBounds,
     text: TextFormat,
     person: str,
-    guess: Guess | None,
+    guess: RowsGuess | None,
     eps: float,
 ) -> None:
     """Print which number of rows per person to choose, from public numbers and a guess alone."""

@@ -14,7 +14,7 @@ from fastmix.data.encode import table_chunks, table_columns
 from fastmix.data.persons import counted_weights, new_key
 from fastmix.estimators import PrivateModel
 from fastmix.planning import FitPlan, plan, words
-from fastmix.planning.persons import (
+from fastmix.planning.rows_per_person import (
     CORRELATION,
     RowChoice,
     advice,

@@ -2,11 +2,12 @@
 
 from fastmix.certificate import PrivacyCertificate
 from fastmix.estimators._documentation import estimator, estimator_of
-from fastmix.estimators.base import EngineModel, EngineRegressor, PrivateModel, PrivateRegressor
-from fastmix.estimators.bounds import PrivateBounds
 from fastmix.estimators.classification import PrivateLogisticRegression
-from fastmix.estimators.compare import Comparison, compare
+from fastmix.estimators.comparison import Comparison, compare
 from fastmix.estimators.encoder import PublicEncoder
+from fastmix.estimators.evaluation import PrivateScores
+from fastmix.estimators.models import EngineModel, EngineRegressor, PrivateModel, PrivateRegressor
+from fastmix.estimators.private_bounds import PrivateBounds
 from fastmix.estimators.regression import (
     IHM,
     IHS,
@@ -18,7 +19,6 @@ from fastmix.estimators.regression import (
     PrivateLinearRegression,
 )
 from fastmix.estimators.robust import PrivateHuberRegressor, PrivateQuantileRegressor
-from fastmix.estimators.scores import PrivateScores
 
 __all__ = [
     "IHM",

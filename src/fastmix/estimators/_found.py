@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 
-class Release(NamedTuple):
+class BoundsRelease(NamedTuple):
     """Cost of a release that found bounds, and the rows per person that it protects.
 
     ``name`` distinguishes releases of the same cost.
@@ -18,9 +18,9 @@ class Release(NamedTuple):
 class FoundBounds(tuple[Any, Any]):
     """Lower and upper bounds, as a tuple, with the release that found them."""
 
-    release: Release
+    release: BoundsRelease
 
-    def __new__(cls, lower: Any, upper: Any, release: Release) -> "FoundBounds":
+    def __new__(cls, lower: Any, upper: Any, release: BoundsRelease) -> "FoundBounds":
         made = super().__new__(cls, (lower, upper))
         made.release = release
         return made
@@ -32,9 +32,9 @@ class FoundBounds(tuple[Any, Any]):
 class FoundNorm(float):
     """Length of the longest row of a table encoded by found bounds, with their release."""
 
-    release: Release
+    release: BoundsRelease
 
-    def __new__(cls, norm: float, release: Release) -> "FoundNorm":
+    def __new__(cls, norm: float, release: BoundsRelease) -> "FoundNorm":
         made = super().__new__(cls, norm)
         made.release = release
         return made
@@ -50,7 +50,7 @@ def found_like(given: Any, lower: Any, upper: Any) -> tuple[Any, Any]:
     return lower, upper
 
 
-def found_releases(model: object) -> list[Release]:
+def found_releases(model: object) -> list[BoundsRelease]:
     """Return the releases that found the bounds of a model, each once."""
     given = (getattr(model, name, None) for name in ("bounds_X", "bounds_y", "data_norm"))
     found = (each.release for each in given if isinstance(each, (FoundBounds, FoundNorm)))

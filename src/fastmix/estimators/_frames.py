@@ -32,10 +32,10 @@ from fastmix.schema.bounds import check_number, check_persons
 from fastmix.schema.features import Labels
 
 if TYPE_CHECKING:
-    from fastmix.estimators.base import PrivateModel
+    from fastmix.estimators.models import PrivateModel
 
 
-class Table(Arrays):
+class FrameSource(Arrays):
     """A table in memory, which is encoded after the budget was checked."""
 
     def __init__(
@@ -92,7 +92,7 @@ def fit_table(model: PrivateModel, X: Any, y: Any, groups: Any = None, weights: 
     name = getattr(y, "name", None)
     target = name if isinstance(name, str) and name else None
     public = _public(model, names, target, persons=groups is not None)
-    source = Table(public, bool(model.fit_intercept), X, y, groups, weights)
+    source = FrameSource(public, bool(model.fit_intercept), X, y, groups, weights)
     return _fit_bounded(model, source, public)
 
 

@@ -26,7 +26,7 @@ from fastmix.estimators._labels import ClassRows, Codec, NumberCodec
 from fastmix.schema.values import as_reals, check_finite, column_labels, object_columns
 
 if TYPE_CHECKING:
-    from fastmix.estimators.base import PrivateModel
+    from fastmix.estimators.models import PrivateModel
 
 
 class Arrays:

@@ -21,11 +21,11 @@ from fastmix.engine import METHODS, Method, Plan, Solution
 from fastmix.engine.population import Population
 from fastmix.estimators import summaries
 from fastmix.estimators._found import found_releases
+from fastmix.estimators.evaluation import PrivateScores, scaled_coefficients
 from fastmix.estimators.intervals import store_intervals
 from fastmix.estimators.leaving import plain_estimator
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.saving import save_model
-from fastmix.estimators.scores import PrivateScores, scaled_coefficients
 from fastmix.random import RandomState, is_seeded
 
 

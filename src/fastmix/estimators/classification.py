@@ -25,8 +25,8 @@ from fastmix.errors import PrivacyLeakWarning, caller_level
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators._input import Arrays
 from fastmix.estimators._labels import LabelCodec, public_classes, public_weights
-from fastmix.estimators.base import EngineModel
-from fastmix.estimators.scores import scaled_coefficients
+from fastmix.estimators.evaluation import scaled_coefficients
+from fastmix.estimators.models import EngineModel
 from fastmix.schema.values import check_finite
 
 

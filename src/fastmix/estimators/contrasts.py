@@ -55,7 +55,7 @@ class Effects(NamedTuple):
         return {"effects": self.found, "widths": self.widths, **beside}
 
 
-class Part(NamedTuple):
+class FeatureColumns(NamedTuple):
     """A feature of a model: its columns, and its levels if it has a category.
 
     ``places`` are those of the coefficients, None for the level without a column. ``category`` is
@@ -73,25 +73,25 @@ class Part(NamedTuple):
     numbers: frozenset[tuple[str, int]] = frozenset()
 
 
-def table_parts(bounds: PublicBounds) -> list[Part]:
+def table_parts(bounds: PublicBounds) -> list[FeatureColumns]:
     """Return the parts of a model of a table with an intercept."""
     found, at = [], 0
     for feature in bounds.features:
         names, width = feature.columns(False), public_range(feature)[1]
         end, category = at + len(feature.columns(True)), _category(feature)
         if category is None:
-            found.append(Part(names, (at,), width, numbers=_numbers(feature)))
+            found.append(FeatureColumns(names, (at,), width, numbers=_numbers(feature)))
         else:
             levels = category.levels if feature is category else ()
             own = category.name, levels, category.levels.index(OTHER), _numbers(feature)
-            found.append(Part(names, (None, *range(at, end)), width, *own))
+            found.append(FeatureColumns(names, (None, *range(at, end)), width, *own))
         at = end
     return found
 
 
 def matrix_parts(
     names: Sequence[str], widths: Sequence[float], dummies: Sequence[Sequence[int]]
-) -> list[Part]:
+) -> list[FeatureColumns]:
     """Return the parts of a model of a matrix with dummies."""
     found = []
     for columns in dummies:
@@ -103,13 +103,15 @@ def matrix_parts(
         title = own[0][: start - 1] if start else f"{own[0]}...{own[-1]}"
         levels = ("none", *(name[start:] for name in own))
         given = title, levels, 0
-        found.append(Part((f"{title}: none", *own), (None, *columns), 1.0, *given))
+        found.append(FeatureColumns((f"{title}: none", *own), (None, *columns), 1.0, *given))
     taken = {j for columns in dummies for j in columns}
     rest = [j for j in range(len(names)) if j not in taken]
-    return [*(Part((names[j],), (j,), widths[j]) for j in rest), *found]
+    return [*(FeatureColumns((names[j],), (j,), widths[j]) for j in rest), *found]
 
 
-def contrasts(parts: Sequence[Part], counts: Sequence[FloatArray], noise: float) -> Contrasts:
+def contrasts(
+    parts: Sequence[FeatureColumns], counts: Sequence[FloatArray], noise: float
+) -> Contrasts:
     """Return effects for released counts of the levels of each category, beside an intercept.
 
     ``noise`` is the standard deviation of a count.
@@ -121,7 +123,7 @@ def contrasts(parts: Sequence[Part], counts: Sequence[FloatArray], noise: float)
     chosen = {name: int(np.argmax(own)) for name, own in known.items()}
     intercept = 1 + max(at for part in parts for at in part.places if at is not None)
 
-    def weights(part: Part, level: int) -> FloatArray:
+    def weights(part: FeatureColumns, level: int) -> FloatArray:
         """Return the weights of the coefficient of a level; one level has none."""
         row = np.zeros(intercept + 1)
         if (at := part.places[level]) is not None:
@@ -249,7 +251,7 @@ def _of_classes(model: Any, made: Contrasts) -> Effects:
     return classes[0]._replace(found=found, widths=made.widths * len(classes))
 
 
-def parts_of(model: Any) -> list[Part]:
+def parts_of(model: Any) -> list[FeatureColumns]:
     """Return the parts of a fitted model."""
     if hasattr(model, "schema_"):
         return table_parts(model.schema_)

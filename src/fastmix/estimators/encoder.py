@@ -11,7 +11,7 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_bool, unchained
 from fastmix.data.encode import encode
 from fastmix.data.frames import frame_columns, frame_names, public_bounds
-from fastmix.estimators._found import FoundBounds, FoundNorm, Release
+from fastmix.estimators._found import BoundsRelease, FoundBounds, FoundNorm
 from fastmix.schema import PublicBounds
 
 
@@ -82,7 +82,9 @@ class PublicEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.bounds_X_ = self.schema_.feature_bounds(self.drop_first)
         self.data_norm_ = self.schema_.data_norm
         if (found := self.schema_.found) is not None:
-            release = Release(found.epsilon, found.delta, found.rows_per_person, found.certificate)
+            release = BoundsRelease(
+                found.epsilon, found.delta, found.rows_per_person, found.certificate
+            )
             self.bounds_X_ = FoundBounds(*self.bounds_X_, release)
             self.data_norm_ = FoundNorm(self.data_norm_, release)
         self.n_features_in_ = len(names)

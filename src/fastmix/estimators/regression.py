@@ -6,7 +6,7 @@ from fastmix import engine, paper
 from fastmix._validation import check_choice, value_error
 from fastmix.engine import Method
 from fastmix.estimators._documentation import estimator, estimator_of
-from fastmix.estimators.base import EngineRegressor, PrivateModel, PrivateRegressor
+from fastmix.estimators.models import EngineRegressor, PrivateModel, PrivateRegressor
 
 
 @estimator

@@ -10,7 +10,7 @@ from fastmix.data.dask import is_dask
 from fastmix.engine import Method
 from fastmix.engine.families.quantile import NO_WIDTH
 from fastmix.estimators._documentation import estimator
-from fastmix.estimators.base import EngineRegressor
+from fastmix.estimators.models import EngineRegressor
 
 
 @estimator

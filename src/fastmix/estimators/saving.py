@@ -16,8 +16,8 @@ from fastmix.accounting.ledger import write_atomically
 from fastmix.certificate import PrivacyCertificate
 from fastmix.certificate.documents import digest, jsonable, write_document
 from fastmix.certificate.signing import SIGNATURE, SUMS, Signer
-from fastmix.estimators._found import FoundBounds, FoundNorm, Release
-from fastmix.estimators.scores import PrivateScores
+from fastmix.estimators._found import BoundsRelease, FoundBounds, FoundNorm
+from fastmix.estimators.evaluation import PrivateScores
 from fastmix.schema import Labels, Number, PublicBounds
 
 FORMAT = "fastmix-model-7"
@@ -165,7 +165,7 @@ def restore_bounds(model: Any, found: dict[str, list[Any]]) -> None:
         given = dict.fromkeys(given)
     for name, (epsilon, delta, rows, label) in found.items():
         most = None if rows is None else int(rows)
-        release = Release(float(epsilon), float(delta), most, str(label))
+        release = BoundsRelease(float(epsilon), float(delta), most, str(label))
         value: Any = given[name]
         if name == "data_norm":
             given[name] = FoundNorm(value, release)

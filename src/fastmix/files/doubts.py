@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from fastmix.estimators.scores import PrivateScores
+from fastmix.estimators.evaluation import PrivateScores
 
 #: Predictions for every record within the bounds that stay this near to an end of the target's
 #: bounds, as a share of their width, are a sign of wrong bounds.

@@ -16,8 +16,8 @@ from fastmix.certificate.verify import INCOMPLETE
 from fastmix.engine.population import Population
 from fastmix.errors import DataError, ReproducibleNoiseWarning
 from fastmix.estimators import EngineModel, PrivateModel
+from fastmix.estimators.evaluation import PrivateScores
 from fastmix.estimators.saving import FORMAT, MATRICES, OUTSIDE, RELEASED, restore_bounds, unstated
-from fastmix.estimators.scores import PrivateScores
 from fastmix.files.released import (
     array_of,
     counts,

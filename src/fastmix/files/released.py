@@ -9,7 +9,7 @@ import numpy as np
 from fastmix._types import FloatArray
 from fastmix.engine.layers import Count, Limits
 from fastmix.engine.scores import Bin, Score
-from fastmix.estimators.scores import NAMES
+from fastmix.estimators.evaluation import NAMES
 
 
 def real(value: Any) -> float:

@@ -12,17 +12,17 @@ from fastmix.engine.forecast import weak_guarantee
 from fastmix.engine.scores import Score
 from fastmix.estimators import EngineModel, PrivateModel
 from fastmix.estimators.contrasts import model_effects, public_range
+from fastmix.estimators.evaluation import PrivateScores
 from fastmix.estimators.saving import public_schema
-from fastmix.estimators.scores import PrivateScores
 from fastmix.estimators.summaries import residual_spread
 from fastmix.files.doubts import doubts
 from fastmix.paper import METHODS
 from fastmix.schema.bounds import PublicBounds
 from fastmix.schema.features import OTHER, Category, Term
 from fastmix.show import RegressionSummary, html, summary_title
+from fastmix.show.effect_notes import NOTHING_IDENTIFIED, level_notes
 from fastmix.show.effects import effects_part
 from fastmix.show.html import number, percent, render
-from fastmix.show.notes import NOTHING_IDENTIFIED, level_notes
 from fastmix.show.plot import privacy_curve
 from fastmix.show.svg import calibration_chart, curve_chart
 

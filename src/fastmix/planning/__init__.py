@@ -1,18 +1,18 @@
 """Plans from public sizes: is a table big enough for the fit, and what does the fit cost?"""
 
 from fastmix.planning.cost import COSTED, CostModel, Problem, work
+from fastmix.planning.fit_plan import Error, FitPlan
 from fastmix.planning.from_sizes import plan
-from fastmix.planning.persons import Guess, RowChoice, row_choices
-from fastmix.planning.plan import Error, FitPlan
+from fastmix.planning.rows_per_person import RowChoice, RowsGuess, row_choices
 
 __all__ = [
     "COSTED",
     "CostModel",
     "Error",
     "FitPlan",
-    "Guess",
     "Problem",
     "RowChoice",
+    "RowsGuess",
     "plan",
     "row_choices",
     "work",

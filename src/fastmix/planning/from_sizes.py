@@ -17,7 +17,7 @@ from fastmix.estimators import (
 )
 from fastmix.estimators.regression import with_method
 from fastmix.planning.cost import CostModel
-from fastmix.planning.plan import FitPlan, places
+from fastmix.planning.fit_plan import FitPlan, places
 from fastmix.planning.rehearsal import R2
 
 FAMILIES: dict[str, type[PrivateModel]] = {

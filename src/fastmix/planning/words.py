@@ -13,7 +13,7 @@ from fastmix.show import html
 from fastmix.show.svg import range_chart
 
 if TYPE_CHECKING:
-    from fastmix.planning.plan import Error, FitPlan
+    from fastmix.planning.fit_plan import Error, FitPlan
 
 #: The loss in which forecasts of a family are stated; root mean squares for the others.
 _LOSSES = {"logistic": "log-loss", "quantile": "pinball loss"}

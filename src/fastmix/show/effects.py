@@ -3,8 +3,8 @@
 import math
 from collections.abc import Collection, Sequence
 
+from fastmix.show.effect_notes import NOTHING_IDENTIFIED
 from fastmix.show.html import LONGEST, Interval, Safe, render
-from fastmix.show.notes import NOTHING_IDENTIFIED
 from fastmix.show.svg import chart_span, clear, interval_chart, large_ones
 
 _CLEAR = "Clear effects"

@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from fastmix._text import visible
 from fastmix.show.broom import Tidy
+from fastmix.show.effect_notes import NOTHING_IDENTIFIED, advice, level_notes
 from fastmix.show.html import (
     LONGEST,
     Interval,
@@ -23,7 +24,6 @@ from fastmix.show.html import (
     ratio,
     table,
 )
-from fastmix.show.notes import NOTHING_IDENTIFIED, advice, level_notes
 
 #: Width of a column of numbers, and of the widest name.
 _WIDTH, _LONGEST = 11, 32

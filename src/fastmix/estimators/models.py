@@ -20,8 +20,8 @@ from fastmix.engine.population import Population
 from fastmix.estimators import summaries
 from fastmix.estimators._documentation import estimator
 from fastmix.estimators._fitting import Fitting
+from fastmix.estimators.evaluation import Evaluation, PrivateScores, evaluate
 from fastmix.estimators.intervals import confidence_intervals
-from fastmix.estimators.scores import Asked, PrivateScores, evaluate
 from fastmix.random import RandomState
 from fastmix.show import RegressionSummary
 
@@ -231,7 +231,7 @@ class PrivateModel(Fitting):
         log-loss.
         """
         check_is_fitted(self)
-        asked = Asked(metrics, epsilon, delta, accountant, random_state)
+        asked = Evaluation(metrics, epsilon, delta, accountant, random_state)
         limits = max_rows_per_group, max_weight
         return evaluate(self, X, y, groups, sample_weight, limits, asked)
 

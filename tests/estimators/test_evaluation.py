@@ -12,7 +12,7 @@ import fastmix
 from fastmix import BudgetAccountant, BudgetError
 from fastmix.certificate import verify_certificate
 from fastmix.data.chunks import ArrayChunk, Chunks
-from fastmix.estimators.scores import PrivateScores
+from fastmix.estimators.evaluation import PrivateScores
 
 BOUNDS = {"bounds_X": (-1, 1), "bounds_y": (-3, 3), "delta": 1e-6}
 

@@ -36,7 +36,7 @@ from fastmix.engine.ranges import (
     plan_ranges,
 )
 from fastmix.errors import InvalidValueError
-from fastmix.estimators._found import FoundBounds, Release
+from fastmix.estimators._found import BoundsRelease, FoundBounds
 from fastmix.estimators._pipelines import warn_of_fitted_steps
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
 from fastmix.random import RandomState, is_seeded
@@ -210,7 +210,7 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = names
         ranges = [found[j] or Range(0.0, 0.0, 1.0) for j in range(d)]
         name = uuid4().hex  # of the release, for clones of the bounds
-        release = Release(privacy.epsilon, privacy.delta, self.max_rows_per_group, name)
+        release = BoundsRelease(privacy.epsilon, privacy.delta, self.max_rows_per_group, name)
         lower, upper = (np.array([getattr(r, end) for r in ranges]) for end in ("lower", "upper"))
         self.bounds_X_ = FoundBounds(lower, upper, release)
         self.outside_ = np.array([one.outside for one in ranges])

@@ -40,7 +40,7 @@ from fastmix.engine.plan import joint
 from fastmix.engine.population import Population
 from fastmix.engine.scores import Bin, Score, Scoring
 from fastmix.errors import caller_level
-from fastmix.estimators._frames import Table
+from fastmix.estimators._frames import FrameSource
 from fastmix.estimators._input import Arrays, InChunks, Source
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
 from fastmix.random import RandomState, is_seeded, warn_seeded
@@ -198,7 +198,7 @@ def scaled_coefficients(scaling: PublicScaling, coef: FloatArray, intercept: flo
     return np.asarray(np.linalg.lstsq(J, wanted, rcond=None)[0])
 
 
-class Asked(NamedTuple):
+class Evaluation(NamedTuple):
     """The arguments of an evaluation beside the data."""
 
     metrics: str | Iterable[str] | None
@@ -208,7 +208,7 @@ class Asked(NamedTuple):
     random_state: RandomState
 
 
-class Levels(NamedTuple):
+class ScoreNoise(NamedTuple):
     """Noise of an evaluation: of the scores, and of the numbers that they are divided by."""
 
     sigma: float
@@ -218,7 +218,7 @@ class Levels(NamedTuple):
 
 
 def evaluate(
-    fitted: Any, X: Any, y: Any, groups: Any, sample_weight: Any, limits: Any, asked: Asked
+    fitted: Any, X: Any, y: Any, groups: Any, sample_weight: Any, limits: Any, asked: Evaluation
 ) -> PrivateScores:
     """Return private scores of a fitted model; `PrivateModel.evaluate` describes the arguments.
 
@@ -242,7 +242,7 @@ def evaluate(
         if in_chunks:
             data = InChunks(X)
         elif schema is not None:
-            data = Table(schema, bool(model.fit_intercept), X, y, groups, sample_weight)
+            data = FrameSource(schema, bool(model.fit_intercept), X, y, groups, sample_weight)
         else:
             validation._check_feature_names(fitted, X, reset=False)
             whose = groups, sample_weight
@@ -252,7 +252,7 @@ def evaluate(
 
 
 def _evaluate(
-    model: Any, data: Source, names: tuple[str, ...], asked: Asked, report: Report
+    model: Any, data: Source, names: tuple[str, ...], asked: Evaluation, report: Report
 ) -> PrivateScores:
     """Check and plan, charge, and release the scores."""
     population: Population = model._population
@@ -308,7 +308,7 @@ def _evaluate(
 
 def _levels(
     scoring: Scoring, names: tuple[str, ...], population: Population, epsilon: float, delta: float
-) -> Levels:
+) -> ScoreNoise:
     """Return the noise that meets epsilon and delta, as far as possible for the scores."""
     scale, weight, parts = None, None, []
     if population.hidden:
@@ -323,4 +323,4 @@ def _levels(
         sigma /= math.sqrt(1.0 - WEIGHT_SHARE)
     events += scoring.events(names, sigma)
     spent = PrivacySpent([*parts, *joint(events, delta).parts])
-    return Levels(sigma, scale, weight, spent)
+    return ScoreNoise(sigma, scale, weight, spent)

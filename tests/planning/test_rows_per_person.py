@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastmix.planning import plan, row_choices
-from fastmix.planning.persons import advice, guess_from, usual_guess
+from fastmix.planning.rows_per_person import advice, guess_from, usual_guess
 
 
 def test_rows_cost_hardly_any_noise_and_lower_the_error():

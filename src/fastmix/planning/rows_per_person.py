@@ -22,7 +22,7 @@ WORTH = 0.01
 _MOST, _STEPS = 10**6, (1, 2, 5)
 
 
-class Guess(NamedTuple):
+class RowsGuess(NamedTuple):
     """A public guess at the rows per person: numbers of rows, and the shares of persons."""
 
     rows: npt.NDArray[np.int64]
@@ -52,7 +52,7 @@ class RowChoice(NamedTuple):
     error: float
 
 
-def guess_from(text: str) -> Guess:
+def guess_from(text: str) -> RowsGuess:
     """Return the guess that a text states: "1-40", all equally likely, or "1:0.5,5:0.3,40:0.2".
 
     Shares are divided by their sum.
@@ -74,22 +74,22 @@ def guess_from(text: str) -> Guess:
             raise ValueError(text)
     except ValueError:
         raise value_error("rows_per_person", form, text) from None
-    return Guess(rows, shares / shares.sum())
+    return RowsGuess(rows, shares / shares.sum())
 
 
-def usual_guess(rows: int, persons: int) -> Guess:
+def usual_guess(rows: int, persons: int) -> RowsGuess:
     """Return a geometric distribution with the public mean: many persons with few rows."""
     mean = min(max(rows / persons, 1.0), _MOST / 20.0)
     most = max(1, math.ceil(20.0 * mean))
     numbers = np.arange(1, most + 1)
     shares = (1.0 - 1.0 / mean) ** (numbers - 1.0)
-    return Guess(numbers, shares / shares.sum())
+    return RowsGuess(numbers, shares / shares.sum())
 
 
 def row_choices(
     persons: int,
     d: int,
-    guess: Guess,
+    guess: RowsGuess,
     epsilon: float = 1.0,
     delta: float | None = None,
     correlation: float = CORRELATION,

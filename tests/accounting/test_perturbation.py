@@ -33,7 +33,7 @@ from fastmix.accounting import (
     rdp_to_delta,
 )
 from fastmix.accounting.filters import fits, make_filter
-from fastmix.accounting.objective import _by_slopes
+from fastmix.accounting.perturbation import _by_slopes
 from tests.accounting import objective_oracle as oracle
 
 mp = mpmath.mp.clone()

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 import fastmix
 from fastmix import IHM, IHS, AdaSSP, BudgetAccountant, BudgetError, FastIHM, PrivacyLeakWarning
 from fastmix.errors import InvalidValueError
-from fastmix.estimators.base import PrivateRegressor
+from fastmix.estimators.models import PrivateRegressor
 from fastmix.paper import IterativeHessianMixing
 from fastmix.releases import GRADIENT
 from fastmix.show.progress import progress
