@@ -1,4 +1,4 @@
-"""Which budget a fit is charged to when none is given: that of the ``with`` block around it.
+"""The active budget: a fit that is given none is charged to the ``with`` block around it.
 
 A block holds for everything that is started inside it.  The thread that opened it knows it by a
 context variable; other threads of the process find it in a list of the open blocks; processes that

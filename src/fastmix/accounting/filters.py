@@ -139,7 +139,7 @@ class RenyiFilter(Filter):
 
     @property
     def _overhead(self) -> float:
-        """What Proposition 1 adds to the curve at the fixed order."""
+        """Epsilon that Proposition 1 adds to the Rényi divergence at the fixed order."""
         return float(_conversion(np.asarray(self.order), self.conversion * self.delta))
 
     def _curve(self, charges: Sequence[PrivacySpent]) -> float:

@@ -25,7 +25,7 @@ class Fits:
     def __init__(self, model: PrivateModel, pair: Pair, kind: type[Noise] = Noise) -> None:
         self._pair, self._intercept = pair, model.fit_intercept
         self._listening, self._replaying = judging(kind)
-        self._noise: Noise | None = None  # that of the fit that runs
+        self._noise: Noise | None = None  # of the fit that is running
         model._population = Population(
             rows_per_person=None if pair.present.groups is None else PERSON_ROWS,
             max_weight=None if pair.present.weights is None else 1.0,
@@ -112,7 +112,7 @@ class Fits:
 
 
 class PresentRows(ArrayRows):
-    """Rows some of which are absent: zeros in all columns, that of the intercept included."""
+    """Rows, some of them absent: zeros in all columns, also in the column of the intercept."""
 
     def __init__(self, rows: Rows, present: BoolArray) -> None:
         A, y = (np.concatenate(parts) for parts in zip(*rows.blocks(), strict=True))

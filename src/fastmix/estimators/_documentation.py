@@ -56,16 +56,17 @@ bounds_y : tuple of (lower, upper), default=None
     Public bounds of the target. Values outside are clipped.""",
     "n_steps": """\
 n_steps : int, default=None
-    Exact number of steps; every step costs budget. None means the default of the method: 4 in the
-    paper's variants, 16 in the tuned and joint ones, 100 for gradient descent.""",
+    Exact number of steps; every step costs budget. None means 4 in the paper's variants, 32 in the
+    tuned ones (12 after a fast sketch where noise hides most directions), and 100 for gradient
+    descent.""",
     "gaussian_size": """\
 gaussian_size : int, default=None
-    Rows of the Gaussian sketch; None means ``6 max(d, log(4 T / varrho))``, and 24 for 6 in the
-    joint variants, which draw only one.""",
+    Rows of the Gaussian sketch; None means ``6 max(d, log(4 T / varrho))``.""",
     "sketch_size": """\
 sketch_size : int, default=None
     Rows of the fast sketch. None means ``200 max(d, log(4 T / varrho))``, at most the padded n; in
-    the tuned variant the most rows whose Gram matrix takes no longer than the sketch.""",
+    the tuned variant n / 8 for the sparse sketch, and for others the most rows whose Gram matrix
+    takes no longer than the sketch.""",
     "failure_probability": """\
 failure_probability : float, default=None
     Utility failure probability varrho; None means ``delta / 10``.""",

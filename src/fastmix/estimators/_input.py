@@ -228,8 +228,8 @@ class InChunks:
         """Return the records as rows of norm at most 1; reads all of them once."""
         if not in_blocks:
             raise ValueError(
-                "this method needs its data in memory: use literal=False, and of the fast "
-                "sketches 'kerdock'."
+                "this method needs its data in memory: use literal=False, and 'sparse' or "
+                "'kerdock' as the fast sketch."
             )
         first, *others = self._codec.maps(scaling, coded=self._chunks.coded)
         limits = self._most_rows, self._most_weight

@@ -32,7 +32,7 @@ _STORED = (
 
 
 def confidence_intervals(model: Any, level: float, *, intercept: bool) -> FloatArray:
-    """Return the intervals of the coefficients, and at the end that of the intercept if asked."""
+    """Return the intervals of the coefficients; the interval of the intercept is last, if asked."""
     check_is_fitted(model)
     check_probability("level", level)
     if not hasattr(model, "coef_std_"):

@@ -65,7 +65,7 @@ class ObjectivePerturbation(EngineRegressor):
         Weight of the ridge, for rows scaled to norm 1. None means 0.3 of the noise scale s of
         the objective, or 10 s^2 d / n if that is more, as it is for few rows.
     solver : {"auto", "gram", "sketch"}, default="auto"
-        The preconditioner of the solver: the Gram matrix, or that of a fast sketch.
+        The preconditioner of the solver: the Gram matrix of the rows, or of a fast sketch.
     {residual_clip}
 
     Attributes

@@ -316,7 +316,7 @@ def _checked(
 
 
 def _public(noise: Noise, rng: RandomNoise) -> np.random.Generator:
-    """Return the generator of public sketches: that of the noise only where a seed is given."""
+    """Return the generator of public sketches; a caller who gives a seed seeds it, too."""
     seeded: RandomState = noise.rng if rng is not None and not isinstance(rng, Noise) else None
     return public_generator(seeded)
 

@@ -55,7 +55,8 @@ _FAMILIES: dict[str, type[Sketch]] = {
 TAIL = 0.05
 #: Shares of the budget (of mu^2) for the bound on the distortion and for the mean of the features.
 _BOUND_SHARE, _CENTRE_SHARE = 0.05, 0.02
-#: Time of a product in a Gram matrix over that of an entry in a level of the Hadamard transform.
+#: Time of a product in a Gram matrix over the time of an entry in one level of the Hadamard
+#: transform.
 _PRODUCT = 0.12
 #: Rows of the data per row of a sparse sketch, and the fewest columns, and rows of the data per
 #: column, for which there is one: with fewer, the Gram matrix takes less time than the steps.
@@ -234,7 +235,7 @@ class FastIterativeHessianMixing(HessianMixing):
 def affordable_rows(n: int, d: int, family: str) -> float:
     """Return the rows of a fast sketch whose Gram matrix takes as long as the sketch of n rows.
 
-    They are n if the Gram matrix of the rows takes no longer than that of a sketch and the sketch.
+    Return n if the Gram matrix of all rows takes no longer than a sketch and its Gram matrix.
     """
     if family == "sparse":
         return n / _GROUP if d >= _COLUMNS and n >= _ROWS * d else n
@@ -244,7 +245,7 @@ def affordable_rows(n: int, d: int, family: str) -> float:
 
 
 def bordered(release: GramRelease, mean: FloatArray, n: int) -> GramRelease:
-    """Return the Gram matrix of n rows from that of their centred features and their mean."""
+    """Return the Gram matrix of n rows from the Gram matrix of centred features and the mean."""
     gram, size = n * np.outer(mean, mean), len(release.gram)
     gram[:size, :size] += release.gram
     return release._replace(gram=gram)
@@ -314,5 +315,5 @@ def fast_mix_gamma(epsilon: float, delta: float, rows: int, before: tuple[Part, 
 
 
 def rounded_up(tau: float) -> float:
-    """Raise a shift by a hair, so that rounding cannot lift its tail above its share of delta."""
+    """Raise a shift slightly, so that rounding cannot lift its tail above its share of delta."""
     return tau * (1.0 + 1e-12)

@@ -75,8 +75,8 @@ def plan(
         For a table with categories, a public guess at R^2.
     eigenvalues : array_like, optional
         Public guess at the eigenvalues of the Gram matrix of the scaled rows, whose norm is at
-        most 1. With it the range is a factor of 3 in both directions; without it the range is
-        that of easy to hard data.
+        most 1. With it errors range over a factor of 3 in both directions; without it, from
+        easy to hard data.
     theta_norm : float, default 1.0
         With ``eigenvalues``, a public guess at the norm of the coefficients of scaled rows and
         targets.
