@@ -1,6 +1,7 @@
 """A module imports only from its own package or from lower layers."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,18 @@ def test_generators_are_made_in_one_place():
         text = path.read_text()
         assert "default_rng" not in text, path
         assert "np.random.seed" not in text, path
+
+
+#: Names of two modules or classes that mean the same thing at two layers, or are to be renamed.
+SAME_MODULES = {"bounds", "columns", "kerdock", "objective", "scores", "sparse"}
+SAME_CLASSES = {"Case", "Columns", "Known", "Look", "Spread"}
+
+
+def test_a_name_means_one_thing():
+    """Commands are apart: the module of a command has its name."""
+    paths = [path for path in ROOT.rglob("*.py") if path.parent != ROOT / "cli"]
+    modules = Counter(path.stem for path in paths if not path.stem.startswith("_"))
+    nodes = (node for path in paths for node in ast.parse(path.read_text()).body)
+    classes = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
+    assert {name for name, count in modules.items() if count > 1} <= SAME_MODULES
+    assert {name for name, count in classes.items() if count > 1} <= SAME_CLASSES

@@ -20,7 +20,7 @@ from fastmix.accounting import (
 from fastmix.accounting.conversion import rdp_to_delta, rdp_to_epsilon
 from fastmix.accounting.events import ComposedEvent
 from fastmix.accounting.exact import (
-    Pair,
+    WorstPair,
     _gaussian_profile,
     exact_delta,
     exact_epsilon,
@@ -71,7 +71,7 @@ def test_delta_is_that_of_a_simulation(gamma, rows, mu):
     """A mean of 400,000 draws; a false alarm needs five standard errors (6e-7 each)."""
     rng = np.random.default_rng(0)
     s, n = 1.0 / gamma, 400_000
-    ours = Pair(gamma, rows, mu)
+    ours = WorstPair(gamma, rows, mu)
     epsilon = exact_epsilon(ours, 1e-2, 1e3)
     x, z = rng.chisquare(rows, n), rng.standard_normal(n)
     normal = mu**2 / 2.0 + mu * z
@@ -106,7 +106,7 @@ def test_the_renyi_conversion_asks_for_more(case, delta):
 
 def test_smaller_perturbations_are_dominated():
     for sign in (0.3, 1.0, 3.0):
-        deltas = [exact_delta(Pair(g, 300, 0.3), sign) for g in (20, 40, 160)]
+        deltas = [exact_delta(WorstPair(g, 300, 0.3), sign) for g in (20, 40, 160)]
         assert deltas == sorted(deltas, reverse=True)
 
 
@@ -136,7 +136,7 @@ def test_levels_near_one_are_not_below_a_computation_at_30_digits():
         edge = float(2 * (1 - s) / s * (epsilon - mpmath.log(1 - s)))
         cuts = [edge + step for step in (-2, -0.5, 0, 0.5, 2, 20, 200)]
         truth = float(mpmath.quad(integrand, cuts) / 2)
-    ours = exact_delta(Pair(gamma, 2, mu), epsilon)
+    ours = exact_delta(WorstPair(gamma, 2, mu), epsilon)
     assert truth <= ours <= 1.5 * truth
 
 
@@ -148,7 +148,7 @@ def test_levels_near_one_are_not_below_a_computation_at_30_digits():
     log_delta=st.floats(-28.0, -2.0),
 )
 def test_never_below_a_dense_quadrature(log_gap, log_rows, log_mu, log_delta):
-    option = Pair(1.0 + math.exp(log_gap), int(math.exp(log_rows)), math.exp(log_mu))
+    option = WorstPair(1.0 + math.exp(log_gap), int(math.exp(log_rows)), math.exp(log_mu))
     ours = option
     epsilon = exact_epsilon(ours, math.exp(log_delta), 1e5)
     if 0.0 < epsilon < math.inf:

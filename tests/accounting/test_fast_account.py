@@ -12,7 +12,7 @@ from fastmix import releases
 from fastmix.accounting import GaussianEvent, RdpAccountant, SketchEvent
 from fastmix.accounting.conversion import rdp_to_epsilon
 from fastmix.accounting.events import ComposedEvent
-from fastmix.accounting.exact import Pair, exact_delta, exact_epsilon, known_pair
+from fastmix.accounting.exact import WorstPair, exact_delta, exact_epsilon, known_pair
 from fastmix.accounting.rdp import unbounded_level
 from fastmix.sketches import SRHT
 
@@ -141,7 +141,7 @@ def test_appendix_c2_is_attained():
 )
 def test_delta_is_the_integral_of_the_larger_direction(gamma, rows, mu):
     ours = known_pair([SketchEvent("fast_mix_sharp", gamma, rows), GaussianEvent(1.0 / mu)])
-    assert ours == Pair(gamma, rows, pytest.approx(mu), fast=True)
+    assert ours == WorstPair(gamma, rows, pytest.approx(mu), fast=True)
     for delta in (1e-2, 1e-4, 1e-6):
         epsilon = exact_epsilon(ours, delta, 1e3)
 

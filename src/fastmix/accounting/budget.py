@@ -16,8 +16,8 @@ from fastmix.accounting import _active
 from fastmix.accounting.account import Part, PrivacySpent
 from fastmix.accounting.charge import (
     Charge,
-    Counted,
     Left,
+    Total,
     charged_unit,
     check_covered,
     check_spent,
@@ -259,9 +259,9 @@ class BudgetAccountant:
         self.spend(joint, label=label or f"{len(whole)} fits declared together", **units)
         return paid
 
-    def total(self) -> Counted:
+    def total(self) -> Total:
         """Return the total of all charges by the rule; infinite if one has no guarantee."""
-        return Counted(total_of(self._filter, self.charges), self.delta)
+        return Total(total_of(self._filter, self.charges), self.delta)
 
     def remaining(self) -> Left:
         """Return the epsilon of the largest Gaussian release that would still fit.

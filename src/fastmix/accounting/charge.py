@@ -96,14 +96,14 @@ def charged_unit(unit: str | None, charge: "Charge") -> "Charge":
     return charge
 
 
-class Counted(NamedTuple):
+class Total(NamedTuple):
     """An epsilon, spent or left, and the delta at which the budget's rule counts it."""
 
     epsilon: float
     delta: float
 
 
-class Left(Counted):
+class Left(Total):
     """An epsilon that is left, which says for which kind of fit."""
 
     __slots__ = ()

@@ -38,7 +38,7 @@ _KNOWN: dict[str, Callable[[float], float]] = {
 
 
 @dataclass(frozen=True)
-class Pair:
+class WorstPair:
     """The worst pair of a sketch at level ``gamma`` with Gaussian releases of ratio ``mu``.
 
     ``fast`` says that it is the sketch of a fast sketch, for which both directions count at once.
@@ -50,7 +50,7 @@ class Pair:
     fast: bool = False
 
 
-def known_pair(events: Sequence[PrivacyEvent]) -> Pair | None:
+def known_pair(events: Sequence[PrivacyEvent]) -> WorstPair | None:
     """Return the pair of Gaussian sketches of one level, or of one fast sketch, or None.
 
     None means that no exact account is known; Gaussian releases must be among the events.
@@ -69,7 +69,7 @@ def known_pair(events: Sequence[PrivacyEvent]) -> Pair | None:
     level = _KNOWN[sketches[0].bound](sketches[0].gamma)
     if not level > 1.0:  # rounded to 1, where there is no bound
         return None
-    pair = Pair(
+    pair = WorstPair(
         gamma=level,
         rows=sum(event.rows for event in sketches),
         mu=math.sqrt(math.fsum(event.mu_squared for event in gaussians)),
@@ -78,7 +78,7 @@ def known_pair(events: Sequence[PrivacyEvent]) -> Pair | None:
     return pair if pair.mu >= _SMALLEST_MU else None
 
 
-def exact_delta(pair: Pair, epsilon: float) -> float:
+def exact_delta(pair: WorstPair, epsilon: float) -> float:
     r"""Return the delta of a pair at an epsilon: the larger of the two directions.
 
     It is :math:`\mathrm{E}_x\, \delta_\mu(\epsilon - L(x))` with x chi-square and
@@ -91,7 +91,7 @@ def exact_delta(pair: Pair, epsilon: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-def exact_epsilon(pair: Pair, delta: float, largest: float) -> float:
+def exact_epsilon(pair: WorstPair, delta: float, largest: float) -> float:
     """Return the least epsilon at most ``largest`` with `exact_delta` at most ``delta``."""
     if delta <= 0.0 or not exact_delta(pair, largest) <= delta:
         return math.inf
@@ -112,13 +112,13 @@ def exact_epsilon(pair: Pair, delta: float, largest: float) -> float:
     return math.inf
 
 
-def _signs(pair: Pair) -> tuple[float, ...]:
+def _signs(pair: WorstPair) -> tuple[float, ...]:
     """Return the directions that differ; fast sketches have both in one."""
     return (1.0,) if pair.fast else (1.0, -1.0)
 
 
 @lru_cache(maxsize=4096)
-def _delta(pair: Pair, epsilon: float, sign: float) -> float:
+def _delta(pair: WorstPair, epsilon: float, sign: float) -> float:
     """Return the delta of one direction, or a little more."""
     loss, weights = _sketch_rule(pair.gamma, pair.rows, 0.0 if pair.fast else sign)
     return min(1.0, float(_gaussian_profile(pair.mu, epsilon - loss) @ weights) + _OUTSIDE)
