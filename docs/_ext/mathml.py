@@ -13,13 +13,13 @@ _SPACE = "http://www.w3.org/1998/Math/MathML"
 ElementTree.register_namespace("", _SPACE)
 _LOG = logging.getLogger(__name__)
 
-#: What the converter does not know, in words that it knows; braces take the height that they need.
+#: What the converter does not know, in words that it knows; brackets have the height they need.
 _KNOWN = {
     r"\arg": r"\operatorname{arg}",
     **{
         f"\\{size}\\{side}": f"\\{side}"
         for size in ("bigl", "Bigl", "bigr", "Bigr")
-        for side in "{}"
+        for side in ("{", "}", "lfloor", "rfloor", "lceil", "rceil")
     },
 }
 
@@ -61,7 +61,7 @@ def breakable(made: str) -> str:
             each.set("form", "infix")  # as it is not at the start of a piece
             pieces.append([])
             length = 0
-        depth += (sign in ("(", "[", "{", "⟨", "⌈")) - (sign in (")", "]", "}", "⟩", "⌉"))
+        depth += (sign in ("(", "[", "{", "⟨", "⌈", "⌊")) - (sign in (")", "]", "}", "⟩", "⌉", "⌋"))
         pieces[-1].append(each)
         length += len("".join(each.itertext()))
     if len(pieces) == 1 or row.tag != f"{{{_SPACE}}}mrow":

@@ -55,6 +55,7 @@ def test_shares_and_remarks(form, table, tmp_path, run):
     assert out.count("FOR YOUR EYES ONLY: NOT PRIVATE") == 2
     found = cells(out)
     assert found["income"][1:5] == ["25.0%", "25.0%", "25.0%", "-"]
+    assert "missing values become 50.0, the middle of the bounds" in out
     assert found["age"][1:] == ["-", "-", "-", "-"]
     assert found["same"][1:] == ["-", "-", "100.0%", "-"]
     assert "same: constant within its bounds; many values are outside the bounds." in out

@@ -153,6 +153,7 @@ def test_characters_that_end_an_address_do_not_show_a_password(address):
     for text in (table.name, str(table), repr(table)):
         assert not re.search("Sesam|12|me:", text)
     assert str(Query("postgresql://me:Sesam@host:5432/db")) == "postgresql://host:5432/db"
+    assert str(Query("postgresql://me@host/db?sslmode=require")) == "postgresql://me@host/db"
 
 
 @pytest.mark.parametrize(

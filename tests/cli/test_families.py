@@ -256,6 +256,15 @@ def test_labels_on_a_cluster(words, run):
     assert model.coef_.shape == (3, 2)
 
 
+@pytest.mark.parametrize(("target", "family"), [("y", " --family logistic"), ("a", "")])
+def test_the_next_step_for_a_target_of_text_is_a_logistic_regression(words, run, target, family):
+    code, out, err = run(f"bounds words.parquet --target {target} --out t.toml")
+    assert code == 0, err
+    assert out.endswith(
+        f"  fastmix fit words.parquet --target {target} --bounds t.toml{family} --epsilon 1\n"
+    )
+
+
 def test_plans_and_checks_of_labels(words, run):
     code, out, err = run("plan --rows 6000 --bounds words.toml --family logistic --json")
     assert code == 0, err

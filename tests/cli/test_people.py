@@ -13,6 +13,7 @@ import pytest
 import fastmix
 from fastmix.accounting import BudgetAccountant
 from fastmix.engine.population import Population
+from fastmix.schema.kinds import looks_like_id
 
 FIT = "fit visits.{} --target cost --bounds visits.toml --epsilon 2 --delta 1e-6 --out model"
 BOUNDS = '[target]\ncost = [0, 100]\n[features]\nage = [0, 100]\nward = ["a", "b"]\n'
@@ -39,6 +40,14 @@ def visits(tmp_path, monkeypatch):
     pyarrow.parquet.write_table(table, tmp_path / "visits.parquet", row_group_size=500)
     (tmp_path / "visits.toml").write_text(BOUNDS)
     monkeypatch.chdir(tmp_path)
+
+
+def test_columns_are_ids_by_their_names():
+    ids = ["id", "patient_id", "PatientID", "uuid", "Case no.", "case_number", "CaseNo"]
+    ids += ["Personen-Nr.", "PatNr", "Fallnummer"]
+    assert [name for name in ids if not looks_like_id(name)] == []
+    values = ["age", "INR", "snr", "NO", "NO2", "casino", "number of rooms", "paid", "width"]
+    assert [name for name in values if looks_like_id(name)] == []
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

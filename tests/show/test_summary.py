@@ -151,6 +151,19 @@ def test_long_names_keep_the_end_that_tells_levels_apart():
     assert all(len(name) == 32 for name in shown)
 
 
+def test_classes_share_the_lines_of_a_short_table():
+    names = [f"{label}: x{j}" for label in "abc" for j in range(20)]
+    found = [Interval(name, float(j % 20 + 1), 0.1) for j, name in enumerate(names)]
+    found += [Interval(f"{label}: intercept", 0.0, 1.0) for label in "abc"]
+    made = summarise(found, title="t", facts=[], widths=[1.0] * 60, several=3)
+    lines = made.text(longest=30).splitlines()
+    for label in "abc":
+        own = [line.split()[1] for line in lines if line.startswith(f"{label}: ")]
+        assert own == [*(f"x{j}" for j in range(19, 9, -1)), "intercept"]
+    assert "and 30 more; --all shows them" in lines
+    assert len(made.shown) == 63
+
+
 def test_clipping_is_told_where_it_may_move_coefficients():
     facts = {"n_samples": 10_000, "chosen": {"clipped": 0.0137, "clipping_bias": 0.5}}
     (said,) = clipping_notes(facts)

@@ -111,10 +111,7 @@ class Asked(options.CsvOptions):
                 "and pass --bounds (or, for a result that is NOT PRIVATE, "
                 "--unsafe-bounds-from-data alone)."
             )
-        if bool(self.person) != (self.max_rows is not None):
-            raise ValueError("--person and --max-rows must be given together.")
-        if bool(self.weight) != (self.max_weight is not None):
-            raise ValueError("--weight and --max-weight must be given together.")
+        options.check_counting(self.person, self.max_rows, self.weight, self.max_weight)
         for name in ("person", "weight"):
             if getattr(self, name) and (self.bounds is None or self.engine == "memory"):
                 raise ValueError(

@@ -28,6 +28,23 @@ def with_meaning(epsilon: float) -> float:
     return check_real("epsilon", epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON)
 
 
+def check_counting(
+    person: str, max_rows: int | None, weight: str = "", max_weight: float | None = None
+) -> None:
+    """Refuse persons or weights without the public number that limits them, and the reverse."""
+    if bool(person) != (max_rows is not None):
+        raise ValueError(
+            "--person and --max-rows must be given together: --max-rows is the most rows per "
+            "person that count, a public number. A large one costs hardly any accuracy, for "
+            "instance --max-rows 10; 'fastmix check --person' compares several."
+        )
+    if bool(weight) != (max_weight is not None):
+        raise ValueError(
+            "--weight and --max-weight must be given together: --max-weight is the largest weight "
+            "that counts, a public number."
+        )
+
+
 def panel(title: str) -> Callable[..., Any]:
     """Return a function that makes an option of the named group of a help page."""
 

@@ -95,7 +95,7 @@ def command(asked: AskedBounds) -> None:
         inputs = [path for path in given if path is not None]
         check_output(out, force=asked.force, inputs=inputs)
     said: tuple[str, ...] = ()
-    text, told = "", dict[str, Any]()
+    text, told, kind = "", dict[str, Any](), ""
     # Room on the disk is there before the ledger is charged.
     room = 0 if out is None else _ROOM * (8 + len(table_columns(asked.data, text_format)))
     file = nullcontext() if out is None else writing(out, force=asked.force, room=room)
@@ -105,7 +105,7 @@ def command(asked: AskedBounds) -> None:
                 fields = _fields(asked)
                 named = () if text_format.has_names else table_columns(asked.data, text_format)
                 text = bounds_template(fields, asked.target, asked.names, named)
-                told = {"target": asked.target, "columns": fields}
+                told, kind = {"target": asked.target, "columns": fields}, fields[asked.target]
             else:
                 text, certificate = _found(asked, asked.epsilon)
                 said = (f"Found bounds: {headline(certificate)}",)
@@ -135,6 +135,7 @@ def command(asked: AskedBounds) -> None:
         most = str(asked.max_rows or _MAX_ROWS)
         fit += ["--person", asked.person, "--max-rows", most] if asked.person else []
         fit += [] if asked.ledger is None else ["--ledger", str(asked.ledger)]
+        fit += ["--family", "logistic"] if kind in ("text", "bool") else []
         next_step = "Fill in the bounds from public knowledge, then:" if not said else "Then:"
         print_text(*said, f"Wrote {out}. {next_step}", "")
         print_text(f"  {shlex.join([*fit, '--epsilon', '1'])}")
@@ -172,8 +173,7 @@ def _found(asked: AskedBounds, epsilon: float) -> tuple[str, PrivacyCertificate]
         max_rows_per_group=asked.max_rows,
         accountant=None if asked.ledger is None else BudgetAccountant.load(asked.ledger),
     )
-    if bool(asked.person) != (asked.max_rows is not None):
-        raise ValueError("--person and --max-rows must be given together.")
+    options.check_counting(asked.person, asked.max_rows)
 
     def columns() -> list[str]:
         """Return the columns that patterns and included files may cover."""

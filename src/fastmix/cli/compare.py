@@ -71,10 +71,7 @@ def command(
 
     The sets are declared together and charged as one; 30% of the budget pays for the ranking.
     """
-    if bool(person) != (max_rows is not None):
-        raise ValueError("--person and --max-rows must be given together.")
-    if bool(weight) != (max_weight is not None):
-        raise ValueError("--weight and --max-weight must be given together.")
+    options.check_counting(person, max_rows, weight, max_weight)
     text = options.text_format(sep, decimal, thousands, encoding, no_header, bounds)
     data = options.asked_table(data, query)
 

@@ -45,6 +45,11 @@ from fastmix.show.progress import progress
 #: Tables that take more bytes in memory are read in chunks.
 _LARGE = 1 << 30
 
+_UNSCORED = (
+    "No score was released: --score-share 0.05 spends a part of the budget on R², accuracy or the "
+    "like; 'fastmix evaluate' spends a budget of its own."
+)
+
 #: The estimators of the families beside linear regression.
 _FAMILIES: dict[str, type[PrivateModel]] = {
     "logistic": PrivateLogisticRegression,
@@ -120,6 +125,8 @@ def command(asked: Asked) -> None:
         print_text("Scores are of the rows of the fit, with 95% intervals for the noise.")
         if known.baseline:
             print_text(f"{known.baseline.capitalize()} of them.")
+    else:
+        print_text("", _UNSCORED)
     if found := doubts(model):
         print_text("", found, style="bold")
     if isinstance(public.target, Labels):
@@ -291,12 +298,11 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
 
 def _print_effects(made: RegressionSummary, out: Path) -> None:
     """Print the effects that the data identify; only the largest if there are many."""
-    slopes = [line for line in made.shown if line.over_range is not None]
-    others = [line for line in made.shown if line.over_range is None]
+    lines = made.largest(LONGEST)
     header = ["effect of", "per unit", "across range"]
     header += ["95% interval of it"] if made.has_errors else []
     rows = []
-    for line in (*slopes[:LONGEST], *others):
+    for line in lines:
         scale = 1.0 if line.over_range is None or not line.coef else line.over_range / line.coef
         across = "" if line.over_range is None else number(line.over_range)
         row = [line.name, number(line.coef), across]
@@ -305,6 +311,6 @@ def _print_effects(made: RegressionSummary, out: Path) -> None:
         rows.append(row)
     if rows:
         print_table(header, rows)
-    if (rest := len(slopes) - LONGEST) > 0:
+    if (rest := len(made.shown) - len(lines)) > 0:
         print_text(f"and {rest:,} more; 'fastmix summary {out} --all' shows them")
     print_text(*(text for note in made.notes for text in ("", note)))

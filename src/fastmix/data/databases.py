@@ -16,9 +16,9 @@ from fastmix.errors import DataError
 
 _POSTGRES = ("postgresql://", "postgres://")
 _DUCKDB = "duckdb:"
-#: An address of PostgreSQL: user and password, hosts and ports, name, options.
+#: An address of PostgreSQL: user, perhaps with a password, hosts and ports, name, options.
 _ADDRESS = re.compile(
-    r"postgres(?:ql)?://(?:[^@/?#]*@)?(?P<host>[\w.,:%\[\]-]*)(?:/(?P<name>[^@/?#]*))?(?:\?[^@#]*)?"
+    r"postgres(?:ql)?://(?:(?P<user>[^:@/?#]*@)|[^@/?#]*@)?(?P<host>[\w.,:%\[\]-]*)(?:/(?P<name>[^@/?#]*))?(?:\?[^@#]*)?"
 )
 
 #: What is wrong, by the beginning of the SQLSTATE that PostgreSQL gives: public, as the query is.
@@ -124,11 +124,15 @@ def _reason(error: Exception) -> str:
 
 
 def _without_password(address: str) -> tuple[str, str]:
-    """Return the name of a database, and its address without user, password and options.
+    """Return the name of a database, and its address without options and password.
+
+    A user goes with a password; without one it stays, so that a shown command works as it is.
 
     Neither is shown of an address in which a password may begin or end elsewhere, because it has
     one of the characters @ / ? # as it is.
     """
     found = _ADDRESS.fullmatch(address)
-    host, name = ("", "") if found is None else (found["host"], found["name"] or "")
-    return name or "postgresql", f"postgresql://{host}/{name}" if host or name else "postgresql://"
+    if found is None:
+        return "postgresql", "postgresql://"
+    user, host, name = (found[part] or "" for part in ("user", "host", "name"))
+    return name or "postgresql", f"postgresql://{user}{host}{name and f'/{name}'}"

@@ -22,6 +22,8 @@ from fastmix.schema.features import Category, Labels, Number
 
 #: Shares from which a column deserves a second look.
 _MANY_OUTSIDE, _MANY_OTHER, _MANY_MISSING = 0.05, 0.2, 0.2
+#: Share of missing numbers from which the middle of the bounds can decide an effect.
+_MANY_MIDDLES = 0.01
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class ColumnCheck:
     """Numbers of rows of one column that bounds change; NOT private.
 
     ``other`` counts values that are not in the list, ``spelling`` those among them that differ
-    from an entry of the list only in capitals or outer spaces.
+    from an entry of the list only in capitals or outer spaces. ``middle`` is the middle of the
+    bounds, where missing numbers become it because nobody stated another value.
     """
 
     name: str
@@ -40,6 +43,7 @@ class ColumnCheck:
     other: int = 0
     spelling: int = 0
     constant: bool = False
+    middle: float | None = None
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -48,6 +52,10 @@ class ColumnCheck:
         said = {
             "all values are missing": self.missing == self.rows,
             "many values are missing": _MANY_MISSING * self.rows < self.missing < self.rows,
+            f"missing values become {self.middle}, the middle of the bounds, which biases effects: "
+            "state a usual public value under [missing], or drop these rows": (
+                self.middle is not None and _MANY_MIDDLES * self.rows < self.missing < self.rows
+            ),
             "constant within its bounds": self.constant,
             "many values are outside the bounds": self.below + self.above > _MANY_OUTSIDE * known,
             "capitals or spaces differ from the list": self.spelling > 0,
@@ -73,7 +81,7 @@ def check_table(
         for feature in (bounds.target, *bounds.features):
             if isinstance(feature, Number):
                 values = in_days(columns.numbers[feature.name], feature)
-                found.setdefault(feature.name, []).append(_number(values, feature))
+                found.setdefault(feature.name, []).append(_number(values, feature, bounds.missing))
                 known = np.clip(values[~np.isnan(values)], feature.lower, feature.upper)
                 seen = [known.min(), known.max()] if len(known) else []
                 ends.setdefault(feature.name, []).append(np.array(seen))
@@ -92,13 +100,14 @@ def check_table(
     return [_joined(parts, np.concatenate(ends[name])) for name, parts in found.items()]
 
 
-def _number(values: FloatArray, feature: Number) -> ColumnCheck:
+def _number(values: FloatArray, feature: Number, rule: str) -> ColumnCheck:
     return ColumnCheck(
         feature.name,
         rows=len(values),
         missing=int(np.isnan(values).sum()),
         below=int((values < feature.lower).sum()),
         above=int((values > feature.upper).sum()),
+        middle=feature.filler if rule == "impute" and feature.missing is None else None,
     )
 
 
@@ -120,4 +129,4 @@ def _joined(parts: Iterable[ColumnCheck], values: FloatArray) -> ColumnCheck:
     names = ("rows", "missing", "below", "above", "other", "spelling")
     totals = {name: sum(getattr(each, name) for each in whole) for name in names}
     constant = len(values) > 0 and bool(values.min() == values.max())
-    return ColumnCheck(whole[0].name, **totals, constant=constant)
+    return ColumnCheck(whole[0].name, **totals, constant=constant, middle=whole[0].middle)

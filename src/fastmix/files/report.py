@@ -130,7 +130,7 @@ def lead(model: PrivateModel, bounds: PublicBounds) -> str:
     unit = "rows" if public or "n_persons" not in facts else "persons"
     learned = (
         f"From {'' if public else 'about '}{facts['n_samples']:,} {unit} this model learned to "
-        f"predict {what} from {columns:,} {'column' if columns == 1 else 'columns'}"
+        f"predict {what} from {columns:,} {'column' if columns == 1 else 'columns'}:"
     )
     scores, spread = getattr(model, "scores_", None), residual_spread(model)
     known = {} if scores is None else scores.scores
@@ -148,16 +148,16 @@ def lead(model: PrivateModel, bounds: PublicBounds) -> str:
         unit = f" {bounds.target.unit}" if bounds.target.unit else ""
         quality = f"its predictions are typically off by about {number(spread, 2)}{unit}"
     else:
-        quality = "how well it predicts was not released"
+        learned, quality = f"{learned[:-1]};", "how well it predicts was not released"
     who = "person" if "n_persons" in facts else "row"
     n = facts.get("n_persons", facts["n_samples"])
     if not certificate.private:
-        return f"{learned}: {quality}, and it is NOT PRIVATE, so do not publish it."
+        return f"{learned} {quality}, and it is NOT PRIVATE, so do not publish it."
     cost = certificate.guarantee["total"]
     weak = weak_guarantee(cost["epsilon"], cost["delta"], n)
     seen = "The guarantee is weak: seeing the model" if weak else "Seeing the model"
     return (
-        f"{learned}: {quality}. {seen} changes the odds that any one {who} was in the data by a "
+        f"{learned} {quality}. {seen} changes the odds that any one {who} was in the data by a "
         f"factor of at most {odds_factor(cost['epsilon'])}, except with probability "
         f"{cost['delta']:.2g}."
     )
@@ -211,8 +211,9 @@ def _size(certificate: PrivacyCertificate) -> list[tuple[str, str]]:
 def _score(scores: PrivateScores | None) -> list[tuple[str, str]]:
     """Return the private scores of the training rows, if the fit released some."""
     words = [] if scores is None else scores.in_words()
+    words = [(name.replace("R-squared", "R²"), value) for name, value in words]
     return [
-        (f"private {name.replace('R-squared', 'R²')} (training rows)", value)
+        (f"private {name if name.isupper() else name[0].lower() + name[1:]} (training rows)", value)
         for name, value in words
     ]
 

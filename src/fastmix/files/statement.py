@@ -120,8 +120,8 @@ def _method(certificate: PrivacyCertificate, model: PrivateModel) -> list[tuple[
     return [
         (
             "Algorithm",
-            f"{certificate.mechanism}, method {certificate.parameters['method_']}, "
-            f"{len(certificate.events)} releases.",
+            f"{certificate.mechanism}, method {certificate.parameters['method_']}. The certificate "
+            "lists every release with its noise.",
         ),
         (
             "Correctness",

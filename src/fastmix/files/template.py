@@ -26,7 +26,7 @@ _TARGETS = {
     "unknown": '[]  # a number: [lower, upper]; for --family logistic labels: ["no", "yes"]',
 }
 #: What to do with a column of ids.
-ID = "an id by its name, left out; to protect persons with several rows: --person"
+ID = "an id by its name, left out; to protect persons with several rows: fit --person"
 _NUMBER = "[]  # a number: [lower, upper]"
 
 

@@ -6,8 +6,12 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from fastmix.errors import DataError
 from fastmix.schema.elements import level_number
 
-#: Names of columns that say whose record it is, such as id, patient_id, PatientID and person.id.
-_ID = re.compile(r"(.*[^A-Za-z0-9])?(?i:id|uuid|guid|pseudonym)|.*[a-z](ID|Id)")
+#: Names of columns that say whose record it is, such as id, patient_id, PatientID and person.id,
+#: or that number the records: Case no., case_number, Personen-Nr., Fallnummer.
+_ID = re.compile(
+    r"(.*[^A-Za-z0-9])?(?i:id|uuid|guid|pseudonym)|.*[a-z](ID|Id)"
+    r"|((?i:(.*[^A-Za-z0-9])?nr|.+[^A-Za-z0-9](no|number)|.*nummer)|.*[a-z]N[rRo])\.?"
+)
 
 
 def looks_like_id(name: str) -> bool:

@@ -102,14 +102,19 @@ class RegressionSummary(Tidy):
 
         With several classes, those of one class after the other.
         """
+        return self.largest(None)
+
+    def largest(self, longest: int | None) -> tuple[Line, ...]:
+        """Return the first of `shown`: at most ``longest`` effects, as many for each class."""
         slopes = [line for line in self.lines if not line.is_intercept]
         others = [line for line in self.lines if line.is_intercept]
-        size, found = len(slopes) // self.several, []
+        size, found = len(slopes) // self.several, list[Line]()
+        most = None if longest is None else max(1, longest // self.several)
         for k in range(self.several):
             own = [line for line in slopes[k * size : (k + 1) * size] if line.identified]
             if all(line.over_range is not None for line in own):
                 own.sort(key=lambda line: -abs(line.over_range or 0.0))
-            found += [*own, *(line for line in others[k : k + 1] if line.identified)]
+            found += [*own[:most], *(line for line in others[k : k + 1] if line.identified)]
         return tuple(found)
 
     @property
@@ -185,18 +190,15 @@ class RegressionSummary(Tidy):
         Parameters
         ----------
         longest : int or None, default=None
-            Effects that are shown at most, without the intercept; None shows all.
+            Effects that are shown at most, without intercepts; None shows all.
 
         Returns
         -------
         str
             Facts, the table, and notes.
         """
-        known = self.shown
-        slopes = [line for line in known if line.over_range is not None]
-        rest = 0 if longest is None else max(0, len(slopes) - longest)
-        if rest:
-            known = (*slopes[:longest], *(line for line in known if line.over_range is None))
+        known = self.largest(longest)
+        rest = len(self.shown) - len(known)
         more = (f"and {rest:,} more; --all shows them", "") if rest else ()
         names = [_cut(visible(line.name)) for line in known]
         width = max(12, *map(len, names), 0)

@@ -78,7 +78,7 @@ def interval_chart(
     for i in intervals:
         shown = number(i.value, 3)
         if i.std is not None and math.isfinite(i.std):
-            shown += f" ± {number(reach * i.std, 2)}"
+            shown = _with_error(i.value, reach * i.std)
         drawn = grid + "".join(_marks(i, x, (low, high), reach))
         rows.append(
             f'<div class="effect"><span class="name">{breakable(i.name)}</span>'
@@ -92,6 +92,12 @@ def interval_chart(
         f'<div class="effect axis"><span class="name"></span><svg height="18" aria-hidden="true">'
         f'{labels}</svg><span class="value"></span></div><p class="soft">{escape(axis)}</p></div>'
     )
+
+
+def _with_error(value: float, error: float) -> str:
+    """Return a value with its error, without digits before the point that the error hides."""
+    hidden = 1 - math.floor(math.log10(error)) if error >= 100.0 else 0
+    return f"{number(round(value, hidden), 3)} ± {number(round(error, hidden), 2)}"
 
 
 def _shares(i: Interval) -> str:
