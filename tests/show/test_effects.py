@@ -257,3 +257,17 @@ def test_names_break_behind_signs():
 )
 def test_labels_of_an_axis_have_one_form(ticks, labels):
     assert tick_labels(ticks) == labels
+
+
+@pytest.mark.parametrize(
+    ("value", "std", "shown"),
+    [
+        (-350_745.0, 40_325.0, "-351,000 ± 79,000"),
+        (1_304_213.0, 53_000.0, "1,300,000 ± 100,000"),
+        (-366.3, 9.1, "-366 ± 18"),
+        (-4.383, 0.207, "-4.38 ± 0.41"),
+        (0.17, 0.286, "0.170 ± 0.56"),
+    ],
+)
+def test_charts_leave_out_digits_that_the_error_hides(value, std, shown):
+    assert f">{shown}<" in interval_chart([Interval("x", value, std)], axis="change")

@@ -96,8 +96,10 @@ def interval_chart(
 
 def _with_error(value: float, error: float) -> str:
     """Return a value with its error, without digits before the point that the error hides."""
-    hidden = 1 - math.floor(math.log10(error)) if error >= 100.0 else 0
-    return f"{number(round(value, hidden), 3)} ± {number(round(error, hidden), 2)}"
+    if error >= 100.0:
+        hidden = 1 - math.floor(math.log10(error))
+        value, error = round(value, hidden), round(error, hidden)
+    return f"{number(value, 3)} ± {number(error, 2)}"
 
 
 def _shares(i: Interval) -> str:
