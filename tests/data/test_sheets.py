@@ -55,6 +55,12 @@ ROWS = [
 ]
 
 
+def test_a_title_above_the_names_is_told(sheet):
+    path = sheet(("Survey of 2020",), *ROWS)
+    with pytest.raises(DataError, match="Delete titles above the names, or choose another sheet"):
+        read_arrow(path, NUMBERS, LISTS, TEXT)
+
+
 def test_cells_become_what_they_spell(sheet):
     path = sheet(*ROWS)
     assert table_fields(path) == dict.fromkeys(["n", "c", "d", "y"], "unknown")

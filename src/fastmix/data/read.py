@@ -142,11 +142,12 @@ def no_column(
     if "unknown" in fields.values() and not text.has_names:
         return f"{table} has no column {name!r}; it has {list(fields)}."
     if "unknown" in fields.values():
-        resolved = isinstance(path, Path) and is_text(path)
-        how = resolve(path, text).described() if resolved else "separated by commas."  # type: ignore[arg-type]
-        return (
-            f"{table} has no column {name!r} in its first line, which must name the columns, {how}"
-        )
+        how = ", separated by commas."
+        if isinstance(path, Path) and is_text(path):
+            how = f", {resolve(path, text).described()}"
+        elif path is not None:  # a sheet
+            how = ". Delete titles above the names, or choose another sheet with --query."
+        return f"{table} has no column {name!r} in its first line, which must name the columns{how}"
     return f"{table} has no column {name!r}; it has {list(fields)}."
 
 
