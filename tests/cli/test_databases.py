@@ -145,6 +145,8 @@ def test_no_password_is_written_or_said(server, here, run):
         "postgresql://me:12@Sesam@host/db",
         "postgresql://host/db?user=me&password=12@Sesam",
         "postgresql://me:Sesam@host:5432/db?password=Sesam",
+        "postgresql://me:Sesam",
+        "postgresql://me:Sesam/db",
     ],
 )
 def test_characters_that_end_an_address_do_not_show_a_password(address):
@@ -154,6 +156,27 @@ def test_characters_that_end_an_address_do_not_show_a_password(address):
         assert not re.search("Sesam|12|me:", text)
     assert str(Query("postgresql://me:Sesam@host:5432/db")) == "postgresql://host:5432/db"
     assert str(Query("postgresql://me@host/db?sslmode=require")) == "postgresql://me@host/db"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "mysql://me:Sesam@host",
+        "postgresql+psycopg2://me:Sesam@host",
+        "POSTGRESQL://me:Sesam@host",
+        "postgresql:/me:Sesam@host",
+        "host=db password=Sesam",
+    ],
+)
+def test_no_message_quotes_an_address_that_is_not_read(address, here, run):
+    asked = ["--target", "income", "--bounds", "bounds.toml"]
+    for line in (["fit", address, *asked], ["check", address, *asked[2:]]):
+        code, out, err = run(line)
+        assert code != 0
+        assert "Sesam" not in out + err
+    with pytest.raises(DataError) as raised:
+        fastmix.PrivateLinearRegression().fit_parquet(address)
+    assert "Sesam" not in str(raised.value)
 
 
 @pytest.mark.parametrize(

@@ -150,6 +150,7 @@ FREE = {
         "tuple": (tuple, ANY),
         "object": (objects, ANY),
         "series": (series, ANY),
+        "extension": (lambda values: pd.arrays.NumpyExtensionArray(objects(values)), ANY),
         "array": (np.array, SMALL),
     },
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,6 +15,7 @@ from fastmix import PrivateLinearRegression
 from fastmix.data.chunks import Chunks
 from fastmix.data.encode import table_chunks
 from fastmix.data.kept import KeptChunk, decoded_once
+from fastmix.data.read import read_columns
 from fastmix.data.streams import Stream, is_stream, reader_of, stream_of
 from fastmix.errors import DataError
 from fastmix.schema import Category, Number, PublicBounds
@@ -176,3 +179,26 @@ def test_an_opaque_number_of_a_database_is_a_number():
     column = pa.ExtensionArray.from_storage(kind, pa.array(["1.25", None, "NaN"]))
     stream = stream_of("X", pa.table({"n": column}).to_reader())
     assert stream.fields(None) == {"n": "number"}
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.list_(pa.int64()), pa.struct([("f", pa.int8())])])
+def test_the_declared_type_of_a_category_is_refused_not_a_value(kind):
+    """Text that is not valid in one record would stop the fit, and other bytes would not."""
+    made = pa.table({"y": [1.0, 2.0], "a": [0.0, 1.0], "c": pa.array([None, None], kind)})
+    with pytest.raises(DataError, match=r"column 'c' must hold text.*it is of type"):
+        model().fit(made.to_reader())
+
+
+def test_no_callable_gives_a_frame_whose_types_are_inferred():
+    frame = pd.DataFrame({"y": [1.0, 2.0], "a": [0.0, 1.0], "c": np.array(["x", 2], dtype=object)})
+    for each in (frame, frame.iloc[:1]):
+        with pytest.raises(DataError, match="as it is"):
+            model().fit(lambda each=each: each)
+
+
+@pytest.mark.skipif(not hasattr(pa, "decimal32"), reason="of newer versions of pyarrow")
+@pytest.mark.parametrize("kind", ["decimal32", "decimal64"])
+def test_narrow_decimals_are_categories(kind):
+    codes = pa.array([Decimal("1.50"), Decimal("2.00"), None], getattr(pa, kind)(5, 2))
+    stream = stream_of("X", pa.table({"code": codes}).to_reader())
+    assert read_columns(stream, [], {"code": ("2", "1.5")}).codes["code"].tolist() == [1, 0, -2]

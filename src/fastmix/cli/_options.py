@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from fastmix._validation import check_real, value_error
+from fastmix.data.arrow import is_address
 from fastmix.data.databases import Query, is_database
 from fastmix.data.delimited import TextFormat
 from fastmix.data.read import Table
@@ -61,7 +62,11 @@ _READING = panel(READING)
 
 def _table(given: str) -> Any:
     """Return the file or folder of a name, or the database of an address."""
-    return Query(given) if is_database(given) else Path(given)
+    if is_database(given):
+        return Query(given)
+    if is_address(given):
+        raise typer.BadParameter("an address must begin with postgresql: or duckdb:.")
+    return Path(given)
 
 
 Columns = Annotated[int, typer.Option(min=1, max=10**6, help="Number of features, after encoding.")]

@@ -1,5 +1,6 @@
 """Chunks of Parquet and Arrow files."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from fastmix.errors import DataError, InvalidValueError
 
 _PARQUET = ".parquet"
 _SUFFIXES = (_PARQUET, ".arrow", ".feather", ".ipc")
+#: How an address begins (a drive has one letter), and an entry that one may have.
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+:/|.*\bpassword\s*=", re.IGNORECASE | re.DOTALL)
 
 
 def file_chunks(
@@ -200,7 +203,7 @@ def damage(path: Path) -> Iterator[None]:
 def table_files(path: str | Path | Iterable[str | Path]) -> list[Path]:
     """Return the files that are meant, in the order of their names."""
     paths = [Path(path)] if isinstance(path, (str, Path)) else [Path(each) for each in path]
-    if any(str(each).startswith(("postgresql:", "postgres:")) for each in paths):
+    if any(is_address(str(each)) for each in paths):
         raise DataError("path must name files. Pass the records of a database to fit, as a stream.")
     files: list[Path] = []
     for each in paths:
@@ -212,6 +215,11 @@ def table_files(path: str | Path | Iterable[str | Path]) -> list[Path]:
         # Records that are read twice count twice, and the guarantee is for one row per person.
         raise value_error("path", "name each file once", [each.name for each in paths])
     return files
+
+
+def is_address(text: str) -> bool:
+    """Tell whether a text is an address and no file: it may hold a password, so none is quoted."""
+    return _ADDRESS.match(text) is not None
 
 
 def _identity(file: Path) -> Any:

@@ -138,7 +138,8 @@ def _array_codes(array: Any, listed: PublicList) -> Codes:
     pa = pyarrow()
     types, kind = pa.types, array.type
     if types.is_decimal(kind):
-        array = array.dictionary_encode()
+        wide = kind if kind.bit_width >= 128 else pa.decimal128(kind.precision, kind.scale)
+        array = array.cast(wide).dictionary_encode()
         kind = array.type
     if types.is_dictionary(kind):
         inner = array.dictionary

@@ -17,8 +17,10 @@ from fastmix.errors import DataError
 _POSTGRES = ("postgresql://", "postgres://")
 _DUCKDB = "duckdb:"
 #: An address of PostgreSQL: user, perhaps with a password, hosts and ports, name, options.
+_HOST = r"(?:[\w.%-]*|\[[\w:.%]*\])(?::[0-9]*)?"
 _ADDRESS = re.compile(
-    r"postgres(?:ql)?://(?:(?P<user>[^:@/?#]*@)|[^@/?#]*@)?(?P<host>[\w.,:%\[\]-]*)(?:/(?P<name>[^@/?#]*))?(?:\?[^@#]*)?"
+    r"postgres(?:ql)?://(?:(?P<user>[^:@/?#]*@)|[^@/?#]*@)?"
+    rf"(?P<host>{_HOST}(?:,{_HOST})*)(?:/(?P<name>[^@/?#]*))?(?:\?[^@#]*)?"
 )
 
 #: What is wrong, by the beginning of the SQLSTATE that PostgreSQL gives: public, as the query is.

@@ -235,6 +235,8 @@ def _pandas_column(values: Any) -> Any:
     if hasattr(declared, "categories"):  # pandas takes their type from the values
         at = np.asarray(values.cat.codes if hasattr(values, "cat") else values.codes)
         return Objects(declared.categories.tolist(), at)
+    if type(declared).__name__ == "NumpyEADtype":  # objects, of which Arrow would infer a type
+        return _column(np.asarray(values))
     if type(declared).__name__ == "StringDtype" and declared.storage == "python":
         return text_array(values.tolist())
     return pa.array(values, from_pandas=True)

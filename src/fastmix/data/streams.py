@@ -108,6 +108,8 @@ def stream_of(name: str, value: Any) -> Stream:
 def reader_of(value: Any) -> Any:
     """Return a reader of record batches."""
     pa = pyarrow()
+    if hasattr(value, "iloc"):  # Arrow would infer the types of its objects from all values
+        raise DataError("X must open an Arrow stream. Pass a data frame of pandas as it is.")
     if hasattr(value, "scanner"):  # a dataset of Arrow
         value = value.scanner()
     if hasattr(value, "to_reader"):  # its scanner, or a table

@@ -63,6 +63,11 @@ def check_list(table: str, name: str, kind: str, levels: Sequence[str]) -> None:
             "are a list of categories. In a bounds file write the first and the last date "
             "without quotes, such as [2018-01-01, 2023-12-31]."
         )
+    if kind not in ("bool", "number", "text", "unknown", "null"):
+        raise DataError(
+            f"{table}: column {name!r} must hold text, numbers or true and false, as its bounds "
+            f"list categories; it is of type {kind}."
+        )
     if not levels:
         return
     if kind == "bool" and not {"false", "true"} & set(levels):
