@@ -152,6 +152,21 @@ def test_a_parameter_of_another_kind_shows_under_a_new_digest(name, parameter, v
     assert any(text.startswith(told) for text in found.complaints), found.complaints
 
 
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [("min_listed", 1.5), ("min_listed", "0.1"), ("min_listed", True), ("compared", 1)],
+)
+def test_a_share_of_labels_or_a_number_of_sets_that_no_fit_has_shows(parameter, value):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, (300, 2)), rng.integers(0, 2, 300)
+    model = fastmix.PrivateLogisticRegression(bounds_X=(-1, 1), classes=(0, 1), min_listed=0.1)
+    data = json.loads(fastmix.compare([[0], [1]], X, y, model=model).model.privacy_.to_json())
+    assert verify_certificate(json.dumps(data)).verified
+    data["parameters"][parameter] = value
+    data["digest"] = digest(data, without=("digest",))
+    assert "min_listed" in str(verify_certificate(json.dumps(data)).complaints)
+
+
 @pytest.mark.parametrize("place", [(), ("data",), ("parameters",), ("account",), ("versions",)])
 def test_an_entry_more_or_less_shows_under_a_new_digest(place, certificates):
     text = certificates["IHM"].to_json()

@@ -59,6 +59,10 @@ NOT_CHECKED = (
     "on them",
     "parameters.n_steps, parameters.gaussian_size, parameters.sketch_size, "
     "parameters.failure_probability, parameters.inference: checked only where the method uses them",
+    "parameters.min_listed, parameters.compared: the noise depends on whether they are stated, not "
+    "on their values",
+    "data.classes, data.class_weight, data.categories, data.dummies, data.missing: checked only as "
+    "far as the noise and the encoding depend on them",
     "data.chosen: what was chosen from released values, which the certificate does not hold",
     "account: nothing shows whether the fit released anything that the certificate does not list",
 )
@@ -245,6 +249,9 @@ class _Rebuilt:
             yield f"it spent more than the delta {asked['delta']:.6g} asked for"
         if "public_rows" in asked and asked["delta"] is None:
             yield "its delta must be given where the number of rows is not public"
+        share, sets = asked.get("min_listed", 0.5), asked.get("compared", 2)
+        if not (type(share) is float and 0.0 < share < 1.0 and type(sets) is int and sets > 1):
+            yield "its min_listed or the number of compared sets is none that a fit can have"
         if self.method.family == "logistic" and not self._labelled():
             yield "its classes and their weights are not those of its mechanism"
 

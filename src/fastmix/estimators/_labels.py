@@ -33,8 +33,8 @@ def public_classes(classes: Any) -> Labels:
     text = kind in "UO" and all(isinstance(each, str) for each in classes)
     if found.ndim != 1 or len(found) < 2 or not (text or kind in "biuf"):
         raise value_error("classes", "be at least two labels, all numbers or all text", classes)
-    if kind == "f" and not np.isfinite(found).all():
-        raise value_error("classes", "be finite", classes)
+    if kind == "f" and (not np.isfinite(found).all() or found.dtype.itemsize > 8):
+        raise value_error("classes", "be finite and no long doubles", classes)
     if len(np.unique(found)) < len(found):
         raise value_error("classes", "have no label twice", classes)
     return np.sort(found)
