@@ -60,6 +60,13 @@ def test_the_kind_of_labels_changes_nothing(labels):
         assert set(model.predict(X)) == set(labels)
 
 
+@pytest.mark.parametrize("classes", [[2**53, 2**53 + 1], [0, 0.0], ["a", "a"], [True, 1]])
+def test_labels_that_compare_as_equal_are_refused(classes):
+    X, y = problem()
+    with pytest.raises(ValueError, match="classes must have no label twice"):
+        PrivateLogisticRegression(classes=classes, **BOUNDS).fit(X, y)
+
+
 def test_the_order_of_the_list_does_not_matter():
     X, y = problem()
     fits = [

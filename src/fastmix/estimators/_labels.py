@@ -35,7 +35,8 @@ def public_classes(classes: Any) -> Labels:
         raise value_error("classes", "be at least two labels, all numbers or all text", classes)
     if kind == "f" and (not np.isfinite(found).all() or found.dtype.itemsize > 8):
         raise value_error("classes", "be finite and no long doubles", classes)
-    if len(np.unique(found)) < len(found):
+    # Large integers may be equal as floats, which labels are compared as.
+    if len(np.unique(found if text else found.astype(np.float64))) < len(found):
         raise value_error("classes", "have no label twice", classes)
     return np.sort(found)
 

@@ -205,7 +205,8 @@ def _compare(
         data_norm=model.data_norm,
         fit_intercept=model.fit_intercept,
     )
-    rows = data.rows(scaling, bar.passed if population.hidden else bar.passing, in_blocks=True)
+    report = bar.passed if population.hidden else bar.passing
+    rows = data.rows(scaling, report, in_blocks=True)
     planned = partial(_planned, model, d)
     plan = planned(SOME_ROWS if population.hidden else rows.n)[1]
     leaks = reasons_for_leaks(model, plan)
@@ -242,7 +243,7 @@ def _compare(
         fit_intercept=fitted.fit_intercept,
         warn=False,
     )
-    chosen = part.rows(own, bar.passing, in_blocks=True)
+    chosen = part.rows(own, report, in_blocks=True)
     if plan.size_scale is not None:
         chosen = chosen.counted(rows.n, rows.most)
     if plan.weight_sigma is not None:
