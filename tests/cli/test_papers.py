@@ -225,6 +225,24 @@ def test_a_record_needs_papers_and_takes_them_later(folder, run):
     assert run("explain model --registry release.yaml --papers papers.toml")[0] == 2  # exists
 
 
+def test_no_papers_are_written_of_a_certificate_that_does_not_verify(folder, run):
+    """Digests can be computed anew, but the events must be those that the settings call for."""
+    assert run(FIT)[0] == 0
+    model = json.loads((folder / "model" / "model.json").read_text())
+    certificate = model["certificate"]
+    for part in certificate["account"]["parts"]:
+        for event in part["events"]:
+            event |= {"sigma": 100 * event["sigma"]} if "sigma" in event else {"mu": 0.001}
+    certificate["digest"] = digest(certificate, without=("digest",))
+    (folder / "model" / "model.json").write_text(json.dumps(model))
+    (folder / "model" / "certificate.json").write_text(json.dumps(certificate))
+    assert fastmix.load(folder / "model").privacy_.epsilon < 0.5  # of 1
+    code, _, err = run("explain model --statement page.html --card card.md")
+    assert (code, "does not verify" in err) == (3, True)
+    assert not list(folder.glob("*.html"))
+    assert not list(folder.glob("card.md"))
+
+
 def test_statement_and_card_answer_every_question(signed, run):
     code, _, err = run("explain model --statement page.html --card card.md --key office.pub")
     assert code == 0, err

@@ -131,6 +131,11 @@ def _write_papers(
     for out in writers.values():
         check_output(out, force=force, inputs=inputs)
     model: Any = load(file.with_name("model.json"), key=key)
+    if wrong := verify_certificate(model.privacy_.to_json()).complaints:
+        raise DataError(
+            f"No papers were written, because the certificate does not verify: {wrong[0]}. "
+            "--verify lists all that is wrong."
+        )
     model.schema_ = public_schema(model)
     if stated is not None:  # entries that the certificate does not have
         added = {**read_papers(stated), **model.privacy_.papers}
