@@ -54,8 +54,9 @@ def test_rows_in_chunks_have_the_same_scores(model):
     assert one["r2"] == pytest.approx(two["r2"], abs=1e-9)
 
 
-def test_a_budget_is_charged_before_noise(model):
+def test_a_budget_is_charged_before_noise():
     X, y = problem(500)
+    model = fastmix.PrivateLinearRegression(epsilon=3.0, **BOUNDS).fit(X, y)
     budget = BudgetAccountant(1.0, 1e-5)
     with budget:
         found = model.evaluate(X, y, epsilon=0.6, delta=1e-6)
@@ -66,6 +67,22 @@ def test_a_budget_is_charged_before_noise(model):
     assert len(budget) == 1
     with pytest.raises(BudgetError, match="seeded"):
         model.evaluate(X, y, epsilon=0.1, delta=1e-6, accountant=budget, random_state=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"), [({"epsilon": np.inf}, "adds no noise"), ({"random_state": 0}, "seeded")]
+)
+def test_no_budget_covers_scores_of_coefficients_that_are_not_private(given, why):
+    """They may be of the same rows: then a record moves them, and the scores, by any amount."""
+    X, y = problem(50)
+    model = fastmix.PrivateLinearRegression(**BOUNDS, **given).fit(X, y)
+    budget = BudgetAccountant(1.0, 1e-5)
+    with pytest.raises(BudgetError, match=why):
+        model.evaluate(X, y, epsilon=0.5, delta=1e-6, accountant=budget)
+    assert not len(budget)
+    only_records = BudgetAccountant(np.inf, 1e-5)
+    model.evaluate(X, y, epsilon=0.5, delta=1e-6, accountant=only_records)
+    assert why in only_records.charges[0].leaks[0]
 
 
 def test_wrong_arguments_charge_nothing(model):

@@ -282,7 +282,8 @@ def _evaluate(
     check_probability("delta", given)
     scoring = model._resolve().scoring()
     levels = _levels(scoring, names, population, float(asked.epsilon), given)
-    leaks = [each for each in model.privacy_.leaks if "taken from the data" in each]
+    # These may be the rows of the fit, and the theorem needs private coefficients.
+    leaks = list(model.privacy_.leaks)
     if is_seeded(asked.random_state):
         warn_seeded(stacklevel=caller_level() + 1)
         leaks.append("the noise was seeded by the caller")
