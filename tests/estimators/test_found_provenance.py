@@ -1,18 +1,23 @@
 """Bounds that were found privately keep what they cost, wherever they are passed on."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 
+import fastmix
 from fastmix import (
+    BudgetAccountant,
+    BudgetError,
     ObjectivePerturbation,
     PrivateBounds,
     PrivateLinearRegression,
     PublicEncoder,
     compare,
 )
-from fastmix.certificate import explain
+from fastmix.certificate import explain, verify_certificate
 
 COST = {"epsilon": 0.1, "delta": 1e-9}
 BOUNDS = f"""
@@ -91,3 +96,21 @@ def test_releases_of_the_same_cost_are_both_stated():
     given |= {"bounds_X": both.bounds_X_, "bounds_y": both.bounds_y_}
     stated = clone(ObjectivePerturbation(**given)).fit(X, y).privacy_.data["bounds_found"]
     assert stated["epsilon"] == pytest.approx(both.privacy_.epsilon)
+
+
+def test_bounds_that_were_found_with_seeded_noise_make_no_private_fit(tmp_path):
+    """Whoever knows the seed can take the noise off the bounds, whatever the fit adds."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (3000, 2))
+    found = PrivateBounds(epsilon=1.0, delta=1e-6, random_state=0).fit(X, X[:, 0])
+    model = PrivateLinearRegression(bounds_X=found.bounds_X_, bounds_y=found.bounds_y_)
+    budget = BudgetAccountant(9.0, 1e-3)
+    with pytest.raises(BudgetError, match="found from the data without privacy"):
+        clone(model).set_params(accountant=budget).fit(X, X[:, 0])
+    assert not len(budget)
+    model.fit(X, X[:, 0]).save(tmp_path / "m")
+    for each in (model, fastmix.load(tmp_path / "m")):
+        assert each.privacy_.leaks == ("the bounds were found from the data without privacy",)
+        assert not each.privacy_.private
+        assert each.privacy_.guarantee["total"]["epsilon"] == math.inf
+    assert verify_certificate((tmp_path / "m" / "certificate.json").read_text()).verified

@@ -204,7 +204,7 @@ def test_a_certificate_says_that_bounds_were_found_privately():
     rng = np.random.default_rng(0)
     X, ids = rng.uniform(-1, 1, (6_000, 2)), np.repeat(np.arange(3_000), 2)
     y = X @ [1.0, -0.5] + 0.1 * rng.standard_normal(6_000)
-    found = PrivateBounds(epsilon=1.0, random_state=0).fit(X, y)
+    found = PrivateBounds(epsilon=1.0).fit(X, y)
     given = {"bounds_X": found.bounds_X_, "bounds_y": found.bounds_y_, "random_state": 0}
     model = clone(fastmix.PrivateLinearRegression(epsilon=1.0, **given)).fit(X, y)
     said = model.privacy_.data["bounds_found"]

@@ -60,7 +60,7 @@ def explain(certificate: PrivacyCertificate) -> list[str]:
         )
     if "max_weight" in data:
         said.append(_weights(data))
-    if found := bounds_found(data):
+    if (found := bounds_found(data)) and found["epsilon"] < math.inf:
         said.append(
             f"The bounds were found privately, for epsilon {found['epsilon']:.6g} and delta "
             f"{found['delta']:.3g}, and the fit itself took epsilon {certificate.epsilon:.6g} and "

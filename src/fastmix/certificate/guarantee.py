@@ -18,6 +18,8 @@ POST_PROCESSING = (
     "intervals, summaries, predictions, reports and these papers follow from released values and "
     "public settings, and cost no privacy"
 )
+#: Why a fit is not private whose bounds were found with seeded noise, for an infinite epsilon.
+FOUND_OPENLY = "the bounds were found from the data without privacy"
 FLOATING_POINT = (
     "noise is drawn by integer arithmetic, exactly from the distribution that the account is for; "
     "sketches and sums are made of floating-point numbers"
@@ -41,7 +43,7 @@ def together(epsilon: float, delta: float, count: int) -> dict[str, float]:
 def bounds_found(data: dict[str, Any]) -> dict[str, float] | None:
     """Return what finding the bounds of a fit cost, None if they are public."""
     found = data.get("encoding", {}).get("found") or data.get("bounds_found")
-    return None if not found else {name: found[name] for name in ("epsilon", "delta")}
+    return None if not found else {name: float(found[name]) for name in ("epsilon", "delta")}
 
 
 def total(spent: PrivacySpent, data: dict[str, Any]) -> dict[str, float]:

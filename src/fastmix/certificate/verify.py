@@ -13,7 +13,7 @@ import numpy as np
 from fastmix._validation import check_integer
 from fastmix.certificate.certificate import FORMAT
 from fastmix.certificate.documents import digest, jsonable, read_document
-from fastmix.certificate.guarantee import guarantee
+from fastmix.certificate.guarantee import FOUND_OPENLY, bounds_found, guarantee
 from fastmix.certificate.papers import check_papers
 from fastmix.data.scaling import public_scaling
 from fastmix.engine import Plan, Sizes, Target, default_delta, plan_fit
@@ -185,6 +185,8 @@ class _Rebuilt:
     def _leaks(self) -> list[str]:
         """Return the reasons why the fit is not private."""
         reasons = [f"{name} was taken from the data" for name in self.facts["taken_from_data"]]
+        if (found := bounds_found(self.facts)) and math.isinf(found["epsilon"]):
+            reasons.append(FOUND_OPENLY)
         if self.data["noise"] == "seeded":
             reasons.append("the noise was seeded by the caller")
         if not self.plan.is_private:

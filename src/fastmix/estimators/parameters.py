@@ -14,6 +14,7 @@ from fastmix._validation import (
     value_error,
 )
 from fastmix.accounting import BudgetAccountant
+from fastmix.certificate.guarantee import FOUND_OPENLY
 from fastmix.engine import Method, Plan
 from fastmix.engine.population import Population
 from fastmix.estimators._documentation import estimator
@@ -148,6 +149,7 @@ def reasons_for_leaks(model: Any, plan: Plan) -> tuple[str, ...]:
         "bounds_y was taken from the data": "bounds_y" in model.get_params(deep=False)
         and model.bounds_y is None,
         "classes was taken from the data": getattr(model, "_found", False),
+        FOUND_OPENLY: math.inf in [each.epsilon for each in found_releases(model)],
         "the noise was seeded by the caller": is_seeded(model.random_state),
         "the method adds no noise": not plan.is_private,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
@@ -210,7 +211,8 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = names
         ranges = [found[j] or Range(0.0, 0.0, 1.0) for j in range(d)]
         name = uuid4().hex  # of the release, for clones of the bounds
-        release = BoundsRelease(privacy.epsilon, privacy.delta, self.max_rows_per_group, name)
+        epsilon = privacy.epsilon if privacy.private else math.inf  # of noise that was seeded
+        release = BoundsRelease(epsilon, privacy.delta, self.max_rows_per_group, name)
         lower, upper = (np.array([getattr(r, end) for r in ranges]) for end in ("lower", "upper"))
         self.bounds_X_ = FoundBounds(lower, upper, release)
         self.outside_ = np.array([one.outside for one in ranges])

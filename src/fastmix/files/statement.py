@@ -113,7 +113,7 @@ def _method(certificate: PrivacyCertificate, model: PrivateModel) -> list[tuple[
     scores = getattr(model, "scores_", None)
     utility = "; ".join(f"{name} {words}" for name, words in scores.in_words()) if scores else ""
     bounds = (
-        f"Found privately, for epsilon {found['epsilon']:.4g}, which the total includes."
+        f"Found with noise, for epsilon {found['epsilon']:.4g}, which the total includes."
         if found
         else certificate.papers.get("bounds", "Public knowledge, according to whoever ran the fit.")
     )
