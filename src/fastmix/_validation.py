@@ -66,7 +66,8 @@ def check_real(
     # NumPy's time spans are integers to Python.
     if isinstance(value, (bool, np.timedelta64)) or not isinstance(value, Real):
         raise type_error(name, "be a real number", value)
-    if not issubclass(type(value), (int, float, np.number)) or type(value) is np.longdouble:
+    kind: Any = type(value)
+    if kind is np.longdouble or not issubclass(kind, (int, float, np.number)):
         # No certificate could state a fraction or a long double, after the charge.
         raise type_error(name, "be a float or an integer", value)
     try:
