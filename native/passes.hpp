@@ -465,19 +465,23 @@ void gradient(const Mapped<T>& a, const Targets& targets, const double* theta, d
               double* out, std::size_t threads) {
   const std::size_t p = a.columns();
   const Blocks blocks(a.n, p, room(a), 512);
-  const std::size_t ld = blocks.ld(), size = ld * (p + 1), stride = round_up(p, 8);
+  const std::size_t ld = blocks.ld(), stride = round_up(p, 8), size = ld * (p + 1) + stride;
   threads = useful(threads, a.n * p);
   const Scratch memory(size * threads), parts(stride * blocks.units);
   std::fill_n(parts.get(), stride * blocks.units, 0.0);
   const auto& k = kernels<T>();
   blocks.run(threads, [&](std::size_t i, std::size_t m, std::size_t unit, std::size_t worker) {
-    double *x = memory.get() + worker * size, *r = x + p * ld;
+    double *x = memory.get() + worker * size, *r = x + p * ld, *sums = r + ld;
+    double* const to = parts.get() + unit * stride;
     const Block block = fetch_any(a, i, m, x, ld);
     k.load_targets(targets, i, m, r);
     std::fill(r + m, r + block.padded, 0.0);
     block.subtract(theta, r);
     k.clip_to(clip, block.padded, r);
-    block.add_adjoint(r, parts.get() + unit * stride);
+    // Those of a block by themselves: rows that lie as in the array are added one after the other.
+    std::fill_n(sums, p, 0.0);
+    block.add_adjoint(r, sums);
+    for (std::size_t j = 0; j < p; ++j) to[j] += sums[j];
   });
   std::fill_n(out, p, 0.0);
   for (std::size_t unit = 0; unit < blocks.units; ++unit)

@@ -445,12 +445,3 @@ def test_public_values_need_not_be_aligned():
         Mapped(shifted(X), factors=shifted(np.ones(50))), Targets(shifted(y)), shifted(theta), 1.0
     )
     np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.parametrize("n", [1, 511, 70_000, 1_000_000])
-@pytest.mark.parametrize("p", [2, 20, 127, 600])
-def test_summands_cover_the_blocks_of_numpy(n, p):
-    """A sum adds the rows of a block, then the blocks, and BLAS may do so in order."""
-    blocks = list(reference.row_blocks(kernels.Mapped(np.broadcast_to(0.0, (n, p)))))
-    in_order = min(n, max(stop - start for start, stop in blocks) + len(blocks) - 1)
-    assert in_order <= kernels.summands(n, p, weighted=True)

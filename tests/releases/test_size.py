@@ -46,14 +46,3 @@ def test_rows_stay_short_where_the_bound_on_rounding_is_large(persons, most):
     rows = ArrayRows(np.ones((4, 1)), RowMap(1.0), np.ones(4), persons=persons).counted(4, most)
     total = np.linalg.norm(rows.second_moments(5.0 * np.eye(2)))
     assert 0.0 < total <= 4.0
-
-
-def test_the_number_of_blocks_does_not_steer_hidden_sizes():
-    """What rows are shortened to depends on the released number alone, not on how they are read."""
-    rows = ArrayRows(np.ones((4, 1)), RowMap(row_norm=1.0), np.ones(4))
-    counted = []
-    for parts in (1, 10**6):
-        rows.parts = parts
-        counted.append(rows.counted(5, 2_000_000))
-    assert counted[0].parts == counted[1].parts == 2_000_000
-    assert rows.counted(5).parts == 10**6

@@ -152,11 +152,7 @@ class Work:
 
     def fold(self, values: Iterable[Any]) -> Any:
         """Return the value of all blocks together; None if there are none."""
-        total = None
-        for value in values:
-            if value is not None:
-                total = value if total is None else self.task.combine(total, value)
-        return total
+        return reductions.folded(self.task.combine, values)
 
 
 class Executor(ABC):
@@ -263,7 +259,6 @@ class ChunkRows(Rows):
         self.d, self.bound = row_map.width(table.d), row_map.bound
         self.constant = row_map.constant / row_map.divisor
         lengths = self.run(Pass("check", reductions.lengths))
-        self.parts = lengths.pop(-1, 0)
         ends = accumulate((lengths[i] for i in range(len(self._chunks))), initial=0)
         cuts = list(enumerate(pairwise(ends)))
         self._chunks = [(table.chunks[i], Place(i, *cut)) for i, cut in cuts]

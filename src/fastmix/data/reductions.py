@@ -6,7 +6,7 @@ again, without a change of its result.  Kernels do the work; what is here says h
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
@@ -28,8 +28,6 @@ Sums: TypeAlias = tuple[npt.NDArray[np.int64], FloatArray]
 #: The slope of a loss as a function of residual and target.
 Slope: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
-#: Bytes of mapped rows that are formed at a time.
-_FORMED_BYTES = 1 << 20
 #: Rows whose terms are limited at a time, so that they stay in cache.
 _LIMITED_ROWS = 1 << 14
 #: Bytes of mapped rows whose lengths are held at a time.
@@ -119,7 +117,7 @@ class Block:
     def formed(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield the mapped rows and targets themselves, a few at a time."""
         n, d = self.A.shape
-        step = max(1, _FORMED_BYTES // (8 * d))
+        step = reference.block_rows(d)
         for start in range(0, n, step):
             rows = mapped.map_rows(self.A, start, start + step)
             yield rows, mapped.map_targets(self.targets, start, start + step)
@@ -151,9 +149,27 @@ class Pass(Generic[T]):
         return replace(self, value=partial(_joined, self))
 
 
+def folded(combine: Callable[[Any, Any], Any], values: Iterable[Any]) -> Any:
+    """Return the value of all blocks together; None if there are none.
+
+    They are combined in pairs, pairs of pairs and so on, in order: each goes through as many sums
+    as their number has binary digits, whatever their number is.
+    """
+    waiting: list[tuple[int, Any]] = []  # how many pairings each is made of, and its value
+    for value in values:
+        if value is None:
+            continue
+        waiting.append((0, value))
+        while len(waiting) > 1 and waiting[-2][0] == waiting[-1][0]:
+            (level, first), (_, second) = waiting[-2:]
+            waiting[-2:] = [(level + 1, combine(first, second))]
+    rest = [value for _, value in reversed(waiting)]
+    return reduce(lambda last, each: combine(each, last), rest) if rest else None
+
+
 def lengths(block: Block) -> "Counter[int]":
-    """Return the rows of each chunk, and under -1 how many blocks there are."""
-    return Counter({block.chunk: block.A.shape[0], -1: 1})
+    """Return the rows of each chunk."""
+    return Counter({block.chunk: block.A.shape[0]})
 
 
 def gram(block: Block) -> FloatArray:
@@ -186,7 +202,7 @@ def target_total(block: Block) -> FloatArray:
     """Return the sum of the targets, as an array of one entry."""
     n = len(block.targets.y)
     targets = mapped.map_targets(block.targets, 0, n)
-    return np.array([targets.sum() if block.weights is None else block.weights @ targets])
+    return np.array([np.sum(block.weights_of(slice(0, n)) * targets)])  # in pairs
 
 
 def second_moments(block: Block, *, transform: FloatArray, longest: float) -> FloatArray:
@@ -211,7 +227,7 @@ def excess_moments(
             part.A, transform, 0.0, targets=part.targets, norm=norm, single=single
         )
         long = np.flatnonzero(~(bounds <= longest))
-        few = max(1, _FORMED_BYTES // (8 * d))
+        few = reference.block_rows(d)
         for first in range(0, len(long), few):
             chosen = part.rows(long[first : first + few])
             rows = np.column_stack((np.asarray(chosen.A), np.asarray(chosen.targets)))
@@ -414,9 +430,10 @@ def _terms(
     if block.lengths is None:
         raise ValueError("lengths must be known to limit curvatures.")
     start, room = 0, 1.0 - 2.0**-40  # so that rounding cannot exceed the limits
+    found = np.concatenate([np.empty(0), *(r for _, (r,) in block.residuals(theta))])
     for own, A, y in block.weighted():
         lengths = block.lengths[start : start + len(y)]
-        residuals, Z = y - A @ theta, A @ transform
+        residuals, Z = found[start : start + len(y)], A @ transform
         squared = lengths**2
         if weights is not None:
             Z *= weights

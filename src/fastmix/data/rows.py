@@ -29,8 +29,6 @@ P = ParamSpec("P")
 
 #: Rows are shortened to less than 1, by this and by the error of sums.
 _HAIR = 2.0**-40
-#: Sums of parts are allowed so many terms, and one more per 512 rows.
-_PARTS = 1024
 #: With fewer rows, or if it can err by more than this, a sum is not taken as a difference.
 _FEW_ROWS, _MOST_ERROR = 1 << 13, 2.0**-7
 #: Rows that a table has at most, where their number is not public.
@@ -77,8 +75,6 @@ class Rows(ABC):
     persons: Persons | None = None
     #: Columns that are levels of categories, where bounds of a table tell them.
     categories: Categories | None = None
-    #: Values that a pass adds up at most, beside those within each.
-    parts: int = 1
     #: What bounds sums of weights for rounding, where ``n`` is an estimate of them.
     _most: int | None = None
     _joint: FloatArray | None = None
@@ -131,16 +127,22 @@ class Rows(ABC):
         """
         rows = copy(self)
         rows._most, rows.n = self.most if most is None else most, n
-        if most is None:
-            return rows
-        rows.parts = most  # how many blocks there are depends on the rows; an empty one adds zeros
-        if self.persons is not None:
-            rows.parts = min(most * self.persons.most_rows, _MOST_ROWS)
-            rows.persons = replace(self.persons, rows=rows.parts)
+        if most is not None and self.persons is not None:
+            table_rows = min(most * self.persons.most_rows, _MOST_ROWS)
+            rows.persons = replace(self.persons, rows=table_rows)
         return rows
 
+    @property
+    def additions(self) -> int:
+        """How many additions the term of a record goes through at most: public, for any order."""
+        if self.persons is None:
+            return mapped.additions(self.most, self.d + 1)
+        # Those of a person's rows come first, and are squared where a product has them twice.
+        count = max(self.most, self.persons.rows or len(self.persons.weights))
+        return mapped.additions(count, self.d + 1) + 2 * self.persons.most_rows
+
     def total_weight(self) -> float:
-        """Return the sum of the weights, which is exact."""
+        """Return the sum of the weights."""
         return float(self.n if self.persons is None else self.persons.weights.sum())
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
@@ -166,8 +168,8 @@ class Rows(ABC):
 
         They are shortened to :math:`\sqrt{1 - 2e}` less a hair: one row changes the exact sum by at
         most :math:`1 - 2e`, and 2e covers the errors of two computed sums. Each is at most c u
-        times the sum of squared lengths, for sums of c terms one after the other and the unit u: n
-        at most for Z, :math:`2 n (1 + b^2) \|T\|_F^2` for M and E and rows of norm b.
+        times the sum of squared lengths, for c `additions` and the unit u: n at most for Z,
+        :math:`2 n (1 + b^2) \|T\|_F^2` for M and E and rows of norm b.
         """
         stretch = float(np.linalg.norm(transform))
         reach = float(np.hypot(1.0, self.bound))
@@ -198,15 +200,9 @@ class Rows(ABC):
     def _sum_error(self, size: int) -> float:
         """Return a bound on the error of a sum of products of rows, ``size`` numbers long.
 
-        It is in units of the largest squared length, and the same wherever the rows lie, unless
-        that is in very many parts.
+        It is in units of the largest squared length, and the same wherever the rows lie.
         """
-        count = self.most
-        if self.persons is not None:
-            count = max(count, self.persons.rows or len(self.persons.weights))
-        terms = mapped.summands(count, size, weighted=self.persons is not None)
-        terms += max(_PARTS + count // 512, 2 * self.parts)
-        return (terms + 5 * size + 64) * 2.0**-53 * self.most
+        return mapped.sum_error(self.additions + 5 * size + 64, self.most)
 
     def curvatures(
         self,
@@ -262,7 +258,7 @@ class Rows(ABC):
             value = partial(reductions.person_gradients, persons=(first, first + step), **given)
             task = Pass("gradients of persons", value, reductions.add_persons, quiet=True)
             gradients = self.run(task)[1]
-            total += gradients.T @ gradients
+            total += mapped.gram(mapped.Mapped(gradients))
         return totals[0], total
 
     @abstractmethod

@@ -1,12 +1,16 @@
 """Sums over predictions and residuals, clipped: what scores and lines are made of."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import reduce
 
 import numpy as np
-from scipy.special import log_expit, logsumexp
+from scipy.special import log_expit
 
 from fastmix._types import FloatArray
 from fastmix.data.reductions import Block
+from fastmix.kernels.mapped import Targets, map_targets
+from fastmix.kernels.reference import added, weighted_counts
 
 
 def line(
@@ -17,8 +21,8 @@ def line(
     for rows, (before, after) in block.residuals(center, center + move):
         p = np.clip((before - after) / widths[0], -1.0, 1.0)
         r = np.clip(before / widths[1], -1.0, 1.0)
-        own = block.weights_of(rows)
-        total += own @ np.column_stack((p, np.clip(after, -1.0, 1.0), p * r, p * p))
+        terms = np.column_stack((p, np.clip(after, -1.0, 1.0), p * r, p * p))
+        total += added(block.weights_of(rows)[:, None] * terms)
     return total
 
 
@@ -68,9 +72,10 @@ def below(block: Block, theta: FloatArray) -> FloatArray:
 def contrasts(block: Block, thetas: FloatArray, level: float) -> FloatArray:
     """Return sums of ``min(r_k^2, C^2)`` less their mean over the models k, one column each."""
     total = np.zeros(thetas.shape[1])
-    for own, A, y in block.weighted():
-        squares = np.minimum(np.abs(y[:, None] - A @ thetas), level) ** 2
-        total += own @ (squares - squares.mean(axis=1)[:, None])
+    for rows, residuals in block.residuals(*thetas.T):
+        squares = np.minimum(np.abs(np.column_stack(residuals)), level) ** 2
+        terms = squares - (sum(squares.T) / len(residuals))[:, None]
+        total += added(block.weights_of(rows)[:, None] * terms)
     return total
 
 
@@ -80,10 +85,10 @@ def label_counts(block: Block, theta: FloatArray, edges: FloatArray) -> FloatArr
     A target is a label by its sign, and 0 is that of an absent record, which counts nowhere.
     """
     counts = np.zeros((2, len(edges) + 1))
-    for weights, A, y in block.weighted():
-        at = np.searchsorted(edges, A @ theta, side="right")
+    for weights, y, (odds,) in _predicted(block, theta):
+        at = np.searchsorted(edges, odds, side="right")
         for label, own in enumerate((y < 0.0, y > 0.0)):
-            counts[label] += np.bincount(at[own], weights[own], minlength=len(edges) + 1)
+            counts[label] += weighted_counts(at[own], weights[own], len(edges) + 1)
     return counts
 
 
@@ -93,10 +98,10 @@ def class_hits(block: Block, thetas: FloatArray, own: int) -> FloatArray:
     The rows are those with positive targets; the columns of ``thetas`` are log-odds of the classes.
     """
     counts = np.zeros(2)
-    for weights, A, y in block.weighted():
-        # Not by BLAS, whose rounding depends on where a row stands among those of its class.
-        right = np.einsum("ij,jk->ik", A[y > 0.0], thetas).argmax(axis=1) == own
-        counts += weights[y > 0.0] @ np.column_stack((~right, right))
+    for weights, y, odds in _predicted(block, *thetas.T):
+        right = np.column_stack(odds).argmax(axis=1) == own
+        there = y > 0.0
+        counts += weighted_counts(right[there].astype(np.int64), weights[there], 2)
     return counts
 
 
@@ -107,13 +112,23 @@ def loss_layers(block: Block, thetas: FloatArray, own: int, edges: FloatArray) -
     the class ``own`` are those with positive targets. Absent records have a target of 0.
     """
     total = np.zeros(len(edges))
-    for weights, A, y in block.weighted():
-        if thetas.shape[1] == 1:
+    for weights, y, odds in _predicted(block, *thetas.T):
+        if len(odds) == 1:
             there = y != 0.0
-            losses = -log_expit(np.sign(y) * (A @ thetas[:, 0]))[there]
+            losses = -log_expit(np.sign(y) * odds[0])[there]
         else:
             there = y > 0.0
-            likely = log_expit(A[there] @ thetas)
-            losses = logsumexp(likely, axis=1) - likely[:, own]
+            likely = [log_expit(each[there]) for each in odds]
+            losses = reduce(np.logaddexp, likely) - likely[own]
         total += layers(losses, edges, weights[there])
     return total
+
+
+def _predicted(
+    block: Block, *thetas: FloatArray
+) -> Iterator[tuple[FloatArray, FloatArray, list[FloatArray]]]:
+    """Yield weights, targets, and ``a' theta`` for each of the coefficients, of each row alone."""
+    plain = replace(block, targets=Targets(np.zeros(len(block.targets.y))))
+    for rows, residuals in plain.residuals(*thetas):
+        y = map_targets(block.targets, rows.start, rows.stop)
+        yield block.weights_of(rows), y, [-each for each in residuals]

@@ -5,6 +5,7 @@ fly and makes no n x d copy.  Sums are taken over fixed blocks in a fixed order,
 does not depend on the number of threads. The NumPy versions differ by rounding only.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,11 +25,11 @@ from fastmix.kernels.losses import Loss
 _BLOCK_BYTES = 64 << 20
 #: Up to this many columns the compiled Gram matrix is as fast as BLAS, or faster.
 FEW_COLUMNS = 128
-#: Rows that BLAS gets at a time, at most.
-_BLAS_ROWS = 1 << 16
-#: The same for rows that are mapped first, so that they stay in cache; it is an odd number of cache
-#: lines, or columns would share their cache sets.
-_MAPPED_ROWS = 2056
+#: Rows that BLAS gets at a time, at most, so that they stay in cache and sums are short. It is an
+#: odd number of cache lines, or columns of mapped rows would share their cache sets.
+_BLAS_ROWS = 2056
+#: Additions beside those of blocks: within one (`_BLAS_ROWS`), of units, and of files and workers.
+_ADDITIONS = 2560
 
 
 @dataclass(frozen=True)
@@ -121,14 +122,13 @@ def gram(A: Mapped) -> FloatArray:
         total = np.empty((p, p))
         run(total.reshape(-1), threads())
         return total
-    step = min(_BLAS_ROWS, max(64, _BLOCK_BYTES // (8 * p)))
+    step = min(_BLAS_ROWS, max(1280, _BLOCK_BYTES // (8 * p)))
     if _is_plain(A):
         whole = np.zeros((p, p))
         for start in range(0, n, step):
             rows = A.X[start : start + step]
             whole += rows.T @ rows
         return whole
-    step = min(step, _MAPPED_ROWS)
     memory = np.empty((min(n, step), p), order="F")
     total = np.zeros((p, p), order="F")
     for start in range(0, n, step):
@@ -168,16 +168,20 @@ def joint_moments(A: Mapped, targets: Targets, weights: FloatArray | None = None
     return total
 
 
-def summands(n: int, p: int, *, weighted: bool = False) -> int:
-    """Return how many numbers sums over n rows of p columns add one after another at most.
+def additions(n: int, p: int) -> int:
+    """Return how many additions a term of any sum over n rows of p columns goes through at most.
 
-    Compiled sums have lanes, blocks and units. BLAS may add all rows of a block in order; it sums
-    many columns, rows with weights, and everything where NumPy takes over.
+    BLAS may add the rows of a block in order, and the sums of blocks follow in order. Compiled
+    passes have lanes, blocks and units, which are fewer. Files and workers are added in pairs.
     """
-    compiled = all(map(kernel, ("gram", "moments", "gradient", "second_moments")))
-    if p < FEW_COLUMNS and compiled and not weighted:
-        return min(n, 1024 + n // 1024)
-    return min(n, _BLAS_ROWS + n // 64)
+    rows = reference.block_rows(p)
+    return _ADDITIONS + n // rows + n // (32 * rows)
+
+
+def sum_error(count: int, n: int) -> float:
+    """Return the error of sums of n terms of norm 1 by so many additions: n count u, and a hair."""
+    share = count * 2.0**-53
+    return n * share / (1.0 - share) if share < 1.0 else math.inf
 
 
 def gradient(A: Mapped, targets: Targets, theta: FloatArray, clip: float) -> FloatArray:

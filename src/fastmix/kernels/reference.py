@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 Signs = npt.NDArray[np.int8]
 Forms = npt.NDArray[np.uint32]
 
-#: Bytes of mapped rows held at a time.
-_BLOCK_BYTES = 4 << 20
+#: Rows that are held at a time: a mebibyte of them, within these numbers.
+_FEWEST_ROWS, _MOST_ROWS = 1280, 2048
 #: Error of `slopes` relative to the sum of the absolute terms: products, and up to 2^20 sums.
 SUMMATION_ERROR = 2.0**-52 + 2.0**20 * float(np.finfo(np.longdouble).eps)
 
@@ -145,8 +145,7 @@ def row_lengths(
         block = map_rows(A, start, stop)
         if targets is not None:
             block = np.column_stack((block, map_targets(targets, start, stop)))
-        rows = block @ transform
-        # Of each record alone: the loss of a record must not depend on the others.
+        rows = products(block, transform)
         lengths[start:stop] = _norms(rows) + hair * _norms(block)
     return np.maximum(lengths, least)
 
@@ -162,7 +161,7 @@ def second_moments(
     total = np.zeros((len(transform), len(transform)))
     for start, stop in row_blocks(A):
         block = np.column_stack((map_rows(A, start, stop), map_targets(targets, start, stop)))
-        rows = _shortened(block @ transform, longest)
+        rows = _shortened(products(block, transform), longest)
         if weights is not None:
             rows *= np.sqrt(weights[start:stop])[:, None]
         total += rows.T @ rows
@@ -194,9 +193,26 @@ def binned(sizes: FloatArray, edges: FloatArray, weights: FloatArray | None = No
     """
     if np.isnan(sizes).any():
         return np.full(len(edges) - 1, np.nan)
-    at = np.searchsorted(edges, sizes, side="left") - 1
-    own = None if weights is None else weights[at >= 0]
-    return np.bincount(at[at >= 0], own, minlength=len(edges) - 1).astype(np.float64)
+    at, bins = np.searchsorted(edges, sizes, side="left") - 1, len(edges) - 1
+    inside = at >= 0
+    if weights is None:
+        return np.bincount(at[inside], minlength=bins).astype(np.float64)
+    return weighted_counts(at[inside], weights[inside], bins)
+
+
+def weighted_counts(at: npt.NDArray[np.int64], weights: FloatArray, bins: int) -> FloatArray:
+    """Return the sum of weights in each bin, added up in blocks."""
+    total = np.zeros(bins)
+    for start in range(0, len(at), _MOST_ROWS):
+        part = slice(start, start + _MOST_ROWS)
+        total += np.bincount(at[part], weights[part], minlength=bins)
+    return total
+
+
+def added(terms: FloatArray) -> FloatArray:
+    """Return the sum over rows of terms, added up in blocks."""
+    starts = np.arange(0, len(terms), _MOST_ROWS)
+    return np.asarray(np.add.reduceat(terms, starts, axis=0).sum(axis=0) if len(starts) else 0.0)
 
 
 def _shortened(rows: FloatArray, longest: float) -> FloatArray:
@@ -341,10 +357,24 @@ def _map_columns(A: Mapped, start: int, stop: int) -> FloatArray:
 
 
 def row_blocks(A: Mapped) -> Iterator[tuple[int, int]]:
-    """Cut the rows into blocks of a few megabytes."""
+    """Cut the rows into blocks."""
     n, p = A.shape
-    step = min(1 << 16, max(64, _BLOCK_BYTES // (8 * p)))
+    step = block_rows(p)
     return ((start, min(start + step, n)) for start in range(0, n, step))
+
+
+def block_rows(p: int) -> int:
+    """Return how many rows of p columns one product adds up: few, so that rounding is small."""
+    return min(_MOST_ROWS, max(_FEWEST_ROWS, (1 << 17) // max(p, 1)))
+
+
+def products(rows: FloatArray, transform: FloatArray) -> FloatArray:
+    """Return ``A T``, or ``A v``, each row as if it were alone.
+
+    BLAS rounds a row according to where it stands, and so would a bin or a limit of its record.
+    """
+    rows = np.ascontiguousarray(rows)
+    return np.asarray(np.einsum("ij,j...->i...", rows, np.ascontiguousarray(transform)))
 
 
 def _residuals(
@@ -354,4 +384,4 @@ def _residuals(
     for start, stop in row_blocks(A):
         block = map_rows(A, start, stop)
         y = map_targets(targets, start, stop)
-        yield block, y - block @ theta, None if lengths is None else lengths[start:stop], y
+        yield block, y - products(block, theta), None if lengths is None else lengths[start:stop], y

@@ -15,6 +15,7 @@ from fastmix.releases.checks import (
     transform,
 )
 from fastmix.releases.release import Gaussian, Laplace
+from fastmix.releases.rounding import counted, summed
 from fastmix.releases.sensitivity import (
     count_sensitivity,
     level_sensitivity,
@@ -44,7 +45,7 @@ TOTAL_WEIGHT = Gaussian(
     statement="the sum of the sample weights",
     proof="docs/proofs/people.md, Section 6",
     statistic=lambda rows: np.array([rows.total_weight()]),
-    sensitivity=lambda public: weight_sensitivity(),
+    sensitivity=counted(lambda public: weight_sensitivity()),
     finish=lambda value, public, sigma: float(np.clip(value[0], 1.0, public.n)),
 )
 
@@ -61,7 +62,8 @@ UNLISTED = Laplace(
     statement="by how much records with a listed label fall short of a share of all records",
     proof="docs/proofs/rows.md, Section 5",
     statistic=_lacking,
-    sensitivity=lambda public, **given: unlisted_sensitivity(),
+    # Of two sums, and their difference.
+    sensitivity=summed(lambda public, **given: unlisted_sensitivity(), sums=2.0),
     given={"share": probability},
 )
 
@@ -83,7 +85,9 @@ LEVEL_COUNTS = Gaussian(
     statement="how many rows each level of each category has",
     proof="docs/proofs/tables.md, Section 2",
     statistic=_levels,
-    sensitivity=lambda public, categories: level_sensitivity(len(categories.columns)),
+    sensitivity=summed(
+        lambda public, categories: level_sensitivity(len(categories.columns)), sums=3.0
+    ),
     given={"categories": anything},
 )
 
@@ -94,7 +98,7 @@ RESIDUAL_COUNTS = Gaussian(
     statement="the sizes of residuals, counted in bins",
     proof="docs/proofs/confidence.md",
     statistic=lambda rows, theta, clip: rows.residual_counts(theta, clip, RESIDUAL_EDGES),
-    sensitivity=lambda public, **given: count_sensitivity(),
+    sensitivity=counted(lambda public, **given: count_sensitivity()),
     given={"theta": coefficients, "clip": positive},
 )
 
@@ -107,7 +111,7 @@ SIGNED_COUNTS = Gaussian(
     statement="the sizes of residuals on each side of 0, counted in bins",
     proof="docs/proofs/adaptive.md, Section 4",
     statistic=lambda rows, theta, edges: rows.signed_counts(theta, edges),
-    sensitivity=lambda public, **given: count_sensitivity(),
+    sensitivity=counted(lambda public, **given: count_sensitivity()),
     given={"theta": coefficients, "edges": edges_from_zero},
 )
 
@@ -138,7 +142,7 @@ GRADIENT_COUNTS = Gaussian(
     statement="the lengths of gradients, counted in bins",
     proof="docs/proofs/adaptive.md, Section 3",
     statistic=_gradient_counts,
-    sensitivity=lambda public, **given: count_sensitivity(),
+    sensitivity=counted(lambda public, **given: count_sensitivity()),
     given={
         "theta": coefficients,
         "transform": transform,

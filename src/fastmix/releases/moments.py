@@ -18,6 +18,7 @@ from fastmix.releases.checks import (
     widths,
 )
 from fastmix.releases.release import Gaussian, Joint, Public
+from fastmix.releases.rounding import eigenvalue_error, product_error, slope_error, summed
 from fastmix.releases.sensitivity import (
     curvature_sensitivity,
     eigenvalue_sensitivity,
@@ -70,7 +71,7 @@ GRADIENT = Gaussian(
     statement="the sum of gradients of the squared loss, residuals clipped at a public level",
     proof="Appendix E of the paper",
     statistic=lambda rows, theta, clip: rows.gradient(theta, clip),
-    sensitivity=lambda public, theta, clip: gradient_sensitivity(clip, public.bound),
+    sensitivity=summed(lambda public, theta, clip: gradient_sensitivity(clip, public.bound)),
     given={"theta": coefficients, "clip": positive},
 )
 
@@ -94,7 +95,7 @@ MEAN = Gaussian(
     statement="the mean of the features",
     proof="docs/proofs/centring.md",
     statistic=lambda rows: rows.total(),
-    sensitivity=lambda public: total_sensitivity(public.bound),
+    sensitivity=summed(lambda public: total_sensitivity(public.bound)),
     finish=_mean,
 )
 
@@ -104,9 +105,11 @@ TARGET_MEAN = Gaussian(
     statement="the mean of the target",
     proof="docs/proofs/adaptive.md, Section 2",
     statistic=lambda rows: np.array([rows.target_total()]),
-    sensitivity=lambda public: target_sensitivity(),
+    sensitivity=summed(lambda public: target_sensitivity()),
     finish=lambda value, public, sigma: float(np.clip(value[0] / public.n, -1.0, 1.0)),
 )
+
+_gram_scale = summed(lambda public: gram_sensitivity(public.bound))
 
 #: :math:`X^\top X`, with the standard deviation of the noise on its diagonal.
 GRAM = Gaussian(
@@ -114,9 +117,9 @@ GRAM = Gaussian(
     statement="the Gram matrix of the features",
     proof="docs/proofs/symmetric_noise.md",
     statistic=lambda rows: rows.gram(),
-    sensitivity=lambda public: gram_sensitivity(public.bound),
+    sensitivity=_gram_scale,
     symmetric=True,
-    finish=lambda value, public, sigma: GramRelease(value, sigma * gram_sensitivity(public.bound)),
+    finish=lambda value, public, sigma: GramRelease(value, sigma * _gram_scale(public)),
 )
 
 #: :math:`X^\top y` for targets in [-1, 1].
@@ -125,7 +128,7 @@ MOMENT = Gaussian(
     statement="the products of features and target, summed",
     proof="AdaSSP (Wang, 2018)",
     statistic=lambda rows: rows.moments()[1],
-    sensitivity=lambda public: moment_sensitivity(public.bound),
+    sensitivity=summed(lambda public: moment_sensitivity(public.bound)),
 )
 
 #: `GRAM` and `MOMENT` from one pass.
@@ -163,13 +166,18 @@ STATISTICS = Joint(
     parts=(
         replace(GRAM, symmetric=False),
         MOMENT,
-        replace(MOMENT, sensitivity=lambda public: eigenvalue_sensitivity(public.bound)),
+        replace(
+            MOMENT,
+            sensitivity=summed(
+                lambda public: eigenvalue_sensitivity(public.bound), error=eigenvalue_error
+            ),
+        ),
     ),
     finish=_assembled,
 )
 
 #: :math:`\sum_i z_i z_i^\top` for :math:`z_i = T^\top (x_i, y_i)`, shortened to length 1 if it is
-#: longer; ``transform`` is T.
+#: longer; ``transform`` is T. Rounding is taken off that length, so that the sensitivity is 1.
 SECOND_MOMENTS = Gaussian(
     name="second moments",
     statement="second moments of features and target, rows shortened in given coordinates",
@@ -209,7 +217,9 @@ SLOPES = Gaussian(
     statement="the gradient of the loss at given coefficients, clipped for each record",
     proof="docs/proofs/tables.md, Section 2",
     statistic=_slopes,
-    sensitivity=lambda public, loss, **given: slope_sensitivity(loss.lipschitz),
+    sensitivity=summed(
+        lambda public, loss, **given: slope_sensitivity(loss.lipschitz), sums=0.0, error=slope_error
+    ),
     given={
         "theta": coefficients,
         "loss": anything,
@@ -228,7 +238,7 @@ LINE = Gaussian(
     statement="how predictions and targets vary together, clipped at given widths",
     proof="docs/proofs/adaptive.md, Section 5",
     statistic=lambda rows, center, move, widths: rows.line(center, move, widths),
-    sensitivity=lambda public, **given: line_sensitivity(),
+    sensitivity=summed(lambda public, **given: line_sensitivity()),
     given={"center": coefficients, "move": coefficients, "widths": widths},
     finish=lambda value, public, **given: np.asarray(value / public.n),
 )
@@ -273,7 +283,9 @@ CURVATURE = Gaussian(
     statement="the curvature of the loss at the coefficients, clipped for each record",
     proof="docs/proofs/inference.md, Section 2",
     statistic=lambda rows, **given: _curvatures(rows, **given, squares=False)[0],
-    sensitivity=lambda public, square, **given: curvature_sensitivity(square),
+    sensitivity=summed(
+        lambda public, square, **given: curvature_sensitivity(square), error=product_error
+    ),
     symmetric=True,
     given=_AT,
 )
@@ -284,7 +296,10 @@ SQUARES = Gaussian(
     statement="the squares of the gradients at the coefficients",
     proof="docs/proofs/inference.md, Section 2",
     statistic=lambda rows, **given: _curvatures(rows, **given)[1],
-    sensitivity=lambda public, loss, **given: gradient_square_sensitivity(loss.lipschitz),
+    sensitivity=summed(
+        lambda public, loss, **given: gradient_square_sensitivity(loss.lipschitz),
+        error=product_error,
+    ),
     symmetric=True,
     given=_AT,
 )

@@ -31,7 +31,8 @@ class Public(NamedTuple):
 
     ``constant`` is the value of the last column if that is constant, else 0; ``weighted`` tells
     whether rows have weights, and ``views`` counts views of the same rows, such as one with a
-    target for each class.
+    target for each class. ``most`` bounds the number of records, and ``additions`` that of the
+    additions that a record's term of a sum goes through; both are for rounding.
     """
 
     n: int
@@ -40,6 +41,8 @@ class Public(NamedTuple):
     constant: float
     weighted: bool = False
     views: int = 1
+    most: int = 0
+    additions: int = 0
 
     @classmethod
     def of(cls, rows: Any) -> Public:
@@ -47,7 +50,9 @@ class Public(NamedTuple):
         views = rows if isinstance(rows, tuple) else (rows,)
         first = views[0]
         weighted = getattr(first, "persons", None) is not None
-        return cls(first.n, first.d, first.bound, first.constant, weighted, len(views))
+        shape = first.n, first.d, first.bound, first.constant
+        sums = getattr(first, "most", 0), getattr(first, "additions", 0)
+        return cls(*shape, weighted, len(views), *sums)
 
 
 def as_drawn(value: Any, public: Public, **given: Any) -> Any:

@@ -21,6 +21,7 @@ from fastmix.releases.checks import (
     several_models,
 )
 from fastmix.releases.release import Gaussian, Public, number
+from fastmix.releases.rounding import counted, summed
 from fastmix.releases.sensitivity import (
     contrast_sensitivity,
     count_sensitivity,
@@ -28,6 +29,8 @@ from fastmix.releases.sensitivity import (
 )
 
 _PROOF = "docs/proofs/scores.md"
+
+_layer_scale = summed(lambda public, **given: layer_sensitivity())
 
 
 def in_layers(
@@ -38,7 +41,7 @@ def in_layers(
     The sum over all layers is that of the terms.
     """
     units = np.diff(edges, prepend=0.0) / layer_weights(edges)
-    return value * units, sigma * layer_sensitivity() * units
+    return value * units, sigma * _layer_scale(public) * units
 
 
 def _pinball(r: FloatArray, quantile: float) -> FloatArray:
@@ -57,7 +60,7 @@ def _residual_layers(name: str, term: Callable[..., FloatArray], **checks: Check
         statistic=lambda rows, theta, edges, **rest: rows.residual_layers(
             theta, partial(term, **rest), edges
         ),
-        sensitivity=lambda public, **given: layer_sensitivity(),
+        sensitivity=_layer_scale,
         given={"theta": coefficients, **checks, "edges": layered},
         finish=in_layers,
     )
@@ -75,7 +78,9 @@ CONTRASTS = Gaussian(
     statement="squared residuals of several models, less their mean",
     proof=_PROOF,
     statistic=lambda rows, thetas, level: rows.contrasts(thetas, level),
-    sensitivity=lambda public, thetas, level: contrast_sensitivity(level, thetas.shape[1]),
+    sensitivity=summed(
+        lambda public, thetas, level: contrast_sensitivity(level, thetas.shape[1]), sums=2.0
+    ),
     given={"thetas": several_models, "level": positive},
 )
 
@@ -85,7 +90,7 @@ BELOW = Gaussian(
     statement="how many targets are at or below predictions",
     proof=_PROOF,
     statistic=lambda rows, theta: rows.below(theta),
-    sensitivity=lambda public, theta: count_sensitivity(),
+    sensitivity=counted(lambda public, theta: count_sensitivity()),
     given={"theta": coefficients},
     finish=number,
 )
@@ -97,7 +102,7 @@ LABEL_COUNTS = Gaussian(
     statement="log-odds of each of two labels, counted in bins",
     proof=_PROOF,
     statistic=lambda rows, theta, edges: rows.label_counts(theta, edges),
-    sensitivity=lambda public, **given: count_sensitivity(),
+    sensitivity=counted(lambda public, **given: count_sensitivity()),
     given={"theta": coefficients, "edges": rising},
 )
 
@@ -131,7 +136,7 @@ CLASS_HITS = Gaussian(
     statement="how many predicted classes are wrong, and how many are right",
     proof=_PROOF,
     statistic=_class_hits,
-    sensitivity=lambda public, thetas: count_sensitivity(),
+    sensitivity=counted(lambda public, thetas: count_sensitivity()),
     given={"thetas": models},
 )
 
@@ -141,7 +146,7 @@ LOSS_LAYERS = Gaussian(
     statement="the sum of log-losses, at most a public number each, in layers",
     proof=_PROOF,
     statistic=_losses,
-    sensitivity=lambda public, **given: layer_sensitivity(),
+    sensitivity=_layer_scale,
     given={"thetas": models, "edges": layered},
     finish=in_layers,
 )

@@ -1,5 +1,6 @@
-"""Sensitivities, each a named function, so that each can be tested.
+"""Sensitivities of exact sums, each a named function, so that each can be tested.
 
+What is computed is rounded: releases add the room for it (`fastmix.releases.rounding`).
 Neighbours are zero-out: one row of X (as the mechanism sees it, after the public map) and its
 target are replaced by zeros, or the reverse.
 ``c_x`` bounds the norm of a row.
@@ -99,10 +100,9 @@ def count_sensitivity() -> float:
 def level_sensitivity(categories: int) -> float:
     r"""Sensitivity (l2) of counts of the levels of so many categories: a record is in one of each.
 
-    Paper: beyond it; docs/proofs/tables.md, Section 2. The factor is for the rounding of a sum
-    that the count of the level without a column is a difference of.
+    Paper: beyond it; docs/proofs/tables.md, Section 2.
     """
-    return math.sqrt(categories) * (1.0 + 2.0**-24)
+    return math.sqrt(categories)
 
 
 def total_sensitivity(c_x: float = 1.0) -> float:
@@ -117,10 +117,9 @@ def slope_sensitivity(lipschitz: float) -> float:
     r"""Sensitivity (l2) of :math:`\sum_i f'_i z_i` for a loss whose gradients are L at the most.
 
     Paper: beyond it; docs/proofs/tables.md, Section 2. The weights of a person's rows add up to 1
-    at most, so that the gradients of a person are no longer together. The factor is for the
-    rounding of slopes.
+    at most, so that the gradients of a person are no longer together.
     """
-    return lipschitz * (1.0 + 2.0**-24)
+    return lipschitz
 
 
 def second_moment_sensitivity() -> float:
@@ -143,9 +142,9 @@ def line_sensitivity() -> float:
 def target_sensitivity() -> float:
     r"""Sensitivity of :math:`\sum_i y_i` for targets in [-1, 1].
 
-    Paper: beyond it; one target is added or taken away. The factor is for rounding.
+    Paper: beyond it; one target is added or taken away.
     """
-    return 1.0 + 2.0**-30
+    return 1.0
 
 
 def size_sensitivity() -> float:
@@ -160,11 +159,11 @@ def unlisted_sensitivity() -> float:
     r"""Sensitivity of :math:`s\sum_i w_i - \sum_{i \in L} w_i` for a share s in (0, 1).
 
     A record has :math:`(s - 1_L) w`, an absent one 0, or s where their number is public: at most 1
-    apart. The factor is for the rounding of :math:`s n` up to :math:`n = 2^{42}`.
+    apart.
 
     Paper: beyond it; docs/proofs/rows.md, Section 5.
     """
-    return 1.0 + 2.0**-10
+    return 1.0
 
 
 def weight_sensitivity() -> float:
@@ -187,34 +186,32 @@ def curvature_sensitivity(square: float) -> float:
     r"""Sensitivity (Frobenius) of :math:`\sum_i \kappa_i z_i z_i^\top`.
 
     Paper: beyond it; ``square`` bounds :math:`\kappa \|z\|^2`, the norm of a term, for every record
-    (docs/proofs/inference.md). The factor is for the rounding of sums over many records.
+    (docs/proofs/inference.md).
     """
-    return square * (1.0 + 2.0**-24)
+    return square
 
 
 def gradient_square_sensitivity(lipschitz: float) -> float:
     r"""Sensitivity (Frobenius) of :math:`\sum_i g_i g_i^\top` for gradients no longer than L.
 
-    Paper: beyond it; :math:`\|g g^\top\|_F = \|g\|^2 \le L^2` (docs/proofs/inference.md). The
-    factor is for the rounding of sums over many records.
+    Paper: beyond it; :math:`\|g g^\top\|_F = \|g\|^2 \le L^2` (docs/proofs/inference.md).
     """
-    return lipschitz**2 * (1.0 + 2.0**-24)
+    return lipschitz**2
 
 
 def layer_sensitivity() -> float:
     r"""Sensitivity (l2) of sums over layers, with weights of norm 1.
 
     Paper: beyond it; a record fills each layer by a part in [0, 1], an absent one by 0
-    (docs/proofs/scores.md). The factor is for rounding.
+    (docs/proofs/scores.md).
     """
-    return 1.0 + 2.0**-30
+    return 1.0
 
 
 def contrast_sensitivity(level: float, count: int) -> float:
     r"""Sensitivity (l2) of the sums of :math:`\min(r_k^2, C^2) - \text{mean}_k` over k models.
 
     Paper: beyond it; K numbers in [0, C^2] are at most :math:`C^2 \sqrt{K}/2` from their mean, in
-    the l2 norm, and those of an absent record are 0 (docs/proofs/scores.md). The factor is for the
-    rounding of sums over many records.
+    the l2 norm, and those of an absent record are 0 (docs/proofs/scores.md).
     """
-    return level**2 * math.sqrt(count) / 2.0 * (1.0 + 2.0**-24)
+    return level**2 * math.sqrt(count) / 2.0
