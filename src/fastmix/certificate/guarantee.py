@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from fastmix.accounting import PrivacySpent
+from fastmix.accounting import PrivacySpent, SketchEvent, TailEvent
 from fastmix.engine.population import Population
 
 #: Numbers of records, or persons, for which a certificate converts its guarantee.
@@ -21,8 +21,12 @@ POST_PROCESSING = (
 #: Why a fit is not private whose bounds were found with seeded noise, for an infinite epsilon.
 FOUND_OPENLY = "the bounds were found from the data without privacy"
 FLOATING_POINT = (
-    "noise is drawn by integer arithmetic, exactly from the distribution that the account is for; "
-    "sketches and sums are made of floating-point numbers"
+    "the guarantee is for the numbers that the computer released: noise is drawn by integer "
+    "arithmetic, exactly from the distribution that the account is for, and the largest rounding "
+    "error of a sum counts as part of what one record can change"
+)
+SKETCHED = (
+    "; this fit also used a random sketch of the data, whose rounding errors the account leaves out"
 )
 
 
@@ -66,9 +70,14 @@ def guarantee(
         "together": {str(k): together(**cost, count=k) for k in TOGETHER},
         "trust_model": TRUST,
         "not_protected": not_protected(population),
-        "floating_point": FLOATING_POINT,
+        "floating_point": FLOATING_POINT + (SKETCHED if is_sketched(spent) else ""),
         "post_processing": POST_PROCESSING,
     }
+
+
+def is_sketched(spent: PrivacySpent) -> bool:
+    """Whether a fit released a sketch, or bounds on one, which only their events have."""
+    return any(isinstance(event, (SketchEvent, TailEvent)) for event in spent.events)
 
 
 def unit(population: Population) -> str:
