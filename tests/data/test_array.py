@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import fastmix.data.reductions as passes_module
 from fastmix.data import ArrayRows, RowMap, TargetMap
+from fastmix.kernels import reference
 from fastmix.sketches import SRHT, SubsampledDCT
 
 ROW_MAP = RowMap(
@@ -26,10 +26,10 @@ def data():
     return rng.standard_normal((37, 3)) * 2.0, rng.standard_normal(37) * 4.0
 
 
-@pytest.fixture(params=[8, 32, 96, 5 * 32, 37 * 32, 4 << 20])
+@pytest.fixture(params=[1, 3, 5, 37, 2048])
 def rows(request, data, monkeypatch):
-    """Blocks of one row, of one, three and five rows, of all rows exactly, and beyond."""
-    monkeypatch.setattr(passes_module, "_FORMED_BYTES", request.param)
+    """Blocks of one, three and five rows, of all rows exactly, and beyond."""
+    monkeypatch.setattr(reference, "block_rows", lambda p: request.param)
     return ArrayRows(data[0], ROW_MAP, data[1], TARGET_MAP)
 
 
@@ -47,7 +47,7 @@ def test_shape_and_bound(rows, dense):
 def test_blocks_are_consecutive_and_complete(rows, dense):
     blocks = list(rows.blocks())
     step = len(blocks[0][0])
-    assert step == max(1, min(37, passes_module._FORMED_BYTES // 32))
+    assert step == min(37, reference.block_rows(4))
     assert len(blocks) == -(-37 // step)
     assert (np.concatenate([A for A, _ in blocks]) == dense[0]).all()
     assert (np.concatenate([y for _, y in blocks]) == dense[1]).all()

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import fastmix.data.reductions as reductions
 from fastmix.accounting import GaussianEvent, RdpAccountant, SketchEvent, TailEvent
 from fastmix.data import ArrayRows, RowMap
+from fastmix.kernels import reference
 from fastmix.releases import gauss_bounds, gauss_mix, mix
 from tests.releases.events import gauss_mix_event
 
@@ -48,11 +48,11 @@ def test_engines_agree_in_distribution(X, form):
         assert stats.ks_2samp(2.0 * first + 1.0, second, method="asymp").pvalue < P_VALUE
 
 
-@pytest.mark.parametrize("block_bytes", [8, 200, 1 << 20])
+@pytest.mark.parametrize("block_rows", [1, 8, 2048])
 @pytest.mark.parametrize("literal", [False, True])
-def test_rows_have_the_covariance_of_the_mechanism(X, literal, block_bytes, monkeypatch):
+def test_rows_have_the_covariance_of_the_mechanism(X, literal, block_rows, monkeypatch):
     """Also when the data come in blocks: a block that is left out, or read twice, shows."""
-    monkeypatch.setattr(reductions, "_FORMED_BYTES", block_bytes)
+    monkeypatch.setattr(reference, "block_rows", lambda p: block_rows)
     k = 40_000
     release = gauss_mix(X, literal=literal, rng=7, **{**SETTINGS, "k": k})
     sigma = X.T @ X + release.eta**2 * np.eye(3)

@@ -14,7 +14,13 @@ from fastmix.kernels.losses import CalibratedHuber
 from fastmix.kernels.mapped import summation_error
 from fastmix.kernels.sigmoids import Logistic, SmoothedQuantile
 from fastmix.releases import minimise as solver
-from fastmix.releases.minimise import Objective, minimise, preconditioner, rounding_distance
+from fastmix.releases.minimise import (
+    Objective,
+    longest_minimiser,
+    minimise,
+    preconditioner,
+    rounding_distance,
+)
 
 
 def rows_of(X, y):
@@ -187,6 +193,29 @@ def test_rounding_distance_covers_fifty_digits():
     granted = rounding_distance(goal, 200, float(np.linalg.norm(theta)))
     assert error <= granted
     assert granted < 1e-11
+
+
+@pytest.mark.parametrize("offset", [0.0, 3.0])
+@pytest.mark.parametrize(
+    "loss",
+    [*LOSSES, Logistic(0.4, 0.5, 1.0), Logistic(2.0, 30.0, 1.0), SmoothedQuantile(0.5, 3.0, 1.0)],
+    ids=str,
+)
+def test_no_minimiser_is_longer_than_its_bound(loss, offset):
+    """Small rows in one direction make the longest; half the bound is attained by squares."""
+    n, most = 400, 0.0
+    rng = np.random.default_rng(0)
+    for size in (1e-4, 0.3, 1.0, 3.0, 100.0):
+        for noise in (0.0, 5.0):
+            x = min(0.9, size * math.sqrt(loss.ridge / n)) * np.array([0.6, -0.8])
+            X = np.tile(x, (n, 1)) * rng.uniform(0.99, 1.0, (n, 1))
+            center = offset * np.array([-0.6, 0.8])
+            goal = objective(2, loss, noise * loss.lipschitz, center=center)
+            theta = minimise(rows_of(X, np.ones(n)), goal, tolerance=1e-6, sketch=False)
+            limit = longest_minimiser(goal, n, float(np.linalg.norm(goal.b)))
+            assert np.linalg.norm(theta) <= limit
+            most = max(most, float(np.linalg.norm(theta - center)) / (limit - offset))
+    assert most > (0.3 if loss.squares and not offset else 0.01)
 
 
 def test_no_result_if_the_tolerance_cannot_be_reached():

@@ -12,6 +12,7 @@ from fastmix.data.maps import RowMap, TargetMap
 from fastmix.kernels.losses import CalibratedHuber
 from fastmix.releases import MINIMISER, make_noise
 from fastmix.releases import objective as mechanism
+from fastmix.releases.minimise import minimise, rounding_distance
 
 MU, EPS_C, MU_OUTPUT = objective_split(1.0, 1e-6, 0.0025)
 RIDGE = 2.0
@@ -96,6 +97,23 @@ def test_tolerance_depends_on_public_sizes_only(monkeypatch):
     ):
         release(rows_of(X, y), seed=len(tolerances))
     assert len(set(tolerances)) == 1
+
+
+def test_rounding_takes_at_most_half_of_the_tolerance(monkeypatch):
+    """Also where the coefficients are as long as data can make them, at a large epsilon."""
+    seen = []
+
+    def watched(rows, objective, *, tolerance, **kwargs):
+        theta = minimise(rows, objective, tolerance=tolerance, **kwargs)
+        rounding = rounding_distance(objective, rows.most, float(np.linalg.norm(theta)))
+        seen.append(rounding / tolerance)
+        return theta
+
+    monkeypatch.setattr(mechanism, "minimise", watched)
+    for n in (50, 20_000):
+        x = math.sqrt(RIDGE / n) * np.array([0.6, 0.8, 0.0])
+        release(rows_of(np.tile(x, (n, 1)), np.ones(n)), mu=1e6)
+    assert 0.0 < max(seen) <= 0.5
 
 
 def test_sketch_gives_the_same(rows):

@@ -152,3 +152,15 @@ def test_a_count_of_a_record_does_not_depend_on_where_it_stands():
             edges = np.array([1e-9, size, 100.0])
             for n in range(2, 9):
                 assert np.linalg.norm(counts(n, edges) - counts(n - 1, edges)) <= 1.0
+
+
+@pytest.mark.parametrize("most_rows", [1, 3, 100, 10_000])
+@pytest.mark.parametrize("records", [7, 2**22, 2**33])
+def test_sums_over_a_public_number_of_records_are_exact(most_rows, records):
+    """A sum of any of them fits into a double, and no weight grows."""
+    shares = np.random.default_rng(0).uniform(0.0, 1.0, 500) / most_rows
+    weights = on_grid(shares, most_rows, records)
+    assert (weights <= shares).all()
+    largest = records - 1.0  # the sum of all others
+    for weight in weights:
+        assert (largest + weight) - largest == weight

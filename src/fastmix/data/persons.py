@@ -165,10 +165,13 @@ class Persons:
         return replace(self, weights=self.weights[chosen], codes=codes)
 
 
-def person_weights(parts: Iterable[Hashed], most_rows: int, key: bytes) -> Persons:
+def person_weights(
+    parts: Iterable[Hashed], most_rows: int, key: bytes, *, public: bool = False
+) -> Persons:
     """Return the weights of the rows of all parts together, at most ``most_rows`` per person.
 
-    A person of m rows keeps min(m, k) of them, each with the weight 1/min(m, k).
+    A person of m rows keeps min(m, k) of them, each with the weight 1/min(m, k). If the number of
+    persons is ``public``, sums of weights are exact whatever it is.
     """
     hashes = joined(list(parts)).hashes
     if not len(hashes):
@@ -183,7 +186,8 @@ def person_weights(parts: Iterable[Hashed], most_rows: int, key: bytes) -> Perso
     # A hair less than their share, so that the weights of a person add up to at most 1.
     shares = (1.0 - (kept + 2.0) * 2.0**-52) / kept
     weights = np.zeros(len(order))
-    weights[order] = np.repeat(on_grid(shares, most_rows), sizes)
+    grid = on_grid(shares, most_rows, len(starts) if public else 1)
+    weights[order] = np.repeat(grid, sizes)
     for start, size in zip(starts[sizes > most_rows], sizes[sizes > most_rows], strict=True):
         rows = order[start : start + size]
         out = _left_out(hashes[rows[0]].tobytes(), int(size), most_rows, key)

@@ -29,13 +29,14 @@ class InvalidWeightError(DataError):
         super().__init__(_MESSAGE)
 
 
-def on_grid(weights: FloatArray, most_rows: int = 1) -> FloatArray:
+def on_grid(weights: FloatArray, most_rows: int = 1, records: int = 1) -> FloatArray:
     """Return weights of at most 1, moved down to a grid that is as fine as 1/most_rows needs.
 
-    The grid is public. Sums are exact in double precision for up to 2^22 / most_rows records.
+    The grid is public. Sums are exact in double precision for up to 2^22 / most_rows records, and
+    for so many ``records`` in any case, if their number is public.
     """
-    unit = 2.0 ** -(_DIGITS + int(most_rows).bit_length())
-    return np.asarray(np.floor(weights / unit) * unit)
+    digits = min(_DIGITS + int(most_rows).bit_length(), 52 - int(records).bit_length())
+    return np.asarray(np.floor(weights * 2.0**digits) * 2.0**-digits)
 
 
 def checked_weights(values: Any) -> FloatArray:

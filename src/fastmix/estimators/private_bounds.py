@@ -176,7 +176,7 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         if most is None:
             return None
         key, most = new_key(), check_integer("max_rows_per_group", most, at_least=1)
-        return person_weights([hash_ids(each, key) for each in parts], most, key)
+        return person_weights([hash_ids(each, key) for each in parts], most, key, public=True)
 
     def _fit(self, X: Any, y: Any, groups: Any) -> PrivateBounds:
         warn_of_fitted_steps(self)

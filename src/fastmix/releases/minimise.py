@@ -20,6 +20,7 @@ from fastmix.data import Rows, TransformedRows
 from fastmix.errors import SolverError
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.mapped import FEW_COLUMNS, summation_error
+from fastmix.kernels.sigmoids import Logistic
 from fastmix.sketches import SparseSketch
 
 #: Unit of rounding.
@@ -115,6 +116,26 @@ def rounding_distance(objective: Objective, n: int, length: float) -> float:
         own += 2.0 * d * _UNIT * frame.squeeze * length
     residual = (d + 4) * _UNIT * (1.0 + length) * math.sqrt(loss.bend)
     return gradient / ridge + math.sqrt(n) * residual / (2.0 * math.sqrt(ridge)) + own
+
+
+def longest_minimiser(objective: Objective, n: int, noise: float) -> float:
+    r"""Return a bound on the length of the minimiser of any data, if b is no longer than ``noise``.
+
+    At the minimiser the objective is no larger than at the centre, where it is at most n times the
+    largest loss of a record, and the ridge pulls no more than gradients and noise.
+
+    Paper: beyond it; docs/proofs/objective.md, Section 6.
+    """
+    loss, ridge, frame = objective.loss, objective.ridge, objective.frame
+    center = float(np.linalg.norm(objective.center))
+    offset, shortest = (center, 1.0) if frame is None else (frame.offset, frame.least)
+    most = math.inf  # of a loss at the centre, above its least value
+    if loss.squares:
+        most = (1.0 + offset) * min(0.5 * loss.bend * (1.0 + offset), loss.lipschitz / shortest)
+    elif isinstance(loss, Logistic):
+        most = math.log(2.0) + offset
+    by_value = (noise + math.sqrt(noise**2 + 2.0 * ridge * n * most)) / ridge
+    return center + min(by_value, (n * loss.lipschitz + noise) / ridge)
 
 
 def preconditioner(n: int, d: int) -> SparseSketch:

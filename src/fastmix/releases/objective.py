@@ -11,14 +11,20 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent, ObjectiveEvent, PrivacyEvent
 from fastmix.data import Rows, TransformedRows
-from fastmix.releases.minimise import Frame, Objective, minimise, rounding_distance
+from fastmix.releases.minimise import (
+    Frame,
+    Objective,
+    longest_minimiser,
+    minimise,
+    rounding_distance,
+)
 from fastmix.releases.noise import Noise
 from fastmix.releases.release import Public, Release
 
 #: Noise on the minimiser, in units of what the noise of the objective does at least to it.
 _OUTPUT_NOISE = 0.1
-#: Length of coefficients up to which rounding is allowed for, beside what noise alone makes.
-_LENGTH = 30.0
+#: Standard deviations by which b is longer than their root mean square once in 10^31 draws.
+_LONG = 12.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,7 +115,8 @@ class _Minimiser(Release):
         objective = Objective(loss, ridge, start, b, frame, rows.persons is not None)
         # From here to the noise on the minimiser only public quantities decide on the tolerance.
         spread = loss.lipschitz / mu * math.sqrt(rows.d)  # of b, about its length
-        length = _LENGTH + 2.0 * spread / ridge
+        longest = loss.lipschitz / mu * (math.sqrt(rows.d) + _LONG)
+        length = longest_minimiser(objective, rows.most, longest)
         least = 2.0 * (rounding_distance(objective, rows.most, length) + inexact / ridge)
         wanted = _OUTPUT_NOISE * spread / (rows.n + ridge)
         if frame:  # where every eigenvalue is about n
