@@ -50,6 +50,7 @@ class Source:
     """
 
     constant = 0.0
+    most = additions = 0  # rounding of sketches has no room
 
     def __init__(
         self,

@@ -31,6 +31,7 @@ class Columns:
     weights: FloatArray | None = field(default=None, repr=False)
 
     n, bound, constant = 0, 1.0, 0.0
+    most = additions = 0  # counts are exact
 
     @property
     def d(self) -> int:

@@ -51,8 +51,7 @@ class Public(NamedTuple):
         first = views[0]
         weighted = getattr(first, "persons", None) is not None
         shape = first.n, first.d, first.bound, first.constant
-        sums = getattr(first, "most", 0), getattr(first, "additions", 0)
-        return cls(*shape, weighted, len(views), *sums)
+        return cls(*shape, weighted, len(views), first.most, first.additions)
 
 
 def as_drawn(value: Any, public: Public, **given: Any) -> Any:
