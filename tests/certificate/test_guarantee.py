@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 
-from fastmix import BudgetAccountant, PrivateLinearRegression
+from fastmix import AdaSSP, BudgetAccountant, FastIHM, LinearMixing, PrivateLinearRegression
 from fastmix.certificate.guarantee import together
 from fastmix.certificate.verify import verify_certificate
 
@@ -61,6 +62,25 @@ def test_words_follow_the_population():
     hidden = fitted(public_rows=False).privacy_.guarantee
     assert "add or remove" in hidden["neighbours"]
     assert not any("number of rows" in each for each in hidden["not_protected"])
+
+
+def test_only_sketches_leave_rounding_out():
+    """The certificate says for which numbers the guarantee is, and what it leaves out."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, (400, 2)), rng.uniform(-1, 1, 400)
+    said = {}
+    for name, model in {
+        "default": PrivateLinearRegression(epsilon=1.0, delta=1e-6, **BOUNDS),
+        "published statistics": AdaSSP(epsilon=1.0, delta=1e-6, variant="paper", **BOUNDS),
+        "sketches": LinearMixing(epsilon=1.0, delta=1e-6, **BOUNDS),
+        "published sketches": FastIHM(epsilon=1.0, delta=1e-6, variant="paper", **BOUNDS),
+    }.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a weak guarantee, or too few rows
+            said[name] = model.fit(X, y).privacy_.guarantee["floating_point"]
+    assert all("the numbers that the computer released" in each for each in said.values())
+    sketched = {name for name, each in said.items() if "random sketch" in each}
+    assert sketched == {"sketches", "published sketches"}
 
 
 def test_the_guarantee_is_verified():
