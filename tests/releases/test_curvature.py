@@ -244,6 +244,11 @@ def many(seed, kind="plain"):
     if kind == "weighted":
         weights = on_grid(np.random.default_rng(seed).uniform(0.0, 1.0, len(X)))
         return ArrayRows(X, RowMap(row_norm=1.0), y, persons=Persons(len(X), weights, len(X)))
+    if kind == "persons":
+        X, y = np.concatenate([X, X, X]), np.concatenate([y, -y, 0.5 * y])
+        codes = np.arange(len(X)) % 9001
+        persons = Persons(9001, np.full(len(X), 0.25), len(X), 3, codes)
+        return ArrayRows(X, RowMap(row_norm=1.0), y, persons=persons)
     rows = (chunks if kind == "chunks" else arrays)(X, y)
     if kind == "known":
         rows.joint_moments()
@@ -253,7 +258,7 @@ def many(seed, kind="plain"):
 LOSSES = [LOSS, SmoothedQuantile(20.0, 1e4, 1e3, 0.9, 0.01), Logistic(0.5, 30.0, 1.0)]
 
 
-@pytest.mark.parametrize("kind", ["plain", "constant", "weighted", "chunks", "known"])
+@pytest.mark.parametrize("kind", ["plain", "constant", "weighted", "persons", "chunks", "known"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_gram_matrices_of_scaled_rows_give_the_same_sums(monkeypatch, kind, loss):
     rows = many(8, kind)

@@ -240,10 +240,14 @@ class Rows(ABC):
             sums = partial(reductions.curvatures, square=square, squares=own, **given)
             totals = self.run(Pass("curvature", sums))
         else:
-            given["square"] = (square - 2.0 * bent) * (1.0 - _HAIR)
-            given["steepest"] = math.sqrt(loss.lipschitz**2 - 2.0 * sloped) * (1.0 - _HAIR)
             lacking = loss.squares and self.persons is None and self._joint is not None
-            sums = partial(reductions.whole_curvatures, squares=own, lacking=lacking, **given)
+            limits = {
+                "square": (square - 2.0 * bent) * (1.0 - _HAIR),
+                "steepest": math.sqrt(loss.lipschitz**2 - 2.0 * sloped) * (1.0 - _HAIR),
+                "squares": own,
+                "lacking": lacking,
+            }
+            sums = partial(reductions.whole_curvatures, **limits, **given)
             grams = self.run(Pass("curvature", sums))
             if lacking:
                 grams[0] = self.joint_moments()[: self.d, : self.d] - grams[0]
