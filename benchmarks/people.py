@@ -94,22 +94,21 @@ def intervals(X, y, ids, seed, *, grouped, most=MOST_ROWS, categories=None, **gi
         return model.fit(X, y, categories=categories, **counting).conf_int()
 
 
-def panels(fits: int) -> None:
-    """Print the coverage on simulated panels."""
+def panels(fits: int, sizes: str) -> None:
+    """Print the coverage on simulated panels of so many persons."""
     print("| persons | correlation | epsilon | identified | covered | ignoring persons |")
     print("|---|---|---|---|---|---|")
     given = {"bounds_X": (-1.0, 1.0), "bounds_y": (-3.0, 3.0), "delta": 1e-6}
-    for persons in (2_000, 10_000, 50_000):
-        many = fits if persons < 50_000 else fits // 4
+    for persons in map(int, sizes.split(",")):
         for correlation in CORRELATIONS:
             for epsilon in (1.0, 3.0):
                 ours, naive = np.zeros(2), np.zeros(2)
-                for seed in range(many):
+                for seed in range(fits):
                     X, y, ids = panel(np.random.default_rng(seed), persons, correlation)
                     own = {"seed": seed, "epsilon": epsilon, **given}
                     ours += covered(TRUE, intervals(X, y, ids, grouped=True, **own))
                     naive += covered(TRUE, intervals(X, y, ids, grouped=False, **own))
-                known = f"{ours[1] / many:.1f} of {len(TRUE)}"
+                known = f"{ours[1] / fits:.1f} of {len(TRUE)}"
                 line = f"{persons:,} | {correlation} | {epsilon:g} | {known}"
                 print(f"| {line} | {_percent(ours)} | {_percent(naive)} |", flush=True)
 
@@ -232,13 +231,14 @@ def command() -> None:
     parser.add_argument("what", choices=("coverage", "scores"))
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--fits", type=int, default=300)
+    parser.add_argument("--persons", default="2000,10000,50000", help="persons of panels")
     parser.add_argument("--own-targets", action="store_true")
     parser.add_argument("--sets", default="rossmann,nycflights13")
     asked = parser.parse_args()
     if asked.what == "scores":
         scores(asked.fits)
     elif asked.what == "coverage" and asked.folder is None:
-        panels(asked.fits)
+        panels(asked.fits, asked.persons)
     else:
         sampled(asked.folder, asked.fits, asked.sets, own_targets=asked.own_targets)
 

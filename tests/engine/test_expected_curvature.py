@@ -54,6 +54,25 @@ def test_it_is_the_mean_over_many_rows(numbers, limited):
     np.testing.assert_allclose(found, found.T)
 
 
+def test_rows_of_a_level_have_the_log_odds_that_go_with_it():
+    """A number whose mean depends on the level moves the curvature of the level's rows."""
+    made, rng = coordinates(1), np.random.default_rng(5)
+    first = level_codes(SHARES[0])[rng.choice(4, 200_000, p=SHARES[0])]
+    other = level_codes(SHARES[1])[rng.choice(2, 200_000, p=SHARES[1])]
+    number = 0.8 * first[:, 0] + 0.6 * rng.standard_normal(len(first))
+    Z = np.column_stack([number, first, other, np.ones(len(first))])
+    phi = np.array([2.0, 1.0, 0.2, -0.4, 0.3, 0.5])
+    bent = expit(Z @ phi) * expit(-Z @ phi)
+    exact = (Z * bent[:, None]).T @ Z / len(Z)
+    theta, moments = made.transform @ phi, Z.T @ Z / len(Z)
+    levels = slice(1, 4)
+    near, far = (
+        np.diag(expected_logistic(made, theta, None, known))[levels] for known in (moments, None)
+    )
+    np.testing.assert_allclose(near, np.diag(exact)[levels], rtol=0.05)
+    assert np.abs(far / np.diag(exact)[levels] - 1.0).max() > 0.15
+
+
 def test_coefficients_of_zero_have_a_quarter():
     made = coordinates(2)
     found = expected_logistic(made, np.zeros(len(made.transform)))

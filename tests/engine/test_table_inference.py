@@ -273,22 +273,6 @@ def test_what_the_ridge_leaves_is_estimated_from_groups_of_directions():
     assert group_sizes(np.zeros(5)).tolist() == [0.0] * 5
 
 
-def test_the_pull_on_other_losses_is_their_bias():
-    """With a known curvature and little noise, bias is what the ridge leaves out of the truth."""
-    coordinates, known = released(1_000, [0.4, 0.3, 0.2, 0.1], noise=1e-9, ridge=100.0)
-    truth, rng = np.array([0.5, -0.2, 0.3, 0.1, 0.4]), np.random.default_rng(0)
-    own, J = drawn(coordinates, known, truth, 0.0, rng), known_curvature(coordinates, 1_000)
-    theta, found = module.inferred(own, coordinates, J, 1e-9, NOTHING)
-    np.testing.assert_array_equal(theta, own.theta)
-    off = np.abs(theta - coordinates.transform @ truth)
-    bias = np.sqrt(np.diag(found.bias))
-    assert (off <= 1.2 * bias).all()
-    assert (bias <= 2.5 * off + 0.05).all()
-    V = np.linalg.inv(J.of(J.values + 100.0))
-    sampling = coordinates.transform @ V @ (1e-9 * J.of(J.values)) @ V @ coordinates.transform.T
-    np.testing.assert_allclose(found.covariance, sampling, rtol=1e-3, atol=1e-12)
-
-
 def test_unequal_variances_of_gradients_are_seen_as_noise_permits():
     """In coordinates that rows are round in; where noise hides them, one variance is put."""
     coordinates, _ = released(1_000, [0.4, 0.3, 0.2, 0.1])

@@ -1,9 +1,10 @@
 r"""The curvature of a logistic model that released coefficients lead to expect in a table.
 
-The log-odds of a row are :math:`s = z^\top\phi` in the coordinates of a table. If its blocks are
-independent and numbers are normal, the mean of :math:`\sigma'(s) z z^\top` follows from the shares
-of levels: given the levels of one or two categories, the rest of s is about normal with a known
-mean and variance (docs/proofs/tables.md, Section 7). Only released values enter.
+The log-odds of a row are :math:`s = z^\top\phi` in the coordinates of a table. The mean of
+:math:`\sigma'(s) z z^\top` follows from the shares of levels and the second moments of rows: given
+the levels of one or two categories, we assume that s is normal, with the mean that a linear
+regression on these levels has, and the variance that it leaves. Only released values enter
+(docs/proofs/tables.md, Section 7).
 """
 
 from __future__ import annotations
@@ -22,29 +23,35 @@ from fastmix.kernels.sigmoids import Logistic
 #: Nodes and weights of a quadrature for the normal distribution.
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(48)
 WEIGHTS = WEIGHTS / math.sqrt(2.0 * math.pi)
+#: Directions of a block with a smaller share of its second moments have no rows.
+LEAST_SHARE = 1e-3
 
 
 def expected_logistic(
-    coordinates: Geometry, theta: FloatArray, loss: Logistic | None = None
+    coordinates: Geometry,
+    theta: FloatArray,
+    loss: Logistic | None = None,
+    moments: FloatArray | None = None,
 ) -> FloatArray:
-    r"""Return the mean of :math:`f'' z z^\top` if the blocks were independent.
+    r"""Return the mean of :math:`f'' z z^\top` inside blocks, and between independent ones.
 
     f'' is the curvature of ``loss``, whose limits depend on the length of a row, or by default that
-    of the logistic loss without limits.
+    of the logistic loss without limits. ``moments`` are the mean second moments of rows, which tell
+    how the log-odds of a level's rows depend on other blocks; by default blocks are independent.
     """
     phi, blocks = np.linalg.solve(coordinates.transform, theta), coordinates.blocks
     shares = coordinates.shares
     categories = blocks[len(blocks) - 1 - len(shares) : -1]
     numbers = blocks[0] if len(blocks) > len(categories) + 1 else slice(0, 0)
-    constant, b = slice(len(phi) - 1, len(phi)), phi[numbers]
+    constant, count = slice(len(phi) - 1, len(phi)), numbers.stop
     codes = [level_codes(p) for p in shares]
-    # What each level adds to the log-odds and to the squared length, less their means.
-    odds = [C @ phi[block] for C, block in zip(codes, categories, strict=True)]
+    # What each level adds to the squared length, less its mean.
     sizes = [np.sum(C**2, axis=1) for C in codes]
-    length = len(b) + 1.0 + sum(float(p @ size) for p, size in zip(shares, sizes, strict=True))
+    length = count + 1.0 + sum(float(p @ size) for p, size in zip(shares, sizes, strict=True))
     sizes = [size - float(p @ size) for p, size in zip(shares, sizes, strict=True)]
-    spreads = [float(p @ a**2) for p, a in zip(shares, odds, strict=True)]
-    mean, total = float(phi[-1]), float(b @ b) + sum(spreads)
+    S = (coordinates.expected if moments is None else moments)[:-1, :-1]
+    along, mean = S @ phi[:-1], float(phi[-1])
+    total, b = float(phi[:-1] @ along), along[numbers]
     J = np.zeros((len(phi), len(phi)))
 
     def put(rows: slice, columns: slice, part: FloatArray) -> None:
@@ -53,18 +60,28 @@ def expected_logistic(
     def means(order: int, odds: Any, size: Any, variance: float) -> FloatArray:
         return _mean(order, mean + odds, length + size, variance, loss)
 
+    def line(*known: slice) -> tuple[FloatArray, float, FloatArray]:
+        """Return the line of log-odds in some blocks, the variance and what numbers share."""
+        at = np.concatenate([np.arange(block.start, block.stop) for block in known])
+        slopes = np.linalg.pinv(S[np.ix_(at, at)], rcond=LEAST_SHARE, hermitian=True) @ along[at]
+        left = max(total - float(slopes @ along[at]), 0.0)
+        return slopes, left, b - S[numbers][:, at] @ slopes
+
     put(constant, constant, np.array([[means(0, 0.0, 0.0, total)]]))
     curved = means(2, 0.0, 0.0, total)
-    put(numbers, numbers, J[-1, -1] * np.eye(len(b)) + curved * np.outer(b, b))
+    put(numbers, numbers, J[-1, -1] * np.eye(count) + curved * np.outer(b, b))
     put(numbers, constant, means(1, 0.0, 0.0, total) * b[:, None])
-    parts = list(zip(categories, shares, codes, odds, sizes, spreads, strict=True))
-    for block, p, C, a, size, v in parts:
-        bent = p * means(0, a, size, total - v)
+    parts = list(zip(categories, shares, codes, sizes, strict=True))
+    for block, p, C, size in parts:
+        slopes, left, rest = line(block)
+        bent = p * means(0, C @ slopes, size, left)
         put(block, block, (C * bent[:, None]).T @ C)
         put(block, constant, (C.T @ bent)[:, None])
-        put(numbers, block, np.outer(b, C.T @ (p * means(1, a, size, total - v))))
-    for (block, p, C, a, size, v), (other, q, D, c, more, w) in combinations(parts, 2):
-        bent = means(0, a[:, None] + c, size[:, None] + more, total - v - w)
+        put(numbers, block, np.outer(rest, C.T @ (p * means(1, C @ slopes, size, left))))
+    for (block, p, C, size), (other, q, D, more) in combinations(parts, 2):
+        slopes, left, _ = line(block, other)
+        odds = (C @ slopes[: C.shape[1]])[:, None] + D @ slopes[C.shape[1] :]
+        bent = means(0, odds, size[:, None] + more, left)
         put(block, other, C.T @ (bent * np.outer(p, q)) @ D)
     return J
 

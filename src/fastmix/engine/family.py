@@ -29,9 +29,11 @@ from fastmix.engine.geometry import Curvature, Geometry
 from fastmix.engine.inference import Intervals
 from fastmix.engine.last_stage import Decided, shrunk
 from fastmix.engine.plan import Draws, Method, Sizes, Solution, Target
+from fastmix.engine.table_inference import Released
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.sigmoids import Logistic
 from fastmix.releases import GRADIENT_COUNTS
+from fastmix.schema.categories import Categories
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,9 +172,17 @@ class Family(Method):
         return self.loss(plan, levels)
 
     def expected(
-        self, guess: Guess, coordinates: Geometry, theta: FloatArray, loss: Loss
+        self,
+        guess: Guess,
+        coordinates: Geometry,
+        theta: FloatArray,
+        loss: Loss,
+        moments: FloatArray | None,
     ) -> FloatArray:
-        """Return the mean curvature of a row of a table that coefficients lead to expect."""
+        """Return the mean curvature of a row of a table that coefficients lead to expect.
+
+        ``moments`` are the mean second moments of rows, where they were released.
+        """
         return self.curvature(guess) * coordinates.expected
 
     def refined(self, guess: Guess, coordinates: Geometry) -> Guess:
@@ -188,6 +198,17 @@ class Family(Method):
         that of gradients that are not clipped.
         """
         return moments.times(share)
+
+    def doubted(
+        self,
+        intervals: Intervals,
+        released: Released,
+        coordinates: Geometry,
+        J: Curvature,
+        categories: Categories,
+    ) -> Intervals:
+        """Return intervals of a table without those that the loss gives reason to doubt."""
+        return intervals
 
     def size(self, d: int) -> float:
         """Return a length, in scaled units, that directions without information may have."""

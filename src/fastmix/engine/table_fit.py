@@ -28,10 +28,10 @@ from fastmix.engine.clipping import (
     typical_gradient,
 )
 from fastmix.engine.first_stage import Guess, rounded
+from fastmix.engine.minimiser_inference import inferred
 from fastmix.engine.plan import Draws, Sizes, Solution, Target
 from fastmix.engine.table_inference import (
     Released,
-    inferred,
     pooled,
     posterior,
     ranged,
@@ -168,7 +168,8 @@ def solve_table(
     )
     noise = levels.clip / plan.mu
     released = Released(first, theta, noise, levels.ridge, n, look.count_noise, first_noise, metric)
-    bent = family.expected(guess, look.coordinates, theta, loss)
+    mean = None if moments is None else moments.of(moments.values) / (family.bend * n)
+    bent = family.expected(guess, look.coordinates, theta, loss, mean)
     coordinates, intervals = look.coordinates._replace(expected=bent), None
     clipping: dict[str, float] = {}
     if moments is not None and plan.square_sigma is not None:
@@ -192,6 +193,7 @@ def solve_table(
         m, unequal = sampling(squared, scale, squares, J, metric, family.least_variance)
         estimate = posterior if family.squares else inferred
         theta, intervals = estimate(released, coordinates, J, m, unequal)
+        intervals = family.doubted(intervals, released, coordinates, J, rows.categories)
         known = seen_columns(released, coordinates, rows.categories)
         # Squares of sums of residuals of a person tell no variance of one residual.
         sure = spread.sure and rows.persons is None

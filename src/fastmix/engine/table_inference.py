@@ -16,7 +16,7 @@ import numpy as np
 from fastmix._types import BoolArray, FloatArray
 from fastmix.engine.first_stage import rounded
 from fastmix.engine.geometry import Curvature, Geometry, shrunk_towards
-from fastmix.engine.inference import Intervals, group_sizes
+from fastmix.engine.inference import Intervals
 from fastmix.schema.categories import Categories
 
 #: A coefficient is identified if what the ridge may have left of it is at most this share of the
@@ -64,33 +64,7 @@ class Released(NamedTuple):
         return np.asarray((self.n * p >= SEEN * self.count_noise) | (p == p.max()))
 
 
-def inferred(
-    released: Released, coordinates: Geometry, J: Curvature, m: float, unequal: FloatArray
-) -> tuple[FloatArray, Intervals]:
-    r"""Return the minimiser, and how far off it may be.
-
-    The ridge pulls it by :math:`\lambda V\phi^*`. Taking an estimate of that off would move the
-    curvature of the loss, too, and noise would grow with each step, so it counts as bias.
-    Gradients are sampled with the covariance :math:`mJ` and what ``unequal`` variances add.
-    """
-    K, metric = coordinates.transform, released.metric
-    phi = np.linalg.solve(K, released.theta - released.first)
-    curved, ridge = J.of(J.values), released.ridge * metric
-    V = np.asarray(np.linalg.inv(curved + ridge), np.float64)
-    pull = V @ ridge
-    pulled = pull @ (phi + pull @ phi)  # of the minimiser without its own pull
-    noise = released.noise**2 * (V @ metric @ V)
-    spread = V @ (m * curved + unequal) @ V + noise
-    wrong = _through(V, J.error @ (pulled**2 + np.diag(spread)))
-    wrong += (OUTPUT * released.noise / released.n) ** 2 * np.linalg.inv(metric)
-    along = np.linalg.solve(J.vectors, phi)
-    left = pull @ pull @ J.vectors
-    bias = np.outer(pulled, pulled) + _through(left, group_sizes(along))
-    spread, noise, bias = (K @ each @ K.T for each in (spread + wrong, noise + wrong, bias))
-    return released.theta, Intervals(spread, noise, 1.0, False, bias)
-
-
-def _through(A: FloatArray, variances: FloatArray) -> FloatArray:
+def through(A: FloatArray, variances: FloatArray) -> FloatArray:
     """Return the covariance of A times independent numbers of these variances."""
     return np.asarray((A * variances) @ A.T)
 
@@ -137,8 +111,8 @@ def posterior(
     prior = _prior(told, target, _block_sizes(released, coordinates, curved, RAISED), coordinates)
     spread = np.linalg.inv(told + np.diag(1.0 / prior))
     gain, moved = spread @ weight.T, spread @ target - psi
-    bias = LEFT_OUT * _through(spread / prior, prior)
-    wrong = _through(gain, J.error @ (moved**2 + np.diag(spread)))
+    bias = LEFT_OUT * through(spread / prior, prior)
+    wrong = through(gain, J.error @ (moved**2 + np.diag(spread)))
     # The prior's part is in the posterior variance, so that both together are it.
     spread, noise = spread - bias + wrong + gain @ unequal @ gain.T, gain @ noise @ gain.T + wrong
     noise += (OUTPUT * released.noise / released.n) ** 2 * np.linalg.inv(metric)

@@ -22,11 +22,15 @@ from fastmix.engine.family import Family
 from fastmix.engine.first_stage import Guess
 from fastmix.engine.forecast import adaptive_forecast
 from fastmix.engine.geometry import Curvature, Geometry
+from fastmix.engine.inference import Intervals
 from fastmix.engine.last_stage import Decided
+from fastmix.engine.minimiser_inference import doubted
 from fastmix.engine.plan import Draws, Forecast, Sizes, Solution, Target
+from fastmix.engine.table_inference import Released
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.sigmoids import Logistic, UpperLogistic
 from fastmix.releases.minimise import Objective, minimise
+from fastmix.schema.categories import Categories
 
 #: Share of the budget (of mu^2) for counts of gradients.
 COUNTS_SHARE = 0.03
@@ -145,11 +149,17 @@ class LogisticObjective(Family):
         return UpperLogistic(levels.clip, levels.ridge, plan.eps_c)
 
     def expected(
-        self, guess: Guess, coordinates: Geometry, theta: FloatArray, loss: Loss
+        self,
+        guess: Guess,
+        coordinates: Geometry,
+        theta: FloatArray,
+        loss: Loss,
+        moments: FloatArray | None,
     ) -> FloatArray:
         """Return the mean curvature of a row of a table that coefficients lead to expect."""
         assert isinstance(loss, Logistic)
-        bent, least = expected_logistic(coordinates, theta, loss), LEAST_BENT * coordinates.expected
+        bent = expected_logistic(coordinates, theta, loss, moments)
+        least = LEAST_BENT * coordinates.expected
         # Log-odds far out leave no curvature at all, which nothing can be divided by.
         return bent if np.trace(bent) > np.trace(least) else least
 
@@ -168,6 +178,17 @@ class LogisticObjective(Family):
         # Entries of the same size as in M, because T is about diagonal.
         error = moments.error * np.outer(np.diag(T) ** 2, np.diag(T) ** 2)
         return Curvature(np.maximum(values, least), vectors, error)
+
+    def doubted(
+        self,
+        intervals: Intervals,
+        released: Released,
+        coordinates: Geometry,
+        J: Curvature,
+        categories: Categories,
+    ) -> Intervals:
+        """Return intervals without those of levels whose log-odds may be infinite."""
+        return doubted(intervals, released, coordinates, J, categories)
 
     def size(self, d: int) -> float:
         """Return how long log-odds may be where the data do not tell."""
