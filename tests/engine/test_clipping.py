@@ -5,12 +5,14 @@ import pytest
 
 from fastmix.engine.clipping import (
     ALONG,
+    CHEAP,
     COMMON,
     FALLING,
     FEW_EDGES,
     MOST_BIAS,
     numbers_beyond,
     true_clip,
+    unbiased_clip,
 )
 
 
@@ -67,3 +69,16 @@ def test_longer_tails_have_higher_levels():
         for index in (6.0, 4.0, 2.5)
     ]
     assert levels[0] < levels[1] < levels[2]
+
+
+def test_a_level_of_labels_rises_until_its_bias_is_borne_or_noise_is_not_cheap():
+    sizes, edges = lengths(4.0), FEW_EDGES[1:]
+    counts, d = counted(sizes), 10
+    levels = [unbiased_clip(1.0, counts, edges, 1e-6, d, mu) for mu in (1e4, 0.1, 1e-3)]
+    assert levels[0] > levels[1] > levels[2] == 1.0
+    whole = np.minimum(edges[None, :], levels[0]) ** 2 @ counts
+    clipped = np.maximum(edges - levels[0], 0.0) @ counts
+    assert ALONG * clipped <= MOST_BIAS * np.sqrt(whole)
+    whole = np.minimum(edges, levels[1]) ** 2 @ counts
+    assert d * (levels[1] / 0.1) ** 2 <= CHEAP * whole
+    assert unbiased_clip(1.0, np.zeros(len(counts)), edges, 1.0, d, 1.0) == 1.0

