@@ -121,7 +121,8 @@ def unbiased_clip(
     r"""Return a level, at least the given one, whose bias intervals can bear, if noise is cheap.
 
     It is the least with :math:`a\sum (g - L)_+ \le \beta\sqrt{\sum \min(g, L)^2 + d (L/\mu)^2}`
-    among those whose noise has at most the share `CHEAP` of the variance of sampling.
+    among those whose noise has at most the share `CHEAP` of the variance of sampling at the given
+    level.
     """
     known = _evident(counts, sigma, EVIDENT, single=True)
     if known is None:
@@ -130,7 +131,8 @@ def unbiased_clip(
     noise = d * (sizes / mu) ** 2
     clipped = ALONG * (np.maximum(sizes[None, :] - sizes[:, None], 0.0) @ known)
     enough = clipped <= MOST_BIAS * np.sqrt(squares + noise)
-    cheap = sizes[noise <= CHEAP * squares]
+    # By the variance at the given level: long gradients lie in few directions, noise in all.
+    cheap = sizes[noise <= CHEAP * (np.minimum(sizes, level) ** 2 @ known)]
     least = sizes[np.argmax(enough)]  # nothing is clipped beyond the last size
     return max(level, min(float(least), float(cheap.max(initial=level))))
 

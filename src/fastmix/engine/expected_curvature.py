@@ -23,8 +23,9 @@ from fastmix.kernels.sigmoids import Logistic
 #: Nodes and weights of a quadrature for the normal distribution.
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(48)
 WEIGHTS = WEIGHTS / math.sqrt(2.0 * math.pi)
-#: Directions of a block with a smaller share of its second moments have no rows.
-LEAST_SHARE = 1e-3
+#: The least share of the expected second moments that a direction of some blocks is taken to have:
+#: below it, noise decides.
+LEAST_SHARE = 0.3
 
 
 def expected_logistic(
@@ -63,7 +64,7 @@ def expected_logistic(
     def line(*known: slice) -> tuple[FloatArray, float, FloatArray]:
         """Return the line of log-odds in some blocks, the variance and what numbers share."""
         at = np.concatenate([np.arange(block.start, block.stop) for block in known])
-        slopes = np.linalg.pinv(S[np.ix_(at, at)], rcond=LEAST_SHARE, hermitian=True) @ along[at]
+        slopes = _inverse(S[np.ix_(at, at)], coordinates.expected[np.ix_(at, at)]) @ along[at]
         left = max(total - float(slopes @ along[at]), 0.0)
         return slopes, left, b - S[numbers][:, at] @ slopes
 
@@ -84,6 +85,19 @@ def expected_logistic(
         bent = means(0, odds, size[:, None] + more, left)
         put(block, other, C.T @ (bent * np.outer(p, q)) @ D)
     return J
+
+
+def _inverse(moments: FloatArray, expected: FloatArray) -> FloatArray:
+    """Return the inverse of noisy second moments, each a share of the expected ones or more.
+
+    Directions in which no rows are expected have none.
+    """
+    values, vectors = np.linalg.eigh(expected)
+    seen = values > 1e-6 * values[-1]
+    root = vectors[:, seen] / np.sqrt(values[seen])
+    values, vectors = np.linalg.eigh(root.T @ moments @ root)
+    root = root @ vectors
+    return np.asarray((root / np.maximum(values, LEAST_SHARE)) @ root.T)
 
 
 def _mean(

@@ -159,6 +159,9 @@ class LogisticObjective(Family):
         """Return the mean curvature of a row of a table that coefficients lead to expect."""
         assert isinstance(loss, Logistic)
         bent = expected_logistic(coordinates, theta, loss, moments)
+        # No curvature is negative, but parts of it that are estimated one by one may add up to it.
+        values, vectors = np.linalg.eigh(bent)
+        bent = (vectors * np.maximum(values, 0.0)) @ vectors.T
         least = LEAST_BENT * coordinates.expected
         # Log-odds far out leave no curvature at all, which nothing can be divided by.
         return bent if np.trace(bent) > np.trace(least) else least
