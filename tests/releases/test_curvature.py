@@ -16,7 +16,7 @@ from fastmix.data.chunks import ArrayChunk
 from fastmix.data.persons import Persons
 from fastmix.data.weights import on_grid
 from fastmix.kernels.losses import CalibratedHuber
-from fastmix.kernels.sigmoids import Logistic, SmoothedQuantile
+from fastmix.kernels.sigmoids import Logistic, SmoothedQuantile, UpperLogistic
 from fastmix.releases import CURVATURE, CURVATURES, SQUARES, Noise, sensitivity
 
 LOSS = CalibratedHuber(0.5, 20.0, 1.0, 3.0)
@@ -255,7 +255,12 @@ def many(seed, kind="plain"):
     return rows
 
 
-LOSSES = [LOSS, SmoothedQuantile(20.0, 1e4, 1e3, 0.9, 0.01), Logistic(0.5, 30.0, 1.0)]
+LOSSES = [
+    LOSS,
+    SmoothedQuantile(20.0, 1e4, 1e3, 0.9, 0.01),
+    Logistic(0.5, 30.0, 1.0),
+    UpperLogistic(0.5, 30.0, 1.0),
+]
 
 
 @pytest.mark.parametrize("kind", ["plain", "constant", "weighted", "persons", "chunks", "known"])

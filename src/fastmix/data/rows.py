@@ -241,7 +241,7 @@ class Rows(ABC):
             totals = self.run(Pass("curvature", sums))
         else:
             lacking = loss.squares and self.persons is None and self._joint is not None
-            limits = {
+            limits: Any = {
                 "square": (square - 2.0 * bent) * (1.0 - _HAIR),
                 "steepest": math.sqrt(loss.lipschitz**2 - 2.0 * sloped) * (1.0 - _HAIR),
                 "squares": own,

@@ -78,7 +78,7 @@ class Logistic(_Calibrated):
     bend: ClassVar[float] = 0.25
 
     @property
-    def constants(self) -> tuple[float, ...]:
+    def constants(self) -> tuple[float, ...] | None:
         """Level and width of the sigmoid, L, ridge times eps_c, and that it is of the margin."""
         return 0.0, 1.0, self.lipschitz, self.ridge * self.eps_c, 1.0
 
@@ -109,8 +109,12 @@ class UpperLogistic(Logistic):
     """The logistic loss with its largest curvature, a quarter of the weight, everywhere.
 
     Intervals of tables release this curvature: it does not depend on the label, and noise hides
-    less of it.
+    less of it. The compiled passes do not know it.
     """
+
+    @property
+    def constants(self) -> None:
+        """None: its curvature is not that of the logistic loss."""
 
     def curvature(
         self, u: FloatArray, lengths: FloatArray | None = None, y: FloatArray | None = None
