@@ -42,7 +42,7 @@ class Intervals:
             bias = getattr(model, "_coef_bias", np.zeros_like(covariance))
             self.covariances.append((np.asarray(covariance)[:d, :d], bias[:d, :d]))
             counts = getattr(model, "_level_counts", None)
-            self.known.append(None if counts is None else (counts, model._count_noise))
+            self.known.append(None if counts is None else (counts, model._count_errors))
 
     def quantities(self) -> dict[str, float]:
         """Return shares and ratios by name, those of contrasts and rare levels with a prefix."""
@@ -70,14 +70,14 @@ class Intervals:
             return stds
         names = [name.split("=")[0] for name in self.names]
         listed = [name for name in dict.fromkeys(names) if f"{name}=other" in self.names]
-        for name, own in zip(listed, known[0], strict=True):
+        for name, own, errors in zip(listed, *known, strict=True):
             at = [j for j, each in enumerate(names) if each == name]
             # The place of the most frequent level is that of the level without a column.
-            rows = np.array(own[1:])
-            most = int(np.argmax(rows))
-            if rows[most] > own[0]:
-                rows[most] = own[0]
-            stds[at] = np.where(rows < LEAST_COUNT * known[1], np.inf, stds[at])
+            few = np.asarray(own) < LEAST_COUNT * np.asarray(errors)
+            most = int(np.argmax(own))
+            if most:
+                few[most] = few[0]
+            stds[at] = np.where(few[1:], np.inf, stds[at])
         return stds
 
     def _counts(self, X: Any) -> Any:

@@ -11,6 +11,7 @@ from scipy.stats import norm
 
 from fastmix.engine import geometry as module
 from fastmix.engine.geometry import curvature_estimate, geometry
+from fastmix.engine.level_counts import LevelCounts, positive
 from fastmix.schema.categories import Categories
 
 #: Two numbers, then a category of 4 levels, a number, and a category of 3 levels, scaled.
@@ -112,6 +113,14 @@ def noisy(truth, scale, weights, rng):
     return truth * np.outer(weights, weights) + scale * noise
 
 
+def counted(found, n, error, rng=None):
+    """Return counts of levels with noise of a standard deviation."""
+    own = [n * p for p in found.shares]
+    if rng is not None:
+        own = [each + rng.normal(0.0, error, len(each)) for each in own]
+    return LevelCounts(tuple(own), tuple(np.full(len(each), error) for each in own))
+
+
 def test_a_known_matrix_is_recovered_as_noise_goes_to_zero():
     X = rows(4_000, together=0.5)
     found = exact(X)
@@ -119,7 +128,11 @@ def test_a_known_matrix_is_recovered_as_noise_goes_to_zero():
     truth, rng = Z.T @ Z, np.random.default_rng(3)
     errors = []
     for scale in (300.0, 30.0, 3.0, 1e-6):
-        estimate = curvature_estimate(noisy(truth, scale, found.weights, rng), scale, len(X), found)
+        released, counts = (
+            noisy(truth, scale, found.weights, rng),
+            counted(found, len(X), scale, rng),
+        )
+        estimate, _ = curvature_estimate(released, scale, len(X), found, counts)
         errors.append(np.linalg.norm(estimate.of(estimate.values) - truth) / np.linalg.norm(truth))
         assert (estimate.values > 0.0).all()
     assert errors == sorted(errors, reverse=True)
@@ -145,7 +158,8 @@ def test_without_correlations_the_estimate_is_what_counts_and_moments_tell():
     better = 0
     for _ in range(20):
         released = noisy(truth, scale, found.weights, rng)
-        estimate = curvature_estimate(released, scale, len(X), found)
+        counts = counted(found, len(X), 10.0, rng)
+        estimate, _ = curvature_estimate(released, scale, len(X), found, counts)
         own = np.linalg.norm(estimate.of(estimate.values) - truth)
         plain = np.linalg.norm(released / np.outer(found.weights, found.weights) - truth)
         better += own < 0.7 * plain
@@ -197,7 +211,8 @@ def test_errors_of_the_estimate_have_the_stated_size(scale):
     truth, stated, own = Z.T @ Z, 0.0, 0.0
     for _ in range(20):
         released = noisy(truth, scale, found.weights, rng)
-        estimate = curvature_estimate(released, scale, len(X), found, 1.0)
+        counts = counted(found, len(X), scale, rng)
+        estimate, _ = curvature_estimate(released, scale, len(X), found, counts, 1.0)
         stated += float(np.sum(estimate.error))
         own += float(np.sum((estimate.of(estimate.values) - truth) ** 2))
         np.testing.assert_allclose(estimate.error, estimate.error.T)
@@ -209,8 +224,56 @@ def test_a_level_without_rows_has_no_error():
     found = geometry(CATEGORIES, shares, np.diag([0.04, 0.04, 0.01, CONSTANT**2]), CONSTANT, D)
     least = int(np.argmin(np.diag(found.expected)))
     released = noisy(1_000 * found.expected, 100.0, found.weights, np.random.default_rng(7))
-    error = curvature_estimate(released, 100.0, 1_000, found).error
+    counts = counted(found, 1_000, 1e-3)
+    error = curvature_estimate(released, 100.0, 1_000, found, counts)[0].error
     assert error[least].max() <= 0.1 * error.max()
+
+
+@pytest.mark.parametrize("longest", [math.inf, 8.8])
+def test_second_moments_tell_the_rows_of_levels(longest):
+    """Both releases together err less than each, as they state, and add up to the rows.
+
+    Rows that are too long count less in the release, and the estimate allows for that.
+    """
+    X, rng, z = rows(4_000), np.random.default_rng(9), []
+    shares = (np.array([0.41, 0.32, 0.2, 0.07]), np.array([0.5, 0.3, 0.2]))
+    found = geometry(CATEGORIES, shares, np.diag([0.06, 0.03, 0.013, CONSTANT**2]), CONSTANT, D)
+    Z = X @ found.transform
+    lengths = np.sum((Z * found.weights) ** 2, axis=1)
+    truth = (Z.T * np.minimum(1.0, longest / lengths)) @ Z
+    exact_counts = [
+        np.append(len(X) - own.sum(), own)
+        for own in (X[:, list(columns)].sum(axis=0) / 0.4 for columns in CATEGORIES.columns)
+    ]
+    for _ in range(200):
+        noise = [each + rng.normal(0.0, 60.0, len(each)) for each in exact_counts]
+        counts = LevelCounts(tuple(noise), tuple(np.full(len(each), 60.0) for each in noise))
+        released = noisy(truth, 40.0, found.weights, rng)
+        given = released, 40.0, len(X), found, counts, 1.0, longest
+        both = curvature_estimate(*given)[1]
+        assert all(own.sum() == pytest.approx(len(X), rel=1e-3) for own in both.rows)
+        assert all((own < 60.0).all() for own in both.errors)
+        z.append(
+            [(own - true) / error for own, error, true in zip(*both, exact_counts, strict=True)]
+        )
+    z = np.array([np.concatenate(each) for each in z])
+    assert 0.7 < np.sqrt(np.mean(z**2)) < (1.2 if longest > 9.0 else 1.5)
+
+
+def test_a_curvature_of_hidden_correlations_is_unsure():
+    X, rng = rows(2_000, together=0.3), np.random.default_rng(10)
+    found = exact(X)
+    Z = X @ found.transform
+    unsure = []
+    for scale in (3.0, 300.0, 3_000.0):
+        released, counts = noisy(Z.T @ Z, scale, found.weights, rng), counted(found, 2_000, 10.0)
+        estimate, _ = curvature_estimate(released, scale, 2_000, found, counts, 1.0)
+        assert (estimate.hidden <= estimate.error * (1.0 + 1e-9)).all()
+        unsure.append(estimate.unsure(found.blocks))
+    assert unsure == sorted(unsure)
+    assert unsure[0] < 0.01
+    assert unsure[-1] > 0.4
+    assert estimate.times(0.5).unsure(found.blocks) == pytest.approx(unsure[-1])
 
 
 def test_the_share_of_a_direction_that_is_known():
@@ -232,7 +295,7 @@ def test_the_share_of_a_direction_that_is_known():
 def test_the_positive_part_is_the_expectation_of_a_positive_value(value):
     """Of a normal variable with a flat prior on positive values, by integration."""
     error = 1.7
-    found = float(module._positive(np.array([value]), np.array([error]))[0])
+    found = float(positive(np.array([value]), np.array([error]))[0])
     assert found > 0.0
     z = value / error
     if abs(z) <= 8.0:

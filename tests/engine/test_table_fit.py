@@ -14,7 +14,7 @@ from fastmix.accounting import GaussianEvent
 from fastmix.engine import AdaptiveObjective, QuantileObjective
 from fastmix.engine.plan import Sizes, Target
 from fastmix.engine.table_fit import pays
-from fastmix.engine.table_look import STEPS, level_shares
+from fastmix.engine.table_look import STEPS, level_rows, level_shares
 from tests.transcripts import names, recording, replaying
 
 CITIES, SEXES = ["Ulm", "Bonn", "Kiel", "Jena", "Gera"], ["f", "m"]
@@ -272,7 +272,16 @@ def test_shares_of_levels_that_noise_hides_are_equal():
     """Noise may leave no count above 0; the fit must not divide by their sum."""
     assert level_shares(np.array([30.0, -2.0, 10.0])).tolist() == [0.75, 0.0, 0.25]
     assert level_shares(np.array([-3.0, -1.0, 0.0, -0.5])).tolist() == [0.25] * 4
-    assert level_shares(np.array([30.0, 20.0, 10.0]), 100.0).tolist() == [1.0 / 3.0] * 3
-    np.testing.assert_allclose(
-        level_shares(np.array([600.0, 300.0, 100.0]), 1.0), [0.6, 0.3, 0.1], atol=1e-3
-    )
+
+
+def test_counts_that_noise_hides_are_equal():
+    counts, error = level_rows(np.array([30.0, 20.0, 10.0]), 100.0)
+    np.testing.assert_allclose(counts, 20.0)
+    assert error == pytest.approx(100.0)
+    counts, error = level_rows(np.array([600.0, 300.0, 100.0]), 1.0)
+    np.testing.assert_allclose(counts, [600.0, 300.0, 100.0], atol=0.1)
+    assert error == pytest.approx(1.0)
+    # Of many equal levels, the mean is known better than each count is.
+    counts, error = level_rows(np.random.default_rng(0).normal(50.0, 10.0, 200), 10.0)
+    assert np.abs(counts - 50.0).max() < 10.0
+    assert error < 6.0

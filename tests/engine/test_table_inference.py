@@ -14,6 +14,7 @@ from fastmix.engine import table_inference as module
 from fastmix.engine.first_stage import rounded
 from fastmix.engine.geometry import Curvature, geometry
 from fastmix.engine.inference import group_sizes
+from fastmix.engine.level_counts import LevelCounts
 from fastmix.schema.categories import Categories
 
 CITIES, SEXES = ["Ulm", "Bonn", "Kiel", "Jena"], ["f", "m", "d"]
@@ -101,9 +102,15 @@ def released(n, shares, **given):
     """Return coordinates and a minimiser whose releases have these noises."""
     shares = np.array(shares)
     coordinates = geometry(CATEGORIES, (shares,), np.diag([0.1, 0.09]), 0.3, 5)
-    usual = {"noise": 1e-6, "ridge": 0.01 * n, "count_noise": 0.0, "theta": np.zeros(5)}
+    usual = {"noise": 1e-6, "ridge": 0.01 * n, "theta": np.zeros(5)}
     usual |= {"first_noise": 0.0, "metric": np.eye(5)}
-    return coordinates, module.Released(first=np.zeros(5), n=n, **{**usual, **given})
+    counts = counted(n * shares, given.pop("count_error", 0.0))
+    return coordinates, module.Released(first=np.zeros(5), n=n, counts=counts, **{**usual, **given})
+
+
+def counted(rows, error):
+    """Return counts of the levels of one category with one standard error."""
+    return LevelCounts((rows,), (np.full(len(rows), error),))
 
 
 def effects(theta):
@@ -162,7 +169,7 @@ def test_shrinking_has_less_error_than_the_minimiser():
 def known_curvature(coordinates, n, error=0.0):
     """Return the curvature of independent blocks, with errors of one mean square."""
     values, vectors = np.linalg.eigh(n * coordinates.expected)
-    return Curvature(values, vectors, np.full((5, 5), error))
+    return Curvature(values, vectors, np.full((5, 5), error), NOTHING)
 
 
 def drawn(coordinates, known, truth, variance, rng):
@@ -202,7 +209,7 @@ def test_intervals_of_the_posterior_cover(metric):
             E = np.triu(rng.normal(0.0, np.sqrt(error), (5, 5)))
             matrix = known.n * coordinates.expected - E - np.triu(E, 1).T
             values, vectors = np.linalg.eigh(matrix)
-            J = Curvature(values, vectors, np.full((5, 5), error))
+            J = Curvature(values, vectors, np.full((5, 5), error), NOTHING)
             theta, found = module.posterior(own, coordinates, J, 1.0, NOTHING)
             std = np.sqrt(np.diag(found.covariance + found.bias))
             kept.append(np.abs(theta - K @ truth) <= 1.96 * std)
@@ -215,13 +222,24 @@ def test_the_posterior_does_not_identify_a_direction_without_information():
     known = known._replace(theta=coordinates.transform @ np.full(5, 0.3))
     apart = np.array([0.0, 1.0, -1.0, 0.0, 0.0]) / np.sqrt(2.0)
     matrix = 1e6 * (np.eye(5) - np.outer(apart, apart)) + 1e-3 * np.outer(apart, apart)
-    J = Curvature(*np.linalg.eigh(matrix), NOTHING)
+    J = Curvature(*np.linalg.eigh(matrix), NOTHING, NOTHING)
     _, found = module.posterior(known, coordinates, J, 1.0, NOTHING)
     back = np.linalg.inv(coordinates.transform)
     C, B = (back @ each @ back.T for each in (found.covariance, found.bias))
     assert B[1, 1] > module.MOST_BIAS * C[1, 1]
     both = np.array([0.0, 1.0, 1.0, 0.0, 0.0])
     assert both @ B @ both <= module.MOST_BIAS * (both @ C @ both)
+
+
+def test_nothing_is_identified_if_the_curvature_is_not_known():
+    """Errors between blocks of more than `MOST_UNSURE` of the curvature leave no interval."""
+    coordinates, known = released(1_000, [0.25] * 4, noise=10.0, ridge=10.0, theta=THETA)
+    for error, identified in ((200.0**2, True), (400.0**2, False)):
+        J = known_curvature(coordinates, 1_000, error)
+        assert (J.unsure(coordinates.blocks) <= module.MOST_UNSURE) is identified
+        _, found = module.posterior(known, coordinates, J, 1.0, NOTHING)
+        few = np.diag(found.bias) <= module.MOST_BIAS * np.diag(found.covariance)
+        assert few.all() if identified else not few.any()
 
 
 def test_a_coefficient_is_identified_if_the_data_tell_a_quarter_of_it():
@@ -238,28 +256,25 @@ def test_a_level_that_is_not_seen_stays_within_the_range_of_the_others(share):
     If noise hides many rows, an effect that is far beyond its noise stays.
     """
     shares = [0.4, 0.3, 0.3 - share, share]
-    coordinates, known = released(10**5, shares, count_noise=100.0)
-    assert known.seen(np.array(shares)).tolist() == [True, True, True, False]
+    coordinates, known = released(10**5, shares, count_error=100.0)
+    assert known.seen(0).tolist() == [True, True, True, False]
     far = THETA.copy()
     far[3] = 2.0
     found = effects(module.ranged(far, known, coordinates, CATEGORIES))
     assert found[:3].min() <= found[3] <= found[:3].max()
     np.testing.assert_allclose(found[:3], effects(far)[:3], atol=1e-12)
-    hidden = known._replace(count_noise=1_000.0)
+    hidden = known._replace(counts=counted(known.counts.rows[0], 1_000.0))
     np.testing.assert_array_equal(module.ranged(far, hidden, coordinates, CATEGORIES), far)
     noisy = hidden._replace(noise=1e5)
     np.testing.assert_allclose(
         effects(module.ranged(far, noisy, coordinates, CATEGORIES)), found, atol=1e-12
     )
-    assert module.seen_columns(known, coordinates, CATEGORIES).tolist() == [True] * 3 + [
-        False,
-        True,
-    ]
+    assert module.seen_columns(known, CATEGORIES).tolist() == [True] * 3 + [False, True]
 
 
 def test_the_largest_level_is_always_seen():
-    _, known = released(100, [0.4, 0.3, 0.2, 0.1], count_noise=1e6)
-    assert known.seen(np.array([0.4, 0.3, 0.2, 0.1])).tolist() == [True, False, False, False]
+    _, known = released(100, [0.4, 0.3, 0.2, 0.1], count_error=1e6)
+    assert known.seen(0).tolist() == [True, False, False, False]
 
 
 def test_what_the_ridge_leaves_is_estimated_from_groups_of_directions():

@@ -40,7 +40,7 @@ def test_contrasts_are_with_the_most_frequent_level():
     bounds = PublicBounds.from_dict({**BOUNDS, "features": {**FEATURES, "age*ward": True}})
     columns = [*bounds.columns(), "intercept"]
     counts = [np.array([200.0, 500.0, 300.0, 5.0, 0.0]), np.array([400.0, 600.0, 0.0])]
-    made = contrasts(table_parts(bounds), counts, 10.0)
+    made = contrasts(table_parts(bounds), counts, [np.full(5, 10.0), np.full(3, 10.0)])
     assert made.references == {"ward": "b", "sex": "m"}
     assert made.pooled == ("ward=rare", "ward=rare*age")
     assert not any("other" in name for name in made.names)
@@ -64,7 +64,7 @@ def test_a_term_without_its_product_of_numbers_keeps_the_first_level():
     features = {**FEATURES, "height": [1, 2], "age*height*ward": True}
     bounds = PublicBounds.from_dict({**BOUNDS, "features": features})
     counts = [np.array([200.0, 500.0, 300.0, 5.0, 0.0]), np.array([400.0, 600.0, 0.0])]
-    made = contrasts(table_parts(bounds), counts, 10.0)
+    made = contrasts(table_parts(bounds), counts, [np.full(5, 10.0), np.full(3, 10.0)])
     row = made.matrix[made.names.index("ward=b*age*height")]
     assert np.flatnonzero(row).tolist() == [bounds.columns().index("ward=b*age*height")]
 
@@ -73,14 +73,16 @@ def test_a_term_without_its_product_of_numbers_keeps_the_first_level():
 def test_other_is_an_effect_only_if_rows_have_it(count, shown):
     bounds = PublicBounds.from_dict(BOUNDS)
     counts = [np.array([200.0, 500.0, 300.0, 21.0, count]), np.array([400.0, 600.0, 0.0])]
-    made = contrasts(table_parts(bounds), counts, 10.0)
+    made = contrasts(table_parts(bounds), counts, [np.full(5, 10.0), np.full(3, 10.0)])
     assert ("ward=other" in made.names) == shown
     assert made.pooled == ()
 
 
 def test_counts_must_be_those_of_the_levels():
     with pytest.raises(ValueError, match="counts"):
-        contrasts(table_parts(PublicBounds.from_dict(BOUNDS)), [np.ones(5), np.ones(2)], 1.0)
+        contrasts(
+            table_parts(PublicBounds.from_dict(BOUNDS)), [np.ones(5), np.ones(2)], [np.ones(5)] * 2
+        )
 
 
 def test_effects_cover_the_truth(model):
@@ -98,7 +100,7 @@ def test_effects_cover_the_truth(model):
 
 
 def test_standard_errors_are_those_of_differences(model):
-    made = contrasts(table_parts(model.schema_), model._level_counts, model._count_noise)
+    made = contrasts(table_parts(model.schema_), model._level_counts, model._count_errors)
     std, noise = contrast_errors(model, made)
     C, B = model.coef_covariance_, model._coef_bias
     b, c = (model.schema_.columns().index(f"ward={level}") for level in "bc")
@@ -109,7 +111,7 @@ def test_standard_errors_are_those_of_differences(model):
 
 
 def test_what_the_ridge_hides_is_not_identified(model):
-    made = contrasts(table_parts(model.schema_), model._level_counts, model._count_noise)
+    made = contrasts(table_parts(model.schema_), model._level_counts, model._count_errors)
     kept = model._coef_bias
     try:
         model._coef_bias = kept.copy()

@@ -87,9 +87,10 @@ def all_classes(found: list[Solution]) -> Solution:
     """
     settings = [each.chosen or {} for each in found]
     chosen: dict[str, Any] = {name: [each[name] for each in settings] for name in settings[0]}
-    theta, levels, noise = np.concatenate([each.theta for each in found]), None, 0.0
+    theta, levels, errors = np.concatenate([each.theta for each in found]), None, None
     if found[0].levels is not None:
         counts = zip(*(each.levels or () for each in found), strict=True)
         levels = tuple(np.mean(own, axis=0) for own in counts)
-        noise = math.sqrt(math.fsum(each.level_noise**2 for each in found)) / len(found)
-    return Solution(theta, chosen=chosen, levels=levels, level_noise=noise, parts=tuple(found))
+        noise = zip(*(each.level_errors or () for each in found), strict=True)
+        errors = tuple(np.linalg.norm(own, axis=0) / len(found) for own in noise)
+    return Solution(theta, chosen=chosen, levels=levels, level_errors=errors, parts=tuple(found))

@@ -254,8 +254,11 @@ def _listed(solution: Solution, rows: Rows) -> Solution:
         return solution
     theta = solution.theta.reshape(-1, rows.d // len(getattr(rows, "targets", "1"))).copy()
     for number, blocks in enumerate(known.unlisted):
-        counts = None if solution.levels is None else solution.levels[number]
-        if not blocks or (counts is not None and counts[-1] >= EVIDENT * solution.level_noise):
+        counts, evident = None, False
+        if solution.levels is not None and solution.level_errors is not None:
+            counts = solution.levels[number]
+            evident = counts[-1] >= EVIDENT * solution.level_errors[number][-1]
+        if not blocks or evident:
             continue
         weights = np.ones(len(blocks[0])) if counts is None else counts[:-1] + 1.0
         for own in theta:

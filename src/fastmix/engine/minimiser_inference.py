@@ -88,10 +88,12 @@ def doubted(
     back = np.linalg.solve(K, np.linalg.solve(K, whole).T)
     if float(np.sum(curved * back)) > BENDING * float(curved[-1, -1]):
         return intervals._replace(bias=bias + whole)
-    for columns, p in zip(categories.columns, coordinates.shares, strict=True):
-        seen, C = released.seen(p), np.zeros((len(p), len(K)))
-        C[range(1, len(p)), list(columns)] = categories.unit
-        C -= (np.where(seen, p, 0.0) / float(p[seen].sum())) @ C
+    for number, (columns, rows) in enumerate(
+        zip(categories.columns, released.counts.rows, strict=True)
+    ):
+        seen, C = released.seen(number), np.zeros((len(rows), len(K)))
+        C[range(1, len(rows)), list(columns)] = categories.unit
+        C -= (np.where(seen, rows, 0.0) / float(rows[seen].sum())) @ C
         # In scaled units, a variance that leaves no contrast with such a level identified.
         squares = np.sum((C @ whole) * C, axis=1)
         added = np.where(squares > ENDLESS**2, squares + 1.0, 0.0) / categories.unit**2

@@ -194,8 +194,8 @@ class Solution:
     scores: dict[str, Score] | None = None
     #: Released counts of the levels of each category of a table, that without a column first.
     levels: tuple[FloatArray, ...] | None = None
-    #: Standard deviation of the noise of these counts.
-    level_noise: float = 0.0
+    #: Standard errors of these counts.
+    level_errors: tuple[FloatArray, ...] | None = None
     #: The solutions of several classes or quantiles, whose coefficients ``theta`` has one after the
     #: other.
     parts: tuple[Solution, ...] = ()

@@ -141,10 +141,10 @@ def solve_table(
     assert rows.categories is not None
     n, d, least = rows.n, rows.d, SHORTEST * math.sqrt(rows.d)
     look = first_look(family, rows, rows.categories, plan, draws)
-    guess, moments, metric = look.guess, None, np.eye(d)
+    guess, moments, metric, counts = look.guess, None, np.eye(d), look.counts.positive()
     levels = family.first_levels(plan, guess, residual_clip, n, d)
     if plan.curvature_sigma is not None:
-        moments = row_moments(family, rows, look, levels, plan, draws)
+        moments, counts = row_moments(family, rows, look, levels, plan, draws)
         metric = moments.metric(look.flat(family), n)
         guess = guess._replace(transform=guess.transform @ rounded(metric))
     first, first_noise = guess.center, 0.0
@@ -168,7 +168,7 @@ def solve_table(
         rows_per_person=plan.rows_per_person or 1,
     )
     noise = levels.clip / plan.mu
-    released = Released(first, theta, noise, levels.ridge, n, look.count_noise, first_noise, metric)
+    released = Released(first, theta, noise, levels.ridge, n, counts, first_noise, metric)
     mean = None if moments is None else moments.of(moments.values) / (family.bend * n)
     bent = family.expected(guess, look.coordinates, theta, loss, mean)
     coordinates, intervals = look.coordinates._replace(expected=bent), None
@@ -195,7 +195,7 @@ def solve_table(
         estimate = posterior if family.squares else inferred
         theta, intervals = estimate(released, coordinates, J, m, unequal)
         intervals = family.doubted(intervals, released, coordinates, J, rows.categories)
-        known = seen_columns(released, coordinates, rows.categories)
+        known = seen_columns(released, rows.categories)
         # Squares of sums of residuals of a person tell no variance of one residual.
         sure = spread.sure and rows.persons is None
         intervals = intervals._replace(known=known, variance=spread.variance, sure=sure)
@@ -212,8 +212,8 @@ def solve_table(
         gradient_noise=noise,
         chosen={"rounds": plan.n_rounds, **family.chosen(guess, levels), "kept": 1.0, **clipping},
         intervals=intervals,
-        levels=tuple(n * p for p in coordinates.shares),
-        level_noise=look.count_noise,
+        levels=counts.rows,
+        level_errors=counts.errors,
     )
 
 

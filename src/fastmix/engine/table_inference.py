@@ -17,11 +17,16 @@ from fastmix._types import BoolArray, FloatArray
 from fastmix.engine.first_stage import rounded
 from fastmix.engine.geometry import Curvature, Geometry, shrunk_towards
 from fastmix.engine.inference import Intervals
+from fastmix.engine.level_counts import LevelCounts
 from fastmix.schema.categories import Categories
 
 #: A coefficient is identified if what the ridge may have left of it is at most this share of the
 #: rest of its variance.
 MOST_BIAS = 0.25
+#: No coefficient is identified if the squared error of the curvature between blocks is more than
+#: this share of it: intervals are of first order in that error. Chosen on Black Friday, King County
+#: and Rossmann.
+MOST_UNSURE = 0.4
 #: Noise on the minimiser in units of what the noise of the objective does to it.
 OUTPUT = 0.1
 #: A level is seen if its count is this many standard deviations of its noise.
@@ -53,15 +58,19 @@ class Released(NamedTuple):
     noise: float
     ridge: float
     n: int
-    count_noise: float
+    counts: LevelCounts
     #: Standard deviation of the noise of the first fit, per coordinate.
     first_noise: float
     #: Mean second moments by which the rows of the objective were made round.
     metric: FloatArray
 
-    def seen(self, p: FloatArray) -> BoolArray:
-        """Return which levels have more rows than noise explains; at least the largest one."""
-        return np.asarray((self.n * p >= SEEN * self.count_noise) | (p == p.max()))
+    def seen(self, number: int) -> BoolArray:
+        """Return which levels of a category have more rows than noise explains.
+
+        At least the largest one has.
+        """
+        rows, errors = self.counts.rows[number], self.counts.errors[number]
+        return np.asarray((rows >= SEEN * errors) | (rows == rows.max()))
 
 
 def through(A: FloatArray, variances: FloatArray) -> FloatArray:
@@ -112,10 +121,12 @@ def posterior(
     spread = np.linalg.inv(told + np.diag(1.0 / prior))
     gain, moved = spread @ weight.T, spread @ target - psi
     bias = LEFT_OUT * through(spread / prior, prior)
-    wrong = through(gain, J.error @ (moved**2 + np.diag(spread)))
+    wrong = through(gain, J.error @ moved**2 + J.hidden @ np.diag(spread))
     # The prior's part is in the posterior variance, so that both together are it.
     spread, noise = spread - bias + wrong + gain @ unequal @ gain.T, gain @ noise @ gain.T + wrong
     noise += (OUTPUT * released.noise / released.n) ** 2 * np.linalg.inv(metric)
+    if J.unsure(coordinates.blocks) > MOST_UNSURE:
+        bias = spread
     spread, noise, bias = (K @ each @ K.T for each in (spread, noise, bias))
     return K @ (psi + moved), Intervals(spread, noise, 1.0, False, bias)
 
@@ -193,18 +204,19 @@ def ranged(
     clear = CLEAR if covariance is None else SURE
     if covariance is None:
         covariance = (K * _left(released, released.n * coordinates.expected)[1]) @ K.T
-    for columns, p in zip(categories.columns, coordinates.shares, strict=True):
-        effects, seen = np.append(0.0, theta[list(columns)]), released.seen(p)
-        q = np.where(seen, p, 0.0) / float(p[seen].sum())
-        C = np.zeros((len(p), len(K)))
-        C[range(1, len(p)), list(columns)] = 1.0
+    for number, (columns, rows, errors) in enumerate(
+        zip(categories.columns, *released.counts, strict=True)
+    ):
+        effects, seen = np.append(0.0, theta[list(columns)]), released.seen(number)
+        q = np.where(seen, rows, 0.0) / float(rows[seen].sum())
+        C = np.zeros((len(rows), len(K)))
+        C[range(1, len(rows)), list(columns)] = 1.0
         C -= q @ C
         reach = clear * np.sqrt(np.maximum(np.sum((C @ covariance) * C, axis=1), 0.0))
         nearest = np.clip(effects, effects[seen].min(), effects[seen].max())
-        unsure = SEEN * released.count_noise
-        own = seen | (released.n * (1.0 / len(p) - p) < unsure)
-        if unsure >= MATTERS * released.n:
-            own |= np.abs(effects - nearest) > reach
+        unsure = SEEN * errors
+        own = seen | (float(np.mean(rows)) - rows < unsure)
+        own |= (unsure >= MATTERS * released.n) & (np.abs(effects - nearest) > reach)
         effects = np.where(own, effects, nearest)
         theta[list(columns)] = effects[1:] - effects[0]
         theta[-1] += effects[0] * categories.unit / _constant(coordinates)
@@ -226,12 +238,14 @@ def pooled(
     """
     theta, d = theta.copy(), len(theta)
     variances = _noise_variances(released, coordinates)
-    for columns, p in zip(categories.columns, coordinates.shares, strict=True):
-        effects, seen = np.append(0.0, theta[list(columns)]), released.seen(p)
-        q = np.where(seen, p, 0.0) / float(p[seen].sum())
+    for number, (columns, rows) in enumerate(
+        zip(categories.columns, released.counts.rows, strict=True)
+    ):
+        effects, seen = np.append(0.0, theta[list(columns)]), released.seen(number)
+        q = np.where(seen, rows, 0.0) / float(rows[seen].sum())
         mean = float(q @ effects)
-        C = np.zeros((len(p), d))
-        C[range(1, len(p)), list(columns)] = 1.0
+        C = np.zeros((len(rows), d))
+        C[range(1, len(rows)), list(columns)] = 1.0
         C -= q @ C
         v = np.sum((C @ variances) * C, axis=1)
         squares = (effects - mean) ** 2
@@ -245,11 +259,11 @@ def pooled(
     return theta
 
 
-def seen_columns(released: Released, coordinates: Geometry, categories: Categories) -> BoolArray:
+def seen_columns(released: Released, categories: Categories) -> BoolArray:
     """Return which coefficients compare two levels that are seen, or belong to numbers."""
     known = np.ones(len(released.theta), dtype=bool)
-    for columns, p in zip(categories.columns, coordinates.shares, strict=True):
-        seen = released.seen(p)
+    for number, columns in enumerate(categories.columns):
+        seen = released.seen(number)
         known[list(columns)] = seen[1:] & seen[0]
     return known
 

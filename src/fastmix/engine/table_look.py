@@ -24,7 +24,13 @@ from fastmix.engine.first_stage import (
     least_eigenvalue,
     rounder,
 )
-from fastmix.engine.geometry import Curvature, Geometry, curvature_estimate, geometry
+from fastmix.engine.geometry import (
+    Curvature,
+    Geometry,
+    curvature_estimate,
+    geometry,
+)
+from fastmix.engine.level_counts import LevelCounts
 from fastmix.engine.plan import Draws
 from fastmix.releases import CURVATURE, LEVEL_COUNTS, NUMBER_MOMENTS, SLOPES, TARGET_MEAN
 from fastmix.schema.categories import Categories
@@ -46,12 +52,12 @@ SQUARE_LENGTHS = 1.5
 class Look(NamedTuple):
     """Coordinates from the released counts and moments, and a first guess from the numbers alone.
 
-    ``count_noise`` is the standard deviation of the noise of the count of a level.
+    ``counts`` are the rows of the levels as far as they are known.
     """
 
     coordinates: Geometry
     guess: Guess
-    count_noise: float
+    counts: LevelCounts
 
     def flat(self, family: Family) -> Geometry:
         """Return the coordinates with what independent blocks have of the largest curvature."""
@@ -69,7 +75,8 @@ def first_look(
     counts = draws.noise.release(LEVEL_COUNTS, rows, categories=categories, sigma=plan.level_sigma)
     ends = np.cumsum([1 + len(columns) for columns in categories.columns])[:-1]
     noise = plan.level_sigma * math.sqrt(len(categories.columns))
-    shares = tuple(level_shares(each, noise) for each in np.split(counts, ends))
+    known = [level_rows(each, noise) for each in np.split(counts, ends)]
+    shares = tuple(level_shares(each) for each, _ in known)
     columns = [*categories.numbers(d), d - 1]
     moments = _number_moments(family, rows, [*columns, d], categories.unit, mean, plan, draws)
     coordinates = geometry(categories, shares, moments[:-1, :-1], rows.constant, d)
@@ -80,20 +87,31 @@ def first_look(
     spread = math.sqrt(min(max(variance, 1e-6), 1.0))
     K = coordinates.transform
     guess = Guess(center, K, np.asarray(np.linalg.inv(K), np.float64), np.ones(d), baseline, spread)
-    return Look(coordinates, family.guess(guess, rows, plan.n_rounds), noise)
+    # Persons and weights leave the sum of all counts to be estimated; shares are of n.
+    units = [rows.n / max(float(each.sum()), noise) for each, _ in known]
+    known_rows = tuple(unit * each for unit, (each, _) in zip(units, known, strict=True))
+    errors = tuple(np.full(len(each), std) for each, std in known)
+    counts = LevelCounts(known_rows, errors)
+    return Look(coordinates, family.guess(guess, rows, plan.n_rounds), counts)
 
 
-def level_shares(counts: FloatArray, noise: float = 0.0) -> FloatArray:
-    """Return the shares of the levels of a category; equal ones where noise hides all counts.
+def level_rows(counts: FloatArray, noise: float) -> tuple[FloatArray, float]:
+    """Move noisy counts towards their mean by what noise explains, and return their error.
 
-    Counts with noise of this standard deviation are moved towards their mean by what noise explains
-    (the positive part of James and Stein's estimator).
+    That is the positive part of James and Stein's estimator. The squared error of a count is the
+    share of the noise that is kept, raised by one standard error of that share.
     """
-    mean = float(np.mean(counts))
+    mean, k = float(np.mean(counts)), len(counts)
     rest = counts - mean
-    expected = (len(counts) - 1) * noise**2
+    expected = (k - 1) * noise**2
     kept = max(0.0, 1.0 - expected / max(float(rest @ rest), 1e-300))
-    known = np.maximum(mean + kept * rest, 0.0)
+    unsure = min(1.0, kept + math.sqrt(2.0 / (k - 1)))
+    return np.asarray(mean + kept * rest), noise * math.sqrt(unsure)
+
+
+def level_shares(counts: FloatArray) -> FloatArray:
+    """Return the shares of the levels of a category; equal ones where no count is positive."""
+    known = np.maximum(counts, 0.0)
     return np.asarray(known / known.sum() if known.any() else np.full(len(known), 1.0 / len(known)))
 
 
@@ -136,10 +154,11 @@ def _number_moments(
 
 def row_moments(
     family: Family, rows: Rows, look: Look, levels: Levels, plan: AdaptivePlan, draws: Draws
-) -> Curvature:
+) -> tuple[Curvature, LevelCounts]:
     """Release second moments of all coordinates, times the largest curvature of a row.
 
-    They are the curvature of a loss that clips nothing, and do not depend on coefficients.
+    They are the curvature of a loss that clips nothing, and do not depend on coefficients. They
+    tell the rows of levels, too.
     """
     assert plan.curvature_sigma is not None
     flat, weights = look.flat(family), look.coordinates.weights
@@ -158,9 +177,8 @@ def row_moments(
     )
     # Weights of persons, and a number of rows that was released, leave the mean to be estimated.
     known = rows.persons is None and plan.weight_sigma is None
-    return curvature_estimate(
-        moments, plan.curvature_sigma * square, rows.n, flat, 1.0 if known else None
-    )
+    given = moments, plan.curvature_sigma * square, rows.n, flat, look.counts
+    return curvature_estimate(*given, 1.0 if known else None, square / family.bend)
 
 
 def first_steps(

@@ -120,7 +120,7 @@ class Results:
         self.bounds_X_, self.bounds_y_ = scaling.bounds_X, scaling.bounds_y
         self.__dict__.pop("_level_counts", None)
         if solution.levels is not None:
-            self._level_counts, self._count_noise = solution.levels, solution.level_noise
+            self._level_counts, self._count_errors = solution.levels, solution.level_errors
         store_intervals(self, solution, plan, self._units(scaling), clip=clip, n=n)
         self.__dict__.pop("scores_", None)
         if solution.scores is not None:

@@ -15,8 +15,7 @@ from fastmix.schema.features import OTHER, Category, Feature, Labels, Number, Te
 from fastmix.show import Interval
 from fastmix.show.html import class_prefixes, effects
 
-#: A level has an effect of its own if its released count is at least this many standard deviations
-#: of the noise of a count.
+#: A level has an effect of its own if its released count is at least this many standard errors.
 LEAST_COUNT = 2.0
 
 
@@ -110,17 +109,20 @@ def matrix_parts(
 
 
 def contrasts(
-    parts: Sequence[FeatureColumns], counts: Sequence[FloatArray], noise: float
+    parts: Sequence[FeatureColumns], counts: Sequence[FloatArray], errors: Sequence[FloatArray]
 ) -> Contrasts:
     """Return effects for released counts of the levels of each category, beside an intercept.
 
-    ``noise`` is the standard deviation of a count.
+    ``errors`` are the standard errors of the counts.
     """
     categories = [part for part in parts if part.levels]
     if [*map(len, counts)] != [len(part.levels) for part in categories]:
         raise ValueError("counts")
-    known = {part.category: np.asarray(own) for part, own in zip(categories, counts, strict=True)}
-    chosen = {name: int(np.argmax(own)) for name, own in known.items()}
+    known = {
+        part.category: (np.asarray(own), np.asarray(error))
+        for part, own, error in zip(categories, counts, errors, strict=True)
+    }
+    chosen = {name: int(np.argmax(own)) for name, (own, _) in known.items()}
     intercept = 1 + max(at for part in parts for at in part.places if at is not None)
 
     def weights(part: FeatureColumns, level: int) -> FloatArray:
@@ -150,11 +152,12 @@ def contrasts(
         )
         # Without its product of numbers, the first level of a term has no slope.
         reference = chosen[part.category] if alone else 0
+        count, error = known[part.category]
         for level, name in enumerate(part.names):
             if level == reference:
                 continue
             least = EVIDENT if level == part.rare else LEAST_COUNT
-            if known[part.category][level] < least * noise:
+            if count[level] < least * error[level]:
                 if level != part.rare:
                     pooled.append(name)
                 continue
@@ -224,7 +227,7 @@ def model_effects(model: Any) -> Effects:
     """
     counts, intercept = getattr(model, "_level_counts", None), bool(model.fit_intercept)
     if counts is not None:
-        return _of_classes(model, contrasts(parts_of(model), counts, model._count_noise))
+        return _of_classes(model, contrasts(parts_of(model), counts, model._count_errors))
     if hasattr(model, "schema_"):
         schema = model.schema_
         return column_effects(effects(model, schema.columns(intercept)), schema, intercept)

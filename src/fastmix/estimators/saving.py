@@ -31,7 +31,7 @@ RELEASED = (
     *("coef_", "intercept_", "n_steps_", "gamma_", "eta_", "gradient_noise_"),
     *("coef_std_", "coef_noise_std_", "coef_bias_bound_", "coef_identified_"),
     *("intercept_std_", "intercept_identified_", "residual_std_", "residual_std_identified_"),
-    *("_level_counts", "_count_noise", "smoothing_", "scores_"),
+    *("_level_counts", "_count_errors", "smoothing_", "scores_"),
 )
 #: Symmetric matrices, one or several, of which the document contains the lower triangles.
 MATRICES = ("coef_covariance_", "_coef_noise", "_coef_bias")

@@ -47,7 +47,7 @@ _TOGETHER = (
         *("intercept_std_", "intercept_identified_", *MATRICES),
     },
     {"residual_std_", "residual_std_identified_"},
-    {"_level_counts", "_count_noise"},
+    {"_level_counts", "_count_errors"},
 )
 
 
@@ -275,7 +275,7 @@ def _fitted(stored: dict[str, Any], model: Any) -> dict[str, Any]:
         "residual_std_": real,
         "residual_std_identified_": truth,
         "_level_counts": counts,
-        "_count_noise": real,
+        "_count_errors": counts,
         "scores_": lambda value: PrivateScores(scores(value), None, n, model._population),
         **dict.fromkeys(MATRICES, lambda value: symmetric(value, d + 1, own)),
     }

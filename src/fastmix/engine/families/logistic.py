@@ -179,8 +179,9 @@ class LogisticObjective(Family):
         values, vectors = np.linalg.eigh(T @ moments.of(moments.values) @ T.T)
         least = 1e-9 * float(np.sum(moments.values))
         # Entries of the same size as in M, because T is about diagonal.
-        error = moments.error * np.outer(np.diag(T) ** 2, np.diag(T) ** 2)
-        return Curvature(np.maximum(values, least), vectors, error)
+        squares = np.outer(np.diag(T) ** 2, np.diag(T) ** 2)
+        errors = moments.error * squares, moments.hidden * squares
+        return Curvature(np.maximum(values, least), vectors, *errors)
 
     def doubted(
         self,
