@@ -19,8 +19,12 @@ from sets import Table
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 import fastmix
+from fastmix.accounting import objective_mu
 
 SCORE_SHARE = 0.05
+#: Standard errors of a fit that knows the second moments of its rows and spends all of its budget
+#: on the minimiser, with gradients clipped at this many residuals times the root of the columns.
+CLIP = 3.0
 ROWS_OF_LEVELS = 200
 TINY = 1e-12
 
@@ -159,6 +163,11 @@ def coverage(cell: Cell, fits: int) -> dict[str, float]:
         simulated.add(cell.model(fit + 1, drawn))
         observed.add(cell.model(fit + 1, train))
     made = {"rows": len(y), "columns": len(names), "fits": fits, **simulated.quantities()}
+    if cell.linear and cell.estimator == "default":
+        mu = objective_mu(cell.epsilon, cell.model(0, train).privacy_.delta)
+        made["limit"] = np.sqrt(1.0 + CLIP**2 * (len(names) + 1) / (len(y) * mu**2))
+        ratio = made.get("contrast_std_over_not_private", np.nan)
+        made["contrast_std_over_limit"] = ratio / made["limit"]
     return made | {f"real_{name}": value for name, value in observed.quantities().items()}
 
 
