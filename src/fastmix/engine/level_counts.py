@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: The least standard error of a count.
 LEAST_ERROR = 1e-3
+#: The least information on a count: with all rows in one level, codes are 0.
+LEAST_TOLD = 1e-100
 #: Two releases disagree about a count from this many standard errors on.
 FAR = 3.0
 
@@ -29,10 +31,6 @@ class LevelCounts(NamedTuple):
 
     rows: tuple[FloatArray, ...]
     errors: tuple[FloatArray, ...]
-
-    def positive(self) -> LevelCounts:
-        """Return counts that noise has not made negative."""
-        return self._replace(rows=tuple(np.maximum(each, 0.0) for each in self.rows))
 
 
 def recounted(
@@ -63,7 +61,8 @@ def recounted(
         seen = left * (seen + 2.0 * w * (A @ released[block, -1]))
         rest, first = seen / scale**2 - told @ own, np.diag(np.maximum(std, LEAST_ERROR) ** -2.0)
         lacking = (1.0 - left) * np.maximum(own + np.linalg.solve(told + first, rest), 0.0)
-        apart, alone = np.abs(rest) / np.diag(told), 1.0 / np.diag(told) + std**2
+        alone = 1.0 / np.maximum(np.diag(told), LEAST_TOLD)
+        apart, alone = np.abs(rest) * alone, alone + std**2
         lacking = np.where(apart**2 > FAR**2 * alone, np.maximum(apart, lacking), lacking)
         sure = 1.0 / (1.0 + np.diag(told) * lacking**2)
         covariance = np.linalg.inv(np.sqrt(np.outer(sure, sure)) * told + first)

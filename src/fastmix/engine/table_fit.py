@@ -141,7 +141,8 @@ def solve_table(
     assert rows.categories is not None
     n, d, least = rows.n, rows.d, SHORTEST * math.sqrt(rows.d)
     look = first_look(family, rows, rows.categories, plan, draws)
-    guess, moments, metric, counts = look.guess, None, np.eye(d), look.counts.positive()
+    guess, moments, metric = look.guess, None, np.eye(d)
+    counts = look.counts._replace(rows=tuple(n * p for p in look.coordinates.shares))
     levels = family.first_levels(plan, guess, residual_clip, n, d)
     if plan.curvature_sigma is not None:
         moments, counts = row_moments(family, rows, look, levels, plan, draws)
