@@ -26,7 +26,7 @@ MOST_BIAS = 0.25
 #: No coefficient is identified if the squared error of the curvature between blocks is more than
 #: this share of it: intervals are of first order in that error. Chosen on Black Friday, King County
 #: and Rossmann.
-MOST_UNSURE = 0.4
+MOST_UNSURE = 0.35
 #: Noise on the minimiser in units of what the noise of the objective does to it.
 OUTPUT = 0.1
 #: A level is seen if its count is this many standard deviations of its noise.
