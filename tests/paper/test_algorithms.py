@@ -137,8 +137,11 @@ def test_an_infinite_account_warns(problem):
     with pytest.warns(WeakPrivacyWarning, match="epsilon is infinite at every smaller delta"):
         found = algorithm_1(problem[0], k1=40, gamma=3.0, tau=0.1, omega=3.0, sketch=SRHT(64, N))
     assert found.epsilon(1e-6) == math.inf
-    with pytest.warns(WeakPrivacyWarning, match="tau=2 is too small"):
+    with pytest.warns(WeakPrivacyWarning, match=r"tau=2 is .* Appendix E needs tau >= log\(3 T"):
         algorithm_2(*problem, gamma=3.0, tau=2.0, sigma=1.0, omega=3.0, k1=40, k2=64)
+    with pytest.warns(WeakPrivacyWarning, match="up to 1, so epsilon is infinite at every delta"):
+        none = algorithm_2(*problem, gamma=3.0, tau=0.1, sigma=1.0, omega=3.0, k1=40, k2=64)
+    assert none.epsilon(0.5) == math.inf
 
 
 def test_bad_arguments(problem):
@@ -154,3 +157,46 @@ def test_bad_arguments(problem):
         regressed(X, y[1:], plan)
     with pytest.raises(ValueError, match=r"gamma must be greater than 1\.25"):
         algorithm_1(X, k1=40, gamma=1.25, tau=20.0, omega=3.0, sketch=SRHT(64, N))
+    with pytest.raises(ValueError, match="tau must be at least 0"):
+        algorithm_1(X, k1=40, gamma=3.0, tau=-1.0, omega=3.0, sketch=SRHT(64, N))
+
+
+@pytest.mark.parametrize("sketch", [SRHT, "srht", np.eye(N)], ids=["class", "name", "matrix"])
+def test_a_sketch_is_asked_for(problem, sketch):
+    plan = calibrate_fast_ihm(2.0, 1e-5, n=N, d=D, k1=40, k2=64)
+    noise = make_noise()
+    with pytest.raises(TypeError, match=r"sketch must be a sketch such as SRHT\(k2, n\)"):
+        algorithm_1(problem[0], k1=40, sketch=sketch, rng=noise, **LEVELS)
+    with pytest.raises(TypeError, match=r"sketch must be a sketch such as SRHT\(k2, n\)"):
+        regressed(*problem, plan, sketch=sketch, rng=noise)
+    assert noise.drawn == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"step_length": math.nan}, "step_length must be finite"),
+        ({"clip": 0.0}, "clip must be greater than 0"),
+        ({"k1": D - 1}, f"k1 must be at least {D}"),
+        ({"k2": 0}, "k2 must be at least 1"),
+        ({"steps": 0}, "steps must be at least 1"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_nothing_is_drawn_for_bad_options(problem, options, message):
+    plan = calibrate_fast_ihm(2.0, 1e-5, n=N, d=D, k1=40, k2=64)
+    levels = {name: getattr(plan, name) for name in ("gamma", "tau", "sigma", "omega", "k1", "k2")}
+    noise = make_noise()
+    with pytest.raises(ValueError, match=message):
+        algorithm_2(*problem, **{**levels, **options}, rng=noise)
+    assert noise.drawn == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("epsilon", -1.0), ("delta", 1.0), ("d", 0), ("steps", 0), ("k1", 0), ("varrho", 2.0)],
+)
+def test_a_plan_without_meaning_is_refused(name, value):
+    target = {"epsilon": 2.0, "delta": 1e-5, "n": N, "d": D}
+    with pytest.raises(ValueError, match=f"{name} must"):
+        calibrate_fast_ihm(**{**target, name: value})

@@ -1,8 +1,8 @@
 """The paper in code: its algorithms, its theorems, and the methods that it compares, one file each.
 
 `algorithms` has Algorithms 1 to 3 with the paper's line numbers, `accuracy` Theorem 2 and its
-lemmas; `calibrate_fast_mix` is Theorem 1 solved for the noise. The other files are methods that
-estimators run.
+lemmas; `calibrate_fast_mix` is Theorem 1 solved for the noise, `calibrate_fast_ihm` Theorem 2.1.
+The other files are methods that estimators run.
 """
 
 from fastmix.engine.plan import METHODS
@@ -22,9 +22,9 @@ from fastmix.paper.algorithms import (
     algorithm_1,
     algorithm_2,
     algorithm_3,
-    calibrate_fast_ihm,
     debiased_step,
 )
+from fastmix.paper.calibration import calibrate_fast_ihm
 from fastmix.paper.fast_ihm import FastIterativeHessianMixing
 from fastmix.paper.gradient_descent import GradientDescent
 from fastmix.paper.ihm import IterativeHessianMixing

@@ -13,7 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_integer, check_probability, check_real
+from fastmix._validation import (
+    check_integer,
+    check_matrix,
+    check_probability,
+    check_real,
+    type_error,
+)
 from fastmix.sketches import SketchDraw
 
 
@@ -32,9 +38,10 @@ class AccuracyTheorem:
     theta_squared : float
         :math:`\|\theta^*\|^2`.
     chi : float
-        Accuracy of the fast sketch, in (0, 1]; the theorem is stated up to 1/4.
+        Accuracy of the fast sketch. The theorem is stated for (0, 1/4]; larger ones, as measured
+        for small sketches, show how the terms grow.
     varrho : float
-        Probability with which the bound may fail.
+        Probability with which the bound may fail, in (0, 1].
 
     Notes
     -----
@@ -54,10 +61,11 @@ class AccuracyTheorem:
     def __post_init__(self) -> None:
         check_real("epsilon", self.epsilon, above=0.0)
         check_probability("delta", self.delta)
-        check_probability("varrho", self.varrho)
+        check_real("varrho", self.varrho, above=0.0, at_most=1.0)
         check_integer("d", self.d, at_least=1)
         check_real("lambda_min", self.lambda_min, at_least=0.0)
         check_real("lambda_max", self.lambda_max, at_least=self.lambda_min)
+        check_real("theta_squared", self.theta_squared, at_least=0.0)
         check_real("chi", self.chi, at_least=0.0)
 
     @property
@@ -85,7 +93,7 @@ class AccuracyTheorem:
     @property
     def well_conditioned(self) -> bool:
         r"""Whether :math:`\lambda_{\min} > \gamma_f`: the second regime, without added noise."""
-        return self.lambda_min > self.gamma_f
+        return bool(self.lambda_min > self.gamma_f)
 
     @property
     def excess_risk(self) -> float:
@@ -167,6 +175,9 @@ def distortions(draw: SketchDraw, X: FloatArray) -> Distortions:
     Paper: Lemmas 9 and 10; Section 3, "Choosing k2".
     Sensitive inputs: X.
     """
+    if not isinstance(draw, SketchDraw):
+        raise type_error("draw", "be a drawn sketch such as SRHT(k2, n).sample(0)", draw)
+    X = check_matrix("X", X).astype(np.float64, copy=False)
     Z, m_hat = draw.sketch_and_distortion(X)
     before, after = (np.linalg.eigvalsh(A.T @ A) for A in (X, Z))
     singular = before[0] <= 1e-9 * before[-1]
@@ -201,6 +212,8 @@ def gaussian_norm_bound(d: int, varrho: float) -> float:
 
     Paper: Lemma 11, for the norm of a standard normal vector of length d.
     """
+    check_integer("d", d, at_least=1)
+    check_real("varrho", varrho, above=0.0, at_most=1.0)
     return math.sqrt(2.0 * d) + math.sqrt(4.0 * math.log(1.0 / varrho))
 
 
@@ -220,7 +233,7 @@ def residual_bound(
         Smallest eigenvalue, and :math:`\|\theta^*\|`.
     noise : float
         Largest norm of the noise of a gradient; the paper has :math:`\sigma` times
-        `gaussian_norm_bound`.
+        ``gaussian_norm_bound(d, varrho / (8 * T))``.
 
     Returns
     -------
@@ -231,6 +244,7 @@ def residual_bound(
     -----
     Paper: Lemma 14: no residual is clipped if this is at most the clipping level.
     """
+    check_real("lambda_min", lambda_min, above=0.0)
     contraction = chi * math.sqrt(kappa) / (2.0 - chi)
     left = 2.0 - chi * (1.0 + math.sqrt(kappa))
     check_real("2 - chi (1 + sqrt(kappa))", left, above=0.0)

@@ -14,12 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix._types import FloatArray
-from fastmix._validation import check_integer, check_matrix, check_real
+from fastmix._validation import check_integer, check_matrix, check_real, type_error
 from fastmix.accounting import PrivacyEvent, RdpAccountant
 from fastmix.data import ArrayRows, RowMap, Rows
-from fastmix.engine.plan import Sizes, Target
 from fastmix.errors import InvalidValueError, WeakPrivacyWarning, caller_level
-from fastmix.paper.fast_ihm import FastIHMPlan, FastIterativeHessianMixing
 from fastmix.random import RandomState, public_generator
 from fastmix.releases import (
     GRADIENT,
@@ -102,8 +100,8 @@ def algorithm_1(
     Sensitive inputs: X.
     """
     rows, noise = _checked(X, None, c_x, rng, k1=k1)
-    check_real("gamma", gamma, above=5.0 / 4.0)
-    _warn(tau, omega, 2)
+    _check_noise(gamma, tau, omega, 1)
+    _check_sketch(sketch)
     source, m, lam = _bounds(rows, sketch, tau, omega, noise, _public(noise, rng))  # lines 1-3
     eta = _level(gamma, source, m, lam)  # 4
     return Mixed(_gaussian_sketch(source, k1, gamma, eta, noise), eta, tuple(noise.drawn))  # 5
@@ -137,7 +135,7 @@ def algorithm_2(
         Noise parameters of the paper; ``sigma`` is the standard deviation in every coordinate of a
         gradient. `calibrate_fast_ihm` gives all four.
     k1, k2 : int
-        Rows of the Gaussian sketch and of the SRHT.
+        Rows of the Gaussian sketch, at least d, and of the SRHT.
     steps : int, default 4
         T.
     clip : float, default 1.0
@@ -148,7 +146,7 @@ def algorithm_2(
         Keep the term :math:`-\eta^2 \theta` of line 6; the paper's experiments leave it out.
     eta_per_step : bool, default False
         Use each step's own :math:`\tilde\eta_t` as the authors' code does, not the largest. The
-        account is the same: every step alone reaches the level gamma (docs/beside.md).
+        account is the same: every step alone reaches the level gamma (docs/questions.md).
     step_length : float, default 1.0
         Factor of each step, as `debiased_step` returns; it is public, so it costs nothing.
     rng : None, int, RandomState, Generator or Noise
@@ -165,12 +163,13 @@ def algorithm_2(
     Sensitive inputs: X, y.
     """
     rows, noise = _checked(X, y, 1.0, rng, k1=k1, steps=steps)
-    check_real("gamma", gamma, above=5.0 / 4.0)
-    check_real("clip", clip, above=0.0)
-    check_real("sigma", sigma, above=0.0)
+    check_integer("k1", k1, at_least=rows.d)  # line 7 inverts
+    for name, value in (("clip", clip), ("sigma", sigma), ("step_length", step_length)):
+        check_real(name, value, above=0.0)
     if sketch is None:
         sketch = SRHT(check_integer("k2", k2, at_least=1), rows.n)
-    _warn(tau, omega, 2 * steps)
+    _check_noise(gamma, tau, omega, steps)
+    _check_sketch(sketch)
     theta = np.zeros(rows.d)  # line 1
     etas, sketched = algorithm_3(  # 2
         rows, gamma=gamma, tau=tau, omega=omega, sketch=sketch, steps=steps, noise=noise,
@@ -184,45 +183,6 @@ def algorithm_2(
         g = noise.release(GRADIENT, rows, **given) - shrinkage * eta**2 * theta  # 6
         theta = theta + step_length * symmetric_solve(X_hat.T @ X_hat / k1, g)  # 7
     return Regressed(theta, etas, tuple(noise.drawn))  # 9
-
-
-def calibrate_fast_ihm(
-    epsilon: float,
-    delta: float,
-    *,
-    n: int,
-    d: int,
-    steps: int = 4,
-    k1: int | None = None,
-    k2: int | None = None,
-    varrho: float | None = None,
-) -> FastIHMPlan:
-    r"""Noise parameters and sizes for which Algorithm 2 is (epsilon, delta)-DP.
-
-    Sizes that are not given are those of the paper's experiments,
-    :math:`k_1 = 6 \max\{d, \log(4T/\varrho)\}`, and 200 times that maximum for k2.
-
-    Returns
-    -------
-    FastIHMPlan
-        ``gamma``, ``tau``, ``sigma`` (for residuals clipped at 1), ``omega``, ``k1``, ``k2``,
-        ``steps`` and the account ``spent``.
-
-    Notes
-    -----
-    Paper: Appendices E and H; the conversions are numerical, not the closed forms.
-    """
-    method = FastIterativeHessianMixing(
-        variant="paper",
-        sketch="srht",
-        n_steps=steps,
-        gaussian_size=k1,
-        sketch_size=k2,
-        failure_probability=varrho,
-    )
-    plan = method.plan(Sizes(n=n, d=d), Target(epsilon=epsilon, delta=delta))
-    assert isinstance(plan, FastIHMPlan)
-    return plan
 
 
 def algorithm_3(
@@ -241,6 +201,31 @@ def algorithm_3(
     The paper's :math:`\eta` (lines 1 and 9) is the largest of the levels. The sketched data are
     sensitive: Algorithm 2 mixes them before anything is released.
 
+    Parameters
+    ----------
+    rows : Rows
+        Data whose map has the bound :math:`C_X`, such as ``ArrayRows(X, RowMap(c_x))`` of
+        `fastmix.data`.
+    gamma, tau, omega : float
+        Level, shift and Laplace scale.
+    sketch : Sketch or SketchDraw
+        A distribution that every step draws from, or one sketch for all steps.
+    steps : int
+        T.
+    noise : Noise
+        Noise that keeps the account, such as ``fastmix.releases.make_noise()``.
+    public : Generator
+        Generator of the public sketches.
+
+    Returns
+    -------
+    etas : tuple of float
+        The levels, private.
+    sketched : tuple of Source
+        The sketched data, sensitive.
+
+    Notes
+    -----
     Paper: Algorithm 3.
     Sensitive inputs: rows.
     """
@@ -321,15 +306,27 @@ def _public(noise: Noise, rng: RandomNoise) -> np.random.Generator:
     return public_generator(seeded)
 
 
-def _warn(tau: float, omega: float, count: int) -> None:
-    """Check the parameters of the bounds, and warn if the bounds fail too often to protect."""
+def _check_sketch(sketch: Any) -> None:
+    if not isinstance(sketch, (Sketch, SketchDraw)):
+        raise type_error("sketch", "be a sketch such as SRHT(k2, n), or a draw of one", sketch)
+
+
+def _check_noise(gamma: float, tau: float, omega: float, steps: int) -> None:
+    """Check level and bounds, and warn if the bounds fail too often to protect."""
+    check_real("gamma", gamma, above=5.0 / 4.0)
+    check_real("tau", tau, at_least=0.0)
     check_real("omega", omega, above=0.0)
-    tail = sum(e.tail for e in spectral_events("laplace", tau=tau, omega=omega, count=count))
+    events = spectral_events("laplace", tau=tau, omega=omega, count=1)
+    tail = 2 * steps * sum(event.tail for event in events)
     if tail > _RARE:
+        needed = "Theorem 1 needs tau >= log(3 / (2 delta)); calibrate_fast_mix"
+        if steps > 1:
+            needed = "Appendix E needs tau >= log(3 T / delta); calibrate_fast_ihm"
+        smaller = "smaller " if tail < 1.0 else ""
         warnings.warn(
             f"tau={tau:g} is too small: a private bound fails with probability up to "
-            f"{min(1.0, tail):.2g}, so epsilon is infinite at every smaller delta. Theorem 1 needs "
-            "tau >= log(3 / (2 delta)); calibrate_fast_mix chooses tau, omega and gamma.",
+            f"{min(1.0, tail):.2g}, so epsilon is infinite at every {smaller}delta. {needed} "
+            "chooses tau, omega and gamma.",
             WeakPrivacyWarning,
             stacklevel=caller_level(),
         )
