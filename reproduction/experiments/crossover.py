@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from fastmix import IHM, FastIHM
 from fastmix.datasets import make_sphere
 from fastmix.paper import FastIterativeHessianMixing
-from fastmix.sketches import KerdockSketch
+from fastmix.sketches import SRHT, KerdockSketch, SparseSketch
 from reproduction.experiments.methods import sketch_rows
 from reproduction.experiments.runner import run_trials, trial_seed
 from reproduction.experiments.workspace import Workspace
@@ -43,9 +43,8 @@ def _run(timing: Timing) -> dict[str, Any]:
     }  # fmt: skip
     model: Any = IHM(**common)
     if timing.method != "ihm":
-        k2 = sketch_rows(_RATIO, timing.n, timing.d, timing.steps)
-        if timing.method == "kerdock":  # has powers of two only
-            k2 = max(1 << (k2 - 1).bit_length(), KerdockSketch.least_size(timing.n))
+        kind = {"kerdock": KerdockSketch, "sparse": SparseSketch}.get(timing.method, SRHT)
+        k2 = sketch_rows(_RATIO, timing.n, timing.d, timing.steps, kind)
         model = FastIHM(**common, sketch=timing.method, sketch_size=k2)
     model.account(timing.n, timing.d)  # these two are what only the first fit of a process pays
     IHM(**common).fit(X[:256], y[:256])

@@ -8,6 +8,7 @@ from time import process_time
 from typing import Any
 
 from fastmix import IHM, IHS, FastIHM, PrivateLinearRegression
+from fastmix.sketches import SRHT, KerdockSketch, Sketch, SparseSketch
 from reproduction.checks import check_one_of
 from reproduction.experiments.problems import Problem, open_problem
 
@@ -68,9 +69,15 @@ def base_size(n: int, d: int, steps: int) -> float:
     return max(float(d), math.log(40.0 * steps * float(n) ** 2))
 
 
-def sketch_rows(ratio: int, n: int, d: int, steps: int) -> int:
-    """Return the rows k2 of the fast sketch for a ratio of the paper, at most the padded n."""
-    return min(math.ceil(ratio * base_size(n, d, steps)), 1 << (n - 1).bit_length())
+def sketch_rows(ratio: int, n: int, d: int, steps: int, kind: type[Sketch] = SRHT) -> int:
+    """Return the rows k2 of the fast sketch for a ratio of the paper, at most the padded n.
+
+    Kerdock sketches have the next power of two, and sparse ones the next multiple of four.
+    """
+    k2 = min(math.ceil(ratio * base_size(n, d, steps)), 1 << (n - 1).bit_length())
+    if kind is KerdockSketch:
+        return max(1 << (k2 - 1).bit_length(), KerdockSketch.least_size(n))
+    return -(-k2 // 4) * 4 if kind is SparseSketch else k2
 
 
 def make_method(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastmix.paper import distortions
-from fastmix.sketches import KerdockSketch, Sketch
+from fastmix.sketches import Sketch
 from reproduction.experiments.methods import sketch_rows
 from reproduction.experiments.problems import TITLES, open_problem
 from reproduction.experiments.runner import run_trials, trial_seed
@@ -45,9 +45,8 @@ class Draw(NamedTuple):
 def _run(one: Draw) -> dict[str, Any]:
     problem = open_problem(one.folder)
     n, d = problem.X.shape
-    k2, kind = sketch_rows(one.ratio, n, d, one.steps), FAMILIES[one.sketch]
-    if kind is KerdockSketch:  # has powers of two only
-        k2 = max(1 << (k2 - 1).bit_length(), KerdockSketch.least_size(n))
+    kind = FAMILIES[one.sketch]
+    k2 = sketch_rows(one.ratio, n, d, one.steps, kind)
     found = distortions(kind(k2, n).sample(one.seed), problem.X)
     return {**one._asdict(), **found._asdict(), "d": d, "k2": k2}
 

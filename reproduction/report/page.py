@@ -50,7 +50,7 @@ _SECTIONS = (
     ("sketches", "Lemmas 9 and 10: what sketches do to the data",
      "χ is the least number for which λ_min(SX) ≥ (1 - χ) λ_min(X), the largest eigenvalue moves "
      "by at most χ of itself, and m̂ ≤ χ‖X‖, in every draw. Where X is singular, λ_min is left out. "
-     "Kerdock sketches have the next power of two of rows."),
+     "Kerdock sketches have the next power of two of rows, sparse ones the next multiple of four."),
     ("theorem2", "Theorem 2 beside the measured risk",
      "The bound is of the order Õ: here all its constants and logarithms are 1, and χ is the one "
      "measured for the SRHT. It shows how the risk scales, not how large it is."),

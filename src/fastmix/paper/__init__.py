@@ -24,12 +24,12 @@ from fastmix.paper.algorithms import (
     algorithm_3,
     debiased_step,
 )
-from fastmix.paper.calibration import calibrate_fast_ihm
 from fastmix.paper.fast_ihm import FastIterativeHessianMixing
 from fastmix.paper.gradient_descent import GradientDescent
 from fastmix.paper.ihm import IterativeHessianMixing
 from fastmix.paper.ihs import IterativeHessianSketch
 from fastmix.paper.linear_mixing import SketchAndSolve, calibrate_fast_mix, calibrate_gauss_mix
+from fastmix.paper.noise_levels import calibrate_fast_ihm
 
 __all__ = [
     "METHODS",

@@ -7,6 +7,7 @@ import pytest
 
 from fastmix.datasets import make_sphere
 from reproduction.experiments.methods import LABELS, base_size, label, make_method, sketch_rows
+from reproduction.experiments.sketches import FAMILIES
 
 N, D = 2048, 8
 
@@ -18,6 +19,16 @@ def test_sizes():
     assert base_size(n, 4, 4) == pytest.approx(math.log(16.0 / varrho))
     assert sketch_rows(200, 2**17, 81, 4) == 16_200
     assert sketch_rows(10**6, 1000, 8, 4) == 1024
+
+
+@pytest.mark.parametrize("d", [4, 28, 81])
+@pytest.mark.parametrize("kind", FAMILIES.values(), ids=FAMILIES)
+def test_every_sketch_takes_its_rows(kind, d):
+    """Rossman's 28 columns ask for 115 rows, which neither Kerdock nor sparse sketches have."""
+    asked = sketch_rows(4, 2**17, d, 4)
+    assert asked == (324 if d == 81 else 115)
+    k2 = sketch_rows(4, 2**17, d, 4, kind)
+    assert asked <= kind(k2, 2**17).k2 < 5 * asked
 
 
 @pytest.mark.parametrize("method", LABELS)
