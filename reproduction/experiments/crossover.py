@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from fastmix import IHM, FastIHM
 from fastmix.datasets import make_sphere
 from fastmix.paper import FastIterativeHessianMixing
-from fastmix.sketches import SRHT, KerdockSketch, SparseSketch
+from fastmix.sketches import SRHT, KerdockSketch, Sketch, SparseSketch
 from reproduction.experiments.methods import sketch_rows
 from reproduction.experiments.runner import run_trials, trial_seed
 from reproduction.experiments.workspace import Workspace
@@ -20,6 +20,8 @@ COLUMNS = ("method", "literal", "n", "d", "repeat", "seed", "seconds")
 _RATIO = 4
 #: Kinds of sketches that the paper's FastIHM can use.
 _KINDS = [kind for kind in FastIterativeHessianMixing.choices["sketch"] if kind != "auto"]
+#: Kinds that do not take every number of rows.
+_OWN_ROWS: dict[str, type[Sketch]] = {"kerdock": KerdockSketch, "sparse": SparseSketch}
 
 
 class Timing(NamedTuple):
@@ -43,7 +45,7 @@ def _run(timing: Timing) -> dict[str, Any]:
     }  # fmt: skip
     model: Any = IHM(**common)
     if timing.method != "ihm":
-        kind = {"kerdock": KerdockSketch, "sparse": SparseSketch}.get(timing.method, SRHT)
+        kind = _OWN_ROWS.get(timing.method, SRHT)
         k2 = sketch_rows(_RATIO, timing.n, timing.d, timing.steps, kind)
         model = FastIHM(**common, sketch=timing.method, sketch_size=k2)
     model.account(timing.n, timing.d)  # these two are what only the first fit of a process pays

@@ -167,9 +167,9 @@ def _baselines(summary: Summary) -> Iterator[Conclusion]:
                     experiment,
                     f"{TITLES[name]}: comparison with FastIHS, which is not private.",
                     None,
-                    f"After {steps} steps FastIHS is still {line:.2e} above the optimum, more than "
-                    f"{_CONVERGED:.0%} of what there is to explain or than a private method: it "
-                    "has not converged, and no private method is held against it.",
+                    f"After {steps} steps FastIHS is still {line:.2e} above the optimum: more than "
+                    f"{_CONVERGED:.0%} of what there is to explain, or more than a private method. "
+                    "It has not converged, so we compare no private method with it.",
                 )
 
 

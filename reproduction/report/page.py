@@ -36,20 +36,19 @@ _SECTIONS = (
     ("table-speed", "The table of Figure 2: runtimes",
      "Seconds of processor time, medians of up to three fits on one thread, ε = 1; a single fit "
      "includes what only the first one of a process pays, the calibration of its noise. The "
-     "paper's methods do all the work that the paper counts; fastmix with default settings does "
-     "less: it draws from the same distributions at a smaller cost."),
+     "paper's methods do all the work that the paper counts, and form their sketches as written; "
+     "fastmix with default settings is other algorithms (docs/methods.md)."),
     ("airline", "The Airline appendix: accuracy and runtime as k₂ grows",
      "The same as Figure 2, over {trials} trials, on many rows and few columns. One number scales "
-     "all columns, as in the paper: days up to 31 beside times up to 2400 are directions with next "
-     "to no signal, and noise in them is what fastmix with default settings loses here. In your "
-     "own fits, bounds_X scales every column by its own bounds."),
+     "all columns, as in the paper, so weekdays and months beside times up to 2400 have next to no "
+     "signal. In your own fits, bounds_X scales every column by its own bounds."),
     ("table-datasets", "The table of data statistics",
      "Rows are sampled at random and synthetic sets drawn anew; both are scaled by their largest "
      "row and target, which change from draw to draw: in the correlated set only the ratio of the "
      "eigenvalues can be compared."),
     ("sketches", "Lemmas 9 and 10: what sketches do to the data",
-     "χ is the least number for which λ_min(SX) ≥ (1 - χ) λ_min(X), the largest eigenvalue moves "
-     "by at most χ of itself, and m̂ ≤ χ‖X‖, in every draw. Where X is singular, λ_min is left out. "
+     "χ is the least number for which the smallest and the largest eigenvalue move by at most χ of "
+     "themselves, and m̂ ≤ χ‖X‖, in every draw. Where X is singular, λ_min is left out. "
      "Kerdock sketches have the next power of two of rows, sparse ones the next multiple of four."),
     ("theorem2", "Theorem 2 beside the measured risk",
      "The bound is of the order Õ: here all its constants and logarithms are 1, and χ is the one "

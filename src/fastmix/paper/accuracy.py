@@ -163,14 +163,14 @@ class Distortions(NamedTuple):
     @property
     def chi(self) -> float:
         """The least chi for which Lemmas 9 and 10 and the coherence bound hold for this draw."""
-        return float(np.nanmax([self.lambda_min, self.lambda_max, self.row, self.coherence]))
+        return float(np.nanmax([abs(self.lambda_min), self.lambda_max, self.row, self.coherence]))
 
 
 def distortions(draw: SketchDraw, X: FloatArray) -> Distortions:
     r"""Measure the statements of Lemmas 9 and 10 for one draw.
 
-    They are :math:`\lambda_{\min}(SX) \ge (1-\chi)\lambda_{\min}(X)`, the same for the largest
-    eigenvalue, :math:`\hat m \le \chi \|X\|_{op}` and :math:`\hat\Delta \le \chi`.
+    They are :math:`|\lambda_{\min}(SX) - \lambda_{\min}(X)| \le \chi\lambda_{\min}(X)`, the same
+    for the largest eigenvalue, :math:`\hat m \le \chi \|X\|_{op}` and :math:`\hat\Delta \le \chi`.
 
     Paper: Lemmas 9 and 10; Section 3, "Choosing k2".
     Sensitive inputs: X.
