@@ -12,7 +12,7 @@ from reproduction.experiments.figure1 import CURVES
 from reproduction.experiments.methods import label, order
 from reproduction.experiments.problems import TITLES
 from reproduction.report.conclusions import converged
-from reproduction.report.panels import INK, SETTINGS, epsilon_ticks, panel, svg
+from reproduction.report.panels import INK, SETTINGS, panel, run_ticks, svg
 from reproduction.report.summary import Curve, Summary
 from reproduction.report.theory_figures import draw_theory
 from reproduction.style import COLOURS
@@ -141,7 +141,7 @@ def _figure1(n: int, curves: dict[str, dict[float, float]], origin: str) -> str:
         at = sorted(points)
         values = [points[e] or float("nan") for e in at]
         axis.plot(at, values, label=CURVES[curve], **_STYLES[curve])
-    epsilon_ticks(axis, sorted(next(iter(curves.values()))))
+    run_ticks(axis, sorted(next(iter(curves.values()))))
     return svg(figure, f"figure1-{n}")
 
 
@@ -180,7 +180,7 @@ def _risk(
             continue
         low = [max(m.low, m.value / 100.0) for m in means]
         axis.fill_between(at, low, [m.high for m in means], color=style["color"], alpha=0.2, lw=0)
-    epsilon_ticks(axis, epsilons)
+    run_ticks(axis, epsilons)
     return svg(figure, f"risk-{name}")
 
 

@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-__all__ = ["INK", "SETTINGS", "epsilon_ticks", "panel", "svg"]
+__all__ = ["INK", "SETTINGS", "panel", "run_ticks", "svg"]
 
 #: Stands for the colour of the text, which the page chooses.
 INK = "#010203"
@@ -53,8 +53,8 @@ def svg(figure: Any, name: str) -> str:
     return out.getvalue()
 
 
-def epsilon_ticks(axis: Any, epsilons: list[float]) -> None:
-    """Mark the values of epsilon that were run, and no others."""
-    axis.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
+def run_ticks(axis: Any, values: list[float]) -> None:
+    """Mark the values of epsilon, or other sizes, that were run, and no others."""
+    axis.set_xticks(values, [f"{value:g}" for value in values])
     axis.xaxis.set_minor_locator(NullLocator())
-    axis.tick_params(axis="x", labelsize=8.5, labelrotation=45 if len(epsilons) > 9 else 0)
+    axis.tick_params(axis="x", labelsize=8.5, labelrotation=45 if len(values) > 9 else 0)

@@ -6,7 +6,7 @@ import math
 
 from reproduction.experiments.hessians import VARIANTS
 from reproduction.experiments.problems import TITLES
-from reproduction.report.panels import INK, epsilon_ticks, panel, svg
+from reproduction.report.panels import INK, panel, run_ticks, svg
 from reproduction.report.summary import Summary
 from reproduction.report.theory import bounds, crossover_seconds, fit_orders
 from reproduction.style import COLOURS
@@ -78,7 +78,7 @@ def _theorem2(summary: Summary, name: str) -> str:
         axis.plot(at, measured, marker="o", color=colour, label=f"measured, r = {ratio}")
         bound = [found[ratio][e] for e in at]
         axis.plot(at, bound, "--", color=colour, label=f"bound, r = {ratio}")
-    epsilon_ticks(axis, sorted({e for by_epsilon in found.values() for e in by_epsilon}))
+    run_ticks(axis, sorted({e for by_epsilon in found.values() for e in by_epsilon}))
     return svg(figure, f"theorem2-{name}")
 
 
@@ -92,7 +92,7 @@ def _hessians(summary: Summary, name: str) -> str:
         curve = methods[variant, ratio]
         at = [e for e in curve if e is not None]
         axis.plot(at, [curve[e].value for e in at], marker="o", color=colour, label=words)
-    epsilon_ticks(axis, at)
+    run_ticks(axis, at)
     return svg(figure, f"hessians-{name}")
 
 
@@ -123,4 +123,5 @@ def _crossover(summary: Summary) -> str:
             axis.plot(at, seconds, "x", color=colours[method], label=f"{words}, as written")
         else:
             axis.plot(at, seconds, marker="o", color=colours[method], label=words)
+    run_ticks(axis, sorted({row["d"] for row in summary.crossover}))
     return svg(figure, "crossover")
