@@ -234,7 +234,9 @@ def test_workers_get_public_values_and_draw_no_noise(client, data, monkeypatch):
         "distortion": ["Z", "draw"],
         "gradients": ["edges", "free", "longest", "theta"],
         "objective": ["loss", "theta"],
-        "curvature": ["loss", "square", "squares", "theta", "transform", "weights"],
+        "curvature": [
+            *("lacking", "loss", "square", "squares", "steepest", "theta", "transform", "weights"),
+        ],
     }
     assert not any(getattr(value, "args", ()) for value in values.values())
     passed = {"name", "value", "combine", "quiet", "large"}

@@ -8,7 +8,7 @@ import pytest
 import fastmix
 from fastmix import BudgetAccountant, PrivateLogisticRegression, compare
 from fastmix.accounting import LaplaceEvent
-from fastmix.accounting.budget import NOTHING_CHARGED
+from fastmix.accounting.charge import NOTHING_CHARGED
 from fastmix.certificate import explain, verify_certificate
 from fastmix.errors import BudgetError, DataError
 from fastmix.releases import UNLISTED

@@ -18,7 +18,7 @@ from fastmix import (
     compare,
 )
 from fastmix.accounting import LaplaceEvent
-from fastmix.accounting.budget import NOTHING_CHARGED
+from fastmix.accounting.charge import NOTHING_CHARGED
 from fastmix.certificate import explain, verify_certificate
 from fastmix.errors import BudgetError, DataError, LowAccuracyWarning
 from fastmix.estimators.models import fixing

@@ -22,8 +22,8 @@ POST_PROCESSING = (
 FOUND_OPENLY = "the bounds were found from the data without privacy"
 FLOATING_POINT = (
     "the guarantee is for the numbers that the computer released: noise is drawn by integer "
-    "arithmetic, exactly from the distribution that the account is for, and the largest rounding "
-    "error of a sum counts as part of what one record can change"
+    "arithmetic, exactly from the distribution that the account is for, and it also hides the "
+    "largest rounding error of a sum"
 )
 SKETCHED = (
     "; this fit also used a random sketch of the data, whose rounding errors the account leaves out"
