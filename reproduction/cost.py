@@ -1,4 +1,4 @@
-"""The cost model of `fastmix.planning`, fitted to measured times, and where methods cross."""
+"""The cost model of `fastmix.planning`, fitted to measured times."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -27,16 +27,3 @@ def fit_cost_model(measurements: Iterable[Measurement]) -> CostModel:
     weights, _ = nnls(units / scale / seconds[:, None], np.ones(len(measured)))
     names = [field.name for field in fields(CostModel)]
     return CostModel(**dict(zip(names, (weights / scale).tolist(), strict=True)))
-
-
-def crossover(
-    model: CostModel, n: int, k2_per_column: float = 16.0, largest: int = 8192
-) -> int | None:
-    """Return the least d at which `FastIHM` beats `IHM`, or None if there is none."""
-    for d in sorted({round(2 ** (step / 8)) for step in range(8, 8 * 14)}):
-        problem = Problem(n, d, max(1, round(k2_per_column * d)))
-        if d > largest or problem.k2 > n:
-            return None
-        if model.predict("fast_ihm", problem) < model.predict("ihm", problem):
-            return d
-    return None

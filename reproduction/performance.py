@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from fastmix.kernels import kernels_used
 from fastmix.planning import CostModel, Problem
 from reproduction.bench import BASELINE, DEFAULT, KINDS, MODELLED, UNPRIVATE, WITHOUT, Row
-from reproduction.cost import Measurement, crossover, fit_cost_model
+from reproduction.cost import Measurement, fit_cost_model
 from reproduction.machine import machine
 from reproduction.style import COLOURS, label_lines
 
@@ -56,7 +56,8 @@ def _claim(sizes: list[tuple[int, int, int]], times: dict[Any, float]) -> str:
 
     def over(method: str, other: str) -> str:
         found = [times[(*size, method)] / times[(*size, other)] for size in sizes]
-        return f"{min(found):.2g} to {max(found):.2g}"
+        ends = min(found), max(found)
+        return " to ".join(f"{x:.0f}" if x >= 10.0 else f"{x:.1f}" for x in ends)
 
     return (
         f"**The default fit, with intervals, takes {over(DEFAULT, UNPRIVATE)} times as long as "
@@ -109,7 +110,6 @@ def _growth(rows: list[Row]) -> list[str]:
             if r.method in MODELLED
         ]
     )
-    least = crossover(model, 2**16, k2_per_column=8.0)
     return [
         "## How time grows",
         "",
@@ -118,13 +118,6 @@ def _growth(rows: list[Row]) -> list[str]:
         "A cost model with six coefficients (`fastmix.planning.CostModel`) fits these times: "
         f"predicted over measured seconds have the median {np.median(ratios):.2f}, "
         f"from {ratios.min():.2f} to {ratios.max():.2f} over {len(ratios)} fits.",
-        "",
-        (
-            f"By the model, on 65,536 rows and from d = {least} on, FastIHM with one Kerdock "
-            "sketch (k2 = 8 d) is faster than IHM with one Gram matrix."
-            if least
-            else "By the model, IHM with one Gram matrix is faster on 65,536 rows for every d."
-        ),
     ]
 
 
@@ -144,7 +137,7 @@ def plot_sweep(rows: list[Row], path: Path) -> None:
     panels: list[tuple[str, str, str, Callable[[Row], bool]]] = [
         ("Time grows in proportion to the rows", "n", "rows (8 columns)", lambda r: r.d == 8),
         (
-            "With many columns sketches gain on Gram matrices",
+            "With many columns the default takes the longest",
             "d",
             "columns (65,536 rows)",
             lambda r: r.n == 2**16 and r.k2 == 2**13,
@@ -166,9 +159,16 @@ def plot_sweep(rows: list[Row], path: Path) -> None:
         axis.set_xscale("log", base=2)
         axis.set_yscale("log")
         axis.set(title=title, ylabel="seconds", xlabel=label)
-        axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axis.xaxis.set_major_formatter(lambda value, _: _short(value))
         axis.tick_params(axis="x", labelsize=8)
         axis.grid(alpha=0.3)
     for axis in axes:
         label_lines(axis)
     figure.savefig(path, dpi=120)
+
+
+def _short(value: float) -> str:
+    """Return a number of rows or columns in few digits."""
+    if value >= 1e6:
+        return f"{value / 1e6:.1f}M"
+    return f"{value / 1e3:.0f}k" if value >= 1e4 else f"{value:.0f}"
