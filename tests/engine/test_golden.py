@@ -56,8 +56,9 @@ def test_plans_at_all_settings(name):
 
 @pytest.mark.parametrize("name", golden.CONFIGURATIONS)
 def test_seeded_fits(name):
-    # Compiled and NumPy kernels add in another order.
-    np.testing.assert_allclose(golden.fit_of(name), STORED["fits"][name], rtol=1e-8)
+    # Compiled and NumPy kernels add in another order, and what they release may fall to the next
+    # point of its grid: the second tolerance is for an intercept that is nearly 0.
+    np.testing.assert_allclose(golden.fit_of(name), STORED["fits"][name], rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", golden.TABLES)
