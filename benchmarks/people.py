@@ -4,7 +4,7 @@
 coefficients contain the truth: on simulated panels, and with DATA_DIR on stores (Rossmann, every
 third of up to 900 days) and aircraft (flights from New York), drawn with replacement from all of
 them, whose least squares are the truth. Beside them are intervals of fits that take rows for
-persons.
+persons. Lines go to a file, ``--out people.csv``, too; those that the file has are skipped.
 ``python -m benchmarks.people scores`` counts how often intervals of private scores of held-out
 persons contain the score of the same persons without privacy.
 """
@@ -94,34 +94,31 @@ def intervals(X, y, ids, seed, *, grouped, most=MOST_ROWS, categories=None, **gi
         return model.fit(X, y, categories=categories, **counting).conf_int()
 
 
-def panels(fits: int, sizes: str) -> None:
-    """Print the coverage on simulated panels of so many persons."""
-    print("| persons | correlation | epsilon | identified | covered | ignoring persons |")
-    print("|---|---|---|---|---|---|")
+def panels(fits, sizes, done):
+    """Yield the coverage on simulated panels of so many persons."""
     given = {"bounds_X": (-1.0, 1.0), "bounds_y": (-3.0, 3.0), "delta": 1e-6}
     for persons in map(int, sizes.split(",")):
         for correlation in CORRELATIONS:
             for epsilon in (1.0, 3.0):
+                if ("panel", persons, correlation, epsilon) in done:
+                    continue
                 ours, naive = np.zeros(2), np.zeros(2)
                 for seed in range(fits):
                     X, y, ids = panel(np.random.default_rng(seed), persons, correlation)
                     own = {"seed": seed, "epsilon": epsilon, **given}
                     ours += covered(TRUE, intervals(X, y, ids, grouped=True, **own))
                     naive += covered(TRUE, intervals(X, y, ids, grouped=False, **own))
-                known = f"{ours[1] / fits:.1f} of {len(TRUE)}"
-                line = f"{persons:,} | {correlation} | {epsilon:g} | {known}"
-                print(f"| {line} | {_percent(ours)} | {_percent(naive)} |", flush=True)
+                key = {"set": "panel", "persons": persons, "correlation": correlation}
+                yield key | _line(epsilon, fits, len(TRUE), ours, naive)
 
 
-def sampled(folder: Path, fits: int, sets: str, *, own_targets: bool) -> None:
-    """Print the coverage on persons drawn with replacement from real tables.
+def sampled(folder, fits, sets, done, *, own_targets):
+    """Yield the coverage on persons drawn with replacement from real tables.
 
     Errors are the residuals of least squares, with one random sign for all rows of a person: they
     keep their sizes and what a person's rows have in common. With ``own_targets`` they keep their
     signs, and a table that is not linear has a bias by clipping.
     """
-    print("| set | epsilon | identified | covered | ignoring persons |")
-    print("|---|---|---|---|---|")
     for name in sets.split(","):
         X, y, ids, categories = rossmann(folder) if name == "rossmann" else flights()
         bounds = {"categories": categories, **round_bounds(X, y)}
@@ -132,6 +129,8 @@ def sampled(folder: Path, fits: int, sets: str, *, own_targets: bool) -> None:
         least = LinearRegression().fit(X, y, sample_weight=weights)
         truth, fitted, persons = least.coef_, least.predict(X), len(starts) - 1
         for epsilon in (1.0, 3.0, 10.0):
+            if (name, persons, 0.0, epsilon) in done:
+                continue
             ours, naive = np.zeros(2), np.zeros(2)
             for seed in range(fits):
                 rng = np.random.default_rng(seed)
@@ -146,13 +145,20 @@ def sampled(folder: Path, fits: int, sets: str, *, own_targets: bool) -> None:
                 data = X[rows], fitted[rows] + signs[whose] * (y - fitted)[rows], whose
                 ours += covered(truth, intervals(*data, grouped=True, most=1000, **own))
                 naive += covered(truth, intervals(*data, grouped=False, **own))
-            known = f"{ours[1] / fits:.1f} of {X.shape[1]}"
-            line = f"{name}, {persons:,} persons | {epsilon:g} | {known}"
-            print(f"| {line} | {_percent(ours)} | {_percent(naive)} |", flush=True)
+            key = {"set": name, "persons": persons, "correlation": 0.0}
+            yield key | _line(epsilon, fits, X.shape[1], ours, naive)
 
 
-def _percent(counts):
-    return f"{100 * counts[0] / counts[1]:.1f}%" if counts[1] else ""
+def _line(epsilon, fits, columns, ours, naive):
+    """Return a line of the table, from numbers of intervals that cover and that are finite."""
+    return {
+        "epsilon": epsilon,
+        "fits": fits,
+        "identified": float(ours[1] / fits),
+        "columns": columns,
+        "covered": float(ours[0] / max(ours[1], 1.0)),
+        "ignoring": float(naive[0] / max(naive[1], 1.0)),
+    }
 
 
 def scores(fits: int) -> None:
@@ -234,13 +240,24 @@ def command() -> None:
     parser.add_argument("--persons", default="2000,10000,50000", help="persons of panels")
     parser.add_argument("--own-targets", action="store_true")
     parser.add_argument("--sets", default="rossmann,nycflights13")
+    parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     if asked.what == "scores":
-        scores(asked.fits)
-    elif asked.what == "coverage" and asked.folder is None:
-        panels(asked.fits, asked.persons)
+        return scores(asked.fits)
+    done = set()
+    if asked.out is not None and asked.out.exists():
+        keys = pd.read_csv(asked.out)[["set", "persons", "correlation", "epsilon"]]
+        done = set(keys.itertuples(index=False, name=None))
+    if asked.folder is None:
+        lines = panels(asked.fits, asked.persons, done)
     else:
-        sampled(asked.folder, asked.fits, asked.sets, own_targets=asked.own_targets)
+        lines = sampled(asked.folder, asked.fits, asked.sets, done, own_targets=asked.own_targets)
+    for line in lines:
+        print(*(f"{k}={v}" for k, v in line.items()), flush=True)
+        if asked.out is not None:
+            frame = pd.DataFrame([line])
+            frame.to_csv(asked.out, mode="a", header=not asked.out.exists(), index=False)
+    return None
 
 
 if __name__ == "__main__":

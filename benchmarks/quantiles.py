@@ -6,7 +6,8 @@
 Rows are those of the sets, without collinear columns. Targets are those of the least-squares fit
 with fresh errors, drawn from its residuals; so the true quantiles are known. In sets named by
 ``--uneven`` the spread of the errors grows with the first column. Bounds are those of the rows and
-of all targets that can be drawn. Constants were chosen on protein and california.
+of all targets that can be drawn. Constants were chosen on protein and california. Lines go to the
+file of ``--out``, too; those that it has are skipped.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def cell(truth: Truth, q: float, epsilon: float, fits: int, *, inference: bool) 
 
 
 def main() -> None:
-    """Print one line per set, epsilon and quantile."""
+    """Print and store one line per set, epsilon and quantile."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", default="kin40k,bike,elevators,cps1988")
     parser.add_argument("--uneven", default="cps1988")
@@ -105,16 +106,27 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--no-intervals", action="store_true")
     parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
+    done: set[Any] = set()
+    if asked.out is not None and asked.out.exists():
+        keys = pd.read_csv(asked.out)[["set", "epsilon", "quantile"]]
+        done = set(keys.itertuples(index=False, name=None))
     for name in asked.sets.split(","):
         X, y = load(name, asked.data_dir, asked.rows)
         truth = Truth(X, y, uneven=name in asked.uneven.split(","))
         for epsilon in map(float, asked.epsilons.split(",")):
             for q in map(float, asked.quantiles.split(",")):
-                found = cell(truth, q, epsilon, asked.fits, inference=not asked.no_intervals)
-                numbers = " ".join(f"{key}={value:.4f}" for key, value in found.items())
-                print(f"{name} {X.shape} epsilon={epsilon:g} q={q:g} {numbers}", flush=True)
+                if (name, epsilon, q) in done:
+                    continue
+                line = {"set": name, "rows": len(X), "columns": X.shape[1], "epsilon": epsilon}
+                line |= {"quantile": q, "fits": asked.fits}
+                line |= cell(truth, q, epsilon, asked.fits, inference=not asked.no_intervals)
+                print(*(f"{key}={value}" for key, value in line.items()), flush=True)
+                if asked.out is not None:
+                    frame = pd.DataFrame([line])
+                    frame.to_csv(asked.out, mode="a", header=not asked.out.exists(), index=False)
 
 
 if __name__ == "__main__":

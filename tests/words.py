@@ -56,6 +56,7 @@ def rules() -> tuple[list[Rule], dict[str, int]]:
 
 def sentences(text: str) -> list[str]:
     """Return the sentences of a paragraph without its code, formulas and addresses."""
+    text = re.sub(r"<!-- .*? -->", "", text)  # marks of evidence
     text = re.sub(r"`+[^`]+`+", "CODE", text)
     text = re.sub(r":math:CODE", "MATH", text)
     text = re.sub(r"\$\$.*?\$\$", " MATH ", text, flags=re.DOTALL)

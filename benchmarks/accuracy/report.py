@@ -1,11 +1,10 @@
-"""Turn the trials into the page docs/accuracy.md, its table and its plots.
+"""Turn the trials into docs/accuracy.csv, the tables of docs/accuracy.md and its plots.
 
-python benchmarks/accuracy/report.py accuracy.csv --out docs
+The step `accuracy` of `evidence` runs the benchmark and fills the page.
 """
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from sets import CHOSEN_ON, NAMES
 
+from benchmarks.accuracy.sets import CHOSEN_ON, NAMES
 from reproduction.style import COLOURS, label_lines
 
 #: Methods in the plots of every set.
@@ -29,13 +28,15 @@ OTHERS = ("AdaSSP", "boosted AdaSSP", "IHM, paper", "private mean")
 FLOOR = 0.01
 #: A cell where the default is worse than the mean by this share of the variance is listed.
 WORSE_THAN_MEAN = 0.05
+#: Methods that the top of the page names.
+COMPARED = ("IHM", "ObjectivePerturbation")
 KEYS = ["data", "method", "epsilon"]
 ROWS_OF_CELLS = 12
 
 
-def summary(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return means and 95% intervals (normal, of the mean) for each cell."""
-    groups = trials.groupby(KEYS)
+def summary(path: Path) -> pd.DataFrame:
+    """Return means and 95% intervals (normal, of the mean) of the trials of each cell."""
+    groups = pd.read_csv(path).groupby(KEYS)
     parts = {}
     for value in ("excess_risk", "test_r2"):
         mean, error = groups[value].mean(), groups[value].sem()
@@ -46,16 +47,6 @@ def summary(trials: pd.DataFrame) -> pd.DataFrame:
         parts[value] = groups[value].first()
     parts["trials"] = groups.size()
     return pd.DataFrame(parts).reset_index()
-
-
-def with_known(cells: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Join cells by those of an earlier report that have not been measured again.
-
-    Remove the earlier table when a set or its bounds change.
-    """
-    if path.exists():
-        cells = pd.concat([pd.read_csv(path), cells]).drop_duplicates(KEYS, keep="last")
-    return cells.sort_values(KEYS).reset_index(drop=True)
 
 
 class Cells:
@@ -97,16 +88,13 @@ def cell_name(index: Any) -> str:
     return f"{index[0]}, epsilon {index[1]:g}"
 
 
-def grid(lines: list[list[str]], header: list[str]) -> list[str]:
+def grid(lines: list[list[str]], header: list[str]) -> str:
     """Return a table in Markdown."""
-    return [
-        "| " + " | ".join(header) + " |",
-        "|---" * len(header) + "|",
-        *("| " + " | ".join(line) + " |" for line in lines),
-    ]
+    rows = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
+    return "\n".join([*rows, *("| " + " | ".join(line) + " |" for line in lines)])
 
 
-def by_method(table: pd.DataFrame, form: str) -> list[str]:
+def by_method(table: pd.DataFrame, form: str) -> str:
     """Return a table in Markdown with one column per method; what was not measured is empty."""
     methods = [method for method in ("least squares", *COLOURS) if method in table]
     lines = []
@@ -117,7 +105,7 @@ def by_method(table: pd.DataFrame, form: str) -> list[str]:
     return grid(lines, [*table.index.names, *methods])
 
 
-def ratio_table(cells: Cells) -> list[str]:
+def ratio_table(cells: Cells) -> str:
     """Return geometric means of ratios, by where constants were chosen."""
     lines = []
     for other in ("IHM", "ObjectivePerturbation", "AdaSSP", "boosted AdaSSP", "IHM, paper"):
@@ -145,7 +133,7 @@ def ratio_table(cells: Cells) -> list[str]:
     return grid(lines, [*header, "worst cell", "worst cell, floored"])
 
 
-def worst_cells(cells: Cells, other: str) -> list[str]:
+def worst_cells(cells: Cells, other: str) -> str:
     """Return the cells with the largest ratios, raw and floored."""
     raw, floored = cells.ratios("default", other), cells.floored_ratios("default", other)
     order = raw[raw > 1.0].sort_values(ascending=False).index[:ROWS_OF_CELLS]
@@ -165,51 +153,45 @@ def worst_cells(cells: Cells, other: str) -> list[str]:
     return grid(lines, header)
 
 
-def against_others(cells: Cells) -> list[str]:
+def against_others(cells: Cells) -> str:
     """Return how the default does against the best of other approaches, floored."""
     least, which = cells.best_of(OTHERS)
     ratio = (cells.floored("default") / least).dropna()
     above = ratio[ratio > 1.3].sort_values(ascending=False)
     worst = ratio.idxmax()
-    lines = [
+    words = (
         f"Cells with a ratio above 1.3: {len(above)} of {len(ratio)}. The worst is "
         f"{ratio.max():.2f} ({cell_name(worst)}, against {which[worst]}); the geometric mean is "
         f"{mean_ratio(ratio):.2f}."
+    )
+    rows = [
+        [index[0], f"{index[1]:g}", which[index], f"{value:.2f}"] for index, value in above.items()
     ]
-    if len(above):
-        rows = [
-            [index[0], f"{index[1]:g}", which[index], f"{value:.2f}"]
-            for index, value in above.items()
-        ]
-        lines += ["", *grid(rows, ["set", "epsilon", "the best other", "ratio"])]
-    return lines
+    header = ["set", "epsilon", "the best other", "ratio"]
+    return f"{words}\n\n{grid(rows, header)}" if rows else words
 
 
-def worse_than_mean(cells: Cells) -> list[str]:
+def worse_than_mean(cells: Cells) -> str:
     """Return the cells where the default loses to the mean by more than a share of variance."""
     gap = ((cells.risk["default"] - cells.risk["private mean"]) / cells.variance).dropna()
     found = gap[gap > WORSE_THAN_MEAN].sort_values(ascending=False)
     share = f"{100 * WORSE_THAN_MEAN:g}% of the target's variance"
     if not len(found):
         worst = gap.idxmax()
-        return [
+        return (
             f"In no cell is the default worse than the private mean by more than {share}; the "
             f"largest difference is {100 * gap.max():.1f}% ({cell_name(worst)})."
-        ]
+        )
     rows = [[index[0], f"{index[1]:g}", f"{100 * value:.0f}%"] for index, value in found.items()]
-    return [
+    return (
         f"In {len(found)} of {len(gap)} cells the default is worse than the private mean by more "
-        f"than {share}:",
-        "",
-        *grid(rows, ["set", "epsilon", "worse by"]),
-    ]
+        f"than {share}:\n\n{grid(rows, ['set', 'epsilon', 'worse by'])}"
+    )
 
 
-def ridge_table(cells: Cells) -> list[str]:
+def ridge_table(cells: Cells) -> str:
     """Return the default's risk over that of the best fixed ridge, for wide sets."""
     ridges = [name for name in cells.risk if name.startswith("ridge ")]
-    if not ridges:
-        return []
     table = cells.risk[[*ridges, "default", "ObjectivePerturbation"]].dropna(subset=ridges)
     lines = []
     for index, row in table.iterrows():
@@ -226,19 +208,10 @@ def ridge_table(cells: Cells) -> list[str]:
             ]
         )
     header = ["set", "d", "epsilon", "best ridge", "its risk", "default", "ObjectivePerturbation"]
-    return [
-        "## Wide sets: against the best fixed ridge",
-        "",
-        f"`ObjectivePerturbation` was fitted with {len(ridges)} fixed ridges, from 0.1 to 300 "
-        "times its noise scale s, twice each. No private method can know which of them is best. "
-        "The last two columns are ratios of risks to that of the best.",
-        "",
-        *grid(lines, header),
-        "",
-    ]
+    return grid(lines, header)
 
 
-def set_table(cells: Cells) -> list[str]:
+def set_table(cells: Cells) -> str:
     """Return sizes of the sets, and what least squares reaches."""
     exact = cells.all[cells.all["method"] == "least squares"].set_index("data")["test_r2"]
     default = cells.all[(cells.all["method"] == "default") & (cells.all["epsilon"] == 1.0)]
@@ -260,17 +233,14 @@ def set_table(cells: Cells) -> list[str]:
     return grid(lines, header)
 
 
-def page(cells: Cells) -> str:
-    """Return the page."""
+def view(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return the numbers and tables of the page."""
+    cells = Cells(frame)
     fits = cells.all[np.isfinite(cells.all["epsilon"])]
     measured = fits[~fits["method"].str.startswith("ridge")]
     trials = int(measured["trials"].median())
-    few = measured[measured["trials"] < trials]
-    fewer = f" (fewer where fits are slow: {len(few)} cells)" if len(few) else ""
-    ihm, objective = (
-        cells.ratios("default", "IHM"),
-        cells.ratios("default", "ObjectivePerturbation"),
-    )
+    raw = {other: cells.ratios("default", other) for other in COMPARED}
+    floored = {other: cells.floored_ratios("default", other) for other in COMPARED}
 
     def held_out(ratios: pd.Series) -> pd.Series:
         return ratios[~cells.chosen_on.loc[ratios.index]]
@@ -278,112 +248,37 @@ def page(cells: Cells) -> str:
     r2 = fits.pivot_table(index=["data", "epsilon"], columns="method", values="test_r2")
     exact = cells.all[cells.all["method"] == "least squares"].set_index("data")["test_r2"]
     r2.insert(0, "least squares", exact.reindex(r2.index.get_level_values("data")).to_numpy())
-    absent = "; ".join(method for method in COLOURS if method not in cells.risk)
-    lines = [
-        "# Accuracy",
-        "",
-        "This page compares `PrivateLinearRegression()`, the **default**, with other methods on "
-        f"{len(cells.sets)} data sets, with bounds that a data holder could state. On sets that "
-        "we did not use to choose its constants, it has "
-        f"**{mean_ratio(held_out(ihm)):.2f}** times the excess risk of `IHM` "
-        f"and **{mean_ratio(held_out(objective)):.2f}** times that of "
-        "`ObjectivePerturbation` (geometric means over sets and epsilons; medians "
-        f"{held_out(ihm).median():.2f} and {held_out(objective).median():.2f}). A few sets on "
-        "which the other two do badly pull the means down: if risks below "
-        f"{100 * FLOOR:g}% of the target's variance count as equal, the means are "
-        f"{mean_ratio(held_out(cells.floored_ratios('default', 'IHM'))):.2f} and "
-        f"{mean_ratio(held_out(cells.floored_ratios('default', 'ObjectivePerturbation'))):.2f}. "
-        "The default's risk is larger than "
-        f"that of `IHM` in {int((ihm > 1.0).sum())} of {len(ihm)} cells, at most "
-        f"{ihm.max():.0f} times as large ({cell_name(ihm.idxmax())}); the tables below "
-        "list them.",
-        "",
-        "![The default's excess risk over that of IHM, by set](accuracy_ratios.png)",
-        "",
-        "## How we measure",
-        "",
-        f"Cells are means of {trials} seeded trials{fewer}, with delta = 1/n². Excess risk is the "
-        "mean squared residual beyond that of least squares, with targets scaled to [-1, 1] by "
-        "their bounds; test R² is on a held-out tenth of the rows. Bounds are round: the data's "
-        "ranges, outwards to one significant digit of the larger end, and [0, 1] for binary "
-        "columns. They stand in for what a data holder knows; no fit may take them from the data. "
-        "Pixels have the bounds [0, 255], and the flights from New York those that `fastmix demo` "
-        "uses, with values outside moved to the nearest bound. The flights of 2001 are in the "
-        "paper's scaling: all columns are divided by one number, and there is no intercept; the "
-        "generated sets have rows of norm 1 and no intercept either.",
-        "",
-        "We chose the constants of the default on the sets marked so below, and report the other "
-        "sets, which are held out, separately. While we designed the method we also looked at "
-        "its results on some sets that count as held out: skillcraft, diamonds, kin40k, pol, "
-        "protein, sgemm, beijing_air and a few others. Because of two of them we changed how the "
-        "method reads the counts, so the held-out figures are somewhat optimistic. We chose its "
-        "rules for too few rows on wine, diamonds_1000, skillcraft, pumadyn32nm, pol, elevators, "
-        "bike, blog_feedback, mnist and flights_onehot, which are in both halves; for these cells "
-        "no set is held out. We chose the constants of `ObjectivePerturbation` with the data's own "
-        "ranges as bounds, on most of the twelve sets of an earlier edition of this page. They are "
-        "sphere, correlated, nycflights13, black_friday, rossmann, beijing_air, blog_feedback, "
-        "california, kin40k, pol, protein and elevators. We chose shares and steps of `IHM` and "
-        "`FastIHM` on all sets of this page, and their rules for what noise hides and for few rows "
-        "on the sets marked so. Because of one other set, blog_feedback, we changed one of these "
-        "rules; we also looked at kin40k, nycflights13 and skillcraft. *Floored* "
-        f"means that both risks count as at least {100 * FLOOR:g}% of the target's variance: a "
-        "ratio of two risks far below it rarely matters.",
-        "",
-        "*Boosted AdaSSP* follows Tang et al. (2023), with 15 rounds (not tuned; they use 100) and "
-        "one Gaussian account; "
-        "*private mean* is the mean of the target, released with the whole budget. The paper's "
-        "FastIHM has its largest k2, 200 max(d, log(4T/varrho)). Where `FastIHM` makes no sketch, "
-        "its fits are those of `IHM`. The two widest sets have no results of the slow methods "
-        "and of `AdaSSP`, and of `IHM` and `FastIHM` one fit at epsilon 0.3, 1 and 3 without R²"
-        + (f"; this page has none of {absent} (see the README)." if absent else "."),
-        "",
-        *set_table(cells),
-        "",
-        "Seconds are the processor time of one fit of the default at epsilon 1 on one core.",
-        "",
-        "## Ratios of excess risk",
-        "",
-        *ratio_table(cells),
-        "",
-        "### The worst cells against IHM",
-        "",
-        *worst_cells(cells, "IHM"),
-        "",
-        "### The worst cells against ObjectivePerturbation",
-        "",
-        *worst_cells(cells, "ObjectivePerturbation"),
-        "",
-        "## Against the best of other approaches",
-        "",
-        "The default against the best, cell by cell, of "
-        + "; ".join(name for name in OTHERS if name in cells.risk)
-        + f"; floored at {100 * FLOOR:g}% of the target's variance. "
-        + against_others(cells)[0],
-        *against_others(cells)[1:],
-        "",
-        "## Against the mean of the target",
-        "",
-        *worse_than_mean(cells),
-        "",
-        *ridge_table(cells),
-        "## Test R²",
-        "",
-    ]
-    for epsilon in (0.3, 1.0):
-        table = r2.xs(epsilon, level="epsilon")
-        lines += [f"At epsilon {epsilon:g}:", "", *by_method(table, ".3f"), ""]
-    lines += [
-        "![Test R² at epsilon 1 on every set: the default, IHM and AdaSSP beside least squares]"
-        "(accuracy_r2.png)",
-        "",
-        "## Excess risk",
-        "",
-        "![Excess risk against epsilon, geometric means over the sets, one line per method]"
-        "(accuracy_risk.png)",
-        "",
-        *by_method(cells.risk, ".2g"),
-    ]
-    return "\n".join(lines) + "\n"
+    ihm = raw["IHM"]
+    return {
+        "sets": len(cells.sets),
+        "means": {other: mean_ratio(held_out(raw[other])) for other in COMPARED},
+        "medians": {other: held_out(raw[other]).median() for other in COMPARED},
+        "floored": {other: mean_ratio(held_out(floored[other])) for other in COMPARED},
+        "above": int((ihm > 1.0).sum()),
+        "cells": len(ihm),
+        "worst": f"{ihm.max():.0f}",
+        "worst_cell": cell_name(ihm.idxmax()),
+        "trials": trials,
+        "fewer": int((measured["trials"] < trials).sum()),
+        "absent": [method for method in COLOURS if method not in cells.risk],
+        "set_table": set_table(cells),
+        "ratio_table": ratio_table(cells),
+        "worst_cells": {other: worst_cells(cells, other) for other in COMPARED},
+        "others": [name for name in OTHERS if name in cells.risk],
+        "against_others": against_others(cells),
+        "worse_than_mean": worse_than_mean(cells),
+        "ridge_table": ridge_table(cells),
+        "r2": {each: by_method(r2.xs(each, level="epsilon"), ".3f") for each in (0.3, 1.0)},
+        "risk_table": by_method(cells.risk, ".2g"),
+    }
+
+
+def figures(frame: pd.DataFrame, folder: Path) -> None:
+    """Draw the plots of the page."""
+    cells = Cells(frame)
+    plot_scores(cells, folder / "accuracy_r2.png")
+    plot_risk(cells, folder / "accuracy_risk.png")
+    plot_ratios(cells, folder / "accuracy_ratios.png")
 
 
 def plot_scores(cells: Cells, path: Path, epsilon: float = 1.0) -> None:
@@ -496,21 +391,3 @@ def plot_ratios(cells: Cells, path: Path) -> None:
     axis.grid(alpha=0.3, axis="x")
     figure.savefig(path, dpi=120)
     plt.close(figure)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("trials", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("docs"))
-    options = parser.parse_args()
-    table = with_known(summary(pd.read_csv(options.trials)), options.out / "accuracy.csv")
-    table.to_csv(options.out / "accuracy.csv", index=False, float_format="%.6g")
-    cells = Cells(table)
-    plot_scores(cells, options.out / "accuracy_r2.png")
-    plot_risk(cells, options.out / "accuracy_risk.png")
-    plot_ratios(cells, options.out / "accuracy_ratios.png")
-    (options.out / "accuracy.md").write_text(page(cells))
-
-
-if __name__ == "__main__":
-    main()

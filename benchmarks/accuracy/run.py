@@ -5,6 +5,8 @@
 
 Rows are appended as they are found, and what is in the file already is not run again. Risks are in
 units of the scaled target, which lies in [-1, 1]; nothing here is private but the fits themselves.
+Risks are those of linear predictions; with ``--within-bounds`` test R^2 is that of predictions
+moved to the nearer bound of the target, for all methods.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from fastmix.errors import LowAccuracyWarning, ReproducibleNoiseWarning
+from fastmix.estimators import PrivateRegressor
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 #: Sets with more columns are wide: fixed ridges are compared there, at these epsilons.
@@ -51,11 +55,11 @@ class Row:
 class Problem:
     """A set split nine to one, with the least-squares solution of the larger part."""
 
-    def __init__(self, data: sets.DataSet) -> None:
+    def __init__(self, data: sets.DataSet, within_bounds: bool = False) -> None:
         order = np.random.default_rng(0).permutation(len(data.y))
         held_out, rows = np.split(order, [len(order) // 10])
         rows = rows[: data.most_rows]
-        self.data = data
+        self.data, self.within_bounds = data, within_bounds
         self.X, self.y = np.ascontiguousarray(data.X[rows]), data.y[rows]
         self.X_test, self.y_test = data.X[held_out], data.y[held_out]
         low, high = data.bounds["bounds_y"]
@@ -69,7 +73,10 @@ class Problem:
     def row(self, method: str, epsilon: float, seed: int, predict: Any, seconds: float) -> Row:
         """Measure predictions; seconds are those of the processor for the fit."""
         error = predict(self.X) - self.fitted
-        residuals = self.y_test - predict(self.X_test)
+        predicted = predict(self.X_test)
+        if self.within_bounds:
+            predicted = predicted.clip(*self.data.bounds["bounds_y"])
+        residuals = self.y_test - predicted
         # The second term is zero for what is linear in the design, and not for a constant alone.
         excess = np.mean(error**2) - 2.0 * np.mean(error * (self.y - self.fitted))
         return Row(
@@ -99,7 +106,10 @@ class Problem:
             started = time.process_time()
             model = make(epsilon=epsilon, random_state=seed, **options).fit(self.X, self.y)
             seconds = time.process_time() - started
-        return self.row(method, epsilon, seed, model.predict, seconds)
+        predict = model.predict
+        if isinstance(model, PrivateRegressor):
+            predict = partial(predict, clip=False)
+        return self.row(method, epsilon, seed, predict, seconds)
 
 
 def least_squares(A: Any, y: Any) -> Any:
@@ -120,20 +130,20 @@ def finished(path: Path) -> set[tuple[str, str, float, int]]:
         }
 
 
-def wanted(data: sets.DataSet, methods: list[str], ridges: bool) -> Iterator[tuple[str, float]]:
+def wanted(data: sets.DataSet, options: argparse.Namespace) -> Iterator[tuple[str, float]]:
     """Yield methods and epsilons for a set."""
     columns = data.X.shape[1]
-    if ridges:
+    if options.ridges:
         if columns > WIDE:
             yield from ((method, epsilon) for method in RIDGES for epsilon in RIDGE_EPSILONS)
         return
-    for method in methods:
+    for method in options.methods:
         if method in SLOW and columns > WIDEST:
             print(f"{data.name}: {method} is left out, it takes too long")
         elif method == "diffprivlib" and (Diffprivlib is None or "data_norm" in data.bounds):
             print(f"{data.name}: diffprivlib is left out, it is not installed or needs bounds_X")
         else:
-            yield from ((method, epsilon) for epsilon in EPSILONS)
+            yield from ((method, epsilon) for epsilon in options.epsilons)
 
 
 def run(problem: Problem, batch: list[tuple[str, float, int]], most_seconds: float) -> list[Row]:
@@ -156,6 +166,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("accuracy.csv"))
     parser.add_argument("--sets", nargs="*", default=list(sets.NAMES))
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
+    parser.add_argument("--epsilons", nargs="*", type=float, default=list(EPSILONS))
+    parser.add_argument("--within-bounds", action="store_true", help="R^2 of clipped predictions")
     parser.add_argument("--ridges", action="store_true", help="fixed ridges on wide sets instead")
     parser.add_argument("--trials", type=int, default=30)
     parser.add_argument("--jobs", type=int, default=2)
@@ -174,13 +186,13 @@ def main() -> None:
         for data in sets.load(options.sets, options.data_dir, options.quick):
             cells = [
                 [(method, epsilon, seed) for seed in range(n_trials)]
-                for method, epsilon in wanted(data, options.methods, options.ridges)
+                for method, epsilon in wanted(data, options)
             ]
             left = [[each for each in cell if (data.name, *each) not in done] for cell in cells]
             left = [cell for cell in left if cell]
             if not left:
                 continue
-            problem = Problem(data)
+            problem = Problem(data, options.within_bounds)
             if (data.name, "least squares", math.inf, 0) not in done:
                 writer.writerow(asdict(problem.least_squares()))
             work = Parallel(n_jobs=options.jobs, return_as="generator_unordered")(

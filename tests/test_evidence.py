@@ -1,0 +1,164 @@
+"""Numbers on pages are those of the tracked tables, and of today's code or marked as older."""
+
+import re
+import shutil
+
+import pandas as pd
+import pytest
+
+from evidence import behaviour, pages, records, run
+from evidence.steps import STEPS, Step
+
+MARKED = [page for page in pages.PAGES if "<!-- evidence:" in page.read_text()]
+
+
+def name(page):
+    return str(page.relative_to(behaviour.ROOT))
+
+
+@pytest.mark.parametrize("page", MARKED, ids=name)
+def test_blocks_are_what_the_tables_give(page):
+    text = page.read_text(encoding="utf-8")
+    now, must = ([b[0] for b in pages.blocks(each)] for each in (text, pages.filled(text)))
+    for block, expected in zip(now, must, strict=True):
+        found = re.match(r"<!-- evidence: (\w+)", block)[1]
+        if found == pages.RECORDS:
+            assert block == expected, "docs/evidence.md: run `python -m evidence --mark`."
+            continue
+        step = STEPS[found]
+        differ = records.differing(step, records.read()[step.name]["digest"])
+        reason = f"fits that changed: {', '.join(differ)}. " if differ else ""
+        assert block == expected, (
+            f"{name(page)}: a block of step {step.name} is not what docs/{step.table} gives. "
+            f"{reason}Run `make evidence STEP={step.name}`, or `python -m evidence --mark` if "
+            f"there is no time for it. The words are in evidence/templates/{step.name}.md."
+        )
+
+
+@pytest.mark.parametrize("page", MARKED, ids=name)
+def test_every_mark_is_closed_and_known(page):
+    text = page.read_text(encoding="utf-8")
+    found = [(b[2], b[3]) for b in pages.blocks(text)]
+    assert len(found) == text.count("<!-- evidence:") == text.count("<!-- end -->")
+    for step, block in found:
+        assert block in pages.TEMPLATES.get_template(f"{step}.md").blocks
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=lambda step: step.name)
+def test_every_step_has_a_record_and_every_block_a_page(step):
+    kept = {"commit", "date", "processor", "instruction_set", "cores", "load", "fits", "seconds"}
+    assert records.read()[step.name].keys() == {*kept, "digest"}
+    assert step.path.exists()
+    assert step.whole
+    assert step.quick
+    assert step.sources or set(step.fits) <= set(behaviour.FITS)
+    used = {b[3] for page in MARKED for b in pages.blocks(page.read_text()) if b[2] == step.name}
+    assert used == set(pages.TEMPLATES.get_template(f"{step.name}.md").blocks)
+
+
+def test_fits_differ_when_behaviour_does():
+    stored = behaviour.observed("numbers")
+    assert behaviour.same(stored, [x and x * (1.0 + 1e-8) for x in stored])
+    assert not behaviour.same(stored, [x and x * (1.0 + 1e-4) for x in stored])
+    assert not behaviour.same(stored, stored[:-1])
+    assert not behaviour.same(stored, [1.0 if x is None else x for x in stored])
+    few = behaviour.numbers_of(behaviour.of_numbers(behaviour.LINEAR, 1.0))
+    less = behaviour.numbers_of(behaviour.of_numbers(behaviour.LINEAR, 1.0 + 1e-5))
+    assert not behaviour.same(few, less)
+
+
+def test_source_is_the_same_without_comments_and_docstrings(tmp_path):
+    plain = "def f(x):\n    return x + 1\n"
+    said = '"""About."""\n\n\ndef f(x):\n    """Return."""\n    # one more\n    return (x + 1)\n'
+    assert behaviour.python(plain) == behaviour.python(said)
+    assert behaviour.python(plain) != behaviour.python(plain.replace("1", "2"))
+    assert behaviour.compiled("int a; // one\n/* two */ int b;") == "int a; int b;"
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A step of its own, with records, pages and work in a temporary folder."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "small.md").write_text(
+        "{% block words %}{{ n }} lines{% endblock %}{% block rest %}in {{ n }}{% endblock %}"
+    )
+    page = tmp_path / "docs" / "page.md"
+    page.write_text(
+        "<!-- evidence: small words -->\n\nold\n\n<!-- end -->\n\n"
+        "It was <!-- evidence: small rest -->old<!-- end -->.\n"
+    )
+    source = tmp_path / "benchmark.py"
+    source.write_text(
+        "import sys\nwith open(sys.argv[1], 'a') as file:\n"
+        "    file.write('a\\n' if file.tell() == 0 else '')\n"
+        "    file.write('1\\n')\n"
+        "sys.exit(int(sys.argv[2]))\n"
+    )
+    call = f"python {source} {{out}} "
+    step = Step("small", "a test", (call + "0",), (call + "0",), lambda t: {"n": len(t)},
+                fits=("AdaSSP",))  # fmt: skip
+    monkeypatch.setattr(Step, "path", property(lambda self: tmp_path / "docs" / self.table))
+    monkeypatch.setitem(STEPS, "small", step)
+    for module, key, value in (
+        (records, "PATH", tmp_path / "docs" / "evidence.json"),
+        (pages, "PAGES", [page]),
+        (run, "WORK", tmp_path / "work"),
+        (run, "DOCS", tmp_path / "docs"),
+    ):
+        monkeypatch.setattr(module, key, value)
+    loader = pages.jinja2.FileSystemLoader(tmp_path / "templates")
+    monkeypatch.setattr(pages, "TEMPLATES", pages.TEMPLATES.overlay(loader=loader, cache_size=0))
+    return step, page
+
+
+def test_a_step_runs_and_fills_its_page(small):
+    step, page = small
+    assert records.state(step) == "missing"
+    run.run(step, None, quick=True)
+    assert not step.path.exists()
+    assert records.read() == {}
+    run.run(step, None, quick=False)
+    assert records.state(step) == "today's"
+    assert records.read()["small"]["fits"] == len(pd.read_csv(step.path)) == 1
+    assert "\n\n1 lines\n\n" in page.read_text()
+    assert "It was <!-- evidence: small rest -->in 1<!-- end -->." in page.read_text()
+
+
+def test_a_step_of_other_code_is_marked_on_its_page(small):
+    step, page = small
+    run.run(step, None, quick=False)
+    record = records.read()["small"]
+    record["digest"]["AdaSSP"][0] += 1e-3
+    records.write("small", record)
+    assert records.state(step) == "stale"
+    assert pages.write() == [page]
+    line = (
+        f"\n\n*Measured with commit {record['commit']} on {record['date']}; today's fits differ.*"
+    )
+    assert line in page.read_text()
+    assert page.read_text().count("today's fits differ") == 1
+    assert pages.write() == []
+
+
+def test_an_interrupted_step_goes_on_with_the_same_code_only(small):
+    step, _ = small
+    broken = Step(**{**vars(step), "whole": (step.whole[0][:-1] + "3",)})
+    with pytest.raises(RuntimeError, match="ended with code 3"):
+        run.run(broken, None, quick=False)
+    run.run(step, None, quick=False)
+    assert len(pd.read_csv(step.path)) == 2
+    with pytest.raises(RuntimeError, match="ended with code 3"):
+        run.run(broken, None, quick=False)
+    note = run.WORK / "small" / "begun.json"
+    note.write_text(note.read_text().replace("AdaSSP", "IHM"))
+    run.run(step, None, quick=False)
+    assert len(pd.read_csv(step.path)) == 1
+    shutil.rmtree(run.WORK)
+
+
+def test_a_step_that_needs_data_says_so(small):
+    step, _ = small
+    needing = Step(**{**vars(step), "whole": (step.whole[0] + " {data}",)})
+    with pytest.raises(run.NoDataError, match="FASTMIX_DATA"):
+        run.run(needing, None, quick=False)
