@@ -20,7 +20,7 @@ from fastmix.data.persons import Persons
 from fastmix.kernels import mapped
 from fastmix.kernels.losses import CalibratedHuber, LinearHuber
 from fastmix.kernels.sigmoids import Logistic, SmoothedQuantile
-from fastmix.releases import descent
+from fastmix.releases import MINIMISER, descent, make_noise
 from fastmix.releases import minimise as solver
 from fastmix.releases.distance import Frame, Objective, least_tolerance
 from fastmix.releases.minimise import minimise
@@ -267,3 +267,61 @@ def test_no_fit_fails_after_its_charge(kind, steps, fits, monkeypatch):
         assert np.isfinite(model.coef_).all()
         fitted += 1
     assert fitted > fits // 2
+
+
+def hostile_release(name, rng):
+    """Return rows and what the release of a minimiser is given: all public numbers extreme."""
+
+    def one(*options):
+        return options[rng.integers(len(options))]
+
+    n, d = int(one(1, 2, 5, 25, 100)), int(one(1, 2, 5, 24))
+    X = rng.standard_normal((n, d)) * np.logspace(0, -float(one(0, 3, 9)), d)
+    X = one(X, np.tile(X[:1], (n, 1)), X[:, :1] + 1e-13 * X, np.eye(d)[rng.integers(0, d, n)])
+    y = one(np.sign(X @ rng.standard_normal(d)), rng.uniform(-1, 1, n), np.ones(n), np.zeros(n))
+    eps_c, mu = float(10.0 ** rng.uniform(-3, 6)), float(10.0 ** rng.uniform(-4, 3))
+    lipschitz, longest = float(10.0 ** rng.uniform(-9, 3)), 1.0
+    weights = one(None, None, np.zeros(n), np.full(n, 1e-300), rng.uniform(0, 1, n), np.ones(n))
+    persons = None if weights is None else Persons(n, weights, n, 1)
+    given = {"mu": mu, "eps_c": eps_c, "mu_output": float(10.0 ** rng.uniform(-5, 0))}
+    if one(True, False):
+        T = np.linalg.qr(rng.standard_normal((d, d)))[0] * np.geomspace(1.0, 10.0 ** one(0, 4), d)
+        given |= {"transform": T, "center": one(0.0, 1.0, 1e4) * rng.standard_normal(d)}
+        given["least"], longest = 0.5 * math.sqrt(d), one(1.0, math.sqrt(d))
+    ridge = one(0.3 * lipschitz / mu, 1e-3 * n, 1.0, 1e-9)
+    if name == "quantile":
+        loss = SmoothedQuantile(lipschitz, ridge, eps_c, one(0.01, 0.5), one(1e-6, 0.1))
+    elif name == "logistic":
+        loss = Logistic(lipschitz, ridge, eps_c)
+    else:
+        kind, least = (LinearHuber, 1.0 / eps_c) if name == "persons" else (CalibratedHuber, 0.0)
+        ridge = max(ridge, 1.001 * longest**2 * (least or 1.0 / math.expm1(min(eps_c, 700.0))))
+        loss = kind(lipschitz, ridge, eps_c, longest)
+    rows = ArrayRows(X, RowMap(1.0), y, TargetMap(), persons=persons)
+    return rows, {"loss": loss, "ridge": ridge, **given}
+
+
+@pytest.mark.parametrize("name", ["squares", "persons", "logistic", "quantile"])
+@pytest.mark.parametrize("steps", [0, 200], ids=["descent alone", "as it is"])
+@pytest.mark.parametrize(
+    "draws", [60, pytest.param(1_000, marks=pytest.mark.slow)], ids=["some", "many"]
+)
+def test_no_release_fails(name, steps, draws, monkeypatch):
+    """Each is drawn from a point that meets the tolerance, not from one that rounding left."""
+    monkeypatch.setattr(solver, "_MOST_STEPS", steps)
+    real = descent._Descent.ends
+    missed = []
+
+    def watched(self, point):
+        ended = real(self, point)
+        if ended and not point.computed + point.rounding <= self._tolerance:
+            missed.append(point)
+        return ended
+
+    monkeypatch.setattr(descent._Descent, "ends", watched)
+    rng = np.random.default_rng(draws)
+    for draw in range(draws):
+        rows, given = hostile_release(name, rng)
+        noise = make_noise(draw, warn=False)
+        assert np.isfinite(noise.release(MINIMISER, rows, **given)).all()
+    assert not missed

@@ -28,10 +28,12 @@ _SPLIT = 2.0**27 + 1.0
 #: Length of a sure step in units of one over the largest curvature, and its gain at least, in units
 #: of that length times the squared gradient; gradients up to `ENOUGH` times their error are enough.
 _SHORT, _SURE, ENOUGH = 0.25, 0.075, 1.25
+#: A gradient that is this much of the least so far is progress, whatever the objective does.
+_HALF = 0.5
 #: Evaluations along one direction, and the share of the slope there that ends them.
-_TRIALS, _FLAT = 12, 0.1
+_TRIALS, _FLAT = 30, 0.1
 #: Ridges that are tried in turn, in units of the curvature, where a Newton step does not gain.
-_DAMPED = (0.0, 1e-4, 1e-2)
+_DAMPED = (0.0, 1e-8, 1e-4)
 #: How far a computed norm of a Gram matrix can be below that of the exact one, with room to spare.
 _NORM = 1.01
 
@@ -117,6 +119,7 @@ class _Descent:
         self._rows, self._transform, self._offset = rows.parts()
         self._seen, self._objective, self._tolerance = rows, objective, tolerance
         gram = objective.loss.bend * np.linalg.norm(rows.moments()[0])
+        self._least = math.inf  # gradient so far
         self._short = _SHORT / (_NORM * float(gram) + objective.ridge)
 
     def ends(self, point: _Point) -> bool:
@@ -139,7 +142,11 @@ class _Descent:
         return _Point(pair, gradient, _norm(gradient) / objective.ridge, rounding)
 
     def step(self, point: _Point) -> _Point:
-        """Return a point that is near enough, or lower by at least what a sure step gains."""
+        """Return a point with half the least gradient so far, or one that is surely lower.
+
+        Lower by at least what a short step against the gradient gains.
+        """
+        self._least = min(self._least, point.computed)
         for direction in self._directions(point):
             trial = self._along(point, direction)
             if trial is not None:
@@ -170,20 +177,22 @@ class _Descent:
         ridge, size = self._objective.ridge, _norm(direction)
         needed = -_SURE * self._short * (ridge * point.computed) ** 2
         first = float(direction @ point.gradient)
-        low, high, share, change, best = 0.0, math.inf, 0.5, 0.0, None
+        low, high, share, change, best = 0.0, math.inf, 1.0, 0.0, None
         for _ in range(_TRIALS):
+            if share * size <= self._short * ridge * point.computed:
+                break  # a sure step is longer
             trial = self.at(_moved(point.pair, share * direction))
-            if self.ends(trial):
+            if trial.computed <= _HALF * self._least or self.ends(trial):
                 return trial
             slope = float(direction @ trial.gradient) + size * ridge * trial.rounding
             after, flat = change + (share - low) * slope, abs(slope) <= -_FLAT * first
             if slope <= 0.0 or (flat and after <= needed):
                 low, change, best = share, after, trial
+                if flat and change <= needed:
+                    break
             else:
                 high = share
-            if flat:
-                break
-            share = 2.0 * low if math.isinf(high) else 0.5 * (low + high)
+            share = 2.0 * low if math.isinf(high) else 0.5 * (low + high) if low else high / 8.0
         return best if change <= needed else None
 
 
