@@ -18,8 +18,8 @@ from fastmix.releases.release import Public, Release
 
 #: Noise on the minimiser, in units of what the noise of the objective does at least to it.
 _OUTPUT_NOISE = 0.1
-#: Standard deviations, beside mu, by which b is longer than their root mean square so rarely that
-#: no delta shows it, even times exp(epsilon).
+#: Standard deviations, beside 4 mu, by which b is longer than their root mean square so rarely
+#: that no delta shows it, even times exp(epsilon).
 _LONG = 80.0
 
 
@@ -108,7 +108,7 @@ class _Minimiser(Release):
         objective = Objective(loss, ridge, start, b, frame, rows.persons is not None)
         # From here to the noise on the minimiser only public quantities decide on the tolerance.
         spread = loss.lipschitz / mu * math.sqrt(rows.d)  # of b, about its length
-        longest = loss.lipschitz / mu * (math.sqrt(rows.d) + mu + _LONG)
+        longest = loss.lipschitz / mu * (math.sqrt(rows.d) + 4.0 * mu + _LONG)
         least = least_tolerance(objective, rows.most, longest) + 2.0 * inexact / ridge
         wanted = _OUTPUT_NOISE * spread / (rows.n + ridge)
         if frame:  # where every eigenvalue is about n
