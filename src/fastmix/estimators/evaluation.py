@@ -181,11 +181,8 @@ class PrivateScores:
 
     def _repr_html_(self) -> str:
         made = table(["", "value", "std err", "95% interval"], self.rows())
-        return card(made + (self._chart() if self.calibration else ""))
-
-    def _chart(self) -> str:
-        """Return a drawing of the calibration."""
-        return calibration_chart([each[:3] for each in self.calibration])
+        bins = [each[:3] for each in self.calibration]
+        return card(made + (calibration_chart(bins) if bins else ""))
 
 
 def scaled_coefficients(scaling: PublicScaling, coef: FloatArray, intercept: float) -> FloatArray:
