@@ -171,7 +171,7 @@ def hostile_table(kind, rng):
     ids=["as planned", "always by levels", "always with steps"],
 )
 @pytest.mark.parametrize(
-    "models", [40, pytest.param(400, marks=pytest.mark.slow)], ids=["some", "many"]
+    "models", [15, pytest.param(400, marks=pytest.mark.slow)], ids=["some", "many"]
 )
 def test_no_table_fails_after_the_charge(kind, forced, models, monkeypatch):
     """A fit of a table checks itself that its releases are those of its plan."""
@@ -252,7 +252,7 @@ def test_how_numpy_treats_underflow_ends_no_fit(kind):
     """With np.seterr(all="raise") an underflow in the solver lost the charge."""
     rng, fitted = np.random.default_rng(7), 0
     with np.errstate(all="raise"):
-        for _ in range(12):
+        for _ in range(6):
             model, X, y, given = hostile(kind, rng)
             fitted += fits(model, X, y, BudgetAccountant(math.inf, 1e-3), **given)
     assert fitted > 0
