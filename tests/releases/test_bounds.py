@@ -48,9 +48,7 @@ def distortion(
     return np.array([noise.release(sb.DISTORTION, source, **given) for _ in range(draws)])
 
 
-def eigenvalue(
-    lambda_hat=90.0, m=1.5, *, tau, omega=0.5, c_x=2.0, law="laplace", seed=0, draws=N
-):
+def eigenvalue(lambda_hat=90.0, m=1.5, *, tau, omega=0.5, c_x=2.0, law="laplace", seed=0, draws=N):
     noise = Noise(np.random.default_rng(seed))
     given = {"m": m, "sigma": omega, "tau": tau, "law": law}
     source = source_of(c_x, lambda_hat=lambda_hat)

@@ -9,10 +9,11 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from fastmix._validation import check_real, value_error
+from fastmix.data import Chunks
 from fastmix.data.arrow import is_address
 from fastmix.data.databases import Query, is_database
 from fastmix.data.delimited import TextFormat
-from fastmix.data.encode import table_columns
+from fastmix.data.encode import table_chunks, table_columns
 from fastmix.data.read import Table
 from fastmix.data.sheets import Sheet
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
@@ -205,6 +206,12 @@ class TableOptions:
             condition = f"be that of the bounds file, {public.target.name!r}"
             raise value_error("target", condition, target)
         return public
+
+    def chunks(self, public: PublicBounds, *, intercept: bool = True, **given: Any) -> Chunks:
+        """Return the table in chunks, with its ids and weights if the command has such columns."""
+        columns = {name: getattr(self, name, "") or None for name in ("person", "weight")}
+        given |= {"intercept": intercept, "text": self.text, **columns}
+        return table_chunks(self.data, public, **given)  # type: ignore[attr-defined]
 
 
 def names_in(listed: str) -> list[str]:

@@ -8,8 +8,7 @@ import typer
 
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_table, print_text
-from fastmix.cli.plan import count_persons, print_choices
-from fastmix.data.encode import table_chunks
+from fastmix.cli.plan import count_persons, count_rows, print_choices
 from fastmix.files.check import check_table
 from fastmix.planning.rows_per_person import RowsGuess, guess_from, row_choices, usual_guess
 from fastmix.schema import PublicBounds
@@ -68,11 +67,8 @@ def command(asked: AskedCheck) -> None:
 
 def _advise(asked: AskedCheck, public: PublicBounds, guess: RowsGuess | None) -> None:
     """Print which number of rows per person to choose, from public numbers and a guess alone."""
-    table = table_chunks(asked.data, public, person=asked.person, text=asked.text)
-    rows = table.n
-    if rows is None:
-        rows = sum(len(y) for chunk in table.chunks for _, y in chunk.read())
-    persons = count_persons(table, rows)
+    table = asked.chunks(public)
+    rows, persons = count_rows(table), count_persons(table)
     known = usual_guess(rows, persons) if guess is None else guess
     print_text(
         "",

@@ -12,7 +12,6 @@ from fastmix.cli import _options as options
 from fastmix.cli._asked import FitOptions, check_target
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._papers import Papers
-from fastmix.data.encode import table_chunks
 from fastmix.estimators import PrivateLinearRegression, PrivateLogisticRegression, compare
 from fastmix.schema import PublicBounds
 from fastmix.schema.bounds import check_persons
@@ -99,15 +98,7 @@ def _model(asked: AskedComparison, public: PublicBounds) -> Any:
 
 def _with_persons(asked: AskedComparison, public: PublicBounds) -> tuple[Any, Any, dict[str, Any]]:
     """Return the encoded table in memory, with ids, weights and their limits for `compare`."""
-    table = table_chunks(
-        asked.data,
-        public,
-        intercept=asked.intercept,
-        person=asked.person or None,
-        weight=asked.weight or None,
-        text=asked.text,
-    )
-    chunks = table.chunks
+    chunks = asked.chunks(public, intercept=asked.intercept).chunks
     records = [part for chunk in chunks for part in chunk.read()]
     X, y = (np.concatenate(parts) for parts in zip(*records, strict=True))
     whose: dict[str, Any] = {}

@@ -8,7 +8,6 @@ import typer
 from fastmix.accounting import BudgetAccountant, noted
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
-from fastmix.data.encode import table_chunks
 from fastmix.estimators.saving import public_schema
 from fastmix.files.loading import load
 from fastmix.show.progress import progress
@@ -54,14 +53,7 @@ def command(asked: AskedScores) -> None:
     fitted = load(asked.model, key=asked.key)
     schema = public_schema(fitted)
     with progress("evaluating"):
-        rows = table_chunks(
-            asked.data,
-            schema,
-            intercept=fitted.fit_intercept,
-            person=asked.person or None,
-            weight=asked.weight or None,
-            text=asked.text,
-        )
+        rows = asked.chunks(schema, intercept=fitted.fit_intercept)
         notes = {"file": asked.data.name, "target": schema.target.name, "model": str(asked.model)}
         with noted(label=asked.label or None, **notes):
             found = fitted.evaluate(

@@ -19,7 +19,7 @@ from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._papers import Papers
 from fastmix.data import Streaming
 from fastmix.data.dask import Cluster
-from fastmix.data.encode import table_bytes, table_chunks
+from fastmix.data.encode import table_bytes
 from fastmix.data.read import inferred_numbers, read_columns, table_fields
 from fastmix.engine.population import Population
 from fastmix.errors import DataError
@@ -238,16 +238,9 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
         cluster_client(asked.scheduler) if engine == "dask" else nullcontext() as client,
         progress("fitting"),
     ):
-        table = table_chunks(
-            data,
-            public,
-            intercept=intercept,
-            executor=Streaming() if client is None else Cluster(client),
-            person=asked.person or None,
-            weight=asked.weight or None,
-            text=asked.text,
-            memory=int(asked.memory * 2**30),
-        )
+        executor = Streaming() if client is None else Cluster(client)
+        memory = int(asked.memory * 2**30)
+        table = asked.chunks(public, intercept=intercept, executor=executor, memory=memory)
         most = 1.0 if asked.max_weight is None else asked.max_weight
         model.fit_chunks(table, max_rows_per_group=asked.max_rows, max_weight=most)
 
