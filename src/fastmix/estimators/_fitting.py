@@ -125,7 +125,6 @@ class Fitting(Results, Planning):
     def _fit(self, data: Source, report: Report | None = None) -> None:
         self._check_parameters()
         warn_of_fitted_steps(self)
-        self.__dict__.pop("_dummies", None)  # of an earlier fit
         found = declared_dummies(self.__dict__.pop("_given", None), data.columns)
         if found and not self._categories:
             self._dummies = found

@@ -90,13 +90,7 @@ class Comparison:
         )
 
     def rows(self) -> list[list[str]]:
-        """Return one row of text per feature set, best first.
-
-        Returns
-        -------
-        list of list of str
-            Name, number of columns, and excess of the mean squared error.
-        """
+        """Return name, number of columns and excess error of each feature set, best first."""
         return [
             [name, str(len(self.features[name])), number(value)]
             for name, value in self.excess.items()

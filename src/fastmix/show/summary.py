@@ -224,18 +224,7 @@ class RegressionSummary(Tidy):
         return card(f"{title}{definition_list(self.facts)}{self.html_table()}")
 
     def html_table(self, longest: int | None = LONGEST) -> Safe:
-        """Return the table alone, with its notes, as HTML.
-
-        Parameters
-        ----------
-        longest : int or None, default=30
-            Rows that are shown at once; the others are folded away.
-
-        Returns
-        -------
-        str
-            A table, a second one for odds ratios with intervals, and paragraphs.
-        """
+        """Return the table and its notes as HTML; rows beyond the ``longest`` are folded away."""
         rows = [*zip(self.shown, self._cells(self.shown), strict=True)]
         tables = [
             table(
