@@ -252,7 +252,7 @@ def test_how_numpy_treats_underflow_ends_no_fit(kind):
     """With np.seterr(all="raise") an underflow in the solver lost the charge."""
     rng, fitted = np.random.default_rng(7), 0
     with np.errstate(all="raise"):
-        for _ in range(6):
+        for _ in range(12):
             model, X, y, given = hostile(kind, rng)
             fitted += fits(model, X, y, BudgetAccountant(math.inf, 1e-3), **given)
     assert fitted > 0
