@@ -252,11 +252,10 @@ def _print_effects(made: RegressionSummary, out: Path) -> None:
     header += ["95% interval of it"] if made.has_errors else []
     rows = []
     for line in lines:
-        scale = 1.0 if line.over_range is None or not line.coef else line.over_range / line.coef
         across = "" if line.over_range is None else number(line.over_range)
         row = [line.name, number(line.coef), across]
         if line.low is not None and line.high is not None:
-            row.append(f"{number(scale * line.low)} to {number(scale * line.high)}")
+            row.append(f"{number(line.width * line.low)} to {number(line.width * line.high)}")
         rows.append(row)
     if rows:
         print_table(header, rows)

@@ -52,6 +52,11 @@ class Line:
         return self.name.split(": ")[-1] == "intercept"
 
     @property
+    def width(self) -> float:
+        """Width of the public range of the column, 1 where it is not known."""
+        return 1.0 if self.over_range is None or not self.coef else self.over_range / self.coef
+
+    @property
     def identified(self) -> bool:
         """Whether the data identify the coefficient."""
         return self.std_err is None or math.isfinite(self.std_err)
