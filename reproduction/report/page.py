@@ -11,7 +11,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from reproduction.data import SETS
-from reproduction.experiments.methods import LABELS, OURS, order
+from reproduction.experiments.methods import DEFAULT, LABELS, order
 from reproduction.experiments.problems import TITLES
 from reproduction.report.conclusions import conclusions
 from reproduction.report.figures import draw_figures, inline_svg, save_figures
@@ -246,7 +246,8 @@ def _speed_table(summary: Summary) -> dict[str, Any]:
     for name, times in (s for sets in summary.seconds.values() for s in sets.items()):
         literal = times.get(("ihm_paper", None))
         for (method, ratio), seconds in times.items():
-            printed = SPEED.get(name, {}).get(ratio) if method not in (*OURS, "ihm_paper") else None
+            compared = method not in (DEFAULT, "ihm_paper")
+            printed = SPEED.get(name, {}).get(ratio) if compared else None
             rows.append(
                 [TITLES[name], LABELS[method], ratio or "", f"{seconds:.3g}",
                  f"{literal / seconds:.2f}" if literal else "",

@@ -14,6 +14,12 @@ import numpy as np
 
 from reproduction.experiments import load_config
 
+#: Tables of results, each line with its run.
+_TABLES = (
+    *("figure1", "figure2", "speed", "airline", "datasets"),
+    *("sketches", "hessians", "orders", "crossover"),
+)
+
 __all__ = ["Conclusion", "Curve", "Mean", "Summary", "read_summary", "write_means"]
 
 
@@ -211,7 +217,7 @@ def _origins(folder: Path, runs: list[dict[str, str]]) -> dict[tuple[str, str], 
     """Return where each table and set comes from: commits and days, from the record of the runs."""
     by_name = {run["run"]: run for run in runs}
     found: dict[tuple[str, str], str] = {}
-    for table in ("figure1", "figure2", "airline", "sketches", "hessians", "orders", "crossover"):
+    for table in _TABLES:
         used: dict[str, dict[tuple[str, str], None]] = {}
         for row in _rows(folder, table):
             run = by_name[row["run"]]
