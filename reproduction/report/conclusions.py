@@ -10,7 +10,7 @@ import numpy as np
 from reproduction.experiments.methods import DEFAULT
 from reproduction.experiments.problems import TITLES
 from reproduction.report.published import DATASETS, SPEED, STATISTICS, compared, within
-from reproduction.report.summary import Conclusion, Curve, Summary
+from reproduction.report.summary import UNKNOWN, Conclusion, Curve, Summary
 from reproduction.report.theory import theory
 
 __all__ = ["conclusions", "converged"]
@@ -91,20 +91,19 @@ def _datasets(summary: Summary) -> Iterator[Conclusion]:
                 f"lambda_max / lambda_min {ratio:.6g} against {printed:.6g} "
                 f"({ratio / printed - 1.0:+.2%})"
             )
-        spread = summary.draws.get(name, [])
-        why = ""
-        if off and spread:
-            why = (
-                f" Over {len(spread)} draws of the set ols_mse lies between {min(spread):.2g} and "
-                f"{max(spread):.2g}: the targets are divided by their largest, which grows with "
-                "the signal θ'Σθ of the coefficients drawn, so one draw's number says little."
-            )
+        spread = summary.draws.get(name)
+        why = UNKNOWN if not spread else (
+            f"over {len(spread)} draws of the set ols_mse lies between {min(spread):.2g} and "
+            f"{max(spread):.2g}. The targets are divided by their largest, which grows with the "
+            "signal θ'Σθ of the coefficients drawn, so one draw's number says little."
+        )  # fmt: skip
         yield Conclusion(
             "table-datasets",
             f"{TITLES[name]}: every statistic within 1% of the paper's, or within the last digit "
             "that it prints.",
             not off,
-            (f"Off: {', '.join(off)}. " if off else "") + "; ".join(gaps) + "." + why,
+            (f"Off: {', '.join(off)}. " if off else "") + "; ".join(gaps) + ".",
+            why,
         )
 
 
@@ -193,9 +192,9 @@ def _sphere(summary: Summary) -> Iterator[Conclusion]:
         f"{TITLES['sphere']}: FastIHM with the two larger k₂ matches IHM.",
         matched == at,
         f"Mean excess risk of FastIHM over IHM's: {_listed(over)}. A match is at most {_MATCH}, or "
-        f"95% intervals that overlap; both match at ε = {_values(matched) or 'none'}. Where the "
-        "sketch needs noise, the noise slows the steps down, and the authors' own code, run on the "
-        "same data, misses IHM by as much (docs/beside.md).",
+        f"95% intervals that overlap; both match at ε = {_values(matched) or 'none'}.",
+        "where the sketch needs noise, the noise slows the steps down. The authors' own code, run "
+        "on the same data, misses IHM by as much (docs/beside.md).",
     )
     if summary.eta["figure2"]:
         yield _sphere_noise(summary, ratios)
