@@ -7,9 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from reproduction.experiments.methods import DEFAULT
+from reproduction.experiments.methods import DEFAULT, label
 from reproduction.experiments.problems import TITLES
 from reproduction.report.published import DATASETS, SPEED, STATISTICS, compared, within
+from reproduction.report.reasons import helpful_noise, short_steps
 from reproduction.report.summary import UNKNOWN, Conclusion, Curve, Summary
 from reproduction.report.theory import theory
 
@@ -40,12 +41,12 @@ def conclusions(summary: Summary) -> list[Conclusion]:
     """
     found = [*_figure1(summary), *_datasets(summary)]
     for name, methods in summary.risk["figure2"].items():
-        found += _shrinks("figure2", name, methods)
+        found += _shrinks(summary, "figure2", name, methods)
     found += [*_sphere(summary), *_baselines(summary)]
     found += _gap(summary)
     found += _speed(summary)
     for name, methods in summary.risk["airline"].items():
-        found += [*_shrinks("airline", name, methods), *_airline(summary, name, methods)]
+        found += [*_shrinks(summary, "airline", name, methods), *_airline(summary, name, methods)]
     found += _ours(summary)
     return [*found, *theory(summary)]
 
@@ -120,7 +121,7 @@ def _typical(curve: Curve) -> float:
     return float(np.exp(np.mean([np.log(curve[e].value) for e in _epsilons(curve)])))
 
 
-def _shrinks(topic: str, name: str, methods: _Methods) -> Iterator[Conclusion]:
+def _shrinks(summary: Summary, topic: str, name: str, methods: _Methods) -> Iterator[Conclusion]:
     ratios = _ratios(methods)
     if len(ratios) < 2:
         return
@@ -137,6 +138,7 @@ def _shrinks(topic: str, name: str, methods: _Methods) -> Iterator[Conclusion]:
         f"Geometric mean of the excess risk over ε: {text}. It falls with every growth of k₂ at "
         f"{steps} of {len(common)} values of ε, and from the smallest to the largest k₂ by more "
         f"than both 95% intervals at {clear}.",
+        helpful_noise(summary, topic, name, ratios),
     )
 
 
@@ -147,28 +149,40 @@ def converged(summary: Summary, experiment: str, name: str) -> bool:
     nothing of privacy: its excess risk must be at most 1% of what there is to explain, and below
     every private method's.
     """
-    methods = summary.risk[experiment].get(name, {})
-    if ("fast_ihs", None) not in methods:
-        return False
+    present = ("fast_ihs", None) in summary.risk[experiment].get(name, {})
+    return present and not _unfinished(summary, experiment, name)
+
+
+def _unfinished(summary: Summary, experiment: str, name: str) -> list[str]:
+    """Return in which ways the non-private baseline of a set has not converged."""
+    methods = summary.risk[experiment][name]
     line = methods["fast_ihs", None][None].value
-    private = (m.value for curve in methods.values() for e, m in curve.items() if e is not None)
     data = summary.datasets.get(name)
     explained = data["mean_y2"] - data["ols_mse"] if data else float("inf")
-    return line <= min(_CONVERGED * explained, min(private))
+    least, epsilon, method = min(
+        (mean.value, e, method)
+        for method, curve in methods.items()
+        for e, mean in curve.items()
+        if e is not None
+    )
+    ways = [f"more than {_CONVERGED:.0%} of what there is to explain"]
+    ways = ways if line > _CONVERGED * explained else []
+    if line > least:
+        ways.append(f"more than {label(*method)} at ε = {epsilon:g} ({least:.1e})")
+    return ways
 
 
 def _baselines(summary: Summary) -> Iterator[Conclusion]:
     for experiment, sets in summary.risk.items():
         for name, methods in sets.items():
             if ("fast_ihs", None) in methods and not converged(summary, experiment, name):
-                line = methods["fast_ihs", None][None].value
-                steps = summary.config["steps"]
+                line, steps = methods["fast_ihs", None][None].value, summary.config["steps"]
+                ways = " and ".join(_unfinished(summary, experiment, name))
                 yield Conclusion(
                     experiment,
                     f"{TITLES[name]}: comparison with FastIHS, which is not private.",
                     None,
-                    f"After {steps} steps FastIHS is still {line:.2e} above the optimum: more than "
-                    f"{_CONVERGED:.0%} of what there is to explain, or more than a private method. "
+                    f"After {steps} steps FastIHS is still {line:.2e} above the optimum, {ways}. "
                     "It has not converged, so we compare no private method with it.",
                 )
 
@@ -307,6 +321,7 @@ def _airline(summary: Summary, name: str, methods: _Methods) -> Iterator[Conclus
         + (f", more than {_NEAR:g} times at ε = {_values(far)}" if far else "")
         + f" (close means at most {_NEAR:g})"
         + (f"; it is {faster:.1f} times faster." if faster else "."),
+        short_steps(summary, name, ratios[-1], far),
     )
 
 

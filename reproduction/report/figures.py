@@ -22,7 +22,7 @@ __all__ = ["draw_figures", "inline_svg", "save_figures"]
 #: How far below all private methods the line of FastIHS is still drawn.
 _FAR = 30.0
 #: Of FastIHM of the paper, from few to many rows of the sketch.
-_SHADES = ("#f3cdb0", "#eab38b", COLOURS["FastIHM, paper"], "#cb7a42", "#b0622d")
+_SHADES = ("#edb98f", "#e6a374", COLOURS["FastIHM, paper"], "#cb7a42", "#a5561f")
 _STYLES: dict[str, dict[str, Any]] = {
     "ihm_paper": {"color": COLOURS["IHM, paper"], "marker": "s"},
     "fast_ihs": {"color": INK, "linestyle": "--"},

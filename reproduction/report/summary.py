@@ -203,7 +203,8 @@ def write_means(summary: Summary, path: Path) -> None:
                     eta = summary.eta[experiment].get(name, {}).get((method, ratio), {})
                     writer.writerows(
                         [experiment, name, *summary.sizes[experiment][name], method, ratio,
-                         epsilon, f"{mean.value:.6g}", f"{mean.half:.3g}", eta.get(epsilon),
+                         epsilon, f"{mean.value:.6g}", f"{mean.half:.3g}",
+                         None if epsilon is None else eta.get(epsilon),
                          mean.trials, summary.origins.get((experiment, name), "")]
                         for epsilon, mean in curve.items()
                     )  # fmt: skip

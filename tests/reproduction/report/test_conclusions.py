@@ -38,6 +38,7 @@ def test_a_baseline_that_has_not_converged_raises_an_alarm(world, results, paper
     assert alarm.verdict == "Alarm"
     assert "sphere" in alarm.claim
     assert "has not converged" in alarm.finding
+    assert "optimum, more than fastmix by default at ε = 1 (1.0e-05)." in alarm.finding
 
     def finished(name, method, ratio, epsilon):
         return 1e-9 if method == "fast_ihs" else paper_risk(name, method, ratio, epsilon)
