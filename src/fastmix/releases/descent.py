@@ -83,7 +83,7 @@ def precise_slopes(
 
 
 @dataclass(frozen=True)
-class _Point:
+class _Pair:
     """A point in two parts, its gradient, the norm of that over the ridge, and what it errs by."""
 
     pair: FloatArray
@@ -122,11 +122,11 @@ class _Descent:
         self._least = math.inf  # gradient so far
         self._short = _SHORT / (_NORM * float(gram) + objective.ridge)
 
-    def ends(self, point: _Point) -> bool:
+    def ends(self, point: _Pair) -> bool:
         """Whether a point is near enough, or no step is sure to gain."""
         return point.computed <= max(self._tolerance - point.rounding, ENOUGH * point.rounding)
 
-    def at(self, pair: FloatArray) -> _Point:
+    def at(self, pair: FloatArray) -> _Pair:
         """Return the point with its gradient."""
         objective, theta = self._objective, pair
         if self._transform is not None:
@@ -139,9 +139,9 @@ class _Descent:
         gradient = (own - high) - low
         length = float(np.linalg.norm(pair[0]))
         rounding = rounding_distance(objective, self._seen.most, length)
-        return _Point(pair, gradient, _norm(gradient) / objective.ridge, rounding)
+        return _Pair(pair, gradient, _norm(gradient) / objective.ridge, rounding)
 
-    def step(self, point: _Point) -> _Point:
+    def step(self, point: _Pair) -> _Pair:
         """Return a point with half the least gradient so far, or one that is surely lower.
 
         Lower by at least what a short step against the gradient gains.
@@ -153,7 +153,7 @@ class _Descent:
                 return trial
         return self.at(_moved(point.pair, -self._short * point.gradient))
 
-    def _directions(self, point: _Point) -> Iterator[FloatArray]:
+    def _directions(self, point: _Pair) -> Iterator[FloatArray]:
         """Yield Newton directions, the later the shorter; none where a factorisation fails."""
         objective = self._objective
         curvature = self._seen.sampled_curvature(point.pair[0], objective.loss, 1)
@@ -168,7 +168,7 @@ class _Descent:
             if np.isfinite(direction).all():
                 yield direction
 
-    def _along(self, point: _Point, direction: FloatArray) -> _Point | None:
+    def _along(self, point: _Pair, direction: FloatArray) -> _Pair | None:
         r"""Return the best point found along a direction, None if it may not be low enough.
 
         Slopes along the direction do not fall, so the objective changes by at most
