@@ -12,7 +12,6 @@ if _TYPE_CHECKING:
         LowAccuracyWarning,
         PrivacyLeakWarning,
         ReproducibleNoiseWarning,
-        SolverError,
         WeakPrivacyWarning,
     )
     from fastmix.estimators import (
@@ -66,7 +65,6 @@ __all__ = [
     "PrivateScores",
     "PublicEncoder",
     "ReproducibleNoiseWarning",
-    "SolverError",
     "SparseSketch",
     "SubsampledDCT",
     "WeakPrivacyWarning",

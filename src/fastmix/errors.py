@@ -14,7 +14,6 @@ __all__ = [
     "MixedUnitsWarning",
     "PrivacyLeakWarning",
     "ReproducibleNoiseWarning",
-    "SolverError",
     "WeakPrivacyWarning",
     "caller_level",
 ]
@@ -48,13 +47,6 @@ class InvalidValueError(DataError, TypeError):
 
     def __init__(self, message: str = MESSAGE) -> None:
         super().__init__(message)
-
-
-class SolverError(ArithmeticError):
-    """A solver did not reach its tolerance: nothing was released, although the fit was charged.
-
-    That it failed depends on the data and is seen by whoever sees the error (docs/limitations.md).
-    """
 
 
 class KernelWarning(RuntimeWarning):

@@ -16,7 +16,6 @@ from fastmix.certificate import verify_certificate
 from fastmix.data.chunks import ArrayChunk, Chunks
 from fastmix.engine import AdaptiveObjective, Sizes, Target
 from fastmix.engine.last_stage import MOST_KEPT
-from fastmix.errors import SolverError
 from fastmix.estimators.intervals import _STORED
 from fastmix.estimators.models import fixing
 from fastmix.releases import minimise
@@ -301,42 +300,29 @@ def test_a_column_that_its_bounds_make_constant(epsilon, rounds):
     is_sane(fitted(X, y, epsilon=epsilon, rounds=rounds, bounds_X=bounds))
 
 
-def outcomes(X, y, count=12, **parameters):
-    """Return how many of some fits fail to find the minimum, and how many fail otherwise."""
-    unsolved = failed = 0
+def none_fails(X, y, count=12, **parameters):
     for seed in range(count):
         model = made(**{**PUBLIC, "random_state": seed, **parameters})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            try:
-                model.fit(X, y)
-            except SolverError:
-                unsolved += 1
-            except np.linalg.LinAlgError:
-                failed += 1
-    return unsolved, failed
+            is_sane(model.fit(X, y))
 
 
 @pytest.mark.parametrize(("n", "epsilon", "rounds"), [(2000, 1.0, 20), (50_000, 10.0, 5)])
-def test_a_failure_of_the_solver_does_not_tell_of_a_record(n, epsilon, rounds):
-    """One record among rows of zeros: 9 of 10 fits fail with it, and none fails without it.
-
-    The error is seen by whoever sees the model, and its probabilities differ by 0.9 where the
-    certificate says 1e-7.
-    """
+def test_no_failure_of_the_solver_tells_of_a_record(n, epsilon, rounds):
+    """One record among rows of zeros: 9 of 10 fits failed with it, and none without it."""
     settings = {"epsilon": epsilon, "delta": 1e-7, "rounds": rounds, "fit_intercept": False}
     X, y = np.zeros((n, 3)), np.zeros(n)
-    absent, _ = outcomes(X, y, **settings)
+    none_fails(X, y, **settings)
     X[0], y[0] = (1.0, -0.5, 0.3), 1.0
-    present, _ = outcomes(X, y, **settings)
-    assert abs(present - absent) <= 3
+    none_fails(X, y, **settings)
 
 
 @pytest.mark.parametrize(("n", "epsilon", "rounds"), [(2000, 1.0, 20), (50_000, 10.0, 5)])
 def test_constant_features_and_many_rounds(n, epsilon, rounds):
     """LinAlgError leaves the fit after the charge: every row is the same, rank 1."""
     X, y = np.tile([0.3, 0.7, -0.2], (n, 1)), np.full(n, 0.5)
-    assert outcomes(X, y, 4, epsilon=epsilon, delta=1e-7, rounds=rounds) == (0, 0)
+    none_fails(X, y, 4, epsilon=epsilon, delta=1e-7, rounds=rounds)
 
 
 def test_wrong_parameters_are_refused_before_a_charge():
@@ -401,18 +387,13 @@ def test_the_charge_comes_before_any_noise(monkeypatch):
     assert charged == [1] * 6
 
 
-def test_a_solver_that_fails_leaves_the_model_and_tells_nothing(monkeypatch):
-    """The charge stands, and the message is the same for all data."""
+def test_a_solver_that_does_not_arrive_is_not_seen(monkeypatch):
+    """Neither in what is released nor in the coefficients, beyond the noise on the minimiser."""
     X, y = problem(n=400)
-    model = fitted(X, y, None, rounds=2)
-    before, keys = model.coef_.copy(), set(vars(model))
-    budget = fastmix.BudgetAccountant(10.0, 1e-3)
+    with recording() as expected:
+        usual = fitted(X, y, 0, rounds=2)
     monkeypatch.setattr(minimise, "_MOST_STEPS", 0)
-    model.set_params(accountant=budget)
-    with recording() as transcript, pytest.raises(SolverError):
-        model.fit(-X, y)
-    # Two rounds and the counts: the minimiser is not among them.
-    assert len(transcript) == 3
-    np.testing.assert_array_equal(model.coef_, before)
-    assert set(vars(model)) == keys
-    assert len(budget) == 1
+    with recording() as transcript:
+        other = fitted(X, y, 0, rounds=2)
+    assert len(transcript) == len(expected) == 6
+    np.testing.assert_allclose(other.coef_, usual.coef_, rtol=1e-4, atol=1e-5)

@@ -12,7 +12,8 @@ from fastmix.data.maps import RowMap, TargetMap
 from fastmix.kernels.losses import CalibratedHuber
 from fastmix.releases import MINIMISER, make_noise
 from fastmix.releases import objective as mechanism
-from fastmix.releases.minimise import minimise, rounding_distance
+from fastmix.releases.distance import rounding_distance
+from fastmix.releases.minimise import minimise
 
 MU, EPS_C, MU_OUTPUT = objective_split(1.0, 1e-6, 0.0025)
 RIDGE = 2.0

@@ -265,6 +265,10 @@ class Rows(ABC):
             total += mapped.gram(mapped.Mapped(gradients))
         return totals[0], total
 
+    def parts(self) -> tuple[Rows, FloatArray | None, FloatArray]:
+        """Return the rows, no matrix and no centre; see `TransformedRows`."""
+        return self, None, np.zeros(self.d)
+
     @abstractmethod
     def measured(self, measure: Measure) -> Rows:
         """Return the same rows with their lengths in other coordinates."""
@@ -287,6 +291,10 @@ class TransformedRows:
         self.n, self.most, self.d = rows.n, rows.most, transform.shape[1]
         self._rows = rows.measured(Measure(transform, least))
         self._transform, self._center = transform, center
+
+    def parts(self) -> tuple[Rows, FloatArray | None, FloatArray]:
+        """Return the rows as they are, with the matrix T and the centre."""
+        return self._rows, self._transform, self._center
 
     def theta(self, phi: FloatArray) -> FloatArray:
         """Return the coefficients of the rows as they are."""

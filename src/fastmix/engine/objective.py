@@ -26,8 +26,8 @@ _RIDGE, _LEAST = 0.3, 1.05
 #: The least ridge that methods choose, in units of what the loss needs and of the curvature of a
 #: row.
 _ROUNDED, _SHARPEST = 1.0 + 2.0**-30, 1e-3
-#: A ridge beyond this could overflow.
-_LARGEST = 1e100
+#: A ridge beyond these could overflow.
+_SMALLEST, _LARGEST = 1e-100, 1e100
 #: What the features are taken to explain, as a share of the squared half width of the target's
 #: bounds, where nothing is known: s^2 d / (n v) is then the best ridge for a flat spectrum.
 _EXPLAINED = 0.1
@@ -65,7 +65,7 @@ class PerturbedObjective(Method):
     def check(self) -> None:
         """Check the parameters."""
         if self.ridge is not None:
-            check_real("ridge", self.ridge, above=0.0, at_most=_LARGEST)
+            check_real("ridge", self.ridge, at_least=_SMALLEST, at_most=_LARGEST)
         super().check()
 
     def plan(self, sizes: Sizes, target: Target) -> ObjectivePlan:

@@ -17,14 +17,11 @@ from scipy.linalg.blas import dsyrk, ssyrk
 
 from fastmix._types import FloatArray
 from fastmix.data import Rows, TransformedRows
-from fastmix.errors import SolverError
-from fastmix.kernels.losses import Loss
-from fastmix.kernels.mapped import FEW_COLUMNS, summation_error
-from fastmix.kernels.sigmoids import Logistic
+from fastmix.kernels.mapped import FEW_COLUMNS
+from fastmix.releases.descent import descend
+from fastmix.releases.distance import Objective, rounding_distance
 from fastmix.sketches import SparseSketch
 
-#: Unit of rounding.
-_UNIT = 2.0**-53
 #: Steps after which a solver gives up; a dozen are many.
 _MOST_STEPS, _MOST_PRODUCTS = 200, 300
 #: Reduction of the residual by the conjugate gradients of the first Newton step, and the power of
@@ -51,35 +48,6 @@ _STEP = 2048
 
 
 @dataclass(frozen=True)
-class Frame:
-    """What rounding needs to know of coordinates phi with ``theta = center + T phi``.
-
-    The norms of T, of its inverse and of the centre, and the least length that rows count with.
-    """
-
-    stretch: float
-    squeeze: float
-    offset: float
-    least: float
-
-
-@dataclass(frozen=True)
-class Objective:
-    r""":math:`\sum_i f(y_i - x_i^\top\theta) + \frac\lambda2\|\theta - c\|^2 + b^\top\theta`.
-
-    ``frame`` tells in which coordinates, if not in those of the rows; rows that are ``weighted``
-    have larger rounding errors.
-    """
-
-    loss: Loss
-    ridge: float
-    center: FloatArray
-    b: FloatArray
-    frame: Frame | None = None
-    weighted: bool = False
-
-
-@dataclass(frozen=True)
 class _Point:
     """Coefficients with the gradient there, and how far they are from the minimiser at most.
 
@@ -92,50 +60,6 @@ class _Point:
     rounding: float
     excess: FloatArray
     outside: int
-
-
-def rounding_distance(objective: Objective, n: int, length: float) -> float:
-    r"""Return how far rounding can move the minimiser, for coefficients of a given length.
-
-    Paper: beyond it; docs/proofs/objective.md, Section 6. Errors of the sums and of the slopes
-    move the gradient, and the minimiser by as much over the ridge; errors of the residuals act as
-    other targets do, and move it by :math:`\sqrt{nB} \max|\delta| / (2\sqrt\lambda)`, B the
-    largest curvature. In other coordinates the sums are multiplied by T', and the point is rounded
-    once more.
-    """
-    d, ridge, frame = len(objective.center), objective.ridge, objective.frame
-    loss, shortest = objective.loss, 1.0 if frame is None else frame.least
-    most = max(loss.lipschitz, loss.size * shortest)  # of a slope times the least length
-    summation = summation_error(loss, weighted=objective.weighted)
-    gradient = (summation + 16.0 * _UNIT) * n * most
-    own = 8.0 * _UNIT * (length + float(np.linalg.norm(objective.center)))
-    if frame is not None:
-        gradient += d * _UNIT * n * most
-        gradient *= frame.stretch / shortest
-        length = frame.offset + frame.stretch * length
-        own += 2.0 * d * _UNIT * frame.squeeze * length
-    residual = (d + 4) * _UNIT * (1.0 + length) * math.sqrt(loss.bend)
-    return gradient / ridge + math.sqrt(n) * residual / (2.0 * math.sqrt(ridge)) + own
-
-
-def longest_minimiser(objective: Objective, n: int, noise: float) -> float:
-    r"""Return a bound on the length of the minimiser of any data, if b is no longer than ``noise``.
-
-    At the minimiser the objective is no larger than at the centre, where it is at most n times the
-    largest loss of a record, and the ridge pulls no more than gradients and noise.
-
-    Paper: beyond it; docs/proofs/objective.md, Section 6.
-    """
-    loss, ridge, frame = objective.loss, objective.ridge, objective.frame
-    center = float(np.linalg.norm(objective.center))
-    offset, shortest = (center, 1.0) if frame is None else (frame.offset, frame.least)
-    most = math.inf  # of a loss at the centre, above its least value
-    if loss.squares:
-        most = (1.0 + offset) * min(0.5 * loss.bend * (1.0 + offset), loss.lipschitz / shortest)
-    elif isinstance(loss, Logistic):
-        most = math.log(2.0) + offset
-    by_value = (noise + math.sqrt(noise**2 + 2.0 * ridge * n * most)) / ridge
-    return center + min(by_value, (n * loss.lipschitz + noise) / ridge)
 
 
 def preconditioner(n: int, d: int) -> SparseSketch:
@@ -156,27 +80,29 @@ def minimise(
     sketch: bool,
     public: np.random.Generator | None = None,
 ) -> FloatArray:
-    r"""Return coefficients within ``tolerance`` of the minimiser, rounding included, or raise.
+    r"""Return coefficients within ``tolerance`` of the minimiser, rounding included.
 
     The coefficients are not private. Their distance to the minimiser is at most
     :math:`\|\nabla F\| / \lambda`, and what rounding adds. With ``sketch``, the preconditioner
-    comes from a fast sketch, which ``public`` draws, otherwise from the Gram matrix itself.
+    comes from a fast sketch, which ``public`` draws, otherwise from the Gram matrix itself. If the
+    steps do not arrive, or a factorisation fails, `descend` goes on from the best point.
     """
+    best = objective.center
     try:
         solver = _Newton(rows, objective, sketch, public, _GOAL * tolerance)
         point = solver.start(tolerance)
+        least = math.inf
         for _ in range(_MOST_STEPS):
             if point.computed + point.rounding <= tolerance:
                 return point.theta
             if not math.isfinite(point.computed):
                 break
+            if point.computed < least:
+                best, least = point.theta, point.computed
             point = solver.step(point)
-    except np.linalg.LinAlgError:  # whose message tells where a factorisation stopped
+    except np.linalg.LinAlgError:
         pass
-    raise SolverError(
-        f"the minimum was not found to within {tolerance:.3g}. Nothing was released, and the "
-        "charge stands. A larger ridge makes it easier to find."
-    )
+    return descend(rows, objective, tolerance, best)
 
 
 def _triangle(Z: FloatArray, n: int, ridge: float) -> FloatArray:

@@ -11,20 +11,16 @@ from fastmix._types import FloatArray
 from fastmix._validation import check_real, value_error
 from fastmix.accounting import GaussianEvent, ObjectiveEvent, PrivacyEvent
 from fastmix.data import Rows, TransformedRows
-from fastmix.releases.minimise import (
-    Frame,
-    Objective,
-    longest_minimiser,
-    minimise,
-    rounding_distance,
-)
+from fastmix.releases.distance import Frame, Objective, least_tolerance
+from fastmix.releases.minimise import minimise
 from fastmix.releases.noise import Noise
 from fastmix.releases.release import Public, Release
 
 #: Noise on the minimiser, in units of what the noise of the objective does at least to it.
 _OUTPUT_NOISE = 0.1
-#: Standard deviations by which b is longer than their root mean square once in 10^31 draws.
-_LONG = 12.0
+#: Standard deviations, beside 4 mu, by which b is longer than their root mean square so rarely
+#: that no delta shows it, even times exp(epsilon).
+_LONG = 80.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,9 +44,6 @@ class _Minimiser(Release):
       solver; by default the Gram matrix does;
     - ``rows_per_person``: rows that a person has at most, with weights that add up to at most 1;
       for more than one the loss must obey the linear bound on its curvature.
-
-    It raises `SolverError` if the minimum is not found to the tolerance, which is the only other
-    thing that can be seen.
     """
 
     optional: Mapping[str, Any] = field(
@@ -115,9 +108,8 @@ class _Minimiser(Release):
         objective = Objective(loss, ridge, start, b, frame, rows.persons is not None)
         # From here to the noise on the minimiser only public quantities decide on the tolerance.
         spread = loss.lipschitz / mu * math.sqrt(rows.d)  # of b, about its length
-        longest = loss.lipschitz / mu * (math.sqrt(rows.d) + _LONG)
-        length = longest_minimiser(objective, rows.most, longest)
-        least = 2.0 * (rounding_distance(objective, rows.most, length) + inexact / ridge)
+        longest = loss.lipschitz / mu * (math.sqrt(rows.d) + 4.0 * mu + _LONG)
+        least = least_tolerance(objective, rows.most, longest) + 2.0 * inexact / ridge
         wanted = _OUTPUT_NOISE * spread / (rows.n + ridge)
         if frame:  # where every eigenvalue is about n
             wanted /= math.sqrt(rows.d)

@@ -9,7 +9,8 @@ from fastmix.engine.clipping import LEAST_RIDGE, LEFT, RIDGE, TABLE_RIDGE
 from fastmix.engine.first_stage import SPREAD
 from fastmix.kernels.losses import CalibratedHuber
 from fastmix.kernels.sigmoids import SmoothedQuantile
-from fastmix.releases.minimise import Objective, minimise
+from fastmix.releases.distance import Objective
+from fastmix.releases.minimise import minimise
 
 #: Forecasts: the residuals' spread where a first look explains a part of the target, and the share
 #: of the signal that is lost because gradients of long rows are limited.

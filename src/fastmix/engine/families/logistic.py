@@ -29,7 +29,8 @@ from fastmix.engine.plan import Draws, Forecast, Sizes, Solution, Target
 from fastmix.engine.table_inference import Released
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.sigmoids import Logistic, UpperLogistic
-from fastmix.releases.minimise import Objective, minimise
+from fastmix.releases.distance import Objective
+from fastmix.releases.minimise import minimise
 from fastmix.schema.categories import Categories
 
 #: Share of the budget (of mu^2) for counts of gradients.

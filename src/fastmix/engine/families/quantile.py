@@ -1,7 +1,6 @@
 """Quantile regression: the quantile loss, smoothed, and an intercept that released counts move."""
 
 import math
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -26,7 +25,6 @@ from fastmix.engine.last_stage import SHIFT_SHARE, SIZES, Decided, at_quantile, 
 from fastmix.engine.plan import Draws, Forecast, Sizes, Solution, Target
 from fastmix.engine.scores import QuantileScores
 from fastmix.engine.several import several_plan
-from fastmix.errors import SolverError
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.sigmoids import SmoothedQuantile
 from fastmix.releases import CURVATURES, SIGNED_COUNTS
@@ -41,8 +39,8 @@ WIDTH, DENSITY = 0.03, 0.35
 #: budget (of mu^2) for the curvature; and the largest curvature of a row in units of one over the
 #: width, so that rows up to REACH sqrt(d) have all of theirs. Chosen on protein and California.
 SHARP, INFERRING, CURVATURE_SHARE, STEEPEST = 0.05, 0.1, 0.17, 0.25
-#: Without privacy: ridges in units of the number of rows, smallest first, and the smoothing.
-NO_RIDGES, NO_WIDTH = (1e-5, 1e-4, 1e-3), 3e-3
+#: Without privacy: the ridge in units of the number of rows, and the smoothing.
+NO_RIDGE, NO_WIDTH = 1e-5, 3e-3
 
 #: The largest number of quantiles in one fit.
 MOST_QUANTILES = 20
@@ -238,12 +236,8 @@ class QuantileObjective(Family):
         if self.outputs > 1:
             return np.concatenate([each.exact(rows, clip) for each in self.singles])
         width = NO_WIDTH if self.smoothing is None else clip
-        for ridge in (share * rows.n for share in NO_RIDGES):
-            # Where residuals are tied and columns collinear, only a ridge makes a minimum sharp.
-            with suppress(SolverError):
-                loss = SmoothedQuantile(1.0, ridge, 1e12 / ridge, self.quantiles[0], width)
-                return minimum(rows, loss)
-        raise SolverError("the quantile fit without privacy was not found; use more smoothing.")
+        ridge = NO_RIDGE * rows.n
+        return minimum(rows, SmoothedQuantile(1.0, ridge, 1e12 / ridge, self.quantiles[0], width))
 
     def scoring(self) -> QuantileScores:
         """Return which scores its models have, and how they are released."""
