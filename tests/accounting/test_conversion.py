@@ -95,12 +95,13 @@ def test_continuous_orders_are_no_worse_than_any_grid(name, delta):
     assert everywhere >= on_grid * (1.0 - 1e-3)
 
 
-@pytest.mark.parametrize("rows", [1, 3, 7, 11, 20, 55, 150, 400])
 @pytest.mark.parametrize("gamma", [1.3, 2.0, 6.5, 30.0, 130.0, 700.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-6, 6e-3])
-def test_optimum_is_found(oracle, rows, gamma, delta):
-    got = rdp_to_epsilon(lambda a: rows * rdp_fast_mix(a, gamma), delta)
-    assert got == pytest.approx(float(oracle.sketch_epsilon(rows, gamma, delta)), rel=1e-8)
+def test_optimum_is_found(oracle, gamma, delta):
+    for rows in (1, 3, 7, 11, 20, 55, 150, 400):
+        got = rdp_to_epsilon(lambda a, rows=rows: rows * rdp_fast_mix(a, gamma), delta)
+        wanted = float(oracle.sketch_epsilon(rows, gamma, delta))
+        assert got == pytest.approx(wanted, rel=1e-8), rows
 
 
 @pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-2])

@@ -288,7 +288,7 @@ def test_an_unexpected_error_keeps_its_message(folder, run, monkeypatch):
     def explode(*_args, **_kwargs):
         raise RuntimeError("Rumpelstilzchen")
 
-    monkeypatch.setattr("fastmix.cli.fit.read_columns", explode)
+    monkeypatch.setattr("fastmix.cli._asked.read_columns", explode)
     code, out, err = run(FIT)
     assert code == ExitCode.INTERNAL
     assert "Rumpelstilzchen" not in out + err

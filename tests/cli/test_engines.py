@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from fastmix.cli import _options as options
 from fastmix.cli import fit as fit_module
 from fastmix.cli.main import ExitCode
 from fastmix.data.encode import encode, needed, table_bytes, table_chunks
@@ -73,13 +74,13 @@ def test_large_tables_are_streamed_by_themselves(folder, run, monkeypatch):
     assert table_bytes(folder / "people.parquet", bounds) == 8 * rows * width
     assert table_bytes(folder / "people.csv", bounds) == (folder / "people.csv").stat().st_size
     streamed = []
-    real = fit_module.table_chunks
+    real = options.table_chunks
 
     def spy(*args, **kwargs):
         streamed.append(args[0].name)
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(fit_module, "table_chunks", spy)
+    monkeypatch.setattr(options, "table_chunks", spy)
     assert run(FIT.format("people.parquet"))[0] == 0
     monkeypatch.setattr(fit_module, "_LARGE", 8 * rows * width - 1)
     assert run([*FIT.format("people.parquet").split(), "--force"])[0] == 0

@@ -103,7 +103,7 @@ def test_too_little_memory_is_said(folder, run, monkeypatch):
     def lacking(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("fastmix.cli.fit.encode", lacking)
+    monkeypatch.setattr("fastmix.cli._asked.encode", lacking)
     code, _, err = run(f"{FIT} bounds.toml")
     assert code == ExitCode.DATA
     assert "not enough memory" in err

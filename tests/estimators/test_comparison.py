@@ -49,6 +49,15 @@ def test_the_best_set_is_found_and_refitted():
     assert "<table>" in found._repr_html_()
 
 
+def test_categories_of_an_earlier_fit_have_no_effect():
+    X, y = problem()
+    X[:, 0] = X[:, 0] > 0
+    new, fitted = model(), model().fit(X, y, categories=[[0]])
+    assert fitted._dummies
+    first, second = (compare(SETS, X, y, model=each).excess for each in (new, fitted))
+    assert first == second
+
+
 def test_names_of_columns_and_lists_without_names():
     X, y = problem()
     frame = pd.DataFrame(X, columns=list("abcd"))

@@ -171,7 +171,7 @@ def hostile_table(kind, rng):
     ids=["as planned", "always by levels", "always with steps"],
 )
 @pytest.mark.parametrize(
-    "models", [40, pytest.param(400, marks=pytest.mark.slow)], ids=["some", "many"]
+    "models", [15, pytest.param(400, marks=pytest.mark.slow)], ids=["some", "many"]
 )
 def test_no_table_fails_after_the_charge(kind, forced, models, monkeypatch):
     """A fit of a table checks itself that its releases are those of its plan."""

@@ -165,8 +165,7 @@ def test_sketch_sizes(n, k2):
 
 
 # Shapes with several blocks of rows, several tiles of columns, or long columns.
-@pytest.mark.parametrize("layout", ["C", "F"])
-@pytest.mark.parametrize("parts", [NO_MAP, FULL_MAP])
+@pytest.mark.parametrize(("layout", "parts"), [("C", NO_MAP), ("F", FULL_MAP)])
 @pytest.mark.parametrize(
     ("n", "d", "k2"), [(2**15, 40, 999), (70_000, 17, 5000), (300_000, 3, 100), (600, 1500, 40)]
 )

@@ -20,9 +20,9 @@ from fastmix import (
 from fastmix.engine import Sizes, Target, plan_fit
 from fastmix.engine.forecast import outlook
 from fastmix.engine.population import Population
+from fastmix.estimators import FAMILIES
 from fastmix.paper import METHODS
 from fastmix.planning import FitPlan
-from fastmix.planning.from_sizes import FAMILIES
 
 OTHERS = ("logistic", "quantile", "huber")
 LOSSES = {"logistic": "log-loss", "quantile": "pinball loss", "huber": "error"}

@@ -28,13 +28,13 @@ from fastmix.errors import BudgetError
 NOTHING_CHARGED = "Nothing was charged and no noise was drawn."
 #: Units that a budget may protect: persons only, or the unit of each fit.
 UNITS = (None, "person")
-#: What a ledger says whose charges for one table protect rows and persons.
+#: Warning of a ledger in which charges for one table protect rows, and others persons.
 MIXED_PERSONS = (
     "This ledger charges fits that protect single rows and fits that protect persons with several "
     "rows, for what may be the same table. Its total protects single rows only. To protect "
     "persons, charge only fits with groups (--person) to it."
 )
-#: What a ledger says whose charges for one table hide the number of rows and do not hide it.
+#: Warning of a ledger in which some charges for one table hide the number of rows.
 MIXED_ROWS = (
     "This ledger charges fits with a public number of rows and fits that hide it, for what may be "
     "the same table. Its total does not hide the number of rows. To hide it, charge only fits "

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -72,8 +73,12 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float = 1.0) -> fl
 
     Paper: inverse of `gaussian_delta`.
     """
-    delta = check_probability("delta", delta)
-    mu = _ratio(sigma, sensitivity)
+    return _epsilon(_ratio(sigma, sensitivity), check_probability("delta", delta))
+
+
+@lru_cache(maxsize=4096)
+def _epsilon(mu: float, delta: float) -> float:
+    """Return `gaussian_epsilon` for a ratio mu; plans of one fit ask for the same ones often."""
     return least_epsilon(lambda epsilon: profile(mu, epsilon) - delta)
 
 
@@ -103,8 +108,12 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     epsilon = check_real("epsilon", epsilon, above=0.0)
     delta = check_probability("delta", delta)
     sensitivity = check_real("sensitivity", sensitivity, at_least=0.0)
-    if sensitivity == 0.0:
-        return 0.0
+    return sensitivity * _sigma(epsilon, delta) if sensitivity else 0.0
+
+
+@lru_cache(maxsize=4096)
+def _sigma(epsilon: float, delta: float) -> float:
+    """Return `gaussian_sigma` for a sensitivity of 1."""
 
     def gap(sigma: float) -> float:
         return profile(1.0 / sigma, epsilon) - delta
@@ -115,7 +124,7 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     while gap(low) <= 0.0:
         low /= 2.0
     root = float(brentq(gap, low, high, xtol=1e-300, rtol=1e-14, maxiter=500))
-    return sensitivity * _private_side("sigma", root, gap)
+    return _private_side("sigma", root, gap)
 
 
 def _private_side(name: str, root: float, gap: Callable[[float], float]) -> float:

@@ -101,8 +101,16 @@ def objective_mu(
 
     Paper: beyond it; docs/proofs/objective.md, Theorem 2, and docs/proofs/people.md, Theorem 2.
     """
-    share = check_probability("delta", delta) * (1.0 if one_sided else 0.5)
+    epsilon = check_real("epsilon", epsilon, above=0.0)
+    delta = check_probability("delta", delta)
     k = check_integer("rows_per_person", rows_per_person, at_least=1)
+    return _objective_mu(epsilon, delta, one_sided, k)
+
+
+@lru_cache(maxsize=4096)
+def _objective_mu(epsilon: float, delta: float, one_sided: bool, k: int) -> float:
+    """Return `objective_mu` for k rows per person; plans of one fit ask for the same ones often."""
+    share = delta * (1.0 if one_sided else 0.5)
     mu = 1.0 / gaussian_sigma(epsilon, share / k)
     if k == 1 or one_sided:
         return mu
@@ -146,6 +154,7 @@ def objective_split(
     return math.sqrt(1.0 - share) * total, eps_c, mu_gaussian
 
 
+@lru_cache(maxsize=4096)
 def _split_for_persons(
     epsilon: float, delta: float, share: float, rows_per_person: int
 ) -> tuple[float, float, float]:

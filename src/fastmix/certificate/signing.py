@@ -83,7 +83,7 @@ def new_keys(passphrase: str | None = None) -> tuple[bytes, bytes, str]:
 
 
 def signature_complaints(file: Path, stated: str | None, key: Path | None = None) -> list[str]:
-    """Say what is wrong with the signature of a file and of its folder; nothing if it is right.
+    """Return what is wrong with the signature of a file and of its folder; nothing if it is right.
 
     ``stated`` is the fingerprint that the certificate states. Without a ``key``, the files are only
     compared with their digests, which whoever changes all of them can compute anew. A file under
@@ -121,7 +121,7 @@ def check_signature(file: Path, stated: str | None, key: Path | None = None) -> 
 
 
 def _changed(folder: Path, sums: bytes) -> list[str]:
-    """Say which files do not have the digests that were signed."""
+    """Return complaints about files that do not have the digests that were signed."""
     lines = [_LINE.fullmatch(line) for line in sums.decode("ascii", "replace").splitlines()]
     listed = {line[2]: line[1] for line in lines if line is not None}
     there = [name for name in SIGNED if (folder / name).exists()]

@@ -99,7 +99,7 @@ def model_folder(
 
 @contextmanager
 def _refusals(out: Path) -> Iterator[None]:
-    """Say that a place cannot be written."""
+    """Turn errors of the operating system into a refusal that names the output folder."""
     try:
         yield
     except OSError as error:
@@ -157,7 +157,7 @@ def _write(new: Path, target: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def _put(new: Path, target: Path, force: bool) -> None:
-    """Put the new folder in its place; what was there before goes only when it is there."""
+    """Rename the new folder to the target; remove the old one after that."""
     old = new.with_name(f"{new.name}-old")
     if force and target.exists() and any(target.iterdir()):
         os.rename(target, old)

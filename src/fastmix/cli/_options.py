@@ -9,13 +9,16 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from fastmix._validation import check_real, value_error
+from fastmix.data import Chunks
 from fastmix.data.arrow import is_address
 from fastmix.data.databases import Query, is_database
 from fastmix.data.delimited import TextFormat
+from fastmix.data.encode import table_chunks, table_columns
 from fastmix.data.read import Table
 from fastmix.data.sheets import Sheet
 from fastmix.estimators.parameters import LARGEST_EPSILON, SMALLEST_EPSILON
-from fastmix.schema.bounds_file import named_columns
+from fastmix.schema import PublicBounds
+from fastmix.schema.bounds_file import named_columns, read_bounds
 
 T = TypeVar("T")
 
@@ -138,6 +141,10 @@ def check_listed(min_listed: float, family: str) -> None:
         raise value_error("min_listed", "be given with --family logistic", min_listed)
 
 
+LedgerFile = Annotated[
+    Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
+]
+Model = Annotated[Path, typer.Argument(help="Folder or file that 'fastmix fit' wrote.")]
 Label = Annotated[str, typer.Option(help="Name of the charge in the ledger.")]
 Rows = Annotated[int, typer.Option(min=1, max=10**12, help="Number of rows.")]
 Sep = Annotated[str | None, _READING("Separator of a CSV file, or 'tab'; detected by default.")]
@@ -155,8 +162,8 @@ Thousands = Annotated[str | None, _READING("Thousands separator of a CSV file; b
 
 
 @dataclass(frozen=True, kw_only=True)
-class CsvOptions:
-    """The options that describe a CSV file."""
+class TableOptions:
+    """The options that say how the table ``data`` of a command is read."""
 
     sep: Sep = None
     decimal: Decimal = None
@@ -166,39 +173,45 @@ class CsvOptions:
     query: SelectedRecords = None
 
     def __post_init__(self) -> None:
-        _ = self.text  # refused before anything is read
-        memory = getattr(self, "memory", 1.0)
-        object.__setattr__(self, "data", asked_table(self.data, self.query, memory))  # type: ignore[attr-defined]
+        _ = self.text  # a wrong option is refused before anything is read
+        object.__setattr__(self, "data", self._asked(self.data))  # type: ignore[attr-defined]
 
     @property
     def text(self) -> TextFormat:
         """Format of a CSV file, with the names of its columns if the bounds file has them."""
+        bounds: Path | None = getattr(self, "bounds", None)
+        names = () if bounds is None else named_columns(bounds)
         marks = self.sep, self.decimal, self.thousands, self.encoding
-        return text_format(*marks, self.no_header, getattr(self, "bounds", None))
+        return TextFormat(*marks, not self.no_header, names)
 
+    def _asked(self, table: Table) -> Table:
+        """Return the table, or the part of it that ``--query`` asks for."""
+        if isinstance(table, Query):
+            return table.asked(self.query, int(getattr(self, "memory", 1.0) * 2**30))
+        if self.query is None:
+            return table
+        if not isinstance(table, Path) or table.suffix.lower() not in (".xlsx", ".xlsm"):
+            raise ValueError("--query must be given with a database or an Excel file only.")
+        return Sheet(table, self.query)
 
-def text_format(
-    sep: str | None,
-    decimal: str | None,
-    thousands: str | None,
-    encoding: str | None,
-    no_header: bool,
-    bounds: Path | None = None,
-) -> TextFormat:
-    """Return the format of a CSV file, with the names of columns that a bounds file gives."""
-    names = () if bounds is None else named_columns(bounds)
-    return TextFormat(sep, decimal, thousands, encoding, not no_header, names)
+    def public(self, bounds: Path, target: str, *others: str) -> PublicBounds:
+        """Read the bounds file; patterns cover all columns but ``others``: ids and weights."""
+        data: Table = self.data  # type: ignore[attr-defined]
 
+        def columns() -> list[str]:
+            return [name for name in table_columns(data, self.text) if name not in others]
 
-def asked_table(table: Table, query: str | None, memory: float = 1.0) -> Table:
-    """Return the table of a command, with the part of it that is asked for."""
-    if isinstance(table, Query):
-        return table.asked(query, int(memory * 2**30))
-    if query is None:
-        return table
-    if not isinstance(table, Path) or table.suffix.lower() not in (".xlsx", ".xlsm"):
-        raise ValueError("--query must be given with a database or an Excel file only.")
-    return Sheet(table, query)
+        public = read_bounds(bounds, columns)
+        if target not in ("", public.target.name):
+            condition = f"be that of the bounds file, {public.target.name!r}"
+            raise value_error("target", condition, target)
+        return public
+
+    def chunks(self, public: PublicBounds, *, intercept: bool = True, **given: Any) -> Chunks:
+        """Return the table in chunks, with its ids and weights if the command has such columns."""
+        columns = {name: getattr(self, name, "") or None for name in ("person", "weight")}
+        given |= {"intercept": intercept, "text": self.text, **columns}
+        return table_chunks(self.data, public, **given)  # type: ignore[attr-defined]
 
 
 def names_in(listed: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Papers of a fit on the command line: stated entries, an audit, a key."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ from fastmix.certificate.build import build
 from fastmix.certificate.documents import read_document, read_text, write_document
 from fastmix.certificate.papers import read_papers
 from fastmix.certificate.signing import Signer, read_signer
+from fastmix.cli._asked import FitOptions
+from fastmix.cli._folder import model_folder
+from fastmix.data.read import table_paths
 from fastmix.errors import DataError
 from fastmix.estimators.saving import model_document
 from fastmix.files.report import fit_report
@@ -28,10 +32,18 @@ class Papers:
         self.audit = None if audit is None else _read_audit(audit)
         self.inputs = papers, sign, audit
 
-    @property
-    def words(self) -> list[str]:
-        """The texts that the files of a fit repeat."""
-        return [str(each) for each in self.stated.values()]
+    def folder(
+        self, asked: FitOptions, words: Iterable[str]
+    ) -> AbstractContextManager[Callable[..., None]]:
+        """Reserve the output folder of a fit whose files repeat these words; see `model_folder`."""
+        return model_folder(
+            asked.out,
+            force=asked.force,
+            words=[*words, *map(str, self.stated.values())],
+            inputs=(*table_paths(asked.data), asked.bounds, *self.inputs),
+            ledger=asked.ledger,
+            signer=self.signer,
+        )
 
     def publish(self, model: Any, publish: Callable[..., None]) -> None:
         """Add the papers to the certificate of a fitted model, and write its files."""

@@ -40,7 +40,7 @@ _MAX_ROWS = 10
 
 
 @dataclass(frozen=True)
-class AskedBounds(options.CsvOptions):
+class AskedBounds(options.TableOptions):
     """The options of ``fastmix bounds``."""
 
     data: options.Tables
@@ -72,9 +72,7 @@ class AskedBounds(options.CsvOptions):
     max_rows: Annotated[
         int | None, typer.Option(help="With --person: the most rows per person that count.")
     ] = None
-    ledger: Annotated[
-        Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
-    ] = None
+    ledger: options.LedgerFile = None
     label: options.Label = ""
     out: Annotated[Path | None, typer.Option(help="File to write; by default the screen.")] = None
     force: options.Force = False

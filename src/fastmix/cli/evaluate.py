@@ -1,6 +1,6 @@
 """``fastmix evaluate``: private scores of a saved model on the rows of a table."""
 
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -8,7 +8,6 @@ import typer
 from fastmix.accounting import BudgetAccountant, noted
 from fastmix.cli import _options as options
 from fastmix.cli._console import print_json, print_table, print_text
-from fastmix.data.encode import table_chunks
 from fastmix.estimators.saving import public_schema
 from fastmix.files.loading import load
 from fastmix.show.progress import progress
@@ -19,69 +18,56 @@ EXAMPLES = (
 )
 
 
-def command(
-    model: Annotated[Path, typer.Argument(help="Folder or file that 'fastmix fit' wrote.")],
-    data: options.Tables,
-    epsilon: options.Epsilon,
-    delta: options.Delta = None,
+@dataclass(frozen=True)
+class AskedScores(options.TableOptions):
+    """The options of ``fastmix evaluate``."""
+
+    model: options.Model
+    data: options.Tables
+    epsilon: options.Epsilon
+    delta: options.Delta = None
     metrics: Annotated[
         str,
         typer.Option(
             help="Scores, separated by commas; fewer are more precise. Linear: r2, mse, mae; "
             "logistic: accuracy, log_loss, auc; quantile: below, pinball. By default all."
         ),
-    ] = "",
-    ledger: Annotated[
-        Path | None, typer.Option(help="Shared budget to charge; see 'fastmix ledger'.")
-    ] = None,
-    label: options.Label = "",
-    key: options.Key = None,
-    person: options.Person = "",
-    max_rows: options.ScoredRows = None,
-    weight: options.Weight = "",
-    max_weight: options.ScoredWeight = None,
-    sep: options.Sep = None,
-    decimal: options.Decimal = None,
-    thousands: options.Thousands = None,
-    encoding: options.Encoding = None,
-    no_header: options.NoHeader = False,
-    query: options.SelectedRecords = None,
-    json: options.Json = False,
-) -> None:
+    ] = ""
+    ledger: options.LedgerFile = None
+    label: options.Label = ""
+    key: options.Key = None
+    person: options.Person = ""
+    max_rows: options.ScoredRows = None
+    weight: options.Weight = ""
+    max_weight: options.ScoredWeight = None
+    json: options.Json = False
+
+
+@options.grouped(AskedScores)
+def command(asked: AskedScores) -> None:
     """Print private scores of a model, with a budget of their own.
 
     Rows of the fit are allowed: their privacy is charged once more. A model that protects persons
     needs --person, and each person counts as one.
     """
-    text = options.text_format(sep, decimal, thousands, encoding, no_header)
-    data = options.asked_table(data, query)
-    fitted = load(model, key=key)
+    fitted = load(asked.model, key=asked.key)
     schema = public_schema(fitted)
-    asked = [name.strip() for name in metrics.split(",")] if metrics else None
-    budget = None if ledger is None else BudgetAccountant.load(ledger)
     with progress("evaluating"):
-        rows = table_chunks(
-            data,
-            schema,
-            intercept=fitted.fit_intercept,
-            person=person or None,
-            weight=weight or None,
-            text=text,
-        )
-        notes = {"file": data.name, "target": schema.target.name, "model": str(model)}
-        with noted(label=label or None, **notes):
+        rows = asked.chunks(schema, intercept=fitted.fit_intercept)
+        notes = {"file": asked.data.name, "target": schema.target.name, "model": str(asked.model)}
+        with noted(label=asked.label or None, **notes):
             found = fitted.evaluate(
                 rows,
-                metrics=asked,
-                epsilon=epsilon,
-                max_rows_per_group=max_rows,
-                max_weight=max_weight,
-                delta=delta,
-                accountant=budget,
+                metrics=options.names_in(asked.metrics) or None,
+                epsilon=asked.epsilon,
+                max_rows_per_group=asked.max_rows,
+                max_weight=asked.max_weight,
+                delta=asked.delta,
+                accountant=None if asked.ledger is None else BudgetAccountant.load(asked.ledger),
             )
     spent = found.spent
     assert spent is not None
-    if json:
+    if asked.json:
         print_json(
             {
                 "private": fitted.privacy_.private,

@@ -10,32 +10,25 @@ from typing import Any
 import numpy as np
 
 from fastmix._validation import check_choice, value_error
-from fastmix.accounting import BudgetAccountant, noted
+from fastmix.accounting import BudgetAccountant
 from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
 from fastmix.cli._asked import UNLISTED, Asked, check_target
 from fastmix.cli._cluster import cluster_client
 from fastmix.cli._console import print_json, print_table, print_text
-from fastmix.cli._folder import model_folder
 from fastmix.cli._papers import Papers
 from fastmix.data import Streaming
 from fastmix.data.dask import Cluster
-from fastmix.data.encode import encode, needed, table_bytes, table_chunks, table_columns
-from fastmix.data.read import inferred_numbers, read_columns, table_fields, table_paths
+from fastmix.data.encode import table_bytes
+from fastmix.data.read import inferred_numbers, read_columns, table_fields
 from fastmix.engine.population import Population
 from fastmix.errors import DataError
-from fastmix.estimators import (
-    PrivateHuberRegressor,
-    PrivateLinearRegression,
-    PrivateLogisticRegression,
-    PrivateModel,
-    PrivateQuantileRegressor,
-)
+from fastmix.estimators import FAMILIES, PrivateModel
 from fastmix.estimators.regression import with_method
 from fastmix.files.doubts import doubts
 from fastmix.files.report import minutes, minutes_in_words, model_summary
 from fastmix.paper import METHODS
-from fastmix.schema import PublicBounds, read_bounds
+from fastmix.schema import PublicBounds
 from fastmix.schema.bounds import check_persons
 from fastmix.schema.features import Labels, Number
 from fastmix.show import RegressionSummary
@@ -49,13 +42,6 @@ _UNSCORED = (
     "No score was released: --score-share 0.05 spends a part of the budget on R², accuracy or the "
     "like; 'fastmix evaluate' spends a budget of its own."
 )
-
-#: The estimators of the families beside linear regression.
-_FAMILIES: dict[str, type[PrivateModel]] = {
-    "logistic": PrivateLogisticRegression,
-    "quantile": PrivateQuantileRegressor,
-    "huber": PrivateHuberRegressor,
-}
 
 EXAMPLES = (
     "fastmix fit people.csv --target income --bounds bounds.toml --epsilon 1 --delta 1e-6",
@@ -77,8 +63,10 @@ def command(asked: Asked) -> None:
         raise value_error("scheduler", "be given with --engine dask", asked.scheduler)
     if asked.bounds is None and asked.engine not in ("auto", "memory"):
         raise value_error("engine", "be memory when bounds are taken from the data", asked.engine)
-    public = None if asked.bounds is None else _public(asked, asked.bounds)
-    if public is not None:
+    public = None
+    if asked.bounds is not None:
+        public = asked.public(asked.bounds, asked.target, asked.person, asked.weight)
+        public = public.select(asked.names) if asked.names else public
         check_persons(public, bool(asked.person), not asked.private_rows)
         check_target(public, asked.family)
     if asked.dry_run:
@@ -87,11 +75,9 @@ def command(asked: Asked) -> None:
         dry_run(model, asked, public)
         return
     papers = Papers(asked.papers, asked.sign, asked.audit)
-    output: Any = {"words": [*_words(asked, public), *papers.words], "signer": papers.signer}
-    output |= {"inputs": (*table_paths(asked.data), asked.bounds, *papers.inputs)}
     with (
         _charge_told(model.accountant),
-        model_folder(asked.out, force=asked.force, ledger=asked.ledger, **output) as publish,
+        papers.folder(asked, _words(asked, public)) as publish,
     ):
         if public is None:
             with progress("reading"):
@@ -105,8 +91,7 @@ def command(asked: Asked) -> None:
             if asked.intercept:
                 model._categories, model._unlisted = public.categories(), public.unlisted()
         started = time.perf_counter()
-        notes = {"file": asked.data.name, "target": asked.target, "model": str(asked.out)}
-        with noted(label=asked.label or None, **notes):
+        with asked.noted():
             _fit(model, asked, public)
         seconds = time.perf_counter() - started
         model.schema_ = public
@@ -165,34 +150,26 @@ def _size(model: PrivateModel) -> str:
 
 def _model(asked: Asked) -> PrivateModel:
     """Return the estimator for the given family and options."""
-    check_choice("family", asked.family, ("linear", *_FAMILIES))
-    common: dict[str, Any] = {
-        "epsilon": asked.epsilon,
-        "delta": asked.delta,
-        "fit_intercept": asked.intercept,
-        "accountant": None if asked.ledger is None else BudgetAccountant.load(asked.ledger),
-        "score_share": asked.score_share,
-        "public_rows": not asked.private_rows,
-    }
+    check_choice("family", asked.family, tuple(FAMILIES))
+    common = {**asked.parameters, "score_share": asked.score_share}
     if asked.quantile != "0.5" and asked.family != "quantile":
         raise value_error("quantile", "be given with --family quantile", asked.quantile)
     options.check_listed(asked.min_listed, asked.family)
     inference = asked.method in options.INFERRING if asked.intervals is None else asked.intervals
     if inference and asked.method not in options.INFERRING:
         raise value_error("inference", f"be False for method {asked.method!r}", True)
+    common["inference"] = inference
     if asked.family == "linear":
-        wanted = PrivateLinearRegression(inference=inference, **common)
-        return with_method(wanted, asked.method)
+        return with_method(FAMILIES["linear"](**common), asked.method)
     if asked.method != "auto":
         raise value_error("method", "be auto for a family other than linear", asked.method)
-    common["inference"] = inference
     if asked.family == "quantile":
         common["quantile"] = options.quantiles(asked.quantile)
     if asked.family == "logistic":
         common["min_listed"] = asked.min_listed
         if asked.bounds is None:
             raise value_error("bounds", "be given with --family logistic", None)
-    return _FAMILIES[asked.family](**common)
+    return FAMILIES[asked.family](**common)
 
 
 @contextmanager
@@ -210,20 +187,6 @@ def _charge_told(budget: BudgetAccountant | None) -> Iterator[None]:
             )
             print(f"fastmix: {line}", file=sys.stderr)
         raise
-
-
-def _public(asked: Asked, bounds: Path) -> PublicBounds:
-    """Read the bounds file, and keep the chosen features."""
-
-    def columns() -> list[str]:
-        """Return the columns that patterns may cover: all but ids and weights."""
-        there = table_columns(asked.data, asked.text)
-        return [name for name in there if name not in (asked.person, asked.weight)]
-
-    public, target = read_bounds(bounds, columns), asked.target
-    if public.target.name != target:
-        raise value_error("target", f"be that of the bounds file, {public.target.name!r}", target)
-    return public.select(asked.names) if asked.names else public
 
 
 def _words(asked: Asked, public: PublicBounds | None) -> list[str]:
@@ -267,14 +230,7 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
     if engine in ("auto", "memory"):
         with progress("fitting") as bar:
             bar.say("reading")
-            columns = read_columns(data, *needed(public), asked.text.of(public))
-            X, y = encode(columns, public, intercept=intercept)
-            target: Any = y
-            if isinstance(public.target, Labels):
-                target = public.target.decoded(y)
-            if not len(y) and model.public_rows:
-                raise DataError(f"{data.name} must have at least one row to fit.")
-            model.fit(X, target)
+            model.fit(*asked.records(public, asked.text))
         return
     if engine == "dask" and not isinstance(data, Path):
         raise value_error("engine", "be memory or stream for a database", engine)
@@ -282,16 +238,9 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
         cluster_client(asked.scheduler) if engine == "dask" else nullcontext() as client,
         progress("fitting"),
     ):
-        table = table_chunks(
-            data,
-            public,
-            intercept=intercept,
-            executor=Streaming() if client is None else Cluster(client),
-            person=asked.person or None,
-            weight=asked.weight or None,
-            text=asked.text,
-            memory=int(asked.memory * 2**30),
-        )
+        executor = Streaming() if client is None else Cluster(client)
+        memory = int(asked.memory * 2**30)
+        table = asked.chunks(public, intercept=intercept, executor=executor, memory=memory)
         most = 1.0 if asked.max_weight is None else asked.max_weight
         model.fit_chunks(table, max_rows_per_group=asked.max_rows, max_weight=most)
 
@@ -303,11 +252,10 @@ def _print_effects(made: RegressionSummary, out: Path) -> None:
     header += ["95% interval of it"] if made.has_errors else []
     rows = []
     for line in lines:
-        scale = 1.0 if line.over_range is None or not line.coef else line.over_range / line.coef
         across = "" if line.over_range is None else number(line.over_range)
         row = [line.name, number(line.coef), across]
         if line.low is not None and line.high is not None:
-            row.append(f"{number(scale * line.low)} to {number(scale * line.high)}")
+            row.append(f"{number(line.width * line.low)} to {number(line.width * line.high)}")
         rows.append(row)
     if rows:
         print_table(header, rows)

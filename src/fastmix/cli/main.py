@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             return run(list(arguments))
     except (Exception, KeyboardInterrupt) as error:
-        message, code = _told(error)
+        message, code = _described(error)
         _say(message)
         return int(code)
 
@@ -51,7 +51,7 @@ def _say(message: str) -> None:
     print(f"fastmix: {without_password(visible(' '.join(message.split())))}", file=sys.stderr)
 
 
-def _told(error: BaseException) -> tuple[str, ExitCode]:
+def _described(error: BaseException) -> tuple[str, ExitCode]:
     """Return the message for an error, without a value of the data, and its exit code."""
     frames = traceback.walk_tb(error.__traceback__)
     places = [(str(frame.f_globals.get("__name__")), line) for frame, line in frames]

@@ -10,7 +10,7 @@ from fastmix.cli._asked import Asked, check_target
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._files import check_output, writing
 from fastmix.data import Chunks
-from fastmix.data.encode import table_chunks, table_columns
+from fastmix.data.encode import table_columns
 from fastmix.data.persons import counted_weights, new_key
 from fastmix.estimators import PrivateModel
 from fastmix.planning import FitPlan, plan, words
@@ -180,24 +180,22 @@ def dry_run(model: PrivateModel, asked: Asked, public: PublicBounds | None) -> N
 
 def _counted(asked: Asked, public: PublicBounds) -> tuple[int, int | None]:
     """Count the rows of a table, and the persons if there are any, as a fit does."""
-    table = table_chunks(
-        asked.data,
-        public,
-        intercept=asked.intercept,
-        person=asked.person or None,
-        weight=asked.weight or None,
-        text=asked.text,
-    )
-    rows = table.n
-    if rows is None:
-        rows = sum(len(y) for chunk in table.chunks for _, y in chunk.read())
-    return rows, count_persons(table, rows) if asked.person else None
+    table = asked.chunks(public, intercept=asked.intercept)
+    return count_rows(table), count_persons(table) if asked.person else None
 
 
-def count_persons(table: Chunks, rows: int) -> int:
-    """Count the persons of a table with ids, which is public where a fit says so."""
+def count_rows(table: Chunks) -> int:
+    """Count the rows of a table, whose number is public where a fit says so."""
+    if table.n is not None:
+        return table.n
+    return sum(len(y) for chunk in table.chunks for _, y in chunk.read())
+
+
+def count_persons(table: Chunks) -> int:
+    """Count the persons of a table with ids, whose number is public where a fit says so."""
     key = new_key()
-    return counted_weights(rows, table.executor.hashed(table.chunks, key), 1, None, key).count
+    hashed = table.executor.hashed(table.chunks, key)
+    return counted_weights(count_rows(table), hashed, 1, None, key).count
 
 
 def _levels(listed: str) -> list[int]:

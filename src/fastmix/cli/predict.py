@@ -1,5 +1,6 @@
 """``fastmix predict``: predictions of a saved model for the rows of a table."""
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,60 +25,59 @@ EXAMPLES = (
 )
 
 
-def command(
-    model: Annotated[Path, typer.Argument(help="Folder or file that 'fastmix fit' wrote.")],
-    data: options.Tables,
+@dataclass(frozen=True)
+class AskedPredictions(options.TableOptions):
+    """The options of ``fastmix predict``."""
+
+    model: options.Model
+    data: options.Tables
     out: Annotated[
         Path, typer.Option(help="File for the predictions; its extension sets the format.")
-    ] = Path("predictions.csv"),
+    ] = Path("predictions.csv")
     proba: Annotated[
         bool,
         typer.Option(
             "--proba",
             help="Of a logistic model: probabilities, of the second label if there are two.",
         ),
-    ] = False,
+    ] = False
     extrapolate: Annotated[
         bool,
         typer.Option(
             "--extrapolate", help="Let predictions leave the public bounds of the target."
         ),
-    ] = False,
-    key: options.Key = None,
-    force: options.Force = False,
-    sep: options.Sep = None,
-    decimal: options.Decimal = None,
-    thousands: options.Thousands = None,
-    encoding: options.Encoding = None,
-    no_header: options.NoHeader = False,
-    query: options.SelectedRecords = None,
-    json: options.Json = False,
-) -> None:
+    ] = False
+    key: options.Key = None
+    force: options.Force = False
+    json: options.Json = False
+
+
+@options.grouped(AskedPredictions)
+def command(asked: AskedPredictions) -> None:
     """Write predictions for the rows of a table to a file.
 
     Predictions say as much about the rows of this table as its features do. Those of a folder
     follow its files in the order of their names. They stay inside the public bounds of the target.
     For a category outside the public list they use the coefficient of "other".
     """
+    out = asked.out
     table_suffix(out)
-    text = options.text_format(sep, decimal, thousands, encoding, no_header)
-    data = options.asked_table(data, query)
-    files = parts(data)
+    files = parts(asked.data)
     paths = [path for part in files for path in table_paths(part)]
-    inputs = [*paths, *(model / file for file in FILES), model]
-    check_output(out, force=force, inputs=inputs)
-    fitted: Any = load(model, key=key)
+    inputs = [*paths, *(asked.model / file for file in FILES), asked.model]
+    check_output(out, force=asked.force, inputs=inputs)
+    fitted: Any = load(asked.model, key=asked.key)
     classifier = hasattr(fitted, "classes_")
-    if proba and not classifier:
+    if asked.proba and not classifier:
         raise DataError("--proba needs a logistic regression: fit with --family logistic.")
     schema = fitted.schema_ = public_schema(fitted)
-    text = text.of(schema)
+    text = asked.text.of(schema)
     numbers, categories = needed(schema, target=False)
-    name = f"{'probability' if proba else 'predicted'}_{schema.target.name}"
-    answer = fitted.predict_proba if proba else fitted.predict
-    if extrapolate and not classifier:
+    name = f"{'probability' if asked.proba else 'predicted'}_{schema.target.name}"
+    answer = fitted.predict_proba if asked.proba else fitted.predict
+    if asked.extrapolate and not classifier:
         answer = partial(answer, clip=False)
-    with progress("predicting") as bar, writing(out, force=force) as temporary:
+    with progress("predicting") as bar, writing(out, force=asked.force) as temporary:
         made = []
         for k, file in enumerate(files):
             bar.say("reading", k, len(files))
@@ -91,7 +91,7 @@ def command(
             values, labels = values[:, 1], ()
         write_predictions(temporary, name, values, labels)
     named = [f"{name}={label}" for label in labels] or [name]
-    if json:
+    if asked.json:
         columns = {"columns": named} if labels else {"column": name}
         print_json({"rows": len(values), **columns, "out": str(out)})
     else:

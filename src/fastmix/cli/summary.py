@@ -1,6 +1,5 @@
 """``fastmix summary``: the coefficients of a saved model as a statistician knows them."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,7 +16,7 @@ EXAMPLES = ("fastmix summary model", "fastmix summary model --all")
 
 
 def command(
-    model: Annotated[Path, typer.Argument(help="Folder or file that 'fastmix fit' wrote.")],
+    model: options.Model,
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     everything: Annotated[
         bool, typer.Option("--all", help=f"Show all effects, not the {LONGEST} largest.")

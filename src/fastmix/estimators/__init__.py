@@ -20,7 +20,16 @@ from fastmix.estimators.regression import (
 )
 from fastmix.estimators.robust import PrivateHuberRegressor, PrivateQuantileRegressor
 
+#: The estimators by the loss that they fit.
+FAMILIES: dict[str, type[EngineModel]] = {
+    "linear": PrivateLinearRegression,
+    "logistic": PrivateLogisticRegression,
+    "quantile": PrivateQuantileRegressor,
+    "huber": PrivateHuberRegressor,
+}
+
 __all__ = [
+    "FAMILIES",
     "IHM",
     "IHS",
     "AdaSSP",

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from fastmix._validation import unchained, usual_arithmetic
 from fastmix.accounting import BudgetAccountant, PrivacySpent, noted
 from fastmix.accounting.charge import NOTHING_CHARGED
@@ -11,6 +13,7 @@ from fastmix.accounting.notes import current_notes
 from fastmix.data import Chunks, Report
 from fastmix.data.arrow import file_chunks
 from fastmix.data.dask import Cluster, dask_chunks, is_dask
+from fastmix.data.scaling import PublicScaling
 from fastmix.engine import Draws, Plan
 from fastmix.engine.fit import COUNTED, LISTED, PLANNED_ROWS, check_labels, sized, solve_fit
 from fastmix.engine.population import Population
@@ -122,7 +125,6 @@ class Fitting(Results, Planning):
     def _fit(self, data: Source, report: Report | None = None) -> None:
         self._check_parameters()
         warn_of_fitted_steps(self)
-        self.__dict__.pop("_dummies", None)  # of an earlier fit
         found = declared_dummies(self.__dict__.pop("_given", None), data.columns)
         if found and not self._categories:
             self._dummies = found
@@ -135,14 +137,7 @@ class Fitting(Results, Planning):
         if hidden:
             data.check_shapes()
         d = data.check(self)
-        scaling = data.scaling(
-            bounds_X=self.bounds_X,
-            bounds_y=self._bounds_y(),
-            data_norm=self.data_norm,
-            fit_intercept=self.fit_intercept,
-            warn=planned is None or planned[1].is_private,
-            dummies=self._dummies,
-        )
+        scaling = self._scaling(data, warn=planned is None or planned[1].is_private)
         method = self._resolve()
         clip = scaling.clipping(getattr(method, "residual_clip", None))
         with progress(type(self).__name__, verbose=False) as bar:
@@ -155,11 +150,7 @@ class Fitting(Results, Planning):
                 planned = self._planned(SOME_ROWS if hidden else rows.n, d)
             if not hidden:
                 self._advise(*planned, rows.n, d)
-            if planned[1].is_private and is_seeded(self.random_state):
-                warn_seeded(stacklevel=caller_level() + 1)
-            noise = self._make_noise()
-            # Public choices leave the secret stream alone, unless the caller seeds everything.
-            public = noise.rng if is_seeded(self.random_state) else public_generator()
+            noise, public = self._randomness(warn=planned[1].is_private)
             if hidden:
                 counting = planned[1], noise, accountant
                 rows = self._sized(rows, *counting, lambda n: self._planned(n, d)[1])
@@ -169,11 +160,32 @@ class Fitting(Results, Planning):
             draws = Draws(noise, public, partial(bar.step, last=method.last_step))
             solution = solve_fit(method, rows, plan, scaling, clip, draws)
         self._name_columns(d, data.names)
-        self._table_rows = rows.n if hidden else data.table_rows
-        self._store(method, plan, solution, scaling, rows.n, clip, noise.source)
-        del self._table_rows
+        table_rows = rows.n if hidden else data.table_rows
+        self._store(method, plan, solution, scaling, rows.n, clip, noise.source, table_rows)
         if hidden:  # advice needs the released number, and a warning can be an error
             self._late = method, plan, rows.n, d
+
+    def _scaling(self, data: Source, *, warn: bool = True) -> PublicScaling:
+        """Return the public scaling of data by the bounds of the estimator."""
+        return data.scaling(
+            bounds_X=self.bounds_X,
+            bounds_y=self._bounds_y(),
+            data_norm=self.data_norm,
+            fit_intercept=self.fit_intercept,
+            warn=warn,
+            dummies=self._dummies,
+        )
+
+    def _randomness(self, *, warn: bool = True) -> tuple[Noise, np.random.Generator]:
+        """Return the secret noise of a fit, and the generator of its public choices.
+
+        Public choices leave the secret stream alone, unless the caller seeds everything.
+        """
+        seeded = is_seeded(self.random_state)
+        if seeded and warn:
+            warn_seeded(stacklevel=caller_level() + 1)
+        noise = self._make_noise()
+        return noise, noise.rng if seeded else public_generator()
 
     def _name_columns(self, d: int, names: Any) -> None:
         """Store the number of features and their names, in place of those of an earlier fit."""

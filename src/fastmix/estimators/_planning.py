@@ -71,6 +71,7 @@ class Planning(Parameters):
             raise value_error("categories", "be None when bounds are given", categories)
         fitting = object.__new__(type(self))
         fitting.__dict__.update(self.__dict__)
+        fitting.__dict__.pop("_dummies", None)  # of an earlier fit
         fitting._population, fitting._given = population, categories
         fitting._check_parameters()
         return fitting

@@ -19,7 +19,6 @@ from fastmix.certificate.signing import read_signer
 from fastmix.data.scaling import PublicScaling
 from fastmix.engine import METHODS, Method, Plan, Solution
 from fastmix.engine.population import Population
-from fastmix.estimators import summaries
 from fastmix.estimators._found import found_releases
 from fastmix.estimators.evaluation import PrivateScores, scaled_coefficients
 from fastmix.estimators.intervals import store_intervals
@@ -39,7 +38,6 @@ class Results:
     random_state: RandomState
     n_features_in_: int
     intercept_: Any
-    _table_rows: int | None
     _stated: Callable[[], dict[str, Any]]
     _budget: Callable[[], BudgetAccountant | None]
 
@@ -100,7 +98,9 @@ class Results:
     @property
     def level_counts_(self) -> dict[str, dict[str, float]]:
         """Released numbers of rows of each level of each category."""
-        return summaries.level_counts(self)
+        from fastmix.estimators import contrasts  # which only tables need
+
+        return contrasts.level_counts(self)
 
     def _store(
         self,
@@ -111,7 +111,9 @@ class Results:
         n: int,
         clip: float,
         source: str,
+        table_rows: int | None,
     ) -> None:
+        """Store what a fit of n records, or persons, found; the table may have more rows."""
         d: int = self.n_features_in_
         self._store_coefficients(solution.theta, scaling)
         self.n_steps_ = plan.steps
@@ -130,7 +132,7 @@ class Results:
         if self._dummies:
             facts["dummies"] = [list(columns) for columns in self._dummies]
         if plan.rows_per_person is not None:
-            facts["n_samples"] = self._table_rows
+            facts["n_samples"] = table_rows
             facts |= {"n_persons": n, "max_rows_per_person": plan.rows_per_person}
         if found := found_releases(self):
             facts["bounds_found"] = {

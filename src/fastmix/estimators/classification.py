@@ -30,13 +30,6 @@ from fastmix.estimators.models import EngineModel
 from fastmix.schema.values import check_finite
 
 
-def _finite(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Refuse labels that are numbers and not finite."""
-    if y.dtype.kind == "f":
-        check_finite(y)
-    return y
-
-
 @estimator
 class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[misc]
     """Private logistic regression by objective perturbation that adapts to the data.
@@ -117,7 +110,10 @@ class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[m
             return super()._fit_arrays(population, X, y, groups, weights, categories)
         with unchained(), usual_arithmetic():
             fitting = self._fitting(population, categories)
-            found = np.unique(_finite(np.asarray(y)))
+            labels = np.asarray(y)
+            if labels.dtype.kind == "f":
+                check_finite(labels)
+            found = np.unique(labels)
             check_classification_targets(found)
             if len(found) < 2:
                 raise ValueError(

@@ -16,15 +16,12 @@ from fastmix.engine import Draws, Plan
 from fastmix.engine.compare import Ranking, comparing_method, comparing_plan, ranked
 from fastmix.engine.fit import PLANNED_ROWS, solve_fit, with_weight
 from fastmix.engine.population import Population
-from fastmix.errors import caller_level
 from fastmix.estimators._fitting import SOME_ROWS
 from fastmix.estimators._found import found_like
 from fastmix.estimators._input import Arrays
 from fastmix.estimators.classification import PrivateLogisticRegression
 from fastmix.estimators.parameters import reasons_for_leaks
 from fastmix.estimators.regression import PrivateLinearRegression
-from fastmix.random import is_seeded, public_generator, warn_seeded
-from fastmix.releases import make_noise
 from fastmix.schema.values import column_labels
 from fastmix.show.html import number, table
 from fastmix.show.progress import Bar, progress
@@ -93,13 +90,7 @@ class Comparison:
         )
 
     def rows(self) -> list[list[str]]:
-        """Return one row of text per feature set, best first.
-
-        Returns
-        -------
-        list of list of str
-            Name, number of columns, and excess of the mean squared error.
-        """
+        """Return name, number of columns and excess error of each feature set, best first."""
         return [
             [name, str(len(self.features[name])), number(value)]
             for name, value in self.excess.items()
@@ -199,21 +190,13 @@ def _compare(
     d = data.check(model)
     if max(max(each) for each in columns) >= d:
         raise value_error("candidates", f"name columns below {d}", list(sets.values()))
-    scaling = data.scaling(
-        bounds_X=model.bounds_X,
-        bounds_y=model._bounds_y(),
-        data_norm=model.data_norm,
-        fit_intercept=model.fit_intercept,
-    )
+    scaling = model._scaling(data)
     report = bar.passed if population.hidden else bar.passing
     rows = data.rows(scaling, report, in_blocks=True)
     planned = partial(_planned, model, d)
     plan = planned(SOME_ROWS if population.hidden else rows.n)[1]
     leaks = reasons_for_leaks(model, plan)
-    if is_seeded(model.random_state):
-        warn_seeded(stacklevel=caller_level() + 1)
-    noise = make_noise(model.random_state, warn=False)
-    public = noise.rng if is_seeded(model.random_state) else public_generator()
+    noise, public = model._randomness()
     accountant = model._budget()
     with noted(label=current_notes().get("label", f"comparison of {len(sets)} feature sets")):
         if population.hidden:
@@ -236,13 +219,7 @@ def _compare(
     if scaling.bounds_y is not None and not labels:
         fitted.bounds_y = found_like(model.bounds_y, *scaling.bounds_y)
     part = data.chosen(winner)
-    own = part.scaling(
-        bounds_X=fitted.bounds_X,
-        bounds_y=fitted._bounds_y(),
-        data_norm=fitted.data_norm,
-        fit_intercept=fitted.fit_intercept,
-        warn=False,
-    )
+    own = fitted._scaling(part, warn=False)
     chosen = part.rows(own, report, in_blocks=True)
     if plan.size_scale is not None:
         chosen = chosen.counted(rows.n, rows.most)
@@ -252,12 +229,10 @@ def _compare(
     rest = replace(plan, weight_sigma=None)
     solution = solve_fit(method, chosen, rest, own, own.clipping(None), draws)
     solution = replace(solution, chosen={**(solution.chosen or {}), **weights})
-    fitted.n_features_in_ = len(winner)
-    if data.names is not None:
-        fitted.feature_names_in_ = np.asarray(data.names)[winner]
-    fitted._table_rows = rows.n if population.hidden else data.table_rows
-    fitted._store(method, plan, solution, own, rows.n, own.clipping(None), noise.source)
-    del fitted._table_rows
+    fitted._name_columns(len(winner), None if data.names is None else data.names[winner])
+    table_rows = rows.n if population.hidden else data.table_rows
+    clip, source = own.clipping(None), noise.source
+    fitted._store(method, plan, solution, own, rows.n, clip, source, table_rows)
     certificate = fitted.privacy_
     parameters = {**certificate.parameters, "compared": len(sets)}
     fitted.privacy_ = replace(certificate, parameters=parameters, leaks=leaks)

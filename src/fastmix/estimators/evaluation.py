@@ -148,13 +148,7 @@ class PrivateScores:
         return next((each.bins for each in self.scores.values() if each.bins), ())
 
     def rows(self) -> list[list[str]]:
-        """Return one row of text per metric: name, value, standard error and interval.
-
-        Returns
-        -------
-        list of list of str
-            The rows that `str` and notebooks show.
-        """
+        """Return one row of text per metric: name, value, standard error and interval."""
         return [
             [name, number(each.value), number(each.std, 2), " to ".join(map(number, ends))]
             for name, each in self.scores.items()
@@ -162,13 +156,7 @@ class PrivateScores:
         ]
 
     def in_words(self) -> list[tuple[str, str]]:
-        """Return names of the scores, and values with 95% intervals.
-
-        Returns
-        -------
-        list of tuple of str
-            The pairs that summaries and reports show.
-        """
+        """Return the names of the scores, each with its value and 95% interval as text."""
         return [
             (NAMES[name], f"{each.value:.3f} ({low:.3f} to {high:.3f})")
             for name, each in self.scores.items()
@@ -181,11 +169,8 @@ class PrivateScores:
 
     def _repr_html_(self) -> str:
         made = table(["", "value", "std err", "95% interval"], self.rows())
-        return card(made + (self._chart() if self.calibration else ""))
-
-    def _chart(self) -> str:
-        """Return a drawing of the calibration."""
-        return calibration_chart([each[:3] for each in self.calibration])
+        bins = [each[:3] for each in self.calibration]
+        return card(made + (calibration_chart(bins) if bins else ""))
 
 
 def scaled_coefficients(scaling: PublicScaling, coef: FloatArray, intercept: float) -> FloatArray:

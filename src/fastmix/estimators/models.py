@@ -325,8 +325,9 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            Predicted targets, in the user's units.
+        ndarray of shape (n_samples,) or (n_samples, n_quantiles)
+            Predicted targets, in the user's units. Several quantiles of a record are sorted, so
+            that they never cross.
         """
         check_is_fitted(self)
         check_bool("clip", clip)

@@ -146,8 +146,7 @@ def reasons_for_leaks(model: Any, plan: Plan) -> tuple[str, ...]:
     """Return the reasons why a fit with these parameters is not private; none if it is."""
     reasons = {
         "bounds_X was taken from the data": model.bounds_X is None and model.data_norm is None,
-        "bounds_y was taken from the data": "bounds_y" in model.get_params(deep=False)
-        and model.bounds_y is None,
+        "bounds_y was taken from the data": getattr(model, "bounds_y", ()) is None,
         "classes was taken from the data": getattr(model, "_found", False),
         FOUND_OPENLY: math.inf in [each.epsilon for each in found_releases(model)],
         "the noise was seeded by the caller": is_seeded(model.random_state),

@@ -157,18 +157,7 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
             return self._fit(X, y, groups)
 
     def persons(self, *groups: Any) -> Persons | None:
-        """Return the weights of rows by whom they belong to; None for single rows.
-
-        Parameters
-        ----------
-        *groups : array-like of shape (n_samples,) or None
-            Ids, in one part or several.
-
-        Returns
-        -------
-        fastmix.data.persons.Persons or None
-            How many persons there are, and the weight of each row.
-        """
+        """Return the weights of rows by the ids of their persons; None for single rows."""
         most = self.max_rows_per_group
         parts = [each for each in groups if each is not None]
         if bool(parts) != (most is not None):
@@ -231,25 +220,11 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         limits: Mapping[Any, tuple[float, float]],
         persons: Persons | None = None,
     ) -> tuple[dict[Any, Range | None], dict[str, tuple[str, ...]], PrivacyCertificate]:
-        """Charge, release and read the counts of columns of numbers and of categories.
+        """Release ranges of columns of numbers and lists of levels of categories, by name.
 
-        Parameters
-        ----------
-        numbers : mapping of ndarray
-            Columns of numbers by name; NaN is a missing value.
-        levels : mapping of mappings
-            How often each level occurs, by column of categories.
-        n : int
-            Number of rows.
-        limits : mapping of pairs
-            Public ends of some columns of numbers.
-        persons : fastmix.data.persons.Persons, default=None
-            Weights of the rows, which ``levels`` must have been counted with.
-
-        Returns
-        -------
-        tuple
-            Ranges by name, None where nothing was found; lists of levels by name; the certificate.
+        ``numbers`` may have NaN for missing values, ``levels`` says how often each level of a
+        category occurs, weighted if there are ``persons``, and ``limits`` are public ends of some
+        columns. A range is None where nothing was found. The certificate comes last.
         """
         facts = {"n_samples": n, "numbers": len(numbers), "categories": len(levels)}
         if persons is not None:
@@ -268,9 +243,7 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         if accountant is not None:
             population = Population(n, self.max_rows_per_group)
             label = population.charged(current_notes().get("label", type(self).__name__))
-            with noted(
-                label=label
-            ):  # the label says who is protected, also after a user's own name
+            with noted(label=label):  # which says who is protected, also after a user's own name
                 accountant.spend(
                     plan.spent,
                     label=label,
@@ -307,19 +280,9 @@ class PrivateBounds(BaseEstimator):  # type: ignore[misc]
         return found, chosen, certificate
 
     def plan(self, n: int, numbers: int, categories: int = 0) -> RangePlan:
-        """Return the account and the noise of a release of this size; reads no data.
+        """Return the account and the noise for n rows or persons; reads no data.
 
-        Parameters
-        ----------
-        n : int
-            Number of rows, or of persons.
-        numbers, categories : int
-            Columns of numbers, the target among them, and of categories.
-
-        Returns
-        -------
-        fastmix.engine.ranges.RangePlan
-            The account and the noise.
+        ``numbers`` and ``categories`` count columns, the target among the first.
         """
         epsilon = check_real(
             "epsilon", self.epsilon, at_least=SMALLEST_EPSILON, at_most=LARGEST_EPSILON

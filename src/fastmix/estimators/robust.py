@@ -57,23 +57,6 @@ class PrivateQuantileRegressor(EngineRegressor):
     _spread: ClassVar[bool] = False
 
     def predict(self, X: Any, *, clip: bool = True) -> FloatArray:
-        """Predict quantiles.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Records, one per row; a table with named columns if the model was fitted to one with
-            ``bounds``.
-        clip : bool, default=True
-            Move predictions outside the bounds of the target to the nearer bound; pass False to
-            extrapolate.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_quantiles)
-            Predicted quantiles, in the user's units. Several quantiles of a record are sorted, so
-            that they never cross.
-        """
         values: Any = super().predict(X, clip=clip)
         if values.ndim == 1:
             return values  # type: ignore[no-any-return]

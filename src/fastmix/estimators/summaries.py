@@ -110,13 +110,15 @@ def clipping_notes(facts: dict[str, Any]) -> list[str]:
 
 def summary(model: Any, level: float) -> RegressionSummary:
     """Return the table of the coefficients of a fitted model."""
+    from fastmix.estimators.contrasts import model_effects  # which only summaries need
+
     check_is_fitted(model)
     check_probability("level", level)
     private = model.privacy_
     population = Population.certified(private.data, private.parameters)
     share, several = interval_share(private), len(np.atleast_2d(model.coef_))
     return summarise(
-        **_effects(model),
+        **model_effects(model).given,
         title=f"{model._title} ({type(model).__name__})",
         facts=summary_facts(
             model.method_,
@@ -137,20 +139,6 @@ def summary(model: Any, level: float) -> RegressionSummary:
     )
 
 
-def level_counts(model: Any) -> dict[str, dict[str, float]]:
-    """Return the released numbers of rows of each level of each category."""
-    from fastmix.estimators import contrasts  # which only tables need
-
-    return contrasts.level_counts(model)
-
-
 def fitted_card(model: Any) -> str:
     """Return a card with the coefficients and the guarantee of a fitted model, as HTML."""
     return fit_card(model, headline(model.privacy_))
-
-
-def _effects(model: Any) -> dict[str, Any]:
-    """Return the effects of the columns as arguments of `summarise`."""
-    from fastmix.estimators import contrasts
-
-    return contrasts.model_effects(model).given

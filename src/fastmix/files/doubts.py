@@ -21,7 +21,7 @@ def doubts(model: Any) -> str:
 
 
 def low_r2(scores: PrivateScores | None) -> str:
-    """Say that a private R^2 is below 0 beyond its noise."""
+    """Return a warning if a private R^2 is below 0 beyond its noise."""
     r2 = {} if scores is None else scores.scores
     if "r2" not in r2 or not r2["r2"].interval()[1] < 0.0:
         return ""
@@ -29,7 +29,7 @@ def low_r2(scores: PrivateScores | None) -> str:
 
 
 def squeezed(model: Any) -> str:
-    """Say that every prediction lies near one end of the target's bounds."""
+    """Return a warning if every prediction lies near one end of the target's bounds."""
     if hasattr(model, "classes_") or model.bounds_X_ is None:
         return ""
     coef, (lower, upper) = np.atleast_2d(model.coef_), model.bounds_X_

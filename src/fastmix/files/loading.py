@@ -132,7 +132,7 @@ def read_model(text: str) -> PrivateModel:
 
 
 def verify_pair(certificate: dict[str, Any], text: str) -> list[str]:
-    """Say where a model does not belong to a certificate that verifies by itself."""
+    """Return the ways in which a model differs from its certificate, which verifies by itself."""
     try:
         model = read_model(text)
     except DataError as error:

@@ -8,24 +8,11 @@ import numpy.typing as npt
 
 from fastmix._validation import check_choice, check_integer, check_real, value_error
 from fastmix.engine.population import Population
-from fastmix.estimators import (
-    PrivateHuberRegressor,
-    PrivateLinearRegression,
-    PrivateLogisticRegression,
-    PrivateModel,
-    PrivateQuantileRegressor,
-)
+from fastmix.estimators import FAMILIES
 from fastmix.estimators.regression import with_method
 from fastmix.planning.cost import CostModel
 from fastmix.planning.fit_plan import FitPlan, places
 from fastmix.planning.rehearsal import R2
-
-FAMILIES: dict[str, type[PrivateModel]] = {
-    "linear": PrivateLinearRegression,
-    "logistic": PrivateLogisticRegression,
-    "quantile": PrivateQuantileRegressor,
-    "huber": PrivateHuberRegressor,
-}
 
 
 def plan(

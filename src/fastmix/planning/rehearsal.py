@@ -88,7 +88,7 @@ def rehearse(model: PrivateModel, n: int, d: int, *, spread: float, r2: float) -
         exact._population = type(population)()
         exact.fit(X, y, categories=given["categories"])
     summary = made.summary()
-    slopes = [line for line in summary.lines if line.name.split(": ")[-1] != "intercept"]
+    slopes = [line for line in summary.lines if not line.is_intercept]
     known = sum(line.identified for line in slopes) if summary.has_errors else None
     effects = len(slopes) + len(summary.pooled) - sum(size > 1 for size in sizes)
     excess, nothing = _excess(made, exact, X, y)

@@ -47,7 +47,7 @@ def _marker(name: str, item: Any) -> str:
 
 
 def unfilled(names: Sequence[str], covered: bool = False) -> str:
-    """Say which columns have no bounds, and whether a pattern would cover them."""
+    """Return the message for columns without bounds, which a pattern may cover."""
     most = [*names[:_SHOWN], *([f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else [])]
     listed = " and ".join(filter(None, [", ".join(most[:-1]), most[-1]]))
     return (

@@ -67,10 +67,10 @@ def coefficients(model: Any, *, level: float = 0.95, largest: int = 30, ax: Any 
     """
     made = model.summary(level)
     lines = [line for line in made.shown if line.over_range is not None or not made.has_ranges]
-    lines = [line for line in lines if line.name.split(": ")[-1] != "intercept"][:largest]
+    lines = [line for line in lines if not line.is_intercept][:largest]
     at = np.arange(len(lines))
     ax = _axes(ax)
-    scale = np.array([_over(line) for line in lines])
+    scale = np.array([line.width for line in lines])
     values = scale * [line.coef for line in lines]
     reach = None
     if made.has_errors:
@@ -92,11 +92,6 @@ def coefficients(model: Any, *, level: float = 0.95, largest: int = 30, ax: Any 
     what = "effect across the public range" if made.has_ranges else "coefficient"
     ax.set_xlabel(what if reach is None else f"{what}, {100 * level:g}% interval")
     return ax
-
-
-def _over(line: Any) -> float:
-    """Return the width of the public range of an effect, 1 if it is not known."""
-    return 1.0 if line.over_range is None or not line.coef else line.over_range / line.coef
 
 
 def budget(accountant: BudgetAccountant, *, ax: Any = None) -> Any:

@@ -52,6 +52,11 @@ class Line:
         return self.name.split(": ")[-1] == "intercept"
 
     @property
+    def width(self) -> float:
+        """Width of the public range of the column, 1 where it is not known."""
+        return 1.0 if self.over_range is None or not self.coef else self.over_range / self.coef
+
+    @property
     def identified(self) -> bool:
         """Whether the data identify the coefficient."""
         return self.std_err is None or math.isfinite(self.std_err)
@@ -224,18 +229,7 @@ class RegressionSummary(Tidy):
         return card(f"{title}{definition_list(self.facts)}{self.html_table()}")
 
     def html_table(self, longest: int | None = LONGEST) -> Safe:
-        """Return the table alone, with its notes, as HTML.
-
-        Parameters
-        ----------
-        longest : int or None, default=30
-            Rows that are shown at once; the others are folded away.
-
-        Returns
-        -------
-        str
-            A table, a second one for odds ratios with intervals, and paragraphs.
-        """
+        """Return the table and its notes as HTML; rows beyond the ``longest`` are folded away."""
         rows = [*zip(self.shown, self._cells(self.shown), strict=True)]
         tables = [
             table(
