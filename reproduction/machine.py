@@ -21,7 +21,7 @@ def available_cores() -> int:
 
 
 def machine() -> dict[str, str]:
-    """Return versions of packages, and what the machine is."""
+    """Return versions of packages, what the machine is, and how busy."""
     processor = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -34,6 +34,7 @@ def machine() -> dict[str, str]:
         "system": f"{platform.system()} {platform.machine()}",
         "processor": processor,
         "cores": str(available_cores()),
+        "load": f"{os.getloadavg()[0]:.0f}" if hasattr(os, "getloadavg") else "not known",
         "kernels": "compiled" if NATIVE else "NumPy",
         "commit": commit(),
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reproduction.experiments.config import SetConfig
-from reproduction.experiments.methods import OURS, sketch_rows, timed_fit
+from reproduction.experiments.methods import DEFAULT, sketch_rows, timed_fit
 from reproduction.experiments.problems import TITLES
 from reproduction.experiments.runner import run_trials, trial_seed
 from reproduction.experiments.workspace import Workspace
@@ -56,7 +56,7 @@ def _run(trial: Trial) -> dict[str, Any]:
 def _methods(ratios: tuple[int, ...]) -> list[tuple[str, int | None]]:
     """Return the methods of a figure with their ratios, the quickest to run first."""
     paper: list[tuple[str, int | None]] = [("fast_ihm_paper", ratio) for ratio in ratios]
-    return [("fast_ihs", None), ("ihm_paper", None), *((name, None) for name in OURS), *paper]
+    return [("fast_ihs", None), ("ihm_paper", None), (DEFAULT, None), *paper]
 
 
 def _trials(work: Workspace, chosen: SetConfig, folder: Path) -> list[Trial]:

@@ -1,4 +1,4 @@
-"""The methods that are compared: the paper's, and fastmix with default settings."""
+"""The methods that are compared: the paper's, and the fit that fastmix makes by default."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from reproduction.checks import check_one_of
 from reproduction.experiments.problems import Problem, open_problem
 
 __all__ = [
+    "DEFAULT",
     "LABELS",
-    "OURS",
     "base_size",
     "label",
     "make_method",
@@ -28,12 +28,10 @@ LABELS = {
     "fast_ihm_paper": "FastIHM, paper",
     "ihm_paper": "IHM, paper",
     "fast_ihs": "FastIHS (not private)",
-    "ihm": "IHM, fastmix default",
-    "fast_ihm": "FastIHM, fastmix default",
-    "auto": "fastmix, automatic choice",
+    "default": "fastmix by default",
 }
-#: Methods of fastmix with default settings.
-OURS = ("ihm", "fast_ihm", "auto")
+#: What `PrivateLinearRegression` runs, with its intervals.
+DEFAULT = "default"
 
 
 def label(method: str, ratio: int | None) -> str:
@@ -131,8 +129,7 @@ def make_method(
         return IHM(**paper, variant="paper")
     if method == "fast_ihs":
         return IHS(**common, n_steps=steps)
-    ours = {"ihm": IHM, "fast_ihm": FastIHM, "auto": PrivateLinearRegression}
-    return ours[method](**common)
+    return PrivateLinearRegression(**common)
 
 
 def timed_fit(folder: Path, method: str, **settings: Any) -> tuple[Problem, Any, float]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reproduction.experiments.config import SetConfig
-from reproduction.experiments.methods import OURS, timed_fit
+from reproduction.experiments.methods import DEFAULT, timed_fit
 from reproduction.experiments.problems import TITLES
 from reproduction.experiments.runner import run_trials, trial_seed
 from reproduction.experiments.workspace import Workspace
@@ -48,7 +48,7 @@ def _timings(work: Workspace, experiment: str, chosen: SetConfig, folder: Path) 
         ("ihm_paper", None),
         ("fast_ihs", None),
         *(("fast_ihm_paper", ratio) for ratio in chosen.ratios),
-        *((name, None) for name in OURS),
+        (DEFAULT, None),
     ]
     config = work.config
     return [

@@ -7,9 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from reproduction.experiments.methods import DEFAULT, label
 from reproduction.experiments.problems import TITLES
 from reproduction.report.published import DATASETS, SPEED, STATISTICS, compared, within
-from reproduction.report.summary import Conclusion, Curve, Summary
+from reproduction.report.reasons import helpful_noise, short_steps
+from reproduction.report.summary import UNKNOWN, Conclusion, Curve, Summary
 from reproduction.report.theory import theory
 
 __all__ = ["conclusions", "converged"]
@@ -39,12 +41,12 @@ def conclusions(summary: Summary) -> list[Conclusion]:
     """
     found = [*_figure1(summary), *_datasets(summary)]
     for name, methods in summary.risk["figure2"].items():
-        found += _shrinks("figure2", name, methods)
+        found += _shrinks(summary, "figure2", name, methods)
     found += [*_sphere(summary), *_baselines(summary)]
     found += _gap(summary)
     found += _speed(summary)
     for name, methods in summary.risk["airline"].items():
-        found += [*_shrinks("airline", name, methods), *_airline(summary, name, methods)]
+        found += [*_shrinks(summary, "airline", name, methods), *_airline(summary, name, methods)]
     found += _ours(summary)
     return [*found, *theory(summary)]
 
@@ -90,20 +92,19 @@ def _datasets(summary: Summary) -> Iterator[Conclusion]:
                 f"lambda_max / lambda_min {ratio:.6g} against {printed:.6g} "
                 f"({ratio / printed - 1.0:+.2%})"
             )
-        spread = summary.draws.get(name, [])
-        why = ""
-        if off and spread:
-            why = (
-                f" Over {len(spread)} draws of the set ols_mse lies between {min(spread):.2g} and "
-                f"{max(spread):.2g}: the targets are divided by their largest, which grows with "
-                "the signal θ'Σθ of the coefficients drawn, so one draw's number says little."
-            )
+        spread = summary.draws.get(name)
+        why = UNKNOWN if not spread else (
+            f"over {len(spread)} draws of the set ols_mse lies between {min(spread):.2g} and "
+            f"{max(spread):.2g}. The targets are divided by their largest, which grows with the "
+            "signal θ'Σθ of the coefficients drawn, so one draw's number says little."
+        )  # fmt: skip
         yield Conclusion(
             "table-datasets",
             f"{TITLES[name]}: every statistic within 1% of the paper's, or within the last digit "
             "that it prints.",
             not off,
-            (f"Off: {', '.join(off)}. " if off else "") + "; ".join(gaps) + "." + why,
+            (f"Off: {', '.join(off)}. " if off else "") + "; ".join(gaps) + ".",
+            why,
         )
 
 
@@ -120,7 +121,7 @@ def _typical(curve: Curve) -> float:
     return float(np.exp(np.mean([np.log(curve[e].value) for e in _epsilons(curve)])))
 
 
-def _shrinks(topic: str, name: str, methods: _Methods) -> Iterator[Conclusion]:
+def _shrinks(summary: Summary, topic: str, name: str, methods: _Methods) -> Iterator[Conclusion]:
     ratios = _ratios(methods)
     if len(ratios) < 2:
         return
@@ -137,6 +138,7 @@ def _shrinks(topic: str, name: str, methods: _Methods) -> Iterator[Conclusion]:
         f"Geometric mean of the excess risk over ε: {text}. It falls with every growth of k₂ at "
         f"{steps} of {len(common)} values of ε, and from the smallest to the largest k₂ by more "
         f"than both 95% intervals at {clear}.",
+        helpful_noise(summary, topic, name, ratios),
     )
 
 
@@ -147,28 +149,40 @@ def converged(summary: Summary, experiment: str, name: str) -> bool:
     nothing of privacy: its excess risk must be at most 1% of what there is to explain, and below
     every private method's.
     """
-    methods = summary.risk[experiment].get(name, {})
-    if ("fast_ihs", None) not in methods:
-        return False
+    present = ("fast_ihs", None) in summary.risk[experiment].get(name, {})
+    return present and not _unfinished(summary, experiment, name)
+
+
+def _unfinished(summary: Summary, experiment: str, name: str) -> list[str]:
+    """Return in which ways the non-private baseline of a set has not converged."""
+    methods = summary.risk[experiment][name]
     line = methods["fast_ihs", None][None].value
-    private = (m.value for curve in methods.values() for e, m in curve.items() if e is not None)
     data = summary.datasets.get(name)
     explained = data["mean_y2"] - data["ols_mse"] if data else float("inf")
-    return line <= min(_CONVERGED * explained, min(private))
+    least, epsilon, method = min(
+        (mean.value, e, method)
+        for method, curve in methods.items()
+        for e, mean in curve.items()
+        if e is not None
+    )
+    ways = [f"more than {_CONVERGED:.0%} of what there is to explain"]
+    ways = ways if line > _CONVERGED * explained else []
+    if line > least:
+        ways.append(f"more than {label(*method)} at ε = {epsilon:g} ({least:.1e})")
+    return ways
 
 
 def _baselines(summary: Summary) -> Iterator[Conclusion]:
     for experiment, sets in summary.risk.items():
         for name, methods in sets.items():
             if ("fast_ihs", None) in methods and not converged(summary, experiment, name):
-                line = methods["fast_ihs", None][None].value
-                steps = summary.config["steps"]
+                line, steps = methods["fast_ihs", None][None].value, summary.config["steps"]
+                ways = " and ".join(_unfinished(summary, experiment, name))
                 yield Conclusion(
                     experiment,
                     f"{TITLES[name]}: comparison with FastIHS, which is not private.",
                     None,
-                    f"After {steps} steps FastIHS is still {line:.2e} above the optimum: more than "
-                    f"{_CONVERGED:.0%} of what there is to explain, or more than a private method. "
+                    f"After {steps} steps FastIHS is still {line:.2e} above the optimum, {ways}. "
                     "It has not converged, so we compare no private method with it.",
                 )
 
@@ -192,9 +206,9 @@ def _sphere(summary: Summary) -> Iterator[Conclusion]:
         f"{TITLES['sphere']}: FastIHM with the two larger k₂ matches IHM.",
         matched == at,
         f"Mean excess risk of FastIHM over IHM's: {_listed(over)}. A match is at most {_MATCH}, or "
-        f"95% intervals that overlap; both match at ε = {_values(matched) or 'none'}. Where the "
-        "sketch needs noise, the noise slows the steps down, and the authors' own code, run on the "
-        "same data, misses IHM by as much (docs/beside.md).",
+        f"95% intervals that overlap; both match at ε = {_values(matched) or 'none'}.",
+        "where the sketch needs noise, the noise slows the steps down. The authors' own code, run "
+        "on the same data, misses IHM by as much (docs/beside.md).",
     )
     if summary.eta["figure2"]:
         yield _sphere_noise(summary, ratios)
@@ -307,6 +321,7 @@ def _airline(summary: Summary, name: str, methods: _Methods) -> Iterator[Conclus
         + (f", more than {_NEAR:g} times at ε = {_values(far)}" if far else "")
         + f" (close means at most {_NEAR:g})"
         + (f"; it is {faster:.1f} times faster." if faster else "."),
+        short_steps(summary, name, ratios[-1], far),
     )
 
 
@@ -314,7 +329,7 @@ def _ours(summary: Summary) -> Iterator[Conclusion]:
     for experiment, sets in summary.risk.items():
         for name, methods in sets.items():
             paper = methods.get(("ihm_paper", None))
-            ours = methods.get(("auto", None))
+            ours = methods.get((DEFAULT, None))
             if not paper or not ours:
                 continue
             gains = {e: paper[e].value / ours[e].value for e in _epsilons(paper)}
@@ -324,7 +339,7 @@ def _ours(summary: Summary) -> Iterator[Conclusion]:
                 f"{TITLES[name]}: fastmix with default settings has a smaller error than the "
                 "paper's IHM (our claim, not the paper's).",
                 not worse,
-                f"IHM's excess risk over that of the method chosen automatically: "
+                f"IHM's excess risk over that of the default: "
                 f"{min(gains.values()):.2g} to {max(gains.values()):.2g} times over ε"
                 + (f", not more than 1 at ε = {_values(worse)}." if worse else "."),
             )

@@ -22,19 +22,11 @@ __all__ = ["draw_figures", "inline_svg", "save_figures"]
 #: How far below all private methods the line of FastIHS is still drawn.
 _FAR = 30.0
 #: Of FastIHM of the paper, from few to many rows of the sketch.
-_SHADES = ("#f3cdb0", "#eab38b", COLOURS["FastIHM, paper"], "#cb7a42", "#b0622d")
+_SHADES = ("#edb98f", "#e6a374", COLOURS["FastIHM, paper"], "#cb7a42", "#a5561f")
 _STYLES: dict[str, dict[str, Any]] = {
     "ihm_paper": {"color": COLOURS["IHM, paper"], "marker": "s"},
     "fast_ihs": {"color": INK, "linestyle": "--"},
-    "ihm": {"color": COLOURS["IHM"], "marker": "o"},
-    "fast_ihm": {"color": COLOURS["FastIHM"], "marker": "D"},
-    "auto": {
-        "color": COLOURS["default"],
-        "marker": "o",
-        "linestyle": ":",
-        "fillstyle": "none",
-        "ms": 9,
-    },
+    "default": {"color": COLOURS["default"], "marker": "o"},
     "upadhyay": {"color": INK},
     "fast_mix_unbounded": {"color": "#9a5fc0", "marker": "p"},
     "fast_mix": {"color": "#3c8bd9", "marker": "o"},

@@ -11,7 +11,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from reproduction.data import SETS
-from reproduction.experiments.methods import LABELS, OURS, order
+from reproduction.experiments.methods import DEFAULT, LABELS, order
 from reproduction.experiments.problems import TITLES
 from reproduction.report.conclusions import conclusions
 from reproduction.report.figures import draw_figures, inline_svg, save_figures
@@ -31,13 +31,15 @@ _SECTIONS = (
     ("figure2", "Figure 2: accuracy against privacy",
      "Excess empirical risk, mean and 95% band over {trials} trials, T = {steps}, δ = 1/n², "
      "ϱ = δ/10, rows and targets scaled to norm 1 as in the paper. FastIHM of the paper has "
-     "k₂ = r max(d, log(4T/ϱ)). Dark blue, brown and pink curves are fastmix with "
-     "default settings."),
+     "k₂ = r max(d, log(4T/ϱ)). The red curve is PrivateLinearRegression as you get it, with "
+     "intervals; docs/accuracy.md compares all methods."),
     ("table-speed", "The table of Figure 2: runtimes",
-     "Seconds of processor time, medians of up to three fits on one thread, ε = 1; a single fit "
-     "includes what only the first one of a process pays, the calibration of its noise. The "
-     "paper's methods do all the work that the paper counts, and form their sketches as written; "
-     "fastmix with default settings is other algorithms (docs/methods.md)."),
+     "Seconds of processor time, medians of up to three fits on one thread, all methods in turn, "
+     "ε = 1 ({origin}); a single fit includes what only the first one of a process pays, the "
+     "calibration of its noise. Other work on the machine lengthens all of them, so compare "
+     "ratios. The paper's methods do all the work that the paper counts, and form their sketches "
+     "as written; the default is another algorithm, and its time includes intervals "
+     "(docs/methods.md)."),
     ("airline", "The Airline appendix: accuracy and runtime as k₂ grows",
      "The same as Figure 2, over {trials} trials, on many rows and few columns. One number scales "
      "all columns, as in the paper, so weekdays and months beside times up to 2400 have next to no "
@@ -159,7 +161,9 @@ def _content(summary: Summary, drawn: dict[str, str]) -> dict[str, Any]:
                 {
                     "id": topic,
                     "title": title,
-                    "text": text.format(steps=steps, d=d, trials=_trials(summary, topic)),
+                    "text": text.format(
+                        steps=steps, d=d, trials=_trials(summary, topic), origin=_timed(summary)
+                    ),
                     "images": images,
                     "names": names,
                     "claims": own,
@@ -214,6 +218,12 @@ def _trials(summary: Summary, topic: str) -> str:
     return " to ".join(str(count) for count in sorted({min(counts), max(counts)})) if counts else ""
 
 
+def _timed(summary: Summary) -> str:
+    """Return commit, day and load of the table of runtimes."""
+    origins = {words: None for (table, _), words in summary.origins.items() if table == "speed"}
+    return " and ".join(origins)
+
+
 def _caption(name: str) -> str:
     kind, _, rest = name.partition("-")
     words = {
@@ -246,7 +256,8 @@ def _speed_table(summary: Summary) -> dict[str, Any]:
     for name, times in (s for sets in summary.seconds.values() for s in sets.items()):
         literal = times.get(("ihm_paper", None))
         for (method, ratio), seconds in times.items():
-            printed = SPEED.get(name, {}).get(ratio) if method not in (*OURS, "ihm_paper") else None
+            compared = method not in (DEFAULT, "ihm_paper")
+            printed = SPEED.get(name, {}).get(ratio) if compared else None
             rows.append(
                 [TITLES[name], LABELS[method], ratio or "", f"{seconds:.3g}",
                  f"{literal / seconds:.2f}" if literal else "",

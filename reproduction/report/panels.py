@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-__all__ = ["INK", "SETTINGS", "panel", "run_ticks", "svg"]
+__all__ = ["INK", "SETTINGS", "panel", "round_ticks", "run_ticks", "svg"]
 
 #: Stands for the colour of the text, which the page chooses.
 INK = "#010203"
@@ -58,3 +59,13 @@ def run_ticks(axis: Any, values: list[float]) -> None:
     axis.set_xticks(values, [f"{value:g}" for value in values])
     axis.xaxis.set_minor_locator(NullLocator())
     axis.tick_params(axis="x", labelsize=8.5, labelrotation=45 if len(values) > 9 else 0)
+
+
+def round_ticks(axis: Any, low: float, high: float) -> None:
+    """Mark 1, 2 and 5 times powers of ten on both axes, which have the same unit."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    values = [m * 10.0**power for power in powers for m in (1, 2, 5)]
+    at = [value for value in values if low <= value <= high]
+    run_ticks(axis, at)
+    axis.set_yticks(at, [f"{value:g}" for value in at])
+    axis.yaxis.set_minor_locator(NullLocator())

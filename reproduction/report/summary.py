@@ -14,19 +14,33 @@ import numpy as np
 
 from reproduction.experiments import load_config
 
-__all__ = ["Conclusion", "Curve", "Mean", "Summary", "read_summary", "write_means"]
+__all__ = ["UNKNOWN", "Conclusion", "Curve", "Mean", "Summary", "read_summary", "write_means"]
+
+#: The reason of a claim that does not hold, where we have none.
+UNKNOWN = "we do not know."
+
+#: Tables of results, each line with its run.
+_TABLES = (
+    *("figure1", "figure2", "speed", "airline", "datasets"),
+    *("sketches", "hessians", "orders", "crossover"),
+)
+
+#: Those of processor time, which a busy machine lengthens.
+_TIMED = ("speed", "orders", "crossover")
 
 
 class Conclusion(NamedTuple):
     """One claim: where it belongs, what is claimed, whether results agree, and how we know.
 
-    ``agrees`` is None for a comparison that the results do not allow.
+    ``agrees`` is None for a comparison that the results do not allow; ``why`` is the reason of a
+    claim that does not hold.
     """
 
     topic: str
     claim: str
     agrees: bool | None
     finding: str
+    why: str = UNKNOWN
 
     @property
     def verdict(self) -> str:
@@ -34,6 +48,11 @@ class Conclusion(NamedTuple):
         if self.agrees is None:
             return "Alarm"
         return "Holds" if self.agrees else "Does not hold"
+
+    @property
+    def reason(self) -> str:
+        """The reason, where there is something to give a reason for."""
+        return f" Why: {self.why}" if self.agrees is False else ""
 
 
 class Mean(NamedTuple):
@@ -86,7 +105,8 @@ class Summary:
     hessians : dict
         Set to (variant, ratio) to `Curve`.
     origins : dict
-        Table and set to the commits and days of the runs behind it, in words.
+        Table and set to the commits and days of the runs behind it, in words; of times, also the
+        load of the machine as they began.
     runs : list of dict
         Runs with versions and machine.
     config : dict
@@ -134,7 +154,7 @@ def read_summary(folder: Path) -> Summary:
         risk[experiment], eta[experiment] = _risk(rows), _eta(rows)
         if not rows:  # the tables beside the page of the documentation have means only
             rows = [row for row in _rows(folder, "risk") if row["experiment"] == experiment]
-            risk[experiment] = _kept(rows)
+            risk[experiment], eta[experiment] = _kept(rows), _eta(rows)
         sizes[experiment] = {row["set"]: (int(row["n"]), int(row["d"])) for row in rows}
         seconds[experiment] = _medians([row for row in timed if row["experiment"] == experiment])
     datasets = {
@@ -176,14 +196,16 @@ def write_means(summary: Summary, path: Path) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         names = ("experiment", "set", "n", "d", "method", "ratio", "epsilon")
-        writer.writerow([*names, "excess_risk", "half_width_95", "trials", "origin"])
+        writer.writerow([*names, "excess_risk", "half_width_95", "eta", "trials", "origin"])
         for experiment, sets in summary.risk.items():
             for name, methods in sets.items():
                 for (method, ratio), curve in methods.items():
+                    eta = summary.eta[experiment].get(name, {}).get((method, ratio), {})
                     writer.writerows(
                         [experiment, name, *summary.sizes[experiment][name], method, ratio,
-                         epsilon, f"{mean.value:.6g}", f"{mean.half:.3g}", mean.trials,
-                         summary.origins.get((experiment, name), "")]
+                         epsilon, f"{mean.value:.6g}", f"{mean.half:.3g}",
+                         None if epsilon is None else eta.get(epsilon),
+                         mean.trials, summary.origins.get((experiment, name), "")]
                         for epsilon, mean in curve.items()
                     )  # fmt: skip
 
@@ -211,16 +233,17 @@ def _origins(folder: Path, runs: list[dict[str, str]]) -> dict[tuple[str, str], 
     """Return where each table and set comes from: commits and days, from the record of the runs."""
     by_name = {run["run"]: run for run in runs}
     found: dict[tuple[str, str], str] = {}
-    for table in ("figure1", "figure2", "airline", "sketches", "hessians", "orders", "crossover"):
-        used: dict[str, dict[tuple[str, str], None]] = {}
+    for table in _TABLES:
+        used: dict[str, dict[tuple[str, str, str], None]] = {}
         for row in _rows(folder, table):
             run = by_name[row["run"]]
-            one = run.get("commit", "unknown"), run["start"][:10]
+            one = run.get("commit", "unknown"), run["start"][:10], run.get("load", "not known")
             used.setdefault(row.get("set", ""), {})[one] = None
         for name, runs_used in used.items():
-            commits = ", ".join(dict.fromkeys(commit for commit, _ in runs_used))
-            days = ", ".join(dict.fromkeys(day for _, day in runs_used))
-            found[table, name] = f"commit {commits}; {days}"
+            parts = (", ".join(dict.fromkeys(part)) for part in zip(*runs_used, strict=True))
+            commits, days, loads = parts
+            busy = f"; load {loads}" if table in _TIMED else ""
+            found[table, name] = f"commit {commits}; {days}{busy}"
     for row in _rows(folder, "risk"):
         found.setdefault((row["experiment"], row["set"]), row["origin"])
     return found

@@ -6,7 +6,7 @@ import math
 
 from reproduction.experiments.hessians import VARIANTS
 from reproduction.experiments.problems import TITLES
-from reproduction.report.panels import INK, panel, run_ticks, svg
+from reproduction.report.panels import INK, panel, round_ticks, run_ticks, svg
 from reproduction.report.summary import Summary
 from reproduction.report.theory import bounds, crossover_seconds, fit_orders
 from reproduction.style import COLOURS
@@ -106,6 +106,7 @@ def _orders(summary: Summary, algorithm: int) -> str:
     axis.plot(measured, fitted, "o", color=COLOURS["FastIHM, paper"], label="one size")
     ends = [min(measured), max(measured)]
     axis.plot(ends, ends, color=INK, label="equal")
+    round_ticks(axis, *ends)
     return svg(figure, f"orders-{algorithm}")
 
 

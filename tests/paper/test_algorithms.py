@@ -3,6 +3,7 @@
 Statistical comparisons are seeded and reject at 6 standard errors: false alarms below 1e-7.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -18,6 +19,7 @@ from fastmix.paper import (
     calibrate_fast_ihm,
     calibrate_fast_mix,
     debiased_step,
+    theorem_1,
 )
 from fastmix.releases import make_noise
 from fastmix.sketches import SRHT, KerdockSketch, SubsampledDCT
@@ -51,6 +53,29 @@ def test_lines_of_algorithm_1(problem, sketch):
     assert m >= draw.sketch_and_distortion(X)[1]  # tau is 9.6: fails once in 30,000 seeds
     assert found.epsilon(1e-4) <= 2.0
     assert found.epsilon(1e-4) == RdpAccountant(noise.drawn).get_epsilon(1e-4)
+
+
+@pytest.mark.parametrize("gamma", [4.0, 20.0, 150.0, 4000.0])
+@pytest.mark.parametrize("k1", [1, 60, 3000])
+def test_theorem_1_is_the_least_over_orders(gamma, k1):
+    """Both cases of the printed bound are its minimum over the orders that Lemma 1 allows."""
+    delta, omega = 1e-6, 3.0
+    orders = 1.0 + np.geomspace(1e-6, 8.0 * gamma / 25.0 - 1.0, 400_000)
+    bounds = 25.0 * orders * k1 / (32.0 * gamma**2) + math.log(3.0 / delta) / (orders - 1.0)
+    assert theorem_1(omega, gamma, k1, delta) == pytest.approx(2.0 / omega + bounds.min(), rel=1e-8)
+
+
+def test_theorem_1_covers_the_account_of_a_run(problem):
+    """The account composes the same releases, so it is never above the theorem's epsilon."""
+    for gamma, omega, delta in itertools.product((4.0, 30.0, 400.0), (0.5, 3.0), (1e-3, 1e-8)):
+        tau = math.log(3.0 / (2.0 * delta))
+        found = algorithm_1(
+            problem[0], k1=40, gamma=gamma, tau=tau, omega=omega, sketch=SRHT(64, N), rng=1
+        )
+        assert found.epsilon(delta) <= theorem_1(omega, gamma, 40, delta)
+    assert theorem_1(3.0, 25.0 / 8.0, 40, 1e-6) == math.inf
+    # Calibration solves the exact characterisation, so it needs less noise than the closed form.
+    assert theorem_1(NOISE.omega, NOISE.gamma, 40, 1e-4) > NOISE.spent.epsilon
 
 
 def test_covariance_of_algorithm_1(problem):
@@ -194,7 +219,15 @@ def test_nothing_is_drawn_for_bad_options(problem, options, message):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("epsilon", -1.0), ("delta", 1.0), ("d", 0), ("steps", 0), ("k1", 0), ("varrho", 2.0)],
+    [
+        ("epsilon", -1.0),
+        ("delta", 1.0),
+        ("d", 0),
+        ("steps", 0),
+        ("k1", 0),
+        ("k2", N + 1),
+        ("varrho", 2.0),
+    ],
 )
 def test_a_plan_without_meaning_is_refused(name, value):
     target = {"epsilon": 2.0, "delta": 1e-5, "n": N, "d": D}

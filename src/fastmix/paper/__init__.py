@@ -1,7 +1,8 @@
 """The paper in code: its algorithms, its theorems, and the methods that it compares, one file each.
 
 `algorithms` has Algorithms 1 to 3 with the paper's line numbers, `accuracy` Theorem 2 and its
-lemmas; `calibrate_fast_mix` is Theorem 1 solved for the noise, `calibrate_fast_ihm` Theorem 2.1.
+lemmas, and `theorem_1` is Theorem 1 as printed; `calibrate_fast_mix` gives the noise that meets it,
+`calibrate_fast_ihm` that of Theorem 2.1.
 The other files are methods that estimators run.
 """
 
@@ -29,7 +30,7 @@ from fastmix.paper.gradient_descent import GradientDescent
 from fastmix.paper.ihm import IterativeHessianMixing
 from fastmix.paper.ihs import IterativeHessianSketch
 from fastmix.paper.linear_mixing import SketchAndSolve, calibrate_fast_mix, calibrate_gauss_mix
-from fastmix.paper.noise_levels import calibrate_fast_ihm
+from fastmix.paper.noise_levels import calibrate_fast_ihm, theorem_1
 
 __all__ = [
     "METHODS",
@@ -55,4 +56,5 @@ __all__ = [
     "fast_sketch_rows",
     "gaussian_norm_bound",
     "residual_bound",
+    "theorem_1",
 ]

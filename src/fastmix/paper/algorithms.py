@@ -2,8 +2,9 @@
 
 The estimators draw the same releases from equal distributions, faster; here every line is there.
 Three readings differ from the page: rows longer than the public bound are shortened to it, always;
-sketches have unit columns, so Lambda-hat is 1 (docs/corrections.md, 1); and what Algorithm 3 hands
-to Algorithm 2, the sketched data, never leaves the library.
+columns of the sketch are brought to norm 1, so Lambda-hat is 1 and C_X the bound on the rows after
+that, ``Z.bound`` (docs/corrections.md, 1); and what Algorithm 3 hands to Algorithm 2, the sketched
+data, never leaves the library.
 """
 
 import warnings
@@ -102,9 +103,13 @@ def algorithm_1(
     rows, noise = _checked(X, None, c_x, rng, k1=k1)
     _check_noise(gamma, tau, omega, 1)
     _check_sketch(sketch)
-    source, m, lam = _bounds(rows, sketch, tau, omega, noise, _public(noise, rng))  # lines 1-3
-    eta = _level(gamma, source, m, lam)  # 4
-    return Mixed(_gaussian_sketch(source, k1, gamma, eta, noise), eta, tuple(noise.drawn))  # 5
+    law: dict[str, Any] = {"tau": tau, "law": "laplace"}
+    draw = drawn_sketch(sketch, _public(noise, rng), noise)
+    Z = Source.sketched(rows, draw, literal=True)  # line 1: Z and m-hat; the draw has Delta-hat
+    m = bounded_distortion(Z, draw, omega=omega, noise=noise, **law)  # 2
+    lam = noise.release(SKETCHED_EIGENVALUE, Z, m=m, sigma=omega, **law)  # 3
+    eta = noise_level(gamma * Z.bound * (Z.bound + 2.0 * m) - lam)  # 4
+    return Mixed(_gaussian_sketch(Z, k1, gamma, eta, noise), eta, tuple(noise.drawn))  # 5
 
 
 def algorithm_2(
@@ -177,8 +182,8 @@ def algorithm_2(
     )  # fmt: skip
     if not eta_per_step:
         etas = (max(etas),) * steps
-    for eta, source in zip(etas, sketched, strict=True):  # 3
-        X_hat = _gaussian_sketch(source, k1, gamma, eta, noise)  # 4-5
+    for eta, Z in zip(etas, sketched, strict=True):  # 3
+        X_hat = _gaussian_sketch(Z, k1, gamma, eta, noise)  # 4-5
         given = {"theta": theta, "clip": clip, "sigma": sigma / clip}
         g = noise.release(GRADIENT, rows, **given) - shrinkage * eta**2 * theta  # 6
         theta = theta + step_length * symmetric_solve(X_hat.T @ X_hat / k1, g)  # 7
@@ -229,11 +234,15 @@ def algorithm_3(
     Paper: Algorithm 3.
     Sensitive inputs: rows.
     """
+    law: dict[str, Any] = {"tau": tau, "law": "laplace"}
     etas, sketched = [], []
     for _ in range(steps):  # line 2
-        source, m, lam = _bounds(rows, sketch, tau, omega, noise, public)  # 3-7
-        etas.append(_level(gamma, source, m, lam))  # 8
-        sketched.append(source)
+        draw = drawn_sketch(sketch, public, noise)  # 3
+        Z = Source.sketched(rows, draw, literal=True)  # 4-5: Z and m-hat; the draw has Delta-hat
+        m = bounded_distortion(Z, draw, omega=omega, noise=noise, **law)  # 6
+        lam = noise.release(SKETCHED_EIGENVALUE, Z, m=m, sigma=omega, **law)  # 7
+        etas.append(noise_level(gamma * Z.bound * (Z.bound + 2.0 * m) - lam))  # 8
+        sketched.append(Z)
     return tuple(etas), tuple(sketched)  # 11
 
 
@@ -250,39 +259,10 @@ def debiased_step(k: int, d: int) -> float:
     return (k - d) * (k - d - 3) / (k * (k - 1))
 
 
-def _bounds(
-    rows: Rows,
-    sketch: Sketch | SketchDraw,
-    tau: float,
-    omega: float,
-    noise: Noise,
-    public: np.random.Generator,
-) -> tuple[Source, float, float]:
-    """Return the sketched data with private bounds on distortion and smallest eigenvalue.
-
-    Paper: Algorithm 1, lines 1-3; Algorithm 3, lines 3-7.
-    """
-    draw = drawn_sketch(sketch, public, noise)
-    source = Source.sketched(rows, draw, literal=True)  # line 1: Z, m-hat; the draw has Delta-hat
-    law: dict[str, Any] = {"tau": tau, "law": "laplace"}
-    m = bounded_distortion(source, draw, omega=omega, noise=noise, **law)  # 2
-    return source, m, noise.release(SKETCHED_EIGENVALUE, source, m=m, sigma=omega, **law)  # 3
-
-
-def _level(gamma: float, source: Source, m: float, lam: float) -> float:
-    r"""Return :math:`\tilde\eta = \sqrt{\max\{0, \gamma C (C + 2\tilde m) - \tilde\lambda\}}`.
-
-    C is the bound on the rows once the columns of the sketch have norm 1.
-
-    Paper: Algorithm 1, line 4; Algorithm 3, line 8.
-    """
-    return noise_level(gamma * source.bound * (source.bound + 2.0 * m) - lam)
-
-
-def _gaussian_sketch(source: Source, k1: int, gamma: float, eta: float, noise: Noise) -> FloatArray:
+def _gaussian_sketch(Z: Source, k1: int, gamma: float, eta: float, noise: Noise) -> FloatArray:
     """Release ``S_G Z + eta xi``, formed as written (Algorithm 1, line 5; Algorithm 2, line 5)."""
     given = {"curve": "fast_mix", "sources": 1, "count": 1, "form": "rows"}
-    (X_hat,) = noise.release(SKETCHES, (source,), k=k1, gamma=gamma, eta=eta, **given)
+    (X_hat,) = noise.release(SKETCHES, (Z,), k=k1, gamma=gamma, eta=eta, **given)
     return np.asarray(X_hat)
 
 

@@ -54,4 +54,4 @@ def test_every_method_spends_what_the_figure_says(method):
 
 def test_labels():
     assert label("fast_ihm_paper", 4) == "FastIHM, paper, r = 4"
-    assert label("ihm", None) == "IHM, fastmix default"
+    assert label("default", None) == "fastmix by default"

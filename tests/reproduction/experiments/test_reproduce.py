@@ -99,12 +99,12 @@ def test_methods_are_run_again_when_told(tiny, tmp_path, no_fits):
     config = load_config(tiny)
     reproduce(["figure2"], config, tmp_path, say=str)
     before = rows(tmp_path / "figure2.csv")
-    reproduce(["figure2"], config, tmp_path, redo=("ihm", "auto"), say=str)
+    reproduce(["figure2"], config, tmp_path, redo=("ihm_paper", "default"), say=str)
     after = rows(tmp_path / "figure2.csv")
     first = before[0]["run"]
     assert len(after) == len(before)
     for row in after:
-        assert (row["run"] == first) == (row["method"] not in ("ihm", "auto"))
+        assert (row["run"] == first) == (row["method"] not in ("ihm_paper", "default"))
     with pytest.raises(ValueError, match="redo must be one of"):
         reproduce(["figure2"], config, tmp_path, redo=("ols",), say=str)
 

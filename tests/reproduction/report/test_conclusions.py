@@ -38,6 +38,7 @@ def test_a_baseline_that_has_not_converged_raises_an_alarm(world, results, paper
     assert alarm.verdict == "Alarm"
     assert "sphere" in alarm.claim
     assert "has not converged" in alarm.finding
+    assert "optimum, more than fastmix by default at ε = 1 (1.0e-05)." in alarm.finding
 
     def finished(name, method, ratio, epsilon):
         return 1e-9 if method == "fast_ihs" else paper_risk(name, method, ratio, epsilon)
@@ -57,6 +58,9 @@ def test_worlds_in_which_it_is_wrong(results):
                  "literal FastIHM is faster", "our claim"):  # fmt: skip
         assert not any(c.agrees for c in find(folder, text)), text
     (match,) = find(folder, "matches IHM")
+    assert match.reason.startswith(" Why: where the sketch needs noise")
+    assert find(folder, "GaussMix needs less")[0].reason == ""  # it holds
+    assert find(folder, "literal FastIHM is faster")[0].reason == " Why: we do not know."
     assert "r = 400: 4e+02 at ε = 1" in match.finding
     assert "both match at ε = none" in match.finding
     (noise,) = find(folder, "needs no noise")

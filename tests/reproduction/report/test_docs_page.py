@@ -6,7 +6,7 @@ import pytest
 
 from reproduction.report.conclusions import conclusions
 from reproduction.report.page import write_docs
-from reproduction.report.summary import read_summary
+from reproduction.report.summary import UNKNOWN, read_summary
 
 DOCS = Path(__file__).parents[3] / "docs"
 BESIDE = DOCS / "reproduction"
@@ -24,7 +24,13 @@ def test_every_claim_stands_on_the_page(published):
     assert len(found) > 20
     for claim in found:
         assert f"- **{claim.verdict}" in text
-        assert f".** {claim.claim} {claim.finding}\n" in text
+        assert f".** {claim.claim} {claim.finding}{claim.reason}\n" in text
+
+
+def test_every_claim_that_does_not_hold_has_a_reason(published):
+    failing = [claim for claim in conclusions(published) if claim.agrees is False]
+    assert failing
+    assert [claim.claim for claim in failing if claim.why == UNKNOWN] == []
 
 
 def test_the_rest_of_the_page_is_the_generator_s(published, tmp_path, monkeypatch):

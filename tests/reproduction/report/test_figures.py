@@ -11,8 +11,7 @@ def test_every_curve_has_its_name_and_panel(drawn, tmp_path):
     assert set(drawn) == {
         "figure1-10000", "figure1-100000", "figure2-black_friday", "figure2-sphere"
     }  # fmt: skip
-    for label in ("IHM, paper", "FastIHM, paper, r = 800",
-                  "IHM, fastmix default", "FastIHM, fastmix default"):  # fmt: skip
+    for label in ("IHM, paper", "FastIHM, paper, r = 800", "fastmix by default"):
         assert f">{label}</text>" in drawn["figure2-sphere"]
     assert "FastIHS" not in drawn["figure2-sphere"]  # it has not converged
     assert ">FastIHS (not private): 1e-07</text>" in drawn["figure2-black_friday"]  # far below

@@ -67,6 +67,9 @@ def test_markdown_has_figures_tables_and_claims(world, drawn_once, tmp_path):
     (row,) = [r for r in rows if (r["set"], r["method"]) == ("sphere", "fast_ihs")]
     assert float(row["excess_risk"]) == pytest.approx(3e-5)
     assert row["trials"] == "3"
+    (row,) = [r for r in rows if r["method"] == "ihm_paper" and r["set"] == "sphere"][:1]
+    assert float(row["eta"]) == 0.0  # what the claim on the noise of sketches is asked of
+    assert re.search(r"ε = 1 \(commit \S+; 20\d\d-\d\d-\d\d; load \d+\)", text)
 
 
 @pytest.fixture(scope="module")
