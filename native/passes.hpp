@@ -202,17 +202,16 @@ struct RowSigmoid {
   }
   // The side on which the slope weight (sigma(v/width) - a) is not negative.
   Parts rising(double v, double a) const {
-    const double met = meeting(a);
-    if (met < 1.0) {
+    // The sigmoids of |v| and -|v|, from one exponential.
+    const double e = std::exp(-std::abs(v) / width), high = 1.0 / (1.0 + e), low = e * high;
+    const double s = v < 0.0 ? low : high, met = meeting(a);
+    if (s > met) {
       const double edge = width * (std::log(met) - std::log1p(-met));
-      if (v > edge) {
-        const double most = std::min(bound, weight * (1.0 - a)), pace = room / most;
-        const double left = (most - weight * (met - a)) * std::exp(-pace * (v - edge));
-        return {most - left, pace * left};
-      }
+      const double most = std::min(bound, weight * (1.0 - a)), pace = room / most;
+      const double left = (most - weight * (met - a)) * std::exp(-pace * (v - edge));
+      return {most - left, pace * left};
     }
-    const double s = sigma(v / width);
-    return {weight * (s - a), weight * s * sigma(-v / width) / width};
+    return {weight * (s - a), weight * high * low / width};
   }
 };
 

@@ -21,7 +21,7 @@ SPHERE = {"data_norm": 1.0, "bounds_y": (-1.0, 1.0), "fit_intercept": False}
 def fitted(X, y, kind=fastmix.PrivateLinearRegression, **given):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return kind(inference=True, **given).fit(X, y)
+        return kind(**{"inference": True, **given}).fit(X, y)
 
 
 def simulated(X, theta, fits, noise=0.1, seed=1, **given):
@@ -124,9 +124,8 @@ def test_intervals_are_a_function_of_releases():
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
-@pytest.mark.parametrize("n", [30, 2_000])
-def test_the_releases_are_paid_for(epsilon, n):
-    X, y = make_sphere(n, 3, random_state=0)
+def test_the_releases_are_paid_for(epsilon):
+    X, y = make_sphere(2_000, 3, random_state=0)
     model = fitted(X, y, epsilon=epsilon, delta=1e-6, **SPHERE)
     certificate = model.privacy_
     assert model.method_ == "adaptive"
@@ -141,6 +140,46 @@ def test_the_releases_are_paid_for(epsilon, n):
     shares = [count / certificate.parameters[name] ** 2 / total for name, count in counts.items()]
     assert shares == pytest.approx([module.CURVATURE_SHARE, module.SQUARES_SHARE], rel=1e-6)
     assert sum(shares) <= 0.13
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        (fastmix.PrivateLinearRegression, {"bounds_y": (-1, 1)}),
+        (fastmix.PrivateHuberRegressor, {"bounds_y": (-1, 1)}),
+        (fastmix.PrivateLogisticRegression, {"classes": [0, 1]}),
+        (fastmix.PrivateLogisticRegression, {"classes": [0, 1, 2]}),
+    ],
+)
+def test_what_noise_hides_is_not_released(kind, given):
+    """By public sizes: the account is that without intervals, and no coefficient has one."""
+    X, y = make_sphere(300, 20, random_state=0)
+    y = y if "bounds_y" in given else np.arange(300) % len(given["classes"])
+    common = {"epsilon": 1.0, "delta": 1e-6, "data_norm": 1.0, "random_state": 0, **given}
+    found, plain = (fitted(X, y, kind=kind, inference=each, **common) for each in (True, False))
+    assert found.privacy_.events == plain.privacy_.events
+    np.testing.assert_array_equal(found.coef_, plain.coef_)
+    assert found.privacy_.parameters["intervals_hidden"]
+    assert "intervals_hidden" not in plain.privacy_.parameters
+    assert verify_certificate(found.privacy_.to_json()).verified
+    assert not np.any(found.coef_identified_)
+    assert np.isinf(found.coef_std_).all()
+
+
+@pytest.mark.parametrize("reach", [1.0, 1e-3])
+def test_a_curvature_that_is_not_released_could_not_be_seen(monkeypatch, reach):
+    """Released all the same, it identifies no coefficient, whatever the rows are like."""
+    rng = np.random.default_rng(1)
+    n, d = 2_000, 20
+    rows = rng.choice([-1.0, 1.0], (n, d)) * np.geomspace(1.0, reach, d)
+    y = rows @ rng.normal(0.0, 1.0 / d, d)
+    given = {"epsilon": 1.0, "delta": 1e-6, "bounds_X": (-1, 1), "bounds_y": (-1, 1)}
+    assert fitted(rows, y, **given).privacy_.parameters["intervals_hidden"]
+    monkeypatch.setattr("fastmix.engine.family.hidden", lambda sigma, n, d: False)
+    for seed in range(5):
+        model = fitted(rows, y, **given, random_state=seed)
+        assert "curvature_sigma" in model.privacy_.parameters
+        assert not model.coef_identified_.any()
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 100.0])

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from fastmix.data import ArrayRows, ChunkRows, Chunks, RowMap, TargetMap, reductions
+from fastmix.data import ArrayRows, ChunkRows, Chunks, RowMap, TargetMap, curvatures
 from fastmix.data import rows as data_rows
 from fastmix.data.chunks import ArrayChunk
 from fastmix.data.persons import Persons
@@ -169,12 +169,12 @@ def test_the_sensitivities_are_attained():
 
 def broken_limit(block, *, square, **given):
     """Forget to limit the curvature of long rows."""
-    return reductions.curvatures(block, square=1e9 * square, **given)
+    return curvatures.curvatures(block, square=1e9 * square, **given)
 
 
 def broken_slope(block, *, theta, transform, **given):
     """Take residuals for slopes: nothing limits gradients."""
-    totals = reductions.curvatures(block, theta=theta, transform=transform, **given)
+    totals = curvatures.curvatures(block, theta=theta, transform=transform, **given)
     for A, y in block.formed():
         Z = (A @ transform) * (y - A @ theta)[:, None]
         totals[1] = Z.T @ Z
@@ -272,11 +272,11 @@ def test_gram_matrices_of_scaled_rows_give_the_same_sums(monkeypatch, kind, loss
     for weights in (None, np.linspace(0.2, 1.0, rows.d)):
         given = {"square": 4.0, "loss": loss, "weights": weights}
         with monkeypatch.context() as patch:
-            patch.setattr(reductions, "curvatures", None)
+            patch.setattr(curvatures, "curvatures", None)
             found = released(rows, theta, T, **given)
         with monkeypatch.context() as patch:
             patch.setattr(data_rows, "_FEW_ROWS", 10**9)
-            patch.setattr(reductions, "whole_curvatures", None)
+            patch.setattr(curvatures, "whole_curvatures", None)
             formed = released(rows, theta, T, **given)
         for name in ("curvature", "squares"):
             want = getattr(formed, name)
@@ -304,6 +304,6 @@ def test_one_of_many_records_changes_sums_by_at_most_the_sensitivities(loss, rec
 
 def test_coordinates_that_rounding_does_not_allow_are_formed(monkeypatch):
     """Rows that are far shorter in the given coordinates than their entries say."""
-    monkeypatch.setattr(reductions, "whole_curvatures", None)
+    monkeypatch.setattr(curvatures, "whole_curvatures", None)
     T = 1e7 * np.array([[1.0, 0.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     released(many(11), np.zeros(3), T)

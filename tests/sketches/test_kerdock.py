@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fastmix.datasets import make_correlated, make_sphere
 from fastmix.kernels import fwht
 from fastmix.kernels.mapped import Mapped
-from fastmix.kernels.reference import quadratic_signs
+from fastmix.kernels.reference_kerdock import quadratic_signs
 from fastmix.sketches import SRHT, KerdockSketch, SketchDraw
 from fastmix.sketches._forms import BinaryField, family_size, forms
 from fastmix.sketches.kerdock import KerdockDraw

@@ -16,7 +16,7 @@ import numpy as np
 
 from fastmix._types import FloatArray
 from fastmix._validation import value_error
-from fastmix.data import reductions, scores
+from fastmix.data import curvatures, reductions, scores
 from fastmix.data.persons import Persons
 from fastmix.data.reductions import Block, Measure, Pass
 from fastmix.kernels import mapped, measured
@@ -237,7 +237,7 @@ class Rows(ABC):
         bent, sloped = error * loss.bend, error * steep**2 if own else 0.0
         few = self.n < _FEW_ROWS or isinstance(transform, measured.Spiked)
         if few or not max(bent / square, sloped / loss.lipschitz**2) <= _MOST_ERROR:
-            sums = partial(reductions.curvatures, square=square, squares=own, **given)
+            sums = partial(curvatures.curvatures, square=square, squares=own, **given)
             totals = self.run(Pass("curvature", sums))
         else:
             lacking = loss.squares and self.persons is None and self._joint is not None
@@ -247,7 +247,7 @@ class Rows(ABC):
                 "squares": own,
                 "lacking": lacking,
             }
-            sums = partial(reductions.whole_curvatures, **limits, **given)
+            sums = partial(curvatures.whole_curvatures, **limits, **given)
             grams = self.run(Pass("curvature", sums))
             if lacking:
                 grams[0] = self.joint_moments()[: self.d, : self.d] - grams[0]
@@ -259,8 +259,8 @@ class Rows(ABC):
         total, step = np.zeros_like(totals[0]), max(1, _PERSON_BYTES // (8 * self.d))
         # Quiet: how many passes there are depends on the number of persons, which may be hidden.
         for first in range(0, self.persons.count, step):
-            value = partial(reductions.person_gradients, persons=(first, first + step), **given)
-            task = Pass("gradients of persons", value, reductions.add_persons, quiet=True)
+            value = partial(curvatures.person_gradients, persons=(first, first + step), **given)
+            task = Pass("gradients of persons", value, curvatures.add_persons, quiet=True)
             gradients = self.run(task)[1]
             total += mapped.gram(mapped.Mapped(gradients))
         return totals[0], total

@@ -127,6 +127,8 @@ def after_look(
     theta, intervals = _minimiser(family, fit), None
     if plan.curvature_sigma is None:
         theta, last = family.finished(fit, theta)
+        if plan.intervals_hidden:
+            intervals = inference.unknown(guess, family.size(rows.d))
     else:
         theta, last, intervals = family.inferred(fit, theta)
     chosen = {"rounds": plan.n_rounds, **family.chosen(guess, levels), **last}

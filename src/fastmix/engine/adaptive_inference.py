@@ -89,6 +89,22 @@ def most_square(sigma: float, n: int, d: int, noisy: float = NOISY) -> float:
     return max(LEAST_SQUARE * d, noisy * n / (sigma * math.sqrt(2.0 * d)))
 
 
+def hidden(sigma: float, n: int, d: int) -> bool:
+    r"""Whether noise hides the curvature of any data, by public sizes.
+
+    No term has a trace above its limit s, so the mean eigenvalue is at most :math:`n s/d`; `looked`
+    sees none if the noise :math:`\sigma s \sqrt{2d}` exceeds their mean.
+    """
+    return sigma * d * math.sqrt(2.0 * d) > n
+
+
+def unknown(guess: Guess, size: float) -> Intervals:
+    """Return intervals of coefficients of which only a ``size`` is known: none is identified."""
+    d = len(guess.center)
+    nothing = np.zeros((d, d))
+    return Intervals(nothing, nothing, guess.spread**2, bias=size**2 * np.eye(d))
+
+
 def looked(
     rows: Rows,
     draws: Draws,

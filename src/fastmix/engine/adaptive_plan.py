@@ -63,6 +63,8 @@ class AdaptivePlan(Plan):
     #: Noise of counts of levels and of gradient steps, for a table with categories.
     level_sigma: float | None = None
     step_sigma: float | None = None
+    #: Whether intervals are wanted and no noise that the budget allows would let any be identified.
+    intervals_hidden: bool = False
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -71,6 +73,8 @@ class AdaptivePlan(Plan):
         for first, second in (("curvature_sigma", "square_sigma"), ("level_sigma", "step_sigma")):
             if settings[first] is None:
                 del settings[first], settings[second]
+        if not self.intervals_hidden:
+            del settings["intervals_hidden"]
         return settings
 
 

@@ -6,14 +6,14 @@ each family is one file in `engine.families`. `docs/extending.md` adds one.
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from fastmix._types import FloatArray
 from fastmix._validation import check_integer
 from fastmix.data import Rows
 from fastmix.engine import adaptive
-from fastmix.engine.adaptive_inference import CURVATURE_ROUNDS, NOISY, SIZE
+from fastmix.engine.adaptive_inference import CURVATURE_ROUNDS, NOISY, SIZE, hidden
 from fastmix.engine.adaptive_plan import AdaptivePlan
 from fastmix.engine.clipping import (
     EDGES,
@@ -87,8 +87,16 @@ class Family(Method):
         return adaptive.plan_adaptive(self, sizes, target, inferring=False)
 
     def inferring_plan(self, sizes: Sizes, target: Target) -> AdaptivePlan:
-        """Plan a fit that also releases the curvatures that intervals need."""
-        return adaptive.plan_adaptive(self, sizes, target, inferring=True)
+        """Plan a fit that also releases the curvatures that intervals need.
+
+        Where noise would hide them, whatever the data are, the minimiser has their share.
+        """
+        plan = adaptive.plan_adaptive(self, sizes, target, inferring=True)
+        sigma = plan.curvature_sigma
+        if sigma is None or plan.level_sigma is not None or not hidden(sigma, sizes.n, sizes.d):
+            return plan
+        without = adaptive.plan_adaptive(self, sizes, target, inferring=False)
+        return replace(without, intervals_hidden=True)
 
     def solve(self, rows: Any, plan: AdaptivePlan, clip: float, draws: Draws) -> Solution:
         """Draw the planned releases, and return the coefficients."""

@@ -43,6 +43,7 @@ _SETTINGS = {
     "residual_sigma": "noise of the counts of residuals",
     "curvature_sigma": "noise of the curvature, for intervals",
     "square_sigma": "noise of the squares of gradients, for intervals",
+    "intervals_hidden": "intervals left out, because noise would hide them",
     "sigma": "noise",
     "eigenvalue_shift": "safety margin of the smallest eigenvalue",
     "ridge_level": "largest ridge",

@@ -18,6 +18,7 @@ from fastmix.kernels._backend import one_thread
 from fastmix.kernels.fwht import fwht
 from fastmix.kernels.losses import CalibratedHuber, Loss
 from fastmix.kernels.mapped import Mapped, Targets
+from fastmix.kernels.reference_kerdock import kerdock_distortion, kerdock_sketch
 from fastmix.kernels.rounded import Sampler, draw_rounded
 from fastmix.kernels.sigmoids import Logistic, SmoothedQuantile
 from fastmix.random import public_generator
@@ -283,8 +284,7 @@ def _srht(matrices: Matrices) -> Iterator[Pair]:
         signs = np.where(_numbers(n, 1)[:, 0] < 0.0, -1, 1).astype(np.int8)
         rows = np.argsort(_numbers(n_pad, 1)[:, 0])[: n_pad // 2 + 1]
         got, want = mapped.srht(A, signs, rows, n_pad), reference.srht(A, signs, rows, n_pad, True)
-        yield got[0], want[0], _ROUNDING
-        yield got[1], want[1], _ROUNDING
+        yield from ((*pair, _ROUNDING) for pair in zip(got, want, strict=True))
         got = mapped.srht(A, signs, rows, n_pad, distortion=False)
         yield got[0], want[0], _ROUNDING
         yield got[1], 0.0, 0.0
@@ -304,24 +304,18 @@ def _kerdock_inputs(matrices: Matrices) -> Iterator[tuple[Mapped, Any, Any]]:
 
 def _kerdock(matrices: Matrices) -> Iterator[Pair]:
     for A, signs, forms in _kerdock_inputs(matrices):
-        got = kerdock.sketch_and_distortion(A, signs, forms)
-        Z = reference.kerdock_sketch(A, signs, forms, 0)
+        got, Z = kerdock.sketch_and_distortion(A, signs, forms), kerdock_sketch(A, signs, forms, 0)
         yield got[0], Z, _ROUNDING
         # A single block has no distortion.
-        yield 1.0 + got[1], 1.0 + reference.kerdock_distortion(A, Z, signs, forms, 0), _ROUNDING
+        yield 1.0 + got[1], 1.0 + kerdock_distortion(A, Z, signs, forms, 0), _ROUNDING
 
 
-def _kerdock_sketch(matrices: Matrices) -> Iterator[Pair]:
+def _kerdock_parts(matrices: Matrices) -> Iterator[Pair]:
     for A, signs, forms in _kerdock_inputs(matrices):
-        at = A, signs, forms, 69
-        yield kerdock.sketch(*at), reference.kerdock_sketch(*at), _ROUNDING
-
-
-def _kerdock_distortion(matrices: Matrices) -> Iterator[Pair]:
-    for A, signs, forms in _kerdock_inputs(matrices):
+        at = signs, forms, 69
+        yield kerdock.sketch(A, *at), kerdock_sketch(A, *at), _ROUNDING
         Z = np.asfortranarray(_numbers(1 << forms.shape[1], A.shape[1]))
-        at = A, Z, signs, forms, 69
-        yield kerdock.distortion(*at), reference.kerdock_distortion(*at), _ROUNDING
+        yield kerdock.distortion(A, Z, *at), kerdock_distortion(A, Z, *at), _ROUNDING
 
 
 def _sparse(matrices: Matrices) -> Iterator[Pair]:
@@ -350,7 +344,6 @@ _CASES: dict[str, Callable[[Matrices], Iterator[Pair]]] = {
     "terms": _terms,
     "srht": _srht,
     "kerdock": _kerdock,
-    "kerdock_sketch": _kerdock_sketch,
-    "kerdock_distortion": _kerdock_distortion,
+    **dict.fromkeys(("kerdock_sketch", "kerdock_distortion"), _kerdock_parts),
     **dict.fromkeys(("sparse_sketch", "sparse_distortion"), _sparse),
 }

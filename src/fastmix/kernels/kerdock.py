@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from fastmix._types import FloatArray
-from fastmix.kernels import reference
+from fastmix.kernels import reference_kerdock
 from fastmix.kernels._backend import threads
 from fastmix.kernels.mapped import Mapped, compiled
-from fastmix.kernels.reference import Forms, Signs
+from fastmix.kernels.reference import Signs
+from fastmix.kernels.reference_kerdock import Forms
 
 #: Blocks of fewer than 2**6 rows are left to NumPy: there are at most 2**10 rows of them.
 _FEW_BITS = 6
@@ -28,7 +29,7 @@ def sketch(A: Mapped, signs: Signs, forms: Forms, offset: int = 0) -> FloatArray
     """
     run = _compiled("kerdock_sketch", A, signs, forms)
     if run is None:
-        return reference.kerdock_sketch(A, signs, forms, offset)
+        return reference_kerdock.kerdock_sketch(A, signs, forms, offset)
     Z = np.empty((1 << forms.shape[1], A.shape[1]), order="F")
     run(offset, Z.reshape(-1, order="F"), threads())
     return Z
@@ -38,7 +39,7 @@ def distortion(A: Mapped, Z: FloatArray, signs: Signs, forms: Forms, offset: int
     """Return the largest row norm of ``B_b H D_b Z - A_b`` over the blocks of A."""
     run = _compiled("kerdock_distortion", A, signs, forms)
     if run is None:
-        return reference.kerdock_distortion(A, Z, signs, forms, offset)
+        return reference_kerdock.kerdock_distortion(A, Z, signs, forms, offset)
     Z = np.require(Z, np.float64, ["F", "A"])
     return float(run(offset, Z.reshape(-1, order="F"), threads()))
 
@@ -51,8 +52,8 @@ def sketch_and_distortion(A: Mapped, signs: Signs, forms: Forms) -> tuple[FloatA
     """
     run = _compiled("kerdock", A, signs, forms)
     if run is None:
-        Z = reference.kerdock_sketch(A, signs, forms, 0)
-        return Z, reference.kerdock_distortion(A, Z, signs, forms, 0)
+        Z = reference_kerdock.kerdock_sketch(A, signs, forms, 0)
+        return Z, reference_kerdock.kerdock_distortion(A, Z, signs, forms, 0)
     Z = np.empty((1 << forms.shape[1], A.shape[1]), order="F")
     return Z, float(run(Z.reshape(-1, order="F"), threads()))
 

@@ -205,11 +205,7 @@ def residuals(A: Mapped, targets: Targets, theta: FloatArray) -> FloatArray:
 
 
 def terms(
-    A: Mapped,
-    targets: Targets,
-    theta: FloatArray,
-    loss: Loss,
-    lengths: FloatArray | None = None,
+    A: Mapped, targets: Targets, theta: FloatArray, loss: Loss, lengths: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Return ``f'(y - A theta)`` and ``f''(y - A theta)`` of each row; `slopes` has the lengths."""
     run = compiled("terms", A, targets) if loss.constants is not None else None

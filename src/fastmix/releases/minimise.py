@@ -32,9 +32,10 @@ _GAIN = 0.5
 #: Steps of a quasi-Newton method without much gain, after which Newton steps take over, and the
 #: share of the gradient that is much.
 _PATIENCE, _MUCH = 8, 0.5
-#: Steps of a quasi-Newton method after which it starts again from the curvature of a sigmoid, then
-#: each so many that left more than this share of the gradient; rows per column of a sample for it.
-_FIRST, _EVERY, _FAST, _SAMPLE = 2, 4, 1e-4, 200
+#: Steps of a quasi-Newton method after which it starts again from the curvature of a sigmoid if
+#: they left more than this share of the gradient. It is that of a sample: so many rows per column,
+#: or more where it costs no more than a pass, which takes the time of so many columns of it.
+_EVERY, _FAST, _SAMPLE, _COLUMNS = 4, 1e-4, 200, 16
 #: Shares of a Newton step that are tried one after the other.
 _SHARES = tuple(2.0**-k for k in range(1, 12))
 #: Share of residuals outside the zone up to which steps ignore that their curvature is less.
@@ -170,12 +171,12 @@ class _Newton:
         best, pairs, waited = point, list[tuple[FloatArray, FloatArray, float]](), 0
         objective, usual, before = self._objective, self._factor, 0.0
         bends = self._gram is not None and not objective.loss.squares
+        every = max(1, min(self._rows.n // (_SAMPLE * self._rows.d), self._rows.d // _COLUMNS))
         for step in range(_MOST_STEPS):
             if waited == _PATIENCE or best.computed + best.rounding <= tolerance:
                 break
-            if bends and step % _EVERY == _FIRST and best.computed > _FAST * before:
+            if bends and step % _EVERY == 0 and best.computed > _FAST * before:
                 point, pairs, before = best, [], best.computed
-                every = max(1, self._rows.n // (_SAMPLE * self._rows.d))
                 curvature = self._rows.sampled_curvature(point.theta, objective.loss, every)
                 self._factor = self._factored(curvature)
             direction, shares = -point.gradient, []
@@ -197,8 +198,7 @@ class _Newton:
             point, waited = after, waited + 1
             if point.computed <= _MUCH * best.computed:
                 waited = 0
-            if point.computed < best.computed:
-                best = point
+            best = min(best, point, key=lambda each: each.computed)
         self._factor = usual
         return best
 

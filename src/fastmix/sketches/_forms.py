@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix._validation import check_integer
-from fastmix.kernels.reference import Forms
+from fastmix.kernels.reference_kerdock import Forms
 
 Elements = npt.NDArray[np.uint64]
 

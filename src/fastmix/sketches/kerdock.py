@@ -13,7 +13,8 @@ from fastmix._types import FloatArray, Floats
 from fastmix._validation import check_integer, value_error
 from fastmix.kernels import fwht, kerdock
 from fastmix.kernels.mapped import Mapped
-from fastmix.kernels.reference import Forms, Signs, quadratic_signs
+from fastmix.kernels.reference import Signs
+from fastmix.kernels.reference_kerdock import Forms, quadratic_signs
 from fastmix.random import RandomState, public_generator
 from fastmix.sketches._forms import family_size, forms
 from fastmix.sketches.base import BlockDraw, Columns, Sketch, as_mapped, read_only
