@@ -45,6 +45,20 @@ def test_counts_tell_a_peak_that_the_kernel_levels():
     assert found.ratio == pytest.approx(density / kernel, rel=0.1)
 
 
+def test_the_kernel_is_as_wide_as_noise_asks_for():
+    """Noise over the width is to be a share of the density, within public limits."""
+    errors = ndtri((np.arange(20_000) + 0.5) / 20_000)
+    below, above, edges = histogram(errors)
+    density = 20_000 / math.sqrt(2.0 * math.pi)
+    noises = module.HIDDEN * density * np.array([0.0, 0.1, 0.3, 2.0])
+    found = [module.kernel_width(below + above, edges, noise, 1.0) for noise in noises]
+    assert found[:2] == [module.KERNEL, module.KERNEL]
+    assert found[2] == pytest.approx(0.3, rel=0.1)
+    assert found[3] == module.WIDEST
+    # Counts that noise has turned negative tell nothing.
+    assert module.kernel_width(-above, edges, 1.0, 1.0) == module.WIDEST
+
+
 def test_noise_hides_counts():
     found = module.counted(*histogram(np.linspace(-1, 1, 100)), 50.0, KNOWN)
     assert (found.ratio, found.error) == (1.0, 1.0)

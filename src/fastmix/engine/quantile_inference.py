@@ -18,9 +18,11 @@ from fastmix.engine.first_stage import Guess
 from fastmix.engine.inference import Intervals
 from fastmix.releases import CurvatureRelease
 
-#: Width of the kernel of the released curvature, in units of the residuals' spread, and the widths
-#: that counts tell the density with, in units of it.
-KERNEL, NARROWER = 0.2, (0.125, 0.25, 0.5, 1.0)
+#: Least and largest width of the kernel of the released curvature, in units of the residuals'
+#: spread, and the widths that counts tell the density with, in units of it.
+KERNEL, WIDEST, NARROWER = 0.2, 0.5, (0.125, 0.25, 0.5, 1.0)
+#: The kernel is so wide that noise is at most this share of the curvature.
+HIDDEN = 0.15
 #: Counts tell the density if their noise is at most this share of it.
 SURE = 0.04
 #: Half the window that counts tell the slope of the density in: in units of the residuals' spread,
@@ -63,6 +65,17 @@ class Known(NamedTuple):
     kernel: float
     #: Value of the constant column; 0 if there is none.
     constant: float
+
+
+def kernel_width(counts: FloatArray, edges: FloatArray, noise: float, spread: float) -> float:
+    """Return the width of the kernel of the curvature, from noisy counts of residuals.
+
+    The noise of the curvature is ``noise`` over the width: where the density is low, a kernel of
+    the least width would see noise only.
+    """
+    least, most = KERNEL * spread, WIDEST * spread
+    density = float(np.diff(expit(edges / least)) / np.diff(edges) @ counts)
+    return min(max(least, noise / max(HIDDEN * density, noise / most)), most)
 
 
 def counted(

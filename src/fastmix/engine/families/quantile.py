@@ -181,7 +181,7 @@ class QuantileObjective(Family):
     def inferred(
         self, fit: Decided, theta: FloatArray
     ) -> tuple[FloatArray, dict[str, float], Intervals]:
-        """Release curvature, squares of gradients and signed counts, and read intervals off them.
+        """Release signed counts, curvature and squares of gradients, and read intervals off them.
 
         The kernel of the curvature is wider than the smoothing, because noise hides a narrow one.
         """
@@ -189,9 +189,16 @@ class QuantileObjective(Family):
         assert plan.curvature_sigma is not None
         assert plan.square_sigma is not None
         assert plan.count_sigma is not None
-        width = max(inference.KERNEL * guess.spread, levels.width)
-        q = self.quantiles[0]
-        square = STEEPEST * (levels.clip / max(q, 1.0 - q)) ** 2 / width
+        edges, q = SIZES * guess.spread, self.quantiles[0]
+        below, above = draws.noise.release(
+            SIGNED_COUNTS, rows, theta=theta, edges=edges, sigma=plan.count_sigma
+        )
+        steepest = STEEPEST * (levels.clip / max(q, 1.0 - q)) ** 2
+        kernel = inference.kernel_width(
+            below + above, edges, plan.curvature_sigma * steepest, guess.spread
+        )
+        width = max(kernel, levels.width)
+        square = steepest / width
         # A ridge that allows the curvature of every row, which noise of its own hides.
         loss = SmoothedQuantile(levels.clip, 1e3 * square, 1e3, q, width)
         released = draws.noise.release(
@@ -204,10 +211,6 @@ class QuantileObjective(Family):
             square=square,
             weights=None,
             sigma=(plan.curvature_sigma, plan.square_sigma),
-        )
-        edges = SIZES * guess.spread
-        below, above = draws.noise.release(
-            SIGNED_COUNTS, rows, theta=theta, edges=edges, sigma=plan.count_sigma
         )
         known = inference.Known(
             noise=fit.noise,
