@@ -10,7 +10,7 @@ import numpy as np
 from reproduction.experiments.methods import DEFAULT, label
 from reproduction.experiments.problems import TITLES
 from reproduction.report.published import DATASETS, SPEED, STATISTICS, compared, within
-from reproduction.report.reasons import helpful_noise, short_steps
+from reproduction.report.reasons import helpful_noise, noise_throughout, short_steps
 from reproduction.report.summary import UNKNOWN, Conclusion, Curve, Summary
 from reproduction.report.theory import theory
 
@@ -224,6 +224,7 @@ def _sphere(summary: Summary) -> Iterator[Conclusion]:
         bool(rises),
         f"The risk rises with ε by more than both 95% intervals: {'; '.join(rises)}." if rises
         else "No step up in ε raises the risk by more than both 95% intervals.",
+        noise_throughout(summary, ratios),
     )  # fmt: skip
     better = {r: [e for e in at if curve[e].high < ihm[e].low] for r, curve in fast.items()}
     yield Conclusion(
@@ -252,6 +253,7 @@ def _sphere_noise(summary: Summary, ratios: list[int]) -> Conclusion:
         not any(ihm) and all(smallest) and all(found[0] and not found[-1] for found in larger),
         f"IHM's largest η is {max(ihm):.3g}. FastIHM's largest η² over n/d, which is about λ_min: "
         f"{_listed(share)}.",
+        noise_throughout(summary, ratios),
     )
 
 

@@ -23,7 +23,9 @@ def test_the_page_holds_claims_tables_commands_and_machine(world, page):
     (absent,) = re.findall(r"Not run, because the files are not there: ([^<]*)\.</p>", text)
     assert "Beijing" in absent
     assert not re.search("Synthetic|NYC", absent)  # these need no file
-    assert "hold in this quick run with 3 trials, 1 do not" in text  # where it counts what holds
+    assert (
+        "hold in this quick run with 3 trials, 1 do not, with the reasons" in text
+    )  # where it counts what holds
     assert text.count("python -m reproduction all") == 1
     assert "1.95" in text  # the paper's ratio for Black Friday, r = 100
     assert not re.search(r'(src|href)="(?!#|data:)', text)
