@@ -130,7 +130,7 @@ def _shrinks(summary: Summary, topic: str, name: str, methods: _Methods) -> Iter
     steps = sum(all(a[e].value >= b[e].value for a, b in pairwise(curves)) for e in common)
     clear = sum(curves[0][e].low > curves[-1][e].high for e in common)
     typical = [_typical(curve) for curve in curves]
-    text = ", ".join(f"{value:.2g} at r = {r}" for value, r in zip(typical, ratios, strict=True))
+    text = ", ".join(f"{value:.3g} at r = {r}" for value, r in zip(typical, ratios, strict=True))
     yield Conclusion(
         topic,
         f"{TITLES[name]}: FastIHM's loss shrinks as k₂ grows.",

@@ -71,7 +71,7 @@ def test_markdown_has_figures_tables_and_claims(world, drawn_once, tmp_path):
     assert row["trials"] == "3"
     (row,) = [r for r in rows if r["method"] == "ihm_paper" and r["set"] == "sphere"][:1]
     assert float(row["eta"]) == 0.0  # what the claim on the noise of sketches is asked of
-    assert re.search(r"ε = 1 \(commit \S+; 20\d\d-\d\d-\d\d; load \d+\)", text)
+    assert re.search(r"ε = 1 \(commit \S+; 20\d\d-\d\d-\d\d; load \d+; 3 fits each\)", text)
 
 
 @pytest.fixture(scope="module")
