@@ -10,7 +10,7 @@ import numpy as np
 from reproduction.experiments.methods import DEFAULT, label
 from reproduction.experiments.problems import TITLES
 from reproduction.report.published import DATASETS, SPEED, STATISTICS, compared, within
-from reproduction.report.reasons import helpful_noise, short_steps
+from reproduction.report.reasons import helpful_noise, noise_throughout, short_steps
 from reproduction.report.summary import UNKNOWN, Conclusion, Curve, Summary
 from reproduction.report.theory import theory
 
@@ -130,7 +130,7 @@ def _shrinks(summary: Summary, topic: str, name: str, methods: _Methods) -> Iter
     steps = sum(all(a[e].value >= b[e].value for a, b in pairwise(curves)) for e in common)
     clear = sum(curves[0][e].low > curves[-1][e].high for e in common)
     typical = [_typical(curve) for curve in curves]
-    text = ", ".join(f"{value:.2g} at r = {r}" for value, r in zip(typical, ratios, strict=True))
+    text = ", ".join(f"{value:.3g} at r = {r}" for value, r in zip(typical, ratios, strict=True))
     yield Conclusion(
         topic,
         f"{TITLES[name]}: FastIHM's loss shrinks as k₂ grows.",
@@ -224,6 +224,7 @@ def _sphere(summary: Summary) -> Iterator[Conclusion]:
         bool(rises),
         f"The risk rises with ε by more than both 95% intervals: {'; '.join(rises)}." if rises
         else "No step up in ε raises the risk by more than both 95% intervals.",
+        noise_throughout(summary, ratios),
     )  # fmt: skip
     better = {r: [e for e in at if curve[e].high < ihm[e].low] for r, curve in fast.items()}
     yield Conclusion(
@@ -252,6 +253,7 @@ def _sphere_noise(summary: Summary, ratios: list[int]) -> Conclusion:
         not any(ihm) and all(smallest) and all(found[0] and not found[-1] for found in larger),
         f"IHM's largest η is {max(ihm):.3g}. FastIHM's largest η² over n/d, which is about λ_min: "
         f"{_listed(share)}.",
+        noise_throughout(summary, ratios),
     )
 
 

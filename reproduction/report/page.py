@@ -34,8 +34,8 @@ _SECTIONS = (
      "k₂ = r max(d, log(4T/ϱ)). The red curve is PrivateLinearRegression as you get it, with "
      "intervals; docs/accuracy.md compares all methods."),
     ("table-speed", "The table of Figure 2: runtimes",
-     "Seconds of processor time, medians of up to three fits on one thread, all methods in turn, "
-     "ε = 1 ({origin}); a single fit includes what only the first one of a process pays, the "
+     "Seconds of processor time on one thread, medians, all methods in turn, ε = 1 ({origin}). A "
+     "single fit includes what only the first one of a process pays, the "
      "calibration of its noise. Other work on the machine lengthens all of them, so compare "
      "ratios. The paper's methods do all the work that the paper counts, and form their sketches "
      "as written; the default is another algorithm, and its time includes intervals "

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from reproduction.report.summary import UNKNOWN, Summary
 
-__all__ = ["helpful_noise", "short_steps"]
+__all__ = ["helpful_noise", "noise_throughout", "short_steps"]
 
 
 def helpful_noise(summary: Summary, experiment: str, name: str, ratios: list[int]) -> str:
@@ -39,6 +39,31 @@ def helpful_noise(summary: Summary, experiment: str, name: str, ratios: list[int
     return (
         f"the risk grows at {', '.join(found)}, where more rows leave less noise in the sketch. "
         "That noise shortens steps that are too long without it (docs/questions.md)."
+    )
+
+
+def noise_throughout(summary: Summary, ratios: list[int]) -> str:
+    """Return why the sphere may show no step in epsilon: its sketch never does without noise.
+
+    Parameters
+    ----------
+    summary : Summary
+        Results.
+    ratios : list of int
+        Ratios of k2 of the paper's FastIHM.
+
+    Returns
+    -------
+    str
+        The reason.
+    """
+    eta = summary.eta["figure2"].get("sphere", {})
+    if not eta or not all(min(eta["fast_ihm_paper", ratio].values()) for ratio in ratios):
+        return UNKNOWN
+    n, d = summary.sizes["figure2"]["sphere"]
+    return (
+        f"with n = {n:,} rows λ_min is about {n / d:,.0f}, too little for a sketch without noise "
+        "at any ε of this run. The risk rises with ε where the noise ends."
     )
 
 

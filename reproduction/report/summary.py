@@ -106,7 +106,7 @@ class Summary:
         Set to (variant, ratio) to `Curve`.
     origins : dict
         Table and set to the commits and days of the runs behind it, in words; of times, also the
-        load of the machine as they began.
+        load of the machine as they began, and how many fits were timed.
     runs : list of dict
         Runs with versions and machine.
     config : dict
@@ -235,14 +235,16 @@ def _origins(folder: Path, runs: list[dict[str, str]]) -> dict[tuple[str, str], 
     found: dict[tuple[str, str], str] = {}
     for table in _TABLES:
         used: dict[str, dict[tuple[str, str, str], None]] = {}
+        repeats: dict[str, set[str]] = defaultdict(set)
         for row in _rows(folder, table):
             run = by_name[row["run"]]
             one = run.get("commit", "unknown"), run["start"][:10], run.get("load", "not known")
             used.setdefault(row.get("set", ""), {})[one] = None
+            repeats[row.get("set", "")].add(row.get("repeat", ""))
         for name, runs_used in used.items():
             parts = (", ".join(dict.fromkeys(part)) for part in zip(*runs_used, strict=True))
             commits, days, loads = parts
-            busy = f"; load {loads}" if table in _TIMED else ""
+            busy = f"; load {loads}; {len(repeats[name])} fits each" if table in _TIMED else ""
             found[table, name] = f"commit {commits}; {days}{busy}"
     for row in _rows(folder, "risk"):
         found.setdefault((row["experiment"], row["set"]), row["origin"])

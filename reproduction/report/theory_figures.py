@@ -112,8 +112,7 @@ def _orders(summary: Summary, algorithm: int) -> str:
 
 def _crossover(summary: Summary) -> str:
     times = crossover_seconds(summary)
-    repeats = len({row["repeat"] for row in summary.crossover})
-    size = f"n = {int(summary.crossover[0]['n']):,}, {repeats} fits each"
+    size = f"n = {int(summary.crossover[0]['n']):,}"
     origin = f"{summary.origins['crossover', '']}; {size}"
     figure, axis = panel("Seconds of one fit, ε = 1", "seconds", "columns d", origin)
     colours = dict(zip(dict.fromkeys(method for method, _ in times), _COLOURS, strict=False))

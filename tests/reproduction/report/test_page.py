@@ -23,7 +23,9 @@ def test_the_page_holds_claims_tables_commands_and_machine(world, page):
     (absent,) = re.findall(r"Not run, because the files are not there: ([^<]*)\.</p>", text)
     assert "Beijing" in absent
     assert not re.search("Synthetic|NYC", absent)  # these need no file
-    assert "hold in this quick run with 3 trials, 1 do not" in text  # where it counts what holds
+    assert (
+        "hold in this quick run with 3 trials, 1 do not, with the reasons" in text
+    )  # where it counts what holds
     assert text.count("python -m reproduction all") == 1
     assert "1.95" in text  # the paper's ratio for Black Friday, r = 100
     assert not re.search(r'(src|href)="(?!#|data:)', text)
@@ -69,7 +71,7 @@ def test_markdown_has_figures_tables_and_claims(world, drawn_once, tmp_path):
     assert row["trials"] == "3"
     (row,) = [r for r in rows if r["method"] == "ihm_paper" and r["set"] == "sphere"][:1]
     assert float(row["eta"]) == 0.0  # what the claim on the noise of sketches is asked of
-    assert re.search(r"ε = 1 \(commit \S+; 20\d\d-\d\d-\d\d; load \d+\)", text)
+    assert re.search(r"ε = 1 \(commit \S+; 20\d\d-\d\d-\d\d; load \d+; 3 fits each\)", text)
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from reproduction.report.reasons import helpful_noise, short_steps
-from reproduction.report.summary import UNKNOWN, Mean
+from reproduction.report.reasons import helpful_noise, noise_throughout, short_steps
+from reproduction.report.summary import UNKNOWN, Mean, read_summary
 
 
 def test_noise_that_helped(summary):
@@ -29,3 +29,10 @@ def test_short_steps(summary):
     assert "At ε = 0.3 its η² is 4 times λ_max, where that of IHM is 0.04 times" in reason
     assert short_steps(known, "flights", 1200, []) == UNKNOWN
     assert short_steps(replace(known, datasets={}), "flights", 1200, [0.3]) == UNKNOWN
+
+
+def test_noise_throughout(summary, results):
+    """The sphere's larger sketches have no noise at epsilon 10, and in the other world they do."""
+    assert noise_throughout(summary, [4, 400, 800]) == UNKNOWN
+    noisy = read_summary(results(eta=lambda *_: 16.0))
+    assert noise_throughout(noisy, [4, 400, 800]).startswith("with n = 1,024 rows λ_min is about")
