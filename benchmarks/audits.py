@@ -1,4 +1,4 @@
-"""Lower bounds on epsilon from releases of every private estimator, as ``fastmix audit`` draws them.
+"""Lower bounds on the epsilon of every private estimator, as ``fastmix audit`` finds them.
 
     python benchmarks/audits.py --out audit.csv
     python benchmarks/audits.py --quick --cases AdaSSP --out audit.csv

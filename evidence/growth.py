@@ -84,6 +84,7 @@ def measured(*, times: int, built: bool) -> dict[str, object]:
 
 
 def main() -> None:
+    """Add a line for this version to the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--times", type=int, default=9, help="starts of every command")

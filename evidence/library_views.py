@@ -178,12 +178,10 @@ def forecast_losses(frame: pd.DataFrame) -> dict[str, Any]:
 def forecast_tables(frame: pd.DataFrame) -> dict[str, Any]:
     """Return how many errors, and numbers of intervals, a rehearsal tells within a factor of 2."""
     made = []
-    blind, told = ("none", "forecast", "known_forecast"), (
-        *("`spread` and `r2`", "forecast_by_guess", "known_by_guess"),
-    )
-    for family, (guesses, error, count) in (
-        *(("linear", blind), ("linear", told), ("logistic", blind)),
-    ):
+    blind = "none", "forecast", "known_forecast"
+    told = "`spread` and `r2`", "forecast_by_guess", "known_by_guess"
+    for family, given in (("linear", blind), ("linear", told), ("logistic", blind)):
+        guesses, error, count = given
         for chosen in (1, 0):
             own = frame[(frame["family"] == family) & (frame["chosen_on"] == chosen)]
             own = own[own["error"] > 0.0]

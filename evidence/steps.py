@@ -16,7 +16,6 @@ from evidence.library import LIBRARY
 from evidence.library_views import forecast_default
 from evidence.step import Step
 
-
 ACCURACY = "python benchmarks/accuracy/run.py --data-dir {data} --out {out}"
 README = " --epsilons 1 --methods default AdaSSP --within-bounds --sets "
 README += "rossmann california beijing_air diamonds skillcraft"

@@ -1,7 +1,7 @@
 """What the page on classification shows, from the trials of `run.py`.
 
-The step `classification` of `evidence` runs the benchmark and fills the page. Peers are shown at the
-best of their settings, chosen by the true excess log-loss.
+The step `classification` of `evidence` runs the benchmark and fills the page. Peers are shown at
+the best of their settings, chosen by the true excess log-loss.
 """
 
 from __future__ import annotations
