@@ -1,20 +1,23 @@
 """What a shared budget takes, and what its calibration costs: default fits inside and outside one.
 
-First, how many fits of epsilon 0.1 and 0.3, delta 1e-8, a budget of (1, 1e-6) takes, for every
-kind of fit. Then, with ``--data-dir``, excess risks of fits that are planned for such a budget, in
-units of those of single fits with the same epsilon and delta: means over seeded trials. Seeds void
-the guarantee, so these fits take the plan of the budget and are not charged.
+How many fits of epsilon 0.1 and 0.3, delta 1e-8, a budget of (1, 1e-6) takes, for every kind of
+fit; or, with ``--data-dir``, excess risks of fits that are planned for such a budget, in units of
+those of single fits with the same epsilon and delta: means over seeded trials. Seeds void the
+guarantee, so these fits take the plan of the budget and are not charged.
 
-    python benchmarks/budgets.py
-    python benchmarks/budgets.py --data-dir DATA --trials 10
+    python benchmarks/budgets.py --out budgets.csv
+    python benchmarks/budgets.py --data-dir DATA --trials 10 --out budget_risks.csv
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import importlib
 import sys
 import warnings
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +40,8 @@ EPSILONS = (0.1, 0.3)
 N, D = 20_000, 9
 KINDS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "PrivateLinearRegression": (PrivateLinearRegression, {}, {}),
-    "  with intervals": (PrivateLinearRegression, {"inference": True}, {}),
-    "  of persons": (PrivateLinearRegression, {}, {"max_rows_per_group": 4}),
+    "without intervals": (PrivateLinearRegression, {"inference": False}, {}),
+    "persons": (PrivateLinearRegression, {}, {"max_rows_per_group": 4}),
     "PrivateLogisticRegression": (PrivateLogisticRegression, {"classes": [0, 1]}, {}),
     "PrivateQuantileRegressor": (PrivateQuantileRegressor, {}, {}),
     "PrivateHuberRegressor": (PrivateHuberRegressor, {}, {}),
@@ -48,6 +51,7 @@ KINDS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
 }
 NUMBERS = ("california", "elevators", "bike", "wine", "skillcraft", "pol", "kin40k", "protein")
 TABLES = ("king_county", "diamonds", "cps1988", "insurance")
+COUNTED, COMPARED = ("fit", "epsilon", "taken"), ("set", "rows", "columns", "epsilon", "risk")
 
 
 class Planned(BudgetAccountant):
@@ -100,52 +104,63 @@ def beside(folder: str, name: str) -> Any:
         sys.path.pop(0)
 
 
-def numbers(folder: Path, epsilon: float, trials: int) -> None:
-    """Print ratios of sets of numbers."""
+def numbers(names: list[str], folder: Path) -> Iterator[tuple[Any, ...]]:
+    """Yield sets of numbers: name, rows, targets, predictions of least squares, bounds."""
     sets, run = beside("accuracy", "sets"), beside("accuracy", "run")
-    for data in sets.load(list(NUMBERS), folder, quick=False):
+    for data in sets.load([name for name in NUMBERS if name in names], folder, quick=False):
         problem = run.Problem(data)
-
-        def make(data: Any = data, **options: Any) -> Any:
-            return PrivateLinearRegression(epsilon=epsilon, **data.bounds, **options)
-
-        found = ratio(make, problem.X, problem.y, problem.fitted, trials)
-        print(f"{data.name}\t{len(problem.y)}\t{len(problem.best)}\t{epsilon:g}\t{found:.2f}")
+        sizes = len(problem.y), len(problem.best)
+        yield data.name, sizes, problem.X, problem.y, problem.fitted, data.bounds
 
 
-def tables(folder: Path, epsilon: float, trials: int) -> None:
-    """Print ratios of tables with categories."""
+def tables(names: list[str], folder: Path) -> Iterator[tuple[Any, ...]]:
+    """Yield tables with categories in the same way."""
     sets = beside("tables", "sets")
     for name in TABLES:
-        table = sets.load(name, folder, "linear")
-        A = np.c_[table.encoded(table.columns()), np.ones(len(table.frame))]
-        y = table.targets()
-        fitted = A @ np.linalg.lstsq(A, y, rcond=None)[0]
+        if name in names:
+            table = sets.load(name, folder, "linear")
+            A = np.c_[table.encoded(table.columns()), np.ones(len(table.frame))]
+            fitted = A @ np.linalg.lstsq(A, table.targets(), rcond=None)[0]
+            yield name, A.shape, table.frame, None, fitted, {"bounds": table.bounds}
 
-        def make(table: Any = table, **options: Any) -> Any:
-            return PrivateLinearRegression(epsilon=epsilon, bounds=table.bounds, **options)
 
-        found = ratio(make, table.frame, None, fitted, trials)
-        print(f"{name}, categories\t{len(y)}\t{A.shape[1]}\t{epsilon:g}\t{found:.2f}")
+def counts() -> Iterator[list[Any]]:
+    """Yield how many fits of each kind a budget takes."""
+    for name, (kind, options, sizes) in KINDS.items():
+        yield from ([name, each, count(kind, options, sizes, each)] for each in EPSILONS)
+
+
+def risks(asked: argparse.Namespace, done: set[Any]) -> Iterator[list[Any]]:
+    """Yield the ratios that are not done."""
+    names = asked.sets.split(",") if asked.sets else [*NUMBERS, *TABLES]
+    for made in (numbers(names, asked.data_dir), tables(names, asked.data_dir)):
+        for name, sizes, X, y, fitted, bounds in made:
+            for epsilon in (each for each in (0.3, 1.0) if (name, each) not in done):
+                make = partial(PrivateLinearRegression, epsilon=epsilon, **bounds)
+                found = ratio(make, X, y, fitted, asked.trials)
+                yield [name, *sizes, epsilon, f"{found:.4g}", asked.trials]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--data-dir", type=Path)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-dir", type=Path, help="compare risks on these sets")
+    parser.add_argument("--sets", default="")
     parser.add_argument("--trials", type=int, default=10)
+    parser.add_argument("--out", type=Path, required=True)
     asked = parser.parse_args()
-    print("fits under (1, 1e-6)", *EPSILONS, sep="\t")
-    for name, (kind, options, sizes) in KINDS.items():
-        print(name, *(count(kind, options, sizes, each) for each in EPSILONS), sep="\t")
-    if asked.data_dir is None:
-        return
-    print("set\trows\tcolumns\tepsilon\texcess risk in a budget, over that of a single fit")
-    with warnings.catch_warnings():
-        for category in (LowAccuracyWarning, ReproducibleNoiseWarning):
-            warnings.simplefilter("ignore", category)
-        for epsilon in (0.3, 1.0):
-            numbers(asked.data_dir, epsilon, asked.trials)
-            tables(asked.data_dir, epsilon, asked.trials)
+    for category in (LowAccuracyWarning, ReproducibleNoiseWarning):
+        warnings.simplefilter("ignore", category)
+    fresh, done = not asked.out.exists(), set()
+    if not fresh:
+        with asked.out.open(newline="") as file:
+            done = {(row.get("set"), float(row["epsilon"])) for row in csv.DictReader(file)}
+    with asked.out.open("a", newline="") as file:
+        writer = csv.writer(file)
+        if fresh:
+            writer.writerow((*COMPARED, "trials") if asked.data_dir else COUNTED)
+        for line in risks(asked, done) if asked.data_dir else counts():
+            writer.writerow(line)
+            file.flush()
 
 
 if __name__ == "__main__":

@@ -1,18 +1,20 @@
 """Accuracy beside other libraries on the flights: excess risk against epsilon.
 
-Run it once in each environment, then draw::
+Run it once in each environment; the step `peers` of `evidence` draws the figure::
 
     python benchmarks/peers.py fastmix docs/peers.csv
     python benchmarks/peers.py diffprivlib docs/peers.csv   # needs scikit-learn below 1.6
-    python benchmarks/peers.py plot docs/peers.csv
+
+What the file has is not run again.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
-import sys
 import time
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +29,6 @@ BOUNDS = {
 TARGET = (-60.0, 180.0)
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 DELTA = 1e-9
-REPETITIONS = 15
 
 
 def flights():
@@ -60,14 +61,14 @@ def methods(library, lower, upper):
         )
 
 
-def measure(library):
+def measure(asked, done):
     X, y, lower, upper = flights()
     A = np.column_stack([X, np.ones(len(y))])
     best = np.mean((y - A @ np.linalg.lstsq(A, y, rcond=None)[0]) ** 2)
-    for name, make in methods(library, lower, upper):
+    for name, make in methods(asked.library, lower, upper):
         make(1.0).fit(X, y)  # warm up
-        for epsilon in EPSILONS:
-            for _ in range(REPETITIONS):
+        for epsilon in asked.epsilons:
+            for _ in range(asked.repetitions - done[name, epsilon]):
                 started = time.process_time()
                 model = make(epsilon).fit(X, y)
                 seconds = time.process_time() - started
@@ -76,7 +77,8 @@ def measure(library):
                 yield [name, epsilon, f"{excess:.6g}", f"{seconds:.4g}"]
 
 
-def plot(path):
+def draw(frame, folder):
+    """Draw medians and quartiles of the error that every method adds."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -84,33 +86,15 @@ def plot(path):
 
     from reproduction.style import COLOURS, label_lines
 
-    rows = list(csv.DictReader(path.open()))
     figure, axis = plt.subplots(figsize=(6.2, 4.2), constrained_layout=True)
-    for name in dict.fromkeys(row["method"] for row in rows):
-        found = [
-            np.quantile(
-                [
-                    100.0 * float(r["excess_risk"])
-                    for r in rows
-                    if r["method"] == name and float(r["epsilon"]) == e
-                ],
-                [0.25, 0.5, 0.75],
-            )
-            for e in EPSILONS
-        ]
-        low, middle, high = np.array(found).T
+    for name, own in frame.groupby("method", sort=False):
+        found = 100.0 * own.groupby("epsilon")["excess_risk"].quantile([0.25, 0.5, 0.75]).unstack()
         known = name.removeprefix("fastmix ").removesuffix(" LinearRegression")
-        axis.plot(
-            EPSILONS,
-            middle,
-            marker="o",
-            markersize=4,
-            color=COLOURS[known],
-            label=known,
-            lw=2.5 if known == "default" else 1.5,
+        look = {"color": COLOURS[known], "lw": 2.5 if known == "default" else 1.5}
+        axis.plot(found.index, found[0.5], marker="o", markersize=4, label=known, **look)
+        axis.fill_between(
+            found.index, found[0.25], found[0.75], color=COLOURS[known], alpha=0.15, linewidth=0
         )
-        axis.fill_between(EPSILONS, low, high, color=COLOURS[known], alpha=0.15, linewidth=0)
-        print(name, dict(zip(EPSILONS, (f"{m:.2g}%" for m in middle), strict=True)))
     axis.set(
         xscale="log",
         yscale="log",
@@ -123,18 +107,30 @@ def plot(path):
     axis.minorticks_off()
     axis.grid(alpha=0.3)
     label_lines(axis)
-    figure.savefig(path.with_suffix(".png"), dpi=130)
+    figure.savefig(folder / "peers.png", dpi=130)
+    plt.close(figure)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("library", choices=("fastmix", "diffprivlib"))
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--repetitions", type=int, default=15)
+    parser.add_argument("--epsilons", type=float, nargs="*", default=list(EPSILONS))
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    fresh, done = not asked.out.exists(), Counter()
+    if not fresh:
+        with asked.out.open(newline="") as file:
+            done.update((row["method"], float(row["epsilon"])) for row in csv.DictReader(file))
+    with asked.out.open("a", newline="") as file:
+        writer = csv.writer(file)
+        if fresh:
+            writer.writerow(["method", "epsilon", "excess_risk", "seconds"])
+        for line in measure(asked, done):
+            writer.writerow(line)
+            file.flush()
 
 
 if __name__ == "__main__":
-    what, file = sys.argv[1], Path(sys.argv[2])
-    warnings.simplefilter("ignore")
-    if what == "plot":
-        plot(file)
-    else:
-        fresh = not file.exists()
-        with file.open("a", newline="") as stream:
-            writer = csv.writer(stream)
-            if fresh:
-                writer.writerow(["method", "epsilon", "excess_risk", "seconds"])
-            writer.writerows(measure(what))
+    main()

@@ -44,15 +44,16 @@ def main() -> int:
 
 def _list(names: list[str]) -> int:
     known = records.read()
-    print(f"{'step':<15}{'state':<9}{'days':>5}{'minutes':>9}{'fits':>8}  pages")
+    print(f"{'step':<17}{'state':<9}{'days':>4}{'minutes':>9}{'fits':>8}  pages")
     for name in names:
         step, record = STEPS[name], known.get(name, {})
-        found = [str(page.relative_to(ROOT)) for page in pages.pages_of(step)]
+        found = [page.name for page in pages.pages_of(step)]
         days = (date.today() - date.fromisoformat(record["date"])).days if record else ""
         seconds, fits = record.get("seconds"), record.get("fits")
-        minutes = "" if seconds is None else f"{seconds / 60:.1f}"
-        words = f"{name:<15}{records.state(step):<9}{days:>5}{minutes:>9}{fits or '':>8}"
+        minutes = f"{seconds / 60:.1f}" if seconds else ""
+        words = f"{name:<17}{records.state(step):<9}{days:>4}{minutes:>9}{fits or '':>8}"
         print(f"{words}  {', '.join(found)}")
+    print("\nunknown: no record tells whether today's fits differ; docs/evidence.md says more.")
     return 0
 
 

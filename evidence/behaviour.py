@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 import fastmix
+from benchmarks.budgets import Planned
 
 ROOT = Path(__file__).parents[1]
 #: Other kernels add in another order, and a released sum may fall to the next point of its grid.
@@ -104,6 +105,8 @@ FITS: dict[str, list[Callable[[], Any]]] = {
     "FastIHM": [partial(of_numbers, fastmix.FastIHM, 1.0)],
     "FastIHM, paper": [partial(of_numbers, fastmix.FastIHM, 1.0, **PAPER)],
     "AdaSSP": [partial(of_numbers, fastmix.AdaSSP, 1.0)],
+    "AdaSSP, paper": [partial(of_numbers, fastmix.AdaSSP, 1.0, **PAPER)],
+    "budget": [partial(of_numbers, LINEAR, 0.3, delta=1e-8, accountant=Planned(1.0, 1e-6))],
     "DPGradientDescent": [partial(of_numbers, fastmix.DPGradientDescent, 1.0)],
     "ObjectivePerturbation": [partial(of_numbers, fastmix.ObjectivePerturbation, 1.0)],
 }
@@ -153,7 +156,7 @@ def files(path: str) -> list[Path]:
     """Return the sources in a folder, or the one file."""
     at = ROOT / path
     found = [at] if at.is_file() else at.rglob("*")
-    return [file for file in found if file.suffix in (".py", ".cpp", ".hpp", ".h")]
+    return [file for file in found if file.suffix in (".py", ".cpp", ".hpp", ".inc")]
 
 
 def python(text: str) -> str:

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import numpy as np
 import pandas as pd
 
 from evidence import records
 from evidence.behaviour import ROOT
-from evidence.steps import STEPS, Step
+from evidence.step import Step
+from evidence.steps import STEPS
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"(<!-- evidence: (\w+) (\w+) -->)(.*?)(<!-- end -->)", re.DOTALL)
@@ -29,6 +31,7 @@ TEMPLATES = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+TEMPLATES.globals["median"] = np.median
 TEMPLATES.filters |= {
     "comma": lambda value: f"{value:,.0f}",
     "g": lambda value: f"{value:g}",
@@ -45,8 +48,9 @@ def blocks(text: str) -> Iterator[re.Match[str]]:
 
 
 def pages_of(step: Step) -> list[Path]:
-    """Return the pages with a block of this step."""
-    return [page for page in PAGES if any(b[2] == step.name for b in blocks(page.read_text()))]
+    """Return the pages with a block of this step, or those that its benchmark writes."""
+    own = [ROOT / "docs" / name for name in step.own[1:]]
+    return own or [p for p in PAGES if any(b[2] == step.name for b in blocks(p.read_text()))]
 
 
 def rendered(name: str, values: dict[str, Any]) -> dict[str, str]:
@@ -57,9 +61,9 @@ def rendered(name: str, values: dict[str, Any]) -> dict[str, str]:
     return {part: "".join(block(context)).strip() for part, block in template.blocks.items()}
 
 
-def of_table(step: Step, table: Path) -> dict[str, str]:
-    """Return the text of every block of a step, from a table."""
-    return rendered(step.name, step.view(pd.read_csv(table)))
+def of_table(step: Step, table: Path, record: dict[str, Any]) -> dict[str, str]:
+    """Return the text of every block of a step, from a table and its record."""
+    return rendered(step.name, {**step.view(pd.read_csv(table)), "record": record})
 
 
 def of_records() -> dict[str, str]:
@@ -95,9 +99,9 @@ def filled(page: str) -> str:
         if name == RECORDS:
             texts[name] = of_records()
         elif (step := STEPS[name]).path.exists():
-            texts[name] = of_table(step, step.path)
+            record = records.read()[name]
+            texts[name] = of_table(step, step.path, record)
             if records.state(step) != "today's":
-                record = records.read()[name]
                 marks |= {(name, each): mark(step, record, inline=each) for each in (True, False)}
     # A few words have no mark of their own if a paragraph of the page has it.
     for name in {block[2] for block in blocks(page) if block[4].startswith("\n")}:

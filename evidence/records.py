@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 
 from evidence.behaviour import ROOT, observed, same, source
-from evidence.steps import Step
+from evidence.step import Step
 from fastmix.kernels import kernels_used
 from reproduction.machine import machine
 
@@ -58,10 +58,12 @@ def _agree(stored: Any, found: Any) -> bool:
 
 
 def state(step: Step) -> str:
-    """Return whether the table of a step is today's, stale or missing."""
+    """Return whether the table of a step is today's, stale, missing, or of unknown code."""
     if step.name not in (known := read()) or not step.path.exists():
         return "missing"
-    return "stale" if differing(step, known[step.name]["digest"]) else "today's"
+    if (stored := known[step.name]["digest"]) is None:
+        return "unknown"
+    return "stale" if differing(step, stored) else "today's"
 
 
 def commit() -> str:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from evidence import pages, records
 from evidence.behaviour import ROOT, files
-from evidence.steps import Step
+from evidence.step import Step
 
 WORK, DOCS = ROOT / "build" / "evidence", ROOT / "docs"
 
@@ -31,27 +31,30 @@ def run(step: Step, data: Path | None, *, quick: bool) -> float:
     if data is None and any("{data}" in each for each in commands):
         raise NoDataError(f"{step.name} needs --data-dir, or FASTMIX_DATA")
     before = _begun(step, folder, fresh=quick)
+    docs = folder if quick else DOCS
     out, busy, code = folder / f"{step.name}.csv", records.load(), _written()
     started = time.perf_counter()
     try:
         for each in commands:
-            _call(each.format(out=out, data=data, work=folder), folder / "log.txt")
+            _call(each.format(out=out, data=data, work=folder, docs=docs), folder / "log.txt")
     finally:
         before["seconds"] += time.perf_counter() - started
         (folder / "begun.json").write_text(json.dumps(before))
     if _written() != code:
         raise RuntimeError(f"{step.name}: the code was changed during the run; run it again")
-    frame = step.summary(out) if step.summary else pd.read_csv(out)
-    docs = folder if quick else DOCS
-    frame.to_csv(docs / step.table, index=False, float_format="%.6g")
+    if step.own:
+        frame = pd.read_csv(docs / step.table)
+    else:
+        frame = step.summary(out) if step.summary else pd.read_csv(out)
+        frame.to_csv(docs / step.table, index=False, float_format="%.6g")
     if step.figures:
         step.figures(pd.read_csv(docs / step.table), docs)
-    texts = pages.of_table(step, docs / step.table)
+    record = records.record(step, before["seconds"], int(step.count(frame)), busy)
+    texts = pages.of_table(step, docs / step.table, record)
     if quick:
         (folder / "page.md").write_text("\n\n".join(texts.values()) + "\n", encoding="utf-8")
         return before["seconds"]
-    fits = int(step.count(frame))
-    records.write(step.name, records.record(step, before["seconds"], fits, busy))
+    records.write(step.name, record)
     pages.write()
     shutil.rmtree(folder)
     return before["seconds"]

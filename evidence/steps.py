@@ -1,55 +1,20 @@
-"""The steps: which benchmark writes which table, and what its numbers depend on.
+"""The steps: accuracy and intervals here, the library as a whole in `library`.
 
 A command is written as one types it, with {out} for the file it writes, {data} for the folder with
-the data sets and {work} for a folder of its own. Pages name their steps themselves, in the marks of
-their blocks.
+the data sets, {work} for a folder of its own and {docs} for the pages. Pages name their steps
+themselves, in the marks of their blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from benchmarks.accuracy import report as accuracy
 from benchmarks.people_picture import draw as draw_people
 from evidence import views
-from evidence.behaviour import ROOT
-
-
-@dataclass(frozen=True)
-class Step:
-    """A benchmark, the table in docs/ that it writes, and how pages show the table."""
-
-    name: str
-    about: str
-    whole: tuple[str, ...]
-    quick: tuple[str, ...]
-    #: From the table to what the template of this step shows.
-    view: Callable[[Any], dict[str, Any]]
-    #: Names of the seeded fits that the numbers depend on, or for times the sources.
-    fits: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-    #: From the file of the benchmark to the table; by default the file is the table.
-    summary: Callable[[Path], Any] | None = None
-    #: Lines of the former table that do not depend on this code, which a new run begins with.
-    kept: Callable[[Any], Any] | None = None
-    #: Draws the figures of a table into a folder.
-    figures: Callable[[Any, Path], None] | None = None
-    #: Counts the fits of a table.
-    count: Callable[[Any], float] = len
-
-    @property
-    def table(self) -> str:
-        """Name of the table in docs/."""
-        return f"{self.name}.csv"
-
-    @property
-    def path(self) -> Path:
-        """The tracked table."""
-        return ROOT / "docs" / self.table
-
+from evidence.library import LIBRARY
+from evidence.library_views import forecast_default
+from evidence.step import Step
 
 ACCURACY = "python benchmarks/accuracy/run.py --data-dir {data} --out {out}"
 README = " --epsilons 1 --methods default AdaSSP --within-bounds --sets "
@@ -113,7 +78,7 @@ STEPS = {
                 *("IHM", "IHM, paper", "FastIHM", "FastIHM, paper", "DPGradientDescent"),
             ),
             summary=accuracy.summary,
-            view=accuracy.view,
+            view=lambda frame: {**accuracy.view(frame), "range": forecast_default(frame)},
             figures=accuracy.figures,
             count=lambda frame: frame["trials"].sum(),
         ),
@@ -209,5 +174,6 @@ STEPS = {
             figures=draw_people,
             count=_pairs,
         ),
+        *LIBRARY,
     )
 }

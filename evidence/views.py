@@ -138,6 +138,7 @@ def tables(frame: pd.DataFrame) -> dict[str, Any]:
     parts = {"chosen": chosen, "others": ~chosen & ~held_out, "held_out": held_out}
     by_table = frame[held_out].groupby("table", sort=False)
     missed = frame[held_out & (frame["real"] < 0.91)]
+    rare = frame[(frame["epsilon"] == 3.0) & (frame["rare_identified"] >= 0.5)]["rare_covered"]
     return {
         "known": lines(frame[~held_out]),
         "held_out": lines(frame[held_out]),
@@ -151,6 +152,9 @@ def tables(frame: pd.DataFrame) -> dict[str, Any]:
         "missed": list(dict.fromkeys(missed["table"])),
         "missed_least": missed["real"].min(),
         "missed_most": missed["real"].max(),
+        "rare_cells": int(rare.count()),
+        "rare_least": rare.min(),
+        "rare_most": rare.max(),
     }
 
 

@@ -90,7 +90,7 @@ def make_parser() -> argparse.ArgumentParser:
     bench = commands.add_parser("bench", help="time all methods side by side on this machine")
     option = bench.add_argument
     option("--quick", action="store_true", help="small sizes, to see that it runs")
-    option("--out", type=Path, default=Path("bench"), help="folder for table, plot and page")
+    option("--out", type=Path, default=Path("bench"), help="folder for table and plot")
     for command in (report, bench):
         command.add_argument("--force", action="store_true", help="replace files that exist")
     return parser
@@ -154,14 +154,13 @@ def _report(chosen: argparse.Namespace) -> None:
 
 def _bench(chosen: argparse.Namespace) -> None:
     from reproduction.bench import run_bench, write_csv
-    from reproduction.performance import plot_sweep, write_page
+    from reproduction.performance import plot_sweep
 
     out: Path = chosen.out
-    table, page, plot = (out / f"performance.{kind}" for kind in ("csv", "md", "png"))
-    check_new(table, page, plot, force=chosen.force)
+    table, plot = (out / f"performance.{kind}" for kind in ("csv", "png"))
+    check_new(table, plot, force=chosen.force)
     out.mkdir(parents=True, exist_ok=True)
     rows = list(run_bench(quick=chosen.quick, seconds=0.05 if chosen.quick else 1.5))
     write_csv(rows, table)
-    write_page(rows, page)
     plot_sweep(rows, plot)
-    print(f"wrote {table}, {page.name} and {plot.name}")
+    print(f"wrote {table} and {plot.name}")

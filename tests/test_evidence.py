@@ -157,6 +157,28 @@ def test_an_interrupted_step_goes_on_with_the_same_code_only(small):
     shutil.rmtree(run.WORK)
 
 
+def test_lines_of_peers_are_kept_and_own_tables_left_as_written(small):
+    step, page = small
+    run.run(step, None, quick=False)
+    keeping = Step(**{**vars(step), "kept": lambda frame: frame[frame["a"] > 0]})
+    run.run(keeping, None, quick=False)
+    assert len(pd.read_csv(step.path)) == 2
+    call = step.whole[0].replace("{out}", "{docs}/mine.csv")
+    writing = Step(**{**vars(step), "whole": (call,), "own": ("mine.csv", "page.md")})
+    run.run(writing, None, quick=False)
+    assert (page.parent / "mine.csv").read_text() == "a\n1\n"
+    assert [each.name for each in pages.pages_of(writing)] == ["page.md"]
+
+
+def test_a_table_without_a_digest_is_of_unknown_code(small):
+    step, page = small
+    run.run(step, None, quick=False)
+    records.write("small", {**records.read()["small"], "digest": None})
+    assert records.state(step) == "unknown"
+    assert pages.write() == [page]
+    assert page.read_text().count("no record tells whether today's fits differ.*") == 1
+
+
 def test_a_step_that_needs_data_says_so(small):
     step, _ = small
     needing = Step(**{**vars(step), "whole": (step.whole[0] + " {data}",)})

@@ -166,6 +166,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "DPGradientDescent": DPGradientDescent,
     "diffprivlib": diffprivlib,
 }
+#: Compared with its forecast only.
+PUBLISHED = {"AdaSSP, paper": lambda **o: AdaSSP(variant="paper", **o)}
 #: These take many passes or a large sketch: `run.py` leaves them out on the widest sets.
 SLOW = ("IHM, paper", "FastIHM, paper", "DPGradientDescent", "diffprivlib")
 #: Ridges in units of the noise scale, from which the report takes the best for the wide sets.

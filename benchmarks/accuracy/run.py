@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 import sets
-from compared import METHODS, RIDGES, SLOW, Diffprivlib
+from compared import METHODS, PUBLISHED, RIDGES, SLOW, Diffprivlib
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
@@ -99,7 +99,7 @@ class Problem:
 
     def trial(self, method: str, epsilon: float, seed: int) -> Row:
         options = {**self.data.bounds, "fit_intercept": self.data.fit_intercept}
-        make = {**METHODS, **RIDGES}[method]
+        make = {**METHODS, **PUBLISHED, **RIDGES}[method]
         with warnings.catch_warnings():
             for category in (LowAccuracyWarning, ReproducibleNoiseWarning):
                 warnings.simplefilter("ignore", category)

