@@ -27,10 +27,10 @@ def test_everything_that_needs_no_file(tiny, tmp_path):
     assert [line.split(":")[0] for line in said] == ["skipped Rossman", "skipped Airline"]
     out = tmp_path / "out"
     assert len(rows(out / "figure1.csv")) == 5 * 2
-    # Two trials of five methods and of three ratios.
-    assert len(rows(out / "figure2.csv")) == 2 * (5 + 3)
+    # Two trials of three methods and of three ratios.
+    assert len(rows(out / "figure2.csv")) == 2 * (3 + 3)
     assert {row["set"] for row in rows(out / "airline.csv")} == {"correlated"}
-    assert len(rows(out / "speed.csv")) == (5 + 3) + (5 + 2)
+    assert len(rows(out / "speed.csv")) == (3 + 3) + (3 + 2)
     assert {row["set"] for row in rows(out / "datasets.csv")} == {"sphere", "correlated"}
     # One draw of every sketch and ratio; two trials, two ratios and four variants; two algorithms.
     families = {row["sketch"] for row in rows(out / "sketches.csv")}
