@@ -18,8 +18,6 @@ from fastmix.engine.inference import Intervals
 from fastmix.engine.table_inference import OUTPUT, RAISED, Released, through
 from fastmix.schema.categories import Categories
 
-#: The least share of the truth that the minimiser is taken to hold.
-LEAST_LEFT = 0.1
 #: The 97.5% quantile of the normal distribution.
 REACH = 1.96
 #: The mean square of errors of log-odds, rows weighted by curvature, from which on first-order
@@ -54,15 +52,17 @@ def _pulled(
 ) -> FloatArray:
     r"""Return the second moment of what the ridge pulls off, :math:`P\phi^*`, given the minimiser.
 
-    We assume that the coordinates of a block are draws of one variance around the first fit: that
-    of the minimiser beyond noise and sampling, raised by one standard error of it.
+    We assume that the coordinates of a block are draws of one variance around the first fit.
+    Coordinates of which a share l is left, with errors of variance v, have the mean square
+    :math:`l^2\tau^2 + v`: least squares by the variances of their squares if they are nothing but
+    errors, raised by one standard error.
     """
     left, sizes = np.eye(len(phi)) - P, np.empty(len(phi))
+    told = np.diag(left) ** 2 / np.diag(spread)
     for block in coordinates.blocks:
-        v = float(np.mean(np.diag(spread)[block]))
-        beyond = max(float(np.mean(phi[block] ** 2)) - v, 0.0)
-        beyond += RAISED * math.sqrt(2.0 / (block.stop - block.start)) * v
-        sizes[block] = beyond / max(float(np.mean(np.diag(left)[block] ** 2)), LEAST_LEFT**2)
+        beyond = told[block] @ (phi[block] ** 2 / np.diag(spread)[block] - 1.0)
+        whole = max(float(told[block] @ told[block]), 1e-300)
+        sizes[block] = max(float(beyond) / whole, 0.0) + RAISED * math.sqrt(2.0 / whole)
     gain = np.linalg.solve(left @ (left * sizes).T + spread, left * sizes).T
     mean, covariance = gain @ phi, np.diag(sizes) - gain @ (left * sizes)
     return np.asarray(P @ (np.outer(mean, mean) + covariance) @ P.T)
