@@ -18,14 +18,11 @@ from fastmix.engine.inference import Intervals
 from fastmix.engine.table_inference import OUTPUT, RAISED, Released, through
 from fastmix.schema.categories import Categories
 
-#: The least share of the truth that the minimiser is taken to hold.
-LEAST_LEFT = 0.1
-#: A standard error of log-odds from which on a level may have infinite ones: one over the 97.5%
-#: quantile of the normal distribution.
-ENDLESS = 0.51
+#: The 97.5% quantile of the normal distribution.
+REACH = 1.96
 #: The mean square of errors of log-odds, rows weighted by curvature, from which on first-order
 #: errors say nothing. Chosen on King County and Black Friday.
-BENDING = 1.0 / 3.0
+BENDING = 0.25
 
 
 def inferred(
@@ -44,7 +41,7 @@ def inferred(
     noise = released.noise**2 * (V @ metric @ V)
     spread = V @ (m * curved + unequal) @ V + noise
     bias = _pulled(phi, V @ ridge, spread, coordinates)
-    wrong = through(V, J.error @ (np.diag(bias) + np.diag(spread)))
+    wrong = through(V, J.error @ np.diag(bias))
     wrong += (OUTPUT * released.noise / released.n) ** 2 * np.linalg.inv(metric)
     spread, noise, bias = (K @ each @ K.T for each in (spread + wrong, noise + wrong, bias))
     return released.theta, Intervals(spread, noise, 1.0, False, bias)
@@ -55,15 +52,17 @@ def _pulled(
 ) -> FloatArray:
     r"""Return the second moment of what the ridge pulls off, :math:`P\phi^*`, given the minimiser.
 
-    We assume that the coordinates of a block are draws of one variance around the first fit: that
-    of the minimiser beyond noise and sampling, raised by one standard error of it.
+    We assume that the coordinates of a block are draws of one variance around the first fit.
+    Coordinates of which a share l is left, with errors of variance v, have the mean square
+    :math:`l^2\tau^2 + v`: least squares by the variances of their squares if they are nothing but
+    errors, raised by one standard error.
     """
     left, sizes = np.eye(len(phi)) - P, np.empty(len(phi))
+    told = np.diag(left) ** 2 / np.diag(spread)
     for block in coordinates.blocks:
-        v = float(np.mean(np.diag(spread)[block]))
-        beyond = max(float(np.mean(phi[block] ** 2)) - v, 0.0)
-        beyond += RAISED * math.sqrt(2.0 / (block.stop - block.start)) * v
-        sizes[block] = beyond / max(float(np.mean(np.diag(left)[block] ** 2)), LEAST_LEFT**2)
+        beyond = told[block] @ (phi[block] ** 2 / np.diag(spread)[block] - 1.0)
+        whole = max(float(told[block] @ told[block]), 1e-300)
+        sizes[block] = max(float(beyond) / whole, 0.0) + RAISED * math.sqrt(2.0 / whole)
     gain = np.linalg.solve(left @ (left * sizes).T + spread, left * sizes).T
     mean, covariance = gain @ phi, np.diag(sizes) - gain @ (left * sizes)
     return np.asarray(P @ (np.outer(mean, mean) + covariance) @ P.T)
@@ -76,27 +75,33 @@ def doubted(
     J: Curvature,
     categories: Categories,
 ) -> Intervals:
-    """Return intervals of log-odds without those that first-order errors are wrong about.
+    r"""Return intervals of log-odds without those that first-order errors are wrong about.
 
-    Where the log-odds of a level's rows move away from 0, their curvature falls exponentially: with
-    a standard error of `ENDLESS` or more, an infinite effect is as likely. Nothing is identified if
-    the errors of all log-odds are large against 1 (`BENDING`).
+    Where the log-odds of a level's rows move away from 0, the sum i of their curvatures falls
+    exponentially, and their gradient changes by i at most. If its sampling, its noise and the pull
+    of the ridge together may be more, an infinite effect is as likely. Nothing is identified if the
+    errors of all log-odds are large against 1 (`BENDING`).
     """
     assert intervals.bias is not None
     whole, bias = intervals.covariance + intervals.bias, intervals.bias.copy()
-    K, curved = coordinates.transform, J.of(J.values)
-    back = np.linalg.solve(K, np.linalg.solve(K, whole).T)
-    if float(np.sum(curved * back)) > BENDING * float(curved[-1, -1]):
+    K, curved, metric = coordinates.transform, J.of(J.values), released.metric
+    inverse = np.linalg.inv(K)
+    if float(np.sum(curved * (inverse @ whole @ inverse.T))) > BENDING * float(curved[-1, -1]):
         return intervals._replace(bias=bias + whole)
-    for number, (columns, rows) in enumerate(
-        zip(categories.columns, released.counts.rows, strict=True)
-    ):
-        seen, C = released.seen(number), np.zeros((len(rows), len(K)))
-        C[range(1, len(rows)), list(columns)] = categories.unit
-        C -= (np.where(seen, rows, 0.0) / float(rows[seen].sum())) @ C
-        # In scaled units, a variance that leaves no contrast with such a level identified.
-        squares = np.sum((C @ whole) * C, axis=1)
-        added = np.where(squares > ENDLESS**2, squares + 1.0, 0.0) / categories.unit**2
-        own = np.ix_(columns, columns)
-        bias[own] += np.diag(added[1:]) + added[0]
+    pull = released.ridge * (metric @ (inverse @ (released.theta - released.first)))
+    for columns in categories.columns:
+        # Sums over the rows of each level, in the coordinates of the table; that without a column
+        # has what the others leave.
+        levels = np.zeros((1 + len(columns), len(K)))
+        levels[range(1, 1 + len(columns)), list(columns)] = 1.0 / categories.unit
+        levels[0] -= levels.sum(axis=0)
+        levels[0, -1] = K[-1, -1]
+        sums = levels @ inverse.T
+        told = np.sum((sums @ curved) * sums, axis=1)
+        unsure = np.sqrt(np.sum((sums**2 @ J.error) * sums**2, axis=1))
+        noise = np.sum((sums @ metric) * sums, axis=1) * released.noise**2
+        endless = REACH * np.sqrt(told + noise) + np.abs(sums @ pull) >= told - unsure
+        # A variance that leaves no contrast with such a level identified.
+        added = np.where(endless, np.trace(whole), 0.0)
+        bias[np.ix_(columns, columns)] += np.diag(added[1:]) + added[0]
     return intervals._replace(bias=bias)
