@@ -18,8 +18,8 @@ from evidence.run import NoDataError, run
 from evidence.steps import STEPS
 
 
-def main() -> int:
-    """Run what the arguments ask for; the exit code is 1 if a step failed."""
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m evidence", description=__doc__.split("\n")[0])
     option = parser.add_argument
     option("steps", nargs="*", metavar="STEP", help="names of steps; by default all")
@@ -29,6 +29,12 @@ def main() -> int:
     option("--force", action="store_true", help="run steps that are today's, too")
     folder = os.environ.get("FASTMIX_DATA")
     option("--data-dir", type=Path, default=Path(folder) if folder else None)
+    return parser
+
+
+def main() -> int:
+    """Run what the arguments ask for; the exit code is 1 if a step failed."""
+    parser = make_parser()
     asked = parser.parse_args()
     if unknown := set(asked.steps) - set(STEPS):
         parser.error(f"no step {', '.join(sorted(unknown))}; there are {', '.join(STEPS)}")

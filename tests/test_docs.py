@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from evidence.__main__ import make_parser as evidence_parser
 from fastmix.cli import main
 from fastmix.cli.app import make_app
 from fastmix.schema import PublicBounds
@@ -17,8 +18,10 @@ from reproduction.command import make_parser as reproduction_parser
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-#: Commands of the shell that set up an environment; everything else must be `fastmix`, or
-#: `python -m reproduction`, which takes hours and is parsed only.
+#: Modules that take minutes or hours: their commands are parsed only.
+PARSERS = {"evidence": evidence_parser, "reproduction": reproduction_parser}
+#: Commands of the shell that set up an environment; everything else must be `fastmix`, or one of
+#: the modules above.
 SETUP = ("pip install ", "make ", "git clone ", "cd ")
 #: Commands that take minutes or other people's data, and have tests of their own: parsed only.
 LONG = ("fastmix audit",)
@@ -73,8 +76,8 @@ def test_code_runs_in_order(page, folder, capsys):
                 command = shlex.split(line, comments=True)
                 if not command or line.startswith(SETUP):
                     continue
-                if command[:3] == ["python", "-m", "reproduction"]:
-                    reproduction_parser().parse_args(command[3:])
+                if command[:2] == ["python", "-m"]:
+                    PARSERS[command[2]]().parse_args(command[3:])
                     continue
                 assert command[0] == "fastmix", line
                 if line.startswith(LONG):
