@@ -10,7 +10,7 @@ import ast
 import hashlib
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -142,7 +142,8 @@ def same(stored: Any, found: Any) -> bool:
     return bool(np.allclose(a, b, rtol=TOLERANCE, atol=1e-8))
 
 
-def source(paths: Iterable[str]) -> str:
+@cache
+def source(paths: tuple[str, ...]) -> str:
     """Return a digest of source files without comments, docstrings and layout."""
     digest = hashlib.sha256()
     for path in sorted(file for each in paths for file in files(each)):
@@ -159,6 +160,7 @@ def files(path: str) -> list[Path]:
     return [file for file in found if file.suffix in (".py", ".cpp", ".hpp", ".inc")]
 
 
+@cache
 def python(text: str) -> str:
     """Return Python code as its syntax tree without docstrings."""
     tree = ast.parse(text)

@@ -117,7 +117,7 @@ LIBRARY = (
         "huber",
         "intervals of Huber fits against the truth",
         whole=(HUBER + " --fits 12 --sets california,bike,protein,elevators",),
-        quick=(HUBER + " --fits 2 --rows 2000 --sets california",),
+        quick=(HUBER + " --fits 2 --rows 20000 --sets california",),
         fits=("huber",),
         view=views.huber,
         count=lambda frame: 2 * frame["fits"].sum(),

@@ -31,7 +31,11 @@ def audit(frame: pd.DataFrame) -> dict[str, Any]:
     return {
         "cases": known,
         "less": less,
-        "refuted": [case["name"] for case in known if case["passed"] is False],
+        "refuted": [
+            case["name"]
+            for case in known
+            if case["passed"] is False or case["lower"] > case["attainable"]
+        ],
         "trials": frame["trials"].agg(["min", "max"]).tolist() if frame["trials"].any() else None,
         "least": frame["reached"].min(),
     }
