@@ -421,8 +421,8 @@ def target_left_out_of_the_row_bound(patch):
 
 
 @mutant("DPGradientDescent", 8_000, slow=True, delta=0.4)
-def noise_of_one_step_in_five_halved(patch):
-    return weaker(GRADIENT, every=5)
+def noise_of_one_step_in_five_quartered(patch):
+    return weaker(GRADIENT, share=0.25, every=5)
 
 
 @mutant("DPGradientDescent", 8_000, slow=True, delta=0.4)
@@ -500,8 +500,8 @@ def slope_without_bound(patch):
 
 
 @mutant("PrivateLogisticRegression", 1_500, slow=True)
-def noise_of_the_logistic_objective_times_two_fifths(patch):
-    return weaker(MINIMISER, share=0.4)
+def noise_of_the_logistic_objective_times_a_fifth(patch):
+    return weaker(MINIMISER, share=0.2)
 
 
 @mutant("PrivateQuantileRegressor", 1_500)
@@ -515,8 +515,8 @@ def noise_of_the_robust_objective_times_two_fifths(patch):
 
 
 @mutant("PrivateLogisticRegression, three classes", 1_500, slow=True)
-def noise_of_three_objectives_times_a_fifth(patch):
-    return weaker(MINIMISER, share=0.2)
+def noise_of_three_objectives_times_a_tenth(patch):
+    return weaker(MINIMISER, share=0.1)
 
 
 @mutant("PrivateLogisticRegression, three classes", 6_000, slow=True)

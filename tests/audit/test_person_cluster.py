@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from fastmix.audit.transcript import judging
-from fastmix.data import chunks, persons, reductions
+from fastmix.data import chunks, curvatures, persons
 from fastmix.engine import fit as engine_fit
 from fastmix.releases import MINIMISER, SIZE, Noise
 from fastmix.releases.objective import _seen
@@ -121,8 +121,8 @@ def test_no_person_changes_what_a_cluster_adds_up_by_more_than_its_sensitivity(c
 MUTANTS = {
     "a person counts once for each row": (persons, "person_weights", undivided, 1),
     "a bound of weights that is off by 2": (chunks, "row_weights", twice, 0),
-    "the gradient of a person is not clipped as a whole": (reductions, "_terms", one_by_one, 1),
-    "gradients that are not limited": (reductions, "_terms", unlimited, 0),
+    "the gradient of a person is not clipped as a whole": (curvatures, "_terms", one_by_one, 1),
+    "gradients that are not limited": (curvatures, "_terms", unlimited, 0),
 }
 
 

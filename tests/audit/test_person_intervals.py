@@ -24,7 +24,7 @@ from fastmix import (
     PrivateLogisticRegression,
     PrivateQuantileRegressor,
 )
-from fastmix.data import ArrayRows, chunks, persons, reductions
+from fastmix.data import ArrayRows, chunks, curvatures, persons
 from fastmix.engine import table_fit
 from fastmix.estimators import _input
 from fastmix.releases import Noise
@@ -232,7 +232,7 @@ def unlimited(real):
 MUTANTS = {
     "weights of a person's rows not divided": (persons, "person_weights", undivided),
     "a bound of weights that is off by 2": (_input, "row_weights", twice),
-    "gradients that are not limited": (reductions, "_terms", unlimited),
+    "gradients that are not limited": (curvatures, "_terms", unlimited),
 }
 
 

@@ -24,7 +24,7 @@ from fastmix.audit import audit
 from fastmix.audit.case import Data, Pair
 from fastmix.audit.releases import bounded_rows, release_case
 from fastmix.audit.transcript import IncompleteTranscriptError
-from fastmix.data import ArrayRows, RowMap, persons, reductions
+from fastmix.data import ArrayRows, RowMap, curvatures, persons
 from fastmix.engine import fit as engine_fit
 from fastmix.estimators import _input
 from fastmix.releases import MINIMISER, SIZE, Noise
@@ -148,10 +148,10 @@ MUTANTS = {
     "a person counts once for each row": (persons, "person_weights", undivided, "persons"),
     "a bound of weights that is off by 2": (_input, "row_weights", twice, "weights"),
     "the gradient of a person is not clipped as a whole": (
-        *(reductions, "_terms", one_by_one),
+        *(curvatures, "_terms", one_by_one),
         "persons, hidden",
     ),
-    "gradients that are not limited": (reductions, "_terms", unlimited, "persons, weights"),
+    "gradients that are not limited": (curvatures, "_terms", unlimited, "persons, weights"),
 }
 
 

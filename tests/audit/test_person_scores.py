@@ -21,7 +21,7 @@ from fastmix import (
     PrivateQuantileRegressor,
     compare,
 )
-from fastmix.data import ArrayRows, RowMap, persons, reductions, scores
+from fastmix.data import ArrayRows, RowMap, curvatures, persons, scores
 from fastmix.estimators import _input
 from fastmix.releases import Noise
 from fastmix.releases.release import Gaussian, Joint
@@ -229,8 +229,8 @@ def one_by_one(real):
 
 FIT_MUTANTS = {
     **dict(itertools.islice(MUTANTS.items(), 2)),
-    "the gradient of a person is not clipped as a whole": (reductions, "_terms", one_by_one),
-    "gradients that are not limited": (reductions, "_terms", unlimited),
+    "the gradient of a person is not clipped as a whole": (curvatures, "_terms", one_by_one),
+    "gradients that are not limited": (curvatures, "_terms", unlimited),
 }
 
 

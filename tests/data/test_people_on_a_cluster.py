@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastmix import PrivateLinearRegression
-from fastmix.data import ChunkRows, RowMap, persons, reductions
+from fastmix.data import ChunkRows, RowMap, curvatures, persons
 from fastmix.data import chunks as data_chunks
 from fastmix.data.dask import Cluster, dask_chunks
 from fastmix.data.maps import TargetMap
@@ -159,7 +159,7 @@ MUTANTS = {
     "none": None,
     "a person counts once for each row": (persons, "person_weights", undivided),
     "the bound of weights is off by 2": (data_chunks, "row_weights", doubled),
-    "gradients of a person are not limited": (reductions, "_terms", unlimited),
+    "gradients of a person are not limited": (curvatures, "_terms", unlimited),
 }
 
 

@@ -92,6 +92,7 @@ def test_a_ridge_below_what_privacy_needs_is_refused_before_a_charge():
     ("parameters", "message"),
     [
         ({"ridge": 0.0}, "ridge must be"),
+        ({"ridge": 9e-14, "epsilon": 1e3}, "ridge must be at least 1e-13"),
         ({"ridge": math.nan}, "ridge must be"),
         ({"solver": "magic"}, "solver must be"),
         ({"residual_clip": -1.0}, "residual_clip must be"),

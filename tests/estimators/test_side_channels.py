@@ -137,7 +137,7 @@ def place(filename):
     lowest = (
         path.parent.name == "kernels"
         or (path.parent.name == "data" and path.stem not in ("bounds", "scaling"))
-        or path.stem == "minimise"
+        or path.stem in ("minimise", "descent", "distance")  # of the solver
     )
     inside = ROOT in path.parents and not lowest
     return str(path.relative_to(ROOT)) if inside else ""

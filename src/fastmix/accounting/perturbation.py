@@ -140,9 +140,11 @@ def objective_split(
     large. If the slope has one sign, that is a tenth of delta unless delta is so large that half of
     it is needed, and :math:`\mu_t` has the rest.
     """
-    share = check_probability("share", share)
-    if rows_per_person > 1:
-        return _split_for_persons(epsilon, delta, share, rows_per_person)
+    epsilon = check_real("epsilon", epsilon, above=0.0)
+    delta, share = check_probability("delta", delta), check_probability("share", share)
+    k = check_integer("rows_per_person", rows_per_person, at_least=1)
+    if k > 1:
+        return _split_for_persons(epsilon, delta, share, k)
     for rest in (_REST, 0.5) if one_sided else (0.5,):
         # Two-sided, the half that is left for mu counts twice.
         most = objective_mu(epsilon, delta * (1.0 - rest), one_sided=True)

@@ -26,8 +26,9 @@ _RIDGE, _LEAST = 0.3, 1.05
 #: The least ridge that methods choose, in units of what the loss needs and of the curvature of a
 #: row.
 _ROUNDED, _SHARPEST = 1.0 + 2.0**-30, 1e-3
-#: A ridge beyond these could overflow.
-_SMALLEST, _LARGEST = 1e-100, 1e100
+#: The smallest ridge for which the solver surely arrives in reasonable time, and one beyond which
+#: numbers could overflow.
+_SMALLEST, _LARGEST = 1e-13, 1e100
 #: What the features are taken to explain, as a share of the squared half width of the target's
 #: bounds, where nothing is known: s^2 d / (n v) is then the best ridge for a flat spectrum.
 _EXPLAINED = 0.1

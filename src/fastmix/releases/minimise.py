@@ -101,7 +101,7 @@ def minimise(
             if point.computed < least:
                 best, least = point.theta, point.computed
             point = solver.step(point)
-    except np.linalg.LinAlgError:
+    except (np.linalg.LinAlgError, ZeroDivisionError):
         pass
     return descend(rows, objective, tolerance, best)
 
