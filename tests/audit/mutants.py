@@ -421,8 +421,8 @@ def target_left_out_of_the_row_bound(patch):
 
 
 @mutant("DPGradientDescent", 8_000, slow=True, delta=0.4)
-def noise_of_one_step_in_five_quartered(patch):
-    return weaker(GRADIENT, share=0.25, every=5)
+def noise_of_every_second_step_quartered(patch):
+    return weaker(GRADIENT, share=0.25, every=2)
 
 
 @mutant("DPGradientDescent", 8_000, slow=True, delta=0.4)
