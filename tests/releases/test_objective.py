@@ -23,13 +23,15 @@ def rows_of(X, y):
     return ArrayRows(np.asarray(X, dtype=np.float64), RowMap(1.0), np.asarray(y), TargetMap())
 
 
+SETTINGS = {
+    "loss": CalibratedHuber(1.0, RIDGE, EPS_C), "ridge": RIDGE, "mu": MU, "eps_c": EPS_C,
+    "mu_output": MU_OUTPUT,
+}  # fmt: skip
+
+
 def release(rows, seed=0, **changes):
-    settings = {
-        "loss": CalibratedHuber(1.0, RIDGE, EPS_C), "ridge": RIDGE, "mu": MU, "eps_c": EPS_C,
-        "mu_output": MU_OUTPUT,
-    }  # fmt: skip
     noise = make_noise(seed, warn=False)
-    return noise.release(MINIMISER, rows, **{**settings, **changes}), noise
+    return noise.release(MINIMISER, rows, **{**SETTINGS, **changes}), noise
 
 
 @pytest.fixture
@@ -128,6 +130,24 @@ def test_a_loss_for_another_ridge_is_refused(rows):
     for changes in ({"ridge": 0.99 * RIDGE}, {"eps_c": 0.99 * EPS_C}, {"ridge": math.nan}):
         with pytest.raises(ValueError, match=r"ridge|loss"):
             release(rows, **changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("center", {"center": np.full(3, 1e80)}),
+        ("transform", {"transform": 1e80 * np.eye(3)}),
+        ("transform", {"transform": 1e-80 * np.eye(3)}),
+        ("transform", {"transform": np.ones((3, 3))}),
+        ("transform", {"transform": np.full((3, 3), np.nan)}),
+        ("least", {"transform": np.eye(3), "least": 1e-80}),
+    ],
+)
+def test_lengths_that_no_sum_can_hold_draw_nothing(rows, name, given):
+    noise = make_noise(0, warn=False)
+    with pytest.raises(ValueError, match=f"{name} must have lengths"):
+        noise.release(MINIMISER, rows, **SETTINGS, **given)
+    assert noise.drawn == []
 
 
 def test_longer_rows_are_refused():

@@ -21,6 +21,8 @@ _OUTPUT_NOISE = 0.1
 #: Standard deviations, beside 4 mu, by which b is longer than their root mean square so rarely
 #: that no delta shows it, even times exp(epsilon).
 _LONG = 80.0
+#: The longest centre and transformation: their squares, times any number of rows, are finite.
+_LARGEST = 1e30
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,8 +94,9 @@ class _Minimiser(Release):
             given["center"] = np.zeros(public.d)
         if given["transform"] is not None:
             given["least"] = check_real("least", given["least"], above=0.0)
-            if not np.linalg.norm(given["transform"]) <= 1e100:
-                raise value_error("transform", "have a norm of at most 1e100", given["transform"])
+        for name, length in _lengths(given).items():
+            if not length <= _LARGEST:
+                raise value_error(name, f"have lengths of at most {_LARGEST:g}", given[name])
         return given
 
     def draw(self, noise: Noise, rows: Rows, public: Public, given: dict[str, Any]) -> FloatArray:
@@ -134,6 +137,19 @@ class _Minimiser(Release):
         curved = [seen.curved(value, loss, each) for each in np.eye(public.d)]
         _, volume = np.linalg.slogdet(np.array(curved) + ridge * np.eye(public.d))
         return float(volume - 0.5 * (b @ b) * (given["mu"] / loss.lipschitz) ** 2)
+
+
+def _lengths(given: dict[str, Any]) -> dict[str, float]:
+    """Return how long the centre is, and the transformation or its inverse, whichever is longer."""
+    lengths = {"center": float(np.linalg.norm(given["center"]))}
+    if given["transform"] is not None:
+        try:
+            inverse = float(np.linalg.norm(np.linalg.inv(given["transform"])))
+        except np.linalg.LinAlgError:
+            inverse = math.inf
+        lengths["transform"] = max(float(np.linalg.norm(given["transform"])), inverse)
+        lengths["least"] = 1.0 / given["least"]
+    return lengths
 
 
 def _seen(rows: Rows, given: dict[str, Any]) -> Rows | TransformedRows:
