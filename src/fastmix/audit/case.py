@@ -46,11 +46,12 @@ class Data(NamedTuple):
 
     def counting(self) -> dict[str, FloatArray | int]:
         """Return the ids or weights for a fit; the heaviest rows are four times too heavy."""
+        given: dict[str, FloatArray | int] = {}
         if self.groups is not None:
-            return {"groups": self.groups, "max_rows_per_group": PERSON_ROWS}
-        if self.weights is None:
-            return {}
-        return {"sample_weight": np.where(self.weights == 1.0, 4.0, self.weights)}
+            given |= {"groups": self.groups, "max_rows_per_group": PERSON_ROWS}
+        if self.weights is not None:
+            given["sample_weight"] = np.where(self.weights == 1.0, 4.0, self.weights)
+        return given
 
 
 class Pair(NamedTuple):

@@ -95,11 +95,13 @@ def judging(kind: type[Noise]) -> tuple[type[Listening], type[Replaying]]:
 def ratios(
     own: Sequence[dict[str, float]], other: Sequence[dict[str, float]], sign: float
 ) -> FloatArray:
-    """Return log-likelihood ratios, one row per transcript: of all releases, then by name."""
-    names = list(own[0])
-    parts = np.array(
-        [[a[name] - b[name] for name in names] for a, b in zip(own, other, strict=True)]
-    )
+    """Return log-likelihood ratios, one row per transcript: of all releases, then by name.
+
+    A release that a transcript lacks, as earlier ones decided, adds nothing to it.
+    """
+    names = list(dict.fromkeys(name for each in own for name in each))
+    both = zip(own, other, strict=True)
+    parts = np.array([[a.get(name, 0.0) - b.get(name, 0.0) for name in names] for a, b in both])
     return sign * np.column_stack((parts.sum(axis=1), parts))
 
 
