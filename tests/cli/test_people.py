@@ -98,7 +98,7 @@ def test_intervals_and_scores_of_persons(form, run):
     [
         ("--person who", "--person and --max-rows must be given together"),
         ("--max-rows 3", "--person and --max-rows must be given together"),
-        ("--person who --max-rows 0", "max_rows_per_group must be at least 1"),
+        ("--person who --max-rows 0", "'--max-rows': Input should be greater than or equal to 1"),
         ("--person whom --max-rows 3", "has no column 'whom'"),
         ("--person who --max-rows 3 --engine memory", "--engine stream or dask"),
         ("--person who --max-rows 3 --method ihm", "protects single rows only"),
@@ -206,6 +206,8 @@ def test_scores_and_comparisons_of_persons(form, rule, run):
     told = json.loads(out)
     assert told["unit"] == "person"
     assert told["epsilon"] <= 2.0
+    code, _, err = run(f"{line} --max-rows 3")
+    assert (code, "--max-rows must be given with --person" in err) == (2, True)
     line = f"compare visits.{form} --target cost --bounds visits.toml --epsilon 2 --delta 1e-6"
     line += " --set age,ward --set ward --out best --ledger mine.jsonl"
     code, out, err = run(f"{line} {who} --weight cost --max-weight 50 --private-rows")
@@ -238,11 +240,11 @@ def test_a_ledger_for_persons_refuses_rows(run):
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_check_advises_on_rows_by_public_numbers_alone(form, run):
     """Another division of the rows among the persons gives the same advice."""
-    line = f"check visits.{form} --bounds visits.toml --person who --rows-per-person 1-8"
+    line = f"check visits.{form} --bounds visits.toml --person who --typical-rows 1-8"
     code, out, err = run(line)
     assert code == 0, err
     said = out[out.index("600 persons") :]
-    assert "Choose max_rows_per_group" in said
+    assert "Choose --max-rows of" in said
     table = pd.read_csv("visits.csv")
     table["who"] = [f"{SECRET}-{max(0, i - len(table) + 600)}" for i in range(len(table))]
     getattr(table, f"to_{form}")(f"visits.{form}", index=False)

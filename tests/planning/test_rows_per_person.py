@@ -21,8 +21,8 @@ def test_rows_cost_hardly_any_noise_and_lower_the_error():
     # Where the rows of a person have the same error, more of them say nothing new.
     same = row_choices(2000, 10, guess, epsilon=3.0, delta=1e-6, correlation=1.0)
     assert max(each.error for each in same) < 1.01
-    assert "--max-rows) 1 or more" in advice(same)
-    assert "--max-rows) 20 or more" in advice(choices)
+    assert "max_rows_per_group of 1 or more" in advice(same)
+    assert "max_rows_per_group of 20 or more" in advice(choices)
 
 
 def test_the_error_is_that_of_means_of_correlated_rows():
@@ -46,7 +46,7 @@ def test_the_usual_guess_has_the_public_mean():
 
 @pytest.mark.parametrize("text", ["", "0-4", "5-2", "1-9999999", "1:x", "1:-1,2:3", "1:0", "a"])
 def test_refusals(text):
-    with pytest.raises(ValueError, match="rows_per_person must be a range"):
+    with pytest.raises(ValueError, match="text must be a range"):
         guess_from(text)
 
 
@@ -54,11 +54,14 @@ def test_on_the_command_line(run):
     line = "plan --rows 100000 --columns 5 --persons 1000"
     code, out, _ = run(line)
     assert code == 0
-    assert "Choose max_rows_per_group" in " ".join(out.split())
-    told = json.loads(run(f"{line} --rows-per-person 1-4 --json")[1])["persons"]
+    assert "Choose --max-rows of" in " ".join(out.split())
+    told = json.loads(run(f"{line} --typical-rows 1-4 --json")[1])["persons"]
     assert [each["rows"] for each in told] == [1, 2, 5]
-    code, _, err = run("plan --rows 100000 --columns 5 --rows-per-person 1-4")
-    assert (code, "must be given with --persons" in err) == (2, True)
+    for option in ("--typical-rows 1-4", "--max-rows 4"):
+        code, _, err = run(f"plan --rows 100000 --columns 5 {option}")
+        assert (code, f"{option.split()[0]} must be given with --persons" in err) == (2, True)
+    code, _, err = run(f"{line} --typical-rows 4-1")
+    assert (code, "--typical-rows must be a range" in err) == (2, True)
 
 
 def test_the_forecast_is_that_of_as_many_records_as_there_are_persons(run):

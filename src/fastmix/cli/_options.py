@@ -38,9 +38,9 @@ def check_counting(
     """Refuse persons or weights without the public number that limits them, and the reverse."""
     if bool(person) != (max_rows is not None):
         raise ValueError(
-            "--person and --max-rows must be given together: --max-rows is the most rows per "
-            "person that count, a public number. A large one costs hardly any accuracy, for "
-            "instance --max-rows 10; 'fastmix check --person' compares several."
+            f"--person and --max-rows must be given together: --max-rows is {COUNTING}, a public "
+            "number. A large one costs hardly any accuracy, for instance --max-rows 10; 'fastmix "
+            "check --person' compares several."
         )
     if bool(weight) != (max_weight is not None):
         raise ValueError(
@@ -100,13 +100,17 @@ MethodName = Annotated[
     str, typer.Option(help="auto, adassp, dp_gd, fast_ihm, ihm, linear_mixing or objective.")
 ]
 _COUNTED = panel("Who and what counts")
+#: What --max-rows is in every command.
+COUNTING = "the most rows per person that count"
+#: What --typical-rows is.
+TYPICAL_ROWS = "a public guess at the rows per person, 1-40 or 1:0.5,5:0.3,40:0.2."
 Person = Annotated[str, _COUNTED("Column of ids; protect persons instead of rows.")]
-MaxRows = Annotated[int | None, _COUNTED("With --person: the most rows per person that count.")]
+MaxRows = Annotated[int | None, _COUNTED(f"With --person: {COUNTING}.", min=1)]
 Weight = Annotated[str, _COUNTED("Column of sample weights: how much each row counts.")]
 MaxWeight = Annotated[float | None, _COUNTED("With --weight: largest weight that counts, public.")]
 #: The same for scores of a model.
 ScoredRows = Annotated[
-    int | None, _COUNTED("With --person: the most rows that count; by default the fit's.")
+    int | None, _COUNTED(f"With --person: {COUNTING}; by default the fit's.", min=1)
 ]
 ScoredWeight = Annotated[
     float | None, _COUNTED("With --weight: largest weight; by default the fit's.")

@@ -70,7 +70,8 @@ class AskedBounds(options.TableOptions):
         str, typer.Option(help="Column of ids; protect persons, see 'fastmix fit --person'.")
     ] = ""
     max_rows: Annotated[
-        int | None, typer.Option(help="With --person: the most rows per person that count.")
+        int | None,
+        typer.Option(help=f"With --person: {options.COUNTING}.", min=1),
     ] = None
     ledger: options.LedgerFile = None
     label: options.Label = ""

@@ -15,7 +15,7 @@ from fastmix.schema import PublicBounds
 
 EXAMPLES = (
     "fastmix check people.csv --target income --bounds bounds.toml",
-    "fastmix check visits.csv --bounds visits.toml --person patient --rows-per-person 1-40",
+    "fastmix check visits.csv --bounds visits.toml --person patient --typical-rows 1-40",
 )
 
 _WARNING = "FOR YOUR EYES ONLY: NOT PRIVATE. These shares come from the data without noise."
@@ -33,9 +33,7 @@ class AskedCheck(options.TableOptions):
     person: Annotated[
         str, typer.Option(help="Column of ids: check it, and advise on --max-rows of a fit.")
     ] = ""
-    rows_per_person: Annotated[
-        str, typer.Option(help="With --person: a public guess, 1-40 or 1:0.5,5:0.3,40:0.2.")
-    ] = ""
+    typical_rows: Annotated[str, typer.Option(help=f"With --person: {options.TYPICAL_ROWS}")] = ""
     epsilon: Annotated[float, typer.Option(help="With --person: epsilon of the fit.")] = 1.0
 
 
@@ -46,9 +44,9 @@ def command(asked: AskedCheck) -> None:
     It shows shares of values outside bounds, of categories that are not in their list, and of
     missing values. Do not publish it, and do not choose bounds by it.
     """
-    if asked.rows_per_person and not asked.person:
-        raise ValueError("--rows-per-person must be given with --person.")
-    guess = guess_from(asked.rows_per_person) if asked.rows_per_person else None
+    if asked.typical_rows and not asked.person:
+        raise ValueError("--typical-rows must be given with --person.")
+    guess = guess_from(asked.typical_rows, "--typical-rows") if asked.typical_rows else None
     public = asked.public(asked.bounds, asked.target, asked.person)
     found = check_table(asked.data, public, asked.text)
     print_text(_WARNING, style="bold")

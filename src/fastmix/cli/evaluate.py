@@ -50,6 +50,8 @@ def command(asked: AskedScores) -> None:
     Rows of the fit are allowed: their privacy is charged once more. A model that protects persons
     needs --person, and each person counts as one.
     """
+    if asked.max_rows is not None and not asked.person:
+        raise ValueError("--max-rows must be given with --person.")
     fitted = load(asked.model, key=asked.key)
     schema = public_schema(fitted)
     with progress("evaluating"):

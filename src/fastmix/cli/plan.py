@@ -72,18 +72,15 @@ def command(
             help="Number of persons, for a fit that protects them; print which --max-rows to use.",
         ),
     ] = None,
-    rows_per_person: Annotated[
-        str,
-        typer.Option(
-            help="With --persons: a public guess at the rows per person, 1-40 or "
-            "1:0.5,5:0.3,40:0.2. By default geometric."
-        ),
+    typical_rows: Annotated[
+        str, typer.Option(help=f"With --persons: {options.TYPICAL_ROWS} By default geometric.")
     ] = "",
     correlation: Annotated[
         float, typer.Option(help="A public guess at the correlation of a person's errors.")
     ] = CORRELATION,
     max_rows: Annotated[
-        int | None, typer.Option(help="With --persons: the most rows per person that count.")
+        int | None,
+        typer.Option(help=f"With --persons: {options.COUNTING}.", min=1),
     ] = None,
     weighted: Annotated[
         bool, typer.Option("--weighted", help="The fit has a column of sample weights.")
@@ -109,7 +106,8 @@ def command(
     for name, value, other, needed in (
         ("categories", categories, "columns", columns),
         ("data", data, "bounds", bounds),
-        ("rows-per-person", rows_per_person, "persons", persons),
+        ("typical-rows", typical_rows, "persons", persons),
+        ("max-rows", max_rows is not None, "persons", persons),
     ):
         if value and needed is None:
             raise ValueError(f"--{name} must be given with --{other}.")
@@ -156,7 +154,7 @@ def command(
     choices: list[RowChoice] = []
     if persons is not None:
         usual = usual_guess(rows, persons)
-        guess = guess_from(rows_per_person) if rows_per_person else usual
+        guess = guess_from(typical_rows, "--typical-rows") if typical_rows else usual
         choices = row_choices(persons, columns, guess, epsilon, delta, correlation)
     show(made, choices, json, out)
 
@@ -245,4 +243,4 @@ def print_choices(choices: list[RowChoice]) -> None:
     shown = [[f"{k:,}", f"{c:.0%}", f"{noise:.4g}", f"{e:.3g}"] for k, c, noise, e in choices]
     print_table(["--max-rows", "rows that count", "privacy noise", "error"], shown)
     print_text("", "Noise is in units of one row per person, errors of the smallest one.")
-    print_text(advice(choices))
+    print_text(advice(choices, "--max-rows"))

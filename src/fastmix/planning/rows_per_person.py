@@ -52,10 +52,10 @@ class RowChoice(NamedTuple):
     error: float
 
 
-def guess_from(text: str) -> RowsGuess:
+def guess_from(text: str, name: str = "text") -> RowsGuess:
     """Return the guess that a text states: "1-40", all equally likely, or "1:0.5,5:0.3,40:0.2".
 
-    Shares are divided by their sum.
+    Shares are divided by their sum. ``name`` is that of the text in messages.
     """
     form = "be a range such as 1-40, or numbers with shares such as 1:0.5,5:0.3,40:0.2"
     try:
@@ -73,7 +73,7 @@ def guess_from(text: str) -> RowsGuess:
         if not valid or not np.isfinite(shares).all() or not shares.sum() > 0.0:
             raise ValueError(text)
     except ValueError:
-        raise value_error("rows_per_person", form, text) from None
+        raise value_error(name, form, text) from None
     return RowsGuess(rows, shares / shares.sum())
 
 
@@ -116,13 +116,13 @@ def row_choices(
     return [each._replace(error=each.error / least) for each in found]
 
 
-def advice(choices: list[RowChoice]) -> str:
-    """Return which number of rows to choose, in one sentence."""
+def advice(choices: list[RowChoice], name: str = "max_rows_per_group") -> str:
+    """Return which number of rows to choose; ``name`` is what the reader sets to it."""
     enough = next(each for each in choices if each.error <= 1.0 + WORTH)
     return (
-        f"Choose max_rows_per_group (--max-rows) {enough.rows:,} or more: {enough.counted:.0%} of "
-        f"the rows count with {enough.rows:,}, and a larger number lowers the expected error by at "
-        f"most {WORTH:.0%}. Decide by this guess, not by the counts in your table."
+        f"Choose {name} of {enough.rows:,} or more: {enough.counted:.0%} of the rows count with "
+        f"{enough.rows:,}, and a larger number lowers the expected error by at most {WORTH:.0%}. "
+        "Decide by this guess, not by the counts in your table."
     )
 
 
