@@ -1,9 +1,10 @@
-"""Fits and scores of persons, with weights and hidden numbers, for audits of their releases."""
+"""Fits and scores of persons, weights and hidden numbers for audits, and flaws they must see."""
 
 from __future__ import annotations
 
 import warnings
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from unittest import mock
 
@@ -103,3 +104,38 @@ def the_same_rows():
     key = {"return_value": bytes(32)}
     with mock.patch.object(_input, "new_key", **key), mock.patch.object(chunks, "new_key", **key):
         yield
+
+
+def twice(real):
+    """Return sample weights of twice their bound."""
+    return lambda values, most: 2.0 * real(values, most)
+
+
+def undivided(real):
+    """Return persons whose rows all have the weight 1."""
+
+    def weights(*given):
+        found = real(*given)
+        return replace(found, weights=np.where(found.weights > 0.0, 1.0, 0.0))
+
+    return weights
+
+
+def unlimited(real):
+    """Return terms whose slopes are ten times as large."""
+
+    def terms(*given):
+        for own, Z, bends, slopes in real(*given):
+            yield own, Z, bends, 10.0 * slopes
+
+    return terms
+
+
+def one_by_one(real):
+    """Return terms of persons whose rows are clipped one by one, and their sum is not."""
+
+    def terms(*given):
+        for own, Z, bends, slopes in real(*given):
+            yield np.ones_like(own), Z, bends, slopes
+
+    return terms

@@ -29,6 +29,7 @@ from fastmix.engine import table_fit
 from fastmix.estimators import _input
 from fastmix.releases import Noise
 from fastmix.releases.release import Gaussian, Joint, folded
+from tests.audit.person_cases import twice, undivided, unlimited
 from tests.transcripts import names, recording, replaying
 
 KINDS = [PrivateLinearRegression, PrivateHuberRegressor, PrivateLogisticRegression]
@@ -202,31 +203,6 @@ def test_fits_of_arrays_keep_to_their_sensitivities(kind, n, grouped):
             reached[name] = max(reached.get(name, 0.0), share)
     assert {"curvature", "squares of gradients"} < set(reached)
     assert max(reached.values()) > 0.5
-
-
-def twice(real):
-    """Return sample weights of twice their bound."""
-    return lambda values, most: 2.0 * real(values, most)
-
-
-def undivided(real):
-    """Return persons whose rows all have the weight 1."""
-
-    def weights(*given):
-        found = real(*given)
-        return replace(found, weights=np.where(found.weights > 0.0, 1.0, 0.0))
-
-    return weights
-
-
-def unlimited(real):
-    """Return terms whose slopes are ten times as large."""
-
-    def terms(*given):
-        for own, Z, bends, slopes in real(*given):
-            yield own, Z, bends, 10.0 * slopes
-
-    return terms
 
 
 MUTANTS = {

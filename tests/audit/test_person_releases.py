@@ -38,11 +38,14 @@ from tests.audit.person_cases import (
     UNITS,
     counting,
     model_of,
+    one_by_one,
     panel,
     released,
+    twice,
+    undivided,
+    unlimited,
 )
-from tests.audit.test_person_intervals import twice, undivided, unlimited, without
-from tests.audit.test_person_scores import one_by_one
+from tests.audit.test_person_intervals import without
 from tests.transcripts import recording, replaying
 
 #: Delta at which epsilons are compared.

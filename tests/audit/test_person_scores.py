@@ -26,7 +26,8 @@ from fastmix.estimators import _input
 from fastmix.releases import Noise
 from fastmix.releases.release import Gaussian, Joint
 from fastmix.releases.sensitivity import contrast_sensitivity
-from tests.audit.test_person_intervals import changes, twice, undivided, unlimited, without
+from tests.audit.person_cases import one_by_one, twice, undivided, unlimited
+from tests.audit.test_person_intervals import changes, without
 from tests.transcripts import names, recording, replaying
 
 KINDS = [
@@ -215,16 +216,6 @@ def test_mutants_are_caught(name, kind):
     with mock.patch.object(where, function, mutant(getattr(where, function))):
         found = watch(partial(model.evaluate, X, y, **asked))
     assert max(found.values()) > 1.0
-
-
-def one_by_one(real):
-    """Return terms of persons whose rows are clipped one by one, and their sum is not."""
-
-    def terms(*given):
-        for own, Z, bends, slopes in real(*given):
-            yield np.ones_like(own), Z, bends, slopes
-
-    return terms
 
 
 FIT_MUTANTS = {

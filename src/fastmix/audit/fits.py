@@ -97,7 +97,8 @@ class Fits:
     def _audited(self, model: PrivateModel, data: Data) -> PrivateModel:
         """Return the estimator with its absent records absent, and no budget to spend."""
         kind = type(model)
-        prepared = _Prepared(data.present if self._intercept else None)
+        absent = self._intercept and not data.present.all()
+        prepared = _Prepared(data.present if absent else None)
         methods = {
             "_advise": lambda *_: None,  # a weak guarantee on few rows, on purpose
             "_check_parameters": lambda _: self._checked(),
