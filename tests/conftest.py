@@ -51,6 +51,19 @@ def float_noise(monkeypatch):
     monkeypatch.setattr(Noise, "_floored", FloatNoise._floored)
 
 
+@pytest.fixture(scope="module")
+def client():
+    """The client of a cluster of two workers that are threads of this process, as are its flaws."""
+    distributed = pytest.importorskip("distributed")
+    pytest.importorskip("dask.array")
+    form = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
+    with (
+        distributed.LocalCluster(**form, dashboard_address="127.0.0.1:0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """An empty folder with people.csv, people.parquet and bounds.toml, and nothing else."""

@@ -14,20 +14,9 @@ from fastmix.data.maps import TargetMap
 from fastmix.kernels.losses import LinearHuber
 from fastmix.releases import CURVATURES
 from fastmix.releases.release import Public
+from tests.audit.person_cases import twice, undivided, unlimited
 
-distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +25,18 @@ def table():
     ids = rng.permutation(np.repeat(np.arange(300), rng.integers(1, 9, 300)))
     X = rng.uniform(-1, 1, (len(ids), 2))
     return X, np.clip(X @ [0.5, -0.3], -1, 1), ids
+
+
+def of_one(rows, ids, person):
+    """Return the rows of one person, all others absent."""
+    weights = np.where(ids == person, rows.persons.weights, 0.0)
+    alone = copy(rows)
+    alone.persons = replace(rows.persons, weights=weights)
+    alone._chunks = [
+        (chunk, replace(at, persons=alone.persons.of_rows(slice(at.start, at.stop))))
+        for chunk, at in rows._chunks
+    ]
+    return alone
 
 
 def test_a_cluster_fits_the_table(client, table):
@@ -70,32 +71,20 @@ def test_mutants_on_a_cluster_are_caught(client, table, monkeypatch):
     X, y, ids = table
     real = persons.person_weights
 
-    def weights_off(*args):
-        found = real(*args)
-        return replace(found, weights=(found.weights > 0.0).astype(float))
-
     def cap_off(parts, most_rows, key):
         found = real(parts, 10**6, key)
         sizes = np.rint(1.0 / found.weights)
         return replace(found, weights=1.0 / np.minimum(sizes, most_rows))
 
     sums = []
-    for version in (real, weights_off, cap_off):
+    for version in (real, undivided(real), cap_off):
         monkeypatch.setattr(persons, "person_weights", version)
         chunks = dask_chunks(da.from_array(X, chunks=(200, 2)), y, client, groups=ids)
         rows = ChunkRows(chunks, RowMap(2.0), TargetMap(), most_rows=3)
         # By what workers add up, not by the weights themselves: one person, all others absent.
         worst = 0.0
         for person in range(20):
-            own = np.flatnonzero(ids == person)
-            kept = np.zeros(len(ids))
-            kept[own] = rows.persons.weights[own]
-            alone, only = copy(rows), replace(rows.persons, weights=kept)
-            alone._chunks = [
-                (chunk, replace(place, persons=only.of_rows(slice(place.start, place.stop))))
-                for chunk, place in rows._chunks
-            ]
-            total = alone.second_moments(np.diag([0.0, 0.0, 1e9]))
+            total = of_one(rows, ids, person).second_moments(np.diag([0.0, 0.0, 1e9]))
             worst = max(worst, float(total[2, 2]))
         sums.append(worst)
     assert sums[0] <= 1.0
@@ -130,35 +119,10 @@ def test_weights_of_rows_on_a_cluster(client, table):
     np.testing.assert_allclose(rows.persons.weights, np.minimum(weights / 2.0, 1.0), atol=1e-8)
 
 
-def undivided(real):
-    """Count every row of a person as one record."""
-
-    def weights(*given):
-        found = real(*given)
-        return replace(found, weights=(found.weights > 0.0).astype(float))
-
-    return weights
-
-
-def doubled(real):
-    """Return weights of up to twice their bound."""
-    return lambda values, most: 2.0 * real(values, most)
-
-
-def unlimited(real):
-    """Return slopes ten times as large as their limit allows."""
-
-    def terms(*given):
-        for own, Z, bends, slopes in real(*given):
-            yield own, Z, bends, 10.0 * slopes
-
-    return terms
-
-
 MUTANTS = {
     "none": None,
     "a person counts once for each row": (persons, "person_weights", undivided),
-    "the bound of weights is off by 2": (data_chunks, "row_weights", doubled),
+    "the bound of weights is off by 2": (data_chunks, "row_weights", twice),
     "gradients of a person are not limited": (curvatures, "_terms", unlimited),
 }
 
@@ -180,14 +144,7 @@ def test_releases_of_intervals_on_a_cluster_keep_to_their_sensitivities(
     given |= {"transform": 2.0 * np.eye(2), "least": 0.1, "square": 1.5, "weights": None}
     largest = 0.0
     for person in range(10):
-        own = replace(rows.persons, weights=np.where(ids == person, rows.persons.weights, 0.0))
-        alone = copy(rows)
-        alone._chunks = [
-            (chunk, replace(place, persons=own.of_rows(slice(place.start, place.stop))))
-            for chunk, place in rows._chunks
-        ]
-        alone.persons = own
-        found = CURVATURES.statistic(alone, **given)
+        found = CURVATURES.statistic(of_one(rows, ids, person), **given)
         for part, value in zip(CURVATURES.parts, found, strict=True):
             most = part.sensitivity(Public.of(rows), **given)
             largest = max(largest, float(np.linalg.norm(value)) / most)
