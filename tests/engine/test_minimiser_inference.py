@@ -39,6 +39,16 @@ def test_without_noise_the_pull_is_what_the_ridge_leaves_out_of_the_truth():
     np.testing.assert_allclose(found.covariance, sampling, rtol=1e-3, atol=1e-12)
 
 
+@pytest.mark.parametrize("ridge", [1e16, 1e20, 1e25])
+def test_a_ridge_that_hides_everything_leaves_an_unknown_bias(ridge):
+    """What is left of a coordinate is then a rounding error, and tells nothing about it."""
+    coordinates, known = released(1_000, SHARES, noise=1.0, ridge=ridge, metric=METRIC)
+    truth, rng = np.array([0.5, -0.2, 0.3, 0.1, 0.4]), np.random.default_rng(0)
+    own, J = drawn(coordinates, known, truth, 0.0, rng), known_curvature(coordinates, 1_000)
+    _, found = module.inferred(own, coordinates, J, 1.0, NOTHING)
+    assert (np.diag(found.bias) > 1e6 * np.diag(found.covariance)).all()
+
+
 @pytest.mark.parametrize("size", [0.02, 1.0])
 def test_errors_and_intervals_agree_whatever_noise_is(size):
     """With noise, coordinates of a minimiser are not taken for the truth that the ridge pulls."""
