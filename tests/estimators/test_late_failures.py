@@ -200,6 +200,19 @@ def test_separated_labels_leave_intervals_without_curvature():
         assert not np.isnan(model.coef_std_).any()
 
 
+@pytest.mark.parametrize("seed", [0, 38])
+def test_rows_without_weight_leave_a_ridge_that_decides_all(seed):
+    """A singular matrix of the intervals was an error, after the charge."""
+    X, y = records(20_000, 3)
+    X[:, 1:] = np.eye(3)[np.digitize(X[:, 1], [-0.3, 0.3])][:, 1:]
+    given = {"bounds_X": (-1.0, 1.0), "classes": [0, 1, 2], "random_state": seed}
+    model = PrivateLogisticRegression(epsilon=0.3, delta=1e-300, inference=True, **given)
+    nothing = {"sample_weight": np.zeros(20_000), "max_weight": 2.0}
+    model.fit(X, np.digitize(y, [-0.3, 0.3]), categories=[[1, 2]], **nothing)
+    assert np.isfinite(model.coef_).all()
+    assert not model.coef_identified_.any()
+
+
 @pytest.mark.parametrize("persons", [False, True])
 def test_steps_of_rows_that_count_in_full_at_any_length(persons):
     """A loss for very long rows needs a larger ridge than steps had, which raised in the fit."""

@@ -23,6 +23,8 @@ REACH = 1.96
 #: The mean square of errors of log-odds, rows weighted by curvature, from which on first-order
 #: errors say nothing. Chosen on King County and Black Friday.
 BENDING = 0.25
+#: The least squared share of a coordinate that counts as left by the ridge: less is rounding.
+LEAST_LEFT = 1e-16
 
 
 def inferred(
@@ -58,7 +60,7 @@ def _pulled(
     errors, raised by one standard error.
     """
     left, sizes = np.eye(len(phi)) - P, np.empty(len(phi))
-    told = np.diag(left) ** 2 / np.diag(spread)
+    told = np.maximum(np.diag(left) ** 2, LEAST_LEFT) / np.diag(spread)
     for block in coordinates.blocks:
         beyond = told[block] @ (phi[block] ** 2 / np.diag(spread)[block] - 1.0)
         whole = max(float(told[block] @ told[block]), 1e-300)
