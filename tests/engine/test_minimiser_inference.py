@@ -91,6 +91,18 @@ def largest_noise(shares, level):
     return np.sqrt(((curvature / module.REACH) ** 2 - curvature) / (line @ line))
 
 
+@pytest.mark.parametrize("rounding", [0.0, 1e-17, 1e-12])
+def test_a_ridge_that_decides_all_leaves_no_singular_matrix(rounding):
+    """Where rounding alone was left of coordinates, their variances were 1e150."""
+    coordinates, _ = released(1_000, SHARES)
+    left = rounding * (np.ones((5, 5)) - np.eye(5))
+    for spread in (1e-20, 1.0, 1e20):
+        phi, most = np.sqrt(spread) * np.arange(5.0), 5.0 * module.UNKNOWN * spread
+        found = module._pulled(phi, np.eye(5) - left, spread * np.eye(5), coordinates, most)
+        assert (np.diag(found) > spread).all()
+        assert np.isfinite(found).all()
+
+
 def test_levels_whose_log_odds_may_be_infinite_have_no_interval():
     level, noise = np.eye(5)[1:4], largest_noise(SHARES, 3)
     found = doubted(SHARES, noise=0.999 * noise)
