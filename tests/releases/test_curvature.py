@@ -172,11 +172,11 @@ def broken_limit(block, *, square, **given):
     return curvatures.curvatures(block, square=1e9 * square, **given)
 
 
-def broken_slope(block, *, theta, transform, **given):
+def broken_slope(block, *, at, **given):
     """Take residuals for slopes: nothing limits gradients."""
-    totals = curvatures.curvatures(block, theta=theta, transform=transform, **given)
+    totals = curvatures.curvatures(block, at, **given)
     for A, y in block.formed():
-        Z = (A @ transform) * (y - A @ theta)[:, None]
+        Z = (A @ at.transform) * (y - A @ at.theta)[:, None]
         totals[1] = Z.T @ Z
     return totals
 
