@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from fastmix._types import FloatArray
+from fastmix.engine.first_stage import rounded
 from fastmix.engine.geometry import Curvature, Geometry
 from fastmix.engine.inference import Intervals
 from fastmix.engine.table_inference import OUTPUT, RAISED, Released, through
@@ -73,6 +74,22 @@ def _pulled(
     gain = np.linalg.lstsq(left @ (left * sizes).T + spread, left * sizes)[0].T
     mean, covariance = gain @ phi, np.diag(sizes) - gain @ (left * sizes)
     return np.asarray(P @ (np.outer(mean, mean) + covariance) @ P.T)
+
+
+def lowered(
+    J: Curvature, model: Curvature, squares: float, error: float, metric: FloatArray
+) -> Curvature:
+    """Return J lowered by the share that squares of gradients fall short of those of a model.
+
+    ``squares`` is their sum, in coordinates in which ``metric`` is the identity. What ``error``,
+    its standard deviation, explains of the difference does not count.
+    """
+    T = rounded(metric)
+    whole = float(np.trace(T.T @ model.of(model.values) @ T))
+    if squares >= whole:
+        return J
+    kept = max(0.0, 1.0 - (error / (whole - squares)) ** 2)
+    return J.times(1.0 - kept * (1.0 - squares / whole))
 
 
 def doubted(
