@@ -53,12 +53,12 @@ def float_noise(monkeypatch):
 
 @pytest.fixture(scope="module")
 def client():
-    """The client of a cluster of two workers that are threads of this process, as are its flaws."""
+    """A client of a cluster of two workers, which are threads of this process."""
     distributed = pytest.importorskip("distributed")
-    pytest.importorskip("dask.array")
-    form = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
     with (
-        distributed.LocalCluster(**form, dashboard_address="127.0.0.1:0") as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
