@@ -224,6 +224,15 @@ def people(frame: pd.DataFrame) -> dict[str, Any]:
     }
 
 
+def people_scores(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return the coverage of scores by model, with one column per way to count persons."""
+    made = [
+        {"model": model, "metric": metric, "covered": list(own["covered"])}
+        for (model, metric), own in frame.groupby(["model", "metric"], sort=False)
+    ]
+    return {"lines": made, "units": list(frame["unit"].unique()), "fits": frame["fits"].min()}
+
+
 def quantiles(frame: pd.DataFrame) -> dict[str, Any]:
     """Return a line per set and epsilon, with the cells of all quantiles."""
     made = []
