@@ -4,7 +4,8 @@
 
 Errors are root mean squares by which predictions of test rows differ from those of least squares,
 in units of half the width of the target's bounds; for logistic regressions they are excess
-log-loss. Each cell has two fits; cells that the file has are skipped. A ``guess`` knows the residuals' root mean square and R^2.
+log-loss. Each cell has two fits; cells that the file has are skipped. A ``guess`` knows the
+residuals' root mean square and R^2.
 """
 
 from __future__ import annotations
