@@ -75,6 +75,22 @@ def test_source_is_the_same_without_comments_and_docstrings(tmp_path):
     assert behaviour.compiled("int a; // one\n/* two */ int b;") == "int a; int b;"
 
 
+def test_counted_lines_are_exact_and_growth_comes_last(monkeypatch):
+    step = STEPS["growth"]
+    assert list(STEPS)[-1] == "growth"
+    assert step.exact().items() <= records.digest(step).items()
+    found = records.digest(step)
+    assert records.differing(step, found) == []
+    assert records.differing(step, {**found, "test_lines": found["test_lines"] + 1}) == [
+        "test_lines"
+    ]
+    # Filled pages are in none of the folders whose lines count.
+    assert not any("docs" in folder for folder in (*records.CODE, *step.sources))
+    if records.state(step) == "today's":
+        last = pd.read_csv(step.path).iloc[-1]
+        assert {name: last[name] for name in step.exact()} == step.exact()
+
+
 @pytest.fixture
 def small(tmp_path, monkeypatch):
     """A step of its own, with records, pages and work in a temporary folder."""
@@ -168,6 +184,10 @@ def test_lines_of_peers_are_kept_and_own_tables_left_as_written(small):
     run.run(writing, None, quick=False)
     assert (page.parent / "mine.csv").read_text() == "a\n1\n"
     assert [each.name for each in pages.pages_of(writing)] == ["page.md"]
+    (page.parent / "mine.csv").write_text("commit\naaa\nbbb\naaa\n")
+    said = Step(**{**vars(writing), "whole": (f"cp {page.parent}/mine.csv {{out}}",)})
+    run.run(said, None, quick=False)
+    assert records.read()["small"]["commit"] == "aaa, bbb"
 
 
 def test_a_table_without_a_digest_is_of_unknown_code(small):
