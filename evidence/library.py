@@ -28,6 +28,7 @@ FORECAST_SETS = " --sets sphere correlated nycflights13 black_friday california 
 FORECAST_SETS += " blog_feedback elevators kin40k pol rossmann bike diamonds pumadyn32nm sgemm"
 FORECAST_SETS += " skillcraft wine"
 FORECAST_TABLES = "python benchmarks/tables/forecast.py --data-dir {data} --out {out}"
+SKETCHES = "python benchmarks/sketches.py --out {out}"
 REPRODUCTION = "python -m reproduction {what} --data-dir {{data}} --out {{work}}/results"
 REPORT = "python -m reproduction report {work}/results --docs {docs} --force"
 #: The sources that times depend on.
@@ -51,6 +52,15 @@ LIBRARY = (
         figures=performance.figures,
     ),
     Step(
+        "sketches",
+        "seconds of sketches, and of fits with and without them",
+        whole=(SKETCHES + " --rounds 3",),
+        quick=(SKETCHES + " --rounds 1 --shapes 16384x128 16384x256",),
+        sources=(*CODE, "benchmarks/sketches.py"),
+        view=views.sketches,
+        count=lambda frame: frame[frame["part"] != "sketches"]["rounds"].sum(),
+    ),
+    Step(
         "classification",
         "excess log-loss of logistic fits and of peers",
         whole=(
@@ -66,8 +76,9 @@ LIBRARY = (
     Step(
         "audit",
         "lower bounds on epsilon by experiment",
-        whole=(AUDITS,),
-        quick=(AUDITS + " --quick --cases AdaSSP",),
+        # `fastmix audit --all` has 4,000 to 40,000 fits on each data set.
+        whole=(AUDITS + " --most-trials 2000",),
+        quick=(AUDITS + " --most-trials 640 --cases AdaSSP IHM",),
         fits=(
             *("numbers", "labels", "quantile", "huber", "AdaSSP", "DPGradientDescent"),
             *("ObjectivePerturbation", "IHM", "IHM, paper", "FastIHM", "FastIHM, paper"),

@@ -61,6 +61,22 @@ def budget_risks(frame: pd.DataFrame) -> dict[str, Any]:
     return {"sets": made, "epsilons": list(wide.columns), "trials": int(frame["trials"].min())}
 
 
+def sketches(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return seconds of sketches, times of IHM over FastIHM, and risks of both sketches."""
+    made: dict[str, Any] = {}
+    for part, own in frame.groupby("part"):
+        keys = ["data", "n", "d", "epsilon"]
+        made[str(part)] = [
+            {
+                **dict(zip(keys, key, strict=True)),
+                **each.set_index("name")[["value", "low", "high"]].to_dict(),
+            }
+            for key, each in own.groupby(keys, sort=False)
+        ]
+        made[f"{part}_rounds"] = int(own["rounds"].min())
+    return made
+
+
 def peers(frame: pd.DataFrame) -> dict[str, Any]:
     """Return the median error that each method adds, in percent of the variance."""
     table = 100.0 * frame.pivot_table(

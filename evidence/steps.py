@@ -71,7 +71,7 @@ STEPS = {
             "excess risk and test R² of all methods on all sets",
             whole=(ACCURACY + " --trials 3 --most-seconds 5", ACCURACY + " --ridges --trials 2"),
             quick=(
-                ACCURACY + " --quick" + SMALL,
+                ACCURACY + " --quick --trials 1 --epsilons 0.3 1 3" + SMALL,
                 ACCURACY + " --ridges --trials 1 --sets blog_feedback",
             ),
             fits=(
