@@ -51,6 +51,19 @@ def float_noise(monkeypatch):
     monkeypatch.setattr(Noise, "_floored", FloatNoise._floored)
 
 
+@pytest.fixture(scope="module")
+def client():
+    """A client of a cluster of two workers, which are threads of this process."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """An empty folder with people.csv, people.parquet and bounds.toml, and nothing else."""

@@ -26,19 +26,7 @@ from tests.audit.test_person_releases import statistics
 from tests.audit.test_person_scores import one_by_one
 from tests.transcripts import recording
 
-distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 def blocks(X):

@@ -259,7 +259,7 @@ def encoded(library, columns, bounds, records, apart):
     elif library in ("stream", "duckdb"):
         table = pa.table(made)
         made = table.to_reader() if library == "stream" else duckdb.from_arrow(table)
-        found = read_columns(stream_of("X", made), *needed(bounds), TextFormat().of(bounds))
+        found = read_columns(stream_of(made), *needed(bounds), TextFormat().of(bounds))
     else:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"t.{library}"

@@ -15,19 +15,7 @@ from fastmix.kernels.losses import LinearHuber
 from fastmix.releases import CURVATURES
 from fastmix.releases.release import Public
 
-distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(scope="module")

@@ -177,7 +177,7 @@ def test_no_more_is_kept_than_the_memory(tmp_path):
 def test_an_opaque_number_of_a_database_is_a_number():
     kind = pa.opaque(pa.string(), "numeric", "PostgreSQL")
     column = pa.ExtensionArray.from_storage(kind, pa.array(["1.25", None, "NaN"]))
-    stream = stream_of("X", pa.table({"n": column}).to_reader())
+    stream = stream_of(pa.table({"n": column}).to_reader())
     assert stream.fields(None) == {"n": "number"}
 
 
@@ -200,5 +200,5 @@ def test_no_callable_gives_a_frame_whose_types_are_inferred():
 @pytest.mark.parametrize("kind", ["decimal32", "decimal64"])
 def test_narrow_decimals_are_categories(kind):
     codes = pa.array([Decimal("1.50"), Decimal("2.00"), None], getattr(pa, kind)(5, 2))
-    stream = stream_of("X", pa.table({"code": codes}).to_reader())
+    stream = stream_of(pa.table({"code": codes}).to_reader())
     assert read_columns(stream, [], {"code": ("2", "1.5")}).codes["code"].tolist() == [1, 0, -2]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from fastmix.engine.expected_curvature import expected_logistic
+from fastmix.engine.expected_curvature import Squares, expected_logistic
 from fastmix.engine.geometry import geometry, level_codes
 from fastmix.kernels.sigmoids import Logistic, UpperLogistic
 from fastmix.schema.categories import Categories
@@ -86,3 +86,25 @@ def test_the_largest_curvature_does_not_depend_on_label_or_place():
         np.testing.assert_array_equal(loss.curvature(u, None, sign * np.full(11, 0.6)), 0.15)
     assert loss.curvature(u, None, np.zeros(11)).max() == 0.0  # an absent record
     np.testing.assert_array_equal(loss.slope(u), Logistic(2.0, 5.0, 1.0).slope(u))
+
+
+@pytest.mark.parametrize("numbers", [0, 2])
+def test_squares_of_slopes_have_the_curvature_as_mean_where_nothing_limits_them(numbers):
+    made = coordinates(numbers)
+    theta = made.transform @ np.random.default_rng(3).standard_normal(len(made.transform))
+    found = expected_logistic(made, theta, Squares(1e6))
+    np.testing.assert_allclose(found, expected_logistic(made, theta), atol=1e-12)
+    limited = expected_logistic(made, theta, Squares(1.0))
+    assert np.trace(limited) < 0.95 * np.trace(found)
+
+
+def test_squares_of_limited_slopes_are_the_mean_over_many_labels():
+    made = coordinates(2)
+    theta = made.transform @ (0.7 * np.random.default_rng(3).standard_normal(7))
+    Z = drawn(2, 400_000)
+    p, lengths = expit(Z @ np.linalg.solve(made.transform, theta)), np.linalg.norm(Z, axis=1)
+    label = np.random.default_rng(4).random(len(Z)) < p
+    squares = np.minimum(np.abs(label - p), 1.5 / lengths) ** 2
+    exact = np.sum(squares * lengths**2) / len(Z)
+    found = np.trace(expected_logistic(made, theta, Squares(1.5)))
+    assert found == pytest.approx(exact, rel=0.05)

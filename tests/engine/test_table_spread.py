@@ -92,5 +92,7 @@ def test_a_fit_says_how_much_it_clips():
 
 
 def test_the_bias_of_clipping_is_in_standard_errors():
-    found = module.Spread(squares=900.0, clipped=5.0, beyond=10.0, variance=1.0, sure=True)
+    found = module.Spread(
+        squares=900.0, error=9.0, clipped=5.0, beyond=10.0, variance=1.0, sure=True
+    )
     assert found.bias(4, 10.0) == pytest.approx(10.0 / math.sqrt(900.0 + 400.0))

@@ -234,6 +234,7 @@ def test_classifiers_have_dummies():
         (["ward_b"], {}, "a list of columns per category"),
         (3, {}, "a list with a list"),
         ([[1]], {"bounds_X": None, "data_norm": 3.0}, "bounds_X must be given with categories"),
+        ([[1]], {"data_norm": 1e-13}, "data_norm must be at least 1e-12 with categories"),
         ([[1]], {"bounds": BOUNDS}, "categories must be None when bounds are given"),
     ],
 )

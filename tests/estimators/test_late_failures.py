@@ -200,6 +200,19 @@ def test_separated_labels_leave_intervals_without_curvature():
         assert not np.isnan(model.coef_std_).any()
 
 
+@pytest.mark.parametrize("seed", [0, 38])
+def test_rows_without_weight_leave_a_ridge_that_decides_all(seed):
+    """A singular matrix of the intervals was an error, after the charge."""
+    X, y = records(20_000, 3)
+    X[:, 1:] = np.eye(3)[np.digitize(X[:, 1], [-0.3, 0.3])][:, 1:]
+    given = {"bounds_X": (-1.0, 1.0), "classes": [0, 1, 2], "random_state": seed}
+    model = PrivateLogisticRegression(epsilon=0.3, delta=1e-300, inference=True, **given)
+    nothing = {"sample_weight": np.zeros(20_000), "max_weight": 2.0}
+    model.fit(X, np.digitize(y, [-0.3, 0.3]), categories=[[1, 2]], **nothing)
+    assert np.isfinite(model.coef_).all()
+    assert not model.coef_identified_.any()
+
+
 @pytest.mark.parametrize("persons", [False, True])
 def test_steps_of_rows_that_count_in_full_at_any_length(persons):
     """A loss for very long rows needs a larger ridge than steps had, which raised in the fit."""
@@ -212,6 +225,23 @@ def test_steps_of_rows_that_count_in_full_at_any_length(persons):
             epsilon=epsilon, delta=1e-3, bounds=bounds, residual_clip=1e6, random_state=0
         )
         assert np.isfinite(model.fit(frame, **ids).coef_).all()
+
+
+@pytest.mark.parametrize("kind", [k for k in TABLE_KINDS if k is not PrivateQuantileRegressor])
+@pytest.mark.parametrize("norm", [1e-100, 1e-40, 1e-29, 1e-13, 1e-12, 1e-6, 1e99])
+def test_dummies_with_a_public_norm_of_any_size(kind, norm):
+    """Tiny norms made coordinates so long that the minimiser was refused after the charge."""
+    X, y = records(3000, 3)
+    X[:, 1:] = np.eye(3)[np.digitize(y, [-0.3, 0.3])][:, 1:]
+    ends = {"bounds_y": (-1.0, 1.0)}
+    if kind is PrivateLogisticRegression:
+        y, ends = (y > 0.5).astype(int), {"classes": [0, 1]}
+    fitted, budget = 0, BudgetAccountant(math.inf, 0.9)
+    for inference in (False, True):
+        given = {"epsilon": 3.0, "delta": 1e-3, "inference": inference, **ends}
+        model = kind(bounds_X=(-1.0, 1.0), data_norm=norm, **given)
+        fitted += fits(model, X, y, budget, categories=[[1, 2]])
+    assert fitted == (2 if norm >= 1e-12 else 0)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 8, 13])

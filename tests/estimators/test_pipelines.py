@@ -90,7 +90,10 @@ class Centred(Doubled):
         QuantileTransformer(n_quantiles=10),
         KBinsDiscretizer(n_bins=3, encode="ordinal", quantile_method="linear"),
         SimpleImputer(),
-        SimpleImputer(strategy="constant", fill_value=0.0, add_indicator=True),
+        SimpleImputer(
+            strategy="constant", fill_value=0.0, keep_empty_features=True, add_indicator=True
+        ),
+        SimpleImputer(strategy="constant", fill_value=0.0),  # leaves out empty columns
         OneHotEncoder(sparse_output=False),
         OneHotEncoder(categories=LEVELS, min_frequency=5, sparse_output=False),
         OrdinalEncoder(),
@@ -128,7 +131,7 @@ def test_found_bounds_name_it_too():
         SplineTransformer(knots=KNOTS),
         OneHotEncoder(categories=LEVELS, drop="first", sparse_output=False),
         OrdinalEncoder(categories=LEVELS),
-        SimpleImputer(strategy="constant", fill_value=0.0),
+        SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True),
         RBFSampler(gamma=0.5),
         GaussianRandomProjection(n_components=2),
         FrozenEstimator(StandardScaler().fit(np.eye(3))),

@@ -11,18 +11,22 @@ from hypothesis import strategies as st
 
 from fastmix.kernels import kerdock, reference_kerdock
 from fastmix.kernels.mapped import Mapped
+from tests.kernels.test_mapped import LAYOUTS as EVERY_LAYOUT
 
 DTYPES = [np.float64, np.float32]
 LAYOUTS = {
-    "C": lambda big, n, d: np.ascontiguousarray(big[:n, :d]),
-    "F": lambda big, n, d: np.asfortranarray(big[:n, :d]),
-    "C rows cut": lambda big, n, d: big[:n, :d],
-    "C columns skipped": lambda big, n, d: big[:n, ::2],
-    "F rows skipped": lambda big, n, d: np.asfortranarray(big)[::2, :d],
-    "both reversed": lambda big, n, d: big[n - 1 :: -1, d - 1 :: -1],
-    "broadcast row": lambda big, n, d: np.broadcast_to(big[:1, :d], (n, d)),
-    "broadcast column": lambda big, n, d: np.broadcast_to(big[:n, :1], (n, d)),
-    "unaligned": lambda big, n, d: _unaligned(big[:n, :d]),
+    name: EVERY_LAYOUT[name]
+    for name in (
+        "C",
+        "F",
+        "C rows cut",
+        "C columns skipped",
+        "F rows skipped",
+        "both reversed",
+        "broadcast row",
+        "broadcast column",
+        "unaligned",
+    )
 }
 # Which of bounds, center, inverse_scale, factors and constant a map has.
 MAPS = list(itertools.product([False, True], repeat=4))
@@ -33,12 +37,6 @@ SHAPES = [
     *[(100, 5, 5, 0), (100, 5, 5, 32), (101, 40, 6, 7), (1000, 8, 6, 0), (1000, 3, 7, 100)],
     *[(3000, 20, 9, 0), (2500, 1, 8, 13), (700, 90, 10, 0), (5000, 12, 5, 1)],
 ]
-
-
-def _unaligned(a: np.ndarray) -> np.ndarray:
-    records = np.zeros(a.shape, dtype=[("tag", "u1"), ("value", a.dtype)])
-    records["value"] = a
-    return records["value"]
 
 
 def mapped(n, d, dtype=np.float64, layout="C", parts=NO_MAP, seed=0) -> Mapped:

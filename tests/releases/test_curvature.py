@@ -18,15 +18,9 @@ from fastmix.data.weights import on_grid
 from fastmix.kernels.losses import CalibratedHuber
 from fastmix.kernels.sigmoids import Logistic, SmoothedQuantile, UpperLogistic
 from fastmix.releases import CURVATURE, CURVATURES, SQUARES, Noise, sensitivity
+from tests.releases.plain import zero
 
 LOSS = CalibratedHuber(0.5, 20.0, 1.0, 3.0)
-
-
-class Zero(Noise):
-    """No noise: releases are what is released, without the grid."""
-
-    def _gaussian(self, values, sensitivity, ratio):
-        return np.array(values, dtype=np.float64)
 
 
 def arrays(X, y):
@@ -39,7 +33,7 @@ def chunks(X, y, size=17):
 
 
 def released(rows, theta, T, *, square=4.0, loss=LOSS, least=0.3, noise=None, weights=None):
-    noise = Zero(np.random.default_rng(0)) if noise is None else noise
+    noise = zero() if noise is None else noise
     return noise.release(
         CURVATURES,
         rows,
@@ -172,11 +166,11 @@ def broken_limit(block, *, square, **given):
     return curvatures.curvatures(block, square=1e9 * square, **given)
 
 
-def broken_slope(block, *, theta, transform, **given):
+def broken_slope(block, *, at, **given):
     """Take residuals for slopes: nothing limits gradients."""
-    totals = curvatures.curvatures(block, theta=theta, transform=transform, **given)
+    totals = curvatures.curvatures(block, at, **given)
     for A, y in block.formed():
-        Z = (A @ transform) * (y - A @ theta)[:, None]
+        Z = (A @ at.transform) * (y - A @ at.theta)[:, None]
         totals[1] = Z.T @ Z
     return totals
 

@@ -13,20 +13,14 @@ from fastmix.data import ArrayRows, RowMap
 from fastmix.data.persons import Persons
 from fastmix.kernels.losses import LinearHuber
 from fastmix.kernels.sigmoids import Logistic, UpperLogistic
-from fastmix.releases import CURVATURES, SQUARES, Noise
+from fastmix.releases import CURVATURES, SQUARES
 from fastmix.releases.release import Public
+from tests.releases.plain import zero
 
 HUBER = LinearHuber(0.5, 20.0, 1.0, 3.0)
 LOGISTIC = Logistic(0.7, 9.0, 1.0)
 UPPER = UpperLogistic(0.7, 9.0, 1.0)
 SQUARE = 2.0
-
-
-class Zero(Noise):
-    """No noise: releases are what is released, without the grid."""
-
-    def _gaussian(self, values, sensitivity, ratio):
-        return np.array(values, dtype=np.float64)
 
 
 def panel(seed, n=60, d=3, scale=1.0):
@@ -51,7 +45,7 @@ def asked(theta, T, loss):
 
 
 def released(X, y, persons, theta, T, loss):
-    noise, rows = Zero(np.random.default_rng(0)), rows_of(X, y, persons)
+    noise, rows = zero(), rows_of(X, y, persons)
     return noise.release(CURVATURES, rows, **asked(theta, T, loss), sigma=(2.0, 3.0))
 
 

@@ -19,17 +19,7 @@ from fastmix.engine.scores import (
     most_below,
 )
 from fastmix.releases import ABSOLUTE_LAYERS, PINBALL_LAYERS, SQUARE_LAYERS, Noise, sensitivity
-
-
-class Zero(Noise):
-    """No noise: releases are what is released, without the grid."""
-
-    def _gaussian(self, values, sensitivity, ratio):
-        return np.array(values, dtype=np.float64)
-
-
-def zero():
-    return Zero(np.random.default_rng(0))
+from tests.releases.plain import zero
 
 
 def rows_of(X, y, constant=0.0):

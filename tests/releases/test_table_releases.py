@@ -20,13 +20,13 @@ from fastmix.releases import (
     LEVEL_COUNTS,
     NUMBER_MOMENTS,
     SLOPES,
-    Noise,
     checks,
     sensitivity,
 )
 from fastmix.releases.release import Public
 from fastmix.schema import PublicBounds
 from fastmix.schema.categories import Categories
+from tests.releases.plain import Zero, zero
 
 BOUNDS = PublicBounds.from_dict(
     {
@@ -54,13 +54,6 @@ HOSTILE = [
     (20.0, "other", 0.0, "f ", " b", 7.0),
 ]
 NAMES = ["age", "city", "hours", "sex", "kind", "y"]
-
-
-class Zero(Noise):
-    """No noise: releases are what is released, without the grid."""
-
-    def _gaussian(self, values, sensitivity, ratio):
-        return np.array(values, dtype=np.float64)
 
 
 def table(records):
@@ -105,7 +98,7 @@ def crowd(n, seed=0):
 
 
 def released(release, rows, **given):
-    return Zero(np.random.default_rng(0)).release(release, rows, sigma=1.0, **given)
+    return zero().release(release, rows, sigma=1.0, **given)
 
 
 def longest(d, seed):

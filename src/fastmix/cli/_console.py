@@ -13,11 +13,10 @@ from fastmix._text import visible
 from fastmix.certificate import jsonable
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Return a console on the current standard output or standard error."""
-    stream = sys.stderr if stderr else sys.stdout
+def console() -> Console:
+    """Return a console on the current standard output."""
     # A pipe has no width; tables must not be cut for one.
-    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else 120)
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 
 
 def print_text(*lines: str, style: str | None = None) -> None:

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from fastmix.accounting import BudgetAccountant
 from fastmix.certificate.explain import headline
 from fastmix.cli import _options as options
 from fastmix.cli._asked import UNLISTED, Asked, check_target
-from fastmix.cli._cluster import cluster_client
 from fastmix.cli._console import print_json, print_table, print_text
 from fastmix.cli._papers import Papers
 from fastmix.data import Streaming
@@ -235,7 +235,7 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
     if engine == "dask" and not isinstance(data, Path):
         raise value_error("engine", "be memory or stream for a database", engine)
     with (
-        cluster_client(asked.scheduler) if engine == "dask" else nullcontext() as client,
+        _cluster_client(asked.scheduler) if engine == "dask" else nullcontext() as client,
         progress("fitting"),
     ):
         executor = Streaming() if client is None else Cluster(client)
@@ -243,6 +243,22 @@ def _fit(model: PrivateModel, asked: Asked, public: PublicBounds) -> None:
         table = asked.chunks(public, intercept=intercept, executor=executor, memory=memory)
         most = 1.0 if asked.max_weight is None else asked.max_weight
         model.fit_chunks(table, max_rows_per_group=asked.max_rows, max_weight=most)
+
+
+@contextmanager
+def _cluster_client(scheduler: str) -> Iterator[Any]:
+    """Give a client of the Dask cluster at an address, or of a new cluster on this machine."""
+    try:
+        distributed = import_module("distributed")
+    except ImportError:
+        raise ImportError('--engine dask needs: pip install "fastmix[dask]".') from None
+    # With certificates of its own, so that nobody else on this machine can use the cluster.
+    local = {"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "security": True}
+    with (
+        nullcontext(scheduler) if scheduler else distributed.LocalCluster(**local) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
 
 
 def _print_effects(made: RegressionSummary, out: Path) -> None:

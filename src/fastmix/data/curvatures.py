@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,25 +20,27 @@ Sums: TypeAlias = tuple[npt.NDArray[np.int64], FloatArray]
 _LIMITED_ROWS = 1 << 14
 
 
-def curvatures(
-    block: Block,
-    *,
-    theta: FloatArray,
-    loss: Loss,
-    transform: FloatArray,
-    square: float,
-    weights: FloatArray | None = None,
-    squares: bool = True,
-) -> FloatArray:
+class At(NamedTuple):
+    """The coefficients and the loss that terms are of, and the coordinates of their rows.
+
+    Coordinates may have ``weights`` of at most 1, which shorten all rows.
+    """
+
+    theta: FloatArray
+    loss: Loss
+    transform: FloatArray
+    weights: FloatArray | None = None
+
+
+def curvatures(block: Block, at: At, *, square: float, squares: bool = True) -> FloatArray:
     """Return sums of ``f'' z z'`` and ``f'^2 z z'`` for rows ``z = T'a``, the first limited.
 
     No term of the first has a norm above ``square``; gradients, whose squares the second has, are
-    limited by the loss. Coordinates may have ``weights`` of at most 1, which shorten all rows.
-    With weights w of rows the sums are those of ``w f'' z z'`` and ``(w f')^2 z z'``; without
-    ``squares`` the second is 0.
+    limited by the loss. With weights w of rows the sums are those of ``w f'' z z'`` and
+    ``(w f')^2 z z'``; without ``squares`` the second is 0.
     """
-    totals = np.zeros((2, transform.shape[1], transform.shape[1]))
-    for own, Z, bends, slopes in _terms(block, theta, loss, transform, square, weights):
+    totals = np.zeros((2, at.transform.shape[1], at.transform.shape[1]))
+    for own, Z, bends, slopes in _terms(block, at, square):
         if squares:
             steep = Z * (own * slopes)[:, None]
             totals[1] += steep.T @ steep  # a product with itself takes half the time
@@ -49,13 +51,10 @@ def curvatures(
 
 def whole_curvatures(
     block: Block,
+    at: At,
     *,
-    theta: FloatArray,
-    loss: Loss,
-    transform: FloatArray,
     square: float,
     steepest: float,
-    weights: FloatArray | None = None,
     squares: bool = True,
     lacking: bool = False,
 ) -> FloatArray:
@@ -67,18 +66,16 @@ def whole_curvatures(
     if block.lengths is None:
         raise ValueError("lengths must be known to limit curvatures.")
     A, long = block.A, block.lengths
-    if weights is not None:
-        long = measured.row_lengths(A, transform * weights, 1e-150)
-    slopes, bends = mapped.terms(A, block.targets, theta, loss, block.lengths)
-    bent = []
+    if at.weights is not None:
+        long = measured.row_lengths(A, at.transform * at.weights, 1e-150)
+    slopes, bends = mapped.terms(A, block.targets, at.theta, at.loss, block.lengths)
     for start in range(0, len(bends), _LIMITED_ROWS):
         part = slice(start, start + _LIMITED_ROWS)
         np.minimum(bends[part], square / np.square(long[part]), out=bends[part])
         np.minimum(np.abs(slopes[part]), steepest / block.lengths[part], out=slopes[part])
-        bent.append(start + np.flatnonzero(bends[part] != 1.0))
-    grams = np.zeros((2, *np.shape(transform)))
+    grams = np.zeros((2, *np.shape(at.transform)))
     if lacking:
-        few = np.concatenate(bent)
+        few = np.flatnonzero(bends != 1.0)
         grams[0] = mapped.scaled_gram(block.rows(few).A, np.sqrt(1.0 - bends[few]))
     else:
         own = bends if block.weights is None else block.weights * bends
@@ -89,15 +86,7 @@ def whole_curvatures(
     return grams
 
 
-def person_gradients(
-    block: Block,
-    *,
-    theta: FloatArray,
-    loss: Loss,
-    transform: FloatArray,
-    weights: FloatArray | None,
-    persons: tuple[int, int],
-) -> Sums:
+def person_gradients(block: Block, at: At, *, persons: tuple[int, int]) -> Sums:
     """Return the sums ``w f' z`` of the rows of each person whose number is in a range."""
     codes = np.zeros(0, np.int64) if block.persons is None else block.persons
     inside = (codes >= persons[0]) & (codes < persons[1])
@@ -108,11 +97,11 @@ def person_gradients(
     if block.weights is not None:
         part = replace(part, weights=block.weights[chosen])
     found, places = np.unique(codes[chosen], return_inverse=True)
-    sums, start = np.zeros((len(found), transform.shape[1])), 0
-    for own, Z, _, slopes in _terms(part, theta, loss, transform, np.inf, weights):
+    sums, start = np.zeros((len(found), at.transform.shape[1])), 0
+    for own, Z, _, slopes in _terms(part, at, np.inf):
         Z *= (own * slopes)[:, None]
-        few, at = np.unique(places[start : start + len(Z)], return_inverse=True)
-        owners = csr_array((np.ones(len(Z)), (at, np.arange(len(Z)))), (len(few), len(Z)))
+        few, whose = np.unique(places[start : start + len(Z)], return_inverse=True)
+        owners = csr_array((np.ones(len(Z)), (whose, np.arange(len(Z)))), (len(few), len(Z)))
         sums[few] += np.asarray(owners @ Z)
         start += len(Z)
     return found, sums
@@ -128,27 +117,22 @@ def add_persons(first: Sums, second: Sums) -> Sums:
 
 
 def _terms(
-    block: Block,
-    theta: FloatArray,
-    loss: Loss,
-    transform: FloatArray,
-    square: float,
-    weights: FloatArray | None,
+    block: Block, at: At, square: float
 ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
     """Yield weights of rows, rows ``z = T'a``, limited curvatures, and slopes, some at a time."""
     if block.lengths is None:
         raise ValueError("lengths must be known to limit curvatures.")
     start, room = 0, 1.0 - 2.0**-40  # so that rounding cannot exceed the limits
-    found = np.concatenate([np.empty(0), *(r for _, (r,) in block.residuals(theta))])
+    found = np.concatenate([np.empty(0), *(r for _, (r,) in block.residuals(at.theta))])
     for own, A, y in block.weighted():
         lengths = block.lengths[start : start + len(y)]
-        residuals, Z = found[start : start + len(y)], A @ transform
+        residuals, Z = found[start : start + len(y)], A @ at.transform
         squared = lengths**2
-        if weights is not None:
-            Z *= weights
+        if at.weights is not None:
+            Z *= at.weights
             squared = np.maximum(np.einsum("ij,ij->i", Z, Z), 1e-300)
-        bends = np.minimum(loss.curvature(residuals, lengths, y), square / squared)
-        most = loss.lipschitz / lengths
-        slopes = np.clip(loss.slope(residuals, lengths, y), -most, most)
+        bends = np.minimum(at.loss.curvature(residuals, lengths, y), square / squared)
+        most = at.loss.lipschitz / lengths
+        slopes = np.clip(at.loss.slope(residuals, lengths, y), -most, most)
         yield own, Z, room**2 * bends, room * slopes
         start += len(y)

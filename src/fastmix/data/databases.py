@@ -64,7 +64,9 @@ class Query(Stream):
             self.files, name, self._shown = (path,), path.name, f"{_DUCKDB}{path}"
         else:
             name, self._shown = _without_password(address)
-        super().__init__(name, self._connected, again=True, ordered=False)
+        super().__init__(
+            name, lambda: self._driver(self._address, self.query or ""), again=True, ordered=False
+        )
 
     def __str__(self) -> str:
         return self._shown
@@ -81,9 +83,6 @@ class Query(Stream):
             )
         self.query, self._memory = query, memory
         return self
-
-    def _connected(self) -> AbstractContextManager[Any]:
-        return self._driver(self._address, self.query or "")
 
     def _reading(self) -> AbstractContextManager[None]:
         return without_values(lambda error: f"{self.name} could not be read: {_reason(error)}.")

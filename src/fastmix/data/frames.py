@@ -103,7 +103,7 @@ def _rows(frame: Any) -> dict[str, Any]:
     elif kind == "pyarrow":
         records = frame.to_pylist()
     else:
-        raise type_error("bounds", "be a file, a dict or a data frame", bounds_kind(frame))
+        raise type_error("bounds", "be a file, a dict or a data frame", type(frame).__name__)
     features: dict[str, Any] = {}
     targets: dict[str, Any] = {}
     for record in records:
@@ -121,11 +121,6 @@ def _rows(frame: Any) -> dict[str, Any]:
     return {"target": targets, "features": features} if targets else features
 
 
-def bounds_kind(value: Any) -> str:
-    """Return the name of a type, for messages."""
-    return type(value).__name__
-
-
 def _absent(value: Any) -> bool:
     return value is None or (isinstance(value, float) and np.isnan(value))
 
@@ -139,7 +134,7 @@ def frame_names(frame: Any) -> list[str]:
     if is_lazy(frame) or not names or not all(isinstance(name, str) for name in names):
         raise type_error(
             "X", "be a pandas, Polars or Arrow table with named columns, as bounds are by name",
-            bounds_kind(frame),
+            type(frame).__name__,
         )  # fmt: skip
     if len(set(names)) != len(names):
         raise value_error("X", "have a different name for each column", names)

@@ -227,7 +227,7 @@ class Rows(ABC):
         covers the errors of two computed sums. Each is at most 2 c u times the sum of the squared
         lengths of scaled rows, times :math:`\|T\|_F^2`, as in `second_moments`.
         """
-        given: Any = {"theta": theta, "loss": loss, "transform": transform, "weights": weights}
+        at = curvatures.At(theta, loss, transform, weights)
         own = squares and (self.persons is None or self.persons.codes is None)
         steep = loss.lipschitz / least
         if loss.squares:
@@ -237,7 +237,7 @@ class Rows(ABC):
         bent, sloped = error * loss.bend, error * steep**2 if own else 0.0
         few = self.n < _FEW_ROWS or isinstance(transform, measured.Spiked)
         if few or not max(bent / square, sloped / loss.lipschitz**2) <= _MOST_ERROR:
-            sums = partial(curvatures.curvatures, square=square, squares=own, **given)
+            sums = partial(curvatures.curvatures, at=at, square=square, squares=own)
             totals = self.run(Pass("curvature", sums))
         else:
             lacking = loss.squares and self.persons is None and self._joint is not None
@@ -247,7 +247,7 @@ class Rows(ABC):
                 "squares": own,
                 "lacking": lacking,
             }
-            sums = partial(curvatures.whole_curvatures, **limits, **given)
+            sums = partial(curvatures.whole_curvatures, at=at, **limits)
             grams = self.run(Pass("curvature", sums))
             if lacking:
                 grams[0] = self.joint_moments()[: self.d, : self.d] - grams[0]
@@ -259,7 +259,7 @@ class Rows(ABC):
         total, step = np.zeros_like(totals[0]), max(1, _PERSON_BYTES // (8 * self.d))
         # Quiet: how many passes there are depends on the number of persons, which may be hidden.
         for first in range(0, self.persons.count, step):
-            value = partial(curvatures.person_gradients, persons=(first, first + step), **given)
+            value = partial(curvatures.person_gradients, at=at, persons=(first, first + step))
             task = Pass("gradients of persons", value, curvatures.add_persons, quiet=True)
             gradients = self.run(task)[1]
             total += mapped.gram(mapped.Mapped(gradients))

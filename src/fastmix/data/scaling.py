@@ -16,6 +16,8 @@ from fastmix.schema.values import as_reals, check_finite
 
 #: Bounds beyond this would overflow; half-widths below its inverse make a feature constant.
 LARGEST = 1e100
+#: The least norm of rows with dummies, whose coordinates stretch by as much as rows are shortened.
+_LEAST_NORM = 1e-12
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,12 @@ def public_scaling(
     of one category, which adds 1 to the squared norm of a row; the map enforces that.
     """
     d = X.shape[1]
-    if dummies and bounds_X is None and data_norm is not None:
-        raise value_error("bounds_X", "be given with categories", None)
+    if dummies and data_norm is not None:
+        if bounds_X is None:
+            raise value_error("bounds_X", "be given with categories", None)
+        if not data_norm >= _LEAST_NORM:
+            condition = f"be at least {_LEAST_NORM:g} with categories"
+            raise value_error("data_norm", condition, data_norm)
     box: tuple[FloatArray, FloatArray] | None = None
     if bounds_X is not None:
         box = feature_bounds(bounds_X, d, labels)

@@ -99,10 +99,10 @@ def is_stream(value: Any) -> bool:
     )
 
 
-def stream_of(name: str, value: Any) -> Stream:
+def stream_of(value: Any) -> Stream:
     """Return the records of a stream; a callable or a dataset can be opened for each pass."""
     again = callable(value) or hasattr(value, "scanner")
-    return Stream(name, lambda: reader_of(value() if callable(value) else value), again=again)
+    return Stream("X", lambda: reader_of(value() if callable(value) else value), again=again)
 
 
 def reader_of(value: Any) -> Any:

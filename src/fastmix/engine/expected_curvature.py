@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -28,17 +28,31 @@ WEIGHTS = WEIGHTS / math.sqrt(2.0 * math.pi)
 LEAST_SHARE = 0.3
 
 
+class Squares(NamedTuple):
+    """Squares of slopes in place of curvatures, gradients limited to a length as counts see them.
+
+    Their mean over the labels of a true model is its curvature where nothing is limited.
+    """
+
+    longest: float
+
+    def curvature(self, u: FloatArray, lengths: FloatArray, y: FloatArray) -> FloatArray:
+        """Return the squares."""
+        return np.asarray(np.minimum(np.abs(Logistic.free(u, y)), self.longest / lengths) ** 2)
+
+
 def expected_logistic(
     coordinates: Geometry,
     theta: FloatArray,
-    loss: Logistic | None = None,
+    loss: Logistic | Squares | None = None,
     moments: FloatArray | None = None,
 ) -> FloatArray:
     r"""Return the mean of :math:`f'' z z^\top` inside blocks, and between independent ones.
 
     f'' is the curvature of ``loss``, whose limits depend on the length of a row, or by default that
-    of the logistic loss without limits. ``moments`` are the mean second moments of rows, which tell
-    how the log-odds of a level's rows depend on other blocks; by default blocks are independent.
+    of the logistic loss without limits, or `Squares` of slopes. ``moments`` are the mean second
+    moments of rows, which tell how the log-odds of a level's rows depend on other blocks; by
+    default blocks are independent.
     """
     phi, blocks = np.linalg.solve(coordinates.transform, theta), coordinates.blocks
     shares = coordinates.shares
@@ -101,7 +115,7 @@ def _inverse(moments: FloatArray, expected: FloatArray) -> FloatArray:
 
 
 def _mean(
-    order: int, mean: Any, squared: Any, variance: float, loss: Logistic | None
+    order: int, mean: Any, squared: Any, variance: float, loss: Logistic | Squares | None
 ) -> FloatArray:
     r"""Return the mean of a derivative of the curvature at normal log-odds, by Stein's identity.
 

@@ -30,6 +30,7 @@ from fastmix.engine.inference import Intervals
 from fastmix.engine.last_stage import Decided, shrunk
 from fastmix.engine.plan import Draws, Method, Sizes, Solution, Target
 from fastmix.engine.table_inference import Released
+from fastmix.engine.table_spread import Spread
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.sigmoids import Logistic
 from fastmix.releases import GRADIENT_COUNTS
@@ -206,6 +207,18 @@ class Family(Method):
         that of gradients that are not clipped.
         """
         return moments.times(share)
+
+    def lowered(
+        self,
+        J: Curvature,
+        moments: Curvature,
+        coordinates: Geometry,
+        released: Released,
+        loss: Loss,
+        spread: Spread,
+    ) -> Curvature:
+        """Return the curvature of a table, no larger than squares of gradients let it be."""
+        return J
 
     def doubted(
         self,

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from fastmix._types import FloatArray
+from fastmix.engine.first_stage import rounded
 from fastmix.engine.geometry import Curvature, Geometry
 from fastmix.engine.inference import Intervals
 from fastmix.engine.table_inference import OUTPUT, RAISED, Released, through
@@ -23,6 +24,10 @@ REACH = 1.96
 #: The mean square of errors of log-odds, rows weighted by curvature, from which on first-order
 #: errors say nothing. Chosen on King County and Black Friday.
 BENDING = 0.25
+#: A variance of a coordinate, over those of all errors, that stands for an unknown one.
+UNKNOWN = 2.0**40
+#: The least entry of a matrix of shares that is no rounding error.
+LEAST = 2.0**-40
 
 
 def inferred(
@@ -40,32 +45,51 @@ def inferred(
     V = np.asarray(np.linalg.inv(curved + ridge), np.float64)
     noise = released.noise**2 * (V @ metric @ V)
     spread = V @ (m * curved + unequal) @ V + noise
-    bias = _pulled(phi, V @ ridge, spread, coordinates)
-    wrong = through(V, J.error @ np.diag(bias))
-    wrong += (OUTPUT * released.noise / released.n) ** 2 * np.linalg.inv(metric)
+    output = (OUTPUT * released.noise / released.n) ** 2 * np.linalg.inv(metric)
+    most = UNKNOWN * float(np.trace(spread + output))
+    bias = _pulled(phi, V @ ridge, spread, coordinates, most)
+    wrong = through(V, J.error @ np.diag(bias)) + output
     spread, noise, bias = (K @ each @ K.T for each in (spread + wrong, noise + wrong, bias))
     return released.theta, Intervals(spread, noise, 1.0, False, bias)
 
 
 def _pulled(
-    phi: FloatArray, P: FloatArray, spread: FloatArray, coordinates: Geometry
+    phi: FloatArray, P: FloatArray, spread: FloatArray, coordinates: Geometry, most: float
 ) -> FloatArray:
     r"""Return the second moment of what the ridge pulls off, :math:`P\phi^*`, given the minimiser.
 
     We assume that the coordinates of a block are draws of one variance around the first fit.
     Coordinates of which a share l is left, with errors of variance v, have the mean square
     :math:`l^2\tau^2 + v`: least squares by the variances of their squares if they are nothing but
-    errors, raised by one standard error.
+    errors, raised by one standard error. Where the ridge leaves nothing, it is ``most``.
     """
     left, sizes = np.eye(len(phi)) - P, np.empty(len(phi))
+    left[np.abs(left) < LEAST] = 0.0
     told = np.diag(left) ** 2 / np.diag(spread)
     for block in coordinates.blocks:
         beyond = told[block] @ (phi[block] ** 2 / np.diag(spread)[block] - 1.0)
         whole = max(float(told[block] @ told[block]), 1e-300)
-        sizes[block] = max(float(beyond) / whole, 0.0) + RAISED * math.sqrt(2.0 / whole)
-    gain = np.linalg.solve(left @ (left * sizes).T + spread, left * sizes).T
+        known = max(float(beyond) / whole, 0.0) + RAISED * math.sqrt(2.0 / whole)
+        sizes[block] = min(known, most)
+    gain = np.linalg.lstsq(left @ (left * sizes).T + spread, left * sizes)[0].T
     mean, covariance = gain @ phi, np.diag(sizes) - gain @ (left * sizes)
     return np.asarray(P @ (np.outer(mean, mean) + covariance) @ P.T)
+
+
+def lowered(
+    J: Curvature, model: Curvature, squares: float, error: float, metric: FloatArray
+) -> Curvature:
+    """Return J lowered by the share that squares of gradients fall short of those of a model.
+
+    ``squares`` is their sum, in coordinates in which ``metric`` is the identity. What ``error``,
+    its standard deviation, explains of the difference does not count.
+    """
+    T = rounded(metric)
+    whole = float(np.trace(T.T @ model.of(model.values) @ T))
+    if squares >= whole:
+        return J
+    kept = max(0.0, 1.0 - (error / (whole - squares)) ** 2)
+    return J.times(1.0 - kept * (1.0 - squares / whole))
 
 
 def doubted(

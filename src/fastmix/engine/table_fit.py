@@ -192,6 +192,8 @@ def solve_table(
         single = rows.persons is None and plan.weight_sigma is None
         squares = spread.squares if single else max(float(np.trace(squared)), scale)
         J = family.table_curvature(moments, look.coordinates, bent, max(unclipped, LEAST_CURVED))
+        if single:
+            J = family.lowered(J, moments, look.coordinates, released, loss, spread)
         m, unequal = sampling(squared, scale, squares, J, metric, family.least_variance)
         estimate = posterior if family.squares else inferred
         theta, intervals = estimate(released, coordinates, J, m, unequal)

@@ -38,12 +38,14 @@ TAILS = (1.5, 8.0)
 class Spread(NamedTuple):
     """Sizes at a minimiser: gradients up to their clipping level, and residuals.
 
-    ``squares`` is the sum of squared gradients, ``clipped`` the number of longer ones, and
-    ``beyond`` what is estimated to be clipped of their lengths; ``variance`` is that of residuals,
-    with ``sure`` if noise and clipping leave it known.
+    ``squares`` is the sum of squared gradients, with the standard deviation ``error`` of noise and
+    of the sampling of records; ``clipped`` is the number of longer ones, and ``beyond`` what is
+    estimated to be clipped of their lengths; ``variance`` is that of residuals, with ``sure`` if
+    noise and clipping leave it known.
     """
 
     squares: float
+    error: float
     clipped: float
     beyond: float
     variance: float
@@ -87,11 +89,14 @@ def spread_at(
 
     longest = min(levels.longest, 1e100)
     counts = counted(levels.clip, guess.transform, SHORTEST * root, longest)
-    squares = max(float(counts @ _squares(levels.clip)), levels.clip**2 * sigma)
+    sizes = _squares(levels.clip)
+    squares = max(float(counts @ sizes), levels.clip**2 * sigma)
+    # A sum of independent squares has at most the sum of their squares as variance.
+    error = math.sqrt(sigma**2 * float(sizes @ sizes) + max(float(counts @ sizes**2), 0.0))
     clipped = max(float(counts[-1]), 0.0)
     beyond = clipped * levels.clip / (_tail(counts) - 1.0)
     if family.counted is not None:
-        return Spread(squares, clipped, beyond, math.nan, False)
+        return Spread(squares, error, clipped, beyond, math.nan, False)
     level = max(FAR * guess.spread, levels.clip / root)
     unit = 1.0 + 1e-12  # all rows count with this length
     residuals = counted(level, np.eye(rows.d) / rows.d, unit, unit)
@@ -101,7 +106,7 @@ def spread_at(
     noise = sigma * float(np.linalg.norm(values))
     total = max(float(residuals @ values) + far, noise)
     sure = max(noise, far) <= MOST_UNSURE * total
-    return Spread(squares, clipped, beyond, total / rows.n, sure)
+    return Spread(squares, error, clipped, beyond, total / rows.n, sure)
 
 
 def _tail(counts: FloatArray) -> float:

@@ -101,7 +101,7 @@ def _fit_stream(model: PrivateModel, X: Any, y: Any, groups: Any, weights: Any) 
     for name, given in (("y", y), ("groups", groups), ("sample_weight", weights)):
         if not (given is None or isinstance(given, str)):
             raise type_error(name, "be the name of a column of the stream, or None", type(given))
-    stream = stream_of("X", X)
+    stream = stream_of(X)
     names = [name for name in table_columns(stream) if name not in (groups, weights)]
     public = _public(model, names, y, persons=groups is not None)
     table = table_chunks(
@@ -186,9 +186,7 @@ def encoded(model: PrivateModel, X: Any) -> FloatArray:
         return encoded_array(X, model.n_features_in_)
     schema = model.schema_
     if is_stream(X):
-        columns = read_columns(
-            stream_of("X", X), *needed(schema, target=False), TextFormat().of(schema)
-        )
+        columns = read_columns(stream_of(X), *needed(schema, target=False), TextFormat().of(schema))
     else:
         columns = X if isinstance(X, Columns) else frame_columns(X, schema, target=False)
     return encode(columns, schema, intercept=bool(model.fit_intercept), target=False)[0]

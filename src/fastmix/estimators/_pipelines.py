@@ -34,7 +34,7 @@ _PUBLIC: dict[str, dict[str, Any]] = {
     "PolynomialCountSketch": {},
     "PolynomialFeatures": {},
     "RBFSampler": {"gamma": {"scale"}},
-    "SimpleImputer": {"strategy": "constant", "add_indicator": False},
+    "SimpleImputer": {"strategy": "constant", "add_indicator": False, "keep_empty_features": True},
     "SkewedChi2Sampler": {},
     "SparseRandomProjection": {"n_components": {"auto"}},
     "SplineTransformer": {"knots": {"uniform", "quantile"}},

@@ -14,16 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from fastmix import engine
 from fastmix._types import FloatArray
-from fastmix._validation import unchained, usual_arithmetic, value_error
+from fastmix._validation import value_error
 from fastmix.certificate import jsonable
-from fastmix.data import TargetMap
-from fastmix.data.dask import is_dask
+from fastmix.data import Report, TargetMap
 from fastmix.data.scaling import PublicScaling
 from fastmix.engine import Method
-from fastmix.engine.population import Population
 from fastmix.errors import PrivacyLeakWarning, caller_level
 from fastmix.estimators._documentation import estimator
-from fastmix.estimators._input import Arrays
+from fastmix.estimators._input import Arrays, Source
 from fastmix.estimators._labels import LabelCodec, public_classes, public_weights
 from fastmix.estimators.evaluation import scaled_coefficients
 from fastmix.estimators.models import EngineModel
@@ -96,42 +94,31 @@ class PrivateLogisticRegression(ClassifierMixin, EngineModel):  # type: ignore[m
     #: Whether the classes were taken from the data.
     _found = False
 
-    def _fit_arrays(
-        self,
-        population: Population,
-        X: Any,
-        y: Any,
-        groups: Any = None,
-        weights: Any = None,
-        categories: Any = None,
-    ) -> Any:
-        named = self.classes is not None or self.bounds is not None
-        if named or y is None or is_dask(X):
-            return super()._fit_arrays(population, X, y, groups, weights, categories)
-        with unchained(), usual_arithmetic():
-            fitting = self._fitting(population, categories)
-            labels = np.asarray(y)
-            if labels.dtype.kind == "f":
-                check_finite(labels)
-            found = np.unique(labels)
-            check_classification_targets(found)
-            if len(found) < 2:
-                raise ValueError(
-                    f"{type(self).__name__} needs at least two classes; y has one class only."
-                )
-            if not np.isinf(self.epsilon):
-                warnings.warn(
-                    "classes not given: taken from the data, so the result is NOT private. Pass "
-                    "classes from public knowledge.",
-                    PrivacyLeakWarning,
-                    stacklevel=caller_level(),
-                )
-            # The copy knows the classes; the parameter itself stays as it was given.
-            fitting.classes, fitting._found = found, True
-            fitting._fit(Arrays(X, y, groups, weights))
-            fitting.classes = None
-            del fitting._found
-            return self._become(fitting)
+    def _fit(self, data: Source, report: Report | None = None) -> None:
+        if self.classes is not None or not isinstance(data, Arrays) or data.y is None:
+            super()._fit(data, report)
+            return
+        labels = np.asarray(data.y)
+        if labels.dtype.kind == "f":
+            check_finite(labels)
+        found = np.unique(labels)
+        check_classification_targets(found)
+        if len(found) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes; y has one class only."
+            )
+        if not np.isinf(self.epsilon):
+            warnings.warn(
+                "classes not given: taken from the data, so the result is NOT private. Pass "
+                "classes from public knowledge.",
+                PrivacyLeakWarning,
+                stacklevel=caller_level(),
+            )
+        # The fit knows the classes; the parameter itself stays as it was given.
+        self.classes, self._found = found, True
+        super()._fit(data, report)
+        self.classes = None
+        del self._found
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return log-odds of the second class, or of each class against the rest.

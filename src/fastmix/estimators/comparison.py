@@ -164,13 +164,8 @@ def compare(
         raise type_error("model", _RANKED, model)
     if isinstance(model, PrivateLogisticRegression) and model.classes is None:
         raise value_error("classes", "be given in a comparison", None)
-    population = Population.given(
-        groups=groups is not None,
-        sample_weight=sample_weight is not None,
-        max_rows_per_group=max_rows_per_group,
-        max_weight=max_weight,
-        public_rows=model.public_rows,
-    )
+    limits = max_rows_per_group, max_weight
+    population = model._counting(groups is not None, sample_weight is not None, *limits)
     with unchained(), usual_arithmetic(), progress("comparing", verbose=False) as bar:
         fitting = _checked(model, population)
         data = Arrays(X, y, groups, sample_weight)

@@ -241,11 +241,7 @@ def _evaluate(
 ) -> PrivateScores:
     """Check and plan, charge, and release the scores."""
     population: Population = model._population
-    accountant = asked.accountant
-    if accountant is None:
-        accountant = model.accountant
-    if accountant is None:
-        accountant = BudgetAccountant.current()
+    accountant = model._budget() if asked.accountant is None else asked.accountant
     if population.hidden:
         data.check_shapes()
     d = data.check(model)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from fastmix._types import FloatArray
 from fastmix._validation import check_bool
 from fastmix.accounting import BudgetAccountant
+from fastmix.certificate import headline
 from fastmix.data import Chunks, Report
 from fastmix.data.dask import is_dask
 from fastmix.engine.population import Population
@@ -23,7 +24,7 @@ from fastmix.estimators._fitting import Fitting
 from fastmix.estimators.evaluation import Evaluation, PrivateScores, evaluate
 from fastmix.estimators.intervals import confidence_intervals
 from fastmix.random import RandomState
-from fastmix.show import RegressionSummary
+from fastmix.show import RegressionSummary, fit_card
 
 Model = TypeVar("Model", bound="PrivateModel")
 
@@ -125,9 +126,8 @@ class PrivateModel(Fitting):
         self : object
             The fitted estimator.
         """
-        bounds = max_rows_per_group, max_weight
-        population = self._counting(table.grouped, table.weighted, *bounds)
-        return self._fit_table(population, table, report, categories)
+        limits = table.grouped, table.weighted, max_rows_per_group, max_weight
+        return self._fit_table(self._counting(*limits), table, report, categories)
 
     def conf_int(self, level: float = 0.95, *, intercept: bool = False) -> FloatArray:
         """Return confidence intervals of the coefficients, from released values only.
@@ -232,14 +232,13 @@ class PrivateModel(Fitting):
         """
         check_is_fitted(self)
         asked = Evaluation(metrics, epsilon, delta, accountant, random_state)
-        limits = max_rows_per_group, max_weight
-        return evaluate(self, X, y, groups, sample_weight, limits, asked)
+        return evaluate(self, X, y, groups, sample_weight, (max_rows_per_group, max_weight), asked)
 
     def _repr_html_inner(self) -> str:
         """Return a card with coefficients and guarantee; scikit-learn's diagram before a fit."""
         if not hasattr(self, "privacy_"):
             return str(super()._repr_html_inner())
-        return summaries.fitted_card(self)
+        return fit_card(self, headline(self.privacy_))
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**options)

@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 from fastmix._validation import check_probability
 from fastmix.accounting import GaussianEvent
 from fastmix.accounting.events import ObjectiveEvent
-from fastmix.certificate import PrivacyCertificate, headline
+from fastmix.certificate import PrivacyCertificate
 from fastmix.engine.population import Population
-from fastmix.show import RegressionSummary, fit_card, summarise
+from fastmix.show import RegressionSummary, summarise
 from fastmix.show.html import number
 
 #: Standard errors by which clipping may move coefficients before a summary says so.
@@ -137,8 +137,3 @@ def summary(model: Any, level: float) -> RegressionSummary:
         epsilon=private.epsilon,
         several=several,
     )
-
-
-def fitted_card(model: Any) -> str:
-    """Return a card with the coefficients and the guarantee of a fitted model, as HTML."""
-    return fit_card(model, headline(model.privacy_))

@@ -50,7 +50,8 @@ class AdaptiveStatistics(Method):
             return AdaSSPPlan(
                 spent=PrivacySpent([Part("statistics", [MOMENTS.event(sigma)], delta)]),
                 sigma=sigma,
-                ridge_level=_LEAST * noise_norm(sigma, d),
+                # In units of the norm of symmetric noise in the limit of many columns.
+                ridge_level=_LEAST * (sigma * math.sqrt(2.0 * d)),
             )
         if self.calibration == "joint":
             # A hair below the target, so that rounding in the account cannot exceed it.
@@ -98,8 +99,3 @@ class AdaptiveStatistics(Method):
             noise_risk=float(spread.sum()) * plan.sigma**2 * (1.0 + halved * shrunk) / n,
             bias_risk=float(spread @ theta_squared) * ridge**2 / n,
         )
-
-
-def noise_norm(sigma: float, d: int) -> float:
-    """Return the norm that symmetric noise of size sigma has in the limit of many columns."""
-    return sigma * math.sqrt(2.0 * d)

@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fastmix._validation import check_choice, check_integer, check_real, value_error
-from fastmix.engine.population import Population
 from fastmix.estimators import FAMILIES
 from fastmix.estimators.regression import with_method
 from fastmix.planning.cost import CostModel
@@ -98,12 +97,12 @@ def plan(
     if persons is not None and counted["max_rows_per_group"] is None:
         counted["max_rows_per_group"] = -(-n // max(persons, 1))
     model = kind(epsilon=epsilon, delta=delta, **parameters)
-    model._population = Population.given(
-        groups=persons is not None,
-        sample_weight=counted["max_weight"] is not None,
-        max_rows_per_group=counted["max_rows_per_group"],
-        max_weight=1.0 if counted["max_weight"] is None else counted["max_weight"],
-        public_rows=model.public_rows,
+    most_rows, most_weight = counted.values()
+    model._population = model._counting(
+        persons is not None,
+        most_weight is not None,
+        most_rows,
+        1.0 if most_weight is None else most_weight,
     )
     if method != "auto":
         model = with_method(model, method)

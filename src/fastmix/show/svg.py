@@ -13,11 +13,13 @@ _ROW = 26
 #: Values have an axis of their own if they are more than this many times as large as all others,
 #: and if they are at most so many.
 _GAP, _MOST_LARGE = 5.0, 3
+#: Half the width of a 95% interval, in standard errors.
+_REACH = 1.96
 #: Least distance of two labels, in percent.
 _APART = 8.0
 
 
-def clear(interval: Interval, reach: float = 1.96) -> bool:
+def clear(interval: Interval, reach: float = _REACH) -> bool:
     """Whether an interval excludes zero."""
     return interval.std is not None and bool(abs(interval.value) > reach * interval.std)
 
@@ -30,7 +32,7 @@ def large_ones(values: Sequence[float]) -> int:
     return 0
 
 
-def chart_span(intervals: Sequence[Interval], reach: float = 1.96) -> tuple[float, float]:
+def chart_span(intervals: Sequence[Interval]) -> tuple[float, float]:
     """Return the ends of an axis that shows values that stand out from noise.
 
     Values stand out if they would among as many that are zero. Without such values the axis shows
@@ -38,31 +40,27 @@ def chart_span(intervals: Sequence[Interval], reach: float = 1.96) -> tuple[floa
     """
     ends = [0.0]
     known = [i for i in intervals if i.std is not None and math.isfinite(i.std)]
-    level = max(reach, float(-ndtri(0.025 / max(len(known), 1))))
+    level = max(_REACH, float(-ndtri(0.025 / max(len(known), 1))))
     for i in intervals:
         if i.std is None:
             ends.append(i.value)
         elif clear(i, level):
-            ends += [i.value - reach * i.std, i.value + reach * i.std]
+            ends += [i.value - _REACH * i.std, i.value + _REACH * i.std]
     if len(ends) == 1 and known:
-        middle = 2.0 * reach * float(np.median([i.std for i in known if i.std is not None]))
+        middle = 2.0 * _REACH * float(np.median([i.std for i in known if i.std is not None]))
         ends += [-middle, middle]
     return min(ends), max(ends)
 
 
 def interval_chart(
-    intervals: Sequence[Interval],
-    *,
-    axis: str,
-    span: tuple[float, float] | None = None,
-    reach: float = 1.96,
+    intervals: Sequence[Interval], *, axis: str, span: tuple[float, float] | None = None
 ) -> str:
     """Return dots with error bars, each with the two parts of its error.
 
     Above the line is privacy noise, below it sampling error. What is longer than the axis, which
     has the ends ``span``, ends in an arrow.
     """
-    low, high = chart_span(intervals, reach) if span is None else span
+    low, high = chart_span(intervals) if span is None else span
     ticks = _ticks(low, high, 4)
     low, high = min(low, ticks[0]), max(high, ticks[-1])
 
@@ -78,8 +76,8 @@ def interval_chart(
     for i in intervals:
         shown = number(i.value, 3)
         if i.std is not None and math.isfinite(i.std):
-            shown = _with_error(i.value, reach * i.std)
-        drawn = grid + "".join(_marks(i, x, (low, high), reach))
+            shown = _with_error(i.value, _REACH * i.std)
+        drawn = grid + "".join(_marks(i, x, (low, high)))
         rows.append(
             f'<div class="effect"><span class="name">{breakable(i.name)}</span>'
             f'<svg height="{_ROW}" aria-hidden="true">{drawn}</svg>'
@@ -114,25 +112,24 @@ def _shares(i: Interval) -> str:
     )
 
 
-def _marks(
-    i: Interval, x: Callable[[float], float], ends: tuple[float, float], reach: float
-) -> Iterable[str]:
+def _marks(i: Interval, x: Callable[[float], float], ends: tuple[float, float]) -> Iterable[str]:
     """Return the drawing of one interval: its two parts, the whole, and the value."""
     middle = _ROW / 2
     if i.std is not None and math.isfinite(i.std):
         noise = min(i.noise or 0.0, i.std)
         parts = (noise, "noise", middle - 7), (math.sqrt(i.std**2 - noise**2), "sampling", middle)
         for std, name, y in parts if i.noise is not None else ():
-            a, b = x(i.value - reach * std), x(i.value + reach * std)
+            a, b = x(i.value - _REACH * std), x(i.value + _REACH * std)
             yield f'<rect class="{name}" x="{a:.2f}%" width="{b - a:.2f}%" y="{y}" height="7"/>'
-        a, b = x(i.value - reach * i.std), x(i.value + reach * i.std)
+        low, high = i.value - _REACH * i.std, i.value + _REACH * i.std
+        a, b = x(low), x(high)
         yield (
             f'<line x1="{a:.2f}%" x2="{b:.2f}%" y1="{middle}" y2="{middle}" '
             'stroke="var(--ink)" stroke-width="1.5"/>'
         )
-        if i.value - reach * i.std < ends[0]:
+        if low < ends[0]:
             yield f'<path d="M0 {middle} l7 -5 v10 z" fill="var(--ink)"/>'
-        if i.value + reach * i.std > ends[1]:
+        if high > ends[1]:
             yield (
                 f'<svg x="100%" overflow="visible"><path d="M0 {middle} l-7 -5 v10 z" '
                 'fill="var(--ink)"/></svg>'
@@ -227,7 +224,7 @@ def range_chart(
     return frame(parts, x_axis=x_axis, y_axis=y_axis, wide=True)
 
 
-def calibration_chart(points: Sequence[tuple[float, float, float]], *, reach: float = 1.96) -> str:
+def calibration_chart(points: Sequence[tuple[float, float, float]]) -> str:
     """Return observed shares with error bars over predicted probabilities, and the diagonal."""
 
     def place(value: float) -> float:
@@ -240,7 +237,7 @@ def calibration_chart(points: Sequence[tuple[float, float, float]], *, reach: fl
         '<line x1="0" y1="100%" x2="100%" y2="0" stroke="var(--amber)" stroke-dasharray="5 4"/>',
     ]
     for predicted, observed, std in points:
-        x, low, high = map(place, (predicted, observed - reach * std, observed + reach * std))
+        x, low, high = map(place, (predicted, observed - _REACH * std, observed + _REACH * std))
         parts += [
             f'<line x1="{x:.2f}%" x2="{x:.2f}%" y1="{100 - low:.2f}%" y2="{100 - high:.2f}%" '
             'stroke="var(--blue)" stroke-width="2"/>',

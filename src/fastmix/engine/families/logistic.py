@@ -17,16 +17,17 @@ from fastmix.engine.adaptive_plan import AdaptivePlan
 from fastmix.engine.class_scores import ClassScores
 from fastmix.engine.classes import all_classes, plan_classes
 from fastmix.engine.clipping import Levels
-from fastmix.engine.expected_curvature import expected_logistic
+from fastmix.engine.expected_curvature import Squares, expected_logistic
 from fastmix.engine.family import Family
 from fastmix.engine.first_stage import Guess
 from fastmix.engine.forecast import adaptive_forecast
 from fastmix.engine.geometry import Curvature, Geometry
 from fastmix.engine.inference import Intervals
 from fastmix.engine.last_stage import Decided
-from fastmix.engine.minimiser_inference import doubted
+from fastmix.engine.minimiser_inference import doubted, lowered
 from fastmix.engine.plan import Draws, Forecast, Sizes, Solution, Target
 from fastmix.engine.table_inference import Released
+from fastmix.engine.table_spread import Spread
 from fastmix.kernels.losses import Loss
 from fastmix.kernels.sigmoids import Logistic, UpperLogistic
 from fastmix.releases.distance import Objective
@@ -159,13 +160,7 @@ class LogisticObjective(Family):
     ) -> FloatArray:
         """Return the mean curvature of a row of a table that coefficients lead to expect."""
         assert isinstance(loss, Logistic)
-        bent = expected_logistic(coordinates, theta, loss, moments)
-        # No curvature is negative, but parts of it that are estimated one by one may add up to it.
-        values, vectors = np.linalg.eigh(bent)
-        bent = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        least = LEAST_BENT * coordinates.expected
-        # Log-odds far out leave no curvature at all, which nothing can be divided by.
-        return bent if np.trace(bent) > np.trace(least) else least
+        return _not_negative(expected_logistic(coordinates, theta, loss, moments), coordinates)
 
     def table_curvature(
         self, moments: Curvature, flat: Geometry, expected: FloatArray, share: float
@@ -183,6 +178,30 @@ class LogisticObjective(Family):
         squares = np.outer(np.diag(T) ** 2, np.diag(T) ** 2)
         errors = moments.error * squares, moments.hidden * squares
         return Curvature(np.maximum(values, least), vectors, *errors)
+
+    def lowered(
+        self,
+        J: Curvature,
+        moments: Curvature,
+        coordinates: Geometry,
+        released: Released,
+        loss: Loss,
+        spread: Spread,
+    ) -> Curvature:
+        r"""Return the curvature of a table, no larger than squares of gradients let it be.
+
+        Slopes of a true model have its curvature as variance, so squares that are smaller than the
+        same coefficients, moments and limits lead to expect show that J is too large.
+        """
+        assert isinstance(loss, Logistic)
+        mean, squares = (
+            moments.of(moments.values) / (self.bend * released.n),
+            Squares(loss.lipschitz),
+        )
+        expected = expected_logistic(coordinates, released.theta, squares, mean)
+        expected = _not_negative(expected, coordinates)
+        model = self.table_curvature(moments, coordinates, expected, 1.0)
+        return lowered(J, model, spread.squares, spread.error, released.metric)
 
     def doubted(
         self,
@@ -297,6 +316,18 @@ def _not_private(rows: Rows) -> FloatArray:
     loss = Logistic(1.0, ridge, 1e12 / ridge)
     objective = Objective(loss, ridge, np.zeros(rows.d), np.zeros(rows.d))
     return minimise(rows, objective, tolerance=1e-3, sketch=False)
+
+
+def _not_negative(bent: FloatArray, coordinates: Geometry) -> FloatArray:
+    """Return a mean curvature of a row without negative eigenvalues.
+
+    No curvature is negative, but parts of it that are estimated one by one may add up to it.
+    """
+    values, vectors = np.linalg.eigh(bent)
+    bent = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    least = LEAST_BENT * coordinates.expected
+    # Log-odds far out leave no curvature at all, which nothing can be divided by.
+    return bent if np.trace(bent) > np.trace(least) else least
 
 
 def _root(matrix: FloatArray, *, inverse: bool = False) -> FloatArray:
