@@ -5,13 +5,12 @@
 The excess is that of the training rows over the fit without privacy: log-loss, pinball loss of
 targets scaled to [-1, 1], and for Huber fits the mean square by which scaled predictions move.
 `share` is how far the share of rows below a quantile is from nominal. Nothing here is private but
-the fits themselves.
+the fits themselves. Cells that the file has are skipped.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 import warnings
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit
 
 from fastmix import PrivateHuberRegressor, PrivateLogisticRegression, PrivateQuantileRegressor
@@ -121,6 +121,13 @@ def cut(data: Any, most: int) -> Any:
     return kind(data.name, X, y, data.bounds)
 
 
+def finished(path: Path) -> set[tuple[str, str, float]]:
+    """Return the cells that a file has."""
+    if not path.exists():
+        return set()
+    return set(pd.read_csv(path)[["family", "data", "epsilon"]].itertuples(index=False, name=None))
+
+
 def problems(options: Any) -> Iterator[Problem]:
     """Yield families with their sets."""
     if "logistic" in options.families:
@@ -142,20 +149,28 @@ def main() -> None:
     parser.add_argument("--families", nargs="*", default=list(FAMILIES))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    with options.out.open("w", newline="") as file:
-        writer = csv.writer(file)
-        names = "family,data,used_for,rows,features,epsilon,excess_risk,share"
-        writer.writerow(names.split(","))
-        for problem in problems(options):
-            family, data = problem.family, problem.data
-            setting = SETTING.get(family, SETTING["other"])
-            used = "setting" if data.name in setting else "testing"
-            for epsilon in EPSILONS:
-                found = [problem.measured(epsilon, seed) for seed in range(options.trials)]
-                excess, share = np.mean(found, axis=0)
-                sizes = *data.X.shape, epsilon
-                writer.writerow([family, data.name, used, *sizes, f"{excess:.3g}", f"{share:.2g}"])
-            file.flush()
+    done = finished(options.out)
+    for problem in problems(options):
+        family, data = problem.family, problem.data
+        setting = SETTING.get(family, SETTING["other"])
+        for epsilon in EPSILONS:
+            if (family, data.name, epsilon) in done:
+                continue
+            found = [problem.measured(epsilon, seed) for seed in range(options.trials)]
+            excess, share = np.mean(found, axis=0)
+            line = {
+                "family": family,
+                "data": data.name,
+                "used_for": "setting" if data.name in setting else "testing",
+                "rows": data.X.shape[0],
+                "features": data.X.shape[1],
+                "epsilon": epsilon,
+                "excess_risk": f"{excess:.3g}",
+                "share": f"{share:.2g}",
+                "trials": options.trials,
+            }
+            fresh = not options.out.exists()
+            pd.DataFrame([line]).to_csv(options.out, mode="a", header=fresh, index=False)
 
 
 if __name__ == "__main__":

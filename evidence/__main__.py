@@ -22,7 +22,7 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m evidence", description=__doc__.split("\n")[0])
     option = parser.add_argument
-    option("steps", nargs="*", metavar="STEP", help="names of steps; by default all")
+    option("steps", nargs="*", metavar="STEP", help="names of steps; by default all but hours")
     option("--list", action="store_true", help="show state, age, duration and pages of steps")
     option("--mark", action="store_true", help="fill the pages again; mark what is not today's")
     option("--quick", action="store_true", help="few small fits of every step, nothing replaced")
@@ -41,6 +41,8 @@ def main() -> int:
     names = asked.steps or list(STEPS)
     if asked.list:
         return _list(names)
+    if not (asked.steps or asked.quick):
+        names = [name for name in names if not STEPS[name].separate]
     if asked.mark:
         for page in pages.write():
             print(f"filled {page.relative_to(ROOT)}")

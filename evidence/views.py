@@ -62,6 +62,7 @@ def inference(frame: pd.DataFrame) -> dict[str, Any]:
         "left_out": len(frame) - len(shown),
         "all": len(frame),
         "fits": int(frame["fits"].median()),
+        "many": len(many),
         "least": many["coverage"].min(),
         "most": many["coverage"].max(),
         "mean": np.average(many["coverage"], weights=many["identified"]),
@@ -81,7 +82,13 @@ def labels(frame: pd.DataFrame) -> dict[str, Any]:
     """Return the cells of logistic fits with two or more identified coefficients."""
     frame = frame.assign(chosen=frame["set"].isin(INFERENCE_CHOSEN_ON))
     risk = frame["risk_with_over_without"]
+    many = frame[~frame["chosen"] & (frame["identified"] >= 3)]
     return {
+        "seen": len(many),
+        "least": many["coverage"].min(),
+        "most": many["coverage"].max(),
+        "mean": np.average(many["coverage"], weights=many["identified"]),
+        "width": many["median_width"].median(),
         "cells": lines(frame[frame["identified"] >= 2]),
         "all": len(frame),
         "fits": int(frame["fits"].median()),
@@ -138,6 +145,7 @@ def tables(frame: pd.DataFrame) -> dict[str, Any]:
     parts = {"chosen": chosen, "others": ~chosen & ~held_out, "held_out": held_out}
     by_table = frame[held_out].groupby("table", sort=False)
     missed = frame[held_out & (frame["real"] < 0.91)]
+    seen = frame[held_out & frame["covered"].notna()]
     rare = frame[(frame["epsilon"] == 3.0) & (frame["rare_identified"] >= 0.5)]["rare_covered"]
     return {
         "known": lines(frame[~held_out]),
@@ -152,6 +160,11 @@ def tables(frame: pd.DataFrame) -> dict[str, Any]:
         "missed": list(dict.fromkeys(missed["table"])),
         "missed_least": missed["real"].min(),
         "missed_most": missed["real"].max(),
+        "seen": len(seen),
+        "least": seen["covered"].min(),
+        "most": seen["covered"].max(),
+        "mean": seen["covered"].mean(),
+        "width": seen["ratio_50"].median(),
         "rare_cells": int(rare.count()),
         "rare_least": rare.min(),
         "rare_most": rare.max(),
@@ -222,6 +235,15 @@ def people(frame: pd.DataFrame) -> dict[str, Any]:
         "real_least": real["error"].min(),
         "real_most": real["error"].max(),
     }
+
+
+def people_scores(frame: pd.DataFrame) -> dict[str, Any]:
+    """Return the coverage of scores by model, with one column per way to count persons."""
+    made = [
+        {"model": model, "metric": metric, "covered": list(own["covered"])}
+        for (model, metric), own in frame.groupby(["model", "metric"], sort=False)
+    ]
+    return {"lines": made, "units": list(frame["unit"].unique()), "fits": frame["fits"].min()}
 
 
 def quantiles(frame: pd.DataFrame) -> dict[str, Any]:

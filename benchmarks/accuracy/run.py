@@ -174,9 +174,9 @@ def main() -> None:
     parser.add_argument(
         "--most-seconds", type=float, default=math.inf, help="one trial if a fit takes longer"
     )
-    parser.add_argument("--quick", action="store_true", help="3 trials, small generated sets")
+    parser.add_argument("--quick", action="store_true", help="3 trials at most, few rows")
     options = parser.parse_args()
-    n_trials = 3 if options.quick else options.trials
+    n_trials = min(options.trials, 3) if options.quick else options.trials
     done = finished(options.out)
     fresh = not options.out.exists()
     with options.out.open("a", newline="") as file:

@@ -53,6 +53,7 @@ def view(rows: pd.DataFrame) -> dict[str, Any]:
             sizes = {name: own[OWN][name] for name in ("n", "d")}
             methods = [own.get(name) for name in (OWN, *peers)]
             cells.append({"data": data, "epsilon": epsilon, **sizes, "methods": methods})
+    trials = rows[rows["method"] == OWN].groupby("data")["seed"].nunique()
     descent = means[means["method"] == DESCENT]["setting"]
     longest = descent.value_counts().index[0] if len(descent) else ""
     plain = means[means["method"] == PLAIN].set_index("data")
@@ -70,7 +71,8 @@ def view(rows: pd.DataFrame) -> dict[str, Any]:
             for peer in peers
         ],
         "apart": APART,
-        "trials": int(rows.loc[rows["method"] == OWN, "seed"].max()) + 1,
+        "trials": int(trials.max()),
+        "fewer": [(name, count) for name, count in trials.items() if count < trials.max()],
         "cells": cells,
         "longest": longest,
         "longest_cells": int((descent == longest).sum()),

@@ -4,19 +4,20 @@
 
 Errors are root mean squares by which predictions of test rows differ from those of least squares,
 in units of half the width of the target's bounds; for logistic regressions they are excess
-log-loss. Each cell has two fits. A ``guess`` knows the residuals' root mean square and R^2.
+log-loss. Each cell has two fits; cells that the file has are skipped. A ``guess`` knows the
+residuals' root mean square and R^2.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import itertools
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from reference import least_squares, maximum_likelihood
 from sets import CHOSEN_ON, NAMES, Table, load
 from sklearn.metrics import log_loss
@@ -50,8 +51,16 @@ def forecast(n: int, d: int, model: Any, half: float, **guess: float) -> Any:
     return made.asked
 
 
-def cells(table: Table, family: str) -> Any:
+#: Columns of the file, the first six of which name a cell.
+COLUMNS = [
+    *("family", "table", "chosen_on", "n", "epsilon", "intervals", "error", "forecast"),
+    *("forecast_by_guess", "known", "known_forecast", "known_by_guess", "fits"),
+]
+
+
+def cells(name: str, table: Table, family: str, done: set[Any]) -> Any:
     """Yield one line per number of rows, epsilon, and with or without intervals."""
+    named = family, name, int(name in CHOSEN_ON)
     seen = set()
     for rows in ROWS:
         parts = table.split(0, rows, 100_000)
@@ -69,13 +78,16 @@ def cells(table: Table, family: str) -> Any:
             rest, signal = np.mean((test.targets() - plain) ** 2), np.var(plain)
             guess = {"spread": float(np.sqrt(rest)), "r2": float(signal / (signal + rest))}
         for epsilon, inference in itertools.product(EPSILONS, (False, True)):
+            key = *named, n, epsilon, int(inference)
+            if key in done:
+                continue
             kind = fastmix.PrivateLinearRegression if linear else fastmix.PrivateLogisticRegression
             model = kind(bounds=train.bounds, epsilon=epsilon, inference=inference)
             error, known = measured(train, test, plain, model)
             blind, told = (forecast(n, len(names), model, half, **g) for g in ({}, guess))
             numbers = error / half, blind.typical / half, told.typical / half
             counts = known, blind.known, told.known
-            yield [n, epsilon, int(inference), *(f"{each:.4g}" for each in numbers), *counts]
+            yield [*key, *(f"{each:.4g}" for each in numbers), *counts, FITS]
 
 
 def main() -> None:
@@ -86,15 +98,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    header = ["family", "table", "chosen_on", "n", "epsilon", "intervals", "error", "forecast"]
-    header += ["forecast_by_guess", "known", "known_forecast", "known_by_guess"]
-    with asked.out.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(header)
-        for family, name in itertools.product(asked.families.split(","), asked.tables.split(",")):
-            for line in cells(load(name, asked.data_dir, family), family):
-                writer.writerow([family, name, int(name in CHOSEN_ON), *line])
-                file.flush()
+    done = set()
+    if asked.out.exists():
+        done = set(pd.read_csv(asked.out)[COLUMNS[:6]].itertuples(index=False, name=None))
+    for family, name in itertools.product(asked.families.split(","), asked.tables.split(",")):
+        for line in cells(name, load(name, asked.data_dir, family), family, done):
+            frame, fresh = pd.DataFrame([line], columns=COLUMNS), not asked.out.exists()
+            frame.to_csv(asked.out, mode="a", header=fresh, index=False)
 
 
 if __name__ == "__main__":
