@@ -242,3 +242,14 @@ def test_what_is_refused(given, parameters, complaint):
     X, _, model = dummies(full=False)
     with pytest.raises((TypeError, ValueError), match=complaint):
         model.set_params(**parameters).fit(X, Y, categories=given)
+
+
+def test_a_score_that_leaves_nothing_to_the_coefficients_is_refused_by_name():
+    X, budget = np.zeros((300, 3)), fastmix.BudgetAccountant(math.inf, 0.5)
+    X[:, 0] = 1.0
+    model = PrivateLinearRegression(
+        epsilon=0.1, delta=1e-6, bounds_X=(0, 1), bounds_y=(-1, 1), score_share=0.5
+    ).set_params(accountant=budget)
+    with pytest.raises(ValueError, match="score_share must leave a part of the budget"):
+        model.fit(X, np.zeros(300), categories=[[0, 1]], sample_weight=np.ones(300))
+    assert len(budget) == 0

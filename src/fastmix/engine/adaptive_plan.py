@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fastmix._validation import value_error
 from fastmix.accounting import PrivacyEvent
 from fastmix.engine.choice import chosen_split
 from fastmix.engine.objective import OUTPUT_SHARE, WEIGHT_SHARE
@@ -102,7 +103,12 @@ def divided(
         "score": target.reserved,
         "output": OUTPUT_SHARE,
     }
-    mu, eps_c, mu_gaussian, order = chosen_split(target, math.fsum(shares.values()), **form)
+    whole = math.fsum(shares.values())
+    if whole >= 1.0:  # only a score can be that large
+        other = whole - target.reserved
+        condition = f"leave a part of the budget to the coefficients: the rest takes {other:.0%}"
+        raise value_error("score_share", condition, target.reserved)
+    mu, eps_c, mu_gaussian, order = chosen_split(target, whole, **form)
     total = math.hypot(mu, mu_gaussian)
     sigma = {
         name: math.sqrt(repeats.get(name, 1) / share) / total
