@@ -30,8 +30,6 @@ NOT_MEASURED = (
     *("300 times its noise scale", "30 times that", r"deviation of a coverage is about [\d to]+%"),
     *(r"noise grows by 0\.1% at epsilon 1 and by 0\.2%", "at most 52%, 73% or 95% sure"),
     *(r"at most 1\.25 times", r"1\.2 times for a logistic"),
-    # Without privacy, by a script that is not kept.
-    r"draws cover 93% \(12 fits\)",
 )
 
 

@@ -89,15 +89,15 @@ def plan(
     """
     kind = FAMILIES[check_choice("family", family, tuple(FAMILIES))]
     method = parameters.pop("method", "auto") if family == "linear" else "auto"
-    counted = {name: parameters.pop(name, None) for name in ("max_rows_per_group", "max_weight")}
+    most_rows = parameters.pop("max_rows_per_group", None)
+    most_weight = parameters.pop("max_weight", None)
     known = kind().get_params()
     for name, value in parameters.items():
         if name not in known:
             raise value_error(name, f"be left out of a plan of {kind.__name__}", value)
-    if persons is not None and counted["max_rows_per_group"] is None:
-        counted["max_rows_per_group"] = -(-n // max(persons, 1))
+    if persons is not None and most_rows is None:
+        most_rows = -(-n // max(persons, 1))
     model = kind(epsilon=epsilon, delta=delta, **parameters)
-    most_rows, most_weight = counted.values()
     model._population = model._counting(
         persons is not None,
         most_weight is not None,
